@@ -103,7 +103,7 @@ type Cost struct {
 	Items, Bytes                   uint64
 	ItemsPerSecond, BytesPerSecond float64
 	ItemLimit, ByteLimit           float64
-	// Heartbeats are the signs of life that we sent besides, on connections on which a server speaks by itself.
+	// Heartbeats are the pings and syncs that we sent besides, on connections on which a server speaks by itself.
 	Heartbeats uint64
 	// Watches set by us on the servers now, and WatchLimit how many there may be; 0: no bound.
 	Watches, WatchLimit int

@@ -54,7 +54,7 @@ func (r *run) describe() *inspect.Backend {
 		b.Servers = append(b.Servers, r.serverState(i))
 	}
 	b.Lost = r.lostLinks
-	b.Cost = inspect.Cost{Requests: r.spent, Heartbeats: r.pings, Watches: r.watches, Slowed: r.queue.pace.Slow}
+	b.Cost = inspect.Cost{Requests: r.spent, Heartbeats: r.heartbeats, Watches: r.watches, Slowed: r.queue.pace.Slow}
 	if !r.cfg.Once && !r.cfg.Budget.Unlimited {
 		b.Cost.Limit, b.Cost.WatchLimit = r.cfg.Budget.Steady, r.cfg.Budget.Watches
 		switch {
@@ -67,7 +67,7 @@ func (r *run) describe() *inspect.Backend {
 	}
 	for _, l := range r.links() {
 		b.Cost.Requests += l.tap.Requests()
-		b.Cost.Heartbeats += l.tap.Pings()
+		b.Cost.Heartbeats += l.tap.Heartbeats()
 	}
 	for _, a := range r.admins {
 		b.Cost.Requests += a.Requests()
@@ -113,12 +113,12 @@ func (r *run) describeLink(b *inspect.Backend) {
 	}
 }
 
-// hear notes when a server last answered.
+// hear notes when the ensemble last answered.
 func (r *run) hear() {
 	if r.link == nil {
 		return
 	}
-	if at := r.link.tap.LastAck().Round(0); at.After(r.heardAt) {
+	if at := r.link.tap.Ordered().Round(0); at.After(r.heardAt) {
 		r.heardAt = at
 	}
 }

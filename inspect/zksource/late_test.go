@@ -1,6 +1,7 @@
 package zksource_test
 
 import (
+	"net"
 	"testing"
 	"time"
 
@@ -45,5 +46,45 @@ func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
 				t.Errorf("read at %v, blind until %v", at, gap.Until)
 			}
 		})
+	}
+}
+
+// A follower that is cut off from its leader answers pings and questions by itself, and hears of changes when it is not any more: nobody
+// knows when those were.
+func TestNewsOfAFollowerThatWasCutOffComeAfterAGap(t *testing.T) {
+	t.Parallel()
+	var listeners []net.Listener
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+	}
+	e, err := zkserver.StartEnsemble(zkserver.Config{TickTime: time.Second}, 60, listeners...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	leader, follower := listeners[0].Addr().String(), listeners[1].Addr().String()
+	c := client(t, &servertest.ZooKeeper{Addr: leader})
+	create(t, c, "/l", "", 0)
+	held := create(t, c, "/l/"+guid+"__lock__", "a", contender)
+	create(t, c, "/l/"+guid2+"__lock__", "b", contender)
+	v := sourcetest.Watch(t, zksource.NewPatient(zksource.Config{Backend: "zk", Servers: []string{follower}}))
+	v.Await("first pass", func() bool {
+		l := v.Locks["/l"]
+		return v.Backend != nil && v.Backend.FirstPass && l != nil && len(l.Waiters) == 1
+	})
+	e.Cut(1, false, true)
+	cut := time.Now()
+	remove(t, c, held)
+	removed := time.Now()
+	over := time.NewTimer(connect.MaxLag + 300*time.Millisecond) // the silence itself
+	<-over.C
+	e.Heal()
+	v.Await("the event", func() bool { return v.Locks["/l"] != nil && len(v.Locks["/l"].Waiters) == 0 })
+	if gap := v.Gap; gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(connect.MaxLag)) {
+		t.Fatalf("gap %+v; cut at %v", gap, cut)
 	}
 }

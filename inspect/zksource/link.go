@@ -174,7 +174,7 @@ func (l *link) event(e zk.Event) {
 	}
 }
 
-// keepAwake has the server answer at least once a second from now on, so that late news are known for what they are: see connect.Tap.Late.
+// keepAwake has the leader answer once a second from now on, so that late news are known for what they are: see connect.Tap.Late.
 func (l *link) keepAwake() {
 	l.awake.Go(func() {
 		beats := time.NewTicker(time.Second)
@@ -182,7 +182,7 @@ func (l *link) keepAwake() {
 		for {
 			select {
 			case <-beats.C:
-				l.tap.Ping(time.Second / 2)
+				l.tap.Sync(time.Second / 2)
 			case <-l.ended:
 				return
 			}

@@ -67,7 +67,7 @@ func (r *run) dropReaders() {
 // drop ends a connection in the background.
 func (r *run) drop(l *link) {
 	r.spent += l.tap.Requests()
-	r.pings += l.tap.Pings()
+	r.heartbeats += l.tap.Heartbeats()
 	r.spentOn[l.connectedTo()] += l.tap.Requests()
 	r.tasks.Go(l.close)
 }

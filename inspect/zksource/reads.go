@@ -15,7 +15,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// read is one thing that is asked of the servers. The list is whole: nothing else is sent but pings and the login, without which
+// read is one thing that is asked of the servers. The list is whole: nothing else is sent but heartbeats (ping and sync) and the login, without which
 // all of the backend is down. A watch is set by the read that it stands beside and needs its right; that of all below a root needs
 // none, and says nothing of what may not be read (below.go). A request for many reads has an answer to each: one that was refused
 // or failed is asked for again by itself, and noted by what came of that.

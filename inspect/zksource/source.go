@@ -70,18 +70,18 @@ type run struct {
 	tasks sync.WaitGroup
 
 	// The connection. ready: there is a session, and login if one is needed.
-	link      *link
-	ready     bool
-	readyAt   time.Time
-	inbox     *inbox
-	retryAt   time.Time
-	failures  int
-	linkErr   string // why there is none
-	reasons   map[string]string
-	spent     uint64            // requests on links that are gone
-	spentOn   map[string]uint64 // the same by server
-	pings     uint64            // on links that are gone
-	lostLinks int
+	link       *link
+	ready      bool
+	readyAt    time.Time
+	inbox      *inbox
+	retryAt    time.Time
+	failures   int
+	linkErr    string // why there is none
+	reasons    map[string]string
+	spent      uint64            // requests on links that are gone
+	spentOn    map[string]uint64 // the same by server
+	heartbeats uint64            // on links that are gone
+	lostLinks  int
 
 	// What the servers are able to, see ability.go.
 	manyReads            bool
@@ -142,7 +142,7 @@ type run struct {
 	identified bool   // an inquiry has ended since the first pass
 
 	// What happened to the servers, and to us.
-	heardAt        time.Time // when a server last answered
+	heardAt        time.Time // all that had happened by then has been heard: see connect.Tap.Ordered
 	disturbedAt    time.Time // see inspect.Backend
 	stall          *stall.Watch
 	stood          inspect.Interval // the stall since which there was no connection; zero once there was

@@ -35,9 +35,10 @@ type Tap struct {
 	timeout   time.Duration
 	lastAck   time.Time
 	committed time.Time
+	ordered   time.Time // see Ordered
 	latency   time.Duration
 	requests  uint64
-	pings     uint64
+	beats     uint64
 	late      interval
 
 	dials     uint64   // connections made so far
@@ -144,15 +145,8 @@ func (t *Tap) Server() string {
 	return t.server
 }
 
-// LastAck is the send time of the newest request, ping or connect request that a server has acknowledged in this session:
-// the session cannot expire before LastAck + timeout. It carries a monotonic reading; zero when there is no session.
-func (t *Tap) LastAck() time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.lastAck
-}
-
-// Lease is Session and LastAck read at one instant.
+// Lease is Session with the send time of the newest request, ping or connect request that a server has acknowledged in this session:
+// the session cannot expire before lastAck + timeout. It carries a monotonic reading; zero when there is no session.
 func (t *Tap) Lease() (id int64, timeout time.Duration, lastAck time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -76,7 +76,7 @@ func server(t testing.TB) *zkserver.Server {
 func TestTapLearnsWhatTheClientHides(t *testing.T) {
 	s := server(t)
 	tap := &Tap{}
-	if id, timeout := tap.Session(); id != 0 || timeout != 0 || tap.Server() != "" || !tap.LastAck().IsZero() {
+	if id, timeout := tap.Session(); id != 0 || timeout != 0 || tap.Server() != "" || !lastAck(tap).IsZero() {
 		t.Error("something is known before the first dial")
 	}
 	conn, states := through(t, tap, time.Minute, s.Addr())
@@ -84,13 +84,13 @@ func TestTapLearnsWhatTheClientHides(t *testing.T) {
 	if id, timeout := tap.Session(); id != conn.SessionID() || timeout != 10*time.Second || tap.Server() != s.Addr() {
 		t.Errorf("session 0x%x, %v at %q", id, timeout, tap.Server())
 	}
-	greeted, requests := tap.LastAck(), tap.Requests()
+	greeted, requests := lastAck(tap), tap.Requests()
 	before := time.Now()
 	if _, _, err := conn.Children("/"); err != nil {
 		t.Fatal(err)
 	}
 	after := time.Now()
-	if ack := tap.LastAck(); !ack.After(greeted) || ack.Before(before) || ack.After(after) {
+	if ack := lastAck(tap); !ack.After(greeted) || ack.Before(before) || ack.After(after) {
 		t.Errorf("acknowledged %v, asked between %v and %v", ack, before, after)
 	}
 	if n := tap.Requests() - requests; n != 1 {
@@ -320,11 +320,11 @@ func TestTapReadsFramesHoweverTheyAreCut(t *testing.T) {
 	input := append(append(bytes.Clone(greeting), frame(xidEvent, 0, 0, 0, 1)...), frame(xidPing, 0, 0, 0)...)
 	for piece := 1; piece <= len(input); piece++ {
 		tap, c := tapped(input, piece)
-		hello := tap.LastAck()
+		hello := lastAck(tap)
 		_, _ = c.Write(frame(xidPing, 11))
 		got, err := io.ReadAll(c)
 		id, timeout := tap.Session()
-		if err != nil || !bytes.Equal(got, input) || id != 0x1234_0000_5678 || timeout != 4*time.Second || !tap.LastAck().After(hello) {
+		if err != nil || !bytes.Equal(got, input) || id != 0x1234_0000_5678 || timeout != 4*time.Second || !lastAck(tap).After(hello) {
 			t.Fatalf("pieces of %d: %d bytes, %v, session 0x%x, %v", piece, len(got), err, id, timeout)
 		}
 	}
@@ -347,7 +347,7 @@ func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
 	}
 	tap, c := tapped(append(bytes.Clone(greeting), frame(xidPing, 0, 0, errSessionMoved)...), 100)
 	_, _ = io.ReadAll(c)
-	if !tap.LastAck().Equal(c.hello) {
+	if !lastAck(tap).Equal(c.hello) {
 		t.Error("a ping that the server refused counts as acknowledged")
 	}
 }
@@ -389,4 +389,9 @@ func FuzzTap(f *testing.F) {
 			t.Error("memory grows with the input")
 		}
 	})
+}
+
+func lastAck(tap *Tap) time.Time {
+	_, _, at := tap.Lease()
+	return at
 }

@@ -29,6 +29,7 @@ type tapConn struct {
 	heard   time.Time     // when bytes last came in
 	limit   time.Duration // how long a request may go unanswered; 0: as long as go-zookeeper waits
 	hello   time.Time     // when the connect request was sent
+	synced  time.Time     // when the newest Sync was
 	greeted bool          // the connect response is in
 	pending []sent        // oldest first
 	closed  bool
@@ -234,7 +235,7 @@ func (c *tapConn) noteRequest(f *frames) error {
 		c.pending = append(c.pending, sent{xid: xid, op: op, at: f.begun})
 	}
 	if xid == xidPing {
-		c.tap.pings++
+		c.tap.beats++
 		return nil
 	}
 	c.tap.requests++
@@ -259,7 +260,7 @@ func (c *tapConn) noteReply(f *frames) error {
 	}
 	xid := int32(binary.BigEndian.Uint32(f.head))
 	if xid == xidEvent {
-		c.cameLate(c.tap.lastAck)
+		c.cameLate(c.tap.ordered)
 		c.noteEvent(f.head[16:])
 		return nil
 	}
@@ -268,7 +269,7 @@ func (c *tapConn) noteReply(f *frames) error {
 		return nil
 	}
 	request := c.pending[i]
-	if xid != xidPing { // a pong has no news
+	if xid != xidPing && request.op != opSync { // these have no news
 		c.cameLate(request.at)
 	}
 	// Replies come in order. Pings are answered at once, before what is still being worked on.
@@ -284,6 +285,10 @@ func (c *tapConn) noteReply(f *frames) error {
 	c.acknowledged(request)
 	if code == 0 && commits(request.op) {
 		c.committed(request)
+		c.ordered(request)
+	}
+	if request.op == opSync && code != errThrottled {
+		c.ordered(request)
 	}
 	return nil
 }
@@ -292,7 +297,7 @@ func (c *tapConn) noteGreeting(f *frames) error {
 	if len(f.head) < 16 || f.size < leastGreeting {
 		return errFrame
 	}
-	c.greeted = true
+	c.greeted, c.synced = true, c.hello
 	c.in.limit = maxReply
 	c.pending = c.pending[:0]
 	id := int64(binary.BigEndian.Uint64(f.head[8:]))
@@ -305,7 +310,7 @@ func (c *tapConn) noteGreeting(f *frames) error {
 		c.due = append(c.due, notice{changed: t.onChanged})
 	}
 	if id == 0 || timeout <= 0 {
-		t.session, t.timeout, t.lastAck, t.committed = 0, 0, time.Time{}, time.Time{}
+		t.session, t.timeout, t.lastAck, t.committed, t.ordered = 0, 0, time.Time{}, time.Time{}, time.Time{}
 		return nil
 	}
 	fresh := id != t.session
@@ -315,6 +320,7 @@ func (c *tapConn) noteGreeting(f *frames) error {
 	t.session, t.timeout, t.server = id, timeout, c.addr
 	c.setLimit(timeout / 3)
 	c.acknowledged(sent{at: c.hello})
+	c.ordered(sent{at: c.hello})
 	if fresh { // an old session's is resumed by the leader alone, which may be cut off
 		c.committed(sent{at: c.hello})
 	}
@@ -336,5 +342,12 @@ func (c *tapConn) acknowledged(request sent) {
 func (c *tapConn) committed(request sent) {
 	if t := c.tap; t.current == c && request.at.After(t.committed) {
 		t.committed = request.at
+	}
+}
+
+// ordered counts a request that was answered behind all changes before it.
+func (c *tapConn) ordered(request sent) {
+	if t := c.tap; t.current == c && request.at.After(t.ordered) {
+		t.ordered = request.at
 	}
 }

@@ -1,22 +1,19 @@
 package connect
 
-import (
-	"encoding/binary"
-	"time"
-)
+import "time"
 
-// MaxLag is the longest time before now at which the newest answered request was sent on a connection that is kept awake
-// by Ping every second and on which all is well, slow machines included.
+// MaxLag is the longest time before now at which the newest answered Sync was sent on a connection on which one is sent every
+// second and all is well, slow machines included.
 const MaxLag = 2500 * time.Millisecond
 
 // interval is a time between two instants of our clock.
 type interval struct{ from, until time.Time }
 
 // Late returns, once, the bounds of a time of which news came late; zeros when none did. A server's answers and events come
-// in order: what happened before a request was executed came before its answer. An event may therefore be as old as
-// the newest request that was answered before it, and so may an answer itself as its own request. A wire that was cut, a server or
-// a process that stood still for a while, and then went on, makes both old by more than MaxLag, while the connection lasts.
-// Bounds have a monotonic reading.
+// in order: what had happened when a change or a Sync was executed comes before its answer. An event may therefore be as old as
+// the newest of these that was answered before it, and an answer as its own request. A wire that was cut, a follower that was cut off from
+// its leader (which answers pings and questions by itself), a server or a process that stood still for a while, and then went on,
+// makes both old by more than MaxLag, while the connection lasts. Bounds have a monotonic reading.
 func (t *Tap) Late() (from, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,47 +38,32 @@ func (c *tapConn) cameLate(since time.Time) {
 	t.late.until = c.heard
 }
 
-const opPing = 11
-
-// Ping sends a sign of life, unless a request was sent within the last every: its answer shows that what happened
-// before has come. Call it from time to time. Go-zookeeper's own come once in a third of the session's timeout. It does nothing
-// without a connection.
-func (t *Tap) Ping(every time.Duration) {
+// Sync has the leader answer, unless it was asked to within the last every. Call it from time to time: what had happened before
+// has come by then. It changes nothing, needs no right, and does nothing without a connection.
+func (t *Tap) Sync(every time.Duration) {
 	t.mu.Lock()
-	c := t.current
-	t.mu.Unlock()
-	if c == nil {
-		return
-	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	t.mu.Lock()
+	c, session := t.current, t.session
 	now := time.Now()
-	if n := len(c.pending); !c.greeted || c.closed || now.Sub(t.lastAck) < every || n > 0 && now.Sub(c.pending[n-1].at) < every {
+	if c == nil || !c.greeted || now.Sub(c.synced) < every {
 		t.mu.Unlock()
 		return
 	}
-	xid := int32(xidPing)
-	c.pending = append(c.pending, sent{xid: xid, op: opPing, at: now})
-	if len(c.pending) == 1 {
-		_ = c.applyDeadline() // fails with the connection, as the write does
-	}
-	t.pings++
-	limit := c.limit
+	c.synced = now
 	t.mu.Unlock()
-	if limit > 0 {
-		_ = c.SetWriteDeadline(now.Add(limit))
-	}
-	packet := binary.BigEndian.AppendUint32(nil, 8)
-	packet = binary.BigEndian.AppendUint32(packet, uint32(xid))
-	if _, err := c.Conn.Write(binary.BigEndian.AppendUint32(packet, opPing)); err != nil {
-		_ = c.Close()
-	}
+	_ = c.send(&t.beats, session, func(int, Reply) {}, []Request{{Op: opSync, Body: AppendString(nil, "/")}}) // else there is no connection
 }
 
-// Pings counts the signs of life that were sent, go-zookeeper's own too.
-func (t *Tap) Pings() uint64 {
+// Ordered is the send time of the newest change or Sync that was answered, or of the connection's begin: all that had happened by
+// then is known. It has a monotonic reading; zero without a session.
+func (t *Tap) Ordered() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.pings
+	return t.ordered
+}
+
+// Heartbeats counts the Syncs and go-zookeeper's pings that were sent.
+func (t *Tap) Heartbeats() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.beats
 }

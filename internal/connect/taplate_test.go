@@ -14,6 +14,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
+// errNotReadOnly is KeeperException.Code.NOTREADONLY.
+const errNotReadOnly = -119
+
 // wired is a connection whose server is the test, by a clock that goes on when nobody has anything to do.
 type wired struct {
 	t      *testing.T
@@ -78,15 +81,24 @@ func (w *wired) ask() (xid int32) {
 	return int32(binary.BigEndian.Uint32(w.sent()))
 }
 
-// ping returns whether a sign of life was sent.
-func (w *wired) ping() bool {
-	before := w.tap.Pings()
-	go w.tap.Ping(time.Second)
+// sync returns the xid of a Sync; 0 when none was sent.
+func (w *wired) sync() (xid int32) {
+	before := w.tap.Heartbeats()
+	go w.tap.Sync(time.Second)
 	synctest.Wait()
-	if w.tap.Pings() == before {
-		return false
+	if w.tap.Heartbeats() == before {
+		return 0
 	}
-	return int32(binary.BigEndian.Uint32(w.sent())) == xidPing
+	packet := w.sent()
+	if op := binary.BigEndian.Uint32(packet[4:]); op != opSync {
+		w.t.Errorf("operation %d", op)
+	}
+	return int32(binary.BigEndian.Uint32(packet))
+}
+
+// refuse answers with an error code.
+func (w *wired) refuse(xid, code int32) {
+	w.say(AppendInt(append(AppendInt(nil, xid), make([]byte, 8)...), code))
 }
 
 func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
@@ -102,21 +114,46 @@ func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
 			time.Sleep(time.Second)
 			w.answer(xidEvent)
 		}, 0, 5 * time.Second},
-		"a sign of life that was answered at once": {happens: func(w *wired) {
+		"a sync that was answered at once": {happens: func(w *wired) {
 			time.Sleep(4 * time.Second)
-			w.ping()
-			w.answer(xidPing)
+			w.answer(w.sync())
 			time.Sleep(time.Second)
 			w.answer(xidEvent)
 		}},
-		"a sign of life that was answered late, alone": {happens: func(w *wired) { w.ping(); time.Sleep(4 * time.Second); w.answer(xidPing) }},
+		"by a server that has no leader and only reads": {happens: func(w *wired) {
+			time.Sleep(4 * time.Second)
+			w.refuse(w.sync(), errNotReadOnly)
+			time.Sleep(time.Second)
+			w.answer(xidEvent)
+		}},
+		"a sync that was put off": {func(w *wired) {
+			time.Sleep(4 * time.Second)
+			w.refuse(w.sync(), errThrottled)
+			w.answer(xidEvent)
+		}, 0, 4 * time.Second},
+		"a sync that was answered late, alone": {happens: func(w *wired) {
+			time.Sleep(time.Second)
+			xid := w.sync()
+			time.Sleep(4 * time.Second)
+			w.answer(xid)
+		}},
 		"an event behind that answer": {func(w *wired) {
 			time.Sleep(time.Second)
-			w.ping()
+			xid := w.sync()
 			time.Sleep(4 * time.Second)
-			w.answer(xidPing)
+			w.answer(xid)
 			w.answer(xidEvent)
 		}, time.Second, 5 * time.Second},
+		"a follower that answers by itself, cut off from its leader": {func(w *wired) {
+			for range 4 {
+				time.Sleep(time.Second)
+				go func() { _, _ = w.conn.Write(framed(AppendInt(AppendInt(nil, xidPing), 11))) }()
+				w.sent()
+				w.answer(xidPing)
+				w.answer(w.ask())
+			}
+			w.answer(xidEvent)
+		}, 0, 4 * time.Second},
 		"a late answer to a question": {func(w *wired) {
 			time.Sleep(2 * time.Second)
 			xid := w.ask()
@@ -147,31 +184,36 @@ func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
 	}
 }
 
-func TestASignOfLifeIsSentOnlyToAServerThatHadNothingToAnswer(t *testing.T) {
+func TestTheLeaderIsAskedOnceInAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := withSession(t)
 		defer w.server.Close()
 		defer w.conn.Close()
-		if w.ping() {
+		begun := time.Now()
+		if w.sync() != 0 {
 			t.Error("just after the greeting")
 		}
 		time.Sleep(time.Second)
-		if !w.ping() {
+		xid := w.sync()
+		if xid == 0 {
 			t.Error("not sent after a second")
 		}
-		if w.ping() {
-			t.Error("twice, without an answer")
+		if w.sync() != 0 {
+			t.Error("twice at once")
 		}
 		time.Sleep(time.Second)
-		w.answer(xidPing)
-		if !w.ping() {
-			t.Error("not sent a second after the one before")
+		if w.sync() == 0 {
+			t.Error("not sent while the one before has no answer: the newest answer is to be as young as can be")
+		}
+		w.answer(xid)
+		if at := w.tap.Ordered().Sub(begun); at != time.Second {
+			t.Errorf("all is known that happened within %v", at)
 		}
 		if n := w.tap.Requests(); n != 0 {
 			t.Errorf("counted as %d requests", n)
 		}
 		w.conn.Close()
-		w.tap.Ping(0) // has nowhere to go
+		w.tap.Sync(0) // has nowhere to go
 	})
 }
 

@@ -40,6 +40,9 @@ const (
 	opCreateTTL       = 21
 )
 
+// opSync has the leader answer behind all changes before it.
+const opSync = 9
+
 // commits reports whether a successful reply to an operation proves that a quorum has committed it.
 func commits(op int32) bool {
 	switch op {
@@ -81,7 +84,7 @@ func (t *Tap) Send(session int64, reply func(i int, r Reply), requests ...Reques
 	t.mu.Unlock()
 	err := zk.ErrNoServer
 	if c != nil {
-		err = c.send(session, reply, requests)
+		err = c.send(&t.requests, session, reply, requests)
 	}
 	if err != nil {
 		for i := range requests {
@@ -90,8 +93,8 @@ func (t *Tap) Send(session int64, reply func(i int, r Reply), requests ...Reques
 	}
 }
 
-// send returns an error when nothing was sent.
-func (c *tapConn) send(session int64, reply func(i int, r Reply), requests []Request) error {
+// send returns an error when nothing was sent. counter is one of the tap's.
+func (c *tapConn) send(counter *uint64, session int64, reply func(i int, r Reply), requests []Request) error {
 	t := c.tap
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -120,7 +123,7 @@ func (c *tapConn) send(session int64, reply func(i int, r Reply), requests []Req
 	for i, r := range requests {
 		packet = c.add(packet, r, sent{at: now, reply: reply, i: i})
 	}
-	t.requests += uint64(len(requests))
+	*counter += uint64(len(requests))
 	if idle {
 		_ = c.applyDeadline() // fails with the connection, as the write does
 	}

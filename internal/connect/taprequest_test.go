@@ -11,11 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// The operations that the tests send.
-const (
-	opExists = 3
-	opSync   = 9
-)
+const opExists = 3
 
 // sendNow sends requests in the session of conn and waits for all replies.
 func sendNow(t testing.TB, tap *Tap, session int64, requests ...Request) []Reply {
@@ -179,7 +175,7 @@ func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
 		}
 		last = now
 	}
-	if ack := tap.LastAck(); ack.Before(last) {
+	if ack := lastAck(tap); ack.Before(last) {
 		t.Error("what was committed was not acknowledged")
 	}
 	p.cut()
