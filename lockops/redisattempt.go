@@ -82,8 +82,8 @@ func (a *redisAttempt) note(got answer) {
 }
 
 // promptly bounds a request made in the caller's goroutine, which the context cannot end: a goroutine of its
-// own costs a wake-up of a processor, which is a fifth of a whole acquisition. Longer than most servers ever take. Where a
-// lock is contended all requests have their full limit: giving them up early makes an overloaded server slower yet.
+// own costs a wake-up of a processor, which is a fifth of a whole acquisition. Only where the master's newest answer took
+// a tenth of that: giving requests up early makes an overloaded server slower yet.
 const promptly = 100 * time.Millisecond
 
 // soon is the limit of such a request; false when ctx may end before.
@@ -93,7 +93,7 @@ func (k *redisKey) soon(ctx context.Context) (limit time.Duration, ok bool) {
 	}
 	limit = min(promptly, k.opts.limit)
 	d, has := ctx.Deadline()
-	return limit, !k.session.contended.is(k.lock, k.session.clock.now()) && ctx.Err() == nil && (!has || k.session.clock.until(d) > 2*limit)
+	return limit, k.master.took() < limit/10 && ctx.Err() == nil && (!has || k.session.clock.until(d) > 2*limit)
 }
 
 // ask sends one request and waits for its answer or for the end of ctx; the answer is then due.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -338,61 +337,5 @@ func TestOnlyDenialsAreDenials(t *testing.T) {
 		case is && (denied.Right != want.right || !strings.Contains(err.Error(), want.says)):
 			t.Errorf("%q: right %q, says %v", text, denied.Right, err)
 		}
-	}
-}
-
-// TestOneRequestProbesASilentMaster: when the breaker lets somebody through, it is one until that request's limit has passed;
-// an answer lets in all.
-func TestOneRequestProbesASilentMaster(t *testing.T) {
-	now := time.Now()
-	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
-	defer s.Close()
-	m := &master{session: s}
-	const limit = time.Second
-	for range breakerAfter {
-		if !m.admit(limit) || m.silent() {
-			t.Error("silent, before it had left enough requests unanswered")
-		}
-		m.note(context.DeadlineExceeded)
-	}
-	if m.admit(limit) || !m.silent() {
-		t.Error("a master that does not answer was asked at once")
-	}
-	now = now.Add(breakerFirst)
-	if !m.admit(limit) {
-		t.Error("no request was let through")
-	}
-	if m.admit(limit) {
-		t.Error("a second one, behind the first")
-	}
-	if now = now.Add(limit - 1); m.admit(limit) {
-		t.Error("a second one, while the first may be answered")
-	}
-	if now = now.Add(1); !m.admit(limit) {
-		t.Error("no other, though nothing came of the first")
-	}
-	m.note(reply("NOPERM"))
-	for range 2 {
-		if !m.admit(limit) || m.silent() {
-			t.Error("it answers, and is not asked")
-		}
-	}
-}
-
-// TestASilentMasterOrdersNobody, and its vote counts only if it may vote, when it gives one after all.
-func TestASilentMasterOrdersNobody(t *testing.T) {
-	s := newRedisSession(nil)
-	for range 3 {
-		s.masters = append(s.masters, &master{session: s, identity: identity{known: true, runID: "old", started: time.Now().Add(-time.Hour)}})
-	}
-	silent := s.masters[0]
-	silent.failures = breakerAfter
-	e := (&Redlock{session: s, opts: options{ttl: time.Minute}}).newElection()
-	if v := e.first(); v != &e.votes[1] {
-		t.Errorf("the first is number %d", slices.Index(s.masters, v.master))
-	}
-	silent.identity, silent.replaced = identity{known: true, runID: "new", started: time.Now()}, true
-	if err := e.votes[0].entitled(); !errors.Is(err, ErrRestarted) {
-		t.Errorf("a master that was restarted may vote: %v", err)
 	}
 }

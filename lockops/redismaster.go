@@ -24,6 +24,7 @@ type master struct {
 	subscriber *subscriber
 	requests   atomic.Uint64
 	dials      atomic.Uint64 // connections made so far
+	newest     atomic.Int64  // how long its newest answer took, or the wait for it, in ns
 
 	mu               sync.Mutex
 	clocks           map[uint16]clockReading // by slot; 0 for all where there is no Cluster
@@ -168,8 +169,10 @@ func (m *master) eval(ctx context.Context, sc *script, keys scriptKeys, args ...
 	request[0], request[1], request[2] = "evalsha", sc.sha, len(keys)
 	request = append(append(request, keys...), args...)
 	m.requests.Add(1)
+	sent := m.session.clock.now()
 	cmd := redis.NewStringCmd(ctx, request...)
 	_ = m.client.Process(ctx, cmd)
+	m.newest.Store(int64(m.session.clock.since(sent)))
 	if err := cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		request[0], request[1] = "eval", sc.source
 		m.requests.Add(1)
@@ -179,6 +182,9 @@ func (m *master) eval(ctx context.Context, sc *script, keys scriptKeys, args ...
 	m.note(cmd.Err())
 	return cmd.Result()
 }
+
+// took measures the newest request, from its sending until it was answered or given up.
+func (m *master) took() time.Duration { return time.Duration(m.newest.Load()) }
 
 // verdict is a master's answer to a script that takes a lock.
 type verdict struct {

@@ -176,6 +176,16 @@ func (s *RedisSession) meet(ctx context.Context) error {
 
 func (s *RedisSession) quorum() int { return len(s.masters)/2 + 1 }
 
+// answering is the number of masters that are not silent.
+func (s *RedisSession) answering() (n int) {
+	for _, m := range s.masters {
+		if !m.silent() {
+			n++
+		}
+	}
+	return n
+}
+
 // Close waits for what still runs in the background (at most a few request limits) and closes the connections, unless they
 // were adopted. Holds that were not released are lost: their keys stay until their TTL runs out. An Acquire that has not
 // returned leaves none. A second call does nothing.

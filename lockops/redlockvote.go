@@ -12,7 +12,7 @@ type vote struct {
 	e      *election
 	master *master
 
-	// Used by the counting goroutine alone: it was asked, its answer is in, and it counts.
+	// Used by the counting goroutine alone: it was asked, or passed over, its answer is in, and it counts.
 	asked, counted, gave bool
 
 	// On the master that orders the waiters: that it is, the waiter's name and place, whether it lets others go first.
@@ -123,6 +123,17 @@ func (v *vote) prolongOnce(ctx context.Context) error {
 		v.has = false
 	}
 	return err
+}
+
+// closeUnused ends a vote that the master knows nothing of, at once: false where it has the key, or may get it.
+func (v *vote) closeUnused() bool {
+	if !v.requestMu.TryLock() { // it is being asked
+		return false
+	}
+	defer v.requestMu.Unlock()
+	unused := !v.has && v.lateUntil.IsZero()
+	v.over = v.over || unused
+	return unused
 }
 
 // takeBack deletes the key behind all other requests, and sends the outcome: nil deleted, errNoVote, or a *NodeError. If
