@@ -68,7 +68,7 @@ func (r *run) changedBelow(p string, what zk.EventType, at time.Time) {
 	}
 	if in != nil && in != d && in.phase != shut {
 		name := path.Base(p)
-		if what == zk.EventNodeCreated && in.nodes[name] != nil {
+		if what == zk.EventNodeCreated && in.has(name) {
 			in.rereads(name) // another of the same name
 		}
 		in.firedAt = at
@@ -91,7 +91,7 @@ func (r *run) changedBelow(p string, what zk.EventType, at time.Time) {
 func (r *run) readWithList(in *dir, name string, at time.Time) {
 	last := len(r.queue.urgent) - 1
 	listed := last >= 0 && r.queue.urgent[last].kind == jobList && r.queue.urgent[last].dir == in
-	if !r.manyReads || !listed || in.readAt.IsZero() || !recipe.Proves(name) || in.nodes[name] != nil || in.waiting[name] {
+	if !r.manyReads || !listed || in.readAt.IsZero() || !recipe.Proves(name) || in.has(name) || in.awaits(name) {
 		return
 	}
 	in.await(name)
@@ -112,7 +112,7 @@ func (r *run) dataChanged(d, in *dir, name string, at time.Time) {
 
 // isLive reports whether a child was read whose data change while it is there.
 func (d *dir) isLive(name string) bool {
-	if _, read := d.nodes[name]; !read && !d.waiting[name] {
+	if !d.has(name) && !d.awaits(name) {
 		return false
 	}
 	_, entries := recipe.Read(d.names)

@@ -79,7 +79,8 @@ func (r *run) forgetLink() {
 	r.watches, r.batches, r.manyReads, r.below = 0, 0, false, nil
 	r.toSweep, r.sweepAt = nil, time.Time{}
 	for _, d := range r.dirs {
-		d.watched, d.busy, d.again, d.answers, d.waiting, d.fresh, d.due = false, false, false, false, nil, nil, time.Time{}
+		d.watched, d.busy, d.again, d.answers, d.due = false, false, false, false, time.Time{}
+		d.awaitNone()
 		d.firedAt = time.Time{}
 		d.dataWatched, d.dataStale, d.reread, d.live = false, d.dataWanted, d.live, nil
 	}

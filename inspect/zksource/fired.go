@@ -41,7 +41,7 @@ func (r *run) childFired(p string, at time.Time) {
 	}
 	delete(d.live, name)
 	r.watches--
-	if _, listed := d.nodes[name]; listed {
+	if d.has(name) {
 		d.rereads(name)
 	}
 	r.touch(d, at)

@@ -24,8 +24,7 @@ func (d *dir) hasLease() bool {
 
 // wantsLease reports whether the directory's lease has to be read.
 func (d *dir) wantsLease() bool {
-	_, known := d.nodes[recipe.LeaseNode]
-	return d.hasLease() && !d.waiting[recipe.LeaseNode] && (!known || d.reread[recipe.LeaseNode])
+	return d.hasLease() && !d.awaits(recipe.LeaseNode) && (!d.has(recipe.LeaseNode) || d.reread[recipe.LeaseNode])
 }
 
 // betweenLeases reports whether the directory had a lease and has none: it may be about to be made anew.

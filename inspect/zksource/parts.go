@@ -60,12 +60,12 @@ func (r *run) findParts(d *dir) (complete bool, hidden, waiters []inspect.Unseen
 
 // complete reports whether enough was read of a directory to know its contenders.
 func (d *dir) complete() bool {
-	return !d.readAt.IsZero() && (d.judged || len(d.waiting) == 0) && (d.dataRead || !d.dataWanted)
+	return !d.readAt.IsZero() && (d.judged || d.awaited == 0) && (d.dataRead || !d.dataWanted)
 }
 
 // judge makes anew the lock that a directory is, or is a part of, and emits it when it changed.
 func (r *run) judge(d *dir) {
-	d.judged = d.judged || len(d.waiting) == 0 && !d.readAt.IsZero()
+	d.judged = d.judged || d.awaited == 0 && !d.readAt.IsZero()
 	b := r.base(d)
 	if b != nil && r.hidden(b) != nil && recipe.KazooQueuePath(b.path) == d.path && d.queued() {
 		b.folded = true
@@ -104,11 +104,11 @@ func (r *run) judgeWhole(d *dir) {
 		return
 	}
 	if why := r.hidden(d); why != nil {
-		d.waiting, d.fresh = nil, nil
+		d.awaitNone()
 		r.stage(d.hide(r.id(d), r.named(d), why))
 		return
 	}
-	if d.phase != leaf && (d.readAt.IsZero() && !d.single || !d.judged && len(d.waiting) > 0) {
+	if d.phase != leaf && (d.readAt.IsZero() && !d.single || !d.judged && d.awaited > 0) {
 		return
 	}
 	complete, hidden, waiters := r.findParts(d)
@@ -187,7 +187,7 @@ func (r *run) awaitsPart(d *dir) bool {
 
 // behind reports whether one directory has changed since, or may have, when the other was read.
 func (r *run) behind(d, other *dir) bool {
-	return len(d.fresh) > 0 || !d.sentAt.After(other.readAt) && (d.busy || r.due[d])
+	return d.fresh > 0 || !d.sentAt.After(other.readAt) && (d.busy || r.due[d])
 }
 
 func (r *run) named(d *dir) bool { return d.path == r.cfg.Only }
@@ -225,8 +225,8 @@ func (r *run) wantData(d *dir) {
 
 // hasPermits reports whether children look like permits of a kazoo Semaphore.
 func (d *dir) hasPermits() bool {
-	for name, z := range d.nodes {
-		if z.EphemeralOwner != 0 && recipe.IsPermit(name) {
+	for name := range d.owned {
+		if recipe.IsPermit(name) {
 			return true
 		}
 	}

@@ -163,7 +163,7 @@ func longestAgo(tried map[string]time.Time) (oldest string, at time.Time) {
 // lookAgain asks for a directory, or for a contender that might not be read.
 func (r *run) lookAgain(p string, now time.Time) {
 	if in, name := r.dirs[parent(p)], path.Base(p); in != nil {
-		if z, listed := in.nodes[name]; listed && (!z.Known || z.Sealed) && !in.waiting[name] {
+		if z, read := in.of(name); read && (!z.Known || z.Sealed) && !in.awaits(name) {
 			in.await(name)
 			r.queue.polls = append(r.queue.polls, job{kind: jobGet, dir: in, name: name})
 			return

@@ -99,8 +99,8 @@ func (r *run) requestAtOnce(ctx context.Context, t Transport) []result {
 func (r *Reading) Node(c *inspect.Contender) (inspect.Znode, bool) {
 	dirs := append([]*dir{r.dir}, slices.Collect(maps.Values(r.dir.parts))...)
 	for _, d := range dirs {
-		if n, ok := d.nodes[c.Name.Raw()]; ok && n.Czxid == c.Czxid {
-			return *n, true
+		if n, ok := d.of(c.Name.Raw()); ok && n.Czxid == c.Czxid {
+			return n, true
 		}
 	}
 	return inspect.Znode{}, false

@@ -58,7 +58,7 @@ func (r *run) unnote(c *dir) {
 // findSingles finds the children of a directory that are locks by themselves, once all were looked at that are: which answers
 // first depends on how the reads were sent.
 func (r *run) findSingles(d *dir) {
-	if d.unread > 0 || len(d.waiting) > 0 || d.gone {
+	if d.unread > 0 || d.awaited > 0 || d.gone {
 		return
 	}
 	everyOne, persistent := recipe.Singles(d.path)
@@ -91,10 +91,8 @@ func (d *dir) contended() bool {
 	if d.folded || d.reported != nil && d.reported.contention > 0 {
 		return true
 	}
-	for _, z := range d.nodes {
-		if z.EphemeralOwner != 0 {
-			return true
-		}
+	for range d.owned {
+		return true
 	}
 	return false
 }

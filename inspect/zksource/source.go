@@ -57,7 +57,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 		stall: stall.New(s.cfg.Now), inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
 		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
-		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, crowds: map[string]*dir{},
+		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, crowds: map[string]*dir{}, shared: sharedData{},
 	}
 }
 
@@ -155,6 +155,8 @@ type run struct {
 	extra   inspect.Update // identity tables
 	backend backendState
 	done    bool
+
+	shared sharedData
 }
 
 // loop runs until the context ends or the one pass is done.
@@ -338,7 +340,7 @@ func (r *run) dispatch(now time.Time) {
 
 // wanted reports whether what a job asks for was not gone meanwhile.
 func (r *run) wanted(j job) bool {
-	return r.dirs[j.dir.path] == j.dir && (j.kind != jobGet || j.dir.waiting[j.name])
+	return r.dirs[j.dir.path] == j.dir && (j.kind != jobGet || j.dir.awaits(j.name))
 }
 
 // sendAlone sends a request for one read.

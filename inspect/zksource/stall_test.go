@@ -65,7 +65,7 @@ func (w *watched) request(sent time.Time, names ...string) *batch {
 	b := &batch{sent: sent, jobs: []job{{kind: jobList, dir: d}}}
 	b.results = []connect.ReadResult{{Names: names, Stat: zk.Stat{Czxid: 1, NumChildren: int32(len(names))}}}
 	for i, name := range names {
-		if d.nodes[name] == nil {
+		if !d.has(name) {
 			d.await(name)
 			b.jobs = append(b.jobs, job{kind: jobGet, dir: d, name: name})
 			b.results = append(b.results, connect.ReadResult{Stat: zk.Stat{Czxid: int64(i + 2), EphemeralOwner: int64(i + 7)}})

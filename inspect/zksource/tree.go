@@ -1,7 +1,6 @@
 package zksource
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -31,19 +30,16 @@ type dir struct {
 	// aboveRoot: the parent of a root, only looked at for the sake of that.
 	aboveRoot bool
 
-	phase    phase
-	counted  bool  // among those that were looked at
-	count    int32 // of its children, by its newest Stat; -1: not known
-	created  int64 // children ever created in it; 0: not known
-	czxid    int64
-	pzxid    int64
-	ctime    int64 // ms since 1970, by the servers' clock
-	names    []string
-	nodes    map[string]*inspect.Znode
-	waiting  map[string]bool // children whose Get is on its way
-	fresh    map[string]bool // those of them that came since the lock was last complete: not shown before they are read
-	judged   bool            // once, with all that was wanted read
-	reported *reported       // nil: it is no lock
+	phase   phase
+	counted bool  // among those that were looked at
+	count   int32 // of its children, by its newest Stat; -1: not known
+	created int64 // children ever created in it; 0: not known
+	czxid   int64
+	pzxid   int64
+	ctime   int64 // ms since 1970, by the servers' clock
+	children
+	judged   bool      // once, with all that was wanted read
+	reported *reported // nil: it is no lock
 
 	// Its own data, for recipes that keep something there; see wantData.
 	dataWanted  bool
@@ -94,33 +90,15 @@ type dir struct {
 
 // adopt takes a new list of children and returns what changed.
 func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed []string) {
-	slices.Sort(names)
 	if d.czxid != stat.Czxid { // it was deleted and made again: same names mean nothing
-		d.nodes, d.waiting, d.fresh, d.judged, d.lease = nil, nil, nil, false, nil
+		d.forget()
+		d.judged, d.lease = false, nil
 		d.dataStale = d.dataStale || d.dataRead
 	}
-	old := d.names
-	d.names, d.czxid, d.pzxid, d.ctime, d.count, d.created, d.readAt = names, stat.Czxid, stat.Pzxid, stat.Ctime, stat.NumChildren, creations(stat), at
-	for len(old) > 0 || len(names) > 0 { // both are sorted
-		switch {
-		case len(old) == 0 || len(names) > 0 && names[0] < old[0]:
-			added = append(added, names[0])
-			names = names[1:]
-		case len(names) == 0 || old[0] < names[0]:
-			removed = append(removed, old[0])
-			delete(d.nodes, old[0])
-			d.awaited(old[0])
-			delete(d.reread, old[0])
-			old = old[1:]
-		default:
-			old, names = old[1:], names[1:]
-		}
-	}
-	if len(d.nodes) > len(d.names) { // some were read before they were listed, and never were
-		maps.DeleteFunc(d.nodes, func(name string, _ *inspect.Znode) bool {
-			_, listed := slices.BinarySearch(d.names, name)
-			return !listed
-		})
+	d.czxid, d.pzxid, d.ctime, d.count, d.created, d.readAt = stat.Czxid, stat.Pzxid, stat.Ctime, stat.NumChildren, creations(stat), at
+	added, removed = d.list(names)
+	for _, name := range removed {
+		delete(d.reread, name)
 	}
 	return added, removed
 }
@@ -133,27 +111,13 @@ func creations(stat *zk.Stat) int64 {
 	return (int64(stat.Cversion) + int64(stat.NumChildren)) / 2
 }
 
-// drop forgets a child that turned out to be gone; false when it was not listed.
-func (d *dir) drop(name string) bool {
-	i, found := slices.BinarySearch(d.names, name)
-	if found {
-		d.names = slices.Delete(d.names, i, i+1)
-		delete(d.nodes, name)
-		d.awaited(name)
+// keep remembers a child that was read; without a Stat, one that could not be.
+func (d *dir) keep(name string, data []byte, stat *zk.Stat, sealed bool) *node {
+	n := d.children.keep(name, data, stat, sealed)
+	if z := n.znode(name); z.IsLease() {
+		d.lease = &z
 	}
-	return found
-}
-
-// keep remembers a child that was read.
-func (d *dir) keep(name string, data []byte, stat *zk.Stat, sealed bool) {
-	if d.nodes == nil {
-		d.nodes = map[string]*inspect.Znode{}
-	}
-	n := znode(name, data, stat, sealed)
-	d.nodes[name] = &n
-	if n.IsLease() {
-		d.lease = &n
-	}
+	return n
 }
 
 // znode is a node that was read, or, without a Stat, one that could not be. sealed: its data may not be read.
@@ -176,33 +140,13 @@ func (d *dir) wanted(full bool) []recipe.Entry {
 		entries = entries[:fullQueue]
 	}
 	entries = slices.DeleteFunc(entries, func(e recipe.Entry) bool {
-		_, known := d.nodes[e.Name]
-		return known && !d.reread[e.Name] || d.waiting[e.Name]
+		n := d.find(e.Name)
+		return n.read() && !d.reread[e.Name] || n != nil && n.is&nodeAwaited != 0
 	})
 	if d.wantsLease() {
 		entries = append(entries, recipe.Entry{Name: recipe.LeaseNode})
 	}
 	return entries
-}
-
-// await notes that a child is about to be read.
-func (d *dir) await(name string) {
-	if d.waiting == nil {
-		d.waiting = map[string]bool{}
-	}
-	d.waiting[name] = true
-}
-
-// awaited notes that a child is read, or gone. An empty map would go on taking what it took.
-func (d *dir) awaited(name string) {
-	delete(d.waiting, name)
-	delete(d.fresh, name)
-	if len(d.waiting) == 0 {
-		d.waiting = nil
-	}
-	if len(d.fresh) == 0 {
-		d.fresh = nil
-	}
 }
 
 // judge makes the directory's lock anew, its parts folded in, with what is unseen of it. It returns nil when it is none, and
@@ -235,27 +179,14 @@ func (d *dir) lock(id inspect.ID, now time.Time) (lock *inspect.Lock, folded boo
 
 // directory is all that was read of the directory.
 func (d *dir) directory(now time.Time) inspect.Directory {
-	whole := inspect.Directory{Children: d.children(), Created: d.created, Data: d.self.Data, Lease: d.lease, Now: now}
+	whole := inspect.Directory{Children: d.shown(), Created: d.created, Data: d.self.Data, Lease: d.lease, Now: now}
 	if len(d.parts) > 0 {
 		whole.Parts = make(map[string][]inspect.Znode, len(d.parts))
 		for place, part := range d.parts {
-			whole.Parts[place] = part.children()
+			whole.Parts[place] = part.shown()
 		}
 	}
 	return whole
-}
-
-// children are those that may be shown.
-func (d *dir) children() []inspect.Znode {
-	children := make([]inspect.Znode, 0, len(d.names))
-	for _, name := range d.names {
-		if z, ok := d.nodes[name]; ok {
-			children = append(children, *z)
-		} else if !d.fresh[name] {
-			children = append(children, inspect.Znode{Name: name})
-		}
-	}
-	return children
 }
 
 // newest returns the last time that the directory or one of its parts was read.

@@ -24,11 +24,11 @@ func TestAdoptTellsWhatCameAndWent(t *testing.T) {
 	if !slices.Equal(added, []string{"d"}) || !slices.Equal(removed, []string{"a", "c"}) {
 		t.Fatalf("%v %v", added, removed)
 	}
-	if _, kept := d.nodes["b"]; !kept || len(d.nodes) != 1 {
-		t.Errorf("nodes %v", d.nodes)
+	if !d.has("b") || d.has("a") || d.has("d") {
+		t.Errorf("nodes %v of %v", d.nodes, d.names)
 	}
 	d.adopt([]string{"b"}, &zk.Stat{Czxid: 2}, noon)
-	if len(d.nodes) != 0 {
+	if d.has("b") {
 		t.Error("a directory that was made again keeps what its old children were")
 	}
 }

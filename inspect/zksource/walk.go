@@ -321,24 +321,21 @@ func (r *run) listed(d *dir, res result) {
 	r.readWanted(d, list, born)
 	for _, name := range d.names {
 		// What is read now shows by itself whether it can have children.
-		if _, known := d.nodes[name]; !known && !d.waiting[name] && !recipe.Proves(name) {
+		if n := d.find(name); !n.read() && (n == nil || n.is&nodeAwaited == 0) && !recipe.Proves(name) {
 			r.child(d, name)
 		}
 	}
 	// A contender that left changes the holder: that is emitted at once, and one that came, behind the others, when it
 	// was read.
-	if d.judged && len(d.waiting) > 0 {
-		if d.fresh == nil {
-			d.fresh = map[string]bool{}
-		}
+	if d.judged && d.awaited > 0 {
 		for _, name := range added {
-			d.fresh[name] = d.waiting[name]
+			d.hold(name)
 		}
 	}
 	if d.dataStale {
 		r.requestData(d)
 	}
-	if d.phase == crowded || len(d.waiting) == 0 || d.judged && len(removed) > 0 && len(d.nodes) > 0 {
+	if d.phase == crowded || d.awaited == 0 || d.judged && len(removed) > 0 && d.readSome() {
 		r.judge(d)
 	} else if !r.cfg.Once && !r.firstPass && d.reported == nil {
 		r.judgeEarly(d)
@@ -358,7 +355,7 @@ func (r *run) left(d *dir, name string, at time.Time) {
 	if !r.cfg.Once {
 		r.touch(d, at)
 	}
-	if recipe.Contends(name) && (d.judged || len(d.waiting) == 0) && (r.cfg.Once || !d.betweenLeases()) {
+	if recipe.Contends(name) && (d.judged || d.awaited == 0) && (r.cfg.Once || !d.betweenLeases()) {
 		r.judge(d)
 	}
 	r.findSingles(d)
@@ -380,28 +377,22 @@ func (r *run) readWanted(d *dir, list *[]job, born []string) {
 // got takes in a child's data and Stat.
 func (r *run) got(d *dir, res result) {
 	name := res.job.name
-	if !d.waiting[name] {
+	if !d.awaits(name) {
 		return
 	}
-	d.awaited(name)
+	d.arrived(name)
 	if res.err != nil && !res.sealed && d.live[name] { // then no watch was set
 		delete(d.live, name)
 		r.watches--
 	}
 	switch {
 	case res.err == nil || res.sealed:
-		d.keep(name, res.data, res.stat, res.sealed)
-		if p := join(d.path, name); r.dirs[p] == nil || r.dirs[p].phase != shut {
-			what := readContender
-			if res.job.live {
-				what = readPermit
-			}
-			r.record(r.refused, p, what, res)
-		}
+		d.keep(name, r.shared.one(res.data), res.stat, res.sealed)
+		r.recordContender(d, res)
 		if seen := res.job.seen; !seen.IsZero() {
 			r.clock.created(seen, time.UnixMilli(res.stat.Ctime))
 		}
-		if n := d.nodes[name]; res.stat.EphemeralOwner == 0 && !recipe.Proves(name) && !n.IsLease() {
+		if z, _ := d.of(name); res.stat.EphemeralOwner == 0 && !recipe.Proves(name) && !z.IsLease() {
 			r.child(d, name)
 		}
 	case errors.Is(res.err, zk.ErrNoNode):
@@ -414,10 +405,26 @@ func (r *run) got(d *dir, res result) {
 		}
 		r.record(r.refused, join(d.path, name), readStat, res)
 	}
-	if len(d.waiting) == 0 {
+	if d.awaited == 0 {
 		r.judge(d)
 		r.findSingles(d)
 	}
+}
+
+// recordContender notes that a contender was read, or why it could not be, unless it is a directory that could not be listed.
+func (r *run) recordContender(d *dir, res result) {
+	if res.err == nil && len(r.refused) == 0 { // nearly always: there are a million of them
+		return
+	}
+	p := join(d.path, res.job.name)
+	if in := r.dirs[p]; in != nil && in.phase == shut {
+		return
+	}
+	what := readContender
+	if res.job.live {
+		what = readPermit
+	}
+	r.record(r.refused, p, what, res)
 }
 
 func (r *run) id(d *dir) inspect.ID { return inspect.ID{Backend: r.cfg.Backend, Path: d.path} }

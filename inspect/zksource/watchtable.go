@@ -61,8 +61,8 @@ func (r *run) watchTable(who identity) *inspect.WatchTable {
 
 // mayBeUnheard reports whether the table may lack the session of somebody in a directory or one of its parts.
 func (r *run) mayBeUnheard(d *dir, who *identity) bool {
-	for _, z := range d.nodes {
-		if !who.hears(z.EphemeralOwner, z.Created) {
+	for i := range d.nodes {
+		if n := &d.nodes[i]; n.read() && !who.hears(n.owner, time.UnixMilli(n.created)) {
 			return true
 		}
 	}
@@ -71,7 +71,7 @@ func (r *run) mayBeUnheard(d *dir, who *identity) bool {
 			return true
 		}
 	}
-	return len(d.nodes) < len(d.names)
+	return d.someUnread()
 }
 
 // recheck has the locks listed again of which a table lacks a watch that should be there: a predecessor that was already

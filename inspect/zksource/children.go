@@ -1,0 +1,275 @@
+package zksource
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+)
+
+// node holds what was read of one child of a directory. There are as many as contenders: together with its name it takes 80
+// bytes, a map of inspect.Znode would take three times that.
+type node struct {
+	data              []byte // shared with others of the same data
+	czxid, owner      int64
+	created, modified int64 // ms since 1970, by the servers' clock
+	version           int32
+	is                nodeState
+}
+
+type nodeState uint8
+
+const (
+	nodeRead    nodeState = 1 << iota // or found to be unreadable
+	nodeKnown                         // its Stat was read
+	nodeSealed                        // its data may not be read
+	nodeAwaited                       // its Get is on its way
+	// nodeFresh: it is awaited, and came since the lock was last complete: not shown before it is read.
+	nodeFresh
+)
+
+// children are those of a directory: names, sorted, with what was read of each.
+type children struct {
+	names []string
+	nodes []node // one for each of names, or nil: nothing was read
+	// early are those that are read before a list has them.
+	early   map[string]*node
+	awaited int // how many are
+	fresh   int
+}
+
+// find returns what is known of a child; nil: nothing. It is good until the next list.
+func (c *children) find(name string) *node {
+	if c.nodes != nil {
+		if i, listed := slices.BinarySearch(c.names, name); listed {
+			return &c.nodes[i]
+		}
+	}
+	return c.early[name]
+}
+
+// place is find that makes room for a child of which nothing is known.
+func (c *children) place(name string) *node {
+	if i, listed := slices.BinarySearch(c.names, name); listed {
+		if c.nodes == nil {
+			c.nodes = make([]node, len(c.names))
+		}
+		return &c.nodes[i]
+	}
+	n := c.early[name]
+	if n == nil {
+		n = new(node)
+		if c.early == nil {
+			c.early = map[string]*node{}
+		}
+		c.early[name] = n
+	}
+	return n
+}
+
+// has reports whether a child was read; awaits, whether it is about to be.
+func (c *children) has(name string) bool { return c.find(name).read() }
+
+func (c *children) awaits(name string) bool {
+	n := c.find(name)
+	return n != nil && n.is&nodeAwaited != 0
+}
+
+func (n *node) read() bool { return n != nil && n.is&nodeRead != 0 }
+
+// of returns a child that was read.
+func (c *children) of(name string) (inspect.Znode, bool) {
+	n := c.find(name)
+	if !n.read() {
+		return inspect.Znode{}, false
+	}
+	return n.znode(name), true
+}
+
+func (n *node) znode(name string) inspect.Znode {
+	if n.is&nodeKnown == 0 {
+		return inspect.Znode{Name: name}
+	}
+	return inspect.Znode{
+		Name: name, Known: true, Sealed: n.is&nodeSealed != 0, Data: n.data,
+		Czxid: n.czxid, Version: n.version, EphemeralOwner: n.owner,
+		Created: time.UnixMilli(n.created), Modified: time.UnixMilli(n.modified),
+	}
+}
+
+// keep remembers a child that was read; without a Stat, one that could not be.
+func (c *children) keep(name string, data []byte, stat *zk.Stat, sealed bool) *node {
+	n := c.place(name)
+	is := n.is&(nodeAwaited|nodeFresh) | nodeRead
+	if stat == nil {
+		*n = node{is: is}
+		return n
+	}
+	if is |= nodeKnown; sealed {
+		is |= nodeSealed
+	}
+	*n = node{data, stat.Czxid, stat.EphemeralOwner, stat.Ctime, stat.Mtime, stat.Version, is}
+	return n
+}
+
+// await notes that a child is about to be read.
+func (c *children) await(name string) {
+	if n := c.place(name); n.is&nodeAwaited == 0 {
+		n.is |= nodeAwaited
+		c.awaited++
+	}
+}
+
+// hold notes that a child is not shown before it is read, if it is about to be.
+func (c *children) hold(name string) {
+	if n := c.find(name); n != nil && n.is&(nodeAwaited|nodeFresh) == nodeAwaited {
+		n.is |= nodeFresh
+		c.fresh++
+	}
+}
+
+// arrived notes that a child is read, or gone.
+func (c *children) arrived(name string) {
+	n := c.find(name)
+	if n == nil {
+		return
+	}
+	c.settle(n)
+	if !n.read() {
+		delete(c.early, name)
+	}
+}
+
+// settle takes a node out of the counts of those that are awaited.
+func (c *children) settle(n *node) {
+	if n.is&nodeAwaited != 0 {
+		c.awaited--
+	}
+	if n.is&nodeFresh != 0 {
+		c.fresh--
+	}
+	n.is &^= nodeAwaited | nodeFresh
+}
+
+// awaitNone forgets what is about to be read.
+func (c *children) awaitNone() {
+	if c.awaited == 0 {
+		return
+	}
+	for i := range c.nodes {
+		c.settle(&c.nodes[i])
+	}
+	maps.DeleteFunc(c.early, func(_ string, n *node) bool {
+		c.settle(n)
+		return !n.read()
+	})
+}
+
+// forget drops what was read, and what is about to be.
+func (c *children) forget() { *c = children{names: c.names} }
+
+// list takes in a new list, and returns what came and what left.
+func (c *children) list(names []string) (added, removed []string) {
+	slices.Sort(names)
+	old, were := c.names, c.nodes
+	c.names, c.nodes = names, nil
+	if were != nil || len(c.early) > 0 {
+		c.nodes = make([]node, len(names))
+	}
+	for i, k := 0, 0; i < len(names) || k < len(old); { // both are sorted
+		switch {
+		case k == len(old) || i < len(names) && names[i] < old[k]:
+			added = append(added, names[i])
+			if n := c.early[names[i]]; n != nil {
+				c.nodes[i] = *n
+				delete(c.early, names[i])
+			}
+			i++
+		case i == len(names) || old[k] < names[i]:
+			removed = append(removed, old[k])
+			if were != nil {
+				c.settle(&were[k])
+			}
+			k++
+		default:
+			if were != nil {
+				c.nodes[i] = were[k]
+			}
+			i, k = i+1, k+1
+		}
+	}
+	maps.DeleteFunc(c.early, func(_ string, n *node) bool { return n.is&nodeAwaited == 0 }) // it has left before it was listed
+	return added, removed
+}
+
+// drop forgets a child that turned out to be gone; false when it was not listed.
+func (c *children) drop(name string) bool {
+	c.arrived(name)
+	i, listed := slices.BinarySearch(c.names, name)
+	if listed {
+		c.names = slices.Delete(c.names, i, i+1)
+		if c.nodes != nil {
+			c.nodes = slices.Delete(c.nodes, i, i+1)
+		}
+	}
+	return listed
+}
+
+// shown are those that may be shown: what awaits its first reading since the lock was complete may not.
+func (c *children) shown() []inspect.Znode {
+	shown := make([]inspect.Znode, 0, len(c.names))
+	for i, name := range c.names {
+		switch {
+		case c.nodes == nil:
+			shown = append(shown, inspect.Znode{Name: name})
+		case c.nodes[i].read():
+			shown = append(shown, c.nodes[i].znode(name))
+		case c.nodes[i].is&nodeFresh == 0:
+			shown = append(shown, inspect.Znode{Name: name})
+		}
+	}
+	return shown
+}
+
+// readSome reports whether a child was read.
+func (c *children) readSome() bool {
+	return slices.ContainsFunc(c.nodes, func(n node) bool { return n.read() })
+}
+
+// someUnread reports whether a child was not read.
+func (c *children) someUnread() bool {
+	return c.nodes == nil && len(c.names) > 0 || slices.ContainsFunc(c.nodes, func(n node) bool { return !n.read() })
+}
+
+// owned are the children that a session owns, with their names.
+func (c *children) owned(yield func(name string, n *node) bool) {
+	for i := range c.nodes {
+		if n := &c.nodes[i]; n.owner != 0 && !yield(c.names[i], n) {
+			return
+		}
+	}
+}
+
+// sharedData shares the memory of equal data: a client writes the same into all its nodes.
+type sharedData map[string][]byte
+
+// Bounds of sharedData, together some 2 MB: longer data are mostly different, and with more different ones it begins anew.
+const mostSharedData, longestSharedData = 1 << 14, 128
+
+func (s sharedData) one(data []byte) []byte {
+	if data == nil || len(data) > longestSharedData {
+		return slices.Clone(data[:min(len(data), maxData)])
+	}
+	if known, ok := s[string(data)]; ok {
+		return known
+	}
+	if len(s) == mostSharedData {
+		clear(s)
+	}
+	one := slices.Clip(slices.Clone(data))
+	s[string(one)] = one
+	return one
+}
