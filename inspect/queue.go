@@ -4,6 +4,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"lockscope/inspect/recipe"
@@ -73,8 +74,8 @@ func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
 type queue struct {
 	writer  recipe.Queue // of most entries
 	entries []recipe.Entry
-	nodes   map[string]*Znode
-	place   string // of a part
+	nodes   []Znode // by name
+	place   string  // of a part
 }
 
 // part is one of the directory's parts as the recipes see it.
@@ -87,22 +88,28 @@ func (d *Directory) part(place string) queue {
 // readQueue takes for contenders what a recipe's name proves, and of other names what is not known to be persistent (those are
 // work items of a queue or the like) and what the server can have numbered: members of a service often end in a time or a port.
 func readQueue(children []Znode, created int64) queue {
+	q := queue{nodes: children}
+	if !slices.IsSortedFunc(children, byName) { // a source gives them sorted
+		q.nodes = slices.SortedFunc(slices.Values(children), byName)
+	}
 	names := make([]string, len(children))
-	q := queue{nodes: make(map[string]*Znode, len(children))}
-	for i := range children {
-		names[i], q.nodes[children[i].Name] = children[i].Name, &children[i]
+	for i := range q.nodes {
+		names[i] = q.nodes[i].Name
 	}
 	q.writer, q.entries = recipe.Read(names)
 	q.prove()
-	foreign := map[string]bool{} // what stands before numbers that the server did not give
+	var foreign []string // what stands before numbers that the server did not give
 	for _, e := range q.entries {
 		if e.Confidence != recipe.Certain && !numbered(e, created) {
-			foreign[prefix(e)] = true
+			foreign = append(foreign, prefix(e))
 		}
 	}
 	q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool {
-		n := q.nodes[e.Name]
-		return e.Confidence != recipe.Certain && (n.Known && n.EphemeralOwner == 0 && !q.unread(e) || !e.Unnumbered && foreign[prefix(e)])
+		if e.Confidence == recipe.Certain {
+			return false
+		}
+		n := q.node(e.Name)
+		return n.Known && n.EphemeralOwner == 0 && !q.unread(e) || !e.Unnumbered && len(foreign) > 0 && slices.Contains(foreign, prefix(e))
 	})
 	if q.disordered() {
 		q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool { return e.Confidence == recipe.Possible && !e.Unnumbered })
@@ -111,13 +118,29 @@ func readQueue(children []Znode, created int64) queue {
 	return q
 }
 
+func byName(a, b Znode) int { return strings.Compare(a.Name, b.Name) }
+
+// node is the one of that name; nil where there is none.
+func (q *queue) node(name string) *Znode {
+	i, found := slices.BinarySearchFunc(q.nodes, name, func(z Znode, name string) int { return strings.Compare(z.Name, name) })
+	if !found {
+		return nil
+	}
+	return &q.nodes[i]
+}
+
+// leaveOut takes nodes out that are no contenders, and nothing strange either.
+func (q *queue) leaveOut(names ...string) {
+	q.nodes = slices.DeleteFunc(slices.Clone(q.nodes), func(z Znode) bool { return slices.Contains(names, z.Name) })
+}
+
 // prove grades the entries by what was read of their nodes. Where a node shows that another library made it, those of its recipe
 // that nothing proves are plain sequential ones.
 func (q *queue) prove() {
 	var strange []string // recipes
 	for i := range q.entries {
 		e := &q.entries[i]
-		n := q.nodes[e.Name]
+		n := q.node(e.Name)
 		if e.Session = n.EphemeralOwner; !n.Known || e.Confidence == recipe.Certain {
 			continue
 		}
@@ -156,7 +179,7 @@ func (q *queue) disordered() bool {
 	var before recipe.Entry
 	newest := int64(0)
 	for _, e := range q.entries {
-		n := q.nodes[e.Name]
+		n := q.node(e.Name)
 		if e.Confidence != recipe.Possible || e.Unnumbered || n.Czxid == 0 {
 			continue
 		}
@@ -177,7 +200,7 @@ func (q *queue) proven() bool {
 
 // unread reports whether only the data of an entry, which may not be read, can prove it: Hive's explicit locks have no session.
 func (q *queue) unread(e recipe.Entry) bool {
-	return q.nodes[e.Name].Sealed && e.Recipe == "hive"
+	return q.node(e.Name).Sealed && e.Recipe == "hive"
 }
 
 // queueLock makes a lock of contenders that stand in one directory; nil when there are none.
@@ -201,7 +224,7 @@ func queueLock(id ID, q queue) *Lock {
 		c.BlockedBelow = int32(blocks[i])
 		blocker := q.writer.Blocker(q.entries, i)
 		switch {
-		case e.Live && !recipe.Granted(q.nodes[e.Name].Data):
+		case e.Live && !recipe.Granted(q.node(e.Name).Data):
 			c.State = Waiting
 			if len(l.Waiters) > 0 { // the first of them looks at the whole directory
 				c.Watches = Untrusted(q.entries[i-1].Name)
@@ -289,8 +312,8 @@ func aliens(queues ...queue) []Untrusted {
 		for _, e := range q.entries {
 			taken[e.Name] = true
 		}
-		for name := range q.nodes {
-			if !taken[name] {
+		for i := range q.nodes {
+			if name := q.nodes[i].Name; !taken[name] {
 				names = append(names, Untrusted(path.Join(q.place, name)))
 			}
 		}
@@ -300,7 +323,7 @@ func aliens(queues ...queue) []Untrusted {
 }
 
 func (q *queue) contender(e recipe.Entry) Contender {
-	n, writer := q.nodes[e.Name], q.writer
+	n, writer := q.node(e.Name), q.writer
 	c := Contender{
 		Name:       Untrusted(e.Name),
 		Place:      q.place,

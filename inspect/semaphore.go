@@ -44,8 +44,7 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	}
 	l.Waiters = append(l.Waiters, locks.queued(waiting)...)
 	countBlocked(l)
-	delete(own.nodes, recipe.CuratorLeases)
-	delete(own.nodes, recipe.CuratorLocks)
+	own.leaveOut(recipe.CuratorLeases, recipe.CuratorLocks)
 	l.Aliens = aliens(own, leases, locks)
 	return l
 }
@@ -55,10 +54,10 @@ func headsLease(leases, locks queue) int {
 	if len(locks.entries) == 0 {
 		return -1
 	}
-	head := locks.nodes[locks.entries[0].Name]
+	head := locks.node(locks.entries[0].Name)
 	newest := -1
 	for i, e := range leases.entries {
-		n := leases.nodes[e.Name]
+		n := leases.node(e.Name)
 		if e.Session != 0 && e.Session == head.EphemeralOwner && n.Czxid > head.Czxid {
 			newest = i // they are in order
 		}

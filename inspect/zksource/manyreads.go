@@ -66,7 +66,9 @@ func (r *run) dispatchMany(now time.Time) {
 
 // gather takes jobs from the queue for one request. Those that need one of their own are set aside.
 func (r *run) gather() *batch {
-	b, most, names := &batch{}, r.size.Items(), 0
+	most, names := r.size.Items(), 0
+	room := min(most, r.queue.waiting())
+	b := &batch{jobs: make([]job, 0, room), reads: make([]connect.Read, 0, room)}
 	for r.queue.shared() && b.items < most && names < listGoal {
 		j := r.queue.pick()
 		if !r.wanted(j) {

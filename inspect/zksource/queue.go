@@ -84,6 +84,11 @@ func (q *queue) shared() bool { return q.discovers() || len(q.urgent)+len(q.poll
 
 func (q *queue) discovers() bool { return len(q.reads)+len(q.lists)+len(q.walk) > 0 }
 
+// waiting counts them.
+func (q *queue) waiting() int {
+	return len(q.urgent) + len(q.reads) + len(q.lists) + len(q.walk) + len(q.polls)
+}
+
 func (q *queue) clear() {
 	q.urgent, q.reads, q.lists, q.walk, q.polls, q.alone = nil, nil, nil, nil, nil, nil
 }
