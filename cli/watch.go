@@ -190,7 +190,11 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 			text += ", held " + describe.Span(e.At.Add(offset).Sub(c.HeldSince))
 		}
 		if e.Kind == inspect.EventReleased && e.Certainty == recipe.Likely {
-			text += "; or its session expired"
+			if c.Owner.Session != 0 {
+				text += "; or its session expired"
+			} else {
+				text += "; or its key was evicted"
+			}
 		}
 	}
 	return text

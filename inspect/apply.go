@@ -201,6 +201,7 @@ func (o *Observer) view(p *backendState, id ID, was *Lock, blindFrom, now time.T
 		}
 		v.sessionLived = func(c *Contender) bool { return p.sessionLived(c, now) }
 		v.restarted = func(m Vote) bool { return p.restarted(m.Addr, cmp.Or(m.ReadAt, was.ReadAt)) }
+		v.evicts = p.evicts
 	}
 	return v
 }

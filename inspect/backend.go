@@ -1,6 +1,9 @@
 package inspect
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // BackendKind is the kind of service that keeps the locks.
 type BackendKind string
@@ -188,4 +191,9 @@ type Session struct {
 	// LastContact is the time, by our clock, at which the server last heard of the client; Established is by the
 	// server's. Both zero when unknown.
 	LastContact, Established time.Time
+}
+
+// Evicts reports whether a Redis server deletes keys by itself when its memory is full: of all keys, or of those with a time to live.
+func (s *Server) Evicts() bool {
+	return s.MaxMemory > 0 && (strings.HasPrefix(s.EvictionPolicy, "allkeys-") || strings.HasPrefix(s.EvictionPolicy, "volatile-"))
 }

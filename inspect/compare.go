@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"lockscope/inspect/recipe"
@@ -23,6 +24,8 @@ type view struct {
 	unseenSince time.Time
 	// within is the tolerance of the older version's expiries where it is more than expirySlack.
 	within time.Duration
+	// evictable: a master that voted for the older version deletes such keys by itself when its memory is full.
+	evictable bool
 	// forced, sessionEnded, sessionLived and restarted may be nil. They are about a holder that left: whether this
 	// program freed it, whether its session is known to be gone, and whether it cannot have run out; and of a vote in the
 	// version before, whether its master started after it was read.
@@ -30,6 +33,8 @@ type view struct {
 	sessionEnded func(*Contender) bool
 	sessionLived func(*Contender) bool
 	restarted    func(Vote) bool
+	// evicts reports whether a vote's master may delete its key by itself; it may be nil.
+	evicts func(Vote) bool
 }
 
 // within is the greatest tolerance of the expiries of the votes that agree.
@@ -63,6 +68,7 @@ const MostUnseen = 500 * time.Millisecond
 func compare(was, is *Lock, v view) []Event {
 	if was != nil {
 		v.within = was.within()
+		v.evictable = v.evicts != nil && slices.ContainsFunc(was.Masters, func(m Vote) bool { return m.Agrees && v.evicts(m) })
 	}
 	events := changes(was, is, v)
 	for i := range events {
@@ -92,6 +98,9 @@ func certaintyOf(e *Event, v view) recipe.Confidence {
 			return recipe.Likely // or it was released just before
 		}
 	case EventReleased:
+		if v.evictable {
+			return recipe.Likely
+		}
 		if e.Contender.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(e.Contender) {
 			return recipe.Likely
 		}
@@ -175,20 +184,21 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 		return EventExpired
 	case !h.ExpiresAt.IsZero() && !v.at.Before(h.ExpiresAt.Add(-v.within)):
 		return EventEnded // its time was read so slowly that it may have run out
-	case restartedWithout(was, is, v):
+	case lostByServer(was, is, v):
 		return EventLost
 	default:
 		return EventReleased
 	}
 }
 
-// restartedWithout reports whether a master which voted for the holder has restarted and does not have the key any more.
-func restartedWithout(was, is *Lock, v view) bool {
-	if v.restarted == nil {
-		return false
-	}
+// lostByServer reports whether a master which voted for the holder does not have the key any more since it has restarted, or deleted
+// all keys.
+func lostByServer(was, is *Lock, v view) bool {
 	for i, m := range was.Masters {
-		if m.Agrees && i < len(is.Masters) && is.Masters[i].Up && !is.Masters[i].Present && v.restarted(m) {
+		if !m.Agrees || i >= len(is.Masters) || !is.Masters[i].Up || is.Masters[i].Present {
+			continue
+		}
+		if is.Masters[i].Flushed || v.restarted != nil && v.restarted(m) {
 			return true
 		}
 	}

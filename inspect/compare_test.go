@@ -151,6 +151,56 @@ func TestCompareKeys(t *testing.T) {
 	}
 }
 
+// What a server deleted by itself, its holder has not released: it goes on as if it held.
+func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
+	id := ID{"redis", "k"}
+	was := KeyLock(id, ballots("x x x"), now)
+	for name, tt := range map[string]struct {
+		is      string
+		flushed int // a master, -1 for none
+		evicts  string
+		want    string
+		sure    recipe.Confidence
+	}{
+		"deleted":                             {"- - -", -1, "", "released x", recipe.Certain},
+		"flushed on one":                      {"- - x", 1, "", "lost x", recipe.Likely},
+		"flushed where a quorum is left":      {"- x x", 0, "", "", ""},
+		"a master may evict it":               {"- - -", -1, "b", "released x", recipe.Likely},
+		"a master that has no vote may evict": {"- - -", -1, "d", "released x", recipe.Certain},
+		"flushed on one where another evicts": {"- - x", 0, "b", "lost x", recipe.Likely},
+	} {
+		votes := ballots(tt.is)
+		if tt.flushed >= 0 {
+			votes[tt.flushed].Flushed = true
+		}
+		v := view{at: now.Add(time.Millisecond), evicts: func(m Vote) bool { return m.Addr == tt.evicts }}
+		events := compare(was, KeyLock(id, votes, v.at), v)
+		if got := short(events); got != tt.want || got != "" && events[0].Certainty != tt.sure {
+			t.Errorf("%s: %q, %+v", name, got, events)
+		}
+	}
+}
+
+func TestWhatAServerEvicts(t *testing.T) {
+	for _, tt := range []struct {
+		policy    string
+		memory    int64
+		noExpiry  bool
+		wantEvict bool
+	}{
+		{"allkeys-lru", 1 << 20, true, true},
+		{"volatile-ttl", 1 << 20, false, true},
+		{"volatile-ttl", 1 << 20, true, false},
+		{"noeviction", 1 << 20, false, false},
+		{"allkeys-lru", 0, false, false},
+	} {
+		p := &backendState{state: &Backend{Servers: []Server{{Addr: "a", MaxMemory: tt.memory, EvictionPolicy: tt.policy}}}}
+		if got := p.evicts(Vote{Addr: "a", NoExpiry: tt.noExpiry}); got != tt.wantEvict {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+}
+
 // What nobody looked at for a while before it could have run out may have been released: it is not reported to have
 // expired.
 func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {

@@ -24,7 +24,8 @@ const (
 	EventAcquired EventKind = "acquired"
 	EventHandover EventKind = "handover"
 	// The end of a hold. EventExpired: its key was gone at or after the time it had to live, or its session is gone.
-	// EventForced: this program freed it. EventLost: a Redis master restarted without it. EventEnded: it ended while we could
+	// EventForced: this program freed it. EventLost: a Redis master restarted without it, or deleted all
+	// its keys (FLUSHALL). EventEnded: it ended while we could
 	// not look (Between), in whatever way. EventReleased: any other; its entry was deleted before its time. Who deleted it
 	// does not show: an operator's delete by another tool looks the same, and so does, where that is only likely, the end of a
 	// ZooKeeper session.
@@ -79,7 +80,7 @@ type Event struct {
 	// Contender of the event, as it was when it left or as it is; nil for an event of the lock or a backend.
 	Contender *Contender
 	// Certainty of what Kind says. An EventReleased is only likely where its session may have run out instead: the
-	// servers report no sessions, or what they last reported of this one was too long ago.
+	// servers report no sessions, or what they last reported of this one was too long ago. Or its key may have been evicted.
 	Certainty recipe.Confidence
 	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
 	// at At.

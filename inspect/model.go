@@ -254,6 +254,8 @@ type Vote struct {
 	Present, Foreign bool
 	Value            Untrusted
 	Digest           string
+	// Flushed: the key was there when the master reported that it had deleted all its keys, and is not any more.
+	Flushed bool
 	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry). Within is its tolerance: half of the round
 	// trip in which the time to live was read.
 	ExpiresAt time.Time

@@ -2,7 +2,6 @@ package finding
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"lockscope/inspect"
@@ -25,7 +24,7 @@ func evictionRisk() rule {
 		first := ""
 		for i := range b.Servers {
 			s := &b.Servers[i]
-			if s.MaxMemory <= 0 || !strings.HasPrefix(s.EvictionPolicy, "allkeys-") && !strings.HasPrefix(s.EvictionPolicy, "volatile-") {
+			if !s.Evicts() {
 				continue
 			}
 			servers = append(servers, evidence{

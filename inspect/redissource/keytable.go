@@ -82,6 +82,8 @@ type entry struct {
 	// node of the cluster has the key, or where a pass over all keys came upon it. All changes until watchedUntil were reported.
 	unwatched    []bool
 	watchedUntil time.Time
+	// flushedAt is, by master, when it last said that it flushed a database while the key was there; nil before any did.
+	flushedAt map[int]time.Time
 }
 
 func newKeyTable(cfg Config, masters []*master) *keyTable {
@@ -248,6 +250,7 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 			c.ExpiresAt = steady(was[c.Name], c.ExpiresAt, now)
 		}
 	}
+	v.Flushed = e.wasFlushed(at, v, now)
 	*old = lastPresent(*old, v, now)
 }
 
@@ -476,7 +479,7 @@ func (b *keyTable) whole(keys []string) []string {
 // sameVotes compares all but who agrees, which follows from the rest.
 func sameVotes(a, b []inspect.Vote) bool {
 	return slices.EqualFunc(a, b, func(x, y inspect.Vote) bool {
-		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign &&
+		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign && x.Flushed == y.Flushed &&
 			x.Value == y.Value && x.Digest == y.Digest && x.NoExpiry == y.NoExpiry && x.ExpiresAt.Equal(y.ExpiresAt) &&
 			x.Held.Equal(y.Held) && slices.Equal(x.Unseen, y.Unseen)
 	})

@@ -48,6 +48,8 @@ type inbox struct {
 	mu   sync.Mutex
 	keys map[string]bool
 	all  bool // everything may have changed
+	// flushed: the master has deleted all keys of one of its databases, or of all.
+	flushed bool
 }
 
 // most keys in an inbox: above it all may have changed.
@@ -68,18 +70,18 @@ func (b *inbox) add(keys []string) {
 	}
 }
 
-func (b *inbox) addAll() {
+func (b *inbox) addFlush() {
 	b.mu.Lock()
-	b.all = true
+	b.all, b.flushed = true, true
 	b.mu.Unlock()
 }
 
-func (b *inbox) take() (keys map[string]bool, all bool) {
+func (b *inbox) take() (keys map[string]bool, all, flushed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	keys, all = b.keys, b.all
-	b.keys, b.all = nil, false
-	return keys, all
+	keys, all, flushed = b.keys, b.all, b.flushed
+	b.keys, b.all, b.flushed = nil, false, false
+	return keys, all, flushed
 }
 
 // pusher has one master push the keys that change, over a connection of its own: client-side caching's invalidation
@@ -90,7 +92,7 @@ type pusher struct {
 	wanted   func(key string) bool
 	rate     limit // of pushed keys, wanted or not
 	news     func(keys []string)
-	all      func()
+	flushed  func()
 }
 
 // run keeps the connection until the context ends and reports its states.
@@ -260,7 +262,7 @@ func (h *invalidations) HandlePushNotification(_ context.Context, _ push.Notific
 	}
 	list, ok := message[1].([]any)
 	if !ok {
-		h.all()
+		h.flushed()
 		return nil
 	}
 	now := h.m.now()

@@ -368,6 +368,28 @@ func TestAServerThatCannotPushIsPolled(t *testing.T) {
 	})
 }
 
+// A server reports that it has deleted all keys, and none by its name.
+func TestAFlushIsReported(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	v, _ := watch(t, pushConfig(m))
+	awaitPush(v)
+	set(t, m, "lock:flushed", "x", 0)
+	set(t, m, "lock:deleted", "x", 0)
+	v.Await("held", func() bool {
+		return state(v, "lock:flushed", inspect.StateHeld)() && state(v, "lock:deleted", inspect.StateHeld)()
+	})
+	del(t, m, "lock:deleted")
+	v.Await("deleted", state(v, "lock:deleted", inspect.StateFree))
+	if err := client(t, m).FlushAll(context.Background()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	v.Await("flushed", state(v, "lock:flushed", inspect.StateFree))
+	if !v.Locks["lock:flushed"].Masters[0].Flushed || v.Locks["lock:deleted"].Masters[0].Flushed {
+		t.Errorf("%v", v.Describe())
+	}
+}
+
 func TestALostTrackingConnectionIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

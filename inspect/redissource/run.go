@@ -76,7 +76,10 @@ func (r *run) wantAll(keys []string) {
 func (r *run) read() {
 	now := r.cfg.Now()
 	for _, p := range r.masters {
-		keys, all := p.inbox.take()
+		keys, all, flushed := p.inbox.take()
+		if flushed {
+			r.table.flush(p.index, keys, now)
+		}
 		if all {
 			r.readAll(p)
 			p.armedAt = now // its keys have to be gone over once more: there may be new ones
@@ -96,6 +99,7 @@ func (r *run) read() {
 				r.table.recheck(key) // it was found to be no lock a moment ago
 				continue
 			}
+			r.table.reportedByName(p.index, key)
 			if r.table.topology != nil {
 				r.wantOf(key, now) // a helper key may be on another node
 				continue

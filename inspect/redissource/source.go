@@ -342,9 +342,9 @@ func (r *run) track(p *masterState) {
 	}
 	pusher := &pusher{
 		m: p.master, prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
-		rate: limit{every: time.Second / time.Duration(r.cfg.Budget.Pushes), burst: 2 * r.cfg.Budget.Pushes},
-		news: func(keys []string) { p.inbox.add(keys); signal() },
-		all:  func() { p.inbox.addAll(); signal() },
+		rate:    limit{every: time.Second / time.Duration(r.cfg.Budget.Pushes), burst: 2 * r.cfg.Budget.Pushes},
+		news:    func(keys []string) { p.inbox.add(keys); signal() },
+		flushed: func() { p.inbox.addFlush(); signal() },
 	}
 	pusher.run(r.ctx, func(armed bool, err error) { send(r.ctx, r.pushes, pushState{p.index, armed, err}) })
 }
