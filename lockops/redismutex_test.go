@@ -244,7 +244,17 @@ func TestR12_WaitersPollBesidesMessages(t *testing.T) {
 			t.Fatal("key exists")
 		}
 		waiting := make(chan string, 1)
-		m := lockops.NewRedisMutex(redisSession(t, masters[0]), key, lockops.OnWaiting(func(name string) { waiting <- name }))
+		s := redisSession(t, masters[0])
+		m := lockops.NewRedisMutex(s, key, lockops.OnWaiting(func(name string) { waiting <- name }))
+		ctx, cancel := context.WithCancel(within(t))
+		ended := make(chan error, 1)
+		go func() { _, err := m.Acquire(ctx); ended <- err }() // its session is subscribed: that too has who waits look again
+		<-waiting
+		eventually(t, "the session is subscribed", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) > 0 })
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
 		if _, err := m.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Fatalf("TryAcquire: %v, want ErrHeld", err)
 		}

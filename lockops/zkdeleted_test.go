@@ -134,7 +134,7 @@ func TestZ14_ADirectoryIsDeletedAtAnyMoment(t *testing.T) {
 				root := servertest.UniquePath(t)
 				var left atomic.Int32 // requests until the deletion
 				p := startProxy(t, server.Addr)
-				p.before = func() {
+				p.before = func(int32) {
 					if left.Add(-1) == 0 {
 						deleteTree(t, look, root)
 					}

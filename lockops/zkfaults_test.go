@@ -227,6 +227,29 @@ func TestZ7_NoLostWakeUp(t *testing.T) {
 	})
 }
 
+// TestZ7_ThePredecessorGoesBeforeItIsWatched: between the list that showed it and the watch on it. The waiter looks again at
+// once: the watch that is no watch would hold it up for three session timeouts.
+func TestZ7_ThePredecessorGoesBeforeItIsWatched(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
+		p := startProxy(t, server.Addr)
+		released := false
+		p.before = func(op int32) {
+			if op == opGetData && !released {
+				released = true
+				if err := holder.Release(within(t)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		release(t, acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(40*time.Second)), path)))
+		if !released {
+			t.Error("it held the lock beside the holder")
+		}
+	})
+}
+
 // TestZ10_ReleaseSurvivesALostReply: the reply to the delete request is cut off; the node goes all the same.
 func TestZ10_ReleaseSurvivesALostReply(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

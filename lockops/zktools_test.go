@@ -23,22 +23,30 @@ func (quiet) Printf(string, ...any) {}
 // plain is a client of its own that looks at what a test left on the server.
 func plain(t testing.TB, addr string) *zk.Conn {
 	t.Helper()
+	conn, closed := connect(t, addr)
+	t.Cleanup(closed)
+	return conn
+}
+
+func connect(t testing.TB, addr string) (_ *zk.Conn, closed func()) {
+	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	return conn, func() {
 		conn.Close()
 		for range events {
 		}
-	})
-	return conn
+	}
 }
 
 // children lists a directory, in order of names; empty when there is none.
 func children(t testing.TB, server *servertest.ZooKeeper, path string) []string {
 	t.Helper()
-	names, _, err := plain(t, server.Addr).Children(path)
+	conn, closed := connect(t, server.Addr)
+	defer closed() // it is polled
+	names, _, err := conn.Children(path)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		t.Fatal(err)
 	}

@@ -10,14 +10,18 @@ import (
 )
 
 // randomScenarios are sequences of random requests with access lists and authentications, of connections that are cut and come
-// back for the events that they missed, and of sessions that end.
+// back for the events that they missed, and of sessions that end: most are closed, and in the first sequences one expires, which
+// takes a second.
 func randomScenarios() []scenario {
-	const seeds, steps = 8, 250
+	const seeds, steps, expiries = 8, 250, 3
 	var list []scenario
 	for seed := range uint64(seeds) {
 		list = append(list, scenario{fmt.Sprint("random requests ", seed), func(w *world) {
 			w.unordered = true
 			r := &randomWorld{world: w, random: rand.New(rand.NewPCG(seed, 11)), root: fmt.Sprint("/random", seed)}
+			if seed < expiries {
+				r.expiry = steps / 2
+			}
 			r.play(steps)
 		}})
 	}
@@ -28,6 +32,7 @@ type randomWorld struct {
 	*world
 	random  *rand.Rand
 	root    string
+	expiry  int // the step at which a session expires; 0: none does
 	clients [3]*wire
 }
 
@@ -36,7 +41,10 @@ func (r *randomWorld) play(steps int) {
 		r.clients[i] = r.client(name)
 	}
 	r.clients[0].create(r.root, "", 0)
-	for range steps {
+	for i := range steps {
+		if i > 0 && i == r.expiry {
+			r.expire(r.random.IntN(len(r.clients)))
+		}
 		r.step()
 	}
 	for _, c := range r.clients {
@@ -118,6 +126,23 @@ func (r *randomWorld) cut(i int) {
 	}
 	c.post(-8, op, request)
 	c.until("setWatches", -8, nil)
+}
+
+// expire has a client's session run out, with its nodes and watches, after which others hear of it and it cannot come back. Its
+// last connection asks for the least timeout that there is, and sends nothing.
+func (r *randomWorld) expire(i int) {
+	c, mark := r.clients[i], r.root+"/mark"
+	c.create(mark, "", 1)
+	c.create(r.path(), "", 1) // for the others' watches
+	look := r.client("look")
+	look.exists(mark, true)
+	c.conn.Close()
+	c = c.again(1000)
+	c.conn.Close()
+	look.event()
+	look.bye()
+	c.again(20_000).eof()
+	r.clients[i] = r.client(c.name)
 }
 
 // acl is an access list, well formed most times.

@@ -128,6 +128,11 @@ func (r *result) strs() []string {
 	return list
 }
 
+// event reads what follows the head of an event.
+func (r *result) event(xid int32, zxid int64, code int32) string {
+	return fmt.Sprintf("event type %d state %d %s (xid %d zxid %d code %d)", r.int(), r.int(), r.str(), xid, zxid, code)
+}
+
 func (r *result) stat(w *world) string {
 	c, m := r.long(), r.long()
 	r.long() // ctime
@@ -240,7 +245,7 @@ func (c *wire) until(what string, xid int32, show func(*result) string) {
 		r := &result{b, true}
 		gotXid, zxid, code := r.int(), r.long(), r.int()
 		if gotXid == -1 {
-			events = append(events, fmt.Sprintf("%s: event type %d state %d %s (zxid %d code %d)", c.name, r.int(), r.int(), r.str(), zxid, code))
+			events = append(events, c.name+": "+r.event(gotXid, zxid, code))
 			continue
 		}
 		if c.w.unordered {
@@ -260,6 +265,23 @@ func (c *wire) until(what string, xid int32, show func(*result) string) {
 			return
 		}
 	}
+}
+
+// event waits for an event, and writes it down.
+func (c *wire) event() {
+	b, err := c.receive()
+	for range 3 { // a minute in all
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		b, err = c.receive()
+	}
+	if err != nil {
+		c.w.printf("%s: no event: %v", c.name, err)
+		return
+	}
+	r := &result{b, true}
+	c.w.printf("%s: %s", c.name, r.event(r.int(), r.long(), r.int()))
 }
 
 // eof writes down how the connection ends.
