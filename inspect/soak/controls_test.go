@@ -17,10 +17,10 @@ var lies = []struct {
 	{"a release is reported as a loss", "released", func(e *observed, _ hold) { e.Event = "lost" }},
 	{"a release is reported as an expiry", "released", func(e *observed, _ hold) { e.Event = "expired" }},
 	{"a release is reported as forced", "released", func(e *observed, _ hold) { e.Event = "forced" }},
-	{"a release is reported before it was asked for", "released", func(e *observed, h hold) { e.At = h.releasing.Add(-2 * time.Second) }},
-	{"a holder is reported gone", "acquired", func(e *observed, h hold) { e.Event, e.At = "gone", h.releasing.Add(-1500*time.Millisecond) }},
-	{"a grant is reported after the release", "acquired", func(e *observed, h hold) { e.At = h.released.Add(late + time.Second) }},
-	{"a release is reported long after it", "released", func(e *observed, h hold) { e.At = h.released.Add(late + longestSilence + time.Second) }},
+	{"a release is reported before it was asked for", "released", func(e *observed, h hold) { e.dated(h.releasing.Add(-2 * time.Second)) }},
+	{"a holder is reported gone", "acquired", func(e *observed, h hold) { e.Event = "gone"; e.dated(h.releasing.Add(-1500 * time.Millisecond)) }},
+	{"a grant is reported after the release", "acquired", func(e *observed, h hold) { e.dated(h.released.Add(late + time.Second)) }},
+	{"a release is reported long after it", "released", func(e *observed, h hold) { e.dated(h.released.Add(late + longestSilence + time.Second)) }},
 	{"a grant is reported at a time after the release", "acquired", func(e *observed, h hold) {
 		e.At = h.released.Add(time.Minute)
 		e.Between.From, e.Between.To = h.released.Add(late+time.Second), e.At
@@ -94,6 +94,9 @@ func TestCheckersNoticeLies(t *testing.T) {
 		return observed{Event: kind, At: at.Add(after), Lock: "five:lock:a", Contender: &struct{ Name string }{"x"}, by: observerName}
 	}
 	events := []observed{falsify("acquired", time.Second), falsify("released", 6*time.Second)}
+	bounded := events[0] // as a poll comes upon it
+	bounded.Between.From, bounded.Between.To = at, bounded.At
+	controls(t, notes, f, []observed{bounded}, nil)
 	judge := newJudge(notes, f)
 	for _, e := range events {
 		if what := judge.event(e); what != "" {

@@ -51,6 +51,11 @@ func (e observed) span() (from, to time.Time) {
 	return e.Between.From, e.Between.To
 }
 
+// dated makes it an event of an instant.
+func (e *observed) dated(at time.Time) {
+	e.At, e.Between.From, e.Between.To = at, time.Time{}, time.Time{}
+}
+
 // story collects the events of observers, in order. Its methods may be called by any goroutine.
 type story struct {
 	mu     sync.Mutex
