@@ -77,13 +77,58 @@ func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until ti
 	}
 }
 
+// BackendTrend samples a number of a backend from a time on, in n steps: its mean in each, as far as it is kept. -1 is what is not
+// known: what comes after to, or where of returns less than 0.
+func (p *Past) BackendTrend(name string, from time.Time, step time.Duration, n int, to time.Time, of func(*Backend) float64) []float64 {
+	sums, known := make([]float64, n), make([]time.Duration, n)
+	if end := from.Add(step * time.Duration(n)); to.After(end) {
+		to = end
+	}
+	p.eachState(name, func(b *Backend, since, until time.Time) {
+		value := of(b)
+		if since.Before(from) {
+			since = from
+		}
+		if until.After(to) {
+			until = to
+		}
+		for at := since; at.Before(until) && value >= 0; {
+			i := int(at.Sub(from) / step)
+			next := from.Add(step * time.Duration(i+1))
+			if next.After(until) {
+				next = until
+			}
+			sums[i] += value * float64(next.Sub(at))
+			known[i] += next.Sub(at)
+			at = next
+		}
+	})
+	for i := range sums {
+		if known[i] == 0 {
+			sums[i] = -1
+			continue
+		}
+		sums[i] /= float64(known[i])
+	}
+	return sums
+}
+
 // whileDown gives the times in which a backend was down.
 func (p *Past) whileDown(backend string, down func(since, until time.Time)) {
+	p.eachState(backend, func(b *Backend, since, until time.Time) {
+		if b.State == Down {
+			down(since, until)
+		}
+	})
+}
+
+// eachState gives the states of a backend, each with the time in which it was true.
+func (p *Past) eachState(name string, give func(b *Backend, since, until time.Time)) {
 	since := p.first
 	check := func(backends []*Backend, until time.Time) {
 		for _, b := range backends {
-			if b.Name == backend && b.State == Down && since.Before(until) {
-				down(since, until)
+			if b.Name == name && since.Before(until) {
+				give(b, since, until)
 			}
 		}
 		since = until

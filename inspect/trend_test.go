@@ -44,3 +44,23 @@ func TestTrend(t *testing.T) {
 		t.Errorf("of nothing: %v", none)
 	}
 }
+
+// A backend's number is the mean over each step; the time before watching, that after now, and what is not known are -1.
+func TestBackendTrend(t *testing.T) {
+	f := film(NewPast(0, 0, 1<<30))
+	start := f.at
+	for i := range 3 {
+		f.at = start.Add(time.Duration(2*i) * time.Second)
+		b := *zkUp
+		b.Lost = i - 1
+		f.receive(Update{Backend: &b})
+	}
+	of := func(b *Backend) float64 { return float64(b.Lost) }
+	got := f.past.BackendTrend("zk", start.Add(-2*time.Second), 2*time.Second, 5, start.Add(6*time.Second), of)
+	if want := []float64{-1, -1, 0, 1, -1}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if none := f.past.BackendTrend("other", start, time.Second, 1, start.Add(time.Hour), of); !slices.Equal(none, []float64{-1}) {
+		t.Errorf("of another: %v", none)
+	}
+}
