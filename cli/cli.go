@@ -48,6 +48,10 @@ func OS() Environment {
 // Main runs one command line, without the program's name, until it is done or ctx ends, and returns the exit code.
 func Main(ctx context.Context, args []string, env Environment) int {
 	redis.SetLogger(quiet{}) // go-redis would print every failed dial over the screen; each is in the errors we show
+	utf8 := speaksUTF8(env.Getenv)
+	if !utf8 {
+		env.Stderr = asciiWriter{env.Stderr}
+	}
 	app := &app{Environment: env}
 	root := app.root()
 	root.SetArgs(args)
@@ -57,6 +61,9 @@ func Main(ctx context.Context, args []string, env Environment) int {
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil { // cobra prints its help for a shell it does not know
 		completion.Args, completion.RunE = noSuchSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	if !utf8 {
+		root.SetOut(asciiWriter{env.Stdout}) // help; the scripts of completion go to what was set before
 	}
 	err := root.ExecuteContext(ctx)
 	if app.names != nil {
@@ -140,7 +147,10 @@ func (a *app) root() *cobra.Command {
 	complete(root, "budget", "default", "gentle", "off")
 	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
 	root.SetHelpCommand(helpCommand(root))
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkOptions() }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.speakLocale(cmd)
+		return a.checkOptions()
+	}
 	root.AddCommand(
 		a.demoCommand(),
 		a.lsCommand(),
@@ -252,6 +262,9 @@ func (a *app) say(format string, args ...any) {
 
 // terminal returns the width of w, in cells; false when w is no terminal.
 func terminal(w any) (width int, ok bool) {
+	if out, isWriter := w.(io.Writer); isWriter {
+		w = direct(out)
+	}
 	f, isFile := w.(*os.File)
 	if !isFile || !term.IsTerminal(f.Fd()) {
 		return 0, false

@@ -247,7 +247,7 @@ func (n *notifying) runHook(ctx context.Context, m deliver.Message) error {
 		shell = []string{"cmd", "/c"}
 	}
 	c := exec.CommandContext(ctx, shell[0], shell[1], n.command)
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(m.Body), n.Stderr, n.Stderr
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(m.Body), direct(n.Stderr), direct(n.Stderr)
 	c.Env = append(connect.WithoutSecrets(os.Environ()), m.Env...)
 	ownGroup(c)
 	c.Cancel = func() error {

@@ -117,6 +117,9 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	if _, ok := terminal(a.Stdout); !ok {
 		return usageError("the screen needs a terminal (use lockscope ls, or --linear, or demo --headless)")
 	}
+	if a.Getenv("TERM") == "dumb" {
+		return usageError("this terminal cannot redraw what it shows (TERM=dumb): use --linear, or lockscope ls")
+	}
 	colours, err := a.theme()
 	if err != nil {
 		return err
