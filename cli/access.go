@@ -26,6 +26,7 @@ type access struct {
 	Acts    answer
 	View    []string
 	Act     []string
+	Ask     []string // of sentinels
 }
 
 // denial of a read: what is unknown without it, why, and the right that is missing.
@@ -103,6 +104,9 @@ func (a *app) access(ctx context.Context, s setup, t connect.Target, snapshot *i
 	one.User = cmp.Or(one.User, "default")
 	one.Acts = mayActOnRedis(ctx, t, one.User)
 	one.View, one.Act = redisLines(t, b)
+	if t.Service == connect.RedisSentinel {
+		one.Ask = []string{sentinelLine}
+	}
 	return one
 }
 
@@ -151,6 +155,12 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 // auxiliaryKeys are patterns of keys that libraries keep beside those of their locks, under other names: Redisson's queues,
 // python-redis-lock's signals.
 var auxiliaryKeys = []string{"redisson_*", "lock-signal:*"}
+
+// sentinelLine makes an account on a sentinel, whose users are its own: who the master is, is all that it is asked.
+const (
+	askTitle     = "on each sentinel, where they have accounts:"
+	sentinelLine = "ACL SETUSER lockscope reset on >PASSWORD resetchannels +auth +hello +ping +sentinel|get-master-addr-by-name"
+)
 
 // redisLines are the commands that make an account for viewing and one for acting.
 func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
@@ -272,7 +282,10 @@ func (a *app) printAccess(one access) error {
 	for _, lines := range []struct {
 		title string
 		text  []string
-	}{{"to view:", one.View}, {"to act:", one.Act}} {
+	}{{"to view:", one.View}, {"to act:", one.Act}, {askTitle, one.Ask}} {
+		if len(lines.text) == 0 {
+			continue
+		}
 		fmt.Fprintf(&b, "  %s\n", lines.title)
 		for _, l := range lines.text {
 			fmt.Fprintf(&b, "    %s\n", l)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -61,13 +62,86 @@ func (c Certificates) Server(t testing.TB) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{pair}}
 }
 
+// netty has the jars that a ZooKeeper server needs for TLS beside those that its manifest names.
+var netty = []string{"netty-codec.jar", "netty-resolver.jar", "netty-transport-native-unix-common.jar"}
+
+// StartZooKeeperTLS is StartZooKeeper with a port for TLS besides, at secure. Clients must show a certificate of the same authority; each
+// is somebody to access lists by it, in the scheme x509.
+func StartZooKeeperTLS(t testing.TB, c Certificates, lines ...string) (z *ZooKeeper, secure string) {
+	t.Helper()
+	for _, jar := range netty {
+		if _, err := os.Stat(filepath.Join(jarDir, jar)); err != nil {
+			missing(t, "Netty ("+filepath.Join(jarDir, jar)+")")
+		}
+	}
+	var pair []byte
+	for _, file := range []string{c.Key, c.Cert} {
+		text, err := os.ReadFile(file)
+		check(t, err)
+		pair = append(pair, text...)
+	}
+	store := filepath.Join(t.TempDir(), "pair.pem")
+	check(t, os.WriteFile(store, pair, 0o600))
+	port, err := freePort()
+	check(t, err)
+	z = StartZooKeeper(t, append([]string{
+		"secureClientPort=" + strconv.Itoa(port), "secureClientPortAddress=127.0.0.1", "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
+		"authProvider.x509=org.apache.zookeeper.server.auth.X509AuthenticationProvider",
+		"ssl.keyStore.location=" + store, "ssl.keyStore.type=PEM", "ssl.trustStore.location=" + c.CA, "ssl.trustStore.type=PEM", "ssl.clientAuth=need",
+	}, lines...)...)
+	return z, loopback(port)
+}
+
 // StartRedisTLS is StartRedis with a port for TLS besides, at secure. Clients need no certificate.
 func StartRedisTLS(t testing.TB, c Certificates, args ...string) (r *Redis, secure string) {
 	t.Helper()
 	port, err := freePort()
 	check(t, err)
-	r = StartRedis(t, append([]string{
-		"--tls-port", strconv.Itoa(port), "--tls-cert-file", c.Cert, "--tls-key-file", c.Key, "--tls-ca-cert-file", c.CA, "--tls-auth-clients", "no",
-	}, args...)...)
+	r = StartRedis(t, append(append(c.redis(port), "--tls-auth-clients", "no"), args...)...)
 	return r, loopback(port)
+}
+
+// redis are the options of a port for TLS, whose clients must show a certificate.
+func (c Certificates) redis(port int) []string {
+	return []string{"--tls-port", strconv.Itoa(port), "--tls-cert-file", c.Cert, "--tls-key-file", c.Key, "--tls-ca-cert-file", c.CA}
+}
+
+// StartRedisClusterTLS is StartRedisCluster with ports for TLS besides, at secure, by which the nodes speak with each other, too. Clients
+// must show a certificate there.
+func StartRedisClusterTLS(t testing.TB, c Certificates, n int) (nodes []*Redis, secure []string) {
+	t.Helper()
+	nodes, _ = startRedisCluster(t, n, 0, func() []string {
+		port, err := freePort()
+		check(t, err)
+		secure = append(secure, loopback(port))
+		return append(c.redis(port), "--tls-cluster", "yes", "--tls-replication", "yes")
+	})
+	return nodes, secure
+}
+
+// StartRedisSentinelTLS is StartRedisSentinel of servers that speak TLS with each other, and with clients that show a certificate: the
+// sentinel at secure, which names the master by its port for TLS. All have a plain port, too.
+func StartRedisSentinelTLS(t testing.TB, c Certificates) (sentinel *Redis, secure string, master *Redis) {
+	t.Helper()
+	port, err := freePort()
+	check(t, err)
+	at := strconv.Itoa(port)
+	secured := func(port int) []string {
+		return append(c.redis(port), "--tls-replication", "yes", "--repl-diskless-sync-delay", "0")
+	}
+	master = StartRedis(t, secured(port)...)
+	second, err := freePort()
+	check(t, err)
+	replica := StartRedis(t, append(secured(second), "--replicaof", "127.0.0.1 "+at)...)
+	replica.awaitLink(t)
+	third, err := freePort()
+	check(t, err)
+	var lines []string
+	options := append(c.redis(third), "--tls-replication", "yes")
+	for i := 0; i < len(options); i += 2 {
+		lines = append(lines, strings.TrimPrefix(options[i], "--")+" "+options[i+1])
+	}
+	sentinel = startSentinel(t, "127.0.0.1", at, 1, lines...)
+	sentinel.awaitMaster(t, loopback(port), 1)
+	return sentinel, loopback(third), master
 }

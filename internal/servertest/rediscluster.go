@@ -19,7 +19,7 @@ const SentinelMaster = "mymaster"
 // returns. They are stopped when the test ends.
 func StartRedisCluster(t testing.TB, n int) []*Redis {
 	t.Helper()
-	masters, _ := startRedisCluster(t, n, 0)
+	masters, _ := startRedisCluster(t, n, 0, nil)
 	return masters
 }
 
@@ -27,11 +27,11 @@ func StartRedisCluster(t testing.TB, n int) []*Redis {
 // returns.
 func StartRedisClusterWithReplicas(t testing.TB, n int) (masters, replicas []*Redis) {
 	t.Helper()
-	return startRedisCluster(t, n, n)
+	return startRedisCluster(t, n, n, nil)
 }
 
-// startRedisCluster starts n masters and replicas of the first ones.
-func startRedisCluster(t testing.TB, n, replicas int) (masters, followers []*Redis) {
+// startRedisCluster starts n masters and replicas of the first ones; more returns further options of each, and may be nil.
+func startRedisCluster(t testing.TB, n, replicas int, more func() []string) (masters, followers []*Redis) {
 	t.Helper()
 	nodes := make([]*Redis, n+replicas)
 	buses := make([]int, len(nodes))
@@ -39,8 +39,13 @@ func startRedisCluster(t testing.TB, n, replicas int) (masters, followers []*Red
 		bus, err := freePort()
 		check(t, err)
 		buses[i] = bus
-		nodes[i] = StartRedis(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000",
-			"--repl-diskless-sync-delay", "0")
+		args := []string{
+			"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0",
+		}
+		if more != nil {
+			args = append(args, more()...)
+		}
+		nodes[i] = StartRedis(t, args...)
 	}
 	host, port, err := net.SplitHostPort(nodes[0].Addr)
 	check(t, err)
@@ -101,25 +106,32 @@ func StartRedisSentinels(t testing.TB, n int) (sentinels, servers []*Redis) {
 		sentinels = append(sentinels, startSentinel(t, host, port, n/2+1))
 	}
 	for _, s := range sentinels {
-		s.await(t, "the sentinel knows the others", func() bool {
-			known := fmt.Sprintf("status=ok,address=%s,slaves=1,sentinels=%d", master.Addr, n)
-			return strings.Contains(s.say(t, "INFO", "sentinel"), known)
-		})
+		s.awaitMaster(t, master.Addr, n)
 	}
 	return sentinels, []*Redis{master, replica}
 }
 
-func startSentinel(t testing.TB, host, port string, quorum int) *Redis {
+// awaitMaster waits until a sentinel knows a master with its replica, and the other sentinels.
+func (r *Redis) awaitMaster(t testing.TB, addr string, sentinels int) {
+	t.Helper()
+	r.await(t, "the sentinel knows the others", func() bool {
+		known := fmt.Sprintf("status=ok,address=%s,slaves=1,sentinels=%d", addr, sentinels)
+		return strings.Contains(r.say(t, "INFO", "sentinel"), known)
+	})
+}
+
+// startSentinel starts one that watches a master; lines are added to its configuration.
+func startSentinel(t testing.TB, host, port string, quorum int, lines ...string) *Redis {
 	t.Helper()
 	dir := t.TempDir()
 	at, err := freePort()
 	check(t, err)
-	config := strings.Join([]string{
+	config := strings.Join(append([]string{
 		"port " + strconv.Itoa(at), "bind 127.0.0.1", "dir " + dir,
 		fmt.Sprintf("sentinel monitor %s %s %s %d", SentinelMaster, host, port, quorum),
 		"sentinel down-after-milliseconds " + SentinelMaster + " 1000",
 		"sentinel failover-timeout " + SentinelMaster + " 3000",
-	}, "\n")
+	}, lines...), "\n")
 	file := filepath.Join(dir, "sentinel.conf")
 	check(t, os.WriteFile(file, []byte(config+"\n"), 0o600))
 	s := &Redis{Addr: loopback(at), Real: true}

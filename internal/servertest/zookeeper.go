@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -325,9 +326,9 @@ func runZooKeeper(dir, addr string, options ...string) (*process, error) {
 
 // startJVM starts the server that is configured in dir, alone or as a member of an ensemble.
 func startJVM(dir string, options ...string) (*process, error) {
-	classPath := make([]string, len(zookeeperJars))
-	for i, jar := range zookeeperJars {
-		classPath[i] = filepath.Join(jarDir, jar)
+	var classPath []string
+	for _, jar := range slices.Concat(zookeeperJars, netty) {
+		classPath = append(classPath, filepath.Join(jarDir, jar))
 	}
 	args := append([]string{
 		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",

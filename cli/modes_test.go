@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+)
+
+// mode is servers that are set up in one of the ways that docs/operating.md names, and how to reach them.
+type mode struct {
+	target string            // with the name "it"
+	lock   string            // on that backend
+	env    map[string]string // the secrets of an account that acts
+}
+
+// reach runs a command line with the mode's secrets, or without.
+func (m mode) reach(t *testing.T, ctx context.Context, login bool, args ...string) outcome {
+	t.Helper()
+	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	for name, value := range m.env {
+		if login {
+			env[name] = value
+		}
+	}
+	return runIn(t, ctx, env, append(args, m.target, "--timeout", "60s")...)
+}
+
+// check sees and acts: a lock is taken, seen with its holder, and released by force, of which its holder hears. Without the secrets
+// nothing is seen, and that is said.
+func (m mode) check(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	held := make(chan outcome, 1)
+	go func() { held <- m.reach(t, ctx, true, "acquire", "it:"+m.lock, "--label", "worker", "-o", "jsonl") }()
+	name := ""
+	for name == "" {
+		select {
+		case got := <-held:
+			t.Fatalf("acquire: %+v", got)
+		default:
+		}
+		got := m.reach(t, ctx, true, "ls", "-o", "json")
+		if got.code != 0 {
+			t.Fatalf("ls: %+v", got)
+		}
+		name = holderOf(t, got.stdout, "it:"+m.lock)
+	}
+	if got := m.reach(t, ctx, true, "doctor", "--fail-on", "critical"); got.code != 0 {
+		t.Errorf("doctor: %+v", got)
+	}
+	if got := m.reach(t, ctx, true, "release", "it:"+m.lock, "--owner", name, "--yes"); got.code != 0 {
+		t.Errorf("release: %+v", got)
+	}
+	if got := <-held; got.code != exitLost {
+		t.Errorf("the holder: %+v", got)
+	}
+	if got := m.reach(t, ctx, false, "doctor"); len(m.env) > 0 && got.code != exitUnreachable {
+		t.Errorf("without a login: %+v", got)
+	}
+}
+
+// holderOf is the name of a lock's holder in a snapshot's JSON; empty where nobody holds it.
+func holderOf(t *testing.T, text, id string) string {
+	t.Helper()
+	var s struct {
+		Locks []struct {
+			ID      string
+			Holders []struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range s.Locks {
+		if l.ID == id && len(l.Holders) > 0 {
+			return l.Holders[0].Name
+		}
+	}
+	return ""
+}
+
+// operator makes an account by the line that doctor --access prints for acting, on each server by its plain port, and leaves to others
+// what servers need among themselves. It returns the account's secrets.
+func operator(t *testing.T, target string, servers ...*servertest.Redis) map[string]string {
+	t.Helper()
+	got := run(t, "doctor", "--access", target)
+	if got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	for _, s := range servers {
+		redisDo(t, s.Addr, line(t, got.stdout, "to act:")...)
+		redisDo(t, s.Addr, strings.Fields("ACL SETUSER default reset on nopass allchannels +psync +replconf +ping +multi +exec "+
+			"+slaveof +config|rewrite +client|setname +client|kill +script|kill +subscribe +publish +info +role")...)
+	}
+	return map[string]string{"LOCKSCOPE_REDIS_USERNAME": "operator", "LOCKSCOPE_REDIS_PASSWORD": marked + "x"}
+}
+
+// withCertificate are the options of a target whose servers want a certificate.
+func withCertificate(c servertest.Certificates) string {
+	return fmt.Sprintf("name=it&ca=%s&cert=%s&key=%s", c.CA, c.Cert, c.Key)
+}
+
+func TestARedisWithAPasswordAndADatabase(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "s")
+	server := servertest.StartRedis(t, "--requirepass", marked+"p", "--unixsocket", socket)
+	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": marked + "p"}
+	for _, target := range []string{"redis://" + server.Addr + "/3?name=it", "redis+unix://" + socket + "?name=it"} {
+		mode{target: target, lock: "lock:a", env: env}.check(t)
+	}
+}
+
+func TestMastersWithACertificateAndAnAccount(t *testing.T) {
+	t.Parallel()
+	c := servertest.NewCertificates(t)
+	var servers []*servertest.Redis
+	var secure []string
+	for range 3 {
+		s, at := servertest.StartRedisTLS(t, c, "--tls-auth-clients", "yes")
+		servers, secure = append(servers, s), append(secure, at)
+	}
+	target := "rediss://" + strings.Join(secure, ",") + "?" + withCertificate(c)
+	env := operator(t, target, servers...)
+	mode{target: target, lock: "lock:redlock", env: env}.check(t)
+	mode{target: "rediss://" + secure[0] + "?" + withCertificate(c), lock: "lock:one", env: env}.check(t)
+	plain := mode{target: "redis://" + secure[0] + "?name=it", env: env}
+	if got := plain.reach(t, t.Context(), true, "doctor"); got.code != exitUnreachable || !strings.Contains(got.stdout+got.stderr, "TLS") {
+		t.Errorf("a port for TLS without it: %+v", got)
+	}
+}
+
+func TestASentinelWithCertificatesAndAccounts(t *testing.T) {
+	t.Parallel()
+	c := servertest.NewCertificates(t)
+	sentinel, secure, master := servertest.StartRedisSentinelTLS(t, c)
+	target := "rediss+sentinel://" + secure + "/" + servertest.SentinelMaster + "?" + withCertificate(c)
+	sentinelWords := line(t, run(t, "doctor", "--access", target).stdout, askTitle)
+	env := operator(t, target, master)
+	redisDo(t, sentinel.Addr, sentinelWords...)
+	redisDo(t, sentinel.Addr, "ACL", "SETUSER", "default", "off")
+	env["LOCKSCOPE_REDIS_SENTINEL_USERNAME"], env["LOCKSCOPE_REDIS_SENTINEL_PASSWORD"] = "lockscope", marked+"x"
+	mode{target: target, lock: "lock:a", env: env}.check(t)
+}
+
+func TestAClusterWithCertificatesAndAccounts(t *testing.T) {
+	t.Parallel()
+	c := servertest.NewCertificates(t)
+	nodes, secure := servertest.StartRedisClusterTLS(t, c, 3)
+	target := "rediss+cluster://" + secure[0] + "?" + withCertificate(c)
+	env := operator(t, target, nodes...)
+	for _, lock := range []string{"lock:a", "lock:b", "lock:c"} { // on different nodes: slots 14001, 1874, 6003
+		mode{target: target, lock: lock, env: env}.check(t)
+	}
+	mode{target: "redis+cluster://" + nodes[1].Addr + "?name=it", lock: "lock:plain", env: env}.check(t)
+}
+
+func TestAZooKeeperWithCertificatesAccessListsAndAChroot(t *testing.T) {
+	t.Parallel()
+	c := servertest.NewCertificates(t)
+	server, secure := servertest.StartZooKeeperTLS(t, c)
+	conn, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// The certificate's subject is the identity, as in the server's X509AuthenticationProvider.
+	byCertificate := []zk.ACL{{Perms: zk.PermAll, Scheme: "x509", ID: "CN=localhost"}}
+	for _, node := range []struct {
+		path string
+		list []zk.ACL
+	}{
+		{"/apps", zk.WorldACL(zk.PermAll)},
+		{"/apps/shop", zk.WorldACL(zk.PermAll)},
+		{"/apps/shop/digest", zk.DigestACL(zk.PermAll, "ops", marked+"zk")},
+		{"/apps/shop/x509", byCertificate},
+	} {
+		if _, err := conn.Create(node.path, nil, 0, node.list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin, ca := adminBehindLogin(t, server.Admin, "viewer", marked+"admin")
+	options := "&chroot=/apps/shop&admin=" + admin + "&admin_ca=" + ca
+	env := map[string]string{"LOCKSCOPE_ZK_AUTH": "digest:ops:" + marked + "zk", "LOCKSCOPE_ZK_ADMIN_USERNAME": "viewer", "LOCKSCOPE_ZK_ADMIN_PASSWORD": marked + "admin"}
+	mode{target: "zks://" + secure + "/digest?" + withCertificate(c) + options, lock: "/digest/a", env: env}.check(t)
+	mode{target: "zk://" + server.Addr + "/digest?name=it" + options, lock: "/digest/b", env: env}.check(t)
+	mode{target: "zks://" + secure + "/x509?" + withCertificate(c) + "&chroot=/apps/shop", lock: "/x509/a"}.check(t)
+	nobody := mode{target: "zk://" + server.Addr + "/x509?name=it&chroot=/apps/shop"}
+	if got := nobody.reach(t, t.Context(), true, "acquire", "it:/x509/a", "--wait", "0"); got.code == 0 {
+		t.Errorf("without the certificate: %+v", got)
+	}
+}
