@@ -2,7 +2,6 @@ package cli
 
 import (
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -86,12 +85,8 @@ func TestADumbTerminalIsToldWhatToUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recording := filepath.Join(t.TempDir(), "r")
 	server := servertest.StartEmbeddedRedis(t)
-	if o := run(t, "record", recording, "redis://"+server.Addr, "--for", "100ms"); o.code != 0 {
-		t.Fatalf("%+v", o)
-	}
-	cmd := exec.Command("env", "TERM=dumb", path, "replay", recording)
+	cmd := exec.Command("env", "TERM=dumb", path, "redis://"+server.Addr)
 	r := startInTerminal(t, 80, 24, cmd)
 	r.awaitText("TERM=dumb", "--linear")
 	if code := r.exit(); code != exitUsage {

@@ -89,7 +89,28 @@ func StartZooKeeperTLS(t testing.TB, c Certificates, lines ...string) (z *ZooKee
 		"authProvider.x509=org.apache.zookeeper.server.auth.X509AuthenticationProvider",
 		"ssl.keyStore.location=" + store, "ssl.keyStore.type=PEM", "ssl.trustStore.location=" + c.CA, "ssl.trustStore.type=PEM", "ssl.clientAuth=need",
 	}, lines...)...)
-	return z, loopback(port)
+	secure = loopback(port)
+	check(t, z.proc.awaitReady(func() error { return c.greets(secure) }))
+	return z, secure
+}
+
+// greets reports why a server does not take a TLS connection; the first one takes a Java machine long.
+func (c Certificates) greets(addr string) error {
+	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(c.CA)
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	conn, err := tls.Dial("tcp", addr, &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots})
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 // StartRedisTLS is StartRedis with a port for TLS besides, at secure. Clients need no certificate.
