@@ -10,12 +10,12 @@ import (
 
 // modes are the ways in which servers are set up and fail, each with the tests on real servers that are so.
 var modes = map[string]string{
-	"a ZooKeeper ensemble":    "inspect/zksource.TestAnEnsemble cli.TestTheRightsAdvisedForZooKeeperAreEnough",
-	"… with TLS":              "cli.TestAZooKeeperWithCertificatesAccessListsAndAChroot",
-	"… behind a chroot":       "cli.TestAZooKeeperWithCertificatesAccessListsAndAChroot",
-	"… with its AdminServers": "cli.TestEachServerGetsItsOwnSecretAndNobodyElse",
-	"one Redis":               "cli.TestARedisWithAPasswordAndADatabase cli.TestTheRightsThatAreAdvisedAreEnough",
-	"several masters that share locks (Redlock)": "cli.TestMastersWithACertificateAndAnAccount",
+	"a ZooKeeper ensemble":                        "inspect/zksource.TestAnEnsemble cli.TestTheRightsAdvisedForZooKeeperAreEnough",
+	"… with TLS":                                  "cli.TestAZooKeeperWithCertificatesAccessListsAndAChroot",
+	"… behind a chroot":                           "cli.TestAZooKeeperWithCertificatesAccessListsAndAChroot",
+	"… with its AdminServers":                     "cli.TestEachServerGetsItsOwnSecretAndNobodyElse",
+	"one Redis":                                   "cli.TestARedisWithAPasswordAndADatabase cli.TestTheRightsThatAreAdvisedAreEnough",
+	"several masters that share locks (Redlock)":  "cli.TestMastersWithACertificateAndAnAccount",
 	"Sentinel":                                    "cli.TestEachServerGetsItsOwnSecretAndNobodyElse inspect/redissource.TestASentinelsMasterPushesAndIsFollowed",
 	"Cluster":                                     "inspect/redissource.TestAClusterIsReadByPush cli.TestAClusterWithCertificatesAndAccounts",
 	"any Redis with TLS":                          "cli.TestMastersWithACertificateAndAnAccount",
