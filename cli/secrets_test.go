@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,10 +27,13 @@ const marked = "sesame-"
 
 // guarded are a ZooKeeper ensemble, a Redis and a Sentinel, each with a login of its own, and the profile p that has them.
 type guarded struct {
-	env    map[string]string
-	state  string // directory of the audit file
-	config string
-	zk     *zk.Conn
+	env     map[string]string
+	state   string // directory of the audit file
+	config  string
+	zk      *zk.Conn
+	printed string // the file that a command prints for a password
+	// bare are the servers but the one Redis that stands alone, as targets without their logins.
+	bare []string
 }
 
 func redisDo(t *testing.T, addr string, args ...string) {
@@ -97,15 +101,21 @@ func startGuarded(t *testing.T) *guarded {
 		"+slaveof", "+config|rewrite", "+client|setname", "+client|kill", "+script|kill", "+subscribe", "+publish", "+info", "+role")
 	redisDo(t, sentinel, "ACL", "SETUSER", "default", "resetpass", ">"+marked+"sentinel")
 	g := &guarded{state: t.TempDir(), config: filepath.Join(t.TempDir(), "config.yaml"), zk: conn}
-	file := filepath.Join(t.TempDir(), "redis")
-	if err := os.WriteFile(file, []byte(marked+"redis\n"), 0o600); err != nil {
-		t.Fatal(err)
+	g.bare = []string{
+		fmt.Sprintf("zk://%s/secure?admin=%s&admin_ca=%s", ensemble.Addr, admin, ca), fmt.Sprintf("redis+sentinel://%s/%s?name=orders", sentinel, servertest.SentinelMaster),
 	}
+	file, printed := filepath.Join(t.TempDir(), "redis"), filepath.Join(t.TempDir(), "orders")
+	for name, secret := range map[string]string{file: "redis", printed: "orders"} {
+		if err := os.WriteFile(name, []byte(marked+secret+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.printed = printed
 	text := fmt.Sprintf(`profiles: {p: {targets: [
 		{url: "zk://%s/secure?admin=%s&admin_ca=%s", username: ops, password: %szk, admin: {username: viewer, password: %sadmin}},
 		{url: "redis://%s", username: ops, password_file: %s},
-		{url: "redis+sentinel://%s/%s?name=orders", username: orders, password_command: [echo, %sorders], sentinel: {password: %ssentinel}}]}}
-`, ensemble.Addr, admin, ca, marked, marked, alone.Addr, file, sentinel, servertest.SentinelMaster, marked, marked)
+		{url: "redis+sentinel://%s/%s?name=orders", username: orders, password_command: [cat, %s], sentinel: {password: %ssentinel}}]}}
+`, ensemble.Addr, admin, ca, marked, marked, alone.Addr, file, sentinel, servertest.SentinelMaster, printed, marked)
 	if err := os.WriteFile(g.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -134,28 +144,77 @@ func TestEachServerGetsItsOwnSecretAndNobodyElse(t *testing.T) {
 			t.Errorf("the AdminServer's list of clients was not read: %s", got.stdout)
 		}
 	})
-	recording := filepath.Join(t.TempDir(), "seen.lockscope")
-	said := g.run(t, "record", recording, "--for", "300ms")
-	for _, lock := range []string{"zk:/secure/b", "redis:lock:b", "orders:lock:b"} {
+	locks := []string{"zk:/secure/b", "redis:lock:b", "orders:lock:b"}
+	g.staySecret(t, locks, func(args []string) []string { return append(args, "--config", g.config, "-p", "p") })
+}
+
+// The same secrets from the environment.
+func TestSecretsOfTheEnvironmentAreSeenNowhere(t *testing.T) {
+	t.Parallel()
+	g := startGuarded(t)
+	for name, value := range map[string]string{
+		"LOCKSCOPE_ZK_AUTH": "digest:ops:" + marked + "zk", "LOCKSCOPE_ZK_ADMIN_USERNAME": "viewer", "LOCKSCOPE_ZK_ADMIN_PASSWORD": marked + "admin",
+		"LOCKSCOPE_REDIS_USERNAME": "orders", "LOCKSCOPE_REDIS_PASSWORD": marked + "orders", "LOCKSCOPE_REDIS_SENTINEL_PASSWORD": marked + "sentinel",
+	} {
+		g.env[name] = value
+	}
+	g.staySecret(t, []string{"zk:/secure/b", "orders:lock:b"}, func(args []string) []string { return append(args, g.bare...) })
+}
+
+// staySecret looks and acts in every way that keeps or prints something, and looks for a secret in all of it; with adds the targets to a
+// command line.
+func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []string) []string) {
+	t.Helper()
+	places := map[string]string{}
+	do := func(args ...string) outcome {
+		t.Helper()
+		var command []string
+		if i := slices.Index(args, "--"); i >= 0 {
+			args, command = args[:i:i], args[i:]
+		}
+		got := runIn(t, t.Context(), g.env, append(append(with(args), "--timeout", "60s"), command...)...)
+		places["output"] += got.stdout
+		places["errors"] += got.stderr
+		return got
+	}
+	dir := t.TempDir()
+	recording, archive := filepath.Join(dir, "seen.lockscope"), filepath.Join(dir, "ticket.tar.gz")
+	do("record", recording, "--for", "1s")
+	for _, lock := range locks {
 		// COMMAND says all that it and every other process were given.
-		args := []string{"acquire", lock, "--config", g.config, "-p", "p", "--wait", "60s", "--", "sh", "-c", "env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '"}
-		got := runIn(t, t.Context(), g.env, args...)
+		got := do("acquire", lock, "--wait", "60s", "--", "sh", "-c", "env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
 		if got.code != 0 || !strings.Contains(got.stdout, "LOCKSCOPE_LOCK="+lock) {
 			t.Errorf("%s: %+v", lock, got)
 		}
-		said.stdout, said.stderr = said.stdout+got.stdout, said.stderr+got.stderr
+		if got := do("release", lock, "--owner", "nobody", "--yes", "-o", "json"); got.code != exitNo {
+			t.Errorf("release of %s: %+v", lock, got)
+		}
 	}
-	recorded, err := os.ReadFile(recording)
-	if err != nil || len(recorded) == 0 {
-		t.Errorf("recording: %d bytes, %v", len(recorded), err)
+	if _, err := g.zk.CreateProtectedEphemeralSequential("/secure/b/lock-", nil, zk.AuthACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
 	}
-	trail, err := os.ReadFile(filepath.Join(g.state, "lockscope", "audit.jsonl"))
-	if err != nil || !strings.Contains(string(trail), "lock:b") {
-		t.Errorf("audit: %q, %v", trail, err)
+	if got := do("bundle", "zk:/secure/b", "--for", "300ms", "--to", archive); got.code != 0 {
+		t.Fatalf("bundle: %+v", got)
 	}
-	for where, text := range map[string]string{"output": said.stdout, "errors": said.stderr, "audit": string(trail), "recording": string(recorded)} {
+	for _, args := range [][]string{{"doctor", "--access"}, {"ls", "-o", "csv"}, {"show", "zk:/secure/b", "-o", "markdown"}, {"show", "zk:/secure/none"}} {
+		do(args...)
+	}
+	for name, text := range unpacked(t, archive) {
+		places["bundle: "+name] = text
+	}
+	for place, file := range map[string]string{"recording": recording, "audit": filepath.Join(g.state, "lockscope", "audit.jsonl")} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Error(err)
+		}
+		places[place] = string(text)
+	}
+	for place, text := range places {
+		if text == "" {
+			t.Errorf("there is no %s", place)
+		}
 		if i := strings.Index(text, marked); i >= 0 {
-			t.Errorf("a secret in the %s: …%s…", where, text[max(0, i-80):min(len(text), i+20)])
+			t.Errorf("a secret in the %s: …%s…", place, text[max(0, i-80):min(len(text), i+20)])
 		}
 	}
 }
@@ -173,7 +232,13 @@ func TestARefusedSecretOfATargetNamesServerAndUser(t *testing.T) {
 	for _, tt := range []struct{ secret, says string }{
 		{"admin", "user viewer"}, {"orders", `user "orders"`}, {"sentinel", "LOCKSCOPE_REDIS_SENTINEL_PASSWORD"},
 	} {
-		wrong := strings.ReplaceAll(string(right), marked+tt.secret, marked+"wrong")
+		wrong, printed := strings.ReplaceAll(string(right), marked+tt.secret, marked+"wrong"), marked+"orders"
+		if tt.secret == "orders" {
+			printed = marked + "wrong"
+		}
+		if err := os.WriteFile(g.printed, []byte(printed), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(g.config, []byte(wrong), 0o600); err != nil {
 			t.Fatal(err)
 		}
