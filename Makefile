@@ -58,6 +58,10 @@ soak-look: ## watch servers on which nothing is wrong and everything happens, wi
 soak-restarts: ## watch 1,000 busy locks while the servers of an ensemble restart one after another: make soak-restarts D=1h
 	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run TestRestarts ./inspect/soak -args -soak.d $(D) -soak.seed $(SEED)
 
+.PHONY: soak-reconnects
+soak-reconnects: ## break the connections to each kind of server 1,000 times: nothing may be left
+	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run TestReconnects ./inspect/soak -args -soak.reconnects 1000
+
 .PHONY: bench
 bench: ## the benchmarks; those in bench/ compare with the wire and with peers on real servers
 	$(GO) test -run '^$$' -bench . -benchmem ./...

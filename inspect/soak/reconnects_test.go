@@ -1,0 +1,213 @@
+package soak
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/redissource"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+)
+
+var reconnects = flag.Int("soak.reconnects", 8, "how `OFTEN` TestReconnects breaks the connections of each backend")
+
+// reached is a backend whose connections a test can break.
+type reached struct {
+	name   string
+	source inspect.Source
+	lock   string
+	cut    func() // breaks all connections of the observer
+	// take has another holder take the lock, and returns its name.
+	take func() string
+	// held is how many watches, or clients that are tracked and clients in all, the servers have now.
+	held func() int
+}
+
+// TestReconnects breaks the connections of each backend again and again. What is changed after each is seen, and at the end there is
+// no watch, client, goroutine, file or memory that was not there after the first few.
+func TestReconnects(t *testing.T) {
+	for name, begin := range map[string]func(*testing.T) reached{
+		"zk": reachedZooKeeper, "redis": reachedMaster, "sentinel": reachedSentinel, "cluster": reachedCluster,
+	} {
+		t.Run(name, func(t *testing.T) { reconnect(t, begin(t)) })
+	}
+}
+
+// passing is how many connections and goroutines may come and go by themselves; each reconnect that leaves one leaves more.
+const passing = 3
+
+func reconnect(t *testing.T, b reached) {
+	observer := inspect.NewObserver(time.Now, b.source)
+	observer.Diagnose(finding.Rules(), 10*time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- observer.Run(ctx) }()
+	turns := 0
+	turn := func() {
+		turns++
+		b.cut()
+		name := b.take()
+		await(t, fmt.Sprintf("what was taken after reconnect %d", turns), func() bool {
+			l := observer.Snapshot().Lock(inspect.ID{Backend: b.name, Path: b.lock})
+			return l != nil && len(l.Holders) == 1 && l.Holders[0].Name.String() == name
+		})
+	}
+	await(t, "the first pass", func() bool {
+		list := observer.Snapshot().Backends
+		return len(list) == 1 && list[0].FirstPass
+	})
+	for range 3 {
+		turn()
+	}
+	before := used(b)
+	for range *reconnects {
+		turn()
+	}
+	var after usage
+	ok := within(time.Minute, func() bool {
+		after = used(b)
+		return after.held <= before.held+passing && after.goroutines <= before.goroutines+passing && after.files <= before.files+passing
+	})
+	t.Logf("%d reconnects: %+v, before %+v", *reconnects, after, before)
+	if !ok {
+		t.Errorf("something was left; now %s", stacks())
+	}
+	// What is kept of the lock's past has bounds; 1,000 connections with their buffers of 8 KiB or more would not fit.
+	if most := before.heap + 2<<20; after.heap > most {
+		t.Errorf("%d bytes in use, %d before", after.heap, before.heap)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// usage is what an observer costs.
+type usage struct {
+	held, goroutines, files int
+	heap                    uint64
+}
+
+func used(b reached) usage {
+	runtime.GC()
+	runtime.GC() // what has a finaliser
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	files, _ := os.ReadDir("/proc/self/fd") // only Linux has it: elsewhere none are counted
+	return usage{b.held(), runtime.NumGoroutine(), len(files), m.HeapAlloc}
+}
+
+// reachedZooKeeper is a real server behind a wire that resets connections; the session outlives that.
+func reachedZooKeeper(t *testing.T) reached {
+	server := servertest.StartZooKeeper(t)
+	wire := servertest.StartWire(t, server.Addr)
+	conn := restartClient(t, []string{server.Addr})
+	for _, p := range []string{"/locks", "/locks/a"} {
+		if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := ""
+	return reached{
+		name: "zk", lock: "/locks/a", cut: wire.Reset,
+		source: zksource.New(zksource.Config{Backend: "zk", Servers: []string{wire.Addr()}, Roots: []string{"/locks"}}),
+		take: func() string {
+			made, err := conn.Create("/locks/a/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			if err == nil && last != "" {
+				err = conn.Delete(last, -1)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = made
+			return path.Base(made)
+		},
+		held: func() int { return watchesOf(t, []string{server.Addr}) + wire.Open() },
+	}
+}
+
+func reachedMaster(t *testing.T) reached {
+	m := servertest.StartRedis(t)
+	return reachedRedis(t, "redis", redis.UniversalOptions{Addrs: []string{m.Addr}}, m)
+}
+
+func reachedSentinel(t *testing.T) reached {
+	sentinel, master, _ := servertest.StartRedisSentinel(t)
+	return reachedRedis(t, "sentinel", redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}, master)
+}
+
+func reachedCluster(t *testing.T) reached {
+	nodes := servertest.StartRedisCluster(t, 3)
+	return reachedRedis(t, "cluster", redis.UniversalOptions{Addrs: redisAddrs(nodes), IsClusterMode: true}, nodes...)
+}
+
+// reachedRedis is real servers that end their clients' connections; the lock is on any of them.
+func reachedRedis(t *testing.T, name string, o redis.UniversalOptions, servers ...*servertest.Redis) reached {
+	const lock = "lock:a"
+	own := redis.UniversalOptions{Addrs: redisAddrs(servers), IsClusterMode: len(servers) > 1}
+	client := redis.NewUniversalClient(&own)
+	t.Cleanup(func() { client.Close() })
+	ctx := context.Background()
+	each := func(f func(c *redis.Client)) {
+		for _, s := range servers {
+			c := redis.NewClient(&redis.Options{Addr: s.Addr})
+			f(c)
+			c.Close()
+		}
+	}
+	turns := 0
+	return reached{
+		name: name, lock: lock,
+		source: redissource.New(redissource.Config{Backend: name, Masters: []*redis.UniversalOptions{&o}}),
+		cut: func() {
+			each(func(c *redis.Client) {
+				for _, kind := range []string{"normal", "pubsub"} {
+					if err := c.ClientKillByFilter(ctx, "TYPE", kind, "SKIPME", "yes").Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		},
+		take: func() string {
+			turns++
+			value := fmt.Sprintf("holder-%d", turns)
+			if err := client.Set(ctx, lock, value, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			return value
+		},
+		held: func() (n int) {
+			each(func(c *redis.Client) {
+				info, err := c.Info(ctx, "clients").Result()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(info) {
+					for _, field := range []string{"connected_clients:", "tracking_clients:"} {
+						if value, ok := strings.CutPrefix(strings.TrimSpace(line), field); ok {
+							k, err := strconv.Atoi(value)
+							if err != nil {
+								t.Fatal(err)
+							}
+							n += k
+						}
+					}
+				}
+			})
+			return n
+		},
+	}
+}
