@@ -32,7 +32,7 @@ type reached struct {
 	cut    func() // breaks all connections of the observer
 	// take has another holder take the lock, and returns its name.
 	take func() string
-	// held is how many watches, or clients that are tracked and clients in all, the servers have now.
+	// held counts, on the servers, watches and connections, or clients that are tracked and clients in all.
 	held func() int
 }
 
@@ -46,7 +46,7 @@ func TestReconnects(t *testing.T) {
 	}
 }
 
-// passing is how many connections and goroutines may come and go by themselves; each reconnect that leaves one leaves more.
+// passing connections and goroutines may come and go by themselves; when each reconnect leaves one there are more.
 const passing = 3
 
 func reconnect(t *testing.T, b reached) {
@@ -95,7 +95,7 @@ func reconnect(t *testing.T, b reached) {
 	}
 }
 
-// usage is what an observer costs.
+// usage of servers and of this process by an observer; heap in bytes.
 type usage struct {
 	held, goroutines, files int
 	heap                    uint64
