@@ -12,7 +12,7 @@ import (
 	"lockscope/internal/reversedns"
 )
 
-// namesWithin is how long a single look waits for names of hosts at most.
+// namesWithin limits the wait of a single look for names of hosts: longer than one request to the resolver takes.
 const namesWithin = 3 * time.Second
 
 // hostRules are the names of hosts of a configuration, those of a profile first.

@@ -89,7 +89,7 @@ func (v View) Client(o *inspect.Owner) string {
 	return n.Name.String()
 }
 
-// HostName says how an owner's host is called and by what that is known; empty where nobody was to say.
+// HostName returns the name of an owner's host with its source, or the reason for which there is none; empty where nobody was to say.
 func (v View) HostName(o *inspect.Owner) string {
 	n, ok := v.Snapshot.HostName(o)
 	switch {

@@ -16,7 +16,7 @@ import (
 const (
 	// limit of one request: resolvers try each of their servers for 5 s.
 	limit = 2 * time.Second
-	// atOnce is how many are asked for at the same time.
+	// atOnce limits the requests under way: a resolver serves others, too.
 	atOnce = 4
 	// An answer is good for goodFor, a failure for badFor.
 	goodFor, badFor = 10 * time.Minute, time.Minute
