@@ -230,7 +230,7 @@ func (c *zkCrowd) contend(b *testing.B) zkRound {
 	ctx, cancel := context.WithCancel(b.Context())
 	var all sync.WaitGroup
 	for i := range c.members {
-		all.Go(func() { c.takeTurns(ctx, b, i) })
+		all.Go(func() { c.alternate(ctx, b, i) })
 	}
 	time.Sleep(zkRamp)
 	packets, served, used := received(b, c.server.Addr), c.server.ProcessorTime(b), processor()
@@ -245,8 +245,8 @@ func (c *zkCrowd) contend(b *testing.B) zkRound {
 	return zkRound{changed / took.Seconds(), packets / changed, each(used), each(served)}
 }
 
-// takeTurns has one member take the lock and give it back until ctx ends.
-func (c *zkCrowd) takeTurns(ctx context.Context, b *testing.B, i int) {
+// alternate has one member take the lock and give it back until ctx ends.
+func (c *zkCrowd) alternate(ctx context.Context, b *testing.B, i int) {
 	for ctx.Err() == nil {
 		release, err := c.members[i].acquire(ctx)
 		if err != nil {

@@ -49,7 +49,7 @@ func localServers(ctx context.Context, probes []localProbe) tui.Local {
 	answered := make([]bool, len(probes))
 	var asked sync.WaitGroup
 	for i, p := range probes {
-		asked.Go(func() { answered[i] = p.ask(ctx) })
+		asked.Go(func() { answered[i] = p.answered(ctx) })
 	}
 	asked.Wait()
 	var l tui.Local
@@ -62,7 +62,7 @@ func localServers(ctx context.Context, probes []localProbe) tui.Local {
 	return l
 }
 
-func (p localProbe) ask(ctx context.Context) bool {
+func (p localProbe) answered(ctx context.Context) bool {
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", p.port))
 	if err != nil {
 		return false

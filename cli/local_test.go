@@ -52,7 +52,7 @@ func TestLocalServersAreKnownByTheirReply(t *testing.T) {
 		probe := localProbe{scheme: "redis", question: redisPing, answers: redisAnswers}
 		var asked <-chan string
 		probe.port, asked = listener(t, reply)
-		if got := probe.ask(t.Context()); got != want {
+		if got := probe.answered(t.Context()); got != want {
 			t.Errorf("%q: a server of Redis: %v", reply, got)
 		}
 		if q := <-asked; q != redisPing {
@@ -67,7 +67,7 @@ func TestLocalServersAreOffered(t *testing.T) {
 	probes = []localProbe{probes[0], probes[len(probes)-1]}
 	probes[0].port, probes[1].port = portOf(t, zookeeper.Addr), portOf(t, redis.Addr)
 	for i := range probes {
-		if !probes[i].ask(t.Context()) {
+		if !probes[i].answered(t.Context()) {
 			t.Errorf("%+v was not answered", probes[i])
 		}
 	}

@@ -129,7 +129,7 @@ func (n *notifying) observe(s *inspect.Snapshot) {
 		case e.Kind == inspect.EventCleared:
 			n.cleared(s, keyOf(&e), e)
 		case e.Kind == inspect.EventBackend && e.Backend != nil:
-			n.put(s, "backend\x00"+e.Backend.Name, backendLevel(e.Backend), e)
+			n.emit(s, "backend\x00"+e.Backend.Name, backendLevel(e.Backend), e)
 		}
 	}
 	for _, b := range s.Backends {
@@ -159,29 +159,29 @@ func (n *notifying) deliverFindings(s *inspect.Snapshot, list []inspect.Finding,
 			continue
 		}
 		n.open[key] = e
-		n.put(s, key, f.Severity.Rank()+1, e)
+		n.emit(s, key, f.Severity.Rank()+1, e)
 	}
 }
 
 func (n *notifying) cleared(s *inspect.Snapshot, key string, e inspect.Event) {
 	delete(n.open, key)
-	n.put(s, key, 0, e)
+	n.emit(s, key, 0, e)
 }
 
 // clearGone clears what is not there any more, where the events that said so were too many to keep.
 func (n *notifying) clearGone(s *inspect.Snapshot) {
 	here := make(map[string]bool)
-	note := func(list []inspect.Finding, at inspect.Event) {
+	mark := func(list []inspect.Finding, at inspect.Event) {
 		for i := range list {
 			at.Finding = &list[i]
 			here[keyOf(&at)] = true
 		}
 	}
 	for _, b := range s.Backends {
-		note(b.Findings, inspect.Event{Backend: b})
+		mark(b.Findings, inspect.Event{Backend: b})
 	}
 	for l := range s.Locks() {
-		note(l.Findings, inspect.Event{Lock: l.ID})
+		mark(l.Findings, inspect.Event{Lock: l.ID})
 	}
 	for key, e := range n.open {
 		if !here[key] {
@@ -212,7 +212,7 @@ func backendLevel(b *inspect.Backend) int {
 	}
 }
 
-func (n *notifying) put(s *inspect.Snapshot, key string, level int, e inspect.Event) {
+func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.Event) {
 	backend := e.Lock.Backend
 	if e.Backend != nil {
 		backend = e.Backend.Name
@@ -233,7 +233,7 @@ func (n *notifying) put(s *inspect.Snapshot, key string, level int, e inspect.Ev
 		env[4] += string(e.Finding.Severity)
 	}
 	for _, q := range n.queues {
-		q.Put(deliver.Message{Key: key, Level: level, Body: body.Bytes(), Env: env})
+		q.Offer(deliver.Message{Key: key, Level: level, Body: body.Bytes(), Env: env})
 	}
 }
 

@@ -105,7 +105,7 @@ func TestShowSuspectsServersRatherThanTheLock(t *testing.T) {
 		m := servertest.StartEmbeddedRedis(t)
 		masters, addrs = append(masters, m), append(addrs, m.Addr)
 	}
-	put := func(key string, on ...int) {
+	hold := func(key string, on ...int) {
 		for _, i := range on {
 			if err := masters[i].Mini.Set(key, "Zm9vYmFyYmF6cXV4MTIzNA=="); err != nil {
 				t.Fatal(err)
@@ -114,13 +114,13 @@ func TestShowSuspectsServersRatherThanTheLock(t *testing.T) {
 		}
 	}
 	target := "redis://" + strings.Join(addrs, ",")
-	put("lock:a", 0)
-	put("lock:b", 1)
+	hold("lock:a", 0)
+	hold("lock:b", 1)
 	got := run(t, "show", "redis:lock:a", target)
 	if said := got.stdout + got.stderr; strings.Contains(said, "nobody holds") || strings.Contains(said, "minority-leftover") || !strings.Contains(said, "suspect-target") {
 		t.Errorf("independent servers: exit %d\n%s", got.code, said)
 	}
-	put("lock:c", 0, 1, 2)
+	hold("lock:c", 0, 1, 2)
 	if got := run(t, "show", "redis:lock:a", target); !strings.Contains(got.stdout, "minority-leftover") {
 		t.Errorf("masters of one lock: exit %d\n%s%s", got.code, got.stdout, got.stderr)
 	}

@@ -15,7 +15,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 	home := t.TempDir()
 	env := map[string]string{"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home}
 	dir := filepath.Join(home, "lockscope")
-	for what, put := range map[string]func(string) error{
+	for what, write := range map[string]func(string) error{
 		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
 	} {
@@ -23,7 +23,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"config.yaml", "mutes.json", "audit.jsonl"} {
-			if err := put(filepath.Join(dir, name)); err != nil {
+			if err := write(filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
 		}

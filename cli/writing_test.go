@@ -35,7 +35,7 @@ func TestWritingIsArmedAndDisarmed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	order := lab.Order{Lock: inspect.ID{Backend: "redis", Path: "lock:mine"}, Kind: "mutex", Try: true}
-	take := func() (lab.Held, error) { return w.lab.Acquire(ctx, order, func(string) {}) }
+	acquire := func() (lab.Held, error) { return w.lab.Acquire(ctx, order, func(string) {}) }
 	client := newRedisClient(t, server.Addr)
 	release := func(key string) act.Result {
 		t.Helper()
@@ -55,7 +55,7 @@ func TestWritingIsArmedAndDisarmed(t *testing.T) {
 		if r := release("lock:a"); r.Released || r.Reason != act.ReadOnly || client.Exists(ctx, "lock:a").Val() != 1 {
 			t.Errorf("%s: %+v", when, r)
 		}
-		if _, err := take(); err == nil {
+		if _, err := acquire(); err == nil {
 			t.Errorf("%s: a lock was taken", when)
 		}
 	}
@@ -76,7 +76,7 @@ func TestWritingIsArmedAndDisarmed(t *testing.T) {
 	if r := release("lock:a"); !r.Released {
 		t.Errorf("armed: %+v", r)
 	}
-	held, err := take()
+	held, err := acquire()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -270,8 +270,8 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 
 func TestAHolderWhoseSessionIsGoneExpired(t *testing.T) {
 	silent := Session{ID: 11, Timeout: 10 * time.Second, LastContact: now.Add(20 * time.Second)}
-	lively := silent
-	lively.LastContact = now.Add(29 * time.Second)
+	recent := silent
+	recent.LastContact = now.Add(29 * time.Second)
 	for name, tt := range map[string]struct {
 		sessions map[int64]Session
 		all      bool
@@ -280,7 +280,7 @@ func TestAHolderWhoseSessionIsGoneExpired(t *testing.T) {
 		"not in a table of all":   {map[int64]Session{12: {ID: 12}}, true, "expired 11, handover 11>12"},
 		"not in a table of some":  {map[int64]Session{12: {ID: 12}}, false, "released 11, handover 11>12"},
 		"silent for too long":     {map[int64]Session{11: silent}, true, "expired 11, handover 11>12"},
-		"alive a moment before":   {map[int64]Session{11: lively}, true, "released 11, handover 11>12"},
+		"alive a moment before":   {map[int64]Session{11: recent}, true, "released 11, handover 11>12"},
 		"no time of last contact": {map[int64]Session{11: {ID: 11}}, true, "released 11, handover 11>12"},
 		"no server reported any":  {nil, false, "released 11, handover 11>12"},
 	} {

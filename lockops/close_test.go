@@ -170,7 +170,7 @@ var closeStates = []struct {
 	}},
 	{"lost", func(t *testing.T, c *closing) bool {
 		h := acquire(t, c.lock(t, c.kind, c.s))
-		c.takeAway(t, h)
+		c.deleteNode(t, h)
 		if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
 			t.Errorf("extend: %v, want ErrLost", err)
 		}
@@ -198,8 +198,8 @@ func closedOrLost(t *testing.T, a acquired) (held bool) {
 	return true
 }
 
-// takeAway deletes what a hold stands on, as an operator would.
-func (c *closing) takeAway(t *testing.T, h *lockops.Hold) {
+// deleteNode deletes what a hold stands on, as an operator would.
+func (c *closing) deleteNode(t *testing.T, h *lockops.Hold) {
 	t.Helper()
 	if c.kind.On != lockops.OnZooKeeper {
 		for _, m := range c.masters {

@@ -78,7 +78,7 @@ func redisTurn(kind string) func(*testing.T) readyTurn {
 func redlockTurn(t *testing.T) readyTurn {
 	s := embeddedMasters(t, 3)
 	e := NewRedlock(s, "key").newElection()
-	e.askAll()
+	e.requestAll()
 	if err := e.await(t.Context(), func() bool { return false }); err != nil {
 		t.Fatal(err)
 	}

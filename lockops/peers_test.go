@@ -166,11 +166,11 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 		}
 		peer.Send(t, "close", "two")
 	}
-	downgradeBesidePeers(t, server, peer, recipe)
+	downgradeAmongPeers(t, server, peer, recipe)
 }
 
-// downgradeBesidePeers: their writer waits while we go from writing to reading, and after.
-func downgradeBesidePeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest.Peer, recipe lockops.Option) {
+// downgradeAmongPeers: their writer waits while we go from writing to reading, and after.
+func downgradeAmongPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest.Peer, recipe lockops.Option) {
 	path := servertest.UniquePath(t)
 	s := zkSession(t, server.Addr)
 	w := acquire(t, writer(s, path, recipe))

@@ -35,11 +35,11 @@ func (k *redisKey) attempt(since int64) *redisAttempt {
 func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) {
 	var why error // why there is no answer: of a master that is not asked any more, what came before that
 	for polls := 0; ; polls++ {
-		got, err := a.ask(ctx)
+		got, err := a.request(ctx)
 		if err != nil {
 			return 0, err
 		}
-		a.note(got)
+		a.record(got)
 		switch {
 		case got.taken:
 			a.token = got.token
@@ -58,8 +58,8 @@ func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) 
 	}
 }
 
-// note keeps what an answer reveals about the server's state.
-func (a *redisAttempt) note(got answer) {
+// record keeps what an answer reveals about the server's state.
+func (a *redisAttempt) record(got answer) {
 	if got.lateUntil.After(a.lateUntil) {
 		a.lateUntil = got.lateUntil
 	}
@@ -96,8 +96,8 @@ func (k *redisKey) soon(ctx context.Context) (limit time.Duration, ok bool) {
 	return limit, k.master.took() < limit/10 && ctx.Err() == nil && (!has || k.session.clock.until(d) > 2*limit)
 }
 
-// ask sends one request and waits for its answer or for the end of ctx; the answer is then due.
-func (a *redisAttempt) ask(ctx context.Context) (answer, error) {
+// request sends one request and waits for its answer or for the end of ctx; the answer is then due.
+func (a *redisAttempt) request(ctx context.Context) (answer, error) {
 	k := a.k
 	switch {
 	case ctx.Err() != nil:
@@ -149,7 +149,7 @@ func (a *redisAttempt) abandon() {
 
 func (a *redisAttempt) cleanUp(clean chan<- struct{}) {
 	if a.due != nil {
-		a.note(<-a.due)
+		a.record(<-a.due)
 	}
 	if !a.maybe && !a.queued && !a.k.session.clock.before(a.lateUntil) {
 		close(clean)

@@ -24,7 +24,7 @@ func TestOneRequestProbesASilentMaster(t *testing.T) {
 		if !m.admit(limit) || m.silent() {
 			t.Error("silent, before it had left enough requests unanswered")
 		}
-		m.note(context.DeadlineExceeded)
+		m.record(context.DeadlineExceeded)
 	}
 	if m.admit(limit) || !m.silent() {
 		t.Error("a master that does not answer was asked at once")
@@ -42,7 +42,7 @@ func TestOneRequestProbesASilentMaster(t *testing.T) {
 	if now = now.Add(1); !m.admit(limit) {
 		t.Error("no other, though nothing came of the first")
 	}
-	m.note(reply("NOPERM"))
+	m.record(reply("NOPERM"))
 	for range 2 {
 		if !m.admit(limit) || m.silent() {
 			t.Error("it answers, and is not asked")
@@ -157,7 +157,7 @@ func TestMastersArePassedOver(t *testing.T) {
 	}
 	silence(1)
 	v.master.breakerOpenUntil = time.Time{} // its time is over
-	e.ask(v)
+	e.request(v)
 	if got := <-e.cast; got != v || !errors.Is(v.err, ErrDead) {
 		t.Errorf("the election waits for it: %v", v.err)
 	}
@@ -193,7 +193,7 @@ func TestAMasterThatWasPassedOverIsFreed(t *testing.T) {
 	if has() {
 		t.Error("it was asked, though it is silent")
 	}
-	passed.note(nil)
+	passed.record(nil)
 	for end := time.Now().Add(time.Minute); !has(); { // an extension does not wait for the last vote
 		if err := h.Extend(t.Context()); err != nil || time.Now().After(end) {
 			t.Fatalf("its vote was not made up for: %v", err)

@@ -50,7 +50,7 @@ func (m *master) readClock(key string, limit time.Duration) (clockReading, error
 		now, err = m.client.Time(within(limit)).Result()
 		at = now.UnixMicro()
 	}
-	m.note(err)
+	m.record(err)
 	if err != nil {
 		return clockReading{}, m.failed(explain(err, clockScript, keysOf(key)))
 	}

@@ -54,7 +54,7 @@ func (m *master) identify(limit time.Duration) error {
 	}
 	m.requests.Add(1)
 	info, err := m.client.Info(within(limit), "server").Result()
-	m.note(err)
+	m.record(err)
 	if err != nil && (!answered(err) || transient(err)) {
 		return m.failed(err)
 	}
@@ -80,8 +80,8 @@ func (m *master) identify(limit time.Duration) error {
 	return nil
 }
 
-// probeLife is for how long a master shows that a key was set by it.
-const probeLife = 10 * time.Second
+// probeTTL is for how long a master shows that a key was set by it.
+const probeTTL = 10 * time.Second
 
 // probe sets a key of the session's on a master: one that finds another master's is the same server.
 func (m *master) probe(limit time.Duration) error {
@@ -98,7 +98,7 @@ func (m *master) probe(limit time.Duration) error {
 	}
 	last, _ := now.latest(m.session.clock.now().Add(limit))
 	number := slices.Index(m.session.masters, m)
-	reply, err := m.eval(within(limit), acquireScript, keys, number, probeLife.Milliseconds(), last, notInQueue)
+	reply, err := m.eval(within(limit), acquireScript, keys, number, probeTTL.Milliseconds(), last, notInQueue)
 	switch {
 	case err != nil:
 		return m.failed(explain(err, acquireScript, keys))

@@ -72,7 +72,7 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 		a := &redisAttempt{k: k, since: notInQueue}
 		var last time.Time
 		for _, got := range c.answers {
-			a.note(got)
+			a.record(got)
 			if got.lateUntil.After(last) {
 				last = got.lateUntil
 			}
@@ -82,10 +82,10 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 		}
 	}
 	a := &redisAttempt{k: &redisKey{}}
-	if a.note(held); !a.queued || a.since != 1 {
+	if a.record(held); !a.queued || a.since != 1 {
 		t.Errorf("queued %v since %d, want since 1", a.queued, a.since)
 	}
-	if a.note(answer{verdict: verdict{at: 7}}); a.since != 1 {
+	if a.record(answer{verdict: verdict{at: 7}}); a.since != 1 {
 		t.Errorf("its place moved to %d", a.since)
 	}
 }

@@ -44,7 +44,7 @@ func (m *master) meet(limit time.Duration) error {
 	if m.cluster { // each slot has a clock of its own
 		m.requests.Add(1)
 		err := m.client.Ping(within(limit)).Err()
-		if m.note(err); refused(err) { // no right that a lock needs
+		if m.record(err); refused(err) { // no right that a lock needs
 			err = nil
 		}
 		if err != nil {
@@ -126,8 +126,8 @@ const (
 	breakerMost  = 5 * time.Second
 )
 
-// note counts answers: an error reply of the server is one.
-func (m *master) note(err error) {
+// record counts answers: an error reply of the server is one.
+func (m *master) record(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if answered(err) {
@@ -179,7 +179,7 @@ func (m *master) eval(ctx context.Context, sc *script, keys scriptKeys, args ...
 		cmd = redis.NewStringCmd(ctx, request...)
 		_ = m.client.Process(ctx, cmd)
 	}
-	m.note(cmd.Err())
+	m.record(cmd.Err())
 	return cmd.Result()
 }
 

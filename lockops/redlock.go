@@ -95,7 +95,7 @@ func (l *Redlock) TryAcquire(ctx context.Context) (*Hold, error) {
 	}
 	defer l.session.leave()
 	e := l.newElection()
-	e.askAll()
+	e.requestAll()
 	h, err := e.decide(ctx)
 	if err != nil {
 		return nil, acquireError(l.lock, err)
@@ -124,7 +124,7 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 	e := l.newElection()
 	c.tries++
 	if c.tries == 1 && !s.contended.is(l.lock, s.clock.now()) {
-		e.askAll()
+		e.requestAll()
 		return e.decide(ctx)
 	}
 	c.listen() // before a message can come
@@ -150,7 +150,7 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 
 // hold asks the first, and then, or at once, all others.
 func (e *election) hold(ctx context.Context, first *vote, atOnce bool) (*Hold, error) {
-	e.ask(first)
+	e.request(first)
 	if !atOnce {
 		if err := e.await(ctx, func() bool { return false }); err != nil {
 			e.withdraw()
@@ -161,7 +161,7 @@ func (e *election) hold(ctx context.Context, first *vote, atOnce bool) (*Hold, e
 			return nil, ErrHeld
 		}
 	}
-	e.askAll()
+	e.requestAll()
 	return e.decide(ctx)
 }
 

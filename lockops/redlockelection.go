@@ -54,8 +54,8 @@ func (e *election) first() *vote {
 	return &e.votes[0]
 }
 
-// ask asks a master for its vote.
-func (e *election) ask(v *vote) {
+// request asks a master for its vote.
+func (e *election) request(v *vote) {
 	v.asked = true
 	e.open++
 	before := v.master.releases(e.l.lock.name)
@@ -64,7 +64,7 @@ func (e *election) ask(v *vote) {
 		return
 	}
 	v.requestMu.Lock() // until it has asked: a release stands behind it
-	e.l.session.goDo(func() { v.ask(before); e.cast <- v })
+	e.l.session.goDo(func() { v.request(before); e.cast <- v })
 }
 
 // passOver leaves out a master that is silent, or so far behind that its answer would not count in time, where the others
@@ -87,11 +87,11 @@ func (e *election) passOver(v *vote, behind int) bool {
 // that answers has one or two.
 const mostBehind = 8
 
-// askAll asks all masters that were not asked yet, at once.
-func (e *election) askAll() {
+// requestAll asks all masters that were not asked yet, at once.
+func (e *election) requestAll() {
 	for i := range e.votes {
 		if v := &e.votes[i]; !v.asked {
-			e.ask(v)
+			e.request(v)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (e *election) withdraw() {
 	back := make(chan error, len(e.votes))
 	grace := time.NewTimer(cleanUpGrace)
 	defer grace.Stop()
-	for range e.takeBack(back) {
+	for range e.rollBack(back) {
 		select {
 		case <-back:
 		case <-grace.C:
@@ -170,9 +170,9 @@ func (e *election) withdraw() {
 	}
 }
 
-// takeBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted. Of a lock that is
+// rollBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted. Of a lock that is
 // contended, that of the master that orders the waiters comes last: its release wakes who is next.
-func (e *election) takeBack(back chan<- error) (started int) {
+func (e *election) rollBack(back chan<- error) (started int) {
 	e.over.Store(true)
 	var last *vote
 	e.mu.Lock()
@@ -194,7 +194,7 @@ func (e *election) takeBack(back chan<- error) (started int) {
 			if v == last {
 				e.awaitOthers()
 			}
-			v.takeBack(back, done)
+			v.rollBack(back, done)
 		})
 	}
 	return len(e.votes)
@@ -305,7 +305,7 @@ func (r *redlockGrant) abandon() {
 		return
 	}
 	defer s.leave()
-	r.e.takeBack(make(chan error, len(r.e.votes)))
+	r.e.rollBack(make(chan error, len(r.e.votes)))
 }
 
 // release takes all votes back and waits for a majority to confirm it; the others go on in the background. Without one,
@@ -323,7 +323,7 @@ func (r *redlockGrant) release(ctx context.Context) error {
 	quorum := s.quorum()
 	var deleted, silent int
 	var bad []error
-	for open := e.takeBack(back); open > 0; open-- {
+	for open := e.rollBack(back); open > 0; open-- {
 		select {
 		case err := <-back:
 			switch {

@@ -32,9 +32,9 @@ type vote struct {
 // errNoVote: the master has nothing of ours.
 var errNoVote = errors.New("the master did not vote for us")
 
-// ask sends the first request to set the key, when earlier votes of this session have been taken back: a master that
+// request sends the first request to set the key, when earlier votes of this session have been taken back: a master that
 // their release did not wait for would refuse. requestMu is held already.
-func (v *vote) ask(before []chan struct{}) {
+func (v *vote) request(before []chan struct{}) {
 	defer v.requestMu.Unlock()
 	awaitReleases(before, v.e.l.opts.limit)
 	if !v.e.over.Load() {
@@ -136,9 +136,9 @@ func (v *vote) closeUnused() bool {
 	return unused
 }
 
-// takeBack deletes the key behind all other requests, and sends the outcome: nil deleted, errNoVote, or a *NodeError. If
+// rollBack deletes the key behind all other requests, and sends the outcome: nil deleted, errNoVote, or a *NodeError. If
 // it cannot be certain then that nothing of ours is left or will come, it goes on trying.
-func (v *vote) takeBack(back chan<- error, done func()) {
+func (v *vote) rollBack(back chan<- error, done func()) {
 	v.requestMu.Lock()
 	v.over = true
 	has, lateUntil := v.has, v.lateUntil

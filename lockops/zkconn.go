@@ -42,7 +42,7 @@ func AdoptZKConn(ctx context.Context, conn *zk.Conn, d *ZKDialer, opts ...ZKOpti
 		return nil, fmt.Errorf("lockops: adopt a zookeeper connection: %w: it says how to connect", ErrOption)
 	}
 	s.conn, s.tap, s.adopted, s.servers = conn, &d.tap, true, "of the adopted connection"
-	s.tap.Listen(s.fire, s.noteChange)
+	s.tap.Listen(s.fire, s.recordChange)
 	s.goDo(s.keepHolds)
 	if err := s.start(ctx); err != nil {
 		s.Close()

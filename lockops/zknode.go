@@ -103,7 +103,7 @@ func (s *ZKSession) create(session int64, n *node, data []byte, acl []zk.ACL, li
 	if !n.unique {
 		s.creating.RLock()
 		f.then = func() {
-			s.noteCreated(f.replies[0])
+			s.recordCreated(f.replies[0])
 			s.creating.RUnlock()
 		}
 	}
@@ -127,8 +127,8 @@ func (s *ZKSession) create(session int64, n *node, data []byte, acl []zk.ACL, li
 	return f
 }
 
-// noteCreated remembers a node whose name proves nothing as one that was confirmed.
-func (s *ZKSession) noteCreated(r connect.Reply) {
+// recordCreated remembers a node whose name proves nothing as one that was confirmed.
+func (s *ZKSession) recordCreated(r connect.Reply) {
 	if made, err := created(r); err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -111,7 +111,7 @@ func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKS
 	s := newZKSession(opts)
 	s.servers = strings.Join(servers, ",")
 	s.tap = &connect.Tap{TLS: s.opts.tls, DialContext: s.opts.dialer}
-	s.tap.Listen(s.fire, s.noteChange)
+	s.tap.Listen(s.fire, s.recordChange)
 	conn, events, err := zk.Connect(servers, s.opts.timeout,
 		zk.WithDialer(s.dial), zk.WithHostProvider(new(connect.ServerList)), zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(maxReplySize), zk.WithMaxConnBufferSize(sendBuffer))
@@ -241,8 +241,8 @@ func (s *ZKSession) enter() error {
 
 func (s *ZKSession) leaveWork() { s.work.Done() }
 
-// noteChange hears from the tap that the connection was made, lost or refused. It runs on go-zookeeper's goroutines.
-func (s *ZKSession) noteChange() {
+// recordChange hears from the tap that the connection was made, lost or refused. It runs on go-zookeeper's goroutines.
+func (s *ZKSession) recordChange() {
 	if s.tap.Server() == "" {
 		s.watches.fireAll()
 	} else {

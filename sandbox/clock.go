@@ -35,14 +35,14 @@ func clock() Scenario {
 func (s *Sandbox) bill(ctx context.Context, m *redisServer) {
 	c := plainClient(m.addr)
 	defer c.Close()
-	take := func(name string) { c.SetNX(ctx, billingKey, redsyncValue(name), 30*time.Second) }
+	acquire := func(name string) { c.SetNX(ctx, billingKey, redsyncValue(name), 30*time.Second) }
 	for ctx.Err() == nil {
-		take("billing-1")
+		acquire("billing-1")
 		if !pause(ctx, 5*time.Second) {
 			return
 		}
 		m.stepClock(clockStep)
-		take("billing-2")
+		acquire("billing-2")
 		if !pause(ctx, 25*time.Second) {
 			return
 		}
@@ -52,7 +52,7 @@ func (s *Sandbox) bill(ctx context.Context, m *redisServer) {
 		}
 		m.stepClock(-clockStep)
 		for n := range 4 {
-			take(names("billing", 2)[n%2])
+			acquire(names("billing", 2)[n%2])
 			if !pause(ctx, 3*time.Second) {
 				return
 			}

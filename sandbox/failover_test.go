@@ -30,7 +30,7 @@ func TestAFailoverLosesWhatWasNotReplicated(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	take := func(value string) bool {
+	acquire := func(value string) bool {
 		t.Helper()
 		ok, err := client().SetNX(ctx, payoutKey, value, time.Hour).Result()
 		if err != nil {
@@ -61,12 +61,12 @@ func TestAFailoverLosesWhatWasNotReplicated(t *testing.T) {
 		t.Error("a replica takes writes")
 	}
 	p.unlink()
-	if !take("first") || take("second") {
+	if !acquire("first") || acquire("second") {
 		t.Fatal("the lock of the living master is not exclusive")
 	}
 	old.stop()
 	p.promote()
-	if !take("second") {
+	if !acquire("second") {
 		t.Error("the promoted replica knows of a SET that it never heard of")
 	}
 	has(replica, "lock:other", "kept")

@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	defer os.RemoveAll(s.temp)
 	for _, p := range chosen {
 		start := time.Now()
-		path, err := s.take(ctx, p)
+		path, err := s.save(ctx, p)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
@@ -122,8 +122,8 @@ func newStudio(ctx context.Context, dir string, zoom int) (*studio, error) {
 	return s, nil
 }
 
-// take makes a picture and returns its path.
-func (s *studio) take(ctx context.Context, p picture) (string, error) {
+// save makes a picture and returns its path.
+func (s *studio) save(ctx context.Context, p picture) (string, error) {
 	if p.frames > 0 {
 		return s.film(ctx, p)
 	}

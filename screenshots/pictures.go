@@ -42,9 +42,9 @@ func pictures() []picture {
 	return []picture{
 		{name: "locks", about: "all locks, of ZooKeeper and of Redis", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"))},
 		{name: "chain", about: "a stuck lock: who holds it, who waits on whom, what to do", width: 120, height: 36, at: stuck, steps: script(open("payments"))},
-		{name: "timeline", about: "a fair queue in time", width: 120, height: 30, at: stuck, steps: script(open("orders"), press("t"), crumb("timeline"))},
-		{name: "findings", about: "all that is wrong, with evidence and advice", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"), press("f"), crumb("findings"))},
-		{name: "deadlock", about: "who waits for whom, a deadlock as a ring", width: 120, height: 26, at: stuck, steps: script(open("accounts"), press("c"), crumb("clients"), press("w"), see("deadlock"))},
+		{name: "timeline", about: "a fair queue in time", width: 120, height: 30, at: stuck, steps: script(open("orders"), press("t"), inBreadcrumb("timeline"))},
+		{name: "findings", about: "all that is wrong, with evidence and advice", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"), press("f"), inBreadcrumb("findings"))},
+		{name: "deadlock", about: "who waits for whom, a deadlock as a ring", width: 120, height: 26, at: stuck, steps: script(open("accounts"), press("c"), inBreadcrumb("clients"), press("w"), see("deadlock"))},
 		{name: "redlock", about: "five masters, torn between three clients", width: 120, height: 32, at: stuck, steps: script(open("seats"))},
 		{name: "wide", about: "the locks with the chain beside them", width: 160, height: 50, at: stuck, steps: script(filter("orders"), press(escape), see("stuck-holder"))},
 		{name: "light", about: "the same on a light background", width: 120, height: 30, at: stuck, light: true, steps: script(see("stuck-holder"))},
@@ -60,7 +60,7 @@ func pictures() []picture {
 		{
 			name: "lab", about: "a queue against a race, side by side", width: 160, height: 45, args: demo,
 			steps: script(
-				see("payments"), press("L"), crumb("lab"), press("\t"), crumb("contention"), press("n"), see("workers"), press("\t", enter),
+				see("payments"), press("L"), inBreadcrumb("lab"), press("\t"), inBreadcrumb("contention"), press("n"), see("workers"), press("\t", enter),
 				match("some seconds of a run", `[3-9]\d grants`),
 			),
 		},
@@ -80,8 +80,8 @@ func views() []view {
 	live := func(name string, parts ...any) view {
 		return view{name: name, args: []string{"demo"}, steps: script(parts...)}
 	}
-	lab := script(see("payments"), press("L"), crumb("lab"))
-	contention := script(lab, press("\t"), crumb("contention"), press("n"), see("workers"))
+	lab := script(see("payments"), press("L"), inBreadcrumb("lab"))
+	contention := script(lab, press("\t"), inBreadcrumb("contention"), press("n"), see("workers"))
 	return []view{
 		recorded("locks", see("stuck-holder")),
 		recorded("groups", see("stuck-holder"), press("p"), see("▾ zk:/locks/")),
@@ -91,12 +91,12 @@ func views() []view {
 		recorded("deadlock", open("accounts")),
 		recorded("redlock", open("cart:42")),
 		recorded("split", open("seats")),
-		recorded("timeline", open("orders"), press("t"), crumb("timeline")),
-		recorded("clients", see("stuck-holder"), press("c"), crumb("clients")),
-		recorded("ring", open("accounts"), press("c"), crumb("clients"), press("w"), see("deadlock")),
-		recorded("backends", see("stuck-holder"), press("b"), crumb("backends")),
-		recorded("findings", see("stuck-holder"), press("f"), crumb("findings")),
-		recorded("events", see("stuck-holder"), press("e"), crumb("events")),
+		recorded("timeline", open("orders"), press("t"), inBreadcrumb("timeline")),
+		recorded("clients", see("stuck-holder"), press("c"), inBreadcrumb("clients")),
+		recorded("ring", open("accounts"), press("c"), inBreadcrumb("clients"), press("w"), see("deadlock")),
+		recorded("backends", see("stuck-holder"), press("b"), inBreadcrumb("backends")),
+		recorded("findings", see("stuck-holder"), press("f"), inBreadcrumb("findings")),
+		recorded("events", see("stuck-holder"), press("e"), inBreadcrumb("events")),
 		recorded("help", see("stuck-holder"), press("?"), see("Keys")),
 		recorded("palette", see("stuck-holder"), press(":"), press("l"), see("locks")),
 		recorded("copy", open("payments"), press("y"), see("session")),
@@ -104,7 +104,7 @@ func views() []view {
 		live("release", open("reports"), match("two that wait", `2 wait`), press("x"), see("Force-release", "Cancel")),
 		live("acquire", see("payments"), press("a"), see("Acquire")),
 		live("lab", lab),
-		live("faults", lab, press("\t", "\t"), crumb("faults")),
+		live("faults", lab, press("\t", "\t"), inBreadcrumb("faults")),
 		live("contention", contention),
 		live("contest", contention, press("\t", enter), match("some seconds of a run", `[3-9]\d grants`)),
 		{name: "welcome", steps: script(see("demo")), args: []string{}},
@@ -162,7 +162,7 @@ func filter(word string) []step {
 
 // open opens the lock that has a word.
 func open(word string) []step {
-	return append(filter(word), press(enter), crumb("chain"))
+	return append(filter(word), press(enter), inBreadcrumb("chain"))
 }
 
 // press types keys, each by itself as a person would.
@@ -191,8 +191,8 @@ func see(texts ...string) step {
 	}
 }
 
-// crumb waits until a screen is in front.
-func crumb(screen string) step { return match(screen, "[▸>] "+screen) }
+// inBreadcrumb waits until a screen is in front.
+func inBreadcrumb(screen string) step { return match(screen, "[▸>] "+screen) }
 
 // match waits until all of the regular expressions match the screen.
 func match(what string, expressions ...string) step {

@@ -161,7 +161,7 @@ func (m *Model) end() tea.Cmd {
 // aimed are the findings that a mute is about: those under the cursor or, of a lock, its own. Each is named once.
 func (m *Model) aimed(muted bool) []inspect.Mute {
 	var found []screen.FoundOn
-	put := func(id inspect.ID) {
+	add := func(id inspect.ID) {
 		if l := m.snapshot.Lock(id); l != nil {
 			for i := range l.Findings {
 				found = append(found, screen.FoundOn{On: id, Finding: &l.Findings[i]})
@@ -173,10 +173,10 @@ func (m *Model) aimed(muted bool) []inspect.Mute {
 		found = s.(screen.Diagnosing).Findings()
 	case len(marked) > 0:
 		for _, one := range marked {
-			put(one.ID)
+			add(one.ID)
 		}
 	default:
-		put(s.Selected().Lock)
+		add(s.Selected().Lock)
 	}
 	var list []inspect.Mute
 	for _, f := range found {

@@ -105,7 +105,7 @@ func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
 	}
 	all := s.Changed == nil || m.missed || !m.arrived
 	m.changes.add(s.Changed, all)
-	m.noteRecoveries(s)
+	m.recordRecoveries(s)
 	m.snapshot, m.arrived, m.missed = s, true, false
 	if all || m.events.Missed > m.forgot { // the ends of some locks may have been missed
 		m.history.Keep(func(id inspect.ID) bool { return s.Lock(id) != nil })

@@ -159,18 +159,18 @@ func (m *Model) breadcrumb() widget.Line {
 	if m.options.Title != "" {
 		left = left.Add(t.Text, describe.Printable(m.options.Title)+" ")
 	}
-	crumb := func(style lipgloss.Style, name string) {
+	part := func(style lipgloss.Style, name string) {
 		left = left.Add(t.Muted, t.Glyphs.Breadcrumb+" ").Add(style, name+" ")
 	}
 	home := m.backStack[0].Screen
 	if m.inFront == home {
-		crumb(t.Strong, m.screens[home].Title())
+		part(t.Strong, m.screens[home].Title())
 		return left
 	}
-	crumb(t.Muted, m.screens[home].Title())
-	crumb(t.Strong, m.front().Title())
+	part(t.Muted, m.screens[home].Title())
+	part(t.Strong, m.front().Title())
 	if about := m.front().Selected().Lock; m.width >= 100 && about.Path != "" && (m.inFront == screen.Chain || m.inFront == screen.Timeline) {
-		crumb(t.Text, text.Middle(about.String(), m.width/4, t.Glyphs.Ellipsis))
+		part(t.Text, text.Middle(about.String(), m.width/4, t.Glyphs.Ellipsis))
 	}
 	return left
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestEveryColumnSorts(t *testing.T) {
-	m := model(t, Options{}, screen.BesideWidth-1, 36, fixture.Everything()) // the widest table of a usual window
+	m := model(t, Options{}, screen.SplitWidth-1, 36, fixture.Everything()) // the widest table of a usual window
 	first := locksOf(m).Want.Order.String()
 	red := fixture.Hostile().ID.Path
 	ordered := map[string]func(*inspect.Lock) string{ // which have what others have too

@@ -127,20 +127,23 @@ type fakeFaults struct {
 	err     error
 }
 
-func (f *fakeFaults) note(format string, args ...any) error {
+func (f *fakeFaults) record(format string, args ...any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, fmt.Sprintf(format, args...))
 	return f.err
 }
 
-func (f *fakeFaults) ExpireSession(id int64) error { return f.note("expire %x", id) }
-func (f *fakeFaults) Cut(id int64) error           { return f.note("cut %x", id) }
-func (f *fakeFaults) Freeze(lock string)           { f.frozen = lock; _ = f.note("freeze %s", lock) }
-func (f *fakeFaults) Thaw(lock string)             { f.frozen = ""; _ = f.note("thaw %s", lock) }
+func (f *fakeFaults) ExpireSession(id int64) error { return f.record("expire %x", id) }
+func (f *fakeFaults) Cut(id int64) error           { return f.record("cut %x", id) }
+func (f *fakeFaults) Freeze(lock string)           { f.frozen = lock; _ = f.record("freeze %s", lock) }
+func (f *fakeFaults) Thaw(lock string)             { f.frozen = ""; _ = f.record("thaw %s", lock) }
 func (f *fakeFaults) Frozen(lock string) bool      { return f.frozen == lock }
 func (f *fakeFaults) Stopped(addr string) bool     { return f.stopped == addr }
-func (f *fakeFaults) StopMaster(addr string) error { f.stopped = addr; return f.note("stop %s", addr) }
+func (f *fakeFaults) StopMaster(addr string) error {
+	f.stopped = addr
+	return f.record("stop %s", addr)
+}
 
 func (f *fakeFaults) Masters() []string {
 	if f.masters != nil {
@@ -149,7 +152,10 @@ func (f *fakeFaults) Masters() []string {
 	return []string{"10.2.1.1:6379", "10.2.1.2:6379"}
 }
 
-func (f *fakeFaults) StartMaster(addr string) error { f.stopped = ""; return f.note("start %s", addr) }
+func (f *fakeFaults) StartMaster(addr string) error {
+	f.stopped = ""
+	return f.record("start %s", addr)
+}
 
 var (
 	zkLab = lab.Backend{

@@ -201,7 +201,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if m.HasDialog() {
 		return m.toDialog(msg)
 	}
-	m.tour.noteKey(msg)
+	m.tour.recordKey(msg)
 	front := m.front()
 	if f := m.filter(); f != nil && f.Update(msg) {
 		return nil

@@ -166,11 +166,11 @@ func (k *monkey) act() {
 	default:
 		msg = k.key()
 	}
-	k.take(msg)
+	k.receive(msg)
 	for {
 		select {
 		case msg := <-k.answers:
-			k.take(msg)
+			k.receive(msg)
 			continue
 		default:
 		}
@@ -178,7 +178,7 @@ func (k *monkey) act() {
 	}
 }
 
-func (k *monkey) take(msg tea.Msg) {
+func (k *monkey) receive(msg tea.Msg) {
 	k.last = fmt.Sprintf("%T %v", msg, msg)
 	_, cmd := k.m.Update(msg)
 	k.start(cmd)

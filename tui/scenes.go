@@ -107,8 +107,8 @@ func (m *Model) advanceTour() {
 	}
 }
 
-// noteKey ends the leading: from now on the keys decide.
-func (g *tour) noteKey(msg tea.KeyPressMsg) {
+// recordKey ends the leading: from now on the keys decide.
+func (g *tour) recordKey(msg tea.KeyPressMsg) {
 	g.stopped = g.stopped || msg.String() != "space"
 }
 

@@ -25,8 +25,8 @@ func unhealthy(b *inspect.Backend) bool {
 	return b.State == inspect.Degraded || b.State == inspect.Down
 }
 
-// noteRecoveries notes which backends are well in a new snapshot and were not in the one before.
-func (m *Model) noteRecoveries(s *inspect.Snapshot) {
+// recordRecoveries notes which backends are well in a new snapshot and were not in the one before.
+func (m *Model) recordRecoveries(s *inspect.Snapshot) {
 	for _, was := range m.snapshot.Backends {
 		if is := s.Backend(was.Name); is != nil && unhealthy(was) && !unhealthy(is) {
 			m.recovered[was.Name] = recovery{was.State, m.options.now()}

@@ -72,7 +72,7 @@ func (w *world) Past() bool                  { return w.pastEvents != nil }
 func (w *world) Clock() time.Time            { return w.options.now() }
 func (w *world) InFront() screen.Name        { return w.inFront }
 func (w *world) OpenedFrom() screen.Name     { return w.openedFrom }
-func (w *world) Life() context.Context       { return w.ctx }
+func (w *world) Lifetime() context.Context   { return w.ctx }
 
 func (w *world) Log() *screen.EventLog {
 	if w.pastEvents != nil {
@@ -165,7 +165,7 @@ type answeredMsg struct {
 	tea.Msg
 }
 
-func (w *world) Ask(s screen.Name, limit time.Duration, f func(ctx context.Context) tea.Msg) tea.Cmd {
+func (w *world) Request(s screen.Name, limit time.Duration, f func(ctx context.Context) tea.Msg) tea.Cmd {
 	return w.Command(limit, func(ctx context.Context) tea.Msg {
 		if msg := f(ctx); msg != nil {
 			return answeredMsg{s, msg}

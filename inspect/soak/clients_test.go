@@ -46,7 +46,7 @@ func (c *client) run(seed uint64) {
 	c.mu.Unlock()
 	go func() {
 		defer close(done)
-		c.life(ctx, rand.New(rand.NewPCG(seed, 1)))
+		c.live(ctx, rand.New(rand.NewPCG(seed, 1)))
 	}()
 }
 
@@ -59,8 +59,8 @@ func (c *client) end() {
 	<-done
 }
 
-// life of a client until ctx ends: think, ask, hold, release.
-func (c *client) life(ctx context.Context, random *rand.Rand) {
+// live of a client until ctx ends: think, ask, hold, release.
+func (c *client) live(ctx context.Context, random *rand.Rand) {
 	var waiting string
 	var asked time.Time
 	locker, closeSession, err := c.openUntil(ctx, func(name string) {

@@ -162,7 +162,7 @@ func secureBefore(t *testing.T, config *tls.Config, addr string) string {
 func TestAServerWithTLSThatIsFullIsNamed(t *testing.T) {
 	certs := servertest.NewCertificates(t)
 	server, secure := servertest.StartRedisTLS(t, certs, "--maxclients", "3")
-	takeAllClients(t, server.Addr)
+	fillClients(t, server.Addr)
 	err := pingBy(t, Target{Service: RedisMasters, Servers: []string{secure}, TLS: &TLS{CA: certs.CA}})
 	if !errors.As(err, new(*RefusedError)) || !Unreachable(err) || !strings.Contains(Reason(err), "(maxclients)") {
 		t.Errorf("%v", err)

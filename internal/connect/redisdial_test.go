@@ -19,8 +19,8 @@ func ping(t *testing.T, addr string) error {
 	return pingBy(t, Target{Service: RedisMasters, Servers: []string{addr}})
 }
 
-// takeAllClients connects until the server takes no more.
-func takeAllClients(t *testing.T, addr string) {
+// fillClients connects until the server takes no more.
+func fillClients(t *testing.T, addr string) {
 	t.Helper()
 	for {
 		conn, err := net.Dial("tcp", addr)
@@ -40,7 +40,7 @@ func takeAllClients(t *testing.T, addr string) {
 // A server that has all the clients that it takes says so to the next and closes.
 func TestAServerThatIsFullIsNamed(t *testing.T) {
 	server := servertest.StartRedis(t, "--maxclients", "3")
-	takeAllClients(t, server.Addr)
+	fillClients(t, server.Addr)
 	var refused *RefusedError
 	err := ping(t, server.Addr)
 	if !errors.As(err, &refused) || !Unreachable(err) || !strings.HasPrefix(Reason(err), "ERR max number of clients reached (") || !strings.Contains(Reason(err), "maxclients") {

@@ -35,7 +35,7 @@ func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redi
 	defer cancel()
 	for i, addr := range o.Addrs {
 		asking.Go(func() {
-			at, err := askSentinel(ctx, o, addr, hooks)
+			at, err := querySentinel(ctx, o, addr, hooks)
 			answers <- answer{i, at, err}
 		})
 	}
@@ -82,8 +82,8 @@ func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// askSentinel returns redis.Nil where it knows no such master.
-func askSentinel(ctx context.Context, o redis.UniversalOptions, addr string, hooks []redis.Hook) (string, error) {
+// querySentinel returns redis.Nil where it knows no such master.
+func querySentinel(ctx context.Context, o redis.UniversalOptions, addr string, hooks []redis.Hook) (string, error) {
 	o.Addrs, o.DB, o.OnConnect = []string{addr}, 0, nil
 	name := o.MasterName
 	o.MasterName, o.Username, o.Password = "", o.SentinelUsername, o.SentinelPassword

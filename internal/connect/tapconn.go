@@ -52,7 +52,7 @@ func (c *tapConn) Write(p []byte) (int, error) {
 		}
 	}
 	idle := len(c.pending) == 0
-	err := c.out.feed(p, time.Now(), c.noteRequest)
+	err := c.out.feed(p, time.Now(), c.recordRequest)
 	if err == nil && idle && len(c.pending) > 0 {
 		c.applyDeadline()
 	}
@@ -106,7 +106,7 @@ func (c *tapConn) fill() {
 	}
 	c.tap.mu.Lock()
 	c.heard = time.Now()
-	bad := c.in.feed(c.buffer[:n], c.heard, c.noteReply)
+	bad := c.in.feed(c.buffer[:n], c.heard, c.recordReply)
 	if c.in.passed.Len() == 0 && !c.asked.IsZero() { // for go-zookeeper the server is silent
 		c.asked = c.heard.Add(c.patient)
 		c.applyDeadline()
@@ -211,9 +211,9 @@ func (c *tapConn) Close() error {
 	return err
 }
 
-// noteRequest looks at one request. The first one of a connection is the connect request: protocol version, last zxid,
+// recordRequest looks at one request. The first one of a connection is the connect request: protocol version, last zxid,
 // timeout in ms, session id.
-func (c *tapConn) noteRequest(f *frames) error {
+func (c *tapConn) recordRequest(f *frames) error {
 	if c.hello.IsZero() {
 		c.hello = f.begun
 		if len(f.head) >= 24 {
@@ -249,11 +249,11 @@ func (c *tapConn) noteRequest(f *frames) error {
 // timeout, a sixth while a session is being resumed, so that there is time for another server. 0 is for ever.
 func (c *tapConn) setLimit(limit time.Duration) { c.limit = max(limit, 0) }
 
-// noteReply looks at one reply. The first one of a connection is the connect response: protocol version, timeout in
+// recordReply looks at one reply. The first one of a connection is the connect response: protocol version, timeout in
 // ms, session id; the others start with xid, zxid and error.
-func (c *tapConn) noteReply(f *frames) error {
+func (c *tapConn) recordReply(f *frames) error {
 	if !c.greeted {
-		return c.noteGreeting(f)
+		return c.recordGreeting(f)
 	}
 	if len(f.head) < replyHeader {
 		return errFrame
@@ -261,7 +261,7 @@ func (c *tapConn) noteReply(f *frames) error {
 	xid := int32(binary.BigEndian.Uint32(f.head))
 	if xid == xidEvent {
 		c.cameLate(c.tap.ordered)
-		c.noteEvent(f.head[16:])
+		c.recordEvent(f.head[16:])
 		return nil
 	}
 	i := slices.IndexFunc(c.pending, func(s sent) bool { return s.xid == xid })
@@ -276,7 +276,7 @@ func (c *tapConn) noteReply(f *frames) error {
 	c.pending = slices.Delete(c.pending, i, i+1)
 	code := int32(binary.BigEndian.Uint32(f.head[12:]))
 	if request.reply != nil {
-		c.noteOwn(request, f, code)
+		c.recordOwn(request, f, code)
 	}
 	switch code {
 	case errConnectionLoss, errSessionExpired, errSessionMoved: // answered, but not by a server that keeps the session
@@ -293,7 +293,7 @@ func (c *tapConn) noteReply(f *frames) error {
 	return nil
 }
 
-func (c *tapConn) noteGreeting(f *frames) error {
+func (c *tapConn) recordGreeting(f *frames) error {
 	if len(f.head) < 16 || f.size < leastGreeting {
 		return errFrame
 	}

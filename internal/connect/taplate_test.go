@@ -76,7 +76,7 @@ func (w *wired) answer(xid int32) {
 	w.say(append(binary.BigEndian.AppendUint32(nil, uint32(xid)), make([]byte, 24)...))
 }
 
-func (w *wired) ask() (xid int32) {
+func (w *wired) request() (xid int32) {
 	go w.tap.Send(7, func(int, Reply) {}, listRequest("/"))
 	return int32(binary.BigEndian.Uint32(w.sent()))
 }
@@ -150,17 +150,17 @@ func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
 				go func() { _, _ = w.conn.Write(framed(AppendInt(AppendInt(nil, xidPing), 11))) }()
 				w.sent()
 				w.answer(xidPing)
-				w.answer(w.ask())
+				w.answer(w.request())
 			}
 			w.answer(xidEvent)
 		}, 0, 4 * time.Second},
 		"a late answer to a question": {func(w *wired) {
 			time.Sleep(2 * time.Second)
-			xid := w.ask()
+			xid := w.request()
 			time.Sleep(3 * time.Second)
 			w.answer(xid)
 		}, 0, 5 * time.Second},
-		"an answer in time to a question after a long rest": {happens: func(w *wired) { time.Sleep(9 * time.Second); w.answer(w.ask()) }},
+		"an answer in time to a question after a long rest": {happens: func(w *wired) { time.Sleep(9 * time.Second); w.answer(w.request()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -164,8 +164,8 @@ func (c *tapConn) own(xid []byte) bool {
 	return c.greeted && int32(binary.BigEndian.Uint32(xid)) <= firstXid
 }
 
-// noteOwn passes on the reply to a request of our own.
-func (c *tapConn) noteOwn(request sent, f *frames, code int32) {
+// recordOwn passes on the reply to a request of our own.
+func (c *tapConn) recordOwn(request sent, f *frames, code int32) {
 	r := Reply{Sent: request.at, Zxid: int64(binary.BigEndian.Uint64(f.head[4:])), Conn: c.number, Err: replyError(code)}
 	switch {
 	case f.size > maxOwnReply:
@@ -179,8 +179,8 @@ func (c *tapConn) noteOwn(request sent, f *frames, code int32) {
 	c.due = append(c.due, notice{reply: request.reply, i: request.i, r: r})
 }
 
-// noteEvent passes on a watch event: type, state, path.
-func (c *tapConn) noteEvent(body []byte) {
+// recordEvent passes on a watch event: type, state, path.
+func (c *tapConn) recordEvent(body []byte) {
 	t := c.tap
 	if t.onEvent == nil || len(body) < 12 {
 		return

@@ -71,8 +71,8 @@ func New(limits Limits, send func(context.Context, Message) error, report func(f
 	return &Queue{limits: limits, send: send, report: report, known: make(map[string]int), wake: make(chan struct{}, 1)}
 }
 
-// Put has a message delivered. It does not wait.
-func (q *Queue) Put(m Message) {
+// Offer has a message delivered. It does not wait.
+func (q *Queue) Offer(m Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	known := q.known[m.Key]

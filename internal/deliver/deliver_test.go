@@ -95,7 +95,7 @@ func TestWhatIsKnownIsNotReportedAgain(t *testing.T) {
 			{Key: "a"},
 			{Key: "a", Level: 2},
 		} {
-			q.Put(m)
+			q.Offer(m)
 			synctest.Wait()
 		}
 		r.check(t, "a:2", "a:3", "a:0", "a:2")
@@ -106,16 +106,16 @@ var errGone = errors.New("gone")
 
 func TestAFailedDeliveryIsTriedAgainWithTheNewestNews(t *testing.T) {
 	inBubble(t, DefaultLimits(), func(r *receiver, q *Queue, _ func()) {
-		q.Put(Message{Key: "known", Level: 1})
+		q.Offer(Message{Key: "known", Level: 1})
 		synctest.Wait()
 		r.failWith(func(Message) error { return errGone })
-		q.Put(Message{Key: "worse", Level: 1})
-		q.Put(Message{Key: "brief", Level: 1})
-		q.Put(Message{Key: "known"})
+		q.Offer(Message{Key: "worse", Level: 1})
+		q.Offer(Message{Key: "brief", Level: 1})
+		q.Offer(Message{Key: "known"})
 		time.Sleep(10 * time.Second)
-		q.Put(Message{Key: "worse", Level: 2})
-		q.Put(Message{Key: "brief"})           // over before anybody heard
-		q.Put(Message{Key: "known", Level: 1}) // as it is known
+		q.Offer(Message{Key: "worse", Level: 2})
+		q.Offer(Message{Key: "brief"})           // over before anybody heard
+		q.Offer(Message{Key: "known", Level: 1}) // as it is known
 		r.failWith(nil)
 		time.Sleep(time.Minute)
 		r.check(t, "known:1", "worse:2")
@@ -133,19 +133,19 @@ func TestOverWhileItIsSent(t *testing.T) {
 				return nil
 			}
 			first = false
-			q.Put(Message{Key: m.Key})
+			q.Offer(Message{Key: m.Key})
 			return errGone
 		})
-		q.Put(Message{Key: "a", Level: 1})
+		q.Offer(Message{Key: "a", Level: 1})
 		time.Sleep(time.Minute)
 		r.check(t)
 		r.failWith(func(m Message) error {
 			if m.Level == 2 {
-				q.Put(Message{Key: m.Key})
+				q.Offer(Message{Key: m.Key})
 			}
 			return nil
 		})
-		q.Put(Message{Key: "b", Level: 2})
+		q.Offer(Message{Key: "b", Level: 2})
 		synctest.Wait()
 		r.check(t, "b:2", "b:0")
 	})
@@ -155,20 +155,20 @@ func TestALimitedQueueSaysWhatItDropped(t *testing.T) {
 	limits := DefaultLimits()
 	limits.Waiting = 2
 	inBubble(t, limits, func(r *receiver, q *Queue, _ func()) {
-		q.Put(Message{Key: "known", Level: 1})
+		q.Offer(Message{Key: "known", Level: 1})
 		synctest.Wait()
 		release := make(chan struct{})
 		r.failWith(func(Message) error { <-release; return nil })
-		q.Put(Message{Key: "0", Level: 1})
+		q.Offer(Message{Key: "0", Level: 1})
 		synctest.Wait() // it is being sent
 		for _, key := range []string{"1", "2", "3", "4"} {
-			q.Put(Message{Key: key, Level: 1})
+			q.Offer(Message{Key: key, Level: 1})
 		}
-		q.Put(Message{Key: "known"}) // dropped, too: whoever gets it next must hear of it
+		q.Offer(Message{Key: "known"}) // dropped, too: whoever gets it next must hear of it
 		close(release)
 		synctest.Wait()
 		r.says(t, "3 dropped")
-		q.Put(Message{Key: "known", Level: 1})
+		q.Offer(Message{Key: "known", Level: 1})
 		synctest.Wait()
 		r.check(t, "known:1", "0:1", "1:1", "2:1", "known:1")
 	})
@@ -182,13 +182,13 @@ func TestWhatCannotBeDeliveredIsGivenUp(t *testing.T) {
 			}
 			return errGone
 		})
-		q.Put(Message{Key: "bad", Level: 1})
-		q.Put(Message{Key: "late", Level: 1})
+		q.Offer(Message{Key: "bad", Level: 1})
+		q.Offer(Message{Key: "late", Level: 1})
 		time.Sleep(20 * time.Minute)
 		r.says(t, "given up: refused for good")
 		r.says(t, "given up: gone")
 		r.failWith(nil)
-		q.Put(Message{Key: "late", Level: 1}) // its receiver knows nothing of it
+		q.Offer(Message{Key: "late", Level: 1}) // its receiver knows nothing of it
 		time.Sleep(2 * time.Minute)
 		r.check(t, "late:1")
 	})
@@ -201,7 +201,7 @@ func TestAReceiverThatHangsIsLeft(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); q.Run(ctx) }()
-		q.Put(Message{Key: "a", Level: 1})
+		q.Offer(Message{Key: "a", Level: 1})
 		time.Sleep(15 * time.Second)
 		if hung.Load() != 2 {
 			t.Errorf("%d attempts after 15 s, want a second one after the first was given 10 s", hung.Load())
@@ -219,7 +219,7 @@ func TestWhatWaitsAtTheEndIsDelivered(t *testing.T) {
 	inBubble(t, DefaultLimits(), func(r *receiver, q *Queue, end func()) {
 		r.failWith(func(Message) error { time.Sleep(2 * time.Second); return nil })
 		for _, key := range []string{"a", "b", "c", "d"} {
-			q.Put(Message{Key: key, Level: 1})
+			q.Offer(Message{Key: key, Level: 1})
 		}
 		synctest.Wait()
 		end()

@@ -97,7 +97,7 @@ func (n *Names) work() {
 		addr := n.waiting[0]
 		n.waiting = n.waiting[1:]
 		n.mu.Unlock()
-		a := n.ask(addr)
+		a := n.query(addr)
 		n.mu.Lock()
 		n.known[addr] = a
 	}
@@ -106,7 +106,7 @@ func (n *Names) work() {
 	}
 }
 
-func (n *Names) ask(addr netip.Addr) answer {
+func (n *Names) query(addr netip.Addr) answer {
 	ctx, cancel := context.WithTimeout(n.ctx, limit)
 	defer cancel()
 	names, err := n.lookup(ctx, addr.String())

@@ -48,7 +48,7 @@ func (e *Ensemble) differing() (list []Apart, whole bool) {
 		}
 		trees := make([]map[string]bool, len(e.Members))
 		for i, zk := range e.Members {
-			if trees[i] = ephemerals(ask(zk.Addr, "dump")); trees[i] == nil {
+			if trees[i] = ephemerals(query(zk.Addr, "dump")); trees[i] == nil {
 				return nil, false
 			}
 		}
@@ -82,7 +82,7 @@ func always(n map[string]int, looks int) []string {
 
 // zxid is the newest transaction of a member.
 func (e *Ensemble) zxid(member int) uint64 {
-	n, _ := strconv.ParseUint(strings.TrimPrefix(after(ask(e.Members[member].Addr, "srvr"), "Zxid: "), "0x"), 16, 64)
+	n, _ := strconv.ParseUint(strings.TrimPrefix(after(query(e.Members[member].Addr, "srvr"), "Zxid: "), "0x"), 16, 64)
 	return n
 }
 

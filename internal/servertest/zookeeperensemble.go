@@ -285,10 +285,10 @@ func (e *Ensemble) leads() (leader int, whole bool) {
 }
 
 // mode of a server by its own report; empty when it does not serve.
-func mode(addr string) string { return after(ask(addr, "srvr"), "Mode: ") }
+func mode(addr string) string { return after(query(addr, "srvr"), "Mode: ") }
 
-// ask returns a server's answer to a four-letter word; empty when there is none.
-func ask(addr, word string) string {
+// query returns a server's answer to a four-letter word; empty when there is none.
+func query(addr, word string) string {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return ""

@@ -39,7 +39,7 @@ func TestAHolderIsAsked(t *testing.T) {
 			}
 			return append(l.Holders, l.Waiters...)[at].Name.Raw()
 		}
-		ask := func(r Request) (Preview, Result) {
+		perform := func(r Request) (Preview, Result) {
 			t.Helper()
 			p, err := releaser.Preview(t.Context(), r)
 			if err != nil {
@@ -59,7 +59,7 @@ func TestAHolderIsAsked(t *testing.T) {
 		obliging := request(dir, node(dir, 0))
 		awaitNext(t, releaser, obliging)
 		obliging.Wait = time.Minute
-		if p, r := ask(obliging); !r.Asked || !r.LetGo || r.Reason != "" || p.Next == nil || !strings.Contains(strings.Join(p.Sends, ";"), "__REVOKE__") {
+		if p, r := perform(obliging); !r.Asked || !r.LetGo || r.Reason != "" || p.Next == nil || !strings.Contains(strings.Join(p.Sends, ";"), "__REVOKE__") {
 			t.Errorf("who listens: %+v, %+v", p, r)
 		}
 		java.Expect(t, "acquired mutex b "+dir)
@@ -73,13 +73,13 @@ func TestAHolderIsAsked(t *testing.T) {
 		java.Send(t, "mutex", "d", dir)
 		deaf := request(dir, node(dir, 0))
 		awaitNext(t, releaser, deaf)
-		if _, r := ask(deaf); !r.Asked || r.LetGo || r.Reason != Ignored || len(r.HoldersAfter) != 1 {
+		if _, r := perform(deaf); !r.Asked || r.LetGo || r.Reason != Ignored || len(r.HoldersAfter) != 1 {
 			t.Errorf("who listens and does nothing: %+v", r)
 		}
-		if p, r := ask(deaf); !r.Asked || r.Reason != Ignored || !strings.Contains(strings.Join(p.Warnings, ";"), "asked before") {
+		if p, r := perform(deaf); !r.Asked || r.Reason != Ignored || !strings.Contains(strings.Join(p.Warnings, ";"), "asked before") {
 			t.Errorf("asked again: %+v, %+v", p, r)
 		}
-		if p, _ := ask(request(dir, node(dir, 1))); p.Refused != NotHolder {
+		if p, _ := perform(request(dir, node(dir, 1))); p.Refused != NotHolder {
 			t.Errorf("a waiter: %+v", p)
 		}
 		wire.beforeRemoval = func() {
@@ -88,10 +88,10 @@ func TestAHolderIsAsked(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, r := ask(deaf); r.Asked || r.Reason != Changed {
+		if _, r := perform(deaf); r.Asked || r.Reason != Changed {
 			t.Errorf("written to meanwhile: %+v", r)
 		}
-		if _, r := ask(request(dir, "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-0000000009")); r.Reason != Gone {
+		if _, r := perform(request(dir, "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-0000000009")); r.Reason != Gone {
 			t.Errorf("nobody of that name: %+v", r)
 		}
 
@@ -116,7 +116,7 @@ func TestAHolderIsAsked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p, r := ask(request(dir, name)); r.Asked || r.Reason != Unsupported || p.Detail == "" {
+			if p, r := perform(request(dir, name)); r.Asked || r.Reason != Unsupported || p.Detail == "" {
 				t.Errorf("%s: %+v", kind, r)
 			}
 			if after, _, err := conn.Get(dir + "/" + name); err != nil || string(after) != string(before) || string(after) == recipe.CuratorRevoke {

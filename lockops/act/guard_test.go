@@ -200,7 +200,7 @@ func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)
 		key := servertest.UniqueName(t)
-		put := func(n int) {
+		write := func(n int) {
 			t.Helper()
 			for i, c := range clients {
 				err := c.Del(t.Context(), key).Err()
@@ -216,12 +216,12 @@ func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
 		releaser := NewRedis(clients, Target{Servers: addrs}, 30*time.Second, audit)
 		request := Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "v", Waiter: true}
 		for _, masters := range []struct{ confirmed, now int }{{1, 2}, {1, 3}, {2, 1}} {
-			put(masters.confirmed)
+			write(masters.confirmed)
 			p, err := releaser.Preview(t.Context(), request)
 			if err != nil || p.Refused != "" {
 				t.Fatalf("preview %+v, %v", p, err)
 			}
-			put(masters.now)
+			write(masters.now)
 			result, err := releaser.Execute(t.Context(), p, "typed")
 			if err != nil || result.Released || result.Reason != Changed || result.Detail == "" {
 				t.Errorf("%+v: result %+v, %v", masters, result, err)
@@ -293,8 +293,8 @@ func TestReleaseWakesPythonRedisLock(t *testing.T) {
 	const key, value, waiter = "lock:orders", "YWFhYWFhYWFhYWFhYWFhYWFh", "YmJiYmJiYmJiYmJiYmJiYmJi"
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	take := func(value string) bool { return client.SetNX(ctx, key, value, time.Hour).Val() }
-	if !take(value) || take(waiter) {
+	acquire := func(value string) bool { return client.SetNX(ctx, key, value, time.Hour).Val() }
+	if !acquire(value) || acquire(waiter) {
 		t.Fatal("the holder does not hold it alone")
 	}
 	audit, _ := openAudit(t)
@@ -302,7 +302,7 @@ func TestReleaseWakesPythonRedisLock(t *testing.T) {
 	taken := make(chan bool, 1)
 	go func() {
 		woken, err := client.BLPop(ctx, time.Hour, "lock-signal:orders").Result()
-		taken <- err == nil && len(woken) == 2 && woken[1] == "1" && take(waiter)
+		taken <- err == nil && len(woken) == 2 && woken[1] == "1" && acquire(waiter)
 	}()
 	awaitBlocked(ctx, t, client)
 	releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: key}, value)

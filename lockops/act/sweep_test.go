@@ -23,7 +23,7 @@ func TestSweep(t *testing.T) {
 		root := servertest.UniquePath(t)
 		sweeper := NewZooKeeper(wire, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
 		t.Cleanup(sweeper.Close)
-		put := func(node, data string, flags int32) string {
+		create := func(node, data string, flags int32) string {
 			t.Helper()
 			made, err := conn.Create(node, []byte(data), flags, zk.WorldACL(zk.PermAll))
 			if err != nil {
@@ -33,25 +33,25 @@ func TestSweep(t *testing.T) {
 		}
 		use := func(dir string) {
 			t.Helper()
-			if err := conn.Delete(put(dir+"/lock-", "", zk.FlagEphemeral|zk.FlagSequence), -1); err != nil {
+			if err := conn.Delete(create(dir+"/lock-", "", zk.FlagEphemeral|zk.FlagSequence), -1); err != nil {
 				t.Fatal(err)
 			}
 		}
-		put(root, "", 0)
+		create(root, "", 0)
 		for _, dir := range []string{"/idle", "/idler", "/data", "/never", "/held", "/last"} {
 			data := ""
 			if dir == "/data" {
 				data = "quota=7"
 			}
-			put(root+dir, data, 0)
+			create(root+dir, data, 0)
 		}
-		put(root+"/owned", "", zk.FlagEphemeral)
+		create(root+"/owned", "", zk.FlagEphemeral)
 		for _, dir := range []string{"/idler", "/idle", "/data"} {
 			use(root + dir)
 		}
-		put(root+"/held/lock-", "", zk.FlagEphemeral|zk.FlagSequence)
-		put(root+"/later", "", 0) // dates what was before it
-		use(root + "/last")       // which nothing dates: it may have been just now
+		create(root+"/held/lock-", "", zk.FlagEphemeral|zk.FlagSequence)
+		create(root+"/later", "", 0) // dates what was before it
+		use(root + "/last")          // which nothing dates: it may have been just now
 
 		preview := func(idle, later time.Duration) SweepPreview {
 			t.Helper()
@@ -76,7 +76,7 @@ func TestSweep(t *testing.T) {
 
 		at := slices.IndexFunc(p.Found, func(dir EmptyDir) bool { return dir.Path == root+"/idle" })
 		idle, idler := p.Found[at], p.Found[1-at]
-		wire.beforeRemoval = func() { put(idler.Path+"/lock-", "", zk.FlagEphemeral) }
+		wire.beforeRemoval = func() { create(idler.Path+"/lock-", "", zk.FlagEphemeral) }
 		if r, err := sweeper.Sweep(t.Context(), p, idler, "--yes"); err != nil || r.Released || r.Reason != Changed {
 			t.Errorf("used right before the delete: %+v, %v", r, err)
 		}

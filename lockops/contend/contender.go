@@ -18,14 +18,14 @@ const (
 // contend is one contender's life.
 func (r *Run) contend(ctx context.Context, i int) {
 	times := Times(r.cfg.Seed, i, r.cfg.Hold, r.cfg.Think)
-	defer r.note(func(at time.Time) { r.ledger.leave(i, at) })
+	defer r.update(func(at time.Time) { r.ledger.leave(i, at) })
 	failures := 0
 	for grants := 0; r.cfg.Rounds == 0 || grants < r.cfg.Rounds; {
 		hold, think := times()
 		if failures > 0 {
 			think = max(think, min(pauseFirst<<min(failures-1, 10), pauseMost))
 		}
-		r.note(func(at time.Time) { r.ledger.think(i, at) })
+		r.update(func(at time.Time) { r.ledger.think(i, at) })
 		if !sleep(ctx, think) {
 			return
 		}
@@ -122,8 +122,8 @@ func (r *Run) release(ctx context.Context, i int, h Hold) {
 	}
 }
 
-// note has the ledger take down what happens now.
-func (r *Run) note(take func(at time.Time)) {
+// update has the ledger take down what happens now.
+func (r *Run) update(take func(at time.Time)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	take(r.cfg.Now())

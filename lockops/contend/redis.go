@@ -39,8 +39,8 @@ type redisTarget struct {
 const (
 	// clientLimit bounds each request of the target to one master.
 	clientLimit = 2 * time.Second
-	// markLife keeps the mark by which a later run knows the keys that a killed one left.
-	markLife = 24 * time.Hour
+	// markTTL keeps the mark by which a later run knows the keys that a killed one left.
+	markTTL = 24 * time.Hour
 )
 
 func (a *redisTarget) Describe() Description {
@@ -50,8 +50,8 @@ func (a *redisTarget) Describe() Description {
 	return a.describe("the master's clock when it first saw each attempt")
 }
 
-// besides are the keys that stay beside the lock.
-func (a *redisTarget) besides() (keys []string) {
+// auxiliaryKeys are the keys that stay beside the lock.
+func (a *redisTarget) auxiliaryKeys() (keys []string) {
 	for _, k := range a.Kinds {
 		for _, key := range k.AuxiliaryKeys(a.Name) {
 			if !slices.Contains(keys, key) {
@@ -83,7 +83,7 @@ func (a *redisTarget) Open(ctx context.Context) error {
 		return fmt.Errorf("contend: redis %s: %w", a.Name, errors.Join(append([]error{lockops.ErrNoQuorum}, failed...)...))
 	}
 	exists := slices.Contains(found, true)
-	if keys := a.besides(); len(keys) > 0 { // of kinds on one master
+	if keys := a.auxiliaryKeys(); len(keys) > 0 { // of kinds on one master
 		used, err := a.mark(ctx, keys, exists)
 		if err != nil {
 			return fmt.Errorf("contend: redis %s: %w", a.Name, err)
@@ -117,7 +117,7 @@ func (a *redisTarget) mark(ctx context.Context, keys []string, exists bool) (use
 		return used, nil
 	}
 	a.ours = true
-	return false, c.Set(ctx, recipe.LockscopeKey(recipe.RunPrefix, a.Name), "", markLife).Err()
+	return false, c.Set(ctx, recipe.LockscopeKey(recipe.RunPrefix, a.Name), "", markTTL).Err()
 }
 
 // each asks all masters at once. The failures are NodeErrors.
@@ -195,7 +195,7 @@ func (a *redisTarget) Close(ctx context.Context) (left []string, err error) {
 	if a.ours {
 		keys := []string{recipe.LockscopeKey(recipe.RunPrefix, a.Name)}
 		if slices.Max(owners) == nobody {
-			keys = append(keys, a.besides()...)
+			keys = append(keys, a.auxiliaryKeys()...)
 		}
 		failed = append(failed, a.clients[0].Del(ctx, keys...).Err())
 	}

@@ -407,7 +407,7 @@ func BenchmarkMonitor(b *testing.B) {
 		run.ledger.fence(0, uint64(place))
 		run.mu.Unlock()
 		run.record(func(at time.Time) Event { return run.ledger.release(0, at, true) })
-		run.note(func(at time.Time) { run.ledger.think(0, at) })
+		run.update(func(at time.Time) { run.ledger.think(0, at) })
 	}
 }
 

@@ -160,7 +160,7 @@ func (a *zkTarget) Join(ctx context.Context, contender int) (Member, error) {
 		session.Close()
 		return nil, err
 	}
-	m.note()
+	m.recordSession()
 	return m, nil
 }
 
@@ -193,8 +193,8 @@ func (m *zkMember) place(name string) {
 
 func (m *zkMember) Requests() uint64 { return m.session.Requests() }
 
-// note remembers the session, to look for what it left.
-func (m *zkMember) note() {
+// recordSession remembers the session, to look for what it left.
+func (m *zkMember) recordSession() {
 	m.target.mu.Lock()
 	defer m.target.mu.Unlock()
 	if m.target.ours == nil {
@@ -204,7 +204,7 @@ func (m *zkMember) note() {
 }
 
 func (m *zkMember) Close() {
-	m.note() // it may be another one by now
+	m.recordSession() // it may be another one by now
 	m.session.Close()
 }
 

@@ -21,7 +21,7 @@ type backendsLayout struct {
 }
 
 func (s *Screen) layout() backendsLayout {
-	if s.width >= screen.BesideWidth {
+	if s.width >= screen.SplitWidth {
 		g := backendsLayout{paneWidth: max(74, s.width*2/5), rows: max(1, s.height-2), top: 1, paneRows: max(1, s.height-1)}
 		g.tableWidth = s.width - 3 - g.paneWidth
 		g.left = g.tableWidth + 3

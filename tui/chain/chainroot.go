@@ -44,7 +44,7 @@ func (s *Screen) seekRoot() tea.Cmd {
 	}
 	r.seeking, r.at = true, s.Now()
 	snapshot := s.Snapshot()
-	return s.Ask(screen.Chain, 0, func(context.Context) tea.Msg {
+	return s.Request(screen.Chain, 0, func(context.Context) tea.Msg {
 		e, ok := snapshot.Culprit(l)
 		if !ok || e.Lock.ID == l.ID {
 			return rootFoundMsg{lock: l.ID}

@@ -263,7 +263,7 @@ func (p *Pane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (mark, 
 	t := p.Theme()
 	switch {
 	case !v.Up:
-		return widget.Line{{t.Glyphs.Unknown, t.Unknown}}, widget.Line{{silence(v), t.Unknown}}, nil
+		return widget.Line{{t.Glyphs.Unknown, t.Unknown}}, widget.Line{{noAnswer(v), t.Unknown}}, nil
 	case !v.Present:
 		return widget.Line{{t.Glyphs.Free, t.Free}}, p.absence(l, v), nil
 	case v.Foreign:
@@ -292,8 +292,8 @@ func (p *Pane) absence(l *inspect.Lock, v *inspect.Vote) widget.Line {
 	return widget.Line{{"absent", t.Muted}}
 }
 
-// silence is the reason why a master did not answer.
-func silence(v *inspect.Vote) string {
+// noAnswer is the reason why a master did not answer.
+func noAnswer(v *inspect.Vote) string {
 	if v.Error == "" {
 		return "no answer"
 	}

@@ -135,7 +135,7 @@ func (p *Pane) voteDetails(l *inspect.Lock, v *inspect.Vote) []widget.Line {
 	lines := first
 	switch {
 	case !v.Up:
-		return append(lines, p.long("", silence(v))...)
+		return append(lines, p.long("", noAnswer(v))...)
 	case v.Present:
 		lines = append(lines, p.long("value ", v.Value.String())...)
 		if v.Digest != "" {

@@ -51,8 +51,8 @@ func (r *clientRow) resting() *clientRow {
 	return &clientRow{who: r.who, Name: r.Name, owner: r.owner, backends: r.backends, text: r.text, idle: true}
 }
 
-// placeOf is an owner's index among rows; -1 when it is not there.
-func placeOf(rows []*clientRow, who inspect.Identity) int {
+// indexOf is an owner's index among rows; -1 when it is not there.
+func indexOf(rows []*clientRow, who inspect.Identity) int {
 	return slices.IndexFunc(rows, func(r *clientRow) bool { return r.who == who })
 }
 

@@ -137,7 +137,7 @@ func (s *Screen) filter() {
 		}
 	}
 	at := s.Table.At
-	if i := placeOf(s.shown, s.selected); i >= 0 && s.moved {
+	if i := indexOf(s.shown, s.selected); i >= 0 && s.moved {
 		at = i
 	} else if s.moved && former != nil && former.who == s.selected && s.input.MatchText(former.text) {
 		// It may come again in a moment: the cursor stays with it.
@@ -349,7 +349,7 @@ func (s *Screen) Actions() []screen.Action {
 
 // copyClient puts the client's address on the clipboard or, where it is not known, its session or name.
 func (s *Screen) copyClient() tea.Cmd {
-	at := placeOf(s.shown, s.Selected().Owner)
+	at := indexOf(s.shown, s.Selected().Owner)
 	if at < 0 {
 		return nil
 	}
@@ -370,7 +370,7 @@ func (s *Screen) copyClient() tea.Cmd {
 // Focus are the locks in sight, so that their queues are read in full.
 func (s *Screen) Focus() []inspect.ID {
 	var ids []inspect.ID
-	put := func(id inspect.ID) {
+	add := func(id inspect.ID) {
 		if id != (inspect.ID{}) && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
@@ -379,12 +379,12 @@ func (s *Screen) Focus() []inspect.ID {
 		rows, _ := s.graphRows()
 		from, to := s.graph.Visible(len(rows), s.graphHeight())
 		for _, r := range rows[from:to] {
-			put(r.about.Lock)
+			add(r.about.Lock)
 		}
 	} else if r := s.Row(); r != nil {
 		from, to := s.entries.Visible(len(r.entries), s.entryRows())
 		for _, e := range r.entries[from:to] {
-			put(e.Lock.ID)
+			add(e.Lock.ID)
 		}
 	}
 	return ids

@@ -26,7 +26,7 @@ func (s *Screen) Layout() clientsLayout {
 	if r == nil {
 		return g
 	}
-	if s.width >= screen.BesideWidth {
+	if s.width >= screen.SplitWidth {
 		g.paneWidth = max(74, s.width*2/5)
 		g.tableWidth = s.width - 3 - g.paneWidth
 		g.left, g.top = g.tableWidth+3, 1

@@ -31,14 +31,14 @@ func (s *Screen) make() tea.Cmd {
 	}
 	s.Making, s.stale, s.began = true, false, s.Clock()
 	snapshot, order := s.Snapshot(), s.order
-	return s.Ask(screen.Clients, 0, func(context.Context) tea.Msg {
+	return s.Request(screen.Clients, 0, func(context.Context) tea.Msg {
 		return ClientsListedMsg{listClients(snapshot, order)}
 	})
 }
 
 // after is a message to the screen after a while.
 func (s *Screen) after(d time.Duration, msg tea.Msg) tea.Cmd {
-	return s.Ask(screen.Clients, 0, func(ctx context.Context) tea.Msg {
+	return s.Request(screen.Clients, 0, func(ctx context.Context) tea.Msg {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {

@@ -42,7 +42,7 @@ func (s *Screen) View() string {
 		s.summary().Render(s.width, t.Glyphs.Ellipsis, nil),
 		append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...).Render(s.width, t.Glyphs.Ellipsis, nil),
 	}
-	first, at := s.first(), s.place()
+	first, at := s.first(), s.row()
 	for i := first; i < min(first+s.rows(), len(s.Shown)); i++ {
 		e, n := s.Log().At(s.Shown[i])
 		l := widget.Line{{" ", t.Text}, screen.EventSign(t, e), {" ", t.Text}}

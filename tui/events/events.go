@@ -63,7 +63,7 @@ func (s *Screen) SetSize(width, height int) {
 // rows of events are in sight below the summary and the header.
 func (s *Screen) rows() int { return max(1, s.height-2) }
 
-func (s *Screen) ScrollPosition() (at, of, rows int) { return s.place(), len(s.Shown), s.rows() }
+func (s *Screen) ScrollPosition() (at, of, rows int) { return s.row(), len(s.Shown), s.rows() }
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
@@ -101,11 +101,11 @@ func (s *Screen) again() {
 }
 
 // place is the selected event's place among those shown.
-func (s *Screen) place() int { return min(screen.After(s.Shown, s.Cursor), len(s.Shown)-1) }
+func (s *Screen) row() int { return min(screen.After(s.Shown, s.Cursor), len(s.Shown)-1) }
 
 func (s *Screen) first() int { return screen.After(s.Shown, s.top) }
 
-func (s *Screen) move(by int) { s.moveTo(s.place() + by) }
+func (s *Screen) move(by int) { s.moveTo(s.row() + by) }
 
 // moveTo selects an event; on the last one it follows.
 func (s *Screen) moveTo(at int) {
@@ -131,7 +131,7 @@ func (s *Screen) keepInSight() {
 		s.Cursor = s.Shown[last]
 	}
 	list := widget.Scroller{Top: s.first()}
-	list.To(s.place(), len(s.Shown), s.rows())
+	list.To(s.row(), len(s.Shown), s.rows())
 	s.Cursor, s.top = s.Shown[list.At], s.Shown[list.Top]
 }
 
@@ -148,7 +148,7 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	at := s.first() + msg.Y - 2
 	switch {
 	case msg.Button != tea.MouseLeft || msg.Y < 2 || at >= len(s.Shown):
-	case at == s.place():
+	case at == s.row():
 		s.enter()
 	default:
 		s.moveTo(at)
@@ -160,7 +160,7 @@ func (s *Screen) Current() *inspect.Event {
 	if len(s.Shown) == 0 {
 		return nil
 	}
-	e, _ := s.Log().At(s.Shown[s.place()])
+	e, _ := s.Log().At(s.Shown[s.row()])
 	return e
 }
 

@@ -45,7 +45,7 @@ type findingIndex struct {
 	// searched numbers the words.
 	searched      int
 	groups        []*foundGroup // the worst first
-	byPlace       map[inspect.ID][]*found
+	byID          map[inspect.ID][]*found
 	cycles        map[string]map[*found]struct{}
 	changedCycles map[string]struct{} // cycles that have changed
 	// foundAt: see screen.Context.
@@ -55,7 +55,7 @@ type findingIndex struct {
 func NewFindingIndex(foundAt func(inspect.ID, *inspect.Finding) (at time.Time, exact bool)) *findingIndex {
 	return &findingIndex{
 		foundAt: foundAt,
-		byPlace: make(map[inspect.ID][]*found), cycles: make(map[string]map[*found]struct{}), changedCycles: make(map[string]struct{}),
+		byID:    make(map[inspect.ID][]*found), cycles: make(map[string]map[*found]struct{}), changedCycles: make(map[string]struct{}),
 	}
 }
 
@@ -94,10 +94,10 @@ func (x *findingIndex) all(s *inspect.Snapshot) {
 			places++
 		}
 	}
-	if places == len(x.byPlace) {
+	if places == len(x.byID) {
 		return // nothing else was there before
 	}
-	for id := range x.byPlace {
+	for id := range x.byID {
 		if l := s.Lock(id); id.Path != "" && (l == nil || len(l.Findings) == 0) {
 			x.put(id, nil, s.TakenAt, true)
 		}
@@ -106,7 +106,7 @@ func (x *findingIndex) all(s *inspect.Snapshot) {
 
 // put takes over the findings on one lock or backend.
 func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time, early bool) {
-	old := x.byPlace[on]
+	old := x.byID[on]
 	if len(old) == 0 && len(list) == 0 || x.same(old, list) {
 		return
 	}
@@ -128,9 +128,9 @@ func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time,
 		x.leaveCycle(f)
 	}
 	if len(list_) == 0 {
-		delete(x.byPlace, on)
+		delete(x.byID, on)
 	} else {
-		x.byPlace[on] = list_
+		x.byID[on] = list_
 	}
 }
 
@@ -280,7 +280,7 @@ func (x *findingIndex) at(g *foundGroup, f *found) int {
 
 // newest is the finding that has taken the place of one; nil when there is none any more.
 func (x *findingIndex) newest(f *found) *found {
-	for _, other := range x.byPlace[f.on] {
+	for _, other := range x.byID[f.on] {
 		if other.key == f.key && !other.shadow {
 			return other
 		}
@@ -290,7 +290,7 @@ func (x *findingIndex) newest(f *found) *found {
 
 // first is the worst finding on a lock, or the one in the list that speaks of it too; nil when there is none.
 func (x *findingIndex) first(on inspect.ID) *found {
-	list := slices.Clone(x.byPlace[on])
+	list := slices.Clone(x.byID[on])
 	if len(list) == 0 {
 		return nil
 	}

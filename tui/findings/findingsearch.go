@@ -36,10 +36,10 @@ func (s *Screen) search() {
 		s.follow()
 		return
 	}
-	ctx, cancel := context.WithCancel(s.Life())
+	ctx, cancel := context.WithCancel(s.Lifetime())
 	s.finder.cancel = cancel
 	number := s.finder.number
-	s.Later(s.Ask(screen.Findings, 0, func(context.Context) tea.Msg {
+	s.Later(s.Request(screen.Findings, 0, func(context.Context) tea.Msg {
 		defer cancel()
 		search.Run(ctx)
 		return findingsSoughtMsg{number, search}

@@ -23,7 +23,7 @@ func findingColumns(width int) []widget.Column {
 }
 
 // beside reports whether the details stand beside the list: only where that leaves room for most messages.
-func (s *Screen) sideBySide() bool { return s.width >= screen.BesideWidth+40 }
+func (s *Screen) sideBySide() bool { return s.width >= screen.SplitWidth+40 }
 
 // tableWidth is the room that a wide window leaves beside the details.
 func (s *Screen) tableWidth() int {
@@ -238,7 +238,7 @@ func (s *Screen) emptyLines(width int) []widget.Line {
 		}
 		return lines
 	}
-	if s.input.Text() != "" && len(s.Index.byPlace) > 0 {
+	if s.input.Text() != "" && len(s.Index.byID) > 0 {
 		return append([]widget.Line{nil}, append(say(t.Text, "No finding matches the filter."), say(t.Muted, "esc shows all of them.")...)...)
 	}
 	if !s.Arrived() {

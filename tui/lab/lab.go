@@ -66,7 +66,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 // changed looks again at what the faults are about.
 func (s *Screen) changed() tea.Cmd {
 	s.pinFaults()
-	s.Faults.noteLabel()
+	s.Faults.recordLabel()
 	return s.Faults.look()
 }
 

@@ -20,8 +20,8 @@ type attempt struct {
 // attemptsKept bounds how many are remembered.
 const attemptsKept = 4096
 
-// noteAttempts takes in what happened in a run. Events that are missing end an attempt where the next of its contender begins.
-func noteAttempts(attempts []attempt, events []contend.Event) []attempt {
+// recordAttempts takes in what happened in a run. Events that are missing end an attempt where the next of its contender begins.
+func recordAttempts(attempts []attempt, events []contend.Event) []attempt {
 	for _, e := range events {
 		at := len(attempts) - 1
 		for ; at >= 0; at-- {

@@ -59,7 +59,7 @@ func TestAttemptsAreForgotten(t *testing.T) {
 	for i := range 3 * attemptsKept {
 		events = append(events, fixture.Event(contend.Queued, i%7, float64(i)), fixture.Event(contend.Left, i%7, float64(i)+0.5))
 	}
-	attempts := noteAttempts(nil, events)
+	attempts := recordAttempts(nil, events)
 	if len(attempts) != attemptsKept {
 		t.Errorf("%d are kept, want %d", len(attempts), attemptsKept)
 	}
@@ -113,7 +113,7 @@ func TestAttemptsAreDrawn(t *testing.T) {
 		{"lost", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Granted, 0, 1), fixture.Event(contend.Lost, 0, 3), fixture.Event(contend.Failed, 0, 4)}, []string{"-##       "}},
 		{"a release that was dropped", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Granted, 0, 1), fixture.Event(contend.Queued, 0, 5)}, []string{"-####-----"}},
 	} {
-		rows := drawnAttempts(t, noteAttempts(nil, tt.events), len(tt.want))
+		rows := drawnAttempts(t, recordAttempts(nil, tt.events), len(tt.want))
 		for i, want := range tt.want {
 			if rows[i] != want {
 				t.Errorf("%s: lane %d is %q, want %q", tt.name, i, rows[i], want)

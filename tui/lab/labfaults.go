@@ -213,8 +213,8 @@ func (f *faults) repin() {
 // read takes what the selected fault is called for what somebody has read, who has just chosen it.
 func (f *faults) read() { f.label, f.changed = f.selected().label, time.Time{} }
 
-// noteLabel notes when the selected fault is called something else than before.
-func (f *faults) noteLabel() {
+// recordLabel notes when the selected fault is called something else than before.
+func (f *faults) recordLabel() {
 	if label := f.selected().label; label != f.label {
 		f.label, f.changed = label, f.Clock()
 	}
@@ -288,7 +288,7 @@ func (f *faults) look() tea.Cmd {
 	}
 	f.looking = true
 	box, lock := f.sandbox, f.about
-	return f.Ask(screen.Lab, faultLimit, func(context.Context) tea.Msg {
+	return f.Request(screen.Lab, faultLimit, func(context.Context) tea.Msg {
 		msg := faultsSeenMsg{lock: lock, frozen: box.Frozen(lock.String())}
 		for _, addr := range box.Masters() {
 			msg.masters = append(msg.masters, Master{addr, box.Stopped(addr)})
@@ -306,7 +306,7 @@ func (f *faults) Update(msg tea.Msg) tea.Cmd {
 			f.frozen, f.looked = false, time.Time{}
 			return f.look()
 		}
-		f.noteLabel()
+		f.recordLabel()
 	case faultDoneMsg:
 		if msg.err != nil {
 			f.done = msg.label + ": " + describe.Printable(msg.err.Error())
@@ -320,7 +320,7 @@ func (f *faults) Update(msg tea.Msg) tea.Cmd {
 
 // inject does the selected fault, unless it became another one only just now.
 func (f *faults) inject() tea.Cmd {
-	f.noteLabel()
+	f.recordLabel()
 	chosen := f.selected()
 	if f.Clock().Sub(f.changed) < relabelGuard {
 		f.Flash("this is now " + strconv.Quote(chosen.label) + ", since a moment ago: press again")
@@ -328,7 +328,7 @@ func (f *faults) inject() tea.Cmd {
 	}
 	f.done, f.at, f.first, f.from = chosen.label, f.Clock(), f.Log().End(), f.about
 	box := f.sandbox
-	return f.Ask(screen.Lab, faultLimit, func(context.Context) tea.Msg {
+	return f.Request(screen.Lab, faultLimit, func(context.Context) tea.Msg {
 		return faultDoneMsg{chosen.label, chosen.do(box)}
 	})
 }

@@ -152,9 +152,9 @@ func (h *hand) begin(o Order) tea.Cmd {
 		limit = tryLimit
 	}
 	if limit > 0 {
-		k.waiting, k.Stop = context.WithTimeout(h.Life(), limit)
+		k.waiting, k.Stop = context.WithTimeout(h.Lifetime(), limit)
 	} else {
-		k.waiting, k.Stop = context.WithCancel(h.Life())
+		k.waiting, k.Stop = context.WithCancel(h.Lifetime())
 	}
 	ctx, lab, id, names := k.waiting, h.lab, k.Id, make(chan string, 1)
 	waiting := func(name string) {
@@ -164,7 +164,7 @@ func (h *hand) begin(o Order) tea.Cmd {
 		}
 		names <- name
 	}
-	acquire := h.Ask(screen.Lab, 0, func(context.Context) tea.Msg {
+	acquire := h.Request(screen.Lab, 0, func(context.Context) tea.Msg {
 		hold, err := lab.Acquire(ctx, o, waiting)
 		return TakeDoneMsg{id, hold, err}
 	})
@@ -173,7 +173,7 @@ func (h *hand) begin(o Order) tea.Cmd {
 
 // hear waits for the name under which a take waits, or until the take ends.
 func (h *hand) hear(ctx context.Context, id int, names <-chan string) tea.Cmd {
-	return h.Ask(screen.Lab, 0, func(program context.Context) tea.Msg {
+	return h.Request(screen.Lab, 0, func(program context.Context) tea.Msg {
 		select {
 		case name := <-names:
 			return TakeWaitsMsg{id, name, names}
@@ -201,7 +201,7 @@ func (h *hand) remove(k *Take) {
 func (h *hand) reenter(outer *Take) tea.Cmd {
 	k := h.Add(&Take{Order: outer.Order, within: outer.grant(), Stop: func() {}})
 	id, hold := k.Id, outer.hold
-	return h.Ask(screen.Lab, tryLimit, func(ctx context.Context) tea.Msg {
+	return h.Request(screen.Lab, tryLimit, func(ctx context.Context) tea.Msg {
 		inner, err := hold.Reenter(ctx)
 		return TakeDoneMsg{id, inner, err}
 	})
@@ -216,7 +216,7 @@ func (h *hand) end(k *Take) tea.Cmd {
 	case takeHolds:
 		k.state = takeReleasing
 		id, hold := k.Id, k.hold
-		return h.Ask(screen.Lab, releaseLimit, func(ctx context.Context) tea.Msg {
+		return h.Request(screen.Lab, releaseLimit, func(ctx context.Context) tea.Msg {
 			return takeReleasedMsg{id, hold.Release(ctx)}
 		})
 	case takeLost, takeFailed:
@@ -227,7 +227,7 @@ func (h *hand) end(k *Take) tea.Cmd {
 
 func (h *hand) extend(k *Take) tea.Cmd {
 	id, hold := k.Id, k.hold
-	return h.Ask(screen.Lab, extendLimit, func(ctx context.Context) tea.Msg {
+	return h.Request(screen.Lab, extendLimit, func(ctx context.Context) tea.Msg {
 		return takeExtendedMsg{id, hold.Extend(ctx)}
 	})
 }
@@ -271,11 +271,11 @@ func (h *hand) Done(msg TakeDoneMsg) tea.Cmd {
 	h.Flash("you hold " + k.Order.Lock.String())
 	id, hold := k.Id, msg.Hold
 	return tea.Batch(
-		h.Ask(screen.Lab, tryLimit, func(context.Context) tea.Msg {
+		h.Request(screen.Lab, tryLimit, func(context.Context) tea.Msg {
 			token, ok := hold.Token()
 			return TakeFencedMsg{id, token, ok}
 		}),
-		h.Ask(screen.Lab, 0, func(ctx context.Context) tea.Msg {
+		h.Request(screen.Lab, 0, func(ctx context.Context) tea.Msg {
 			select {
 			case <-hold.Context().Done():
 				return TakeEndedMsg{id, context.Cause(hold.Context())}

@@ -71,10 +71,10 @@ func (c *runs) begin(orders []RunOptions) tea.Cmd {
 	for side, o := range orders {
 		b := &Side{Order: o, now: c.Clock()}
 		var ctx context.Context
-		ctx, b.stop = context.WithCancel(c.Life())
+		ctx, b.stop = context.WithCancel(c.Lifetime())
 		c.List = append(c.List, b)
 		lab, generation := c.lab, c.Generation
-		cmds = append(cmds, c.Ask(screen.Lab, 0, func(context.Context) tea.Msg {
+		cmds = append(cmds, c.Request(screen.Lab, 0, func(context.Context) tea.Msg {
 			run, err := lab.Contend(ctx, o)
 			return runStartedMsg{generation, side, run, err}
 		}))
@@ -133,7 +133,7 @@ func (c *runs) run(generation, side int) *Side {
 // Beat looks at a run four times a second, and waits for its end when it has come or the program ends.
 func (c *runs) Beat(side int, b *Side) tea.Cmd {
 	run, generation := b.run, c.Generation
-	return c.Ask(screen.Lab, 0, func(ctx context.Context) tea.Msg {
+	return c.Request(screen.Lab, 0, func(ctx context.Context) tea.Msg {
 		msg := RunTickMsg{Generation: generation, Side: side}
 		timer := time.NewTimer(screen.FastBeat)
 		defer timer.Stop()
@@ -173,7 +173,7 @@ func (b *Side) apply(msg RunTickMsg) {
 		b.now = msg.At
 	}
 	b.report, b.Over, b.err = msg.Report, msg.over, msg.err
-	b.attempts = noteAttempts(b.attempts, msg.Events)
+	b.attempts = recordAttempts(b.attempts, msg.Events)
 	b.attempts = forgetAttempts(b.attempts, b.now.Add(-b.length()))
 }
 

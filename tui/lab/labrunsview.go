@@ -152,18 +152,18 @@ func (c *runs) stateSign(s contend.State) widget.Span {
 func (c *runs) figureLines(b *Side, width int) []widget.Line {
 	t, r := c.Theme(), &b.report
 	var lines []widget.Line
-	put := func(label, text string) {
+	add := func(label, text string) {
 		lines = append(lines, widget.Line{{fmt.Sprintf(" %-9s", label), t.Muted}, {text, t.Text}})
 	}
 	if r.Grants > 0 {
-		put("grants", fmt.Sprintf("%d, %.3g/s, fairness %.0f %%", r.Grants, r.Rate(), 100*r.Jain()))
-		put("handoff", handoffWords(r.Handoff))
-		put("waited", waitedWords(r))
-		put("overtook", overtookWords(r))
+		add("grants", fmt.Sprintf("%d, %.3g/s, fairness %.0f %%", r.Grants, r.Rate(), 100*r.Jain()))
+		add("handoff", handoffWords(r.Handoff))
+		add("waited", waitedWords(r))
+		add("overtook", overtookWords(r))
 		if r.Overlaps > 0 {
 			lines = append(lines, widget.Line{{fmt.Sprintf(" overlaps %d: GRANTED TO TWO AT ONCE", r.Overlaps), t.Critical}})
 		} else {
-			put("overlaps", "0: never two at once")
+			add("overlaps", "0: never two at once")
 		}
 		style := t.Holding
 		if r.Inversions > 0 {

@@ -30,7 +30,7 @@ func (m *laneMemory) read(log *screen.EventLog, lock inspect.ID) {
 	}
 	for _, e := range log.List[max(0, m.next-log.Dropped):] {
 		if e.Contender != nil && e.Lock == lock {
-			m.note(e)
+			m.record(e)
 		}
 	}
 	m.next = log.Dropped + len(log.List)
@@ -43,7 +43,7 @@ func (m *laneMemory) read(log *screen.EventLog, lock inspect.ID) {
 	}
 }
 
-func (m *laneMemory) note(e inspect.Event) {
+func (m *laneMemory) record(e inspect.Event) {
 	switch e.Kind {
 	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventEnded, inspect.EventForced, inspect.EventGone:
 		m.ended = append(m.ended, e)

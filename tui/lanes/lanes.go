@@ -137,7 +137,7 @@ func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 	}
 	var lanes []Lane
 	known := make(map[Key]bool)
-	put := func(n Lane) {
+	add := func(n Lane) {
 		k := KeyOf(n.Contender)
 		if known[k] {
 			return
@@ -154,14 +154,14 @@ func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 	}
 	if l != nil {
 		for i := range l.Holders {
-			put(Lane{Contender: &l.Holders[i], Present: true, early: l.Holders[i].HeldSince.IsZero()})
+			add(Lane{Contender: &l.Holders[i], Present: true, early: l.Holders[i].HeldSince.IsZero()})
 		}
 		for i := range l.Waiters {
-			put(Lane{Contender: &l.Waiters[i], Present: true})
+			add(Lane{Contender: &l.Waiters[i], Present: true})
 		}
 	}
 	for i := range past.ended {
-		put(endedLane(&past.ended[i]))
+		add(endedLane(&past.ended[i]))
 	}
 	for i := range past.spans {
 		s := &past.spans[i]
@@ -175,7 +175,7 @@ func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 		if n.Ended.IsZero() {
 			n.Ended, n.unseenEnd = ours(s.Granted), true
 		}
-		put(n)
+		add(n)
 	}
 	slices.SortStableFunc(lanes, inArrival)
 	overtakings(lanes, now)

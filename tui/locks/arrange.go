@@ -43,7 +43,7 @@ type arranger struct {
 
 func newArranger(host screen.Context) arranger {
 	want := arrangement{Order: order{by: byWorst}}
-	return arranger{Context: host, Want: want, Index: NewIndex(host.Life(), host.Snapshot(), want, host.Now())}
+	return arranger{Context: host, Want: want, Index: NewIndex(host.Lifetime(), host.Snapshot(), want, host.Now())}
 }
 
 // apply follows a new snapshot.
@@ -108,14 +108,14 @@ func (a *arranger) make() {
 	}
 	snapshot, want, now := a.Snapshot(), a.Want, a.Now()
 	if a.Busy = snapshot.Len() > screen.AtOnce; !a.Busy {
-		a.Index, a.asked, a.settledAt = NewIndex(a.Life(), snapshot, want, now), false, now
+		a.Index, a.asked, a.settledAt = NewIndex(a.Lifetime(), snapshot, want, now), false, now
 		return
 	}
-	ctx, cancel := context.WithCancel(a.Life())
+	ctx, cancel := context.WithCancel(a.Lifetime())
 	a.cancel = cancel
 	a.meanwhile = make(map[inspect.ID]struct{})
 	generation := a.generation
-	a.Later(a.Ask(screen.Locks, 0, func(context.Context) tea.Msg {
+	a.Later(a.Request(screen.Locks, 0, func(context.Context) tea.Msg {
 		defer cancel()
 		return arrangedMsg{generation, NewIndex(ctx, snapshot, want, now)}
 	}))

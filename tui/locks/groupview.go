@@ -39,14 +39,14 @@ func (s *Screen) groupView(g *lockGroup, width int, selected bool) string {
 func (s *Screen) groupCounts(g *lockGroup) widget.Line {
 	t := s.Theme()
 	parts := make(widget.Line, 0, 8)
-	put := func(n int, sign widget.Span, what string) {
+	add := func(n int, sign widget.Span, what string) {
 		if n > 0 {
 			parts = parts.Add(sign.Style, fmt.Sprintf("%s %d%s  ", sign.Text, n, what))
 		}
 	}
-	put(g.ranks[describe.LevelCritical], screen.LevelSign(t, describe.LevelCritical), "")
-	put(g.ranks[describe.LevelWarning], screen.LevelSign(t, describe.LevelWarning), "")
-	put(g.ranks[describe.LevelUnknown], screen.LevelSign(t, describe.LevelUnknown), "")
+	add(g.ranks[describe.LevelCritical], screen.LevelSign(t, describe.LevelCritical), "")
+	add(g.ranks[describe.LevelWarning], screen.LevelSign(t, describe.LevelWarning), "")
+	add(g.ranks[describe.LevelUnknown], screen.LevelSign(t, describe.LevelUnknown), "")
 	if g.contended > 0 {
 		parts = parts.Add(t.Muted, fmt.Sprintf("%d contended  ", g.contended))
 	}

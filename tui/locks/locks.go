@@ -86,10 +86,10 @@ func (s *Screen) SetSize(width, height int) {
 	s.table.To(s.table.At, s.Index.Lines(s.Opened), s.rows())
 	switch {
 	case s.wide():
-		s.showBeside()
+		s.showPane()
 		s.chainPane.SetSize(width-s.tableWidth()-3, height-1)
 	case s.stacked():
-		s.showBeside()
+		s.showPane()
 		s.chainPane.SetSize(width, height-s.rows()-3)
 	}
 	s.measure()
@@ -112,7 +112,7 @@ func (s *Screen) measure() {
 	}
 }
 
-func (s *Screen) wide() bool { return s.width >= screen.BesideWidth }
+func (s *Screen) wide() bool { return s.width >= screen.SplitWidth }
 
 // tableWidth is the room that a wide window leaves beside the chain, which needs 74 cells.
 func (s *Screen) tableWidth() int {
@@ -233,10 +233,10 @@ func (s *Screen) moveTo(at int) {
 	if here := s.Index.Slice(s.Opened, s.table.At, 1); len(here) > 0 {
 		s.Current = here[0].Selection()
 	}
-	s.showBeside()
+	s.showPane()
 }
 
-func (s *Screen) showBeside() {
+func (s *Screen) showPane() {
 	if s.paned() {
 		s.chainPane.Show(s.Current.Lock)
 	}

@@ -75,7 +75,7 @@ func NewBulkTTL(host screen.Context, releasers act.Releasers, list []Choice) *Bu
 func newBulk(host screen.Context, releasers act.Releasers, list []Choice, w words) *Bulk {
 	d := &Bulk{releasers: releasers, words: w}
 	d.flow = newFlow(host, &d.template.Why)
-	d.preview, d.execute = d.askPreviews, d.send
+	d.preview, d.execute = d.requestPreviews, d.send
 	for _, c := range list {
 		if item, why := itemOf(c); why != "" {
 			d.left = append(d.left, c.Lock.ID.String()+": "+why)
@@ -118,7 +118,7 @@ func (d *Bulk) Start() tea.Cmd { return d.next() }
 // bulkLimit bounds all previews together.
 const bulkLimit = 3 * previewLimit
 
-func (d *Bulk) askPreviews() tea.Cmd {
+func (d *Bulk) requestPreviews() tea.Cmd {
 	releasers, items, generation, known := d.releasers, d.items, d.generation, d.Snapshot()
 	for _, item := range items {
 		item.Request.Why, item.Request.TTL = d.template.Why, d.template.TTL

@@ -45,7 +45,7 @@ type clientEndedMsg struct {
 func NewClient(host screen.Context, ender Ender, backend, client, name string) *Client {
 	d := &Client{ender: ender, request: act.ClientRequest{Backend: backend, Client: client}, name: name}
 	d.flow = newFlow(host, &d.request.Why)
-	d.preview, d.execute = d.askPreview, d.send
+	d.preview, d.execute = d.requestPreview, d.send
 	d.confirm = confirmation{
 		does: "End", what: "the address", word: describe.Printable(client), accepts: func(typed string) bool { return typed == client },
 	}
@@ -55,7 +55,7 @@ func NewClient(host screen.Context, ender Ender, backend, client, name string) *
 // Start asks for the preview.
 func (d *Client) Start() tea.Cmd { return d.next() }
 
-func (d *Client) askPreview() tea.Cmd {
+func (d *Client) requestPreview() tea.Cmd {
 	ender, request, generation, known := d.ender, d.request, d.generation, d.Snapshot()
 	return d.Command(previewLimit, func(ctx context.Context) tea.Msg {
 		e, err := ender(ctx, request.Backend)

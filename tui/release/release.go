@@ -69,7 +69,7 @@ func New(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect
 	}
 	d := &Dialog{releaser: releaser, target: *c, request: act.Request{ID: l.ID, Lock: l, Owner: owner}, words: releaseWords}
 	d.flow = newFlow(host, &d.request.Why)
-	d.preview, d.execute = d.askPreview, d.send
+	d.preview, d.execute = d.requestPreview, d.send
 	d.confirm = confirmation{
 		does: releaseWords.button, what: "the path", word: inspect.Escape(l.ID.Path),
 		accepts: func(typed string) bool { return namesLock(l.ID, typed) },
@@ -99,7 +99,7 @@ func (d *Dialog) Start() tea.Cmd {
 	return d.next()
 }
 
-func (d *Dialog) askPreview() tea.Cmd {
+func (d *Dialog) requestPreview() tea.Cmd {
 	releaser, request, generation, known := d.releaser, d.request, d.generation, d.Snapshot()
 	return d.Command(previewLimit, func(ctx context.Context) tea.Msg {
 		p, err := releaser.Preview(ctx, request)

@@ -64,14 +64,14 @@ type Context interface {
 	Report(l Loss)
 	// Later runs a command that what is under way cannot return.
 	Later(cmd tea.Cmd)
-	// Ask is a command for a screen: what f returns goes to that screen's Update. Command is one whose answer goes to the
+	// Request is a command for a screen: what f returns goes to that screen's Update. Command is one whose answer goes to the
 	// dialogs. f must end with its context: after limit (0: none) or with the program.
-	Ask(to Name, limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
+	Request(to Name, limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
 	Command(limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
 	// Number is another one each time, so that a late answer is recognised.
 	Number() int
-	// Life ends with the program.
-	Life() context.Context
+	// Lifetime ends with the program.
+	Lifetime() context.Context
 }
 
 // Loss is a lock that we held, and why and when we lost it.

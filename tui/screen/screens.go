@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect"
 )
 
-// BesideWidth is the width from which the selected lock's chain stands beside the table.
-const BesideWidth = 160
+// SplitWidth is the width from which the selected lock's chain stands beside the table.
+const SplitWidth = 160
 
 // AtOnce bounds the locks arranged while the user waits; more go into a command.
 const AtOnce = 1000
@@ -58,7 +58,7 @@ type Screen interface {
 	Title() string
 	SetSize(width, height int)
 	// Update takes, while the screen is in front, SnapshotMsg, TickMsg and mouse messages relative to the screen's corner;
-	// HiddenMsg; and at any time what its own commands answer (see Context.Ask).
+	// HiddenMsg; and at any time what its own commands answer (see Context.Request).
 	Update(msg tea.Msg) tea.Cmd
 	// Actions are the keys it has now.
 	Actions() []Action

@@ -47,15 +47,15 @@ func KeepRight(left, right Line, width int, tail string) Line {
 
 // More writes over the ends of the first and last row of a list how many there are before and after them.
 func More(t *theme.Theme, rows []Line, top, all, width int) {
-	put := func(at int, mark string, n int) {
+	overlay := func(at int, mark string, n int) {
 		if n > 0 {
 			note := Line{{fmt.Sprintf(" %s %d more ", mark, n), t.Badge}}
 			rows[at] = append(rows[at].Align(width-1-note.Width(), false, t.Glyphs.Ellipsis), note...)
 		}
 	}
 	if len(rows) > 0 {
-		put(len(rows)-1, t.Glyphs.Down, all-top-len(rows))
-		put(0, t.Glyphs.Up, top)
+		overlay(len(rows)-1, t.Glyphs.Down, all-top-len(rows))
+		overlay(0, t.Glyphs.Up, top)
 	}
 }
 
