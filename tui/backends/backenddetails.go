@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"charm.land/lipgloss/v2"
 
@@ -67,6 +68,18 @@ func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 	d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {full, style}, {rest, t.Faint}, {"  " + text, t.Text}})
 }
 
+// trend adds the last minutes of a number of a backend, and its most; nothing where only the present is known.
+func (d *backendFacts) trend(name string, b *inspect.Backend, of func(*inspect.Backend) float64, words func(most float64) string) {
+	t, values := d.Theme(), d.BackendTrend(b.Name, of)
+	most := slices.Max(values)
+	known := slices.IndexFunc(values, func(v float64) bool { return v >= 0 })
+	if most <= 0 || known == len(values)-1 {
+		return
+	}
+	sparks := strings.Repeat(" ", known) + t.Sparks(values[known:], most)
+	d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {sparks, t.Waiting}, {"  most " + words(most), t.Muted}})
+}
+
 // server adds what is known of one server.
 func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	t := d.Theme()
@@ -86,6 +99,14 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	d.fact("version", describe.Printable(v.Version), t.Text)
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
 		d.fact("latency", describe.Millis(v.Latency), t.Text)
+		d.trend("  last 15m", b, func(b *inspect.Backend) float64 {
+			for i := range b.Servers {
+				if s := &b.Servers[i]; s.Addr == v.Addr && s.State == inspect.ServerUp {
+					return s.Latency.Seconds()
+				}
+			}
+			return -1
+		}, func(most float64) string { return describe.Millis(time.Duration(most * float64(time.Second))) })
 	}
 	if v.ClockKnown {
 		d.fact("clock", offsetWords(v.ClockOffset)+" from ours", clockStyle(t, v.ClockOffset))
@@ -207,6 +228,7 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 	} else {
 		d.fact("our requests", describe.PerSecond(rate)+", "+all, t.Text)
 	}
+	d.trend("  last 15m", b, func(b *inspect.Backend) float64 { return describe.Load(b.Cost) }, describe.PerSecond)
 	if b.Kind == inspect.Redis && c.PerSecond > rate {
 		d.fact("", fmt.Sprintf("with %s, as one request may carry many", describe.PerSecond(c.PerSecond)+" commands"), t.Muted)
 	}

@@ -31,6 +31,8 @@ type Context interface {
 	JustGranted(id inspect.ID, name inspect.Untrusted) bool
 	// Trend samples a lock over the last TrendCells times TrendStep, up to now.
 	Trend(id inspect.ID) inspect.Trend
+	// BackendTrend samples a number of a backend over the same time; -1 where it, or what of returns, is not known.
+	BackendTrend(name string, of func(*inspect.Backend) float64) []float64
 	// FoundAt is a finding's first appearance. Where it stood already when its backend was first watched it is not exact, and at is
 	// the time of that; zero while that is not known.
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)

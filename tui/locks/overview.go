@@ -1,0 +1,132 @@
+package locks
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// The free space below a short table has the longest waits and the grants of the last minutes, so many rows of the first at most.
+const (
+	overviewLeast = 10 // lines from which it is drawn: fewer would hold neither
+	waitsShown    = 8
+	grantCells    = 30
+	grantStep     = 10 * time.Second
+	busiestShown  = 3
+)
+
+// overview fills free lines below the table; nothing where they are too few, or where a lock may be out of sight.
+func (s *Screen) overview(width, lines int) []string {
+	if lines < overviewLeast || s.Index.Lines(s.Opened) > len(s.Visible()) || len(s.Visible()) == 0 {
+		return nil
+	}
+	grants := s.grantLines(width)
+	all := append(s.waitLines(width, min(waitsShown, lines-len(grants)-3)), nil)
+	all = append(append([]widget.Line{nil}, all...), grants...)
+	out := make([]string, len(all))
+	for i, l := range all {
+		out[i] = l.Render(width, s.Theme().Glyphs.Ellipsis, nil)
+	}
+	return out
+}
+
+// wait is the longest one of a lock.
+type wait struct {
+	lock *inspect.Lock
+	who  *inspect.Contender
+	took time.Duration
+}
+
+// longestWaits are those of the locks in the table, one a lock, the longest first.
+func (s *Screen) longestWaits() []wait {
+	var all []wait
+	for _, e := range s.Visible() {
+		if e.Row == nil {
+			continue
+		}
+		l := s.Snapshot().Lock(e.Row.ID)
+		if l == nil || cellOf(s, l).old {
+			continue
+		}
+		took, ok := screen.Ages(s).LongestWait(l)
+		if !ok {
+			continue
+		}
+		oldest := describe.OldestWaiter(l)
+		who := slices.IndexFunc(l.Waiters, func(c inspect.Contender) bool { return c.Since.Equal(oldest) })
+		all = append(all, wait{l, &l.Waiters[who], took})
+	}
+	slices.SortStableFunc(all, func(a, b wait) int {
+		return cmp.Or(cmp.Compare(b.took, a.took), a.lock.ID.Compare(b.lock.ID))
+	})
+	return all
+}
+
+func (s *Screen) waitLines(width, rows int) []widget.Line {
+	t := s.Theme()
+	lines := []widget.Line{widget.Section(t, width, "longest waits")}
+	all := s.longestWaits()
+	if len(all) == 0 {
+		return append(lines, widget.Line{{"   nobody is seen to wait", t.Muted}})
+	}
+	for _, w := range all[:min(rows, len(all))] {
+		l := widget.Line{{describe.Seconds(w.took), t.Text}}.Align(8, true, "").Add(t.Text, "  ")
+		l = append(l, widget.Line{{describe.Owner(w.who), t.Waiting}}.Align(max(12, width/4), false, t.Glyphs.Ellipsis)...)
+		l = l.Add(t.Muted, "  waits for ").Add(t.Text, w.lock.ID.String()).Add(t.Muted, ", held by ")
+		lines = append(lines, append(l, whoHolds(s, w.lock)...))
+	}
+	return lines
+}
+
+// grantLines draw how often locks were granted, and which of them most. Before the oldest event that is kept nothing is known.
+func (s *Screen) grantLines(width int) []widget.Line {
+	t, log, now := s.Theme(), s.Log(), s.Now()
+	lines := []widget.Line{widget.Section(t, width, "grants in the last 5m")}
+	from := now.Truncate(grantStep).Add(-(grantCells - 1) * grantStep)
+	since, unknown := from, 0
+	if len(log.List) > 0 && log.List[0].At.After(from) {
+		since = log.List[0].At
+		unknown = min(grantCells-1, int(since.Sub(from)/grantStep))
+	}
+	counts, perLock, total := make([]float64, grantCells), make(map[inspect.ID]int), 0
+	for i := len(log.List) - 1; i >= 0 && !log.List[i].At.Before(from); i-- {
+		e := &log.List[i]
+		if at := int(e.At.Sub(from) / grantStep); at < grantCells && (e.Kind == inspect.EventAcquired || e.Kind == inspect.EventHandover) {
+			counts[at]++
+			perLock[e.Lock]++
+			total++
+		}
+	}
+	if total == 0 {
+		return append(lines, widget.Line{{"   none was seen", t.Muted}})
+	}
+	span := max(grantStep, now.Sub(since))
+	row := func(n int, words ...widget.Span) {
+		rate := widget.Line{{rateWords(n, span), t.Text}}.Align(8, true, "").Add(t.Text, "  ")
+		lines = append(lines, append(rate, words...))
+	}
+	row(total, widget.Span{strings.Repeat(" ", unknown) + t.Sparks(counts[unknown:], slices.Max(counts)), t.Waiting})
+	ids := slices.SortedFunc(maps.Keys(perLock), func(a, b inspect.ID) int {
+		return cmp.Or(cmp.Compare(perLock[b], perLock[a]), a.Compare(b))
+	})
+	for _, id := range ids[:min(busiestShown, len(ids))] {
+		row(perLock[id], widget.Span{id.String(), t.Text})
+	}
+	return lines
+}
+
+// rateWords has a rate by the second, or by the minute where that is less than one.
+func rateWords(n int, in time.Duration) string {
+	if rate := float64(n) / in.Seconds(); rate >= 1 {
+		return describe.PerSecond(rate)
+	}
+	return fmt.Sprintf("%.1f/min", float64(n)/in.Minutes())
+}

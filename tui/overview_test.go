@@ -1,0 +1,46 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/theme"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// Below a table that leaves room stand the longest waits and the grants of the last minutes, counted from when watching began.
+func TestAShortTableHasTheWaitsAndTheGrants(t *testing.T) {
+	t.Parallel()
+	p := fairPlay(t, Options{Theme: theme.Options{ASCII: true}}, 200, 50)
+	fits(t, p.Model)
+	wantText(t, p.Model, "longest waits", "waits for zk:/locks/fair, held by", "grants in the last 5m", "2.7/min  zk:/locks/fair")
+	wantNoText(t, p.Model, "none was seen")
+
+	still := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()}))
+	wantText(t, still, "nobody is seen to wait", "none was seen")
+	full := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), fixture.ManyLocks(60)))
+	wantNoText(t, full, "longest waits", "grants in the last 5m")
+}
+
+// Backends draws our load and a server's latency over the last minutes, once there is more than the present.
+func TestBackendsDrawTheLastMinutes(t *testing.T) {
+	t.Parallel()
+	p := playing(t, Options{}, startOfPlay(), 200, 50)
+	p.Go(screen.Backends, screen.Subject{})
+	p.navigate()
+	press(p.Model, "j")
+	wantNoText(t, p.Model, "last 15m")
+	for i := range 4 {
+		p.until(time.Duration(90-30*i) * time.Second)
+		p.publish(inspect.Update{Put: []*inspect.Lock{p.copy()}, Backend: &inspect.Backend{
+			Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true,
+			Cost:    inspect.Cost{PerSecond: float64(10 * (i + 1))},
+			Servers: []inspect.Server{{Addr: "10.1.0.1:2181", State: inspect.ServerUp, Latency: time.Duration(i+1) * time.Millisecond}},
+		}})
+	}
+	p.until(0)
+	fits(t, p.Model)
+	wantText(t, p.Model, "last 15m", "most 30/s", "most 3.0 ms")
+}
