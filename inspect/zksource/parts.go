@@ -75,7 +75,7 @@ func (r *run) judge(d *dir) {
 	}
 	if b != nil && r.hidden(b) == nil && b.phase != absent {
 		r.judgeWhole(b)
-		if b.folded || !b.decided {
+		if b.folded || !b.decided || b.pending && !d.joined {
 			r.silence(d)
 			return
 		}
@@ -85,7 +85,7 @@ func (r *run) judge(d *dir) {
 
 // judgeWithout makes anew the lock that a directory was a part of, or that waited for what it is, when it is none.
 func (r *run) judgeWithout(d *dir) {
-	if b := r.base(d); b != nil && (b.folded || !b.decided) {
+	if b := r.base(d); b != nil && (b.folded || !b.decided || b.pending) {
 		r.judgeWhole(b)
 	}
 }
@@ -118,6 +118,7 @@ func (r *run) judgeWhole(d *dir) {
 	}
 	r.wantData(d)
 	if !complete || d.dataWanted && !d.dataRead || r.awaitsPart(d) {
+		d.pending = true
 		return
 	}
 	if why := r.undecidable(d); why != nil {
@@ -131,21 +132,22 @@ func (r *run) judgeWhole(d *dir) {
 	}
 	r.stage(lock, changed)
 	r.expiresWith(d, lock)
-	d.decided = true
+	d.decided, d.pending = true, false
 	d.lost, d.gained, d.heldBack = false, false, time.Time{}
 	for _, part := range d.parts {
 		part.lost, part.gained = false, false
 		if d.folded {
 			r.silence(part)
-		} else if !was {
+		} else if !was || !part.joined {
 			r.judgeWhole(part)
 		}
+		part.joined = true
 	}
 }
 
 // concealed puts a directory's lock of which it is known that it is one, and not who holds it.
 func (r *run) concealed(d *dir, why []inspect.Unseen) {
-	d.decided, d.folded = true, d.folded || len(d.parts) > 0
+	d.decided, d.pending, d.folded = true, false, d.folded || len(d.parts) > 0
 	r.stage(d.hide(r.id(d), true, why))
 	for _, where := range recipe.Parts(d.path) {
 		if part := r.dirs[where.Path]; part != nil && d.folded {

@@ -1,6 +1,7 @@
 package zksource_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,43 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		v.Await("the new limit", func() bool { return v.Locks[root+"/sem"].Limit == 5 })
+	})
+}
+
+// A kazoo Semaphore that is used for the first time makes its directory, the queue beside it, somebody in that, and a permit: the queue is
+// no lock of its own at any time.
+func TestTheQueueOfANewSemaphoreIsNoLock(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := client(t, zks), servertest.UniquePath(t)
+		create(t, c, root, "", 0)
+		v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
+		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
+		for i := range 10 {
+			sem := root + "/sem" + strconv.Itoa(i)
+			create(t, c, sem, "", 0)
+			if _, err := c.Set(sem, []byte("2"), -1); err != nil {
+				t.Fatal(err)
+			}
+			create(t, c, root+"/other"+strconv.Itoa(i), "", 0)
+			create(t, c, root+"/other"+strconv.Itoa(i)+"/"+guid+"__lock__", "b'b'", contender)
+			v.Await("what came after it", func() bool { return v.Locks[root+"/other"+strconv.Itoa(i)] != nil }) // so it was looked at, empty
+			create(t, c, sem+"-__lock__", "", 0)
+			waits := create(t, c, sem+"-__lock__/"+guid+"__lock__", "b'b'", contender)
+			if i%2 == 0 {
+				v.Await("who waits", func() bool { return v.Locks[sem] != nil && len(v.Locks[sem].Waiters) == 1 })
+			}
+			create(t, c, sem+"/"+guid, "a", 1)
+			remove(t, c, waits)
+			v.Await("the permit", func() bool {
+				return v.Locks[sem] != nil && len(v.Locks[sem].Holders) == 1 && len(v.Locks[sem].Waiters) == 0
+			})
+			v.Await("its queue", func() bool {
+				if !v.At[sem+"-__lock__"].IsZero() {
+					t.Errorf("%s was a lock", sem+"-__lock__")
+				}
+				return true
+			})
+		}
 	})
 }
 

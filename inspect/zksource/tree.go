@@ -56,6 +56,8 @@ type dir struct {
 	heldBack time.Time
 	folded   bool // its parts are no locks themselves
 	decided  bool // whether they are is known
+	pending  bool // something of it that came, or changed, since that was decided has not been read
+	joined   bool // a part: its base was decided with it
 	gone     bool // it is being forgotten
 
 	// Locks without a queue; see single.go.
