@@ -172,8 +172,11 @@ func TestDemoInATerminal(t *testing.T) {
 	r := inTerminal(t, 120, 36, "demo")
 	r.awaitText("zk:/locks/", "redis:lock:", "SANDBOX")
 	t.Logf("locks on the screen after %v", time.Since(start))
+	r.awaitText("zk:/locks/orders")
 	r.keys("/", "orders", enter)
-	r.awaitText("1 of")
+	r.await("the filter", func(s string) bool {
+		return strings.Contains(s, "/ orders") && strings.Contains(s, "▌● zk:/locks/orders")
+	})
 	r.keys(enter)
 	r.awaitText("holds", "waits", "last grants")
 	first := r.awaitText("handed over")
