@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -47,6 +48,9 @@ type master struct {
 
 	mu     sync.Mutex
 	client redis.UniversalClient // nil until it is needed
+	// dropped is the newest client that was thrown away, droppedBy the error for which it was.
+	dropped   redis.UniversalClient
+	droppedBy error
 	// clientAt holds the addresses that it connects to.
 	clientAt []string
 	addr     string // how it is shown; with Sentinel where the master was last found
@@ -106,7 +110,7 @@ func (m *master) try(ctx context.Context, request func(context.Context, redis.Un
 	}
 	err = request(ctx, client)
 	if err != nil && !isReply(err) && !m.borrowed {
-		m.drop(client)
+		err = m.drop(client, err)
 	}
 	return m.explain(err)
 }
@@ -196,7 +200,7 @@ func (m *master) follow(ctx context.Context) {
 	replaced := client != nil && !slices.Equal(m.clientAt, now.Addrs)
 	m.mu.Unlock()
 	if replaced {
-		m.drop(client)
+		_ = m.drop(client, errReplaced)
 	}
 }
 
@@ -208,13 +212,22 @@ func (m *master) replacedAfter() time.Time {
 	return m.formerAt
 }
 
-func (m *master) drop(client redis.UniversalClient) {
+// errReplaced ends the requests to a master that is none any more.
+var errReplaced = errors.New("the sentinels name another master")
+
+// drop throws a client away because of an error, and returns that; to the others that use it, and find it closed, the error of
+// the first.
+func (m *master) drop(client redis.UniversalClient, why error) error {
 	m.mu.Lock()
 	if m.client == client {
-		m.client = nil
+		m.client, m.dropped, m.droppedBy = nil, client, why
+	}
+	if m.dropped == client && (errors.Is(why, net.ErrClosed) || errors.Is(why, redis.ErrClosed)) {
+		why = m.droppedBy
 	}
 	m.mu.Unlock()
 	client.Close()
+	return why
 }
 
 func (m *master) close() {

@@ -18,12 +18,12 @@ var groups = []group{
 		{"group locks by directory or prefix", yes, "tui.TestGroups", ""},
 	}},
 	{
-		name: "identity", whole: true, excused: "names for hosts: labels, reverse DNS, pods; the creator's access list",
+		name: "identity", whole: true, excused: "the creator's access list",
 		wants: []want{
 			{"show the holder as such", yes, "inspect/describe.TestVerdict tui.TestRedlockNamesItsHolder", ""},
 			{"session ids of holders and waiters", yes, "inspect/zkadmin.TestSessionIDsKeepAllTheirBits inspect/describe.TestVerdict", ""},
 			{"the client's address and server behind a session", yes, "inspect.TestObserverJoinsClientsAndWatches inspect/zksource.TestKazooWaitersInOrderWithTheirClients", ""},
-			{"names for hosts: labels, reverse DNS, pods", no, "", "not built: addresses are shown as the servers have them"},
+			{"names for hosts: labels, reverse DNS, pods", yes, "inspect.TestHostsHaveNames tui.TestHostsHaveTheirNames", ""},
 			{"pid, thread and application where the data has them", yes, "inspect/recipe.TestTimeUUIDTellsTimeAndMAC inspect/recipe.TestProductsSayWhoTheyAre", ""},
 			{"the connection behind a value in Redis", yes, "inspect/redissource.TestAConnectionOfTheHoldersNameIsItsClient inspect/redissource.TestConnectionsOfTwoHostsAreNobodysForCertain", ""},
 			{"how often a holder has it re-entered", yes, "inspect/recipe.TestRedissonOwners", ""},
