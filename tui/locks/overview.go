@@ -78,7 +78,7 @@ func (s *Screen) waitLines(width, rows int) []widget.Line {
 		return append(lines, widget.Line{{"   nobody is seen to wait", t.Muted}})
 	}
 	for _, w := range all[:min(rows, len(all))] {
-		l := widget.Line{{describe.Seconds(w.took), t.Text}}.Align(8, true, "").Add(t.Text, "  ")
+		l := widget.Line{{describe.Seconds(w.took), t.Text}}.Align(9, true, "").Add(t.Text, "  ")
 		l = append(l, widget.Line{{describe.Owner(w.who), t.Waiting}}.Align(max(12, width/4), false, t.Glyphs.Ellipsis)...)
 		l = l.Add(t.Muted, "  waits for ").Add(t.Text, w.lock.ID.String()).Add(t.Muted, ", held by ")
 		lines = append(lines, append(l, whoHolds(s, w.lock)...))
@@ -110,7 +110,7 @@ func (s *Screen) grantLines(width int) []widget.Line {
 	}
 	span := max(grantStep, now.Sub(since))
 	row := func(n int, words ...widget.Span) {
-		rate := widget.Line{{rateWords(n, span), t.Text}}.Align(8, true, "").Add(t.Text, "  ")
+		rate := widget.Line{{rateWords(n, span), t.Text}}.Align(9, true, "").Add(t.Text, "  ")
 		lines = append(lines, append(rate, words...))
 	}
 	row(total, widget.Span{strings.Repeat(" ", unknown) + t.Sparks(counts[unknown:], slices.Max(counts)), t.Waiting})
