@@ -17,7 +17,8 @@ func TestReplicaFailover(t *testing.T) {
 		servers []inspect.Server
 		says    string // empty: nothing
 	}{
-		"a replica that nobody waits for": {[]inspect.Server{master(1, false)}, "waits for none of its 1 replica"},
+		"a replica that nobody waits for": {[]inspect.Server{master(1, false)}, "does not wait for its replica"},
+		"replicas that nobody waits for":  {[]inspect.Server{master(3, false)}, "waits for none of its 3 replicas"},
 		"several masters with replicas":   {[]inspect.Server{master(2, false), master(2, true), master(1, false)}, "and so 1 other"},
 		"no replica":                      {[]inspect.Server{master(0, false)}, ""},
 		"min-replicas-to-write is set":    {[]inspect.Server{master(2, true)}, ""},

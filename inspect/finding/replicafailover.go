@@ -30,7 +30,10 @@ func replicaFailover() rule {
 				continue
 			}
 			if first == "" {
-				first = fmt.Sprintf("%s waits for none of its %s", at(s.Addr), describe.Count(s.Replicas, "replica"))
+				first = at(s.Addr) + " does not wait for its replica"
+				if s.Replicas > 1 {
+					first = fmt.Sprintf("%s waits for none of its %d replicas", at(s.Addr), s.Replicas)
+				}
 			}
 			if masters = append(masters, evidence{"addr": inspect.Escape(s.Addr), "replicas": s.Replicas}); len(masters) == listed {
 				break
