@@ -19,6 +19,7 @@ type redisAttempt struct {
 	due       chan answer
 	maybe     bool // the key may have our value
 	queued    bool // we may stand in the queue
+	held      bool // by somebody else, at an answer
 }
 
 type answer struct {
@@ -36,7 +37,10 @@ func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) 
 	var why error // why there is no answer: of a master that is not asked any more, what came before that
 	for polls := 0; ; polls++ {
 		got, err := a.request(ctx)
-		if err != nil {
+		switch {
+		case err != nil && a.held && why == nil && ctx.Err() != nil:
+			return 0, ErrHeld // as far as is known: who waits for longer finds that ctx has ended
+		case err != nil:
 			return 0, err
 		}
 		a.record(got)
@@ -45,6 +49,7 @@ func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) 
 			a.token = got.token
 			return 0, nil
 		case got.err == nil:
+			a.held = true
 			return got.pttl, ErrHeld
 		case refused(got.err):
 			return 0, got.err
