@@ -339,3 +339,31 @@ func TestOnlyDenialsAreDenials(t *testing.T) {
 		}
 	}
 }
+
+// Whoever gives up while a poll is on its way knows from the answer before that somebody else has the lock.
+func TestAnAttemptThatEndsKnowsOfTheHolder(t *testing.T) {
+	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{servertest.StartRedis(t).Addr}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	m := NewRedisMutex(s, "lock")
+	h, err := m.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	a := m.attempt(0)
+	if _, err := a.try(ended); !errors.Is(err, context.Canceled) || errors.Is(err, ErrHeld) {
+		t.Errorf("before any answer: %v", err)
+	}
+	for i, ctx := range []context.Context{t.Context(), ended} {
+		if _, err := a.try(ctx); !errors.Is(err, ErrHeld) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
