@@ -234,3 +234,31 @@ func TestMembersThatDifferExcuseTheirTimeAlone(t *testing.T) {
 		t.Errorf("a node that one member alone had: %s", what)
 	}
 }
+
+// TestAKilledMasterExcusesItsDumpAlone: what a key in it can still have known, while it may be the master, where it is one.
+func TestAKilledMasterExcusesItsDumpAlone(t *testing.T) {
+	killed := time.Now().Add(-time.Hour)
+	for name, tt := range map[string]struct {
+		lock        string
+		ended, seen time.Duration // from when it was killed
+		excused     bool
+	}{
+		"it shows its dump":   {sentinelName + ":lock:fair", -38 * time.Second, 6 * time.Second, true},
+		"on another backend":  {redlockName + ":lock:fair", -38 * time.Second, 6 * time.Second, false},
+		"before it is killed": {sentinelName + ":lock:fair", -38 * time.Second, -2 * time.Second, false},
+		"older than its keys": {sentinelName + ":lock:fair", -2 * time.Minute, 6 * time.Second, false},
+		"long after":          {sentinelName + ":lock:fair", -38 * time.Second, time.Minute, false},
+	} {
+		f, notes := &faults{}, newLedger()
+		f.since(killed, "kill master", sentinelName)()
+		f.list[0].to = killed.Add(10 * time.Second)
+		notes.record("", tt.lock, "n", func(h *hold) {
+			h.asked = killed.Add(tt.ended - 10*time.Second)
+			h.releasing, h.released = killed.Add(tt.ended), killed.Add(tt.ended)
+		})
+		e := observed{Event: "waiting", At: killed.Add(tt.seen), Lock: tt.lock, Contender: &struct{ Name string }{"n"}}
+		if what := newJudge(notes, f).event(e); (what == "") != tt.excused {
+			t.Errorf("%s: %q", name, what)
+		}
+	}
+}

@@ -226,11 +226,12 @@ func describe(h hold) string {
 
 // forgetting are the faults by which servers forget what they confirmed, and for how long before and after them: a
 // failover loses what had not reached the replica, and what the old master still confirmed. The rest of a Redlock's
-// masters is not asked by a hold that has its quorum.
-var forgetting = map[string]struct{ before, after time.Duration }{
-	"restart master": {0, 0},
-	"failover":       {unconfirmed, away},
-	"kill master":    {unconfirmed, away},
+// masters is not asked by a hold that has its quorum. A master that was killed comes back with its last dump, made when its
+// replica last asked for all, and the sentinels may name it again: remembered is the longest life of a key in it, a queue's.
+var forgetting = map[string]struct{ before, after, remembered time.Duration }{
+	"restart master": {},
+	"failover":       {before: unconfirmed, after: away},
+	"kill master":    {before: unconfirmed, after: away, remembered: time.Minute},
 }
 
 // forgotten finds a fault by which the servers need not have what the client of a hold was promised: it was asked for,
@@ -247,9 +248,9 @@ func (j *judge) forgotten(e observed, h hold) (fault, bool) {
 		}
 		from, to := f.from.Add(-span.before), f.to.Add(span.after)
 		if f.to.IsZero() {
-			return !ended || over.After(from)
+			return !ended || over.After(from.Add(-span.remembered))
 		}
-		return h.asked.Before(to) && (!ended || over.After(from)) && e.At.After(from) && e.At.Before(to.Add(ttlOf(e.Lock)+late))
+		return h.asked.Before(to) && (!ended || over.After(from.Add(-span.remembered))) && e.At.After(from) && e.At.Before(to.Add(ttlOf(e.Lock)+late))
 	})
 }
 
