@@ -151,6 +151,7 @@ func TestVerdict(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	holder := inspect.Contender{Name: "a", State: inspect.Holding, Owner: inspect.Owner{Label: "worker-1", Client: "10.0.0.1:5"}, HeldSince: now.Add(-time.Minute)}
 	waiter := inspect.Contender{Name: "b", State: inspect.Waiting, Owner: inspect.Owner{Label: "worker-2"}, Since: now.Add(-30 * time.Second)}
+	gone := inspect.Contender{Name: "c", State: inspect.Waiting, Owner: inspect.Owner{Label: "worker-3"}, Since: now.Add(-time.Hour), Dead: true}
 	v := View{Snapshot: inspect.NewSnapshot(now, nil, nil), Now: now}
 	for _, tt := range []struct {
 		name, want string
@@ -161,7 +162,9 @@ func TestVerdict(t *testing.T) {
 		{"a likely lock", "worker-1 (10.0.0.1:5) holds it for 1m00s; nobody waits", inspect.Lock{Confidence: recipe.Likely, State: inspect.StateHeld, Holders: []inspect.Contender{holder}}},
 		{"free", "free: nobody holds it and nobody waits", inspect.Lock{State: inspect.StateFree}},
 		{"no lock that is known", "no contender of a known recipe is in it: if it is a lock at all, nobody holds it", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
-		{"vacant", "nobody holds it, though 1 waits; first in line is worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
+		{"vacant", "nobody holds it, though 1 waits, next worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
+		{"one of those who wait is gone", "worker-1 (10.0.0.1:5) holds it for 1m00s; 2 wait, 1 of them most likely gone, next worker-2, longest 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{gone, waiter}}},
+		{"vacant, and gone", "nobody holds it, though 1 waits, 1 of them most likely gone", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{gone}}},
 		{"blind", "unknown: no read permission", inspect.Lock{State: inspect.StateUnknown, Findings: []inspect.Finding{{Rule: "blind", Message: "no read permission"}}}},
 		{"silent", "unknown: 1 of 1 master does not answer; too few are left to tell", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Addr: "r:1"}}}},
 		{"hash", "unknown: the key's value does not tell who holds the lock", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{}}}}},

@@ -123,11 +123,11 @@ func (v View) LongestWait(l *inspect.Lock) (time.Duration, bool) {
 }
 
 // OldestWaiter returns the time at which the waiter came that has waited longest, by the backend's clock; zero where
-// unknown.
+// unknown. Who is most likely gone waits no more.
 func OldestWaiter(l *inspect.Lock) time.Time {
 	var oldest time.Time
 	for i := range l.Waiters {
-		if since := l.Waiters[i].Since; !since.IsZero() && (oldest.IsZero() || since.Before(oldest)) {
+		if since := l.Waiters[i].Since; !l.Waiters[i].Dead && !since.IsZero() && (oldest.IsZero() || since.Before(oldest)) {
 			oldest = since
 		}
 	}

@@ -94,7 +94,7 @@ func vacant(l *inspect.Lock, free string) string {
 	if len(l.Waiters) == 0 {
 		return free
 	}
-	return fmt.Sprintf("nobody holds it, though %s; first in line is %s", Waiting(len(l.Waiters)), Owner(&l.Waiters[0]))
+	return "nobody holds it, though " + Waiting(len(l.Waiters)) + nextInTurn(l)
 }
 
 func (v View) holders(l *inspect.Lock) string {
@@ -139,7 +139,7 @@ func (v View) Standing(l *inspect.Lock) string {
 		text += " (since before watching)"
 	}
 	if n := len(l.Waiters); n > 0 {
-		text += "; " + Waiting(n) + ", next " + Owner(&l.Waiters[0])
+		text += "; " + Waiting(n) + nextInTurn(l)
 	}
 	return doubt(l) + text + UnseenWaiters(l)
 }
@@ -159,12 +159,28 @@ func (v View) queue(l *inspect.Lock) string {
 	case n == 0:
 		return "; nobody waits"
 	}
-	text := "; " + Waiting(n) + ", next " + Owner(&l.Waiters[0])
-	if l.Waiters[0].State == inspect.Pending {
-		text += " (pending)"
-	}
+	text := "; " + Waiting(n) + nextInTurn(l)
 	if longest, ok := v.LongestWait(l); ok {
 		text += ", longest " + Age(longest)
+	}
+	return text
+}
+
+// nextInTurn names the first waiter that is there, after how many are most likely gone.
+func nextInTurn(l *inspect.Lock) string {
+	text, gone := "", 0
+	for i := range l.Waiters {
+		if w := &l.Waiters[i]; w.Dead {
+			gone++
+		} else if text == "" {
+			text = ", next " + Owner(w)
+			if w.State == inspect.Pending {
+				text += " (pending)"
+			}
+		}
+	}
+	if gone > 0 {
+		text = fmt.Sprintf(", %d of them most likely gone", gone) + text
 	}
 	return text
 }

@@ -274,6 +274,7 @@ func TestStaleFairQueue(t *testing.T) {
 		{name: "a place has lapsed", c: present(fair(lapsed(0, 5*time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"past due"}, evidence: map[string]any{"lapsed_since": stamp(now.Add(-5 * time.Second))}},
 		{name: "a place lapses this moment", c: present(fair(lapsed(0, 500*time.Millisecond)))},
 		{name: "all live", c: present(fair())},
+		{name: "our own lock passes over the dead", c: present(fair(deadAt(0), func(l *inspect.Lock) { l.Recipe = "lockscope" }))},
 		{name: "a dead holder is another rule's", c: present(fair(holder(func(h *inspect.Contender) { h.Dead = true })))},
 		{name: "a queue on ZooKeeper", c: present(with(queue("kazoo", 2), waiter(func(w *inspect.Contender) { w.ExpiresAt = now.Add(-time.Hour) })))},
 	})

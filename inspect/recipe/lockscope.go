@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const (
@@ -139,9 +140,10 @@ func lockscopeQueries(k Keys) []Query {
 	if ours = ours && k.Main.Type == TypeString; !ours && (k.Main.Type != TypeNone || !k.may(lockscopeName)) {
 		return nil
 	}
-	queries := []Query{
-		{LockscopeKey(QueuePrefix, k.Key), TypeZSet, Waiters},
-		{LockscopeKey(WaitPrefix, k.Key), TypeZSet, Waiters},
+	queue := LockscopeKey(QueuePrefix, k.Key)
+	queries := []Query{{queue, TypeZSet, Waiters}, {LockscopeKey(WaitPrefix, k.Key), TypeZSet, Waiters}}
+	if len(k.Auxiliary[queue].Items) > 0 {
+		queries = append(queries, Query{LockscopeKey(AlivePrefix, k.Key), TypeHash, Waiters})
 	}
 	if twin := lockscopeTwin(k.Key); !ours && twin != "" {
 		queries = append(queries, Query{twin, TypeString, Waiters})
@@ -185,10 +187,39 @@ func lockscopeDecode(k Keys) (Record, bool) {
 		return Record{}, false
 	}
 	holds := len(r.Claims)
-	for _, prefix := range []string{QueuePrefix, WaitPrefix} {
-		r.Claims = append(r.Claims, lockscopeWaiters(k, LockscopeKey(prefix, k.Key))...)
-	}
+	fair := lockscopeWaiters(k, LockscopeKey(QueuePrefix, k.Key))
+	lockscopeSilent(k, fair)
+	r.Claims = append(append(r.Claims, fair...), lockscopeWaiters(k, LockscopeKey(WaitPrefix, k.Key))...)
 	return r, len(r.Claims) > holds
+}
+
+// lockscopeSilence is two of a fair mutex's longest heartbeats: a waiter that was silent for longer is passed over when the
+// lock is handed on, and stands in the queue until then.
+const lockscopeSilence = 2 * time.Second
+
+// lockscopeSilent finds the waiters of a fair mutex that were not heard of for too long, by the server's clock.
+func lockscopeSilent(k Keys, waiters []Claim) {
+	alive := k.Auxiliary[LockscopeKey(AlivePrefix, k.Key)]
+	if alive.Unknown || k.ClockUnknown {
+		return
+	}
+	heard := map[string]time.Time{}
+	for _, item := range alive.Items {
+		if at, err := strconv.ParseFloat(item.Text, 64); err == nil {
+			heard[item.Name] = k.local(at / 1000)
+		}
+	}
+	for i := range waiters {
+		c := &waiters[i]
+		last, known := heard[c.Name]
+		if !known && alive.More { // it may be among those that were not read
+			continue
+		}
+		if last.Before(c.Since) {
+			last = c.Since
+		}
+		c.Dead = k.Now.Sub(last) > lockscopeSilence
+	}
 }
 
 // lockscopeWaiters reads a queue, by when its waiters came; one that was woken has lost that time and is next.

@@ -75,6 +75,8 @@ type Keys struct {
 	// Now is by our clock, Offset is the server's clock minus ours.
 	Now    time.Time
 	Offset time.Duration
+	// ClockUnknown: the server did not give its time, and Offset is 0.
+	ClockUnknown bool
 }
 
 // local turns an instant of the server's clock, in milliseconds since 1970, into one of ours.

@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -345,6 +346,41 @@ func TestWaitersOfOurOwnLockStandOnOneLock(t *testing.T) {
 		}
 		if r, ok := DecodeKeys(k); ok != test.listed || ok && (r.Recipe != lockscopeName || len(r.Claims) == 0 || !r.Claims[len(r.Claims)-1].Waiting) {
 			t.Errorf("%+v: %+v %v", test, r, ok)
+		}
+	}
+}
+
+// A waiter of a fair mutex that was silent for two heartbeats is passed over; it stands in the queue until then.
+func TestASilentWaiterOfAFairMutexIsDead(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) float64 { return float64(now.Add(time.Hour - d).UnixMicro()) } // by the server's clock
+	waiter := LockscopeToken([16]byte{2}, "b")
+	queue, beats := LockscopeKey(QueuePrefix, "x"), LockscopeKey(AlivePrefix, "x")
+	for name, tt := range map[string]struct {
+		came  time.Duration
+		alive Value
+		clock bool // unknown
+		dead  bool
+	}{
+		"it has just come":             {came: time.Second, alive: Value{Type: TypeNone}},
+		"it came, and nothing since":   {came: time.Minute, alive: Value{Type: TypeNone}, dead: true},
+		"it is heard of":               {came: time.Minute, alive: Value{Type: TypeHash, Items: []Item{{Name: waiter, Text: strconv.Itoa(int(ago(time.Second)))}}}},
+		"it was heard of":              {came: time.Minute, alive: Value{Type: TypeHash, Items: []Item{{Name: waiter, Text: strconv.Itoa(int(ago(3 * time.Second)))}}}, dead: true},
+		"its beats were refused":       {came: time.Minute, alive: Value{Unknown: true}},
+		"not all beats were read":      {came: time.Minute, alive: Value{Type: TypeHash, More: true}},
+		"the server's clock is hidden": {came: time.Minute, alive: Value{Type: TypeNone}, clock: true},
+	} {
+		k := Keys{
+			Key: "x", Main: Value{Type: TypeString, Text: LockscopeToken([16]byte{1}, "a")}, Now: now, Offset: time.Hour, ClockUnknown: tt.clock,
+			Auxiliary: map[string]Value{queue: {Type: TypeZSet, Items: []Item{{Name: waiter, Score: ago(tt.came)}}}},
+		}
+		if !slices.ContainsFunc(Queries(k), func(q Query) bool { return q.Key == beats }) {
+			t.Errorf("%s: its beats are not asked for", name)
+		}
+		k.Auxiliary[beats] = tt.alive
+		r, ok := DecodeKeys(k)
+		if !ok || len(r.Claims) != 2 || r.Claims[1].Dead != tt.dead {
+			t.Errorf("%s: %+v %v, want dead %v", name, r, ok, tt.dead)
 		}
 	}
 }

@@ -281,7 +281,7 @@ func redissonWaiters(k Keys, r *Record) {
 		c.Waiting = true
 		if at, ok := lapses[c.Name]; ok {
 			c.ExpiresAt = k.local(at)
-			c.Dead = !c.ExpiresAt.After(k.Now)
+			c.Dead = !k.ClockUnknown && !c.ExpiresAt.After(k.Now)
 		}
 		own, ok := k.Auxiliary[redissonOwnChannel(k.Key, c.Name)]
 		if ok && !own.Unknown && own.Subscribers == 0 && (here || !own.Elsewhere) {

@@ -51,6 +51,7 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	}
 	for _, r := range readings {
 		r.keys.Now, r.keys.Offset, r.vote.Within = middle, time.Duration(m.offset.Load()), middle.Sub(start)
+		r.keys.ClockUnknown = m.clock.Load() != nil
 		for _, query := range r.missing {
 			if query.Type != recipe.TypeChannel {
 				continue

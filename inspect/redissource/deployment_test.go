@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/inspect/redissource"
 	"lockscope/internal/servertest"
 )
@@ -146,4 +147,29 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 		}
 	}
 	dead(false)
+}
+
+// A waiter of our own fair lock that was killed is not counted on: its beats have ended, and it stands in the queue until the
+// lock is handed on.
+func TestAWaiterOfAFairLockThatWasKilledIsDead(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	c, ctx := client(t, m), context.Background()
+	live, killed := recipe.LockscopeToken([16]byte{2}, "live"), recipe.LockscopeToken([16]byte{3}, "killed")
+	c.Set(ctx, "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), time.Hour)
+	now := c.Time(ctx).Val()
+	for _, waiter := range []string{live, killed} {
+		c.ZAdd(ctx, recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), redis.Z{Score: float64(now.Add(-time.Minute).UnixMicro()), Member: waiter})
+	}
+	beats := recipe.LockscopeKey(recipe.AlivePrefix, "lock:a")
+	c.HSet(ctx, beats, live, now.Add(time.Hour).UnixMicro(), killed, now.Add(-3*time.Second).UnixMicro())
+	l := once(t, config([]*servertest.Redis{m})).Locks["lock:a"]
+	if l == nil || len(l.Waiters) != 2 {
+		t.Fatalf("%+v", l)
+	}
+	for _, w := range l.Waiters {
+		if want := w.Name.Raw() == killed; w.Dead != want {
+			t.Errorf("%s: dead %v, want %v", w.Name, w.Dead, want)
+		}
+	}
 }

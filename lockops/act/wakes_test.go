@@ -135,7 +135,11 @@ func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
 	client.Set(t.Context(), "lock:a", value(1), time.Minute)
 	queue, alive := recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), recipe.LockscopeKey(recipe.AlivePrefix, "lock:a")
 	client.ZAdd(t.Context(), queue, redis.Z{Score: 1, Member: value(2)}, redis.Z{Score: 2, Member: value(3)})
-	client.HSet(t.Context(), alive, value(2), 1, value(3), 1)
+	client.HSet(t.Context(), alive, value(2), 1, value(3), client.Time(t.Context()).Val().Add(time.Hour).UnixMicro())
+	holder := Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: inspect.Untrusted(value(1))}
+	if p, err := releaser.Preview(t.Context(), holder); err != nil || p.Next == nil || p.Next.Name.Raw() != value(3) {
+		t.Errorf("the first in the queue is dead, the second is next: %+v, %v", p, err)
+	}
 	heard := client.Subscribe(t.Context(), recipe.LockscopeChannel("lock:a"))
 	defer heard.Close()
 	if _, err := heard.Receive(t.Context()); err != nil {
