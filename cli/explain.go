@@ -11,6 +11,7 @@ import (
 	"lockscope/docs"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/finding"
+	"lockscope/inspect/recipe"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -117,13 +118,27 @@ func explainedRecipe(name string) string {
 			parts = append(parts, paragraphs(r.Name+" ("+r.Certainty+", at most): "+r.Library, "rests", r.Writes, "alike", r.Alike))
 		}
 	}
-	for _, w := range docs.Releases() {
-		if w.Name == name {
-			parts = append(parts, paragraphs("A release ("+w.Where+")", "does", w.Means))
-		}
+	if w, ok := releaseOf(name); ok {
+		parts = append(parts, paragraphs("A release ("+w.Where+")", "does", w.Means))
 	}
 	return strings.Join(parts, "")
 }
+
+// releaseOf is the row of a recipe, or the one of all plain strings that have none of their own.
+func releaseOf(name string) (docs.Word, bool) {
+	all := docs.Releases()
+	at := slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == name })
+	if at < 0 && slices.ContainsFunc(recipe.StringLocks(), func(l recipe.StringLock) bool { return l.Name == name }) {
+		at = slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == anyString })
+	}
+	if at < 0 {
+		return docs.Word{}, false
+	}
+	return all[at], true
+}
+
+// anyString names the row of what a release does to a plain string.
+const anyString = "any other string"
 
 // explainedWidth is the width of the text, in cells.
 const explainedWidth = 96

@@ -76,7 +76,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		for word, file := range words {
 			got := run(t, "explain", word)
 			if got.code != 0 || !strings.Contains(got.stdout, "means") || !strings.HasPrefix(got.stdout, word+" (") || !strings.Contains(all.stdout, "\n"+kind) {
-				t.Errorf("%s %s of %s: %+v", kind, word, file, got)
+				t.Errorf("%s %s of %s is to have its row in docs/words.md, which explain reads: %+v", kind, word, file, got)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		}
 	}
 	for _, w := range docs.Releases() {
-		if !recipes[w.Name] {
+		if !recipes[w.Name] && w.Name != anyString {
 			t.Errorf("a release of %s is explained, and there is no such recipe", w.Name)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/inspect/recipe"
 	"lockscope/internal/servertest"
 )
 
@@ -284,25 +285,13 @@ func redisHangs() []redisHang {
 		job          = "3fae29d0c1b24e5f9a7b6c8d"
 	)
 	var list []redisHang
-	for _, plain := range [][2]string{ // without a TTL
-		{"lock:NAME-lockscope", "lockscope:AAAAAAAAAAAAAAAAAAAAAA:me"},
-		{"lock:NAME-redis-py", "5f0c1d4ec6f511f0a1b23c5200aabbcc"},
-		{"lock:NAME-redsync", "Y2NjY2NjY2NjY2NjY2NjYw=="},
-		{"lock:NAME-redislock", "YWFhYWFhYWFhYWFhYWFhYQ"},
-		{"lock:NAME-symfony", "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="},
-		{"lock:NAME-madelson", "WEB_01_4711_" + guid},
-		{"job-lock:default:NAME", "ADDED:2026-11-21T09:00:00.123Z@batch-7:" + uuidA},
-		{"lock:NAME-python", "YWFhYWFhYWFhYWFhYWFhYWFh"},
-		{"redlock:NAME", uuidA},
-		{"mutex:NAME", uuidA},
-		{"laravel-cache-lock:NAME", "aB3dE6gH9jK2mN5p"},
-		{"bull:NAME:7:lock", uuidA + ":12"},
-		{"rq:scheduler-lock:NAME", "4711"},
-		{"NAME-redbeat::lock", "5f0c1d4ec6f511f0a1b23c5200aabbcc"},
-		{"lock||app||NAME", "worker"},
-	} {
-		set := "SET " + plain[0] + " " + plain[1]
-		list = append(list, redisHang{plain[0], set, set + " PX 3600000"})
+	for _, l := range recipe.StringLocks() { // without a TTL
+		if recipe.DecodeToken(l.Key, l.Value).Confidence == recipe.Possible {
+			continue
+		}
+		key := strings.Replace(l.Key, "NAME", "NAME-"+l.Name, 1)
+		set := "SET " + key + " " + l.Value
+		list = append(list, redisHang{key, set, set + " PX 3600000"})
 	}
 	fair := "HSET lock:NAME-fair " + a + " 1;PEXPIRE lock:NAME-fair 3600000"
 	readers := "HSET lock:NAME-rw mode read " + a + " 1 " + b + " 1;PEXPIRE lock:NAME-rw 3600000;SET {lock:NAME-rw}:" + b + ":rwlock_timeout:1 1 PX 3600000"

@@ -15,8 +15,7 @@ import (
 // have no expiry either.
 //
 // Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon #1738, ShedLock #65,
-// Sentry PR #1509. By default no TTL: redis-py (timeout=None), python-redis-lock (expire=None), Laravel (0 seconds),
-// sidekiq-unique-jobs, Redisson's semaphores.
+// Sentry PR #1509. By default no TTL: [recipe.NoTTLByDefault].
 func noTTL() rule {
 	return rule{
 		name: "no-ttl", severity: inspect.Warning, sometimes: inspect.Info,
@@ -60,7 +59,7 @@ func noTTL() rule {
 		})
 		e["masters"] = on
 		f.Message = fmt.Sprintf("the key of %s never expires: it stays when its client dies", name)
-		if endlessByDefault(l) {
+		if recipe.NoTTLByDefault(l.Recipe, string(l.Kind)) {
 			f.Severity = inspect.Info
 			e["cause"] = l.Recipe + " sets no expiry by default"
 			f.Advice += ". Give its locks a TTL"
@@ -99,16 +98,4 @@ const advisedTTL = 10 * time.Minute
 func ttl(c *inspect.Case, name inspect.Untrusted, digest string) string {
 	id := c.Lock.ID
 	return describe.TTL(id, c.Reach[id.Backend].Target, name, digest, advisedTTL)
-}
-
-// endlessByDefault reports whether the lock's library sets no expiry by default.
-func endlessByDefault(l *inspect.Lock) bool {
-	switch l.Recipe {
-	case "redis-py", "python-redis-lock", "laravel", "sidekiq-unique-jobs":
-		return true
-	case "redisson":
-		return l.Kind == inspect.KindSemaphore
-	default:
-		return false
-	}
 }

@@ -160,7 +160,7 @@ type Shape struct {
 	Decode func(Keys) (Record, bool)
 }
 
-// shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in tokens. They are
+// shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in stringLocks. They are
 // made once, since every key that is read is held against all.
 var shapes = sync.OnceValue(func() []Shape {
 	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(), pythonSignal(), redbeatKeys(), lockscopeShape()}
@@ -221,7 +221,9 @@ func MayBelongTo(key string) (lock string, ok bool) {
 // generic words that most people put in a lock's name.
 func RedisPatterns() []string {
 	patterns := []string{"*lock*", "*mutex*", "*semaphore*"}
-	patterns = append(patterns, tokenPatterns()...)
+	for i := range stringLocks() {
+		patterns = append(patterns, stringLocks()[i].Patterns...)
+	}
 	for _, s := range shapes() {
 		patterns = append(patterns, s.Patterns...)
 	}
@@ -253,17 +255,6 @@ func braced(rest string) []string {
 }
 
 func isBraced(key string) bool { return strings.HasPrefix(key, "{") && strings.HasSuffix(key, "}") }
-
-// OneServer reports whether a library takes its locks on one Redis server each, and never on several masters at once. Values
-// that may be a Redlock's as well (random ones; those of symfony, Redisson and madelson, which have multi-server locks) do
-// not tell.
-func OneServer(library string) bool {
-	switch library {
-	case "redis-py", "python-redis-lock", "spring-integration", "laravel", "shedlock", "dapr", "rq", "bullmq", "redbeat", sidekiqName:
-		return true
-	}
-	return false
-}
 
 // RecordsWaiters reports whether a library on Redis writes down who waits, or has subscribers that are counted: where there are none,
 // nobody waits.

@@ -6,13 +6,6 @@ import (
 	"time"
 )
 
-// tokenPatterns are SCAN patterns of libraries of plain strings whose keys have a prefix without the word lock:
-// Laravel's jobs (Bus/UniqueLock.php has it), overlaps and schedule. Whatever string matches is listed, at least as possibly a lock:
-// a pattern takes no more than the library writes.
-func tokenPatterns() []string {
-	return []string{"*laravel_unique_job:*", "*laravel-queue-overlap:*", "*framework/schedule-*"}
-}
-
 // pythonSignal hides the list that wakes the waiters of python-redis-lock (redis_lock/__init__.py).
 func pythonSignal() Shape {
 	return Shape{Name: "python-redis-lock", LockOf: func(key string) ([]string, bool) {

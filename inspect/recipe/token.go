@@ -29,26 +29,6 @@ type Token struct {
 	Since time.Time
 }
 
-// tokens are the recipes of plain string locks: each reports whether a key's value is one of its own. The first that does
-// wins, so the surest stand first.
-func tokens() []func(key, value string) (Token, bool) {
-	return []func(key, value string) (Token, bool){
-		lockscopeToken, bullMQ, daprLock, rqScheduler, shedLockRedis, madelsonToken, redbeatLock, redisPy, nodeRedlock, redsync, symfonyString, pythonRedisLock,
-		timeUUID, redisSemaphoreToken, redLockNet, springIntegration, laravelLock, redislock,
-	}
-}
-
-// DecodeToken recognises the library that wrote the string value of a lock key, and decodes the owner from it. A value of
-// no known shape is a "token", possibly.
-func DecodeToken(key, value string) Token {
-	for _, decode := range tokens() {
-		if t, ok := decode(key, value); ok {
-			return t
-		}
-	}
-	return Token{Recipe: "token", Confidence: Possible}
-}
-
 func encodeRandom(random [16]byte) string { return base64.RawURLEncoding.EncodeToString(random[:]) }
 
 func lockscopeToken(_, value string) (Token, bool) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/inspect/redissource"
 	"lockscope/internal/servertest"
 )
@@ -31,7 +33,7 @@ const (
 	tokB  = "YmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmI="
 )
 
-// written is a state as its library leaves it on the server (formats.md, part 2): commands a line, NAME is the lock's
+// written is a state as its library leaves it on the server: commands a line, NAME is the lock's
 // name, DIGEST its MD5, +Ns the time in so many seconds in milliseconds.
 type written struct {
 	recipe   string
@@ -40,7 +42,18 @@ type written struct {
 	channels string // subscribed meanwhile
 }
 
+// states are those of recipes with structure, those worth a second look, and of each other recipe the lock that it declares.
 func states() []written {
+	all := structured()
+	for _, l := range recipe.StringLocks() {
+		if !slices.ContainsFunc(all, func(w written) bool { return w.recipe == l.Name }) {
+			all = append(all, written{recipe: l.Name, lock: l.Key, commands: "SET " + l.Key + " " + l.Value + " PX 60000"})
+		}
+	}
+	return all
+}
+
+func structured() []written {
 	return []written{
 		{recipe: "redisson-mutex", lock: "lock:NAME", commands: `
 			HSET lock:NAME ` + uuidA + `:57 2
@@ -75,8 +88,6 @@ func states() []written {
 			SET semaphore:NAME 1
 			ZADD {semaphore:NAME}:timeout +60s 0123456789abcdef 922337203685477 fedcba9876543210 -1s aaaaaaaaaaaaaaaa`},
 		{recipe: "redisson-latch", lock: "lock:NAME", commands: `SET lock:NAME 3`, channels: "redisson_countdownlatch__channel__{lock:NAME}"},
-		{recipe: "spring-integration", lock: "my-lock:NAME", commands: `SET my-lock:NAME ` + uuidA + ` PX 60000`},
-		{recipe: "shedlock", lock: "job-lock:default:NAME", commands: `SET job-lock:default:NAME ADDED:2026-11-21T09:00:00.123Z@batch-7:` + uuidA + ` PX 60000`},
 		{recipe: "symfony-write", lock: "lock:NAME", commands: `
 			ZADD lock:NAME +300s ` + tokA + ` +300s __write__
 			PEXPIRE lock:NAME 300000`},
@@ -104,7 +115,6 @@ func states() []written {
 			ZADD semaphore:NAME -8s ` + uuidA + ` -1s ` + uuidB + `_0 -1s ` + uuidB + `_1 -20s 11111111-2222-4333-8444-555555555555
 			PEXPIRE semaphore:NAME 9000`},
 		{recipe: "redis-semaphore-mutex", lock: "mutex:NAME", commands: `SET mutex:NAME ` + uuidA + `-batch PX 10000 NX`},
-		{recipe: "redlock.net", lock: "redlock:NAME", commands: `SET redlock:NAME ` + uuidA + ` PX 30000 NX`},
 		{recipe: "python-redis-lock", lock: "lock:NAME", commands: `
 			SET lock:NAME YWFhYWFhYWFhYWFhYWFhYWFh EX 30
 			LPUSH lock-signal:NAME 1`},
@@ -119,8 +129,6 @@ func states() []written {
 			HSET uniquejobs:DIGEST:LOCKED 3fae29d0c1b24e5f9a7b6c8d 1763715600.5
 			SET uniquejobs:DIGEST:INFO {"worker":"Mailer","limit":2}
 			ZADD uniquejobs:digests 1763715600.5 uniquejobs:DIGEST`},
-		{recipe: "bullmq", lock: "bull:NAME:7:lock", commands: `SET bull:NAME:7:lock ` + uuidA + `:12 PX 30000`},
-		{recipe: "redsync", lock: "lock:NAME", commands: `SET lock:NAME Y2NjY2NjY2NjY2NjY2NjYw== PX 8000`},
 		{recipe: "redbeat", lock: "redbeat::lock", commands: `
 			SET redbeat::lock 5f0c1d4ec6f511f0a1b23c5200aabbcc PX 1500000
 			ZADD redbeat::schedule 1763715600 redbeat:unlock-accounts
@@ -128,7 +136,6 @@ func states() []written {
 			HSET redbeat:unlock-accounts definition {"name":"unlock-accounts"} meta {}`},
 		{recipe: "redbeat-prefix", lock: "prod-redbeat:NAME::lock", commands: `SET prod-redbeat:NAME::lock 5f0c1d4ec6f511f0a1b23c5200aabbcc PX 1500000`},
 		{recipe: "redis-py", lock: "lock:NAME", commands: `SET lock:NAME 5f0c1d4ec6f511f0a1b23c5200aabbcc`},
-		{recipe: "node-redlock", lock: "lock:NAME", commands: `SET lock:NAME ` + guid + ` PX 30000`},
 	}
 }
 

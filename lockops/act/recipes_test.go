@@ -45,21 +45,9 @@ const (
 func redisActions() []actions {
 	const uuidA, uuidB = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718", "7a1d2c3b-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
 	now, soon := fmt.Sprint(time.Now().UnixMilli()), fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())
-	text := func(recipe, key, value string) actions {
-		return actions{recipe: recipe, write: "SET " + key + " " + value + " PX 60000", lock: key, holder: value, endless: true}
-	}
 	job := "uniquejobs:5d41402abc4b2a76b9719d911017c592"
 	const rueidis = "0123456789abcdefghijklmn"
-	return []actions{
-		text("lockscope", "lock:a", "lockscope:AAAAAAAAAAAAAAAAAAAAAA:me"), text("redis-py", "lock:b", "5f0c1d4ec6f511f0a1b23c5200aabbcc"),
-		text("redsync", "lock:c", "Y2NjY2NjY2NjY2NjY2NjYw=="), text("redislock", "lock:d", "YWFhYWFhYWFhYWFhYWFhYQ"), text("symfony", "lock:e", token),
-		text("madelson", "lock:f", idA), text("shedlock", "job-lock:default:a", "ADDED:2026-11-21T09:00:00.123Z@batch-7:"+uuidA),
-		text("python-redis-lock", "lock:g", "YWFhYWFhYWFhYWFhYWFhYWFh"), text("redlock.net", "redlock:a", uuidA), text("redis-semaphore", "mutex:a", uuidA),
-		text("laravel", "laravel-cache-lock:a", "aB3dE6gH9jK2mN5p"), text("bullmq", "bull:q:7:lock", uuidA+":12"), text("rq", "rq:scheduler-lock:q", "4711"),
-		text("redbeat", "redbeat::lock", "5f0c1d4ec6f511f0a1b23c5200aabbcc"), text("dapr", "lock||app||a", "w"),
-		// These are only possibly locks: nothing is said of them, and what somebody asks for is done.
-		{recipe: "spring-integration", write: "SET registry:lock " + uuidA + " PX 60000", lock: "registry:lock", holder: uuidA},
-		{recipe: "node-redlock", write: "SET lock:h 5d41402abc4b2a76b9719d911017c592 PX 60000", lock: "lock:h", holder: "5d41402abc4b2a76b9719d911017c592"},
+	all := []actions{
 		{recipe: "token", write: "SET lock:i anything PX 60000", lock: "lock:i", holder: "anything"},
 		{
 			recipe: "redisson", lock: "fair", holder: ownerA, waiter: ownerB, ttl: done, endless: true,
@@ -80,6 +68,13 @@ func redisActions() []actions {
 			write: "SET rueidislock:0:a " + rueidis + " PX 60000;SET rueidislock:1:a " + rueidis + " PX 60000;SET rueidislock:2:a " + rueidis + " PX 60000",
 		},
 	}
+	for _, l := range recipe.StringLocks() {
+		key := strings.Replace(l.Key, "NAME", "a", 1)
+		// Of what is only possibly a lock nothing is said, and what somebody asks for is done.
+		sure := recipe.DecodeToken(key, l.Value).Confidence != recipe.Possible
+		all = append(all, actions{recipe: l.Name, write: "SET " + key + " " + l.Value + " PX 60000", lock: key, holder: l.Value, endless: sure})
+	}
+	return all
 }
 
 // Each action on a lock of each library in Redis is done, and the lock is as it should be then, or refused with its sentence.

@@ -1,0 +1,83 @@
+package recipe
+
+import (
+	"slices"
+	"sync"
+)
+
+// StringLock declares a recipe whose locks are one plain string each. What is true of its library beyond what its values show
+// stands here, and nowhere else.
+type StringLock struct {
+	// Name of the recipe.
+	Name string
+	// Key and Value are one lock as the library writes it, NAME standing for the lock's own name. What reads, lists, releases and
+	// explains locks is tried on it.
+	Key, Value string
+	// Patterns are SCAN patterns of keys that have none of the generic words of [RedisPatterns]. Whatever string matches is listed, at
+	// least as possibly a lock: they take no more than the library writes.
+	Patterns []string
+	// OneServer: see [OneServer]. NoTTL: see [NoTTLByDefault].
+	OneServer, NoTTL bool
+	decode           func(key, value string) (Token, bool)
+}
+
+// stringLocks are all recipes of plain strings. The first that takes a value for its own wins, so the surest stand first.
+var stringLocks = sync.OnceValue(func() []StringLock {
+	const (
+		random4 = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718" // a UUID of random bytes
+		hex1    = "5f0c1d4ec6f511f0a1b23c5200aabbcc"     // a UUID of time and MAC address, without dashes
+		hex4    = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
+	)
+	return []StringLock{
+		{Name: lockscopeName, Key: "lock:NAME", Value: LockscopeToken([16]byte{}, "me"), decode: lockscopeToken},
+		{Name: "bullmq", Key: "bull:NAME:7:lock", Value: random4 + ":12", OneServer: true, decode: bullMQ},
+		{Name: "dapr", Key: "lock||app||NAME", Value: "worker", OneServer: true, decode: daprLock},
+		{Name: "rq", Key: rqLock + "NAME", Value: "4711", OneServer: true, decode: rqScheduler},
+		{Name: "shedlock", Key: "job-lock:default:NAME", Value: "ADDED:2026-11-21T09:00:00.123Z@batch-7:" + random4, OneServer: true, decode: shedLockRedis},
+		{Name: "madelson", Key: "lock:NAME", Value: "WEB_01_4711_" + hex4, decode: madelsonToken},
+		{Name: "redbeat", Key: "NAME-redbeat::lock", Value: hex1, OneServer: true, decode: redbeatLock},
+		{Name: "redis-py", Key: "lock:NAME", Value: hex1, OneServer: true, NoTTL: true, decode: redisPy},
+		{Name: "node-redlock", Key: "lock:NAME", Value: hex4, decode: nodeRedlock},
+		{Name: "redsync", Key: "lock:NAME", Value: "Y2NjY2NjY2NjY2NjY2NjYw==", decode: redsync},
+		{Name: "symfony", Key: "lock:NAME", Value: "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=", decode: symfonyString},
+		{Name: "python-redis-lock", Key: pythonLockPrefix + "NAME", Value: "YWFhYWFhYWFhYWFhYWFhYWFh", OneServer: true, NoTTL: true, decode: pythonRedisLock},
+		{Name: "token", Key: "app:lock:NAME", Value: "5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc", decode: timeUUID},
+		{Name: redisSemaphoreName, Key: "mutex:NAME", Value: random4, decode: redisSemaphoreToken},
+		{Name: "redlock.net", Key: "redlock:NAME", Value: random4, decode: redLockNet},
+		{Name: "spring-integration", Key: "my-lock:NAME", Value: random4, OneServer: true, decode: springIntegration},
+		{
+			Name: "laravel", Key: "laravel-cache-lock:NAME", Value: "aB3dE6gH9jK2mN5p", OneServer: true, NoTTL: true, decode: laravelLock,
+			// Of its jobs (Bus/UniqueLock.php), overlaps and schedule.
+			Patterns: []string{"*laravel_unique_job:*", "*laravel-queue-overlap:*", "*framework/schedule-*"},
+		},
+		{Name: "redislock", Key: "lock:NAME", Value: "YWFhYWFhYWFhYWFhYWFhYQ", decode: redislock},
+	}
+})
+
+// StringLocks are all recipes whose locks are one plain string each.
+func StringLocks() []StringLock { return slices.Clone(stringLocks()) }
+
+// DecodeToken recognises the library that wrote the string value of a lock key, and decodes the owner from it. A value of
+// no known shape is a "token", possibly.
+func DecodeToken(key, value string) Token {
+	for i := range stringLocks() {
+		if t, ok := stringLocks()[i].decode(key, value); ok {
+			return t
+		}
+	}
+	return Token{Recipe: "token", Confidence: Possible}
+}
+
+// OneServer reports whether a library takes its locks on one Redis server each, and never on several masters at once. Values
+// that may be a Redlock's as well (random ones; those of symfony, Redisson and madelson, which have multi-server locks) do
+// not tell.
+func OneServer(library string) bool {
+	return library == sidekiqName || slices.ContainsFunc(stringLocks(), func(s StringLock) bool { return s.OneServer && s.Name == library })
+}
+
+// NoTTLByDefault reports whether a library writes its locks of a kind, as in the JSON, to Redis without an expiry unless it is
+// told one: redis-py (timeout=None), python-redis-lock (expire=None), Laravel (0 seconds), sidekiq-unique-jobs, Redisson's semaphores.
+func NoTTLByDefault(library, kind string) bool {
+	return library == sidekiqName || library == redissonName && kind == "semaphore" ||
+		slices.ContainsFunc(stringLocks(), func(s StringLock) bool { return s.NoTTL && s.Name == library })
+}
