@@ -189,12 +189,12 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 		if !c.HeldSince.IsZero() {
 			text += ", held " + describe.Span(e.At.Add(offset).Sub(c.HeldSince))
 		}
-		if e.Kind == inspect.EventReleased && e.Certainty == recipe.Likely {
-			if c.Owner.Session != 0 {
-				text += "; or its session expired"
-			} else {
-				text += "; or its key was evicted"
-			}
+		switch {
+		case e.Kind != inspect.EventReleased || e.Certainty != recipe.Likely:
+		case c.Owner.Session != 0:
+			text += "; or its session expired"
+		case e.Evictable:
+			text += "; or its key was evicted"
 		}
 	}
 	return text

@@ -24,6 +24,8 @@ type view struct {
 	unseenSince time.Time
 	// within is the tolerance of the older version's expiries where it is more than expirySlack.
 	within time.Duration
+	// isKey: the lock is a Redis key.
+	isKey bool
 	// evictable: a master that voted for the older version deletes such keys by itself when its memory is full.
 	evictable bool
 	// forced, sessionEnded, sessionLived and restarted may be nil. They are about a holder that left: whether this
@@ -68,12 +70,14 @@ const MostUnseen = 500 * time.Millisecond
 func compare(was, is *Lock, v view) []Event {
 	if was != nil {
 		v.within = was.within()
+		v.isKey = was.Masters != nil
 		v.evictable = v.evicts != nil && slices.ContainsFunc(was.Masters, func(m Vote) bool { return m.Agrees && v.evicts(m) })
 	}
 	events := changes(was, is, v)
 	for i := range events {
 		e := &events[i]
 		e.Certainty = certaintyOf(e, v)
+		e.Evictable = e.Kind == EventReleased && v.evictable
 		switch {
 		case v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting):
 			e.Between = Interval{v.blindFrom, v.at}
@@ -98,8 +102,8 @@ func certaintyOf(e *Event, v view) recipe.Confidence {
 			return recipe.Likely // or it was released just before
 		}
 	case EventReleased:
-		if v.evictable {
-			return recipe.Likely
+		if v.isKey {
+			return recipe.Likely // RENAME, SWAPDB, an eviction and anybody's DEL look the same
 		}
 		if e.Contender.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(e.Contender) {
 			return recipe.Likely

@@ -79,9 +79,12 @@ type Event struct {
 	Lock ID
 	// Contender of the event, as it was when it left or as it is; nil for an event of the lock or a backend.
 	Contender *Contender
-	// Certainty of what Kind says. An EventReleased is only likely where its session may have run out instead: the
-	// servers report no sessions, or what they last reported of this one was too long ago. Or its key may have been evicted.
+	// Certainty of what Kind says. An EventReleased of a znode is only likely where its session may have run out instead: the
+	// servers report no sessions, or what they last reported of this one was too long ago. That of a Redis key always is: no
+	// server reports by what command a key went, and it may have been renamed, swapped out with its database or evicted.
 	Certainty recipe.Confidence
+	// Evictable: the key of an EventReleased may have been deleted by its master, whose memory was full.
+	Evictable bool
 	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
 	// at At.
 	Between Interval

@@ -121,8 +121,8 @@ func EventWord(e *inspect.Event) string {
 	case inspect.EventHandover:
 		return "handed over"
 	case inspect.EventReleased:
-		if e.Certainty == recipe.Likely {
-			return "released?" // or its session ran out
+		if e.Certainty == recipe.Likely && (e.Evictable || e.Contender.Owner.Session != 0) {
+			return "released?" // or its session ran out, or its key was evicted; that a Redis key may have been renamed goes without saying
 		}
 		return "released"
 	default:
