@@ -5,6 +5,7 @@ import (
 	"lockscope/internal/config"
 	"lockscope/theme"
 	"lockscope/tui"
+	"lockscope/tui/locks"
 )
 
 // configureScreen puts the configuration's filters, keys and colours into the screen's options. A configuration that cannot be read is
@@ -21,7 +22,7 @@ func (a *app) configureScreen(o *tui.Options) error {
 	if err := checkScreen(cfg); err != nil {
 		return usageError("config %s: %w (see: lockscope config example)", path, err)
 	}
-	o.Filters, o.Keys = cfg.Filters, cfg.Keys
+	o.Look = lookOf(cfg)
 	if cfg.Bell != "off" {
 		o.Bell = inspect.Severity(cfg.Bell)
 	}
@@ -34,5 +35,13 @@ func checkScreen(cfg config.Config) error {
 	if _, err := theme.NewSkin(cfg.Skin); err != nil {
 		return err
 	}
-	return tui.CheckLook(cfg.Filters, cfg.Keys)
+	return tui.CheckLook(lookOf(cfg))
+}
+
+func lookOf(cfg config.Config) tui.Look {
+	look := tui.Look{Filters: cfg.Filters, Views: make(map[string]locks.View), Columns: cfg.Columns, Keys: cfg.Keys}
+	for name, v := range cfg.Views {
+		look.Views[name] = locks.View(v)
+	}
+	return look
 }

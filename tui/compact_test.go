@@ -24,7 +24,7 @@ func TestAFilterTakesAllLettersInACompactWindow(t *testing.T) {
 
 // A key of one's own is refused where the key that it stands for is.
 func TestOwnKeysAreRefusedInACompactWindow(t *testing.T) {
-	m := model(t, Options{Keys: map[string]string{"f2": "x"}}, 40, 12, fixture.Everything())
+	m := model(t, Options{Look: Look{Keys: map[string]string{"f2": "x"}}}, 40, 12, fixture.Everything())
 	send(m, tea.KeyPressMsg{Code: tea.KeyF2})
 	wantText(t, m, "too small a window")
 }

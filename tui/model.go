@@ -274,7 +274,7 @@ func (m *Model) help() {
 }
 
 func (m *Model) goTo() {
-	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.actingHelp(), m.writeActions(), m.filterActions())
+	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.actingHelp(), m.writeActions(), m.viewActions())
 	m.Push(newPalette(m.world, m.front().Selected(), m.unshadowed(all)))
 }
 

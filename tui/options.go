@@ -68,9 +68,8 @@ type Options struct {
 	Scenes []Scene
 	// Caption is a line about the present scene, for demonstrations; nil or an empty answer: none.
 	Caption func(now time.Time) string
-	// Filters are saved filters of the list of locks, by name; Keys have the key or the screen that each key of one's own stands
-	// for. CheckLook checks both.
-	Filters, Keys map[string]string
+	// Look has the user's own filters, views, columns and keys; CheckLook checks them.
+	Look
 	// Theme chooses colours and glyphs. Light, BackgroundKnown and Profile are found out from the terminal.
 	Theme theme.Options
 	// Bell is the severity from which on a finding that comes rings the terminal's bell; empty: none does.

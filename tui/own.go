@@ -9,19 +9,39 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"lockscope/tui/locks"
 	"lockscope/tui/screen"
 )
 
 // ownKey matches the spelling of a key that may stand for another.
 var ownKey = regexp.MustCompile(`^((ctrl|alt|shift)\+)*([!-~]|f[0-9]{1,2}|space|tab|up|down|left|right|home|end|pgup|pgdown|insert|delete|backspace)$`)
 
-// CheckLook finds what cannot be used of a configuration's filters, by name, and keys, by the key that is pressed.
-func CheckLook(filters, keys map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(filters)) {
-		if problem := screen.NewFilter(filters[name]).Problem(); problem != "" {
+// Look has the part of a configuration that users make the screen their own by.
+type Look struct {
+	// Filters and Views of the list of locks, by name; Columns are those of its table (none: the usual ones).
+	Filters map[string]string
+	Views   map[string]locks.View
+	Columns []string
+	// Keys have the key or the screen that each key of one's own, as it is pressed, stands for.
+	Keys map[string]string
+}
+
+// CheckLook finds what cannot be used of a look.
+func CheckLook(look Look) error {
+	for _, name := range slices.Sorted(maps.Keys(look.Filters)) {
+		if problem := screen.NewFilter(look.Filters[name]).Problem(); problem != "" {
 			return fmt.Errorf("filters: %s: %s", name, problem)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(look.Views)) {
+		if err := look.Views[name].Check(); err != nil {
+			return fmt.Errorf("views: %s: %w", name, err)
+		}
+	}
+	if err := (locks.View{Columns: look.Columns}).Check(); err != nil {
+		return err
+	}
+	keys := look.Keys
 	for _, pressed := range slices.Sorted(maps.Keys(keys)) {
 		switch {
 		case pressed == "ctrl+c" || !ownKey.MatchString(pressed):
@@ -86,17 +106,24 @@ func (m *Model) ownActions() []screen.Action {
 	return list
 }
 
-// filterActions are the saved filters of the list of locks, for the palette.
-func (m *Model) filterActions() []screen.Action {
+// viewActions are the saved filters and views of the list of locks, for the palette.
+func (m *Model) viewActions() []screen.Action {
+	show := func(name, help string, what func(*locks.Screen)) screen.Action {
+		return screen.Action{Shown: "/", Hint: strings.ToLower(name), Help: help, Run: screen.Do(func() {
+			m.home()
+			if s, ok := m.front().(*locks.Screen); ok {
+				what(s)
+			}
+		})}
+	}
 	var list []screen.Action
 	for _, name := range slices.Sorted(maps.Keys(m.options.Filters)) {
 		text := m.options.Filters[name]
-		list = append(list, screen.Action{Shown: "/", Hint: strings.ToLower(name), Help: "filter: " + text, Run: screen.Do(func() {
-			m.home()
-			if s, ok := m.front().(interface{ ShowOnly(filter string) }); ok {
-				s.ShowOnly(text)
-			}
-		})})
+		list = append(list, show(name, "filter: "+text, func(s *locks.Screen) { s.ShowOnly(text) }))
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.options.Views)) {
+		v := m.options.Views[name]
+		list = append(list, show(name, "view: "+v.String(), func(s *locks.Screen) { s.ShowView(v) }))
 	}
 	return list
 }

@@ -12,8 +12,8 @@ import (
 )
 
 func TestOwnKeysAndFilters(t *testing.T) {
-	o := Options{Keys: map[string]string{"f2": "findings", "j": "k", "ctrl+o": "G"}, Filters: map[string]string{"stuck": "held>5m waiting"}}
-	if err := CheckLook(o.Filters, o.Keys); err != nil {
+	o := Options{Look: Look{Keys: map[string]string{"f2": "findings", "j": "k", "ctrl+o": "G"}, Filters: map[string]string{"stuck": "held>5m waiting"}}}
+	if err := CheckLook(o.Look); err != nil {
 		t.Fatal(err)
 	}
 	m := model(t, o, 120, 36, fixture.Everything())
@@ -49,7 +49,7 @@ func TestBadLooksAreReported(t *testing.T) {
 		{nil, map[string]string{"f2": "finding"}},
 		{map[string]string{"f2": "age>"}, nil},
 	} {
-		if err := CheckLook(test.filters, test.keys); err == nil || !strings.Contains(err.Error(), ":") {
+		if err := CheckLook(Look{Filters: test.filters, Keys: test.keys}); err == nil || !strings.Contains(err.Error(), ":") {
 			t.Errorf("%v: %v", test, err)
 		}
 	}
@@ -58,8 +58,8 @@ func TestBadLooksAreReported(t *testing.T) {
 // A key that means something else by configuration is offered for that alone, and any fixed key may be one.
 func TestOwnKeysShadowFixedOnes(t *testing.T) {
 	for _, key := range []string{"Y", "[", "]", "{", "}", "<", ">", "R", "P", "f", "q", "backspace", "ctrl+d"} {
-		o := Options{Keys: map[string]string{key: "events", "f9": "backspace", "f8": "pgdown"}, Scenes: twoScenes()}
-		if err := CheckLook(nil, o.Keys); err != nil {
+		o := Options{Look: Look{Keys: map[string]string{key: "events", "f9": "backspace", "f8": "pgdown"}}, Scenes: twoScenes()}
+		if err := CheckLook(o.Look); err != nil {
 			t.Errorf("%s: %v", key, err)
 		}
 		m := model(t, o, 200, 50, fixture.Everything())
@@ -86,7 +86,7 @@ func TestOwnKeysShadowFixedOnes(t *testing.T) {
 			}
 		}
 	}
-	r := seen(t, Options{Keys: map[string]string{"f9": "backspace"}}, 120, 36)
+	r := seen(t, Options{Look: Look{Keys: map[string]string{"f9": "backspace"}}}, 120, 36)
 	press(r.Model, "[")
 	if send(r.Model, tea.KeyPressMsg{Code: tea.KeyF9}); r.inPast() {
 		t.Error("f9 does not lead to now")

@@ -24,7 +24,7 @@ type screenEntry struct {
 // screenList are all screens; the first is shown at the start. A new screen is a folder of its own, a name in package screen and a line here.
 func screenList() []screenEntry {
 	return []screenEntry{
-		{screen.Locks, "", "all locks of all backends", bare(locks.New)},
+		{screen.Locks, "", "all locks of all backends", func(c screen.Context, o Options) screen.Screen { return locks.New(c, o.Columns) }},
 		{screen.Chain, "", "a lock's queue, and what is wrong with it", func(c screen.Context, o Options) screen.Screen { return chain.New(c, o.Release) }},
 		{screen.Timeline, "t", "who waited and held when, one lane per client", func(c screen.Context, o Options) screen.Screen { return timeline.New(c, len(o.Scenes) > 0) }},
 		{screen.Findings, "f", "what is wrong, the worst first, and what to do", bare(findings.New)},

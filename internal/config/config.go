@@ -22,11 +22,13 @@ type Config struct {
 	Profiles map[string]Profile `yaml:"profiles"`
 	// Theme is the name of the screen's colours, one of Themes; empty is the first of them.
 	Theme string `yaml:"theme"`
-	// Skin has colours of one's own, by role; Keys the keys that stand for others, by the key that is pressed; Filters those of
-	// the list of locks, by name. The screen checks them.
+	// Skin has colours of one's own, by role; Keys the keys that stand for others, by the key that is pressed; Filters and Views
+	// those of the list of locks, by name; Columns the names of its columns. The screen checks them.
 	Skin    map[string]string `yaml:"skin"`
 	Keys    map[string]string `yaml:"keys"`
 	Filters map[string]string `yaml:"filters"`
+	Views   map[string]View   `yaml:"views"`
+	Columns []string          `yaml:"columns"`
 	// Bell is the severity, one of Bells, from which on a finding that comes rings the terminal's bell; empty is off.
 	Bell string `yaml:"bell"`
 	// OwnerCommand is shown beside a lock's holder.
@@ -39,6 +41,13 @@ type Config struct {
 	Hosts []Host `yaml:"hosts"`
 	// ReverseDNS asks the resolver for the names of those that none of Hosts names.
 	ReverseDNS bool `yaml:"reverse_dns"`
+}
+
+// View is a filter, an order and columns of the list of locks; each may be left out.
+type View struct {
+	Filter  string   `yaml:"filter"`
+	Sort    string   `yaml:"sort"`
+	Columns []string `yaml:"columns"`
 }
 
 // Host names the host of clients, by their Address (or network), or by a regular expression for the host that they write themselves.
@@ -118,6 +127,14 @@ keys:
 filters:
   stuck: held>10m waiting
   mine: holder~^worker-[0-9]+$ or label=nightly
+# Views of it, chosen in the same way: a filter, the column to sort by (- before it: in reverse), columns; "y" below the key "C" copies one.
+views:
+  redis-ttl:
+    filter: backend=redis held
+    sort: ttl
+    columns: [lock, holder, client, held, ttl]
+# The columns of that list, from left to right; without them as many as there is room for.
+# columns: [lock, holder, held, wait, queue, finding]
 bell: off                       # or the severity from which on a new finding rings it: info, warning, critical
 profiles:
   dev:

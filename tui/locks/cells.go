@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -198,4 +199,34 @@ func ttlCell(c cell) widget.Line {
 func ttlTime(c cell) (time.Duration, bool) {
 	at := screen.Expiry(c.lock)
 	return at.Sub(c.now), !at.IsZero()
+}
+
+// clientCell and sessionCell are those of the first holder, and count the others.
+func clientCell(c cell) widget.Line { return c.firstHolder(describe.Client) }
+
+func sessionCell(c cell) widget.Line { return c.firstHolder(sessionOf) }
+
+func sessionOf(o *inspect.Owner) string {
+	if o.Session == 0 {
+		return ""
+	}
+	return inspect.SessionID(o.Session)
+}
+
+func (c cell) firstHolder(text func(*inspect.Owner) string) widget.Line {
+	t := c.Theme()
+	switch n := len(c.lock.Holders); {
+	case n == 0:
+		return widget.Line{{t.Glyphs.Dash, t.Faint}}
+	case text(&c.lock.Holders[0].Owner) == "":
+		return widget.Line{{t.Glyphs.Unknown, t.Unknown}}
+	case n == 1:
+		return widget.Line{{text(&c.lock.Holders[0].Owner), t.Muted}}
+	default:
+		return widget.Line{{fmt.Sprintf("%s +%d", text(&c.lock.Holders[0].Owner), n-1), t.Muted}}
+	}
+}
+
+func backendCell(c cell) widget.Line {
+	return widget.Line{{describe.Printable(c.lock.ID.Backend), c.Theme().Muted}}
 }

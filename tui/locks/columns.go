@@ -2,7 +2,6 @@ package locks
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 )
 
 // column is a column of the table of locks in full: its room, its cells and the order by it. Nothing else lists columns.
+// Its title, in lower case, is its name in the configuration.
 type column struct {
 	widget.Column
 	// wider has the least widths of wide tables, the narrowest table first.
@@ -115,6 +115,32 @@ var (
 	}
 )
 
+// Columns for those who choose them; fields of filters have the same names.
+var (
+	byClient = &column{
+		Column: widget.Column{Title: "CLIENT", Middle: true, Width: 15, Grow: 2, Most: 30, From: widget.Never}, cell: clientCell,
+		order: "client", key: ofHolder(describe.Client),
+	}
+	bySession = &column{
+		Column: widget.Column{Title: "SESSION", Middle: true, Width: 18, From: widget.Never}, cell: sessionCell,
+		order: "session", key: ofHolder(sessionOf),
+	}
+	byBackend = &column{
+		Column: widget.Column{Title: "BACKEND", Width: 10, Grow: 1, Most: 20, From: widget.Never}, cell: backendCell,
+		order: "backend", key: func(l *inspect.Lock) key { return key{text: l.ID.Backend} },
+	}
+)
+
+// ofHolder orders by a text of the first holder's owner.
+func ofHolder(text func(*inspect.Owner) string) func(*inspect.Lock) key {
+	return func(l *inspect.Lock) key {
+		if len(l.Holders) == 0 || text(&l.Holders[0].Owner) == "" {
+			return key{Missing: true}
+		}
+		return key{text: text(&l.Holders[0].Owner)}
+	}
+}
+
 // period is a time as the default order compares it, with the unknown last: locks that change hands every few seconds keep
 // their order among each other, by name.
 func period(t time.Time) int64 {
@@ -124,9 +150,9 @@ func period(t time.Time) int64 {
 	return t.UnixNano() / int64(30*time.Second)
 }
 
-// allColumns are all columns, from left to right. A finding says more than a gauge, a kind or a library, which go first in a
-// narrow window.
-var allColumns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst}
+// allColumns are all columns, from left to right; the last of them are shown only where somebody chose them. A finding says more
+// than a gauge, a kind or a library, which go first in a narrow window.
+var allColumns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst, byClient, bySession, byBackend}
 
 // needs are the widths that names and holders need, the largest since the table was last arranged; 0: not known.
 type needs struct{ name, holder int }
@@ -136,51 +162,4 @@ func (n *needs) grow(of cell) {
 	of.room = widget.Never
 	n.name = max(n.name, lockCell(of).Width())
 	n.holder = max(n.holder, holderCell(of).Width())
-}
-
-// layout returns the columns of a table of some width, and the widths that they get there; 0: not shown. A name that needs
-// less than its column has leaves the rest to the holder, and the other way round.
-func layout(width int, need needs) ([]widget.Column, []int) {
-	list := make([]widget.Column, len(allColumns))
-	for i, c := range allColumns {
-		list[i] = c.Column
-		for _, s := range c.wider {
-			if width >= s.table {
-				list[i].Width = s.width
-			}
-		}
-		switch c {
-		case byQueue:
-			if list[i].Width == trendWidth {
-				list[i].Title, list[i].Right = trendTitle, true
-			}
-		case byName:
-			list[i].Fit(need.name)
-		case byHolder:
-			list[i].Fit(need.holder)
-		}
-	}
-	return list, widget.Lay(list, width)
-}
-
-// drawCells draws a lock's cells.
-func drawCells(of cell, widths []int) []widget.Line {
-	cells := make([]widget.Line, len(allColumns))
-	for i, c := range allColumns {
-		if of.room = widths[i]; of.room > 0 {
-			cells[i] = c.cell(of)
-		}
-	}
-	return cells
-}
-
-// inTenths reports whether a row shows a time in tenths of a second, which needs the fast beat.
-func inTenths(of cell) bool {
-	return slices.ContainsFunc(allColumns, func(c *column) bool {
-		if c.time == nil {
-			return false
-		}
-		d, ok := c.time(of)
-		return ok && describe.InTenths(d)
-	})
 }

@@ -20,6 +20,8 @@ type Screen struct {
 	width, height int
 	drawn         string
 	table         widget.Scroller
+	// usual is the table of the configuration, shown the one that was chosen.
+	usual, shown table
 	// Current is the selection, which the cursor follows.
 	Current Selection
 	// moved: somebody chose; until then the first line stays selected.
@@ -38,8 +40,11 @@ type Screen struct {
 	marks map[inspect.ID]bool
 }
 
-func New(host screen.Context) screen.Screen {
+// New has the columns of that name (none: the usual ones).
+func New(host screen.Context, columns []string) screen.Screen {
+	shown, _ := newTable(columns)
 	s := &Screen{
+		usual: shown, shown: shown,
 		Context: host, arranger: newArranger(host), Opened: make(map[Prefix]bool), input: screen.NewFilterInput(screen.NewFilter), chainPane: chain.NewPane(host),
 		cachedRows: make(map[inspect.ID]cachedRow), marks: make(map[inspect.ID]bool),
 	}
@@ -291,14 +296,15 @@ func (s *Screen) group() {
 // nextSorting sorts by the next column that is shown.
 func (s *Screen) nextSorting() {
 	_, widths := s.columns()
-	at := slices.Index(allColumns, s.Want.Order.column())
-	for range allColumns {
-		at = (at + 1) % len(allColumns)
+	all := s.shown.columns
+	at := slices.Index(all, s.Want.Order.column())
+	for range all {
+		at = (at + 1) % len(all)
 		if widths[at] > 0 {
 			break
 		}
 	}
-	s.Want.Order = order{by: allColumns[at]}
+	s.Want.Order = order{by: all[at]}
 	s.arrange()
 	s.seek()
 }
@@ -339,6 +345,7 @@ func (s *Screen) Actions() []screen.Action {
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Current.Lock, nil) }),
 		screen.Action{Keys: []string{"v"}, Shown: "v", Help: "mark the lock for x, X, A and m, or unmark it", Disabled: noLock, Run: screen.Do(s.mark)},
 		screen.Action{Keys: []string{"V"}, Shown: "V", Help: "mark all that the filter shows, or unmark all", Disabled: none, Run: screen.Do(s.markAll)},
+		screen.Action{Keys: []string{"C"}, Shown: "C", Help: "choose the columns", Run: screen.Do(s.chooseColumns)},
 		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) })},
 	)
 	if s.Want.Grouped {
@@ -396,7 +403,7 @@ func (s *Screen) NeedsFastTick() bool {
 		if e.Row == nil {
 			continue
 		}
-		if l := s.Snapshot().Lock(e.Row.ID); l != nil && inTenths(cellOf(s, l)) {
+		if l := s.Snapshot().Lock(e.Row.ID); l != nil && s.shown.inTenths(cellOf(s, l)) {
 			return true
 		}
 	}

@@ -153,13 +153,15 @@ func (s *Screen) emptyWords() (text, more string) {
 
 // columns are those of the table, the one that it is sorted by marked, and their widths.
 func (s *Screen) columns() ([]widget.Column, []int) {
-	list, widths := layout(s.tableWidth()-widget.Margin-1, s.needs)
+	list, widths := s.shown.layout(s.tableWidth()-widget.Margin-1, s.needs)
 	o := s.Want.Order
 	mark := s.Theme().Glyphs.Up
 	if o.column().descends != o.reversed {
 		mark = s.Theme().Glyphs.Down
 	}
-	list[slices.Index(allColumns, o.column())].Title += " " + mark
+	if at := slices.Index(s.shown.columns, o.column()); at >= 0 {
+		list[at].Title += " " + mark
+	}
 	return list, widths
 }
 
@@ -167,7 +169,7 @@ func (s *Screen) columns() ([]widget.Column, []int) {
 func (s *Screen) columnAt(x int) *column {
 	_, widths := s.columns()
 	if at := widget.ColumnAt(widths, x-widget.Margin); at >= 0 {
-		return allColumns[at]
+		return s.shown.columns[at]
 	}
 	return nil
 }
@@ -231,11 +233,11 @@ func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 	if in.inside {
 		of.group = prefixOf(lock.ID).Path
 	}
-	list, widths := layout(width-widget.Margin-1, s.needs)
+	list, widths := s.shown.layout(width-widget.Margin-1, s.needs)
 	l := widget.Line{{" ", t.Text}, rowSign(of), {" ", t.Text}}
-	cells := drawCells(of, widths)
-	if in.fresh {
-		cells[slices.Index(allColumns, byHolder)].Restyle(t.Fresh)
+	cells := s.shown.drawCells(of, widths)
+	if at := slices.Index(s.shown.columns, byHolder); in.fresh && at >= 0 {
+		cells[at].Restyle(t.Fresh)
 	}
 	if of.old {
 		for _, c := range cells {

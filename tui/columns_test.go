@@ -1,0 +1,96 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/locks"
+)
+
+// titles are the columns of the list of locks, from left to right.
+func titles(m *Model) []string {
+	lines := splitLines(content(m))
+	at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "LOCK") })
+	table, _, _ := strings.Cut(lines[at], "│")
+	return slices.DeleteFunc(strings.Fields(table), func(s string) bool { return s == "↑" || s == "↓" })
+}
+
+func TestColumnsAreChosen(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		columns []string
+		width   int
+		keys    []string
+		want    string
+	}{
+		{"usual", nil, 80, nil, "LOCK HOLDER HELD WAIT QUEUE FINDING"},
+		{"hidden on the screen", nil, 80, []string{"C", "j", "space", "enter"}, "LOCK HELD WAIT QUEUE FINDING"},
+		{"hidden and given up", nil, 80, []string{"C", "j", "space", "esc"}, "LOCK HOLDER HELD WAIT QUEUE FINDING"},
+		{"the lock stays", nil, 80, []string{"C", "space", "enter"}, "LOCK HOLDER HELD WAIT QUEUE FINDING"},
+		{"moved to the left", nil, 80, []string{"C", "j", "j", "left", "left", "left", "enter"}, "HELD LOCK HOLDER WAIT QUEUE FINDING"},
+		{"the last one moved on", nil, 80, []string{"C", "G", "right", "enter"}, "LOCK HOLDER HELD WAIT QUEUE FINDING"},
+		{"configured, also those that are hidden at this width", []string{"held", "lock", "library", "ttl"}, 80, nil, "HELD LOCK LIBRARY TTL"},
+		{"configured, and back to them", []string{"lock", "held"}, 80, []string{"C", "j", "space", "0", "enter"}, "LOCK HELD"},
+		{"too many: the last ones go, the lock does not", []string{"client", "session", "holder", "finding", "lock"}, 60, nil, "CLIENT SESSION LOCK"},
+		{"by fields", []string{"lock", "client", "session", "backend"}, 80, nil, "LOCK CLIENT SESSION BACKEND"},
+		{"sorted by a column that is not there", []string{"lock", "held"}, 80, []string{"s", "s"}, "LOCK HELD"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := model(t, Options{Look: Look{Columns: test.columns}}, test.width, 24, fixture.Everything())
+			press(m, test.keys...)
+			if got := strings.Join(titles(m), " "); got != test.want {
+				t.Errorf("%s, want %s\n%s", got, test.want, content(m))
+			}
+			fits(t, m)
+		})
+	}
+}
+
+func TestChosenColumnsShowFields(t *testing.T) {
+	m := model(t, Options{Look: Look{Columns: []string{"lock", "client", "session", "backend"}}}, 120, 24, fixture.Everything())
+	wantText(t, m, "10.2.0.2:53122", "0x10000abcd025a", "zk", "redis")
+}
+
+// The dialog has what a configuration needs, and says where a column has no room.
+func TestColumnsDialog(t *testing.T) {
+	m := model(t, Options{}, 80, 24, fixture.Everything())
+	press(m, "C", "G", "space", "k", "space", "k", "space", "k", "space")
+	golden(t, "columns-80x24", content(m))
+	fits(t, m)
+	cmd := press(m, "y")
+	if got, want := fmt.Sprint(cmd()), "  NAME:\n    filter: \"\"\n    sort: finding\n    columns: [lock, holder, held, wait, queue, finding, ttl, client, session, backend]\n"; got != want {
+		t.Errorf("copied %q, want %q", got, want)
+	}
+}
+
+// A view of the configuration is a filter, an order and columns; what it leaves out is as usual.
+func TestViewsAreChosen(t *testing.T) {
+	o := Options{Look: Look{Columns: []string{"lock", "held", "finding"}, Views: map[string]locks.View{
+		"Slow": {Filter: "held", Sort: "held", Columns: []string{"held", "lock", "client"}}, "plain": {Sort: "-lock"},
+	}}}
+	if err := CheckLook(o.Look); err != nil {
+		t.Fatal(err)
+	}
+	m := model(t, o, 80, 24, fixture.Everything())
+	choose := func(name string) {
+		press(m, ":")
+		typeText(m, name)
+		press(m, "enter")
+	}
+	choose("slow")
+	wantText(t, m, "/ held", "4 of 8 locks", "HELD ↓")
+	if got := strings.Join(titles(m), " "); got != "HELD LOCK CLIENT" {
+		t.Error(got)
+	}
+	if got := listed(m)[1]; got != fixture.Orders().ID.Path {
+		t.Errorf("%s comes second", got)
+	}
+	choose("plain")
+	wantText(t, m, " 8 locks", "sort: name, reversed")
+	if got := strings.Join(titles(m), " "); got != "LOCK HELD FINDING" {
+		t.Error(got)
+	}
+}

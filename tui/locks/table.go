@@ -1,0 +1,131 @@
+package locks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockscope/inspect/describe"
+	"lockscope/tui/widget"
+)
+
+// table has the columns of the list, from left to right.
+type table struct {
+	columns []*column
+	// chosen: each column is shown where there is room, also in windows that are too narrow for it by default.
+	chosen bool
+}
+
+// usualTable is the one where nobody chose columns.
+func usualTable() table { return table{columns: allColumns} }
+
+// name of a column in the configuration.
+func (c *column) name() string { return strings.ToLower(c.Title) }
+
+// columnNamed returns nil where there is no such column.
+func columnNamed(name string) *column {
+	if at := slices.IndexFunc(allColumns, func(c *column) bool { return c.name() == name }); at >= 0 {
+		return allColumns[at]
+	}
+	return nil
+}
+
+// newTable reads the names of columns; none is the usual table.
+func newTable(names []string) (table, error) {
+	if len(names) == 0 {
+		return usualTable(), nil
+	}
+	t := table{chosen: true}
+	for _, name := range names {
+		c := columnNamed(name)
+		switch {
+		case c == nil:
+			return usualTable(), fmt.Errorf("columns: %q is none of %s", name, strings.Join(usualTable().names(), ", "))
+		case slices.Contains(t.columns, c):
+			return usualTable(), fmt.Errorf("columns: %s is there twice", name)
+		}
+		t.columns = append(t.columns, c)
+	}
+	if !slices.Contains(t.columns, byName) {
+		return usualTable(), fmt.Errorf("columns: %s is missing: rows without it cannot be told apart", byName.name())
+	}
+	return t, nil
+}
+
+func (t table) names() []string {
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		names[i] = c.name()
+	}
+	return names
+}
+
+// layout returns the columns of a table of some width, in cells, and the widths that they get there; 0: not shown. A name that
+// needs less than its column has leaves the rest to the holder, and the other way round.
+func (t table) layout(width int, need needs) ([]widget.Column, []int) {
+	list := make([]widget.Column, len(t.columns))
+	for i, c := range t.columns {
+		list[i] = c.in(width, need)
+	}
+	if t.chosen {
+		t.leaveOut(list, width)
+	}
+	return list, widget.Lay(list, width)
+}
+
+// in is the column as a table of some width has it.
+func (c *column) in(width int, need needs) widget.Column {
+	out := c.Column
+	for _, s := range c.wider {
+		if width >= s.table {
+			out.Width = s.width
+		}
+	}
+	switch c {
+	case byQueue:
+		if out.Width == trendWidth {
+			out.Title, out.Right = trendTitle, true
+		}
+	case byName:
+		out.Fit(need.name)
+	case byHolder:
+		out.Fit(need.holder)
+	}
+	return out
+}
+
+// leaveOut hides the last columns, those for which there is no room; the lock's name stays.
+func (t table) leaveOut(list []widget.Column, width int) {
+	room := width - list[slices.Index(t.columns, byName)].Width
+	for i := range list {
+		if t.columns[i] == byName {
+			continue
+		}
+		list[i].From = 0
+		if room -= list[i].Width + widget.Gap; room < 0 {
+			list[i].From = widget.Never
+		}
+	}
+}
+
+// drawCells draws a lock's cells.
+func (t table) drawCells(of cell, widths []int) []widget.Line {
+	cells := make([]widget.Line, len(t.columns))
+	for i, c := range t.columns {
+		if of.room = widths[i]; of.room > 0 {
+			cells[i] = c.cell(of)
+		}
+	}
+	return cells
+}
+
+// inTenths reports whether a row shows a time in tenths of a second, which needs the fast beat.
+func (t table) inTenths(of cell) bool {
+	return slices.ContainsFunc(t.columns, func(c *column) bool {
+		if c.time == nil {
+			return false
+		}
+		d, ok := c.time(of)
+		return ok && describe.InTenths(d)
+	})
+}

@@ -1,0 +1,112 @@
+package locks
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockscope/tui/screen"
+)
+
+// View is a way to look at the list that has a name in the configuration. Its zero value shows all locks, in the usual order
+// and columns.
+type View struct {
+	// Filter as it is typed.
+	Filter string
+	// Sort is the name of the column that is sorted by, with - before it in reverse; empty: the worst first.
+	Sort string
+	// Columns from left to right; none: the usual ones.
+	Columns []string
+}
+
+// String is a line about the view.
+func (v View) String() string {
+	var parts []string
+	for _, part := range []struct{ name, text string }{{"", v.Filter}, {"sort ", v.Sort}, {"columns ", strings.Join(v.Columns, " ")}} {
+		if part.text != "" {
+			parts = append(parts, part.name+part.text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Check finds what cannot be used of a view.
+func (v View) Check() error {
+	if problem := screen.NewFilter(v.Filter).Problem(); problem != "" {
+		return fmt.Errorf("filter: %s", problem)
+	}
+	if _, err := v.order(); err != nil {
+		return err
+	}
+	_, err := newTable(v.Columns)
+	return err
+}
+
+func (v View) order() (order, error) {
+	name, reversed := strings.CutPrefix(v.Sort, "-")
+	if name == "" {
+		return order{by: byWorst}, nil
+	}
+	if c := columnNamed(name); c != nil {
+		return order{by: c, reversed: reversed}, nil
+	}
+	return order{by: byWorst}, fmt.Errorf("sort: %q is none of %s", v.Sort, strings.Join(usualTable().names(), ", "))
+}
+
+// configuration is the view as lines of the configuration's views, under a name to be chosen.
+func (v View) configuration() string {
+	columns := "[" + strings.Join(v.Columns, ", ") + "]"
+	return fmt.Sprintf("  NAME:\n    filter: %s\n    sort: %s\n    columns: %s\n", strconv.Quote(v.Filter), v.Sort, columns)
+}
+
+// ShowView shows the list as a view has it. Of one that cannot be used (see Check) the rest counts.
+func (s *Screen) ShowView(v View) {
+	s.Want.Order, _ = v.order()
+	columns := s.usual
+	if len(v.Columns) > 0 {
+		columns, _ = newTable(v.Columns)
+	}
+	s.choose(columns)
+	s.input.Set(v.Filter) // and arranges
+}
+
+// view is the one that is shown.
+func (s *Screen) view() View {
+	v := View{Filter: s.input.Text(), Sort: s.Want.Order.column().name()}
+	if s.Want.Order.reversed {
+		v.Sort = "-" + v.Sort
+	}
+	for _, c := range s.columnsInSight() {
+		v.Columns = append(v.Columns, c.name())
+	}
+	return v
+}
+
+// columnsInSight are the chosen ones or, where nobody chose, those for which the window is wide enough.
+func (s *Screen) columnsInSight() []*column {
+	if s.shown.chosen {
+		return s.shown.columns
+	}
+	_, widths := s.columns()
+	var list []*column
+	for i, c := range s.shown.columns {
+		if widths[i] > 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// choose shows other columns.
+func (s *Screen) choose(t table) {
+	s.shown = t
+	clear(s.cachedRows)
+}
+
+// roomFor reports whether a column that was chosen is in sight.
+func (s *Screen) roomFor(c *column) bool {
+	_, widths := s.columns()
+	at := slices.Index(s.shown.columns, c)
+	return at >= 0 && widths[at] > 0
+}
