@@ -232,6 +232,14 @@ func TestDoctorNamesWhatIsBrokenOnARealZooKeeper(t *testing.T) {
 			d = doctor(t, target)
 		}
 		d.want(t, 1, "zk:/dead/", map[string][]string{"orders": {"ghost-owner"}})
+		if advice := "wait for the session to time out"; len(d.all) != 1 || !strings.Contains(d.all[0].Advice, advice) {
+			t.Fatalf("it does not say %q: %+v", advice, d.all)
+		}
+		for end := time.Now().Add(time.Minute); len(d.rules) > 0; d = doctor(t, target) { // nobody is told of the end of a session
+			if time.Now().After(end) {
+				t.Fatalf("it is waited for, and stays: %+v", d.all)
+			}
+		}
 	})
 }
 

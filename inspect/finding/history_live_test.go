@@ -114,7 +114,7 @@ func TestARealWatchdogStops(t *testing.T) {
 			t.Errorf("it is renewed: %+v", l.Findings)
 		}
 		w.awaitLock("it has stopped", func(l *inspect.Lock) bool { return w.has(l, "renewal-stopped") })
-		w.do("DEL", w.id.Path)
+		w.do("DEL", w.id.Path) // its client stops what it does, as is advised
 		w.awaitLock("nothing is wrong with a free lock", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && len(l.Findings) == 0 })
 	})
 }
@@ -137,6 +137,8 @@ func TestARealWatchdogOutlivesItsWork(t *testing.T) {
 		}
 		w.renew(8, 4*time.Second, 300*time.Millisecond)
 		w.awaitLock("it is renewed for too long", func(l *inspect.Lock) bool { return w.has(l, "zombie-renewal") })
+		// Its process is started again, as is advised: nothing renews the key any more.
+		w.awaitLock("it has run out", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && !w.has(l, "zombie-renewal") })
 	})
 }
 

@@ -1,0 +1,309 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+// trouble on a real server, as a rule finds it, with the deed that its advice asks for.
+type trouble struct {
+	rule, on string
+	// target is looked at, and then, where the advice says so, others in its place.
+	target, then []string
+	// advice is the part that is carried out by do, which is given all of it.
+	advice string
+	do     func(advice string)
+}
+
+// find looks at the targets, and demands that each of the troubles is found, or that none is, in its place.
+func find(t *testing.T, troubles []trouble, there bool) map[string]reportedFinding {
+	t.Helper()
+	found := map[string]reportedFinding{}
+	looked := map[string][]reportedFinding{}
+	for _, tr := range troubles {
+		args := tr.target
+		if !there && tr.then != nil {
+			args = tr.then
+		}
+		key := strings.Join(args, " ")
+		if _, ok := looked[key]; !ok {
+			looked[key] = doctor(t, args...).all
+		}
+		at := slices.IndexFunc(looked[key], func(f reportedFinding) bool { return f.Rule == tr.rule && (f.on == tr.on || !there && tr.then != nil) })
+		switch {
+		case at < 0 && there:
+			t.Errorf("%s: %s is not found", tr.on, tr.rule)
+		case at >= 0 && !there:
+			t.Errorf("%s: %q was done, and it says %+v", tr.on, tr.advice, looked[key][at])
+		case there && !strings.Contains(looked[key][at].Advice, tr.advice):
+			t.Errorf("%s: %s advises %q, want %q", tr.on, tr.rule, looked[key][at].Advice, tr.advice)
+		case there:
+			found[tr.rule] = looked[key][at]
+		}
+	}
+	return found
+}
+
+// carryOut does what each finding advises, and looks whether it went.
+func carryOut(t *testing.T, troubles []trouble) {
+	t.Helper()
+	found := find(t, troubles, true)
+	if t.Failed() {
+		return
+	}
+	for _, tr := range troubles {
+		tr.do(found[tr.rule].Advice)
+	}
+	find(t, troubles, false)
+}
+
+// What is found in ZooKeeper and advised to an operator is done, such as a client's restart, and it is found no more.
+func TestWhatIsAdvisedInZooKeeperHelps(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartZooKeeper(t)
+	other := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	w := &brokenServer{t: t, addr: server.Addr}
+	root := w.create(w.session(), "/advised", "", 0)
+	look := []string{"zk://" + server.Addr + root + "?admin=" + server.Admin}
+	troubles := append(w.wrongInQueues(root), w.wrongClients(root)...)
+	for i := range troubles {
+		troubles[i].target = look
+	}
+	troubles = append(troubles, trouble{
+		rule: "servers-disagree", on: "backend zk", advice: "give each ensemble a target of its own",
+		target: []string{"zk://" + server.Addr + "," + other.Addr + "/none"}, then: []string{"zk://" + server.Addr, "zk://" + other.Addr},
+		do: func(string) {},
+	})
+	carryOut(t, troubles)
+}
+
+// wrongInQueues are queues in which entries are wrong, beside others that do not belong there.
+func (w *brokenServer) wrongInQueues(root string) []trouble {
+	kept := w.conns[0]
+	dir := func(name string) string { return w.create(kept, root+"/"+name, "", 0) }
+	remove := func(path string) {
+		if err := kept.Delete(path, -1); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	alien, persistent, mixed, wrapped := dir("alien"), dir("persistent"), dir("mixed"), dir("wrapped")
+	w.queue(alien, w.session())
+	w.create(kept, alien+"/README", "", 0)
+	left := w.create(kept, persistent+"/"+w.kazoo(), "old", zk.FlagSequence)
+	w.queue(mixed, w.session())
+	goClient := w.session()
+	w.create(goClient, mixed+"/_c_"+strings.Repeat("ab", 16)+"-lock-", "", zk.FlagEphemeral|zk.FlagSequence)
+	last := w.session()
+	w.create(last, wrapped+"/"+w.kazoo()+"2147483600", "", zk.FlagEphemeral)
+	permits := w.create(kept, root+"/permits", "2", 0)
+	w.create(kept, root+"/permits-__lock__", "", 0)
+	leases := w.sessions(3)
+	for i, s := range leases {
+		w.create(s, fmt.Sprintf("%s/0c4f1b2e9d8a4f6fb1f0a7c3d5e6%04x", permits, i), "client", zk.FlagEphemeral)
+	}
+	return []trouble{
+		{rule: "alien-child", on: "zk:" + alien, advice: "move it elsewhere, then delete it", do: func(string) {
+			w.create(kept, root+"-README", "", 0)
+			remove(alien + "/README")
+		}},
+		{rule: "persistent-contender", on: "zk:" + persistent, advice: "only if its client is gone: lockscope release", do: func(advice string) {
+			if got := run(w.t, append(wordsOf(w.t, advisedCommand(advice)), "--yes")...); got.code != 0 || !strings.Contains(advice, "old") && !strings.Contains(advice, left[len(persistent)+1:]) {
+				w.t.Errorf("%q: %+v", advice, got)
+			}
+		}},
+		{rule: "mixed-recipes", on: "zk:" + mixed, advice: "stop the clients of all libraries but one", do: func(string) { goClient.Close() }},
+		{rule: "sequence-wrap", on: "zk:" + wrapped, advice: "stop the clients, delete the empty directory", do: func(string) {
+			last.Close()
+			remove(wrapped)
+			w.queue(w.create(kept, wrapped, "", 0), w.session())
+		}},
+		{rule: "semaphore-overcommit", on: "zk:" + permits, advice: "restart those that use more than 2", do: func(string) { leases[2].Close() }},
+	}
+}
+
+// wrongClients are queues in which clients wait, or take locks, in a wrong way.
+func (w *brokenServer) wrongClients(root string) []trouble {
+	kept := w.conns[0]
+	dir := func(name string) string { return w.create(kept, root+"/"+name, "", 0) }
+	unwatched, late, crowd := dir("unwatched"), dir("late"), dir("crowd")
+	first := w.queue(unwatched, w.session())[0]
+	sleeper := w.session()
+	w.queue(unwatched, sleeper)
+
+	gone, next := w.session(), w.session()
+	writeLock := func(c *zk.Conn) string {
+		return w.create(c, late+"/x-"+w.sessionOf(c)+"-", "\x12\x34", zk.FlagEphemeral|zk.FlagSequence)
+	}
+	before := writeLock(gone)
+	writeLock(next)
+	gone.Close()
+	if _, _, _, err := next.ExistsW(before); err != nil {
+		w.t.Fatal(err)
+	}
+	many := w.sessions(12)
+	nodes := w.queue(crowd, many...)
+	for _, s := range many[1:] {
+		w.watch(s, nodes[0])
+	}
+	hoard, hoarder := dir("hoard"), w.session()
+	for i := range 60 {
+		w.queue(w.create(kept, fmt.Sprintf("%s/h%d", hoard, i), "", 0), hoarder)
+	}
+	for i, s := range many[:11] {
+		w.queue(w.create(kept, fmt.Sprintf("%s/o%d", hoard, i), "", 0), s)
+	}
+	return []trouble{
+		{rule: "missing-watch", on: "zk:" + unwatched, advice: "restart that client so that it queues again", do: func(string) {
+			sleeper.Close()
+			again := w.session()
+			w.queue(unwatched, again)
+			w.watch(again, first)
+		}},
+		{rule: "lost-wakeup", on: "zk:" + late, advice: "if it waits, restart it, so that it queues again", do: func(string) {
+			next.Close()
+			writeLock(w.session())
+		}},
+		{rule: "outlier-client", on: "backend zk", advice: "restart its program, which gives back what it leaked", do: func(string) { hoarder.Close() }},
+		{rule: "herd", on: "zk:" + crowd, advice: "each waiter should watch only the contender before it", do: func(string) {
+			for _, s := range many {
+				s.Close()
+			}
+			w.queue(crowd, w.sessions(12)...)
+		}},
+	}
+}
+
+// cuttable is a client whose connection can be cut for good, so that its session is left to time out.
+func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn, cut func()) {
+	t.Helper()
+	var mu sync.Mutex
+	var open net.Conn
+	over := false
+	client, _, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(silentZK{}), zk.WithDialer(func(network, at string, limit time.Duration) (net.Conn, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			return nil, net.ErrClosed
+		}
+		conn, err := net.DialTimeout(network, at, limit)
+		open = conn
+		return conn, err
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		open.Close()
+	}
+}
+
+// What is found on Redis and advised to an operator is done, and it is found no more.
+func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
+	t.Parallel()
+	three, own, denied := newRedisHouse(t, 3), newRedisHouse(t, 2), newRedisHouse(t, 1)
+	const a, b = "YWFhYWFhYWFhYWFhYWFhYQ==", "YmJiYmJiYmJiYmJiYmJiYg=="
+	for i := range 2 {
+		three.do(t, i, "SET lock:foreign "+a+" PX 3600000")
+		three.do(t, i, "SET lock:forgotten "+a+" PX 3600000")
+		own.do(t, i, fmt.Sprintf("SET lock:%d %s PX 3600000", i, []string{a, b}[i]))
+	}
+	denied.do(t, 0, "SET lock:kept "+a+" PX 3600000")
+	denied.do(t, 0, "ACL SETUSER default -pttl")
+	three.do(t, 2, "LPUSH lock:foreign job")
+	three.do(t, 0, "CONFIG SET maxmemory 100mb")
+	three.do(t, 0, "CONFIG SET maxmemory-policy allkeys-lru")
+	look := []string{three.target("match=lock:*")}
+	carryOut(t, []trouble{
+		{rule: "blind", on: "redis:lock:kept", target: []string{"redis://" + denied.addrs[0] + "?match=lock:*"}, advice: "allow it: ACL SETUSER default", do: func(advice string) {
+			_, command, _ := strings.Cut(advice, ": ")
+			denied.do(t, 0, strings.Join(wordsOf(t, command), " "))
+		}},
+		{rule: "foreign-value", on: "redis:lock:foreign", target: look, advice: "rename one of the two", do: func(string) { three.do(t, 2, "RENAME lock:foreign jobs") }},
+		{
+			rule: "master-restarted", on: "redis:lock:forgotten", target: look, advice: "let the holder finish first",
+			do: func(string) {
+				for i := range 2 {
+					three.do(t, i, "DEL lock:forgotten")
+				}
+			},
+		},
+		{
+			rule: "eviction-risk", on: "backend redis", target: look, advice: "maxmemory-policy noeviction",
+			do: func(string) { three.do(t, 0, "CONFIG SET maxmemory-policy noeviction") },
+		},
+		{
+			rule: "suspect-target", on: "backend redis", target: []string{own.target("match=lock:*")}, advice: "give each server as a target of its own",
+			then: []string{"redis://" + own.addrs[0], "redis://" + own.addrs[1]}, do: func(string) {},
+		},
+	})
+}
+
+// Directories that locks left behind are swept by the command that is advised, once it has shown them.
+func TestTheAdvisedSweepHelps(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	w := &brokenServer{t: t, addr: server.Addr}
+	kept := w.session()
+	root := w.create(kept, "/orders", "", 0)
+	for i := range 110 {
+		dir := w.create(kept, fmt.Sprintf("%s/%d", root, i), "", 0)
+		node := w.create(kept, dir+"/x", "", 0)
+		if err := kept.Delete(node, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.queue(w.create(kept, root+"/used", "", 0), w.session())
+	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	days := func(args ...string) outcome { // two days later
+		var stdout, stderr output
+		code := Main(t.Context(), args, Environment{
+			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(name string) string { return env[name] },
+			Now: func() time.Time { return time.Now().Add(48 * time.Hour) },
+		})
+		return outcome{code, stdout.String(), stderr.String()}
+	}
+	carryOut(t, []trouble{{
+		rule: "empty-locks", on: "backend zk", target: []string{"zk://" + server.Addr + root}, advice: "see which of them nothing has used for a day: lockscope sweep",
+		do: func(advice string) {
+			words := wordsOf(t, advisedCommand(advice))
+			if got := days(words...); got.code != 0 || !strings.Contains(got.stdout+got.stderr, "110 directories of at most 1000") {
+				t.Fatalf("%v: %+v", words, got)
+			}
+			words = append(slices.DeleteFunc(words, func(w string) bool { return w == "--dry-run" }), "--yes")
+			if got := days(words...); got.code != 0 {
+				t.Fatalf("%v: %+v", words, got)
+			}
+		},
+	}})
+	if children, _, err := kept.Children(root); err != nil || len(children) != 1 {
+		t.Errorf("left: %v, %v", children, err)
+	}
+}
+
+// A clock that is wrong is set right.
+func TestAClockThatIsSetRightIsNotFound(t *testing.T) {
+	t.Parallel()
+	server, clock := servertest.StartRedisWithClock(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	clock.Step(t, time.Minute)
+	carryOut(t, []trouble{{
+		rule: "clock-skew", on: "backend redis", target: []string{"redis://" + server.Addr}, advice: "chronyc tracking",
+		do: func(string) { clock.Step(t, -time.Minute) },
+	}})
+}

@@ -1,0 +1,316 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+)
+
+const (
+	hangUUID = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
+	hangHex  = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
+)
+
+// join has a client contend by a name, behind which may stand = and its data, and watch another node. SESSION is the client's.
+func (w *brokenServer) join(conn *zk.Conn, name, watches string, flags int32) string {
+	w.t.Helper()
+	name, data, given := strings.Cut(strings.ReplaceAll(name, "SESSION", w.sessionOf(conn)), "=")
+	if !given {
+		data = "client"
+	}
+	made := w.create(conn, name, data, flags|zk.FlagSequence)
+	if watches != "" {
+		w.watch(conn, watches)
+	}
+	return made
+}
+
+// sessionOf is a client's session in decimal, once it has one.
+func (w *brokenServer) sessionOf(conn *zk.Conn) string {
+	w.t.Helper()
+	if _, _, err := conn.Exists("/"); err != nil {
+		w.t.Fatal(err)
+	}
+	return fmt.Sprint(conn.SessionID())
+}
+
+// hangInQueues makes queues of each library: left behind without a session, with two behind it; hung, with one behind it; and in use.
+func hangInQueues(z *brokenServer, hung, next, third *zk.Conn) (hangs []string) {
+	const uuid, hex = hangUUID, hangHex
+	for _, k := range []struct{ name, first, waits string }{
+		{"kazoo", hex + "__lock__", hex + "__lock__"},
+		{"kazoo-read", hex + "__rlock__", hex + "__lock__"},
+		{"curator", "_c_" + uuid + "-lock-", "_c_" + uuid + "-lock-"},
+		{"curator-write", "_c_" + uuid + "-__WRIT__", "_c_" + uuid + "-__READ__"},
+		{"curator-read", "_c_" + uuid + "-__READ__", "_c_" + uuid + "-__WRIT__"},
+		{"go-zookeeper", "_c_" + hex + "-lock-", "_c_" + hex + "-lock-"},
+		{"hbase", "write-rs1:16020=PBUF", "write-rs2:16020=PBUF"},
+		// Without a session these are only possibly locks, of which nothing is advised but to find out.
+		{"zookeeper-recipes", "x-SESSION-", "x-SESSION-"},
+		{"zk-ruby", "ex", "ex"},
+	} {
+		for _, place := range []struct {
+			dir    string
+			flags  int32
+			behind []*zk.Conn
+		}{
+			{"/left/stuck-", 0, []*zk.Conn{next, third}},
+			{"/left/used-", zk.FlagEphemeral, []*zk.Conn{next, third}},
+			{"/hung/stuck-", zk.FlagEphemeral, []*zk.Conn{next}},
+			{"/hung/used-", zk.FlagEphemeral, nil},
+		} {
+			if (k.name == "zookeeper-recipes" || k.name == "zk-ruby") && place.flags == 0 {
+				continue
+			}
+			dir := z.create(hung, place.dir+k.name, "", 0)
+			last := z.join(hung, dir+"/"+k.first, "", place.flags)
+			for i, conn := range place.behind {
+				watches := last
+				if k.name == "curator-write" && i == 1 { // readers wait for the write, not for each other
+					watches = dir + "/" + childrenInOrder(z.t, conn, dir)[0]
+				}
+				last = z.join(conn, dir+"/"+k.waits, watches, zk.FlagEphemeral)
+			}
+			if strings.Contains(dir, "stuck") {
+				hangs = append(hangs, "zk:"+dir)
+			}
+		}
+	}
+	return hangs
+}
+
+// hangInZooKeeper makes locks that hang, beside others of the same kinds that are in use, and returns their ids.
+func hangInZooKeeper(z *brokenServer) (hangs []string) {
+	const uuid, hex = hangUUID, hangHex
+	hung, next, third := z.session(), z.session(), z.session()
+	for _, dir := range []string{"/left", "/hung"} {
+		z.create(hung, dir, "", 0)
+	}
+	hangs = hangInQueues(z, hung, next, third)
+	for _, name := range []string{hex + "__lock__", "_c_" + uuid + "-lock-"} { // a client behind itself
+		dir := z.create(hung, fmt.Sprintf("/hung/stuck-self-%d", len(hangs)), "", 0)
+		z.join(hung, dir+"/"+name, z.join(hung, dir+"/"+name, "", zk.FlagEphemeral), zk.FlagEphemeral)
+		hangs = append(hangs, "zk:"+dir)
+	}
+	for _, kind := range []string{"stuck", "used"} { // a leaked permit of kazoo's semaphore
+		dir := z.create(hung, "/hung/"+kind+"-permit", "1", 0)
+		z.create(hung, dir+"/"+hex, "client", zk.FlagEphemeral)
+		queue := z.create(hung, dir+"-__lock__", "", 0)
+		if kind == "stuck" {
+			z.join(next, queue+"/"+hex+"__lock__", "", zk.FlagEphemeral)
+			hangs = append(hangs, "zk:"+dir)
+		}
+	}
+	ghost, cut := cuttable(z.t, z.addr, 10*time.Minute)
+	dir := z.create(hung, "/left/stuck-ghost", "", 0)
+	z.join(next, dir+"/"+hex+"__lock__", z.join(ghost, dir+"/"+hex+"__lock__", "", zk.FlagEphemeral), zk.FlagEphemeral)
+	cut()
+	hangs = append(hangs, "zk:"+dir, z.obliging(hung, next))
+	one, two := z.session(), z.session() // a deadlock
+	a, b := z.create(one, "/left/stuck-a", "", 0), z.create(one, "/left/stuck-b", "", 0)
+	ofOne, ofTwo := z.join(one, a+"/"+hex+"__lock__", "", zk.FlagEphemeral), z.join(two, b+"/"+hex+"__lock__", "", zk.FlagEphemeral)
+	z.join(two, a+"/"+hex+"__lock__", ofOne, zk.FlagEphemeral)
+	z.join(one, b+"/"+hex+"__lock__", ofTwo, zk.FlagEphemeral)
+	return append(hangs, "zk:"+a, "zk:"+b)
+}
+
+// obliging is a lock of Curator's whose holder lets go when it is asked to (makeRevocable).
+func (w *brokenServer) obliging(holder, waiter *zk.Conn) (id string) {
+	w.t.Helper()
+	const name = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-"
+	dir := w.create(holder, "/hung/stuck-obliging", "", 0)
+	first := w.create(holder, dir+"/"+name, "", zk.FlagEphemeral|zk.FlagSequence)
+	w.create(waiter, dir+"/"+name, "", zk.FlagEphemeral|zk.FlagSequence)
+	w.watch(waiter, first)
+	_, _, asked, err := holder.GetW(first)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	done := make(chan struct{})
+	w.t.Cleanup(func() { holder.Close(); <-done })
+	go func() {
+		defer close(done)
+		<-asked // or the end of its connection
+		if data, _, err := holder.Get(first); err == nil && string(data) == "__REVOKE__" {
+			_ = holder.Delete(first, -1) // the test sees whether it is gone
+		}
+	}()
+	return "zk:" + dir
+}
+
+func childrenInOrder(t *testing.T, conn *zk.Conn, dir string) []string {
+	t.Helper()
+	children, _, err := conn.Children(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(children, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+	return children
+}
+
+// znodesInUse are all znodes but the first of each lock that hangs, by their creation and data.
+func znodesInUse(t *testing.T, conn *zk.Conn, root string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	var walk func(dir string)
+	walk = func(dir string) {
+		children, _, err := conn.Children(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, child := range children {
+			path := strings.TrimSuffix(dir, "/") + "/" + child
+			data, stat, err := conn.Get(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := strings.HasSuffix(child, "0000000000") || len(child) == 32
+			if path != "/zookeeper" && !(first && strings.Contains(dir, "stuck") && !strings.Contains(dir, "-__lock__")) {
+				all["zk:"+path] = fmt.Sprintf("%d %d %#x %q", stat.Czxid, stat.Version, stat.EphemeralOwner, data)
+			}
+			walk(path)
+		}
+	}
+	walk(root)
+	return all
+}
+
+// redisHouse is masters with locks that hang and locks in use.
+type redisHouse struct {
+	addrs   []string
+	masters []*redis.Client
+	hangs   []string
+}
+
+func newRedisHouse(t *testing.T, n int) *redisHouse {
+	t.Helper()
+	h := &redisHouse{}
+	for range n {
+		s := servertest.StartRedis(t)
+		c := redis.NewClient(&redis.Options{Addr: s.Addr})
+		t.Cleanup(func() { c.Close() })
+		h.addrs, h.masters = append(h.addrs, s.Addr), append(h.masters, c)
+	}
+	return h
+}
+
+func (h *redisHouse) target(options string) string {
+	return "redis://" + strings.Join(h.addrs, ",") + "?" + options
+}
+
+// redisHang is a lock as its library writes it, the one that hangs and the one in use: commands with ; between them, NAME is
+// the lock's name.
+type redisHang struct{ lock, stuck, used string }
+
+func redisHangs() []redisHang {
+	const (
+		uuidA, uuidB = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718", "7a1d2c3b-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
+		guid         = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
+		a, b         = uuidA + ":1", uuidB + ":9"
+		job          = "3fae29d0c1b24e5f9a7b6c8d"
+	)
+	var list []redisHang
+	for _, l := range recipe.StringLocks() { // without a TTL
+		if recipe.DecodeToken(l.Key, l.Value).Confidence == recipe.Possible {
+			continue
+		}
+		key := strings.Replace(l.Key, "NAME", "NAME-"+l.Name, 1)
+		set := "SET " + key + " " + l.Value
+		list = append(list, redisHang{key, set, set + " PX 3600000"})
+	}
+	fair := "HSET lock:NAME-fair " + a + " 1;PEXPIRE lock:NAME-fair 3600000"
+	readers := "HSET lock:NAME-rw mode read " + a + " 1 " + b + " 1;PEXPIRE lock:NAME-rw 3600000;SET {lock:NAME-rw}:" + b + ":rwlock_timeout:1 1 PX 3600000"
+	return append(list,
+		redisHang{"lock:NAME-hash", "HSET lock:NAME-hash " + a + " 1", "HSET lock:NAME-hash " + a + " 1;PEXPIRE lock:NAME-hash 3600000"},
+		redisHang{"lock:NAME-m.writer", "SADD lock:NAME-m.readers WEB_1_" + guid + ";SET lock:NAME-m.writer WEB_2_" + guid + "_WRITERWAITING PX 3600000", "SET lock:NAME-m.writer WEB_2_" + guid + " PX 3600000"},
+		redisHang{"rueidislock:0:NAME", "SET rueidislock:0:NAME 0123456789abcdefghijklmn;SET rueidislock:1:NAME 0123456789abcdefghijklmn;SET rueidislock:2:NAME 0123456789abcdefghijklmn", ""},
+		redisHang{"uniquejobs:DIGEST:LOCKED", "HSET uniquejobs:DIGEST:LOCKED " + job + " 1763715600.5;SET uniquejobs:DIGEST " + job, ""},
+		// A fair queue whose head died long ago, and readers of whom one is dead.
+		redisHang{"lock:NAME-fair", fair + ";RPUSH redisson_lock_queue:{lock:NAME-fair} " + b + ";ZADD redisson_lock_timeout:{lock:NAME-fair} 1000 " + b, fair},
+		redisHang{"lock:NAME-rw", readers, readers + ";SET {lock:NAME-rw}:" + a + ":rwlock_timeout:1 1 PX 3600000"},
+	)
+}
+
+func (h *redisHouse) hang(t *testing.T, list []redisHang) {
+	t.Helper()
+	for _, l := range list {
+		for name, commands := range map[string]string{"stuck": l.stuck, "used": l.used} {
+			named := strings.NewReplacer("NAME", name, "DIGEST", strings.Repeat("5d41402a", 4))
+			for command := range strings.SplitSeq(commands, ";") {
+				if command != "" {
+					h.do(t, 0, named.Replace(command))
+				}
+			}
+			if name == "stuck" {
+				h.hangs = append(h.hangs, "redis:"+named.Replace(l.lock))
+			}
+		}
+	}
+}
+
+func (h *redisHouse) do(t *testing.T, master int, command string) {
+	t.Helper()
+	var args []any
+	for _, word := range strings.Fields(command) {
+		args = append(args, word)
+	}
+	if err := h.masters[master].Do(t.Context(), args...).Err(); err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+}
+
+// hangOnSeveral leaves values below the quorum and without a majority, one on all masters without an end, and locks in use.
+func (h *redisHouse) hangOnSeveral(t *testing.T) {
+	t.Helper()
+	const a, b, c = "YWFhYWFhYWFhYWFhYWFhYQ==", "YmJiYmJiYmJiYmJiYmJiYg==", "Y2NjY2NjY2NjY2NjY2NjYw=="
+	for key, values := range map[string][3]string{
+		"lock:stuck-one": {a + " PX 3600000"}, "lock:stuck-forever": {"", b}, "lock:stuck-split": {a, b + " PX 3600000", c + " PX 3600000"},
+		"lock:stuck-all": {a, a, a}, "lock:used-all": {a + " PX 3600000", a + " PX 3600000", a + " PX 3600000"}, "lock:used-two": {b + " PX 3600000", b + " PX 3600000", b + " PX 3600000"},
+	} {
+		for i, v := range values {
+			if v != "" {
+				h.do(t, i, "SET "+key+" "+v)
+			}
+		}
+		if strings.Contains(key, "stuck") {
+			h.hangs = append(h.hangs, "three:"+key)
+		}
+	}
+}
+
+// keysInUse adds all keys of locks in use, and what shares a lock that hangs with the dead: by value, and whether they end.
+func (h *redisHouse) keysInUse(t *testing.T, all map[string]string) {
+	t.Helper()
+	ctx := context.Background()
+	for i, m := range h.masters {
+		keys, err := m.Keys(ctx, "*used*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			ttl := m.PTTL(ctx, key).Val()
+			all[h.addrs[i]+" "+key] = fmt.Sprintf("%q %v", m.Dump(ctx, key).Val(), ttl > 50*time.Minute)
+		}
+		live := m.HGetAll(ctx, "lock:stuck-rw").Val()
+		delete(live, "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1") // the dead reader
+		text, _ := json.Marshal(live)
+		all[h.addrs[i]+" live readers"] = string(text)
+		all[h.addrs[i]+" holder of the fair lock"] = fmt.Sprint(m.HGetAll(ctx, "lock:stuck-fair").Val())
+		if len(h.masters) == 3 {
+			all[h.addrs[i]+" other votes"] = fmt.Sprintf("%q", m.Get(ctx, "lock:stuck-split").Val())
+			if i == 0 { // the vote that never expires is the one to go
+				delete(all, h.addrs[i]+" other votes")
+			}
+		}
+	}
+}

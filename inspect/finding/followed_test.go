@@ -1,0 +1,125 @@
+package finding
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// followed has a part of what each rule advises, and the tests on servers in which that was done and the finding went away. Where no
+// test does it, the advice itself says that a person has to.
+var followed = []struct{ rule, advice, shown string }{
+	{"deadlock", "or release its lock (it keeps running): lockscope release", forty},
+	{"split-quorum", "release the vote that never expires: lockscope release", forty},
+	{"mixed-recipes", "stop the clients of all libraries but one", advisedInZooKeeper},
+	{"semaphore-overcommit", "restart those that use more than", advisedInZooKeeper},
+	{"persistent-contender", "only if its client is gone: lockscope release", forty + " " + advisedInZooKeeper},
+	{"stuck-holder", "Only if it hangs for good (it keeps running): lockscope release", forty},
+	{"stuck-holder", "It can be asked to let go, and may do so: lockscope ask", forty},
+	{"ghost-owner", "wait for the session to time out", "cli.TestDoctorNamesWhatIsBrokenOnARealZooKeeper"},
+	{"ghost-owner", "If it stays although its process is gone: lockscope release", forty},
+	{"ghost-owner", "if no process has this id any more: lockscope release", forty},
+	{"missing-watch", "restart that client so that it queues again", advisedInZooKeeper},
+	{"lost-wakeup", "if it waits, restart it, so that it queues again", advisedInZooKeeper},
+	{"herd", "each waiter should watch only the contender before it", advisedInZooKeeper},
+	{"alien-child", "move it elsewhere, then delete it", advisedInZooKeeper},
+	{"no-ttl", "give it an end, longer than its work takes: lockscope ttl", forty + " cli.TestTheAdvisedTTLIsSet lockops/act.TestEveryActionOnEveryRecipeOfRedis"},
+	{"renewal-stopped", "stop what this client does under the lock", "inspect/finding.TestARealWatchdogStops"},
+	{"zombie-renewal", "restart that process if the work is done, which ends the renewal", "inspect/finding.TestARealWatchdogOutlivesItsWork"},
+	{"minority-leftover", "If it comes back: lockscope release", forty},
+	{"suspect-target", "give each server as a target of its own", advisedOnRedis},
+	{"servers-disagree", "give each ensemble a target of its own", advisedInZooKeeper},
+	{"thin-margin", "a person has to find out why", ""},
+	{"master-restarted", "let the holder finish first", advisedOnRedis},
+	{"clock-skew", "run chronyc tracking on these hosts and here", "cli.TestAClockThatIsSetRightIsNotFound"},
+	{"stale-fair-queue", "If its client is gone: lockscope release", forty},
+	{"starvation", "a person has to choose a fair lock", ""},
+	{"eviction-risk", "maxmemory-policy noeviction", advisedOnRedis},
+	{"foreign-value", "rename one of the two", advisedOnRedis},
+	{"blind", "allow", advisedOnRedis},
+	{"replica-failover", "set min-replicas-to-write 1", "inspect/finding.TestRealMasterWithAReplica"},
+	{"empty-locks", "see which of them nothing has used for a day: lockscope sweep", "cli.TestTheAdvisedSweepHelps"},
+	{"outlier-client", "restart its program, which gives back what it leaked", advisedInZooKeeper},
+	{"sequence-wrap", "at a quiet time stop the clients, delete the empty directory", advisedInZooKeeper},
+	{"self-wait", "If none of its threads works under the lock: lockscope release", forty},
+}
+
+const (
+	forty              = "cli.TestWhoFollowsTheAdviceFreesFortyLocks"
+	advisedInZooKeeper = "cli.TestWhatIsAdvisedInZooKeeperHelps"
+	advisedOnRedis     = "cli.TestWhatIsAdvisedOnRedisHelps"
+)
+
+// Each rule advises what was done in a test and made its finding go away, or says that a person has to do it.
+func TestWhatEachRuleAdvisesWasDone(t *testing.T) {
+	advices := map[string]string{} // all of a rule
+	for _, f := range adviceGiven() {
+		advices[f.Rule] += f.Advice + "\n"
+	}
+	have := map[string]bool{}
+	for _, row := range followed {
+		have[row.rule] = true
+		if !strings.Contains(advices[row.rule], row.advice) {
+			t.Errorf("%s does not advise %q, but %s", row.rule, row.advice, advices[row.rule])
+		}
+		if row.shown == "" && !strings.Contains(row.advice, "a person has to") {
+			t.Errorf("%s: %q was not done in a test, and does not say that a person has to", row.rule, row.advice)
+		}
+		for shown := range strings.FieldsSeq(row.shown) {
+			if !doneIn(t, row.rule, shown) {
+				t.Errorf("%s: there is no %s, or nothing in its file is about this rule", row.rule, shown)
+			}
+		}
+	}
+	for _, r := range all {
+		if !have[r.name] {
+			t.Errorf("%s: what it advises was not done, and it does not say that a person has to", r.name)
+		}
+	}
+}
+
+// adviceGiven are findings with what their rules advise.
+func adviceGiven() []inspect.Finding {
+	cases, backend := everything("x")
+	endless, obliging, held, orphan := votes("a", time.Minute), queue("curator", 3), queue("kazoo", 2), votes("abc", time.Minute)
+	endless.Masters[0].NoExpiry, endless.Holders[0].NoExpiry = true, true
+	orphan.Masters[0].NoExpiry = true
+	obliging.Holders[0].HeldSince, obliging.Holders[0].Revocable = now.Add(-time.Hour), true
+	cycle := present(held, func(c *inspect.Case) {
+		c.Cycle = &inspect.Cycle{
+			Locks: []inspect.ID{held.ID}, Owners: []string{"a", "b"},
+			Cheapest: inspect.CycleHold{Lock: held.ID, Name: "a"},
+		}
+	})
+	for _, c := range slices.Clone(cases) { // and where nothing was refused
+		seen := *c.Lock
+		seen.Unseen, c.Lock = nil, &seen
+		cases = append(cases, c)
+	}
+	return findingsIn(append(cases, present(endless), present(obliging), present(orphan), cycle), backend)
+}
+
+// doneIn reports whether a test, as FOLDER.Test, is in the tree, in a file that names the rule.
+func doneIn(t *testing.T, rule, test string) bool {
+	t.Helper()
+	dir, name, _ := strings.Cut(test, ".")
+	files, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := string(text); strings.Contains(s, "\nfunc "+name+"(t *testing.T)") && strings.Contains(s, rule) {
+			return true
+		}
+	}
+	return false
+}
