@@ -10,10 +10,10 @@ import (
 	"lockscope/inspect"
 )
 
-// node holds what was read of one child of a directory. There are as many as contenders: together with its name it takes 80
+// node holds what was read of one child of a directory. There are as many as contenders: together with its name it takes 64
 // bytes, a map of inspect.Znode would take three times that.
 type node struct {
-	data              []byte // shared with others of the same data
+	data              *[]byte // shared with others of the same data; nil: none
 	czxid, owner      int64
 	created, modified int64 // ms since 1970, by the servers' clock
 	version           int32
@@ -93,15 +93,19 @@ func (n *node) znode(name string) inspect.Znode {
 	if n.is&nodeKnown == 0 {
 		return inspect.Znode{Name: name}
 	}
-	return inspect.Znode{
-		Name: name, Known: true, Sealed: n.is&nodeSealed != 0, Data: n.data,
+	z := inspect.Znode{
+		Name: name, Known: true, Sealed: n.is&nodeSealed != 0,
 		Czxid: n.czxid, Version: n.version, EphemeralOwner: n.owner,
 		Created: time.UnixMilli(n.created), Modified: time.UnixMilli(n.modified),
 	}
+	if n.data != nil {
+		z.Data = *n.data
+	}
+	return z
 }
 
 // keep remembers a child that was read; without a Stat, one that could not be.
-func (c *children) keep(name string, data []byte, stat *zk.Stat, sealed bool) *node {
+func (c *children) keep(name string, data *[]byte, stat *zk.Stat, sealed bool) *node {
 	n := c.place(name)
 	is := n.is&(nodeAwaited|nodeFresh) | nodeRead
 	if stat == nil {
@@ -254,22 +258,27 @@ func (c *children) owned(yield func(name string, n *node) bool) {
 }
 
 // sharedData shares the memory of equal data: a client writes the same into all its nodes.
-type sharedData map[string][]byte
+type sharedData map[string]*[]byte
 
 // Bounds of sharedData, together some 2 MB: longer data are mostly different, and with more different ones it begins anew.
 const mostSharedData, longestSharedData = 1 << 14, 128
 
-func (s sharedData) one(data []byte) []byte {
-	if data == nil || len(data) > longestSharedData {
-		return slices.Clone(data[:min(len(data), maxData)])
+// one is the one copy of data, the first KiB of it; nil for none.
+func (s sharedData) one(data []byte) *[]byte {
+	if data == nil {
+		return nil
+	}
+	if len(data) > longestSharedData {
+		one := slices.Clip(slices.Clone(data[:min(len(data), maxData)]))
+		return &one
 	}
 	if known, ok := s[string(data)]; ok {
 		return known
 	}
+	one := slices.Clip(slices.Clone(data))
 	if len(s) == mostSharedData {
 		clear(s)
 	}
-	one := slices.Clip(slices.Clone(data))
-	s[string(one)] = one
-	return one
+	s[string(one)] = &one
+	return &one
 }

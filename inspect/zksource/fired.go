@@ -64,7 +64,7 @@ func (r *run) touch(d *dir, now time.Time) {
 	if r.due[d] || d.phase == crowded {
 		return
 	}
-	if wait := d.relists.take(now); wait > 0 && !r.cfg.Budget.Unlimited {
+	if wait := r.relists(d).take(now); wait > 0 && !r.cfg.Budget.Unlimited {
 		d.due = now.Add(wait)
 		r.due[d] = true
 		return
@@ -75,6 +75,15 @@ func (r *run) touch(d *dir, now time.Time) {
 	}
 	d.answers = true
 	r.push(&r.queue.urgent, job{kind: jobList, dir: d})
+}
+
+// relists is a directory's own budget of lists. Most are listed once, and have none.
+func (r *run) relists(d *dir) *bucket {
+	if d.relists == nil {
+		b := newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))
+		d.relists = &b
+	}
+	return d.relists
 }
 
 // wakeDue has those directories listed again whose budget allows it now.

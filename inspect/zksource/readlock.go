@@ -108,14 +108,14 @@ func (r *Reading) Node(c *inspect.Contender) (inspect.Znode, bool) {
 
 // Own is the data of the lock's own znode, uncut; false where that is not the contender's node, or may not be read.
 func (r *Reading) Own(c *inspect.Contender) ([]byte, bool) {
-	n := &r.dir.self
+	n := r.dir.own()
 	return r.own, r.dir.single && n.Known && !n.Sealed && n.Name == c.Name.Raw() && n.Czxid == c.Czxid
 }
 
 // Without is the lock as it would be without the contender; nil when nothing is left of it.
 func (r *Reading) Without(c *inspect.Contender) *inspect.Lock {
 	gone := func(n inspect.Znode) bool { return n.Name == c.Name.Raw() && n.Czxid == c.Czxid }
-	if gone(r.dir.self) {
+	if gone(r.dir.own()) {
 		return nil
 	}
 	whole := r.dir.directory(r.Lock.ReadAt)

@@ -2,7 +2,6 @@ package zksource
 
 import (
 	"hash/maphash"
-	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -16,24 +15,24 @@ type reported struct {
 	recipe     string
 	confidence recipe.Confidence
 	limit      int
-	contention int
+	contention int32
 	watched    bool // the servers' tables of watches can hold something about it
 	print      uint64
-	readAt     time.Time // of a lock whose changes nothing reports: its age matters; else zero
+	readAt     inspect.Instant // of a lock whose changes nothing reports: its age matters; else zero
 }
 
 // seed of this process's fingerprints: they are never compared with another's.
 var seed = maphash.MakeSeed()
 
 func remember(l *inspect.Lock) *reported {
-	readAt := time.Time{}
+	var readAt inspect.Instant
 	if l.Polled {
-		readAt = l.ReadAt
+		readAt = inspect.InstantOf(l.ReadAt)
 	}
 	return &reported{
 		readAt: readAt,
 		kind:   l.Kind, kindSure: l.KindConfidence, recipe: l.Recipe, confidence: l.Confidence, limit: l.Limit,
-		contention: l.Contention(), watched: l.Watched(), print: fingerprint(l),
+		contention: int32(l.Contention()), watched: l.Watched(), print: fingerprint(l),
 	}
 }
 

@@ -11,7 +11,7 @@ func (r *run) lookAtSiblings(c *dir) {
 	p := parent(c.path)
 	in := r.dirs[p]
 	if in == nil {
-		in = &dir{path: p, aboveRoot: true, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
+		in = &dir{path: p, aboveRoot: true}
 		r.dirs[p] = in
 	}
 	if in.leaves == nil {

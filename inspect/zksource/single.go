@@ -129,10 +129,11 @@ func (r *run) gotData(d *dir, res result) {
 		return
 	case res.err == nil || res.sealed:
 		r.record(r.sealed, d.path, readOwn, res)
-		d.self = znode(path.Base(d.path), res.data, res.stat, res.sealed)
+		own := znode(path.Base(d.path), res.data, res.stat, res.sealed)
+		d.self = &own
 	default:
 		r.record(r.sealed, d.path, readStat, res)
-		d.self = znode(path.Base(d.path), nil, nil, false)
+		d.self = &inspect.Znode{Name: path.Base(d.path)}
 	}
 	d.dataRead, d.dataStale, d.triedAt = true, false, res.at
 	r.judge(d)

@@ -22,10 +22,11 @@ const (
 	listable              // its children can be, or were, listed
 )
 
-// dir is one directory that we walked, or one node that turned out to have no children of interest.
+// dir is one directory that we walked, or one node that turned out to have no children of interest. There is one for each
+// lock, so that its small fields stand together and what few have is behind a pointer.
 type dir struct {
 	path  string
-	depth int
+	depth int32
 	root  bool
 	// aboveRoot: the parent of a root, only looked at for the sake of that.
 	aboveRoot bool
@@ -38,33 +39,34 @@ type dir struct {
 	pzxid   int64
 	ctime   int64 // ms since 1970, by the servers' clock
 	children
-	judged   bool      // once, with all that was wanted read
 	reported *reported // nil: it is no lock
+	judged   bool      // once, with all that was wanted read
 
 	// Its own data, for recipes that keep something there; see wantData.
 	dataWanted  bool
 	dataRead    bool
 	dataStale   bool // it has changed since
 	dataWatched bool
-	self        inspect.Znode
+	self        *inspect.Znode // nil: it was not read
 
 	// What belongs together; see parts.go.
 	parts map[string]*dir // by place
-	// lost and gained: children have left, or come, since the lock that it is, or is a part of, was last emitted.
-	lost, gained bool
 	// heldBack is the time since which the lock is not emitted, because not all of its parts were read again.
 	heldBack time.Time
-	folded   bool // its parts are no locks themselves
-	decided  bool // whether they are is known
-	pending  bool // something of it that came, or changed, since that was decided has not been read
-	joined   bool // a part: its base was decided with it
-	gone     bool // it is being forgotten
+	// lost and gained: children have left, or come, since the lock that it is, or is a part of, was last emitted.
+	lost, gained bool
+
+	folded  bool // its parts are no locks themselves
+	decided bool // whether they are is known
+	pending bool // something of it that came, or changed, since that was decided has not been read
+	joined  bool // a part: its base was decided with it
+	gone    bool // it is being forgotten
 
 	// Locks without a queue; see single.go.
 	single bool
 	alone  bool
 	seen   bool            // its Stat was read, once
-	unread int             // children of which it was not
+	unread int32           // children of which it was not
 	leaves map[string]bool // children that are ephemeral and no contenders
 	lone   *dir            // the child that is alone, and so a lock
 	freed  *dir            // the one that there was
@@ -86,7 +88,7 @@ type dir struct {
 	secretive bool
 	polled    bool      // for lack of a watch
 	firedAt   time.Time // when its watch fired, until it was listed
-	relists   bucket
+	relists   *bucket   // nil: it was never listed again
 	due       time.Time // when it may be listed again; zero: it need not
 }
 
@@ -114,7 +116,7 @@ func creations(stat *zk.Stat) int64 {
 }
 
 // keep remembers a child that was read; without a Stat, one that could not be.
-func (d *dir) keep(name string, data []byte, stat *zk.Stat, sealed bool) *node {
+func (d *dir) keep(name string, data *[]byte, stat *zk.Stat, sealed bool) *node {
 	n := d.children.keep(name, data, stat, sealed)
 	if z := n.znode(name); z.IsLease() {
 		d.lease = &z
@@ -174,14 +176,22 @@ func (d *dir) judge(id inspect.ID, named bool, now time.Time, unseen []inspect.U
 func (d *dir) lock(id inspect.ID, now time.Time) (lock *inspect.Lock, folded bool) {
 	lock, folded = d.directory(now).Lock(id, d.newest())
 	if lock == nil && d.single {
-		lock = inspect.NodeLock(id, d.self, d.alone, now)
+		lock = inspect.NodeLock(id, d.own(), d.alone, now)
 	}
 	return lock, folded
 }
 
+// own is the directory's own node as it was read; the zero Znode where it was not.
+func (d *dir) own() inspect.Znode {
+	if d.self == nil {
+		return inspect.Znode{}
+	}
+	return *d.self
+}
+
 // directory is all that was read of the directory.
 func (d *dir) directory(now time.Time) inspect.Directory {
-	whole := inspect.Directory{Children: d.shown(), Created: d.created, Data: d.self.Data, Lease: d.lease, Now: now}
+	whole := inspect.Directory{Children: d.shown(), Created: d.created, Data: d.own().Data, Lease: d.lease, Now: now}
 	if len(d.parts) > 0 {
 		whole.Parts = make(map[string][]inspect.Znode, len(d.parts))
 		for place, part := range d.parts {

@@ -16,7 +16,7 @@ import (
 // root starts a walk.
 func (r *run) root(p string) {
 	if r.dirs[p] == nil {
-		r.dirs[p] = &dir{path: p, root: true, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
+		r.dirs[p] = &dir{path: p, root: true}
 	}
 }
 
@@ -32,13 +32,13 @@ func (r *run) child(d *dir, name string) {
 	if _, part := recipe.Base(p); r.cfg.Only != "" && !part && !d.aboveRoot || r.cfg.onServer(p) == "/zookeeper" {
 		return
 	}
-	if d.depth >= r.cfg.Budget.Depth {
+	if int(d.depth) >= r.cfg.Budget.Depth {
 		if r.tooDeep == "" {
 			r.tooDeep = p
 		}
 		return
 	}
-	c := &dir{path: p, depth: d.depth + 1, relists: newBucket(r.cfg.Budget.Relists, max(1, r.cfg.Budget.Relists))}
+	c := &dir{path: p, depth: d.depth + 1}
 	r.dirs[p] = c
 	d.unread++
 	kind := r.firstLook()
