@@ -19,6 +19,9 @@ import (
 	"lockscope/tui/lab"
 )
 
+// redisProbe of a server that is gone sees within a second that its pool was closed.
+var redisProbe = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
+
 // labOn is the screen's lab on servers.
 func labOn(t *testing.T, urls ...string) *labDriver {
 	t.Helper()
@@ -45,7 +48,7 @@ func lockID(t *testing.T, text string) inspect.ID {
 func ignoreWaiting(string) {}
 
 func TestLabTakesHoldsAndGivesBack(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box, err := sandbox.Start("fair", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +150,7 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 }
 
 func TestLabLosesWithItsSession(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box, err := sandbox.Start("fair", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +174,7 @@ func TestLabLosesWithItsSession(t *testing.T) {
 
 // The two runs that the screen offers first leave nothing behind, whether they end by themselves or are stopped.
 func TestLabContends(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box, err := sandbox.Start("fair", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +213,7 @@ func TestLabContends(t *testing.T) {
 
 // The lock of a run leaves the list soon after the run's end, long before other free locks do.
 func TestTheLockOfARunLeavesTheList(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box, err := sandbox.Start("fair", 1)
 	if err != nil {
 		t.Fatal(err)
