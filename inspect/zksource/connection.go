@@ -13,7 +13,7 @@ func (r *run) connect(now time.Time) {
 		return
 	}
 	servers, readOnly := r.candidates()
-	l, err := open(r.cfg, servers, readOnly, r.beats.session, r.inbox)
+	l, err := open(r.cfg, servers, readOnly, r.beats.session, r.patience(), r.inbox)
 	if err != nil {
 		r.linkErr, r.backend.stale = err.Error(), true
 		r.backoff(now)
@@ -23,6 +23,12 @@ func (r *run) connect(now time.Time) {
 	if !r.cfg.Once {
 		l.keepAwake()
 	}
+}
+
+// patience returns the time for an attempt to connect: go-zookeeper's second would keep a server that is slower, or far, out of reach for
+// ever, so it doubles while no server lets us in, until trying all servers takes the whole Timeout.
+func (r *run) patience() time.Duration {
+	return min(time.Second<<min(r.failures, 8), r.cfg.Timeout/time.Duration(max(1, len(r.cfg.Servers))))
 }
 
 // backoff sets the next attempt to connect: soon at first, then every second.
@@ -54,7 +60,7 @@ func (r *run) dialReason(err error) string {
 
 // lost forgets what only held on the link: watches, and requests on their way. All else stays as it was last seen.
 func (r *run) lost(e linkEvent) {
-	r.reasons = e.link.reasons()
+	r.reasons, r.slow = e.link.reasons(), e.link.wasSlow()
 	r.linkErr = "the connection was lost"
 	if err := e.link.tap.DialError(); err != nil {
 		r.linkErr = r.dialReason(err)

@@ -242,7 +242,9 @@ func (r *run) identify(who identity) {
 		r.extra.Watches = r.watchTable(who)
 		r.recheck(r.extra.Watches, now)
 	}
-	r.progress = now
+	if r.ready { // else it would put off the end of a look for which no server lets us in
+		r.progress = now
+	}
 	r.identified = r.firstPass
 	r.inquiries++
 	r.leaveReadOnly(now)

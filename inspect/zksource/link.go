@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"context"
 	"errors"
 	"net"
 	"sync"
@@ -22,7 +23,9 @@ type link struct {
 	closed   <-chan zk.Event // closed by go-zookeeper when its goroutines have ended
 	inbox    *inbox
 	awake    sync.WaitGroup
-	ended    chan struct{} // closed by close
+	ctx      context.Context // until close
+	end      context.CancelFunc
+	patience time.Duration // for one attempt to connect, where that is more than go-zookeeper's second
 
 	mu       sync.Mutex
 	servers  int
@@ -30,6 +33,7 @@ type link struct {
 	session  bool
 	server   string // that gave it the session
 	failed   bool
+	slow     bool // a server did not answer in time
 	raw      net.Conn
 	errors   map[string]string // why each server could not be reached
 }
@@ -91,10 +95,11 @@ func (b *inbox) take() []linkEvent {
 }
 
 // open starts connecting. What comes of it goes to the inbox.
-func open(cfg Config, servers []string, readOnly bool, session time.Duration, in *inbox) (*link, error) {
+func open(cfg Config, servers []string, readOnly bool, session, patience time.Duration, in *inbox) (*link, error) {
+	ctx, end := context.WithCancel(context.Background()) // until close
 	l := &link{
-		tap: &connect.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, ReadOnly: readOnly}, readOnly: readOnly, now: cfg.Now,
-		inbox: in, ended: make(chan struct{}), servers: len(servers), errors: map[string]string{},
+		tap: &connect.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, ReadOnly: readOnly, Context: ctx}, readOnly: readOnly, now: cfg.Now,
+		inbox: in, ctx: ctx, end: end, patience: patience, servers: len(servers), errors: map[string]string{},
 	}
 	l.tap.Listen(l.fired, nil)
 	ready := make(chan struct{}) // the callback may come before Connect has returned
@@ -104,6 +109,7 @@ func open(cfg Config, servers []string, readOnly bool, session time.Duration, in
 		zk.WithMaxBufferSize(maxReply), zk.WithMaxConnBufferSize(64<<10),
 		zk.WithEventCallback(func(e zk.Event) { <-ready; l.event(e) }))
 	if err != nil {
+		end()
 		return nil, err
 	}
 	l.conn, l.closed = conn, events
@@ -120,7 +126,7 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 	if spent {
 		return nil, errSpent
 	}
-	conn, err := l.tap.Dial(network, addr, timeout)
+	conn, err := l.tap.Dial(network, addr, max(timeout, l.patience))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
@@ -134,6 +140,7 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 // attemptFailed notes why a server did not give a session, and reports the failure of the last one. mu is held.
 func (l *link) attemptFailed(addr string, err error) {
 	l.errors[addr] = connect.Reason(err)
+	l.slow = l.slow || connect.TimedOut(err)
 	if l.attempts >= l.servers && !l.failed {
 		l.failed = true
 		l.inbox.add(linkEvent{link: l, at: l.now(), kind: linkFailed})
@@ -183,7 +190,7 @@ func (l *link) keepAwake() {
 			select {
 			case <-beats.C:
 				l.tap.Sync(time.Second / 2)
-			case <-l.ended:
+			case <-l.ctx.Done():
 				return
 			}
 		}
@@ -208,9 +215,16 @@ func (l *link) reasons() map[string]string {
 	return reasons
 }
 
+// wasSlow reports whether a server did not answer in time: with more patience it may.
+func (l *link) wasSlow() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.slow
+}
+
 // close ends the session and waits until go-zookeeper's goroutines have ended: up to a second when nobody answers.
 func (l *link) close() {
-	close(l.ended)
+	l.end()
 	l.conn.Close()
 	l.mu.Lock()
 	raw := l.raw

@@ -77,6 +77,7 @@ type run struct {
 	retryAt    time.Time
 	failures   int
 	linkErr    string // why there is none
+	slow       bool   // a server did not answer in time
 	reasons    map[string]string
 	spent      uint64            // requests on links that are gone
 	spentOn    map[string]uint64 // the same by server
@@ -369,7 +370,7 @@ func (r *run) finishPass(now time.Time) {
 		r.ready, r.done = false, true
 		return
 	}
-	if r.cfg.Once && !r.ready && r.failures >= 2 && r.inquiries > 0 && !r.asking { // every server refused, twice
+	if r.cfg.Once && !r.ready && r.failures >= 2 && !r.slow && r.inquiries > 0 && !r.asking { // every server refused, twice
 		_, readOnly := r.candidates()
 		r.done = !readOnly || r.readOnlyFailed
 		return

@@ -53,13 +53,21 @@ func Reason(err error) string {
 		return "the host's name could not be looked up: " + lookup.Err
 	case errors.As(err, &op) && errors.As(err, &number):
 		return number.Error()
-	case errors.As(err, &op) && op.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+	case TimedOut(err):
 		return "no answer in time"
 	case errors.Is(err, io.EOF):
 		return "connection lost"
 	default:
 		return err.Error()
 	}
+}
+
+// TimedOut reports whether a server did not answer in time: it may be slow, where any other error is an answer.
+func TimedOut(err error) bool {
+	var op *net.OpError
+	var refused *RefusedError
+	return !errors.As(err, &refused) &&
+		(errors.As(err, &op) && op.Timeout() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded))
 }
 
 // Unreachable reports whether an error is about a server that could not be reached or did not answer.

@@ -26,6 +26,8 @@ type Tap struct {
 	// ReadOnly lets a server serve us that has no quorum and serves clients that only read (readonlymode.enabled):
 	// go-zookeeper's connect request lacks the flag that asks for it.
 	ReadOnly bool
+	// Context ends attempts to connect that are under way; nil is one that never ends.
+	Context context.Context
 
 	mu        sync.Mutex // guards all below and the tapped connections
 	current   *tapConn   // newest connection, nil when closed
@@ -82,7 +84,7 @@ func (t *Tap) newConn(raw net.Conn, addr string) *tapConn {
 }
 
 func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error) {
-	ctx := context.Background() // a zk.Dialer gets no context, only a time limit
+	ctx := t.context() // a zk.Dialer gets none, only a time limit
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -101,6 +103,13 @@ func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error
 		}
 	}
 	return conn, err
+}
+
+func (t *Tap) context() context.Context {
+	if t.Context == nil {
+		return context.Background()
+	}
+	return t.Context
 }
 
 // plain connects without TLS.
@@ -127,7 +136,7 @@ func (t *Tap) misfit(network, addr string, dial dialFunc, say func(protocol) str
 	if id, _ := t.Session(); id != 0 {
 		return ""
 	}
-	return say(spoken(context.Background(), dial, network, addr))
+	return say(spoken(t.context(), dial, network, addr))
 }
 
 // Session returns the id and the negotiated timeout of the newest connect response; zeros before the first, and after the
