@@ -99,5 +99,5 @@ func TestHeldAtLeast(t *testing.T) {
 	l.Holders[0].Seen = inspect.InstantOf(fixture.Noon.Add(-90 * time.Second))
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	wantText(t, m, "≥1m30s")
-	wantText(t, opening(t, l, 120, 36), "for ≥1m30s (since before watching)")
+	wantText(t, opening(t, l, 120, 36), "for ≥1m30s (seen since 11:58:30, not its begin)")
 }

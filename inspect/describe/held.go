@@ -31,8 +31,9 @@ type Held struct {
 	// Usual is for how long the lock is usually held at most; 0: unknown, or its holder is meant to hold.
 	Usual time.Duration
 
-	once   bool // by a one-shot command, which does not watch
-	learnt bool // from history; else it is configured
+	once   bool      // by a one-shot command, which does not watch
+	seen   time.Time // since when it is seen, by our clock, where its begin was not
+	learnt bool      // from history; else it is configured
 }
 
 // overLearnt is the multiple of a hold's learnt 99th percentile from which it is over it: one of a hundred is longer than that.
@@ -66,15 +67,16 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	}
 	b := v.Snapshot.Backend(l.ID.Backend)
 	once := b != nil && b.Mode == inspect.ModeOnce
+	seen := c.Seen.Time()
 	most, made := v.Snapshot.Age(l, c.Since, v.Now)
 	least := v.Now.Sub(c.Seen.Time())
 	switch {
 	case made && !c.Seen.IsZero() && most-least <= Near:
 		return Held{Duration: most, Known: Exactly}
 	case made:
-		return Held{Duration: most, Known: AtMost, once: once}
+		return Held{Duration: most, Known: AtMost, once: once, seen: seen}
 	case !c.Seen.IsZero() && !once:
-		return Held{Duration: least, Known: AtLeast}
+		return Held{Duration: least, Known: AtLeast, seen: seen}
 	}
 	return Held{once: once}
 }
@@ -101,7 +103,7 @@ func (h Held) String() string {
 }
 
 func (h Held) text() string {
-	before := " (since before watching)"
+	before := beginUnseen(h.seen)
 	if h.once {
 		before = ""
 	}
@@ -115,6 +117,15 @@ func (h Held) text() string {
 	default:
 		return before
 	}
+}
+
+// beginUnseen says of a hold that its begin was not seen, as where watching began later or stood still for a while. seen is since
+// when it is seen, by our clock; zero where that is not known.
+func beginUnseen(seen time.Time) string {
+	if seen.IsZero() {
+		return " (its begin was not seen)"
+	}
+	return " (seen since " + Clock(seen) + ", not its begin)"
 }
 
 // LongestWait returns the wait of the oldest waiter; false where that is unknown.

@@ -21,9 +21,9 @@ func TestHeldTime(t *testing.T) {
 	}{
 		{"seen", s(20), s(30), s(20), " for 20s", " for 20s"},
 		{"between two instants that are close", time.Time{}, s(21), s(20), " for 21s", " for 21s"},
-		{"between two that are not", time.Time{}, s(30), s(20), " for ≤30s (since before watching)", " for ≤30s"},
-		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (since before watching)", ""},
-		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (since before watching)", ""},
+		{"between two that are not", time.Time{}, s(30), s(20), " for ≤30s (seen since " + Clock(s(20)) + ", not its begin)", " for ≤30s"},
+		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (seen since " + Clock(s(20)) + ", not its begin)", ""},
+		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (its begin was not seen)", ""},
 	} {
 		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: inspect.InstantOf(test.at)}
 		for backend, want := range map[string]string{"zk": test.want, "once": test.once} {
@@ -31,6 +31,27 @@ func TestHeldTime(t *testing.T) {
 				t.Errorf("%s, %s: %q, want %q", backend, test.name, got, want)
 			}
 		}
+	}
+}
+
+// After a gap in which nobody looked the holder's begin is unknown, however long watching has gone on, and its age counts from the first
+// sight of it.
+func TestHeldAfterAGap(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	view := View{Snapshot: inspect.NewSnapshot(now, []*inspect.Backend{{Name: "redis", Kind: inspect.Redis, Mode: inspect.ModePush}}, nil), Now: now}
+	back := now.Add(-8 * time.Second)
+	l := &inspect.Lock{
+		ID: inspect.ID{Backend: "redis", Path: "k"}, State: inspect.StateHeld, UnseenSince: now.Add(-time.Hour),
+		Holders: []inspect.Contender{{Name: "b", State: inspect.Holding, Seen: inspect.InstantOf(back)}},
+	}
+	want := " (seen since " + Clock(back) + ", not its begin)"
+	if got := view.Verdict(l); !strings.Contains(got, "for ≥8s"+want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	before := view.Standing(l)
+	view.Now = now.Add(time.Minute)
+	if got := view.Standing(l); !strings.Contains(got, want) || got != before {
+		t.Errorf("%q, and before %q: it is to stand still", got, before)
 	}
 }
 
