@@ -228,7 +228,7 @@ func exitCode(err error) int {
 
 // complain prints one line on standard error.
 func (a *app) complain(err error) {
-	text := withoutPackages(err.Error())
+	text := inWords(err.Error())
 	if exitCode(err) == exitUnreachable && connect.Unreachable(err) {
 		text = withCheck(text)
 	}
@@ -238,13 +238,9 @@ func (a *app) complain(err error) {
 // ofScript matches what Redis adds to the error of a script: its digest, and the line.
 var ofScript = regexp.MustCompile(`,? script: [0-9a-f]{40}, on @?user_script:\d+\.?`)
 
-// withoutPackages is the text of an error without the packages and scripts that it came from, which only programmers know.
-func withoutPackages(text string) string {
-	text = strings.ReplaceAll(ofScript.ReplaceAllString(text, ""), context.DeadlineExceeded.Error(), "not done in time")
-	for _, name := range []string{"inspect", "lockops", "contend", "act"} {
-		text = strings.ReplaceAll(strings.TrimPrefix(text, name+": "), ": "+name+": ", ": ")
-	}
-	return text
+// inWords is the text of an error without the digest and line of a script, and without Go's words for a limit, which only programmers know.
+func inWords(text string) string {
+	return strings.ReplaceAll(ofScript.ReplaceAllString(text, ""), context.DeadlineExceeded.Error(), "not done in time")
 }
 
 // withCheck adds what to look at when a server cannot be reached, unless an error has that itself, or is a reply.

@@ -60,7 +60,7 @@ func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 
 // A script's digest and line, and the words of Go for a limit, are no news for who typed a command.
 func TestErrorsAreOfTheDomain(t *testing.T) {
-	got := withoutPackages("lockops: acquire a: context deadline exceeded (r1:6379: READONLY You can't write against a read only replica. script: 527d720f604208d1206b60f89dcd28bf21a75d9f, on @user_script:30.)")
+	got := inWords("acquire a: context deadline exceeded (r1:6379: READONLY You can't write against a read only replica. script: 527d720f604208d1206b60f89dcd28bf21a75d9f, on @user_script:30.)")
 	if want := "acquire a: not done in time (r1:6379: READONLY You can't write against a read only replica.)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

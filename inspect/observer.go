@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -120,10 +119,7 @@ func (o *Observer) Run(ctx context.Context) error {
 		close(updates)
 	}()
 	o.loop(updates)
-	if err := <-done; err != nil {
-		return fmt.Errorf("inspect: %w", err)
-	}
-	return nil
+	return <-done
 }
 
 // Cycles are sought sooner than a person sees one, outliers as they grow: slowly.

@@ -9,7 +9,8 @@ import (
 	"lockscope/internal/connect"
 )
 
-// Errors that callers branch on, with errors.Is.
+// Errors that callers branch on, with errors.Is. What is returned names the operation and the lock before them, and no package: it
+// reaches people as it stands.
 var (
 	// ErrHeld is returned by TryAcquire when somebody else holds the lock or waits for it.
 	ErrHeld = errors.New("lock is held")

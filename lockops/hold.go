@@ -75,7 +75,7 @@ func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err 
 // ended hold there is nothing more to do, whatever Release returns.
 func (h *Hold) Release(ctx context.Context) error {
 	if !h.released.CompareAndSwap(false, true) {
-		return fmt.Errorf("lockops: release %s: %w", h.grant.lock.name, ErrNotHeld)
+		return fmt.Errorf("release %s: %w", h.grant.lock.name, ErrNotHeld)
 	}
 	g := h.grant
 	h.end(ErrReleased)
@@ -89,7 +89,7 @@ func (h *Hold) Release(ctx context.Context) error {
 		return lost
 	}
 	if err := g.backend.release(ctx); err != nil {
-		return fmt.Errorf("lockops: release %s: %w", g.lock.name, err)
+		return fmt.Errorf("release %s: %w", g.lock.name, err)
 	}
 	return nil
 }
@@ -99,13 +99,13 @@ func (h *Hold) Release(ctx context.Context) error {
 // when nothing is known: the hold then ends at its Deadline unless a later Extend, or the renewal, succeeds.
 func (h *Hold) Extend(ctx context.Context) error {
 	if h.released.Load() {
-		return fmt.Errorf("lockops: extend %s: %w", h.grant.lock.name, ErrNotHeld)
+		return fmt.Errorf("extend %s: %w", h.grant.lock.name, ErrNotHeld)
 	}
 	if lost := h.grant.lost(); lost != nil {
 		return lost
 	}
 	if err := h.grant.backend.extend(ctx); err != nil {
-		return fmt.Errorf("lockops: extend %s: %w", h.grant.lock.name, err)
+		return fmt.Errorf("extend %s: %w", h.grant.lock.name, err)
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (g *grant) leave() bool {
 
 // lose ends the grant because the lock is, or may be, somebody else's.
 func (g *grant) lose(reason error) {
-	g.end(fmt.Errorf("lockops: %s: %w: %w", g.lock.name, ErrLost, reason))
+	g.end(fmt.Errorf("%s: %w: %w", g.lock.name, ErrLost, reason))
 }
 
 // lost is the error with which the grant was lost, nil when it was not.
@@ -252,7 +252,7 @@ func begin(ctx context.Context, lock lockKey, opts *options) (*Hold, error) {
 
 func ready(ctx context.Context, lock lockKey, opts *options) error {
 	if opts.err != nil {
-		return fmt.Errorf("lockops: %s: %w", lock.name, opts.err)
+		return fmt.Errorf("%s: %w", lock.name, opts.err)
 	}
 	if ctx.Err() != nil {
 		return acquireError(lock, because(ctx))
@@ -261,5 +261,5 @@ func ready(ctx context.Context, lock lockKey, opts *options) error {
 }
 
 func acquireError(lock lockKey, err error) error {
-	return fmt.Errorf("lockops: acquire %s: %w", lock.name, err)
+	return fmt.Errorf("acquire %s: %w", lock.name, err)
 }

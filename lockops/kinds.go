@@ -84,17 +84,17 @@ func KindNamed(servers Servers, name string) (Kind, error) {
 		case !counted:
 			return k, nil
 		case name != semaphoreName:
-			return Kind{}, fmt.Errorf("lockops: a %s takes no number", name)
+			return Kind{}, fmt.Errorf("a %s takes no number", name)
 		}
 		permits, err := strconv.ParseInt(number, 10, 32)
 		if err != nil || permits < 1 {
-			return Kind{}, fmt.Errorf("lockops: a semaphore of %q permits: give 1 or more", number)
+			return Kind{}, fmt.Errorf("a semaphore of %q permits: give 1 or more", number)
 		}
 		k = semaphore(int(permits))
 		k.Name += "=" + number
 		return k, nil
 	}
-	return Kind{}, fmt.Errorf("lockops: no kind of lock is called %q here", name)
+	return Kind{}, fmt.Errorf("no kind of lock is called %q here", name)
 }
 
 // KindsOn are the kinds of locks that can live on such servers, the usual one first.
@@ -136,7 +136,7 @@ func on[S Session, L Locker](constructor func(S, string, ...Option) L) func(Sess
 	return func(s Session, name string, opts []Option) (Locker, error) {
 		session, ok := s.(S)
 		if !ok {
-			return nil, fmt.Errorf("lockops: %s: no such lock can stand on a %T", name, s)
+			return nil, fmt.Errorf("%s: no such lock can stand on a %T", name, s)
 		}
 		return constructor(session, name, opts...), nil
 	}

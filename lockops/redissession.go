@@ -93,7 +93,7 @@ func AdoptRedis(ctx context.Context, clients []redis.UniversalClient, opts ...Re
 	for _, c := range clients {
 		name, err := adopted(c)
 		if err != nil {
-			return nil, fmt.Errorf("lockops: redis: %w", err)
+			return nil, fmt.Errorf("redis: %w", err)
 		}
 		s.masters = append(s.masters, &master{name: name, session: s, client: c})
 	}
@@ -122,7 +122,7 @@ func (s *RedisSession) newValue(label string) string {
 
 func (s *RedisSession) start(ctx context.Context) (*RedisSession, error) {
 	if len(s.masters) == 0 {
-		return nil, errors.New("lockops: redis: no masters given")
+		return nil, errors.New("redis: no masters given")
 	}
 	for _, m := range s.masters {
 		_, m.cluster = m.client.(*redis.ClusterClient)
@@ -130,7 +130,7 @@ func (s *RedisSession) start(ctx context.Context) (*RedisSession, error) {
 	}
 	if err := s.meet(ctx); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("lockops: redis: %w", err)
+		return nil, fmt.Errorf("redis: %w", err)
 	}
 	return s, nil
 }

@@ -118,7 +118,7 @@ func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKS
 	if err != nil {
 		s.end(ErrClosed)
 		s.endGone()
-		return nil, fmt.Errorf("lockops: zookeeper %s: %w", s.servers, err)
+		return nil, fmt.Errorf("zookeeper %s: %w", s.servers, err)
 	}
 	s.conn = conn
 	s.goDo(func() {
@@ -156,9 +156,9 @@ func (s *ZKSession) start(ctx context.Context) error {
 			if errors.As(dialErr, &dial) && dial.Addr != s.servers {
 				why = dial.Addr + ": " + why
 			}
-			return worded{fmt.Sprintf("lockops: no session with zookeeper %s: %s", s.servers, why), []error{err, dialErr}}
+			return worded{fmt.Sprintf("no session with zookeeper %s: %s", s.servers, why), []error{err, dialErr}}
 		}
-		return fmt.Errorf("lockops: no session with zookeeper %s: %w", s.servers, connect.Plain(err))
+		return fmt.Errorf("no session with zookeeper %s: %w", s.servers, connect.Plain(err))
 	}
 	for _, credentials := range s.opts.auth {
 		answer := make(chan error, 1)
@@ -170,7 +170,7 @@ func (s *ZKSession) start(ctx context.Context) error {
 			err = because(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("lockops: zookeeper %s: authenticate: %w", s.servers, err)
+			return fmt.Errorf("zookeeper %s: authenticate: %w", s.servers, err)
 		}
 	}
 	return nil

@@ -124,7 +124,7 @@ func TestWaitingShowsThePlace(t *testing.T) {
 
 // expire ends the holds, and delivers the messages of their end.
 func expire(m *Model, f *fakeLab) {
-	f.held.end(fmt.Errorf("lockops: /locks/orders: %w: %w", lockops.ErrLost, errors.New("zookeeper session has expired")))
+	f.held.end(fmt.Errorf("/locks/orders: %w: %w", lockops.ErrLost, errors.New("zookeeper session has expired")))
 	id := m.screens[screen.Lab].(*lab.Screen).Hand.Takes[0].Id
 	send(m, answeredMsg{screen.Lab, lab.TakeEndedMsg{Id: id, Cause: context.Cause(f.held.ctx)}})
 }

@@ -86,7 +86,7 @@ func TestOverlapsAreLoud(t *testing.T) {
 
 func TestARunThatCannotBeHad(t *testing.T) {
 	f := newFakeLab()
-	f.err = errors.New("lockops: no session with zookeeper 10.1.0.1:2181")
+	f.err = errors.New("no session with zookeeper 10.1.0.1:2181")
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "tab", "n")
 	settle(t, m, press(m, "tab", "enter"))

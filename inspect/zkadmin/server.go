@@ -63,7 +63,7 @@ func (fs Failures) Error() string {
 	for i, f := range fs {
 		reasons[i] = f.Error()
 	}
-	return "zkadmin: " + strings.Join(reasons, "; ")
+	return strings.Join(reasons, "; ")
 }
 
 // Unwrap returns each failure.
@@ -205,7 +205,7 @@ func query[T any](
 		failed = append(failed, &Failure{s.cfg.Addr, word, err})
 	}
 	if failed == nil {
-		return none, fmt.Errorf("zkadmin: %w", cmp.Or(ctx.Err(), ErrNoAddress))
+		return none, cmp.Or(ctx.Err(), ErrNoAddress)
 	}
 	return none, failed
 }

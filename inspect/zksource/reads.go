@@ -153,7 +153,7 @@ func serverUnseen(s *zkadmin.Server, what read, err error) ([]inspect.Unseen, *i
 func why(err error) string {
 	failures, ok := errors.AsType[zkadmin.Failures](err)
 	if !ok {
-		return strings.TrimPrefix(err.Error(), "zkadmin: ")
+		return err.Error()
 	}
 	reasons := make([]string, len(failures))
 	for i, f := range failures {

@@ -45,9 +45,9 @@ var (
 func (c Config) check() error {
 	switch {
 	case c.Contenders < 1 || c.Contenders > MaxContenders:
-		return fmt.Errorf("contend: %d contenders: from 1 to %d can be had", c.Contenders, MaxContenders)
+		return fmt.Errorf("%d contenders: from 1 to %d can be had", c.Contenders, MaxContenders)
 	case c.Hold < 0 || c.Think < 0 || c.For < 0 || c.Rounds < 0:
-		return errors.New("contend: a time or a number of rounds is below 0")
+		return errors.New("a time or a number of rounds is below 0")
 	}
 	return nil
 }

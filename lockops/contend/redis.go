@@ -78,20 +78,20 @@ func (a *redisTarget) Open(ctx context.Context) error {
 	if n := len(a.clients) - len(failed); n <= len(a.clients)/2 {
 		a.unread = true
 		if len(a.clients) == 1 {
-			return fmt.Errorf("contend: redis %s: %w", a.Name, oneSilent{failed[0]})
+			return fmt.Errorf("redis %s: %w", a.Name, oneSilent{failed[0]})
 		}
-		return fmt.Errorf("contend: redis %s: %w", a.Name, errors.Join(append([]error{lockops.ErrNoQuorum}, failed...)...))
+		return fmt.Errorf("redis %s: %w", a.Name, errors.Join(append([]error{lockops.ErrNoQuorum}, failed...)...))
 	}
 	exists := slices.Contains(found, true)
 	if keys := a.auxiliaryKeys(); len(keys) > 0 { // of kinds on one master
 		used, err := a.mark(ctx, keys, exists)
 		if err != nil {
-			return fmt.Errorf("contend: redis %s: %w", a.Name, err)
+			return fmt.Errorf("redis %s: %w", a.Name, err)
 		}
 		exists = exists || used
 	}
 	if exists && !a.Existing {
-		return fmt.Errorf("contend: redis %s: %w", a.Name, ErrExists)
+		return fmt.Errorf("redis %s: %w", a.Name, ErrExists)
 	}
 	return nil
 }

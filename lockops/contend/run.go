@@ -113,7 +113,7 @@ func firstFailure(failures []error) error {
 	var found error
 	for i, err := range failures {
 		if err != nil && (found == nil || errors.Is(found, context.Canceled)) {
-			found = fmt.Errorf("contend: contender %d: %w", i, err)
+			found = fmt.Errorf("contender %d: %w", i, err)
 		}
 	}
 	return found
@@ -217,7 +217,7 @@ func (r *Run) cleanUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
 	if r.left, r.err = r.target.Close(ctx); r.err != nil {
-		r.err = fmt.Errorf("contend: clean up %s: %w", r.about.Lock, r.err)
+		r.err = fmt.Errorf("clean up %s: %w", r.about.Lock, r.err)
 	}
 }
 
@@ -232,7 +232,7 @@ func (r *Run) watch(stop <-chan struct{}) {
 			stuck := r.ledger.stuck(r.cfg.Now())
 			r.mu.Unlock()
 			if stuck >= r.cfg.Stall {
-				r.cancel(fmt.Errorf("contend: %s: %w within %v", r.about.Lock, ErrStalled, r.cfg.Stall))
+				r.cancel(fmt.Errorf("%s: %w within %v", r.about.Lock, ErrStalled, r.cfg.Stall))
 				return
 			}
 		case <-stop:

@@ -65,7 +65,7 @@ func (a *zkTarget) full() string { return strings.TrimRight(a.Chroot, "/") + a.N
 // Open makes the directory, unless it is there.
 func (a *zkTarget) Open(ctx context.Context) (err error) {
 	if !strings.HasPrefix(a.Name, "/") || strings.HasSuffix(a.Name, "/") {
-		return fmt.Errorf("contend: %s is no path of a znode: it starts with a slash and does not end in one", a.Name)
+		return fmt.Errorf("%s is no path of a znode: it starts with a slash and does not end in one", a.Name)
 	}
 	if a.adminClient, err = a.session(ctx); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (a *zkTarget) Open(ctx context.Context) (err error) {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("contend: zookeeper %s: %w", a.Name, err)
+		return fmt.Errorf("zookeeper %s: %w", a.Name, err)
 	}
 	return nil
 }

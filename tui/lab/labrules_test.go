@@ -168,7 +168,7 @@ func TestWhyNothingWasTaken(t *testing.T) {
 			"refused: it is a read-write lock of curator clients, which do not queue with those of a mutex; nothing was left there",
 		},
 		{Order{}, &lockops.RecipeError{Path: "/x", Want: "kazoo", Found: "curator"}, "refused: curator clients use it, which do not queue with kazoo clients; nothing was left there"},
-		{Order{Try: true}, fmt.Errorf("lockops: %w", lockops.ErrHeld), "someone else holds it; nothing was left there"},
+		{Order{Try: true}, fmt.Errorf("acquire /locks/orders: %w", lockops.ErrHeld), "someone else holds it; nothing was left there"},
 		{Order{Wait: 30 * time.Second}, context.DeadlineExceeded, "not our turn within 30s; nothing is left on servers that answer"},
 		{Order{Try: true}, context.DeadlineExceeded, "failed: context deadline exceeded"},
 		{Order{}, context.Canceled, "stopped waiting; nothing is left on servers that answer"},
