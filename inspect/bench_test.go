@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"testing"
 	"time"
@@ -80,6 +81,17 @@ func BenchmarkPublishOneChange(b *testing.B) {
 	}
 	if s := o.Snapshot(); s.History(versions[0].ID) == nil {
 		b.Error("nothing was remembered")
+	}
+}
+
+// A million contenders as ls -o json writes them.
+func BenchmarkWriteJSON(b *testing.B) {
+	s := manyLocks(b, 100_000).Snapshot()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.WriteJSON(io.Discard); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -32,23 +32,27 @@ func (s *Snapshot) JSON() any {
 func (s *Snapshot) WriteJSON(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var text bytes.Buffer
-	e := json.NewEncoder(&text) // it keeps its memory from lock to lock
+	var indented []byte // both keep their memory from lock to lock
+	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	if err := e.Encode(s.document()); err != nil {
+	indent := func(value any, prefix string) (err error) {
+		text.Reset()
+		err = e.Encode(value)
+		indented = appendIndented(indented[:0], bytes.TrimSuffix(text.Bytes(), []byte("\n")), prefix)
 		return err
 	}
-	const none = "[]\n}\n" // the document ends with an empty list of locks
-	out.Write(bytes.TrimSuffix(text.Bytes(), []byte(none)))
-	between, end := "[\n  ", none
-	e.SetIndent("  ", " ")
+	if err := indent(s.document(), ""); err != nil {
+		return err
+	}
+	const none = "[]\n}" // the document ends with an empty list of locks
+	out.Write(bytes.TrimSuffix(indented, []byte(none)))
+	between, end := "[\n  ", none+"\n"
 	for _, l := range s.byJSONID() {
-		text.Reset()
-		if err := e.Encode(s.lockJSON(l)); err != nil {
+		if err := indent(s.lockJSON(l), "  "); err != nil {
 			return err
 		}
 		out.WriteString(between)
-		out.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+		out.Write(indented)
 		between, end = ",\n  ", "\n ]\n}\n"
 	}
 	out.WriteString(end)
