@@ -45,8 +45,8 @@ type keyTable struct {
 	// parts are keys that turned out to belong to the lock of another, found the locks among these that are to be added.
 	parts map[string]string
 	found []string
-	// denied keys match, but our user may not read them.
-	denied map[string]bool
+	// denied keys match, but our user may not read them. refused ones are known, and a master did not report all of them.
+	denied, refused map[string]bool
 	// clients lists each master's connections.
 	clients []clients
 	// replicas are, by master, whose replica it is known to be; nil where it is none.
@@ -89,7 +89,7 @@ type entry struct {
 func newKeyTable(cfg Config, masters []*master) *keyTable {
 	b := &keyTable{
 		backend: cfg.Backend, only: cfg.Only, once: cfg.Once,
-		entries: map[string]*entry{}, foreign: map[string]postponed{}, parts: map[string]string{}, denied: map[string]bool{},
+		entries: map[string]*entry{}, foreign: map[string]postponed{}, parts: map[string]string{}, denied: map[string]bool{}, refused: map[string]bool{},
 	}
 	for _, m := range masters {
 		b.addrs = append(b.addrs, m.address())
@@ -113,7 +113,6 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	if b.entries[key] != nil || now.Before(b.foreign[key].until) {
 		return false
 	}
-	delete(b.denied, key)
 	e := &entry{key: key}
 	for i, addr := range b.addrs {
 		if _, ok := b.place(key, i); ok {
@@ -124,7 +123,10 @@ func (b *keyTable) add(key string, now time.Time) bool {
 		e.votes = []inspect.Vote{downVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
 	}
 	e.unwatched = make([]bool, len(e.votes))
-	if a, ok := b.foreign[key]; ok {
+	switch a, ok := b.foreign[key]; {
+	case b.denied[key]:
+		e.cameUnreported(inspect.NeverSeen)
+	case ok:
 		e.cameUnreported(a.until.Add(-a.wait)) // when it was no lock, which it may be since
 	}
 	b.entries[key] = e
@@ -250,6 +252,9 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 			c.ExpiresAt = steady(was[c.Name], c.ExpiresAt, now)
 		}
 	}
+	if refused(v) {
+		b.refused[key] = true
+	}
 	v.Flushed = e.wasFlushed(at, v, now)
 	*old = lastPresent(*old, v, now)
 }
@@ -351,6 +356,7 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	}
 	delete(b.foreign, key)
 	delete(b.parts, key)
+	delete(b.denied, key)
 	lock := inspect.KeyLock(inspect.ID{Backend: b.backend, Path: key}, b.votes(e), now)
 	if lock.State != inspect.StateFree {
 		e.freeSince = time.Time{}
@@ -423,6 +429,8 @@ func (b *keyTable) forget(e *entry, now time.Time) {
 	denied := slices.ContainsFunc(e.votes, e.forbidden)
 	if denied {
 		b.denied[e.key] = true
+	} else {
+		delete(b.denied, e.key)
 	}
 	if denied || slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Foreign }) {
 		b.postpone(e.key, now)

@@ -8,6 +8,7 @@ func (r *run) tick() {
 		return
 	}
 	now := r.cfg.Now()
+	r.retryRefused(now)
 	var polled []*masterState
 	for _, p := range r.masters {
 		if p.pushing && p.up() || now.Before(p.retryAt) || len(p.wanted) >= r.cfg.Budget.KeysPerTick {

@@ -99,6 +99,8 @@ type run struct {
 	limits
 	news
 
+	refusedAt time.Time // when refused keys were tried last
+
 	// Of a cluster; replaced is its topology where the nodes are others now.
 	cluster  *cluster
 	replaced *topology

@@ -1,0 +1,65 @@
+package redissource_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// TestARightThatIsGivenBackIsNoticed: no server reports that. Keys of which nothing but the name was known have not appeared, and all
+// that were refused are known again although only a few are tried at once.
+func TestARightThatIsGivenBackIsNoticed(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	c, ctx := client(t, m), t.Context()
+	const many = 200
+	keys := []string{"lock:secret"}
+	for i := range many {
+		keys = append(keys, fmt.Sprintf("lock:open:%d", i))
+	}
+	write := func(value string) {
+		if _, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, key := range keys {
+				p.Set(ctx, key, value, 0)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow := func(pattern string) {
+		if err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "resetkeys", pattern, "&*", "+@all").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first")
+	allow("~lock:open:*")
+	cfg := pushConfig(m)
+	cfg.Tick = 50 * time.Millisecond // the master pushes: nothing is polled
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	v, _ := watch(t, cfg)
+	awaitPush(v)
+	v.Await("all but one", func() bool { return len(v.Locks) == many && v.Backend.Unknown(inspect.AspectLocks) })
+
+	allow("~lock:*")
+	v.Await("the one", func() bool { return holder(v, "lock:secret", "first")() && !v.Backend.Unknown(inspect.AspectLocks) })
+	if since := v.Locks["lock:secret"].UnseenSince; !since.Equal(inspect.NeverSeen) {
+		t.Errorf("the key that was always there came after %v", since)
+	}
+
+	allow("~nothing")
+	write("second")
+	v.Await("refused", func() bool {
+		return !slices.ContainsFunc(keys, func(key string) bool { return v.Locks[key].State != inspect.StateUnknown })
+	})
+	allow("~lock:*")
+	v.Await("all of them", func() bool {
+		return !slices.ContainsFunc(keys, func(key string) bool { return !holder(v, key, "second")() })
+	})
+}
