@@ -7,28 +7,10 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/recipe"
 )
 
 // jitter is the tolerance of a computed expiry: round trips vary, and TTLs are in milliseconds.
 const jitter = 50 * time.Millisecond
-
-// reportedAgain is the longest time until a polled lock that did not change is reported again: it was read since.
-const reportedAgain = 2 * time.Second
-
-// reportAgain returns the time to report a polled lock again: a missing renewal has to be seen before the key expires.
-func reportAgain(l *inspect.Lock) time.Time {
-	after := reportedAgain
-	for i := range l.Holders {
-		if at := l.Holders[i].ExpiresAt; !at.IsZero() {
-			after = min(after, at.Sub(l.ReadAt)/4)
-		}
-	}
-	return l.ReadAt.Add(after)
-}
-
-// unread is the error of a vote that was not asked for yet.
-const unread = "not read yet"
 
 // keyTable holds what every master last said of every known key. It does no I/O and knows no clock: the time is passed in.
 type keyTable struct {
@@ -61,29 +43,6 @@ type keyTable struct {
 type postponed struct {
 	until time.Time
 	wait  time.Duration
-}
-
-// entry is one key.
-type entry struct {
-	key   string
-	votes []inspect.Vote
-	// lock was emitted last; nil while the key was never seen to be a lock.
-	lock      *inspect.Lock
-	read      bool // at least once
-	readAt    time.Time
-	freeSince time.Time
-	dispute   dispute
-	// changedAfter is the time at which the newest verdict that changed was last known to stand, which counts where its changes may
-	// not have been reported: on masters that are polled, where what was read first after nobody reported changed it (unreported), or
-	// when it is late (outOfSight).
-	changedAfter time.Time
-	unreported   bool
-	// unwatched are the votes whose next reading may show what nobody reported: of a master that has just begun to push, where another
-	// node of the cluster has the key, or where a pass over all keys came upon it. All changes until watchedUntil were reported.
-	unwatched    []bool
-	watchedUntil time.Time
-	// flushedAt is, by master, when it last said that it flushed a database while the key was there; nil before any did.
-	flushedAt map[int]time.Time
 }
 
 func newKeyTable(cfg Config, masters []*master) *keyTable {
@@ -135,24 +94,6 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	return true
 }
 
-// cameUnreported notes that the key came at some time after an instant; zero: nobody looked before.
-func (e *entry) cameUnreported(since time.Time) {
-	for i := range e.votes {
-		e.unwatch(i, time.Time{})
-		e.votes[i].ReadAt = since
-	}
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// cameUnseen reports whether nobody saw the key come.
-func (e *entry) cameUnseen() bool { return !e.read && slices.Contains(e.unwatched, true) }
-
 // unwatch notes that changes of a master's keys may not have been reported since an instant; zero: since they were read.
 func (b *keyTable) unwatch(master int, since time.Time) {
 	for key, e := range b.entries {
@@ -162,62 +103,12 @@ func (b *keyTable) unwatch(master int, since time.Time) {
 	}
 }
 
-func (e *entry) unwatch(at int, since time.Time) {
-	if !slices.Contains(e.unwatched, true) || since.Before(e.watchedUntil) {
-		e.watchedUntil = since
-	}
-	e.unwatched[at] = true
-}
-
 // trim drops forgotten keys from the ring once most of it are.
 func (b *keyTable) trim() {
 	if len(b.ring) > 2*len(b.entries)+64 {
 		b.ring, b.next = slices.Collect(maps.Keys(b.entries)), 0
 	}
 }
-
-// due reports whether something in a vote has run out since it was read, or has to be confirmed.
-func (e *entry) due(now time.Time) bool {
-	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up && overdue(v, now) })
-}
-
-// ends returns the expiries of a vote's key and of the entries in it, without those that never expire.
-func ends(v inspect.Vote) []time.Time {
-	var at []time.Time
-	if !v.ExpiresAt.IsZero() {
-		at = append(at, v.ExpiresAt)
-	}
-	if v.Held != nil {
-		for _, c := range v.Held.Claims {
-			if !c.ExpiresAt.IsZero() && !c.Dead {
-				at = append(at, c.ExpiresAt)
-			}
-		}
-	}
-	return at
-}
-
-func overdue(v inspect.Vote, now time.Time) bool {
-	return doubtful(v) || slices.ContainsFunc(ends(v), func(at time.Time) bool { return !at.Add(afterExpiry).After(now) })
-}
-
-// ending reports whether something in a vote runs out in a moment, and was not seen for a while.
-func ending(v inspect.Vote, now time.Time) bool {
-	return slices.ContainsFunc(ends(v), func(at time.Time) bool {
-		last := at.Add(-beforeExpiry)
-		return !last.After(now.Add(jitter)) && at.After(now) && v.ReadAt.Before(last.Add(-jitter))
-	})
-}
-
-// outOfSight reports whether a holder ran out that nobody had seen for a while before, although changes are reported: what reports
-// them may have stood still.
-func (e *entry) outOfSight(now time.Time) bool {
-	return e.lock != nil && slices.ContainsFunc(e.lock.Holders, func(h inspect.Contender) bool {
-		return !h.ExpiresAt.IsZero() && !now.Add(grace).Before(h.ExpiresAt) && e.changedAfter.Before(h.ExpiresAt.Add(-inspect.MostUnseen))
-	})
-}
-
-func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
 // vote records what a master says of a key. An expiry that only jittered keeps its old instant, until that has passed.
 func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
@@ -259,42 +150,6 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	*old = lastPresent(*old, v, now)
 }
 
-// stoodAt is the time up to which the verdict is known to have stood before a vote changes: the last reading of a quorum of
-// masters that agree. While too few are left that do, it is what it was; where nobody agreed, the vote's own reading.
-func (e *entry) stoodAt(at int) time.Time {
-	i := -1
-	if e.lock != nil {
-		i = slices.IndexFunc(e.lock.Masters, func(m inspect.Vote) bool { return m.Agrees })
-	}
-	if i < 0 {
-		return e.votes[at].ReadAt
-	}
-	was := e.lock.Masters[i]
-	var read []time.Time
-	for _, v := range e.votes {
-		if v.Up && v.Present && v.Value == was.Value && v.Digest == was.Digest {
-			read = append(read, v.ReadAt)
-		}
-	}
-	if len(read) < e.lock.Quorum {
-		return e.changedAfter
-	}
-	slices.SortFunc(read, func(a, b time.Time) int { return b.Compare(a) })
-	return read[e.lock.Quorum-1]
-}
-
-// lastPresent is the newer vote with when the key was last seen on the master.
-func lastPresent(old, v inspect.Vote, now time.Time) inspect.Vote {
-	switch {
-	case v.Present:
-	case old.Present:
-		v.LastPresent = now
-	default:
-		v.LastPresent = old.LastPresent
-	}
-	return v
-}
-
 // votes are those that count: of the masters. Where all servers given are replicas, theirs are all there is to see, and may
 // lag behind their masters.
 func (b *keyTable) votes(e *entry) []inspect.Vote {
@@ -315,14 +170,6 @@ func (b *keyTable) votes(e *entry) []inspect.Vote {
 		voting = append(voting, v)
 	}
 	return voting
-}
-
-// steady is the old instant where the new one only jittered. One that has passed was too early: nothing would be due.
-func steady(old, at, now time.Time) time.Time {
-	if !at.IsZero() && old.After(now) && at.Sub(old).Abs() < jitter {
-		return old
-	}
-	return at
 }
 
 // silence records that a master does not answer, for every key.
@@ -381,44 +228,6 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	b.identify(lock)
 	e.lock = lock
 	return lock, false
-}
-
-// unread reports whether a master was not asked yet. One that does not answer is known as down before long.
-func (e *entry) unread() bool {
-	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Error == unread })
-}
-
-// isLock reports whether at least one master holds a string under the key, a structure that a recipe knows, or what may be one of
-// the two for all that can be seen.
-func (e *entry) isLock() bool {
-	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool {
-		return v.Present && !v.Foreign || v.Held != nil || hides(v) && !e.forbidden(v)
-	})
-}
-
-// hides reports whether a master may have a lock under the key that cannot be seen.
-func hides(v inspect.Vote) bool {
-	return v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectWaiters) || v.Unknown(inspect.AspectKind)
-}
-
-// forbidden reports whether our user may not read the key itself, whatever the command: then nothing but its name is known.
-func (e *entry) forbidden(v inspect.Vote) bool {
-	return !v.Up && slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Right == "~"+e.key })
-}
-
-// partOf is the key of the lock that this one belongs to; empty when it is a lock of its own.
-func (e *entry) partOf() string {
-	hidden := false
-	for _, v := range e.votes {
-		if v.Held != nil && v.Held.PartOf != "" {
-			return v.Held.PartOf
-		}
-		hidden = hidden || v.Held == nil && v.Unknown(inspect.AspectHolders) && !e.forbidden(v)
-	}
-	if lock, ok := recipe.MayBelongTo(e.key); ok && hidden {
-		return lock
-	}
-	return ""
 }
 
 // forget drops a key that is no lock. One that holds something else, or that may not be read, is not looked at again
@@ -482,13 +291,4 @@ func (b *keyTable) whole(keys []string) []string {
 		}
 	}
 	return keys
-}
-
-// sameVotes compares all but who agrees, which follows from the rest.
-func sameVotes(a, b []inspect.Vote) bool {
-	return slices.EqualFunc(a, b, func(x, y inspect.Vote) bool {
-		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign && x.Flushed == y.Flushed &&
-			x.Value == y.Value && x.Digest == y.Digest && x.NoExpiry == y.NoExpiry && x.ExpiresAt.Equal(y.ExpiresAt) &&
-			x.Held.Equal(y.Held) && slices.Equal(x.Unseen, y.Unseen)
-	})
 }
