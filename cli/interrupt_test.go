@@ -103,7 +103,7 @@ func TestLossStopsWhatTheCommandStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for limit := time.Now().Add(10 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) { // a signal takes its time
+	for limit := time.Now().Add(time.Minute); alive(pid); time.Sleep(5 * time.Millisecond) { // a signal takes its time
 		if time.Now().After(limit) {
 			syscall.Kill(pid, syscall.SIGKILL)
 			t.Fatal("the command's child goes on without the lock")

@@ -156,7 +156,7 @@ func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 			Getenv: func(name string) string { return map[string]string{"XDG_CONFIG_HOME": "/nowhere"}[name] },
 		})
 	}()
-	for limit := time.Now().Add(20 * time.Second); !strings.Contains(stderr.String(), "watching"); time.Sleep(5 * time.Millisecond) {
+	for limit := time.Now().Add(time.Minute); !strings.Contains(stderr.String(), "watching"); time.Sleep(5 * time.Millisecond) { // it waits for its backends first
 		if time.Now().After(limit) {
 			t.Fatalf("it does not watch: %q", stderr.String())
 		}

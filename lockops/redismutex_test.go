@@ -295,7 +295,7 @@ func TestRedisCancelLeavesNoKey(t *testing.T) {
 	})
 }
 
-// noKey waits until nothing of a lock but its fencing token is on any master: at most 2 s, far less than a TTL.
+// noKey waits until nothing of a lock but its fencing token is on any master: at most 10 s, less than a TTL.
 func noKey(t testing.TB, what string, masters []*servertest.Redis, key string) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
