@@ -20,6 +20,8 @@ type Screen struct {
 	// Shown are the numbers of the events that match, and next the first number that was not looked at.
 	Shown []int
 	next  int
+	// dropped is the log's count as of the last look.
+	dropped int
 	// Cursor and top are the numbers of the selected event and of the first in sight; seen is the newest one that was
 	// there when following ended.
 	Cursor, top, seen int
@@ -82,14 +84,22 @@ func (s *Screen) catchUp() {
 	if s.next > s.Log().End() { // an earlier moment is drawn
 		s.Shown, s.next = nil, 0
 	}
-	s.Shown = s.Shown[screen.After(s.Shown, s.Log().Dropped):]
-	for n := max(s.next, s.Log().Dropped); n < s.Log().End(); n++ {
-		e, note := s.Log().At(n)
+	log := s.Log()
+	if s.dropped != log.Dropped {
+		s.dropped = log.Dropped
+		s.Shown = slices.DeleteFunc(s.Shown, func(n int) bool {
+			e, _ := log.At(n)
+			return e == nil
+		})
+	}
+	for i := log.Place(s.next); i < len(log.List); i++ {
+		n := log.Number(i)
+		e, note := log.At(n)
 		if (s.Only == inspect.ID{} || e.Lock == s.Only) && matchesEvent(s.input.Filter, s.kinds, e, note) {
 			s.Shown = append(s.Shown, n)
 		}
 	}
-	s.next = s.Log().End()
+	s.next = log.End()
 	s.keepInSight()
 }
 
@@ -254,7 +264,7 @@ func (s *Screen) summary() widget.Line {
 		left = left.Add(t.Muted, dot+"only ").Add(t.Waiting, s.Only.String())
 	}
 	if n := s.Log().Dropped; n > 0 {
-		left = left.Add(t.Muted, dot+describe.Thousands(n)+" older forgotten")
+		left = left.Add(t.Muted, dot+describe.Thousands(n)+" forgotten, of the busiest locks")
 	}
 	if n := s.Log().Missed; n > 0 {
 		left = left.Add(t.Unknown, dot+describe.Thousands(n)+" missed, too many at once")

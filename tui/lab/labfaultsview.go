@@ -105,10 +105,10 @@ func (f *faults) afterLines(width, room int) []widget.Line {
 // show what came of it, and of the newest.
 func eventsSince(log *screen.EventLog, first int, lock inspect.ID, n int) []int {
 	var found []int
-	for i := max(first, log.Dropped); i < log.End(); i++ {
-		e, _ := log.At(i)
+	for i := log.Place(first); i < len(log.List); i++ {
+		e := &log.List[i]
 		if e.Lock == lock || e.Backend != nil && e.Backend.Name == lock.Backend {
-			found = append(found, i)
+			found = append(found, log.Number(i))
 		}
 	}
 	if over := len(found) - n; over > 0 {

@@ -25,15 +25,15 @@ func (m *laneMemory) read(log *screen.EventLog, lock inspect.ID) {
 	if lock != m.lock || m.joined == nil || m.next > log.End() { // another lock, or an earlier moment
 		*m = laneMemory{lock: lock, joined: make(map[Key]time.Time)}
 	}
-	if m.next < log.Dropped && len(log.List) > 0 {
-		m.from = log.List[0].At
+	if at, number := log.CompleteFrom(lock); m.next <= number {
+		m.from = at
 	}
-	for _, e := range log.List[max(0, m.next-log.Dropped):] {
+	for _, e := range log.List[log.Place(m.next):] {
 		if e.Contender != nil && e.Lock == lock {
 			m.record(e)
 		}
 	}
-	m.next = log.Dropped + len(log.List)
+	m.next = log.End()
 	if over := len(m.ended) - leftKept; over > leftKept/4 {
 		m.from = m.ended[over-1].At
 		m.ended = append([]inspect.Event(nil), m.ended[over:]...)

@@ -86,18 +86,22 @@ func (s *Screen) waitLines(width, rows int) []widget.Line {
 	return lines
 }
 
-// grantLines draw how often locks were granted, and which of them most. Before the oldest event that is kept nothing is known.
+// grantLines draw how often locks were granted, and which of them most. Before the newest event that is not kept nothing is known.
 func (s *Screen) grantLines(width int) []widget.Line {
 	t, log, now := s.Theme(), s.Log(), s.Now()
 	lines := []widget.Line{widget.Section(t, width, "grants in the last 5m")}
 	from := now.Truncate(grantStep).Add(-(grantCells - 1) * grantStep)
 	since, unknown := from, 0
-	if len(log.List) > 0 && log.List[0].At.After(from) {
-		since = log.List[0].At
+	known, _ := log.CompleteFrom(inspect.ID{})
+	if len(log.List) > 0 && known.IsZero() { // nothing was seen before the first one
+		known = log.List[0].At
+	}
+	if known.After(from) {
+		since = known
 		unknown = min(grantCells-1, int(since.Sub(from)/grantStep))
 	}
 	counts, perLock, total := make([]float64, grantCells), make(map[inspect.ID]int), 0
-	for i := len(log.List) - 1; i >= 0 && !log.List[i].At.Before(from); i-- {
+	for i := len(log.List) - 1; i >= 0 && !log.List[i].At.Before(since); i-- {
 		e := &log.List[i]
 		if at := int(e.At.Sub(from) / grantStep); at < grantCells && (e.Kind == inspect.EventAcquired || e.Kind == inspect.EventHandover) {
 			counts[at]++

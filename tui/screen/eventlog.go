@@ -2,6 +2,8 @@ package screen
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"sort"
 	"time"
@@ -15,22 +17,32 @@ import (
 // EventsKept bounds the log.
 const EventsKept = 5000
 
-// EventLog remembers what happened while we looked, the newest last. Events are numbered from 0 on as they come, so that
-// a number stays when older events are forgotten.
+// EventLog remembers what happened while we looked, the newest last. Events are numbered from 0 on as they come; a number stays when
+// others are forgotten. Where there are too many, those of the locks that have most are: a noisy lock takes nothing from a quiet one.
 type EventLog struct {
 	List  []inspect.Event
 	notes []EventNote // of each in List
-	// Dropped counts those that were forgotten: the number of the first in List. Missed counts those that never came, as
-	// they were too many at once.
+	next  int         // number of the next event
+	// Dropped counts those that were forgotten. Missed counts those that never came, as they were too many at once.
 	Dropped, Missed int
 	// Keep bounds the log; 0: EventsKept.
 	Keep int
 	// Offset is a backend's clock minus ours; nil: none is known.
 	Offset func(backend string) time.Duration
+	// forgotten has the newest forgotten event of each lock, of all locks the one of any.
+	forgotten map[inspect.ID]forgotten
+	ofAny     forgotten
+}
+
+// forgotten is an event's number and its time.
+type forgotten struct {
+	number int
+	at     time.Time
 }
 
 // EventNote is worked out from the log when an event comes, since what came before it is forgotten in time.
 type EventNote struct {
+	number int
 	// From is the previous holder of a handover, escaped.
 	From string
 	// took is the length of a hold or a wait that has ended; 0 when unknown. atMost: it may have been shorter.
@@ -40,10 +52,11 @@ type EventNote struct {
 	Text string
 }
 
-// Add takes over events. It moves the remembered ones only once in a while.
+// Add takes over events. It forgets others only once in a while.
 func (l *EventLog) Add(events []inspect.Event) {
 	for _, e := range events {
-		n := EventNote{From: previous(&e)}
+		n := EventNote{number: l.next, From: previous(&e)}
+		l.next++
 		if e.Contender != nil {
 			offset := time.Duration(0)
 			if l.Offset != nil {
@@ -53,11 +66,76 @@ func (l *EventLog) Add(events []inspect.Event) {
 		}
 		l.List, l.notes = append(l.List, e), append(l.notes, n)
 	}
-	keep := cmp.Or(l.Keep, EventsKept)
-	if over := len(l.List) - keep; over > keep/2 {
-		l.List, l.notes = slices.Clone(l.List[over:]), slices.Clone(l.notes[over:])
-		l.Dropped += over
+	if keep := cmp.Or(l.Keep, EventsKept); len(l.List) > keep+keep/2 {
+		l.forget(keep)
 	}
+}
+
+// forget leaves keep events: of each lock the newest ones, as many as its share.
+func (l *EventLog) forget(keep int) {
+	counts := make(map[inspect.ID]int)
+	for i := range l.List {
+		counts[l.List[i].Lock]++
+	}
+	share := fairShare(slices.Sorted(maps.Values(counts)), keep)
+	stays := make([]bool, len(l.List))
+	clear(counts)
+	for i, room := len(l.List)-1, keep; i >= 0; i-- {
+		lock := l.List[i].Lock
+		if room > 0 && counts[lock] < share {
+			stays[i] = true
+			counts[lock]++
+			room--
+		}
+	}
+	var list []inspect.Event
+	var notes []EventNote
+	for i, e := range l.List {
+		if stays[i] {
+			list, notes = append(list, e), append(notes, l.notes[i])
+		} else {
+			l.recordForgotten(e.Lock, forgotten{l.notes[i].number, e.At}, keep)
+		}
+	}
+	l.Dropped += len(l.List) - len(list)
+	l.List, l.notes = list, notes
+}
+
+// recordForgotten remembers it for at most so many locks.
+func (l *EventLog) recordForgotten(lock inspect.ID, f forgotten, most int) {
+	if l.forgotten == nil {
+		l.forgotten = make(map[inspect.ID]forgotten)
+	}
+	if l.ofAny.at.IsZero() || f.number > l.ofAny.number {
+		l.ofAny = f
+	}
+	if _, known := l.forgotten[lock]; known || len(l.forgotten) < most {
+		l.forgotten[lock] = f
+	}
+}
+
+// fairShare is the most of each that fit into room together, of the counts in ascending order; at least 1.
+func fairShare(counts []int, room int) int {
+	for i, n := range counts {
+		if left := len(counts) - i; n*left > room {
+			return max(1, room/left)
+		}
+		room -= n
+	}
+	return math.MaxInt
+}
+
+// CompleteFrom is the time of the newest event that was forgotten, of a lock or, with the zero ID, of any: after it all are there.
+// It is zero, and number -1, where none was.
+func (l *EventLog) CompleteFrom(lock inspect.ID) (at time.Time, number int) {
+	f, ok := l.forgotten[lock]
+	if full := len(l.forgotten) >= cmp.Or(l.Keep, EventsKept); lock == (inspect.ID{}) || !ok && full { // the lock's own may be missing
+		f, ok = l.ofAny, !l.ofAny.at.IsZero()
+	}
+	if !ok {
+		return time.Time{}, -1
+	}
+	return f.at, f.number
 }
 
 // Until is the log up to a time, for looking only.
@@ -65,15 +143,30 @@ func (l *EventLog) Until(t time.Time) *EventLog {
 	n := sort.Search(len(l.List), func(i int) bool { return l.List[i].At.After(t) })
 	cut := *l
 	cut.List, cut.notes = l.List[:n:n], l.notes[:n:n]
+	if cut.next = 0; n > 0 {
+		cut.next = l.notes[n-1].number + 1
+	}
 	return &cut
 }
 
 // End is the number that the next event gets.
-func (l *EventLog) End() int { return l.Dropped + len(l.List) }
+func (l *EventLog) End() int { return l.next }
 
-// At is an event by its number, from dropped to end.
+// Place is that in List of the first event whose number is not below number; the length of List where there is none.
+func (l *EventLog) Place(number int) int {
+	return sort.Search(len(l.notes), func(i int) bool { return l.notes[i].number >= number })
+}
+
+// Number is that of the event at a place in List.
+func (l *EventLog) Number(place int) int { return l.notes[place].number }
+
+// At is an event by its number; nil where it was forgotten.
 func (l *EventLog) At(number int) (*inspect.Event, *EventNote) {
-	return &l.List[number-l.Dropped], &l.notes[number-l.Dropped]
+	i := l.Place(number)
+	if i == len(l.notes) || l.notes[i].number != number {
+		return nil, nil
+	}
+	return &l.List[i], &l.notes[i]
 }
 
 // lasted is the length of the hold or the wait that an event ends, by the backend's clock.
