@@ -31,6 +31,7 @@ type step func(context.Context, *terminal) error
 const (
 	enter  = "\r"
 	escape = "\x1b"
+	up     = "\x1b[A"
 )
 
 // Moments of the recording: stuck is long after a holder hung, with five readers and a split vote beside it.
@@ -60,7 +61,7 @@ func pictures() []picture {
 		{
 			name: "lab", about: "a queue against a race, side by side", width: 160, height: 45, args: demo,
 			steps: script(
-				see("payments"), press("L"), inBreadcrumb("lab"), press("\t"), inBreadcrumb("contention"), press("n"), see("workers"), press("\t", enter),
+				see("payments"), press("L"), inBreadcrumb("lab"), press("\t"), inBreadcrumb("contention"), press("n"), see("workers"), press(up, enter),
 				match("some seconds of a run", `[3-9]\d grants`),
 			),
 		},
@@ -106,7 +107,7 @@ func views() []view {
 		live("lab", lab),
 		live("faults", lab, press("\t", "\t"), inBreadcrumb("faults")),
 		live("contention", contention),
-		live("contest", contention, press("\t", enter), match("some seconds of a run", `[3-9]\d grants`)),
+		live("contest", contention, press(up, enter), match("some seconds of a run", `[3-9]\d grants`)),
 		{name: "welcome", steps: script(see("demo")), args: []string{}},
 	}
 }

@@ -32,7 +32,7 @@ func contending(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
 	m := inLab(t, o, width, height, fixture.Orders().ID)
 	press(m, "tab", "n")
 	c := m.screens[screen.Lab].(*lab.Screen).Runs
-	cmd := press(m, "tab", "enter")
+	cmd := press(m, "up", "enter")
 	for _, start := range cmd().(tea.BatchMsg) {
 		send(m, start()) // the beat that it returns is not waited for
 	}
@@ -89,6 +89,6 @@ func TestARunThatCannotBeHad(t *testing.T) {
 	f.err = errors.New("no session with zookeeper 10.1.0.1:2181")
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "tab", "n")
-	settle(t, m, press(m, "tab", "enter"))
+	settle(t, m, press(m, "up", "enter"))
 	wantText(t, m, "not run", "no session with zookeeper")
 }

@@ -370,7 +370,7 @@ func (m *Model) goToActions() []screen.Action {
 		digit := string(rune('1' + i))
 		a := screen.Action{
 			Keys: []string{digit}, Shown: digit, Help: string(e.name) + ": " + e.about,
-			Run: screen.Do(func() { m.Go(e.name, m.front().Selected()) }),
+			Run: screen.Do(func() { m.Go(e.name, m.subjectFor(e.name)) }),
 		}
 		if e.key != "" {
 			a.Keys, a.Shown, a.Hint = []string{e.key, digit}, e.key+" "+digit, string(e.name)

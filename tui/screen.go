@@ -35,6 +35,21 @@ func screenList() []screenEntry {
 	}
 }
 
+// subjectFor finds the subject for a screen that is about to open: what is selected or, where that is no lock and the screen needs one,
+// the last lock that was selected on the way here.
+func (m *Model) subjectFor(name screen.Name) screen.Subject {
+	about := m.front().Selected()
+	if about.Lock.Path != "" || name != screen.Chain && name != screen.Timeline && name != screen.Lab {
+		return about
+	}
+	for i := len(m.backStack) - 1; i >= 0; i-- {
+		if before := m.screens[m.backStack[i].Screen].Selected(); before.Lock.Path != "" {
+			return before
+		}
+	}
+	return about
+}
+
 // bare makes a screen that needs no option.
 func bare(make func(screen.Context) screen.Screen) func(screen.Context, Options) screen.Screen {
 	return func(c screen.Context, _ Options) screen.Screen { return make(c) }

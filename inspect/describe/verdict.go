@@ -259,6 +259,8 @@ func (v View) votedHolder(l *inspect.Lock) string {
 	switch {
 	case h.NoExpiry:
 		text += " · never expires"
+	case n == 1 && l.Masters[0].ExpiresAt.After(v.Now): // what the server will do; how long its holder may trust it is less
+		text += " · expires in " + Age(l.Masters[0].ExpiresAt.Sub(v.Now))
 	case !l.ValidUntil.IsZero() && l.ValidUntil.After(v.Now):
 		text += " · valid " + Age(l.ValidUntil.Sub(v.Now))
 	case !l.ValidUntil.IsZero():

@@ -2,6 +2,7 @@ package backends
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -168,6 +169,13 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 	for _, text := range strings.Split(b.Error, "\n") {
 		d.fact("error", describe.Printable(text), mark.Style)
 	}
+	if target := b.Reach.Target; target != "" {
+		words := describe.Printable(target)
+		if numbered.MatchString(b.Name) {
+			words += " (?name=NAME in it gives it a name of its own)"
+		}
+		d.fact("target", words, t.Text)
+	}
 	d.fact("changes", modeWords(b.Mode), t.Text)
 	d.fact("reading", describe.Printable(b.Reading), t.Text)
 	d.fact("discovery", d.discovery(b), t.Text)
@@ -184,6 +192,9 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 	d.cost(b)
 	d.findings(b)
 }
+
+// numbered are the names of backends that have none of their own, and are not the only one of their kind.
+var numbered = regexp.MustCompile(`^(zk|redis)[0-9]+$`)
 
 // modeWords are the way by which changes reach us: watches, notifications, polling.
 func modeWords(m inspect.Mode) string {

@@ -190,6 +190,9 @@ func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 		{Title: "UP", Width: 6, Right: true, From: 76},
 		{Title: "CLOCK", Width: 7, Right: true, From: 86},
 	}
+	if len(l.Masters) == 1 { // nobody votes
+		columns[1].Title = "HELD"
+	}
 	var known [3]bool
 	for i := range l.Masters {
 		if s := p.server(l, l.Masters[i].Addr); s != nil && l.Masters[i].Up {

@@ -74,7 +74,7 @@ func (c *runs) form() {
 	if c.last == nil {
 		c.last = newRunForm(c)
 	}
-	c.last.Form.At, c.last.Form.Note = len(c.last.Rows)-1, ""
+	c.last.Form.At, c.last.Form.Note = 0, ""
 	c.Push(c.last)
 }
 

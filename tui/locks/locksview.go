@@ -144,6 +144,8 @@ func (s *Screen) emptyWords() (text, more string) {
 		return "No locks so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)
 	case down == len(s.Snapshot().Backends):
 		return "Unknown: no backend can be reached.", "This does not say that there are no locks; the errors are above."
+	case down == 0 && blindSomewhere(s):
+		return "No locks that we can see.", fmt.Sprintf("Some could not be looked at: f says what, and why. %d scanned.", scanned)
 	case down > 0:
 		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
 	default:
@@ -267,4 +269,9 @@ func rowSign(c cell) widget.Span {
 // justGranted reports whether a lock has just changed hands.
 func (s *Screen) justGranted(l *inspect.Lock) bool {
 	return slices.ContainsFunc(l.Holders, func(c inspect.Contender) bool { return s.JustGranted(l.ID, c.Name) })
+}
+
+// blindSomewhere reports whether a backend has places in which locks could not be looked for.
+func blindSomewhere(host screen.Context) bool {
+	return slices.ContainsFunc(host.Snapshot().Backends, func(b *inspect.Backend) bool { return b.Unknown(inspect.AspectLocks) })
 }

@@ -144,18 +144,18 @@ func choiceLine(t *theme.Theme, r *FormRow, here bool, width int) Line {
 	return Line{{"< ", t.Muted}, {"[" + text.Printable(r.Choice()) + "]", chosen}, {" >", t.Muted}}
 }
 
-// FormButtons are Cancel and the form's own.
+// FormButtons are the form's button, and what cancels. refused: what is asked for cannot be done.
 func FormButtons(t *theme.Theme, f *Form, refused bool) Line {
-	cancel, confirm := t.Strong.Reverse(true), t.Text
+	confirm := t.Text
 	switch {
-	case f.At == len(f.Rows) && !refused:
-		cancel, confirm = t.Text, t.BadgeWarning
 	case refused:
 		confirm = t.Muted
+	case f.At == len(f.Rows):
+		confirm = t.BadgeWarning
 	}
-	l := Line{{"[ Cancel ]", cancel}, {"   ", t.Text}, {"[ " + f.Button + " ]", confirm}, {"   ", t.Text}}
+	l := Line{{"[ " + f.Button + " ]", confirm}, {"   ", t.Text}}
 	if f.Note != "" {
 		return l.Add(t.Warning, f.Note)
 	}
-	return l
+	return l.Add(t.Muted, "esc cancels")
 }

@@ -1,0 +1,60 @@
+package tui
+
+import (
+	"testing"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// The screens that need a lock are about the last one that was selected, by whatever way they are opened.
+func TestScreensRememberTheLock(t *testing.T) {
+	for _, key := range []string{"L", "t"} {
+		m := model(t, Options{}, 120, 36, fixture.Everything())
+		press(m, "j", "b", key)
+		name := screen.Lab
+		if key == "t" {
+			name = screen.Timeline
+		}
+		if got := m.front().Selected().Lock; m.inFront != name || got != fixture.Orders().ID {
+			t.Errorf("%s from the backends: %s about %v", key, m.inFront, got)
+		}
+		wantText(t, m, "/locks/orders")
+	}
+}
+
+// Without locks in sight, what could not be looked at is no reason to say that there are none.
+func TestNothingSeenIsNotNothing(t *testing.T) {
+	clear := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], nil))
+	wantText(t, clear, "No locks.")
+	blind := *fixture.Backends()[0]
+	blind.Unseen = []inspect.Unseen{{Aspect: inspect.AspectLocks, Where: "10.1.0.1:2181", Read: "/locks", Reason: "no node"}}
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{&blind}, nil))
+	wantText(t, m, "No locks that we can see.", "f says what, and why")
+	wantNoText(t, m, "No locks.")
+}
+
+// The words of an empty list of events name the key for each thing that restricts it.
+func TestEmptyEventsNameBothKeys(t *testing.T) {
+	m := withEvents(t, Options{}, 80, 24, handoffs(3)...)
+	press(m, "o", "/")
+	typeText(m, "zzz")
+	wantText(t, m, "No event of zk:/locks/orders matches", "esc clears the filter, o shows the events of all locks")
+	press(m, "esc")
+	wantText(t, m, "only zk:/locks/orders")
+}
+
+// A backend says by which target it is read, and how it gets a name of its own.
+func TestBackendsNameTheirTarget(t *testing.T) {
+	second, own := *fixture.Backends()[1], *fixture.Backends()[1]
+	second.Name, second.Reach.Target = "redis2", "redis://10.2.1.9:6379/1"
+	own.Name, own.Reach.Target = "cache", "redis://10.2.1.9:6379?name=cache"
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{&second}, nil))
+	press(m, "b")
+	wantText(t, m, "redis://10.2.1.9:6379/1 (?name=NAME in it gives it a name of its own)")
+	m = model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{&own}, nil))
+	press(m, "b")
+	wantText(t, m, "redis://10.2.1.9:6379?name=cache")
+	wantNoText(t, m, "NAME")
+}
