@@ -291,7 +291,7 @@ func (x index) has(c *Contender) bool {
 // compareFindings reports which findings came and which went. One finding is distinguished from another by its rule and its subject,
 // so that a message that counts does not come and go; it comes again when it becomes more severe.
 func compareFindings(was, is []Finding, e Event) []Event {
-	if len(was) == 0 && len(is) == 0 {
+	if standsStill(was, is) {
 		return nil
 	}
 	before, now := byKey(was), byKey(is)
@@ -311,6 +311,13 @@ func compareFindings(was, is []Finding, e Event) []Event {
 		}
 	}
 	return events
+}
+
+// standsStill reports whether two lists are of the same findings in the same order, as grave as before: mostly only an age has grown.
+func standsStill(was, is []Finding) bool {
+	return slices.EqualFunc(was, is, func(a, b Finding) bool {
+		return a.Rule == b.Rule && a.Severity == b.Severity && a.Key() == b.Key()
+	})
 }
 
 func byKey(fs []Finding) map[string]*Finding {

@@ -13,9 +13,9 @@ const (
 	mostBeats = 100
 	beatShare = 200
 	// contendedBudget and otherBudget limit the time of the rules in a beat, on locks that somebody waits for and on the
-	// others: 4 % of a core together. Where that is not enough, each is looked at as often as it allows: 100 000 locks
+	// others: 5 % of a core together. Where that is not enough, each is looked at as often as it allows: 100 000 locks
 	// that somebody waits for every 10 s, a little later when all are stuck (BenchmarkBeatOfAllRules).
-	contendedBudget, otherBudget = beat * 3 / 100, beat / 100
+	contendedBudget, otherBudget = beat * 4 / 100, beat / 100
 )
 
 // Diagnose has the observer ask these rules about every lock and backend: when it changes, every 2 s when somebody waits
