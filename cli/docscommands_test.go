@@ -216,3 +216,34 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 		t.Errorf("%s: exit code %d, %v, says %s", line, code, err, errors.String())
 	}
 }
+
+var profileFence = regexp.MustCompile("(?ms)^( *)```yaml\n( *profiles:.*?)^ *```")
+
+// A profile that a page shows is one, as it stands there.
+func TestTheShownProfilesAreFine(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range profileFence.FindAllStringSubmatch(string(text), -1) {
+			shown++
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(file, []byte(block[2]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := run(t, "config", "check", "--config", file); got.code != 0 {
+				t.Errorf("%s: code %d, %s\n%s", page, got.code, got.stderr, block[2])
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("the pages show no profile")
+	}
+}

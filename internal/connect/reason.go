@@ -2,10 +2,12 @@ package connect
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -44,9 +46,14 @@ func Reason(err error) string {
 	var op *net.OpError
 	var number syscall.Errno
 	var refused *RefusedError
+	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &refused):
 		return refused.Why
+	case errors.As(err, &untrusted):
+		return err.Error() + " (give the authority of the server's certificate with ca=, and a name in it with server_name=)"
+	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Error(), "certificate"): // an alert of TLS
+		return err.Error() + " (the server demands a client certificate that it trusts: give cert= and key=)"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "there is no such host"
 	case errors.As(err, &lookup):
