@@ -168,6 +168,7 @@ func (a *app) root() *cobra.Command {
 		a.ttlCommand(),
 		a.askCommand(),
 		a.killClientCommand(),
+		a.candidatesCommand(),
 		a.sweepCommand(),
 		a.muteCommand(),
 		a.unmuteCommand(),

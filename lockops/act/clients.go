@@ -34,6 +34,8 @@ type Connection struct {
 	Age, Idle time.Duration
 	// Command that it sent last.
 	Command inspect.Untrusted
+	// Library that it says it is, with its version; empty before Redis 7.2, and of a library that does not say it.
+	Library inspect.Untrusted
 
 	flags string
 }
@@ -193,6 +195,11 @@ func sharedAddress(list []Connection) string {
 	return ""
 }
 
+// Connections lists those of all masters. It changes nothing, and returns errors as Releaser.Execute does.
+func (r *Redis) Connections(ctx context.Context) ([]Connection, error) {
+	return r.connections(ctx)
+}
+
 // connections lists those of all masters.
 func (r *Redis) connections(ctx context.Context) ([]Connection, error) {
 	lists, errs := make([][]Connection, len(r.masters)), make([]error, len(r.masters))
@@ -220,6 +227,7 @@ func (r *Redis) connections(ctx context.Context) ([]Connection, error) {
 // blank in it.
 func parseConnection(line string) (Connection, bool) {
 	var c Connection
+	var version string
 	err := errors.New("no id")
 	seconds := func(text string) time.Duration {
 		n, _ := strconv.Atoi(text)
@@ -242,7 +250,14 @@ func parseConnection(line string) (Connection, bool) {
 			c.Command = inspect.Untrusted(value)
 		case "flags":
 			c.flags = value
+		case "lib-name":
+			c.Library = inspect.Untrusted(value)
+		case "lib-ver":
+			version = value
 		}
+	}
+	if c.Library != "" && version != "" {
+		c.Library += inspect.Untrusted(" " + version)
 	}
 	return c, err == nil && c.Addr != ""
 }

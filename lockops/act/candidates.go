@@ -1,0 +1,129 @@
+package act
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Candidate is a connection to Redis that may be a contender's. None is for certain: Redis keeps no author of a key, a pool has several
+// connections, and what one sent last says nothing of which key it was about.
+type Candidate struct {
+	Connection
+	// For and Against are the reasons to take it for the contender's, and not to; For is never empty.
+	For, Against []string
+
+	weight int
+}
+
+// speaks are the names that client libraries give themselves (CLIENT SETINFO LIB-NAME, from Redis 7.2 on), by the recipe of a lock that
+// is written through them.
+var speaks = map[string][]string{
+	"redis-py": {"redis-py"}, "python-redis-lock": {"redis-py"}, "redbeat": {"redis-py"}, "rq": {"redis-py"},
+	"redisson": {"redisson"}, "rueidislock": {"rueidis"},
+	"lockscope": {"go-redis"}, "redsync": {"go-redis", "rueidis"}, "redislock": {"go-redis"}, "dapr": {"go-redis"},
+	"node-redlock": {"ioredis", "node-redis"}, "redis-semaphore": {"ioredis", "node-redis"}, "bullmq": {"ioredis"},
+	"sidekiq-unique-jobs": {"redis-rb", "redis-client"}, "symfony": {"phpredis", "predis"}, "laravel": {"phpredis", "predis"},
+	"spring-integration": {"lettuce", "jedis"}, "shedlock": {"lettuce", "jedis"},
+	"redlock.net": {"SE.Redis"}, "madelson": {"SE.Redis"},
+}
+
+// Commands that take or renew a lock, and those by which its libraries wait for one.
+var (
+	taking  = []string{"set", "setnx", "eval", "evalsha", "fcall", "expire", "pexpire", "hset", "hincrby", "zadd", "exec"}
+	waiting = []string{"blpop", "brpop", "subscribe", "psubscribe", "ssubscribe"}
+)
+
+// shortest name, in bytes, that is no coincidence in another.
+const shortest = 4
+
+// Candidates are the connections that may be those of a contender of a lock, the most likely first. held is for how long it has held or
+// waited; 0 where that is not known.
+func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, list []Connection) []Candidate {
+	var found []Candidate
+	for i := range list {
+		one := Candidate{Connection: list[i]}
+		if one.link() || strings.HasPrefix(one.Command.Raw(), "client") {
+			continue // another server, or who lists them
+		}
+		one.byOwner(&c.Owner)
+		one.byLibrary(l, c)
+		one.byCommand(c.State)
+		if len(one.For) == 0 {
+			continue
+		}
+		one.byAge(held)
+		found = append(found, one)
+	}
+	slices.SortStableFunc(found, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.Server, b.Server), cmp.Compare(a.ID, b.ID))
+	})
+	return found
+}
+
+func (c *Candidate) speaksFor(weight int, format string, args ...any) {
+	c.For, c.weight = append(c.For, fmt.Sprintf(format, args...)), c.weight+weight
+}
+
+func (c *Candidate) speaksAgainst(weight int, format string, args ...any) {
+	c.Against, c.weight = append(c.Against, fmt.Sprintf(format, args...)), c.weight-weight
+}
+
+// byOwner compares name and address with what the lock's value says of its owner.
+func (c *Candidate) byOwner(o *inspect.Owner) {
+	for _, part := range []struct {
+		what string
+		text inspect.Untrusted
+	}{{"label", o.Label}, {"host", o.Host}, {"library's id", o.LibraryID}} {
+		if len(part.text) >= shortest && strings.Contains(c.Name.Raw(), part.text.Raw()) {
+			c.speaksFor(8, "its name has the owner's %s %s", part.what, part.text)
+		}
+	}
+	host, _, err := net.SplitHostPort(c.Addr.Raw())
+	if err == nil && host == o.Host.Raw() {
+		c.speaksFor(4, "it comes from the owner's host %s", o.Host)
+	}
+}
+
+// byLibrary compares the library that it says it is with those that write such locks.
+func (c *Candidate) byLibrary(l *inspect.Lock, one *inspect.Contender) {
+	writer := cmp.Or(one.Recipe, l.Recipe)
+	by := speaks[writer]
+	if c.Library == "" || by == nil {
+		return
+	}
+	if slices.ContainsFunc(by, func(name string) bool {
+		return strings.HasPrefix(strings.ToLower(c.Library.Raw()), strings.ToLower(name))
+	}) {
+		c.speaksFor(3, "its library is %s, by which %s writes its locks", c.Library, writer)
+	} else {
+		c.speaksAgainst(4, "its library is %s, and %s writes its locks by %s", c.Library, writer, strings.Join(by, " or "))
+	}
+}
+
+// byCommand: what it sent last is what a holder, or a waiter, sends.
+func (c *Candidate) byCommand(state inspect.ContenderState) {
+	verb, _, _ := strings.Cut(strings.ToLower(c.Command.Raw()), "|")
+	switch {
+	case slices.Contains(taking, verb):
+		c.speaksFor(1, "its last command was %s, as of who takes or renews a lock", inspect.Escape(verb))
+	case state != inspect.Holding && slices.Contains(waiting, verb):
+		c.speaksFor(2, "its last command was %s, as of who waits", inspect.Escape(verb))
+	}
+}
+
+// byAge: who took the lock was connected then, unless a pool made another connection since.
+func (c *Candidate) byAge(held time.Duration) {
+	switch {
+	case held <= 0:
+	case c.Age+time.Second >= held: // Redis counts whole seconds
+		c.speaksFor(1, "it was connected before that")
+	default:
+		c.speaksAgainst(2, "it was connected after that, perhaps anew")
+	}
+}

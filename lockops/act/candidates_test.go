@@ -1,0 +1,55 @@
+package act
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// What speaks for a connection is said, and who is most likely comes first; links, and who lists them, are none's.
+func TestCandidatesForAContender(t *testing.T) {
+	var list []Connection
+	for _, line := range []string{
+		"id=1 addr=10.0.0.1:1 name= age=900 idle=1 flags=N cmd=set lib-name=redis-py lib-ver=5.0.1",
+		"id=2 addr=10.0.0.2:1 name=web-1-pool age=900 idle=1 flags=N cmd=get lib-name= lib-ver=",
+		"id=3 addr=10.0.0.3:1 name= age=5 idle=1 flags=N cmd=set lib-name=redis-py lib-ver=5.0.1",
+		"id=4 addr=10.0.0.4:1 name= age=900 idle=1 flags=N cmd=evalsha lib-name=jedis lib-ver=4",
+		"id=5 addr=10.0.0.5:1 name= age=900 idle=1 flags=N cmd=get",
+		"id=6 addr=10.0.0.6:1 name= age=900 idle=1 flags=S cmd=set",
+		"id=7 addr=10.0.0.7:1 name= age=900 idle=0 flags=N cmd=client|list lib-name=redis-py",
+		"id=8 addr=10.0.0.8:1 name= age=900 idle=0 flags=b cmd=blpop",
+	} {
+		c, ok := parseConnection(line)
+		if !ok {
+			t.Fatal(line)
+		}
+		list = append(list, c)
+	}
+	ids := func(found []Candidate) (ids []int64) {
+		for _, c := range found {
+			ids = append(ids, c.ID)
+			if len(c.For) == 0 {
+				t.Errorf("%d: nothing speaks for it", c.ID)
+			}
+		}
+		return ids
+	}
+	l := &inspect.Lock{Recipe: "python-redis-lock"}
+	holder := &inspect.Contender{State: inspect.Holding, Owner: inspect.Owner{Host: "web-1"}}
+	found := Candidates(l, holder, 5*time.Minute, list)
+	if got := ids(found); !slices.Equal(got, []int64{2, 1, 3, 4}) {
+		t.Errorf("%v: %+v", got, found)
+	}
+	for i, want := range []string{"its name has the owner's host web-1", "its library is redis-py 5.0.1, by which python-redis-lock", "connected after that", "jedis 4, and python-redis-lock writes its locks by redis-py"} {
+		if said := strings.Join(append(found[i].For, found[i].Against...), "; "); !strings.Contains(said, want) {
+			t.Errorf("%d: %q lacks %q", found[i].ID, said, want)
+		}
+	}
+	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Host: "10.0.0.5"}}
+	if got := ids(Candidates(l, waiter, 0, list)); !slices.Equal(got, []int64{1, 3, 5, 8, 4}) {
+		t.Errorf("of a waiter: %v", got)
+	}
+}
