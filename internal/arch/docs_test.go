@@ -1,9 +1,12 @@
 package arch
 
 import (
+	"go/ast"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,5 +39,47 @@ func TestThePapersNameWhatIsThere(t *testing.T) {
 	}
 	if named < 20 {
 		t.Errorf("the pages name %d folders and files: are they still looked for in the right way?", named)
+	}
+}
+
+// inFile matches names that a map has in a file: `file.go` (`name`, `name`), or `name` and `name` in `file.go`.
+var inFile = []*regexp.Regexp{
+	regexp.MustCompile("(?P<file>`[\\w/]+\\.go`) \\((?P<names>`\\w+`(?:(?:, | and )`\\w+`)*)[);:,]"),
+	regexp.MustCompile("(?P<names>`\\w+`(?:(?:, | and )`\\w+`)*) in (?P<file>`[\\w/]+\\.go`)"),
+}
+
+// A name that the map has in a file is declared there, so that whoever follows the map finds it.
+func TestTheMapHasNamesWhereTheyAre(t *testing.T) {
+	text, err := os.ReadFile("../../docs/ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declarations := make(map[string][]map[string]bool) // by the end of a path: docs.go, internal/arch/docs.go
+	sources(t, func(name string, _ *token.FileSet, f *ast.File) {
+		names := make(map[string]bool)
+		declared(f, func(id *ast.Ident) { names[id.Name] = true })
+		for end := name; ; {
+			declarations[end] = append(declarations[end], names)
+			_, rest, more := strings.Cut(end, "/")
+			if !more {
+				return
+			}
+			end = rest
+		}
+	})
+	flat, looked := strings.Join(strings.Fields(string(text)), " "), 0
+	for _, form := range inFile {
+		for _, m := range form.FindAllStringSubmatch(flat, -1) {
+			file := strings.Trim(m[form.SubexpIndex("file")], "`")
+			for _, name := range regexp.MustCompile(`\w+`).FindAllString(m[form.SubexpIndex("names")], -1) {
+				looked++
+				if !slices.ContainsFunc(declarations[file], func(names map[string]bool) bool { return names[name] }) {
+					t.Errorf("ARCHITECTURE.md has %s in %s, which does not declare it", name, file)
+				}
+			}
+		}
+	}
+	if looked < 30 {
+		t.Errorf("%d names were looked for", looked)
 	}
 }
