@@ -133,6 +133,18 @@ func (a *app) root() *cobra.Command {
 		}
 		return usageError("%v (see %s --help)", err, cmd.CommandPath())
 	})
+	a.globalFlags(root)
+	root.SetHelpCommand(helpCommand(root))
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.speakLocale(cmd)
+		return a.checkOptions()
+	}
+	root.AddCommand(a.commands()...)
+	return root
+}
+
+// globalFlags are those of all commands, and those of the screen.
+func (a *app) globalFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.profile, "profile", "p", "", "`NAME` of a profile of the configuration")
 	flags.StringVar(&a.config, "config", "", "configuration `FILE`")
@@ -146,12 +158,11 @@ func (a *app) root() *cobra.Command {
 	linearFlag(root, &a.linear)
 	complete(root, "budget", "default", "gentle", "off")
 	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
-	root.SetHelpCommand(helpCommand(root))
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		a.speakLocale(cmd)
-		return a.checkOptions()
-	}
-	root.AddCommand(
+}
+
+// commands in the order of the help.
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
 		a.demoCommand(),
 		a.lsCommand(),
 		a.showCommand(),
@@ -177,8 +188,7 @@ func (a *app) root() *cobra.Command {
 		a.configCommand(),
 		a.manCommand(),
 		a.versionCommand(),
-	)
-	return root
+	}
 }
 
 func (a *app) checkOptions() error {

@@ -114,11 +114,8 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	if a.linear {
 		return a.linearScreen(ctx, observer, s, run)
 	}
-	if _, ok := terminal(a.Stdout); !ok {
-		return usageError("the screen needs a terminal (use lockscope ls, or --linear, or demo --headless)")
-	}
-	if a.Getenv("TERM") == "dumb" {
-		return usageError("this terminal cannot redraw what it shows (TERM=dumb): use --linear, or lockscope ls")
+	if err := a.canDraw(); err != nil {
+		return err
 	}
 	colours, err := a.theme()
 	if err != nil {
@@ -170,6 +167,17 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	err = tui.Run(ctx, options)
 	stop()
 	return errors.Join(err, <-watched)
+}
+
+// canDraw returns an error where the output is no terminal, or one on which the screen cannot be drawn.
+func (a *app) canDraw() error {
+	if _, ok := terminal(a.Stdout); !ok {
+		return usageError("the screen needs a terminal (use lockscope ls, or --linear, or demo --headless)")
+	}
+	if a.Getenv("TERM") == "dumb" {
+		return usageError("this terminal cannot redraw what it shows (TERM=dumb): use --linear, or lockscope ls")
+	}
+	return nil
 }
 
 // speaksUTF8 reports whether the locale's character set is UTF-8, which the screen's glyphs need.
