@@ -200,6 +200,7 @@ func (o *Observer) view(p *backendState, id ID, was *Lock, blindFrom, now time.T
 			return o.wasExpired(p.name, c.Owner.Session, now) || p.sessionEnded(c, now)
 		}
 		v.sessionLived = func(c *Contender) bool { return p.sessionLived(c, now) }
+		v.unheardSince = func(c *Contender) time.Time { return p.unheardSince(c, now) }
 		v.restarted = func(m Vote) bool { return p.restarted(m.Addr, cmp.Or(m.ReadAt, was.ReadAt)) }
 		v.evicts = p.evicts
 	}

@@ -218,22 +218,50 @@ const (
 )
 
 // sessionLived reports whether a contender's session cannot have run out at an instant: less than its timeout has passed since
-// its client was heard of, when it made the entry or as the servers reported since.
+// its client was heard of.
 func (p *backendState) sessionLived(c *Contender, at time.Time) bool {
-	var heard time.Time
+	heard, timeout := p.heard(c)
+	return !heard.IsZero() && at.Before(heard.Add(max(timeout, shortestTimeout)-contactSlack))
+}
+
+// heard returns the time, by our clock, at which a contender's client was last heard of: when it made the entry, or as the servers
+// reported since; zero where neither is known. timeout is that of its session, zero where unknown.
+func (p *backendState) heard(c *Contender) (at time.Time, timeout time.Duration) {
 	if p.state.ClockKnown() && !c.Since.IsZero() {
-		heard = c.Since.Add(-p.state.ClockOffset())
+		at = c.Since.Add(-p.state.ClockOffset())
 	}
-	timeout := c.Owner.SessionTimeout
+	timeout = c.Owner.SessionTimeout
 	for _, table := range [...]map[int64]Session{p.former, p.sessions} {
 		if s, ok := table[c.Owner.Session]; ok {
 			timeout = s.Timeout
-			if s.LastContact.After(heard) {
-				heard = s.LastContact
+			if s.LastContact.After(at) {
+				at = s.LastContact
 			}
 		}
 	}
-	return !heard.IsZero() && at.Before(heard.Add(max(timeout, shortestTimeout)-contactSlack))
+	return at, timeout
+}
+
+// unheardSince is the time, by our clock, since which nobody has heard of a contender's client where it may have died unseen: a
+// server began to serve since, or we could not look, and a session that was not taken up again then runs out about now. Zero
+// elsewhere. Servers end sessions up to a tick late, which is at most half the least timeout.
+func (p *backendState) unheardSince(c *Contender, at time.Time) time.Time {
+	if c.Owner.Session == 0 || p.state == nil || p.sessionLived(c, at) {
+		return time.Time{}
+	}
+	disturbed := p.blindUntil
+	if d := p.state.DisturbedAt; d.After(disturbed) {
+		disturbed = d
+	}
+	heard, timeout := p.heard(c)
+	late := timeout / 2
+	if timeout == 0 {
+		timeout, late = longestUsual, longestUsual/20
+	}
+	if disturbed.IsZero() || heard.After(disturbed) || p.came(c).After(disturbed) || at.Sub(disturbed) > timeout+late+SettleFor {
+		return time.Time{}
+	}
+	return cmp.Or(heard, p.blindFrom)
 }
 
 // arrived is the least age of a contender, at the reading of the sessions, to be missed there: reading the tables of

@@ -35,6 +35,8 @@ type view struct {
 	sessionEnded func(*Contender) bool
 	sessionLived func(*Contender) bool
 	restarted    func(Vote) bool
+	// unheardSince is the time since which nobody has heard of a holder's client where it may have died unseen; it may be nil.
+	unheardSince func(*Contender) time.Time
 	// evicts reports whether a vote's master may delete its key by itself; it may be nil.
 	evicts func(Vote) bool
 }
@@ -57,6 +59,13 @@ func (v *view) late() bool { return lateSight(v.unseenSince, v.at) }
 
 func lateSight(unseenSince, at time.Time) bool {
 	return !unseenSince.IsZero() && at.Sub(unseenSince) > MostLate
+}
+
+func (v *view) unheard(c *Contender) time.Time {
+	if v.unheardSince == nil {
+		return time.Time{}
+	}
+	return v.unheardSince(c)
 }
 
 func (v *view) blind() bool { return !v.blindFrom.IsZero() }
@@ -82,7 +91,7 @@ func compare(was, is *Lock, v view) []Event {
 		case v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting):
 			e.Between = Interval{v.blindFrom, v.at}
 		case e.Kind == EventEnded:
-			e.Between = Interval{cmp.Or(v.unseenSince, was.agreedAt()), v.at}
+			e.Between = Interval{cmp.Or(v.unseenSince, v.unheard(e.Contender), was.agreedAt()), v.at}
 		case v.late() && e.Kind != EventExpired && e.Kind != EventForced: // whose own time is known
 			e.Between = Interval{v.unseenSince, v.at}
 		}
@@ -190,6 +199,8 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 		return EventEnded // its time was read so slowly that it may have run out
 	case lostByServer(was, is, v):
 		return EventLost
+	case !v.unheard(h).IsZero():
+		return EventEnded // it was released, or its session has run out since its server was gone
 	default:
 		return EventReleased
 	}

@@ -221,3 +221,43 @@ func TestALockWhereNobodyHadLookedIsNotNew(t *testing.T) {
 		t.Errorf("held since %v", held)
 	}
 }
+
+// A session that was not taken up again after its server was gone runs out when that has served for its timeout: long after all
+// locks were read again. Nobody saw whether it did, or its client came back and released.
+func TestAnEndOfWhomNobodyHeardSinceAGapIsNoRelease(t *testing.T) {
+	down := *zkUp
+	down.State, down.HeardAt = Down, now.Add(time.Second)
+	heard := func(second int) map[int64]Session {
+		return map[int64]Session{11: {Timeout: 20 * time.Second, LastContact: now.Add(time.Duration(second) * time.Second)}}
+	}
+	for name, tt := range map[string]struct {
+		before, after map[int64]Session
+		at            int
+		want          string
+		from          int // of an end
+	}{
+		"sessions unknown":               {nil, nil, 30, "ended 11", 1},
+		"not heard of since":             {heard(-1), nil, 30, "ended 11", -1},
+		"heard of since":                 {heard(-1), heard(15), 30, "released 11", 0},
+		"heard of since, and not lately": {nil, heard(6), 30, "released 11", 0},
+		"long after":                     {nil, nil, 90, "released 11", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := applying(t)
+			a.send(0, Update{Put: []*Lock{queueOf(t, "11")}, Backend: zkUp, Sessions: tt.before})
+			a.send(3, Update{Backend: &down})
+			a.send(5, Update{Backend: zkUp, Put: []*Lock{at(queueOf(t, "11"), 5)}})
+			a.send(15, Update{Sessions: tt.after})
+			a.reports(t)
+			first := len(a.events)
+			a.send(tt.at, Update{Put: []*Lock{at(queueOf(t, ""), tt.at)}})
+			events := a.events[first:]
+			if got := short(events); got != tt.want {
+				t.Fatalf("%q, want %q", got, tt.want)
+			}
+			if e := events[0]; e.Kind == EventEnded && (e.Certainty != CertaintyUnknown || e.Between.From.Sub(now) != time.Duration(tt.from)*time.Second || e.Between.To.Sub(now) != time.Duration(tt.at)*time.Second) {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
