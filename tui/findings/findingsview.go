@@ -70,6 +70,11 @@ func (s *Screen) View() string {
 			lines = append(lines, l.Render(width, tail, nil))
 		}
 	}
+	if s.sideBySide() && s.Index.Rows() <= s.rows() || s.Index.Rows() == 0 {
+		for _, l := range s.clearedLines(width, s.height-1-len(lines), columns, widths) {
+			lines = append(lines, l.Render(width, tail, nil))
+		}
+	}
 	head := s.summary().Render(s.width, tail, nil) + "\n"
 	if s.sideBySide() {
 		wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", s.height-1), "\n")

@@ -56,7 +56,7 @@ func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
 				delete(h.found, e.Lock)
 			}
 		case inspect.EventFinding:
-			on := findingPlace(e)
+			on := FindingPlace(e)
 			if !back[on][e.Finding.Key()] && stood(before, on, e.Finding) {
 				continue // it has only become more severe
 			}
@@ -65,7 +65,7 @@ func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
 			}
 			h.found[on][e.Finding.Key()] = e.At
 		case inspect.EventCleared:
-			on := findingPlace(e)
+			on := FindingPlace(e)
 			if delete(h.found[on], e.Finding.Key()); len(h.found[on]) == 0 {
 				delete(h.found, on)
 			}
@@ -85,8 +85,8 @@ func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
 	}
 }
 
-// findingPlace is the place of an event's finding: a lock or, with an empty path, a backend.
-func findingPlace(e *inspect.Event) inspect.ID {
+// FindingPlace is the place of an event's finding: a lock or, with an empty path, a backend.
+func FindingPlace(e *inspect.Event) inspect.ID {
 	if e.Backend != nil && e.Lock.Path == "" {
 		return inspect.ID{Backend: e.Backend.Name}
 	}

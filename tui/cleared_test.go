@@ -1,0 +1,65 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+)
+
+// foundAgo is an event about the finding of the lock that is stuck in the fixture.
+func foundAgo(ago time.Duration, kind inspect.EventKind, rule string) inspect.Event {
+	f := fixture.Orders().Findings[0]
+	f.Rule = rule
+	return inspect.Event{Kind: kind, At: fixture.Ago(ago), Lock: fixture.Orders().ID, Finding: &f}
+}
+
+// Where there is room below the findings stand those that have gone, but for those that came back or went long ago.
+func TestFindingsThatHaveGone(t *testing.T) {
+	list := []inspect.Event{
+		foundAgo(time.Hour, inspect.EventFinding, "long-ago"), foundAgo(16*time.Minute, inspect.EventCleared, "long-ago"),
+		foundAgo(9*time.Minute, inspect.EventCleared, "unseen-begin"),
+		foundAgo(8*time.Minute, inspect.EventFinding, "came-back"), foundAgo(7*time.Minute, inspect.EventCleared, "came-back"),
+		foundAgo(6*time.Minute, inspect.EventFinding, "went"), foundAgo(4*time.Minute, inspect.EventCleared, "went"),
+		foundAgo(3*time.Minute, inspect.EventFinding, "came-back"), foundAgo(2*time.Minute, inspect.EventCleared, "blind"),
+	}
+	m := withEvents(t, Options{}, 200, 50, list...)
+	press(m, "f")
+	fits(t, m)
+	wantText(t, m, "cleared in the last 15m ", "until 11:56:00", "until 11:51:00")
+	wantNoText(t, m, "long-ago", "came-back", "until 11:58:00")
+	var went, begin int
+	for i, l := range splitLines(content(m)) {
+		switch {
+		case strings.Contains(l, " went "):
+			went = i
+			if !strings.Contains(l, "2m00s") {
+				t.Errorf("it stood for two minutes: %s", l)
+			}
+		case strings.Contains(l, "unseen-begin"):
+			begin = i
+			if !strings.Contains(l, " ?  until") {
+				t.Errorf("nobody saw it come: %s", l)
+			}
+		}
+	}
+	if went == 0 || begin != went+1 {
+		t.Errorf("the last that went is in line %d, the one before in %d", went, begin)
+	}
+	narrow := withEvents(t, Options{}, 120, 36, list...)
+	press(narrow, "f")
+	wantNoText(t, narrow, "cleared in the last")
+}
+
+// With nothing wrong any more, what was stands there in any window.
+func TestNothingWrongAnyMore(t *testing.T) {
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()}))
+	fine := inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()})
+	fine.Events = []inspect.Event{foundAgo(time.Minute, inspect.EventCleared, "went")}
+	send(m, snapshotArrivedMsg{snapshot: fine})
+	press(m, "f")
+	fits(t, m)
+	wantText(t, m, "Nothing wrong that we can see.", "cleared in the last 15m", "until 11:59:00")
+}

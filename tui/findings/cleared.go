@@ -1,0 +1,76 @@
+package findings
+
+import (
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
+	"lockscope/tui/widget"
+)
+
+// clearedFor is as long as the past is kept (inspect.PastKept), so that the moment can be looked at.
+const clearedFor = inspect.PastKept
+
+// cleared is a finding that is no more.
+type cleared struct {
+	on *inspect.Event
+	// stood from its appearance until then; 0: nobody saw when it came.
+	stood time.Duration
+}
+
+// clearedLately are the findings that have gone and not come back, those that went last first.
+func (s *Screen) clearedLately() []cleared {
+	type finding struct {
+		on  inspect.ID
+		key string
+	}
+	var list []cleared
+	open, at := make(map[finding]bool), make(map[finding]int)
+	log, from := s.Log(), s.Now().Add(-clearedFor)
+	for i := len(log.List) - 1; i >= 0; i-- {
+		e := &log.List[i]
+		if e.Finding == nil || e.Finding.Rule == blindRule { // to see again is no news of a lock
+			continue
+		}
+		which := finding{screen.FindingPlace(e), e.Finding.Key()}
+		n, gone := at[which]
+		switch {
+		case gone && e.Kind == inspect.EventFinding && list[n].stood == 0:
+			list[n].stood = list[n].on.At.Sub(e.At)
+		case gone || open[which]:
+		case e.Kind == inspect.EventFinding:
+			open[which] = true
+		case e.Kind == inspect.EventCleared && !e.At.Before(from):
+			at[which] = len(list)
+			list = append(list, cleared{on: e})
+		}
+	}
+	return list
+}
+
+// clearedLines are so many lines at most about what was wrong a while ago; none where nothing was, or for fewer than three lines.
+func (s *Screen) clearedLines(width, lines int, columns []widget.Column, widths []int) []widget.Line {
+	const head = 2 // a blank line and the title
+	list := s.clearedLately()
+	if lines <= head || len(list) == 0 {
+		return nil
+	}
+	t := s.Theme()
+	out := []widget.Line{nil, widget.Section(t, width, fmt.Sprintf("cleared in the last %.0fm", clearedFor.Minutes()))}
+	for _, c := range list[:min(len(list), lines-head)] {
+		f, place := c.on.Finding, screen.FindingPlace(c.on)
+		on := widget.Line{{describe.Printable(place.Backend), t.Muted}}
+		if place.Path != "" {
+			on = widget.Line{{place.String(), t.Muted}}
+		}
+		stood := widget.Line{{t.Glyphs.Unknown, t.Unknown}}
+		if c.stood > 0 {
+			stood = widget.Line{{describe.Seconds(c.stood), t.Muted}}
+		}
+		cells := []widget.Line{{{describe.Printable(f.Rule), t.Muted}}, on, stood, {{"until " + describe.Clock(c.on.At) + "  ", t.Text}, {screen.Say(t, f.Message), t.Muted}}}
+		out = append(out, append(widget.Line{{" " + t.Glyphs.Free + " ", t.Faint}}, widget.Join(columns, widths, cells, t.Glyphs.Ellipsis)...))
+	}
+	return out
+}
