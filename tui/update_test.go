@@ -340,7 +340,7 @@ func TestCells(t *testing.T) {
 			}
 		}
 		if got := row; got != test.want {
-			t.Errorf("got  %q\nwant %q", got, test.want)
+			t.Errorf("got  %q\nwant %q (a new column has its cells in these lines)", got, test.want)
 		}
 	}
 }
