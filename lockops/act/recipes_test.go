@@ -85,83 +85,111 @@ func TestEveryActionOnEveryRecipeOfRedis(t *testing.T) {
 	audit, _ := openAudit(t)
 	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	for _, a := range redisActions() {
+		x := trial{a, server.Addr, client, releaser}
 		t.Run(a.recipe+" "+a.lock, func(t *testing.T) {
-			write := func() {
-				t.Helper()
-				client.FlushAll(t.Context())
-				for _, line := range strings.Split(a.write, ";") {
-					var args []any
-					for _, word := range strings.Fields(line) {
-						args = append(args, word)
-					}
-					if err := client.Do(t.Context(), args...).Err(); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			request := func(owner string) Request {
-				return Request{ID: inspect.ID{Backend: "redis", Path: a.lock}, Owner: inspect.Untrusted(owner)}
-			}
-			write()
-			if l := lockOf(t, server.Addr, a.lock); l.Recipe != a.recipe {
+			x.write(t)
+			if l := lockOf(t, x.addr, x.lock); l.Recipe != x.recipe {
 				t.Fatalf("it is taken for a lock of %s", l.Recipe)
 			}
-			ask := request(a.holder)
-			ask.Ask = true
-			act(t, releaser, ask, notAsked)
-			ttl := request(a.holder)
-			ttl.TTL = 5 * time.Minute
-			if r := act(t, releaser, ttl, a.ttl); a.ttl == done && (!r.Set || client.PTTL(t.Context(), a.lock).Val() < 2*time.Minute) {
-				t.Errorf("ttl: %+v", r)
+			x.ofTheHolder(t)
+			if x.waiter != "" {
+				x.ofAWaiter(t)
 			}
-			if a.waiter != "" {
-				waiter := request(a.waiter)
-				if p, err := releaser.Preview(t.Context(), waiter); err != nil || p.Refused != NotHolder {
-					t.Errorf("a waiter by mistake: %+v, %v", p, err)
-				}
-				waiter.TTL = time.Minute
-				if p, err := releaser.Preview(t.Context(), waiter); err != nil || p.Refused != Unsupported || p.Detail != itWaits && !strings.Contains(p.Detail, ownTimes) {
-					t.Errorf("a TTL for a waiter: %+v, %v", p, err)
-				}
-				waiter.TTL, waiter.Waiter = 0, true
-				if r := act(t, releaser, waiter, a.wait); !r.Released || slices.ContainsFunc(lockOf(t, server.Addr, a.lock).Waiters, func(c inspect.Contender) bool { return c.Name.Raw() == a.waiter }) {
-					t.Errorf("waiter: %+v", r)
-				}
-			}
-			r := act(t, releaser, request(a.holder), a.release)
-			l := lockOf(t, server.Addr, a.lock)
-			if !r.Released || len(r.HoldersAfter) != a.left || l != nil && l.Confidence != recipe.Possible && len(l.Holders) != a.left {
-				t.Errorf("release: %+v, then %+v", r, l)
-			}
-			if p, err := releaser.Preview(t.Context(), request(a.holder)); err != nil || p.Refused != Gone && (p.Refused != Changed || a.lock != "permits") {
-				t.Errorf("again: %+v, %v", p, err)
-			}
-
-			write()
-			for _, key := range client.Keys(t.Context(), "*").Val() {
-				client.Persist(t.Context(), key)
-			}
-			f := noTTLOf(t, server.Addr, a.lock)
-			if (f != nil) != a.endless {
-				t.Fatalf("without a TTL: %+v", f)
-			}
-			for range 3 { // one of each holder
-				if f == nil {
-					return
-				}
-				r := request(string(f.Subject.Contender))
-				if strings.Contains(f.Advice, "lockscope ttl") {
-					r.TTL = 5 * time.Minute
-				} else if !strings.Contains(f.Advice, "lockscope release") {
-					t.Fatalf("it advises %q", f.Advice)
-				}
-				act(t, releaser, r, done)
-				f = noTTLOf(t, server.Addr, a.lock)
-			}
-			if f != nil {
-				t.Errorf("what is advised was done, and it says %+v", f)
-			}
+			x.ofTheEnd(t)
+			x.withoutTTL(t)
 		})
+	}
+}
+
+// trial is of one lock, alone on a server, and of one who acts on it.
+type trial struct {
+	actions
+	addr     string
+	client   *redis.Client
+	releaser *Redis
+}
+
+// write has the server hold what the library leaves there, and nothing else.
+func (x trial) write(t *testing.T) {
+	t.Helper()
+	x.client.FlushAll(t.Context())
+	for _, line := range strings.Split(x.actions.write, ";") {
+		var args []any
+		for _, word := range strings.Fields(line) {
+			args = append(args, word)
+		}
+		if err := x.client.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (x trial) request(owner string) Request {
+	return Request{ID: inspect.ID{Backend: "redis", Path: x.lock}, Owner: inspect.Untrusted(owner)}
+}
+
+func (x trial) ofTheHolder(t *testing.T) {
+	ask := x.request(x.holder)
+	ask.Ask = true
+	act(t, x.releaser, ask, notAsked)
+	ttl := x.request(x.holder)
+	ttl.TTL = 5 * time.Minute
+	if r := act(t, x.releaser, ttl, x.ttl); x.ttl == done && (!r.Set || x.client.PTTL(t.Context(), x.lock).Val() < 2*time.Minute) {
+		t.Errorf("ttl: %+v", r)
+	}
+}
+
+func (x trial) ofAWaiter(t *testing.T) {
+	waiter := x.request(x.waiter)
+	if p, err := x.releaser.Preview(t.Context(), waiter); err != nil || p.Refused != NotHolder {
+		t.Errorf("a waiter by mistake: %+v, %v", p, err)
+	}
+	waiter.TTL = time.Minute
+	if p, err := x.releaser.Preview(t.Context(), waiter); err != nil || p.Refused != Unsupported || p.Detail != itWaits && !strings.Contains(p.Detail, ownTimes) {
+		t.Errorf("a TTL for a waiter: %+v, %v", p, err)
+	}
+	waiter.TTL, waiter.Waiter = 0, true
+	if r := act(t, x.releaser, waiter, x.wait); !r.Released || slices.ContainsFunc(lockOf(t, x.addr, x.lock).Waiters, func(c inspect.Contender) bool { return c.Name.Raw() == x.waiter }) {
+		t.Errorf("waiter: %+v", r)
+	}
+}
+
+func (x trial) ofTheEnd(t *testing.T) {
+	r := act(t, x.releaser, x.request(x.holder), x.release)
+	l := lockOf(t, x.addr, x.lock)
+	if !r.Released || len(r.HoldersAfter) != x.left || l != nil && l.Confidence != recipe.Possible && len(l.Holders) != x.left {
+		t.Errorf("release: %+v, then %+v", r, l)
+	}
+	if p, err := x.releaser.Preview(t.Context(), x.request(x.holder)); err != nil || p.Refused != Gone && (p.Refused != Changed || x.lock != "permits") {
+		t.Errorf("again: %+v, %v", p, err)
+	}
+}
+
+// withoutTTL does what no-ttl advises until it is silent.
+func (x trial) withoutTTL(t *testing.T) {
+	x.write(t)
+	for _, key := range x.client.Keys(t.Context(), "*").Val() {
+		x.client.Persist(t.Context(), key)
+	}
+	f := noTTLOf(t, x.addr, x.lock)
+	if (f != nil) != x.endless {
+		t.Fatalf("without a TTL: %+v", f)
+	}
+	for range 3 { // one of each holder
+		if f == nil {
+			return
+		}
+		r := x.request(string(f.Subject.Contender))
+		if strings.Contains(f.Advice, "lockscope ttl") {
+			r.TTL = 5 * time.Minute
+		} else if !strings.Contains(f.Advice, "lockscope release") {
+			t.Fatalf("it advises %q", f.Advice)
+		}
+		act(t, x.releaser, r, done)
+		f = noTTLOf(t, x.addr, x.lock)
+	}
+	if f != nil {
+		t.Errorf("what is advised was done, and it says %+v", f)
 	}
 }
 
