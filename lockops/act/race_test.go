@@ -228,3 +228,41 @@ func TestSessionsEndInRaces(t *testing.T) {
 		t.Logf("of %d races with the end of a session we won %d", *tries, ours)
 	})
 }
+
+// TestWaitersTurnComesInRaces: a waiter is taken out while whom it waits for lets go. Once its turn has come it stays: the holder's own
+// transaction reports whether the waiter was still there, and so which of the two was first.
+func TestWaitersTurnComesInRaces(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
+		audit, _ := openAudit(t)
+		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		t.Cleanup(releaser.Close)
+		ours, pace := 0, racePace{}
+		for i := range *tries {
+			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
+			names := zkQueue(t, holder, dir, 2)
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[1]), Waiter: true})
+			if err != nil || p.Refused != "" {
+				t.Fatalf("%+v, %v", p, err)
+			}
+			var own error
+			result, err := pace.run(func() {
+				_, own = holder.Multi(&zk.CheckVersionRequest{Path: dir + "/" + names[1], Version: -1}, &zk.DeleteRequest{Path: dir + "/" + names[0], Version: -1})
+			}, func() (Result, error) { return releaser.Execute(t.Context(), p, "--yes") })
+			if err != nil || own != nil && !errors.Is(own, zk.ErrNoNode) {
+				t.Fatalf("try %d: %v, %v", i, err, own)
+			}
+			if result.Released == (own == nil) || !result.Released && result.Reason != Changed {
+				t.Fatalf("try %d: the holder let go before that: %v; we report %+v", i, own == nil, result)
+			}
+			left := names[1] // who is next, else the holder, who did not let go
+			if result.Released {
+				left, ours = names[0], ours+1
+			}
+			if children, _, err := conn.Children(dir); err != nil || len(children) != 1 || children[0] != left {
+				t.Fatalf("try %d: %v is left, want %s; %v", i, children, left, err)
+			}
+		}
+		t.Logf("of %d races we won %d", *tries, ours)
+	})
+}
