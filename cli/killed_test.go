@@ -92,6 +92,17 @@ func TestTenInstancesAndTheirDeath(t *testing.T) {
 	awaitBurden(t, server, master, "ten that watch", func(b burden) bool {
 		return b.watches-held.watches == 10*(one.watches-held.watches) && b.tracked == 10*one.tracked
 	})
+	begin("serving", "export", zookeeper, redis, "--listen", "127.0.0.1:0")
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen := exec.Command(path, zookeeper, redis)
+	startInTerminal(t, 120, 30, screen).awaitText("lock:a", "zk:/a")
+	running = append(running, screen)
+	awaitBurden(t, server, master, "an exporter and a screen besides", func(b burden) bool {
+		return b.watches-held.watches >= 12*(one.watches-held.watches) && b.tracked == 12*one.tracked
+	})
 	for _, cmd := range running {
 		if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)

@@ -21,6 +21,8 @@ for file in /usr/share/man/man1/lockscope.1.gz /usr/share/bash-completion/comple
 done
 mkdir -m 1777 "$root/tmp"
 chroot "$root" /usr/bin/lockscope version
+chroot "$root" /usr/bin/lockscope man | grep "^.TH"
+chroot "$root" /usr/bin/lockscope completion bash | grep -c lockscope
 chroot "$root" /usr/bin/lockscope demo --headless --for 2s > "$dir/demo.txt"
 grep HOLDER "$dir/demo.txt"
 dpkg --root="$root" --purge lockscope
