@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -186,14 +187,9 @@ func TestHandedDeadline(t *testing.T) {
 	}
 }
 
-// TestVotesAreCounted: error replies, refusals and silence are no votes, and half of the masters is no quorum.
+// TestVotesAreCounted: error replies, refusals and silence are no votes, half of the masters is no quorum, and a majority does not
+// wait for the others.
 func TestVotesAreCounted(t *testing.T) {
-	s := newRedisSession(nil)
-	for range 5 {
-		s.masters = append(s.masters, &master{session: s})
-	}
-	l := &Redlock{session: s}
-	failed := &NodeError{Node: "x", Err: reply("ERR no")}
 	for _, c := range []struct {
 		votes string // y yes, n no, e error, - none yet
 		want  error
@@ -208,26 +204,38 @@ func TestVotesAreCounted(t *testing.T) {
 		{"eee--", ErrNoQuorum},
 		{"yy---", context.DeadlineExceeded},
 	} {
-		e := l.newElection()
-		for i, v := range c.votes {
-			vote := &e.votes[i]
-			e.open++
-			switch v {
-			case 'y':
-				vote.has = true
-			case 'e':
-				vote.has, vote.err = true, failed // the key may be there: it does not count
-			case '-':
-				continue
+		synctest.Test(t, func(t *testing.T) { // the time is over when nobody has anything left to do
+			e := electionOf(c.votes)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := e.count(ctx); !errors.Is(err, c.want) || c.want == nil && err != nil {
+				t.Errorf("%s: %v, want %v", c.votes, err, c.want)
 			}
-			e.cast <- vote
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		if err := e.count(ctx); !errors.Is(err, c.want) || c.want == nil && err != nil {
-			t.Errorf("%s: %v, want %v", c.votes, err, c.want)
-		}
-		cancel()
+		})
 	}
+}
+
+// electionOf makes an election in which votes were cast: y yes, n no, e error, - none yet.
+func electionOf(votes string) *election {
+	s := newRedisSession(nil)
+	for range votes {
+		s.masters = append(s.masters, &master{session: s})
+	}
+	e := (&Redlock{session: s}).newElection()
+	for i, cast := range votes {
+		vote := &e.votes[i]
+		e.open++
+		switch cast {
+		case 'y':
+			vote.has = true
+		case 'e':
+			vote.has, vote.err = true, &NodeError{Node: "x", Err: reply("ERR no")} // the key may be there: it does not count
+		case '-':
+			continue
+		}
+		e.cast <- vote
+	}
+	return e
 }
 
 // TestPollsEndWithTheTTL: a waiter looks as soon as the holder's TTL is over, and otherwise ever more seldom.

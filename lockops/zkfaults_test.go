@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 	"lockscope/lockops"
@@ -24,37 +22,6 @@ const (
 	opGetData = 4
 	opDelete  = 2
 )
-
-type acquired struct {
-	h   *lockops.Hold
-	err error
-}
-
-// queueUp starts an Acquire and returns when its contender waits, with its name.
-func queueUp(t testing.TB, ctx context.Context, m func(...lockops.Option) lockops.Locker) (name string, result <-chan acquired) {
-	t.Helper()
-	waiting := make(chan string, 10)
-	l := m(lockops.OnWaiting(func(name string) { waiting <- name }))
-	got := make(chan acquired, 1)
-	go func() {
-		h, err := l.Acquire(ctx)
-		got <- acquired{h, err}
-	}()
-	select {
-	case name = <-waiting:
-	case a := <-got:
-		t.Fatalf("did not wait: %v", a.err)
-	case <-time.After(60 * time.Second):
-		t.Fatal("neither waits nor holds")
-	}
-	return name, got
-}
-
-func mutexOn(s *lockops.ZKSession, path string, opts ...lockops.Option) func(...lockops.Option) lockops.Locker {
-	return func(more ...lockops.Option) lockops.Locker {
-		return lockops.NewZKMutex(s, path, append(more, opts...)...)
-	}
-}
 
 // TestZ1_LostCreateReplyLeavesNoOrphan: the reply to the create request is cut off; the node is found again, or removed.
 func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
@@ -342,97 +309,6 @@ func TestZ12_ShortCutKeepsTheLock(t *testing.T) {
 			t.Errorf("lost: %v", context.Cause(h.Context()))
 		}
 		release(t, h)
-	})
-}
-
-// TestZ14_DirectoriesAreMadeAndMayVanish: all levels are created, and again when they were removed.
-func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		m := lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithChroot(path)), "/a/b/c")
-		look := plain(t, server.Addr)
-		for range 3 {
-			release(t, acquire(t, m))
-			for _, dir := range []string{"/a/b/c", "/a/b", "/a", ""} {
-				if err := look.Delete(path+dir, -1); err != nil {
-					t.Fatal(err)
-				}
-			}
-			h, err := m.TryAcquire(within(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			release(t, h)
-		}
-	})
-}
-
-// TestZ16_ForeignChildrenDoNotHurt: what is no contender of any library is ignored.
-func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		m := lockops.NewZKMutex(zkSession(t, server.Addr), path)
-		release(t, acquire(t, m))
-		look := plain(t, server.Addr)
-		for _, name := range []string{"README", "leases", "_c_x", "lock-", "_c_\u202e-lock-1"} {
-			if _, err := look.Create(path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		release(t, acquire(t, m))
-		h, err := m.TryAcquire(within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		release(t, h)
-	})
-}
-
-// TestRecipesThatDoNotQueueTogetherAreRefused, without leaving anything.
-func TestRecipesThatDoNotQueueTogetherAreRefused(t *testing.T) {
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		s := zkSession(t, server.Addr)
-		h := acquire(t, lockops.NewZKMutex(s, path, lockops.WithRecipe("kazoo")))
-		for _, recipe := range []string{"curator", "go-zookeeper", "sequential"} {
-			var refused *lockops.RecipeError
-			_, err := lockops.NewZKMutex(s, path, lockops.WithRecipe(recipe)).Acquire(within(t))
-			if !errors.As(err, &refused) || refused.Want != recipe || refused.Found != "kazoo" || refused.Child != h.Name() {
-				t.Errorf("%s: %v", recipe, err)
-			}
-		}
-		if got := children(t, server, path); len(got) != 1 {
-			t.Errorf("children %q", got)
-		}
-		release(t, h)
-	})
-}
-
-// TestZ17_SequentialNamesComeAgain: a node of the same name in a directory made anew is somebody else's and stays.
-func TestZ17_SequentialNamesComeAgain(t *testing.T) {
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path, lockops.WithRecipe("sequential"), lockops.WithPrefix("n_")))
-		look := plain(t, server.Addr)
-		node := path + "/" + h.Name()
-		for _, gone := range []string{node, path} {
-			if err := look.Delete(gone, -1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := look.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
-		again, err := look.Create(path+"/n_", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-		if err != nil || again != node {
-			t.Fatalf("created %q, %v; want %q again", again, err, node)
-		}
-		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("release: %v, want ErrLost", err)
-		}
-		if got := children(t, server, path); len(got) != 1 {
-			t.Errorf("children %q: the other's node is gone", got)
-		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package lockops_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -123,4 +124,35 @@ func watchedByOthers(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSe
 	own := fmt.Sprintf("0x%x", uint64(s.Conn().SessionID()))
 	watches(t, server, func(p, session string) { watched = watched || p == path && session != own })
 	return watched
+}
+
+type acquired struct {
+	h   *lockops.Hold
+	err error
+}
+
+// queueUp starts an Acquire and returns when its contender waits, with its name.
+func queueUp(t testing.TB, ctx context.Context, m func(...lockops.Option) lockops.Locker) (name string, result <-chan acquired) {
+	t.Helper()
+	waiting := make(chan string, 10)
+	l := m(lockops.OnWaiting(func(name string) { waiting <- name }))
+	got := make(chan acquired, 1)
+	go func() {
+		h, err := l.Acquire(ctx)
+		got <- acquired{h, err}
+	}()
+	select {
+	case name = <-waiting:
+	case a := <-got:
+		t.Fatalf("did not wait: %v", a.err)
+	case <-time.After(60 * time.Second):
+		t.Fatal("neither waits nor holds")
+	}
+	return name, got
+}
+
+func mutexOn(s *lockops.ZKSession, path string, opts ...lockops.Option) func(...lockops.Option) lockops.Locker {
+	return func(more ...lockops.Option) lockops.Locker {
+		return lockops.NewZKMutex(s, path, append(more, opts...)...)
+	}
 }

@@ -1,0 +1,102 @@
+package lockops_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// TestZ14_DirectoriesAreMadeAndMayVanish: all levels are created, and again when they were removed.
+func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		m := lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithChroot(path)), "/a/b/c")
+		look := plain(t, server.Addr)
+		for range 3 {
+			release(t, acquire(t, m))
+			for _, dir := range []string{"/a/b/c", "/a/b", "/a", ""} {
+				if err := look.Delete(path+dir, -1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h, err := m.TryAcquire(within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, h)
+		}
+	})
+}
+
+// TestZ16_ForeignChildrenDoNotHurt: what is no contender of any library is ignored.
+func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		m := lockops.NewZKMutex(zkSession(t, server.Addr), path)
+		release(t, acquire(t, m))
+		look := plain(t, server.Addr)
+		for _, name := range []string{"README", "leases", "_c_x", "lock-", "_c_\u202e-lock-1"} {
+			if _, err := look.Create(path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		release(t, acquire(t, m))
+		h, err := m.TryAcquire(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, h)
+	})
+}
+
+// TestRecipesThatDoNotQueueTogetherAreRefused, without leaving anything.
+func TestRecipesThatDoNotQueueTogetherAreRefused(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		s := zkSession(t, server.Addr)
+		h := acquire(t, lockops.NewZKMutex(s, path, lockops.WithRecipe("kazoo")))
+		for _, recipe := range []string{"curator", "go-zookeeper", "sequential"} {
+			var refused *lockops.RecipeError
+			_, err := lockops.NewZKMutex(s, path, lockops.WithRecipe(recipe)).Acquire(within(t))
+			if !errors.As(err, &refused) || refused.Want != recipe || refused.Found != "kazoo" || refused.Child != h.Name() {
+				t.Errorf("%s: %v", recipe, err)
+			}
+		}
+		if got := children(t, server, path); len(got) != 1 {
+			t.Errorf("children %q", got)
+		}
+		release(t, h)
+	})
+}
+
+// TestZ17_SequentialNamesComeAgain: a node of the same name in a directory made anew is somebody else's and stays.
+func TestZ17_SequentialNamesComeAgain(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path, lockops.WithRecipe("sequential"), lockops.WithPrefix("n_")))
+		look := plain(t, server.Addr)
+		node := path + "/" + h.Name()
+		for _, gone := range []string{node, path} {
+			if err := look.Delete(gone, -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := look.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		again, err := look.Create(path+"/n_", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		if err != nil || again != node {
+			t.Fatalf("created %q, %v; want %q again", again, err, node)
+		}
+		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("release: %v, want ErrLost", err)
+		}
+		if got := children(t, server, path); len(got) != 1 {
+			t.Errorf("children %q: the other's node is gone", got)
+		}
+	})
+}
