@@ -25,6 +25,18 @@ const (
 // completeLock completes LOCK from what the targets of the line or, without any, of the profile hold, and the targets
 // behind it by their schemes.
 func (a *app) completeLock(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot) (names []cobra.Completion) {
+		for l := range s.Locks() {
+			if id := l.ID.String(); len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) {
+				names = append(names, cobra.CompletionWithDesc(id, completionNote(string(l.State)+", "+holder(l))))
+			}
+		}
+		return names
+	})
+}
+
+// completeSeen completes the first word by names of what the targets hold, and the targets behind it.
+func (a *app) completeSeen(cmd *cobra.Command, args []string, start string, names func(*inspect.Snapshot) []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return completeTarget(cmd, args, start)
 	}
@@ -32,32 +44,20 @@ func (a *app) completeLock(cmd *cobra.Command, args []string, start string) ([]c
 	if !ok {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var names []cobra.Completion
-	for l := range s.Locks() {
-		if id := l.ID.String(); len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) {
-			names = append(names, cobra.CompletionWithDesc(id, completionNote(string(l.State)+", "+holder(l))))
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return names(s), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeRoot completes the directories above the locks that ZooKeeper holds, and the targets behind.
 func (a *app) completeRoot(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return completeTarget(cmd, args, start)
-	}
-	s, ok := a.glance(cmd.Context(), nil, "")
-	if !ok {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []cobra.Completion
-	for l := range s.Locks() {
-		id := inspect.ID{Backend: l.ID.Backend, Path: path.Dir(l.ID.Path)}.String()
-		if len(l.Masters) == 0 && len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) && !slices.Contains(names, id) {
-			names = append(names, id)
+	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot) (names []cobra.Completion) {
+		for l := range s.Locks() {
+			id := inspect.ID{Backend: l.ID.Backend, Path: path.Dir(l.ID.Path)}.String()
+			if len(l.Masters) == 0 && len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) && !slices.Contains(names, id) {
+				names = append(names, id)
+			}
 		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+		return names
+	})
 }
 
 // completeFinding completes LOCK, and then what is found on it.
@@ -105,30 +105,24 @@ func (a *app) completeMuted(_ *cobra.Command, args []string, start string) ([]co
 
 // completeClient completes BACKEND:HOST:PORT of Redis clients that hold or wait, and the targets behind it.
 func (a *app) completeClient(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return completeTarget(cmd, args, start)
-	}
-	s, ok := a.glance(cmd.Context(), nil, "")
-	if !ok {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []cobra.Completion
-	for l := range s.Locks() {
-		b := s.Backend(l.ID.Backend)
-		if b == nil || b.Kind != inspect.Redis {
-			continue
-		}
-		for _, c := range slices.Concat(l.Holders, l.Waiters) {
-			name := l.ID.Backend + ":" + c.Owner.Client
-			if _, _, err := net.SplitHostPort(c.Owner.Client); err != nil || !strings.HasPrefix(name, start) || !isPlain(name) {
+	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot) (names []cobra.Completion) {
+		for l := range s.Locks() {
+			b := s.Backend(l.ID.Backend)
+			if b == nil || b.Kind != inspect.Redis {
 				continue
 			}
-			if len(names) < completeAtMost && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+"\t") }) {
-				names = append(names, cobra.CompletionWithDesc(name, completionNote(c.State.String()+", "+l.ID.String())))
+			for _, c := range slices.Concat(l.Holders, l.Waiters) {
+				name := l.ID.Backend + ":" + c.Owner.Client
+				if _, _, err := net.SplitHostPort(c.Owner.Client); err != nil || !strings.HasPrefix(name, start) || !isPlain(name) {
+					continue
+				}
+				if len(names) < completeAtMost && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+"\t") }) {
+					names = append(names, cobra.CompletionWithDesc(name, completionNote(c.State.String()+", "+l.ID.String())))
+				}
 			}
 		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+		return names
+	})
 }
 
 // completeOwner completes the name of a contender of the lock that the line names.

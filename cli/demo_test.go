@@ -11,31 +11,45 @@ import (
 	"lockscope/sandbox"
 )
 
-// The Lab's expiry of a holder's session is reported as an expiry.
-func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
-	box, err := sandbox.Start("fair", 1)
+// observed starts a scenario's servers until the test ends, and an observer of them as demo has it.
+func observed(t *testing.T, scenario string, seed uint64) (*sandbox.Sandbox, []connect.Target, *inspect.Observer) {
+	t.Helper()
+	box, err := sandbox.Start(scenario, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer box.Close()
+	t.Cleanup(box.Close)
 	targets, err := connect.ParseTargets(box.Targets())
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{Environment: Environment{Now: time.Now, Getenv: func(string) string { return t.TempDir() }}, options: options{timeout: time.Second, stuckAfter: time.Minute}}
-	s := setup{targets: targets, named: true}
-	observer, err := a.observer(s, false, "")
+	home := t.TempDir()
+	a := &app{Environment: Environment{Now: time.Now, Getenv: func(string) string { return home }}, options: options{timeout: 10 * time.Second, stuckAfter: time.Minute}}
+	observer, err := a.observer(setup{targets: targets, named: true}, false, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed := observer.Subscribe()
+	return box, targets, observer
+}
+
+// observing runs an observer until the test ends; its context is the limit of a wait.
+func observing(t *testing.T, observer *inspect.Observer) context.Context {
+	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
 	done := make(chan error, 1)
 	go func() { done <- observer.Run(ctx) }()
-	defer func() {
+	t.Cleanup(func() {
 		stop()
 		<-done
-	}()
+	})
+	return ctx
+}
+
+// The Lab's expiry of a holder's session is reported as an expiry.
+func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
+	box, targets, observer := observed(t, "fair", 1)
+	feed := observer.Subscribe()
+	ctx := observing(t, observer)
 	faults := sandboxFaults{box, observer, targets}
 	ended := make(map[int64]bool)
 	for {
@@ -63,33 +77,14 @@ func TestScenesOfFailingServersAreFound(t *testing.T) {
 	for scenario, rule := range map[string]string{"failover": "replica-failover", "restart": "master-restarted", "clock": "clock-skew", "wakeup": "lost-wakeup"} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
-			box, err := sandbox.Start(scenario, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer box.Close()
-			targets, err := connect.ParseTargets(box.Targets())
-			if err != nil {
-				t.Fatal(err)
-			}
-			a := &app{Environment: Environment{Now: time.Now, Getenv: func(string) string { return t.TempDir() }}, options: options{timeout: 10 * time.Second, stuckAfter: time.Minute}}
-			observer, err := a.observer(setup{targets: targets, named: true}, false, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			box, _, observer := observed(t, scenario, 1)
 			lock, err := inspect.ParseID(box.Scenes()[0].Lock)
 			if err != nil {
 				t.Fatal(err)
 			}
 			observer.Focus(lock)
 			feed := observer.Subscribe()
-			ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
-			done := make(chan error, 1)
-			go func() { done <- observer.Run(ctx) }()
-			defer func() {
-				stop()
-				<-done
-			}()
+			ctx := observing(t, observer)
 			for {
 				s, err := feed.Next(ctx)
 				if err != nil {
@@ -118,28 +113,9 @@ func speaks(s *inspect.Snapshot, id inspect.ID, rule string) bool {
 
 // A holder that is shown to have waited, while somebody watched, is among the waits that are counted.
 func TestWaitsThatAreShownAreCounted(t *testing.T) {
-	box, err := sandbox.Start("fair", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer box.Close()
-	targets, err := connect.ParseTargets(box.Targets())
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &app{Environment: Environment{Now: time.Now, Getenv: func(string) string { return t.TempDir() }}, options: options{timeout: 10 * time.Second, stuckAfter: time.Minute}}
-	observer, err := a.observer(setup{targets: targets, named: true}, false, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, _, observer := observed(t, "fair", 2)
 	feed := observer.Subscribe()
-	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
-	done := make(chan error, 1)
-	go func() { done <- observer.Run(ctx) }()
-	defer func() {
-		stop()
-		<-done
-	}()
+	ctx := observing(t, observer)
 	waited := map[inspect.ID]int{} // holders that were seen to have waited
 	for total := 0; total < 10; {
 		s, err := feed.Next(ctx)
