@@ -140,8 +140,10 @@ func TestCheckersNoticeLies(t *testing.T) {
 	}
 	died := falsify("released", 10*time.Second)
 	died.Contender = &struct{ Name string }{"dead"}
-	if judge.event(died) == "" {
-		t.Error("a client that died is reported to have released, and that is not noticed")
+	for _, sure := range []string{"certain", "likely"} {
+		if died.Certainty = sure; judge.event(died) == "" {
+			t.Errorf("a client that died is reported to have released, %s, and that is not noticed", sure)
+		}
 	}
 
 	doctor := cron{faults: f, notes: notes}

@@ -184,7 +184,8 @@ func truth(e observed, h hold) string {
 		if clean && !h.released.IsZero() && e.At.After(h.released.Add(late+longestSilence)) {
 			return "it was released long before"
 		}
-		if h.releasing.IsZero() && !h.acquired.IsZero() && (e.Certainty == "" || e.Certainty == "certain") {
+		doubted := e.Certainty != "" && e.Certainty != "certain" && !isAdvisory(e.Lock) // on Redis it always is, and nobody here renames
+		if h.releasing.IsZero() && !h.acquired.IsZero() && !doubted {
 			return "it died and released nothing"
 		}
 	case "lost", "expired":
