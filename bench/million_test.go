@@ -38,7 +38,7 @@ const churnAddr, churnTime = "LOCKSCOPE_BENCH_CHURN_ADDR", "LOCKSCOPE_BENCH_CHUR
 const changesPerSecond = 10_000
 
 // BenchmarkMillion watches 100,000 locks with a million contenders, with the rules: the time until all are read without a
-// budget, beside bare multiReads of the same, memory, and the load at rest; then the same while another process makes
+// budget, beside bare multiReads of the same, memory, and the load at rest; ls -o json, by its default budget; then the same while another process makes
 // 10,000 changes a second, at the end of which every lock must be as the server has it. by-default-budget is the first time
 // by the screen's budget.
 func BenchmarkMillion(b *testing.B) {
@@ -60,6 +60,7 @@ func BenchmarkMillion(b *testing.B) {
 			conn.bareReads(b, million.paths())
 		}
 	})
+	b.Run("ls-json", func(b *testing.B) { listAsJSON(b, server.Addr) })
 	b.Run("watched", func(b *testing.B) {
 		for b.Loop() {
 			b.ReportMetric(0, "ns/op")
