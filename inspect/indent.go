@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// appendIndented appends JSON without white space as json.Indent does with an indent of one space and this prefix. It takes the text for
-// well-formed, since encoding/json wrote it, in a quarter of the time.
+// appendIndented appends JSON without white space as json.Indent does with an indent of one space and this prefix. The text must be
+// well-formed, as encoding/json has just written it: to check each byte again took half of the time of ls -o json's output.
 func appendIndented(to, text []byte, prefix string) []byte {
 	newline, depth, opened := "\n"+prefix, 0, false // opened: the last byte was the beginning of an object or a list
 	end := func() { to = append(to, newline[:1+len(prefix)+depth]...) }
