@@ -68,6 +68,30 @@ func TestALocaleWithoutUTF8(t *testing.T) {
 	}
 }
 
+// A sign of ours in a name from a server, or in one that was given, is not ours.
+func TestALocaleWithoutUTF8KeepsNames(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	const name, owner, mistyped = "lock:a→b…", "worker·1", "lock≤"
+	if err := server.Mini.Set(name, owner); err != nil {
+		t.Fatal(err)
+	}
+	target := "redis://" + server.Addr
+	for _, args := range [][]string{{"ls", target}, {"show", "redis:" + name, target}, {"doctor", target}} {
+		env := map[string]string{"LC_ALL": "C", "XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+		got := runIn(t, t.Context(), env, args...)
+		if args[0] != "doctor" && (!strings.Contains(got.stdout, name) || !strings.Contains(got.stdout, owner)) {
+			t.Errorf("%v: %s", args, got.stdout)
+		}
+		if strings.ContainsFunc(strings.NewReplacer(name, "", owner, "").Replace(got.stdout+got.stderr), func(r rune) bool { return r > unicode.MaxASCII }) {
+			t.Errorf("%v: signs of ours in\n%s%s", args, got.stdout, got.stderr)
+		}
+	}
+	env := map[string]string{"LC_ALL": "C", "XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	if got := runIn(t, t.Context(), env, "show", mistyped, target); !strings.Contains(got.stderr, mistyped) {
+		t.Errorf("%s", got.stderr)
+	}
+}
+
 // COMMAND writes its own bytes, whatever the locale.
 func TestACommandsOutputIsNotTranslated(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)

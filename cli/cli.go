@@ -49,10 +49,12 @@ func OS() Environment {
 func Main(ctx context.Context, args []string, env Environment) int {
 	redis.SetLogger(quiet{}) // go-redis would print every failed dial over the screen; each is in the errors we show
 	utf8 := speaksUTF8(env.Getenv)
+	var kept *keptNames
 	if !utf8 {
-		env.Stderr = asciiWriter{env.Stderr}
+		kept = givenNames(args)
+		env.Stderr = asciiWriter{env.Stderr, kept}
 	}
-	app := &app{Environment: env}
+	app := &app{Environment: env, kept: kept}
 	root := app.root()
 	root.SetArgs(args)
 	root.SetIn(env.Stdin)
@@ -63,7 +65,7 @@ func Main(ctx context.Context, args []string, env Environment) int {
 		completion.Args, completion.RunE = noSuchSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	if !utf8 {
-		root.SetOut(asciiWriter{env.Stdout}) // help; the scripts of completion go to what was set before
+		root.SetOut(asciiWriter{env.Stdout, kept}) // help; the scripts of completion go to what was set before
 	}
 	err := root.ExecuteContext(ctx)
 	if app.names != nil {
@@ -87,6 +89,7 @@ type app struct {
 	Environment
 	options
 	names *reversedns.Names // of hosts; nil: they are not asked for
+	kept  *keptNames        // nil where the locale is UTF-8
 }
 
 // options are the global flags.

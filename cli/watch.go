@@ -88,6 +88,7 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	if s.Dropped > 0 {
 		w.say("%s not printed: they came faster than they could be written", describe.Count(s.Dropped, "event"))
 	}
+	w.keepEventNames(s.Events)
 	for _, e := range s.Events {
 		if err := w.event(s, e); err != nil {
 			return err
