@@ -153,8 +153,8 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 }
 
 // auxiliaryKeys are patterns of keys that libraries keep beside those of their locks, under other names: Redisson's queues,
-// python-redis-lock's signals.
-var auxiliaryKeys = []string{"redisson_*", "lock-signal:*"}
+// python-redis-lock's signals, our own locks' waiters.
+var auxiliaryKeys = []string{"redisson_*", "lock-signal:*", "lockscope:*"}
 
 // sentinelLine makes an account on a sentinel, whose users are its own: who the master is, is all that it is asked.
 const (

@@ -236,10 +236,11 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 func (b *keyTable) forget(e *entry, now time.Time) {
 	delete(b.entries, e.key)
 	denied := slices.ContainsFunc(e.votes, e.forbidden)
-	if denied {
+	switch {
+	case denied:
 		b.denied[e.key] = true
-	} else {
-		delete(b.denied, e.key)
+	case slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up }):
+		delete(b.denied, e.key) // else nobody has said anything else
 	}
 	if denied || slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Foreign }) {
 		b.postpone(e.key, now)

@@ -33,12 +33,11 @@ func (r *run) report(rep report) {
 	}
 	p.pace.Add(took - time.Duration(len(rep.keys))*perKey)
 	now := rep.answered
-	readable := false
 	for i, key := range rep.keys {
 		if !r.cfg.Once {
 			r.remindOf(key, rep.votes[i], now) // as it was read, which may be sooner than what is shown
 		}
-		readable = readable || r.table.wasRefused(rep.master, key) && rep.votes[i].Up && !refused(rep.votes[i])
+		r.readable = r.readable || r.table.canBeRead(rep.master, key, rep.votes[i])
 		r.table.vote(rep.master, key, rep.votes[i], now)
 		r.dirty[key] = true
 		r.remind(key, now) // not with its news: those may be held back for longer than it has left
@@ -46,9 +45,6 @@ func (r *run) report(rep report) {
 		if v := rep.votes[i]; !r.cfg.Once && !doubtful(v) && slices.ContainsFunc(ends(v), past) {
 			r.expiries.set(key, now.Add(afterExpiry)) // in its last millisecond
 		}
-	}
-	if readable && !r.cfg.Once {
-		r.readable(now)
 	}
 }
 

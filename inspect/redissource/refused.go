@@ -1,6 +1,7 @@
 package redissource
 
 import (
+	"slices"
 	"time"
 
 	"lockscope/inspect"
@@ -9,8 +10,9 @@ import (
 const (
 	// refusedEvery is the interval of trying some of the refused keys again: no server reports that a right was given.
 	refusedEvery = 2 * time.Second
-	// refusedSample are tried at once, so that a user without rights costs some 8 commands a second. All are, once one of them can be read.
-	refusedSample = 4
+	// refusedSample are tried at once, so that a user without rights costs some 8 commands a second; refusedMany, where one of them
+	// could be read the last time.
+	refusedSample, refusedMany = 4, 200
 )
 
 // refused reports whether a master that answers would not report all of a key.
@@ -19,71 +21,59 @@ func refused(v inspect.Vote) bool { return len(v.Unseen) > 0 }
 // retryRefused has the masters that push read some of their refused keys again; those that are polled come to theirs in turn. Of the
 // keys of which nothing but the name is known some are tried whatever reports them: nobody reads these otherwise.
 func (r *run) retryRefused(now time.Time) {
-	if r.cfg.Once || now.Sub(r.refusedAt) < refusedEvery {
+	if r.cfg.Once || now.Sub(r.refusedAt) < refusedEvery || !slices.ContainsFunc(r.masters, (*masterState).up) {
 		return
 	}
-	r.refusedAt = now
-	for _, p := range r.masters {
-		if p.up() && p.pushing {
-			for _, key := range r.table.refusedOn(p.index, refusedSample) {
+	n := refusedSample
+	if r.readable {
+		n = refusedMany
+	}
+	r.refusedAt, r.readable = now, false
+	for _, key := range r.table.refusedKeys(n) {
+		for _, p := range r.masters {
+			if p.up() && p.pushing && r.table.refusedBy(p.index, key) {
 				p.want(key, r.perKey, now)
 			}
 		}
 	}
-	keys := r.table.takeDenied(refusedSample, now)
-	r.admit(keys, now)
-	for _, p := range r.masters {
-		for _, key := range keys {
+	for _, key := range r.table.takeDenied(n, now) {
+		if !r.table.add(key, now) {
+			continue
+		}
+		r.wantOf(key, now)
+		for _, p := range r.masters {
 			p.polled = r.pollsOf(p).spend(p.polled, now, p.typed.cost(key))
 		}
 	}
 }
 
-// readable has everything that was refused read again: one of it can be read now.
-func (r *run) readable(now time.Time) {
-	for _, p := range r.masters {
-		if p.up() {
-			for _, key := range r.table.refusedOn(p.index, len(r.table.refused)) {
-				p.want(key, r.perKey, now)
-			}
-		}
-	}
-	r.admit(r.table.takeDenied(len(r.table.denied), now), now)
+// canBeRead reports whether a master reports all of a key that it, or of a key by name alone another, refused before. That it is gone is
+// no news of a right.
+func (b *keyTable) canBeRead(master int, key string, v inspect.Vote) bool {
+	return v.Up && v.Present && !refused(v) && (b.refusedBy(master, key) || b.denied[key])
 }
 
-// admit has keys read that nobody saw come.
-func (r *run) admit(keys []string, now time.Time) {
-	for _, key := range keys {
-		if r.table.add(key, now) {
-			r.wantOf(key, now)
-		}
-	}
-}
-
-// wasRefused reports whether a master would not report all of a key when it was last asked, or any before.
-func (b *keyTable) wasRefused(master int, key string) bool {
+// refusedBy reports whether a master would not report all of a key when it was last asked.
+func (b *keyTable) refusedBy(master int, key string) bool {
 	e := b.entries[key]
 	if e == nil {
 		return false
 	}
 	at, ok := b.place(key, master)
-	return ok && (refused(e.votes[at]) || b.denied[key])
+	return ok && refused(e.votes[at])
 }
 
-// refusedOn are at most n of the keys that a master refuses.
-func (b *keyTable) refusedOn(master, n int) (keys []string) {
+// refusedKeys are at most n of the keys that a master refuses.
+func (b *keyTable) refusedKeys(n int) (keys []string) {
 	for key := range b.refused {
-		e := b.entries[key]
-		if e == nil {
+		if e := b.entries[key]; e == nil || !slices.ContainsFunc(e.votes, refused) {
 			delete(b.refused, key)
 			continue
 		}
-		if len(keys) >= n {
+		if len(keys) == n {
 			break
 		}
-		if at, ok := b.place(key, master); ok && refused(e.votes[at]) {
-			keys = append(keys, key)
-		}
+		keys = append(keys, key)
 	}
 	return keys
 }
@@ -91,7 +81,7 @@ func (b *keyTable) refusedOn(master, n int) (keys []string) {
 // takeDenied has at most n of the keys of which nothing but the name is known looked at before it is their time.
 func (b *keyTable) takeDenied(n int, now time.Time) (keys []string) {
 	for key := range b.denied {
-		if len(keys) >= n {
+		if len(keys) == n {
 			break
 		}
 		if b.entries[key] != nil {

@@ -100,6 +100,7 @@ type run struct {
 	news
 
 	refusedAt time.Time // when refused keys were tried last
+	readable  bool      // one could be read since
 
 	// Of a cluster; replaced is its topology where the nodes are others now.
 	cluster  *cluster

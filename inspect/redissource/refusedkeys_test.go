@@ -1,0 +1,96 @@
+package redissource
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// forbids is the vote of a master that lets us see nothing of a key.
+func forbids(master int, key string) inspect.Vote {
+	return inspect.Vote{Addr: fmt.Sprintf("m%d", master), Unseen: []inspect.Unseen{{Aspect: inspect.AspectVotes, Right: "~" + key}}}
+}
+
+// narrowed is that of one that does not report all of it.
+func narrowed(master int) inspect.Vote {
+	v := held(master, "a", time.Hour, noon)
+	v.Unseen = []inspect.Unseen{{Aspect: inspect.AspectWaiters, Right: "~queue"}}
+	return v
+}
+
+// Where masters differ in what they allow, or a lock is released that was seen in part, nobody was given a right: taken for that, all
+// refused keys would be read again and again.
+func TestAKeyThatIsGoneIsNoNewsOfARight(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before, now inspect.Vote // of master 0
+		denied      bool         // by name alone, so far
+		can         bool
+	}{
+		"seen in part, then whole":          {before: narrowed(0), now: held(0, "a", time.Hour, noon), can: true},
+		"forbidden, then seen":              {before: forbids(0, "k"), now: held(0, "a", time.Hour, noon), can: true},
+		"a name alone, then seen":           {before: absent(0), now: held(0, "a", time.Hour, noon), denied: true, can: true},
+		"seen in part, then released":       {before: narrowed(0), now: absent(0)},
+		"forbidden on another, absent here": {before: absent(0), now: absent(0), denied: true},
+		"forbidden, then silent":            {before: forbids(0, "k"), now: inspect.Vote{Addr: "m0"}},
+		"forbidden as before":               {before: forbids(0, "k"), now: forbids(0, "k"), denied: true},
+		"seen as before":                    {before: held(0, "a", time.Hour, noon), now: held(0, "a", time.Hour, noon)},
+	} {
+		b := testTable(2)
+		b.add("k", noon)
+		b.vote(0, "k", tt.before, noon)
+		if tt.denied {
+			b.denied["k"] = true
+		}
+		if got := b.canBeRead(0, "k", tt.now); got != tt.can {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestRefusedKeysAreTriedAFewAtATime(t *testing.T) {
+	b := testTable(2)
+	for i := range 10 {
+		key := fmt.Sprintf("k%d", i)
+		b.add(key, noon)
+		b.vote(0, key, narrowed(0), noon)
+		b.vote(1, key, held(1, "a", time.Hour, noon), noon)
+	}
+	if some, all := b.refusedKeys(4), b.refusedKeys(100); len(some) != 4 || len(all) != 10 {
+		t.Errorf("%d of 4, %d of 10", len(some), len(all))
+	}
+	if !b.refusedBy(0, "k0") || b.refusedBy(1, "k0") {
+		t.Error("one master refuses, the other reports all of it")
+	}
+	b.vote(0, "k0", held(0, "a", time.Hour, noon), noon)
+	if left := b.refusedKeys(100); len(left) != 9 || len(b.refused) != 9 {
+		t.Errorf("one can be read: %d are left, %d are remembered", len(left), len(b.refused))
+	}
+}
+
+// While nobody answers it stays known that a key may not be read: when it can be, it has not just come.
+func TestADeniedKeyStaysDeniedWhileNobodyAnswers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		then inspect.Vote
+		left bool
+	}{
+		"silence":   {inspect.Vote{Addr: "m0"}, true},
+		"forbidden": {forbids(0, "k"), true},
+		"absent":    {absent(0), false},
+	} {
+		b := testTable(1)
+		b.add("k", noon)
+		b.vote(0, "k", forbids(0, "k"), noon)
+		b.judge("k", noon)
+		if !b.denied["k"] {
+			t.Fatal("what may not be read is not known as such")
+		}
+		b.takeDenied(1, noon)
+		b.add("k", noon)
+		b.vote(0, "k", tt.then, noon)
+		if b.judge("k", noon); b.denied["k"] != tt.left {
+			t.Errorf("%s: denied %v", name, b.denied["k"])
+		}
+	}
+}
