@@ -3,6 +3,7 @@ package servertest
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"os"
 	"testing"
 )
@@ -21,7 +22,7 @@ func TestAZooKeeperWithTLSWantsACertificate(t *testing.T) {
 		conn, err := tls.Dial("tcp", secure, config)
 		if err == nil {
 			if _, err = conn.Write([]byte("ruok")); err == nil {
-				_, err = conn.Read(make([]byte, 4))
+				_, err = io.ReadFull(conn, make([]byte, 4)) // the answer may come together with the end
 			}
 			conn.Close()
 		}
