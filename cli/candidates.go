@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -64,31 +65,38 @@ func (a *app) showCandidates(ctx context.Context, s setup, id inspect.ID, output
 	if err != nil {
 		return err
 	}
-	l := snapshot.Lock(id)
+	l, view := snapshot.Lock(id), describe.View{Snapshot: snapshot, Now: snapshot.TakenAt}
 	if l == nil || l.Contention() == 0 {
 		if failed := a.judge(snapshot.Backends); failed != nil {
 			return failed
 		}
+		if l != nil && (l.State == inspect.StateUnknown || l.Unknown(inspect.AspectHolders)) {
+			return exit(exitUnreachable, "%s: %s", id, view.Verdict(l))
+		}
 		return exit(exitNo, "%s: nobody is known to hold it or to wait for it (see: lockscope show %s)", id, id)
 	}
-	list, err := a.connectionsOf(ctx, s, id.Backend)
-	if err != nil {
-		return s.explain(err)
+	list, missed := a.connectionsOf(ctx, s, id.Backend)
+	if missed != nil {
+		missed = s.explain(missed)
+		if len(list) == 0 {
+			return missed
+		}
 	}
 	answer := candidatesJSON{Lock: id.String(), Connections: len(list)}
-	view := describe.View{Snapshot: snapshot, Now: snapshot.TakenAt}
 	for _, group := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range group {
-			answer.Contenders = append(answer.Contenders, candidatesFor(view, l, &group[i], list))
+			answer.Contenders = append(answer.Contenders, candidatesFor(view, l, &group[i], target.DB, list))
 		}
 	}
 	if output == "json" {
-		return a.printJSON(answer)
+		err = a.printJSON(answer)
+	} else {
+		_, err = io.WriteString(a.Stdout, answer.text())
 	}
-	_, err = io.WriteString(a.Stdout, answer.text())
-	return err
+	return cmp.Or(err, missed) // what another master did not list
 }
 
+// connectionsOf are those of all masters that list them, and why others do not.
 func (a *app) connectionsOf(ctx context.Context, s setup, backend string) ([]act.Connection, error) {
 	all := a.newPreviewers(s)
 	defer all.close()
@@ -105,14 +113,14 @@ func (a *app) connectionsOf(ctx context.Context, s setup, backend string) ([]act
 	return redis.Connections(limited)
 }
 
-func candidatesFor(view describe.View, l *inspect.Lock, c *inspect.Contender, list []act.Connection) contenderCandidateJSON {
+func candidatesFor(view describe.View, l *inspect.Lock, c *inspect.Contender, db int, list []act.Connection) contenderCandidateJSON {
 	var held time.Duration // or waited; 0 where it is not known
 	if c.State == inspect.Holding {
 		held = view.Held(l, c).Duration
 	} else if waited, ok := view.Snapshot.Age(l, c.Since, view.Now); ok {
 		held = waited
 	}
-	found := act.Candidates(l, c, held, list)
+	found := act.Candidates(l, c, held, db, list)
 	out := contenderCandidateJSON{Name: c.Name.String(), State: c.State.String(), Candidates: []candidateJSON{}, More: max(0, len(found)-mostCandidates)}
 	for _, one := range found[:len(found)-out.More] {
 		against := one.Against
@@ -131,7 +139,7 @@ func (j *candidatesJSON) text() string {
 	for _, c := range j.Contenders {
 		fmt.Fprintf(&b, "\n%s (%s): %d of %s may be its own\n", c.Name, c.State, len(c.Candidates)+c.More, describe.Count(j.Connections, "connection"))
 		for _, one := range c.Candidates {
-			fmt.Fprintf(&b, "  possible  %s with %s: id %d, name %q, connected for %s, idle for %s\n", one.Addr, one.Server, one.ID, one.Name,
+			fmt.Fprintf(&b, "  possible  %s with %s: id %d, name '%s', connected for %s, idle for %s\n", one.Addr, one.Server, one.ID, one.Name,
 				describe.Age(time.Duration(one.AgeMS)*time.Millisecond), describe.Age(time.Duration(one.IdleMS)*time.Millisecond))
 			fmt.Fprintf(&b, "    for      %s\n", strings.Join(one.For, "; "))
 			if len(one.Against) > 0 {

@@ -49,6 +49,18 @@ func TestCandidatesOfARealHolder(t *testing.T) {
 	if got := run(t, "candidates", "zk:/a", "zk://127.0.0.1:1"); got.code != exitUsage || !strings.Contains(got.stderr, "lockscope show") {
 		t.Errorf("%+v", got)
 	}
+	second := servertest.StartRedis(t)
+	redisDo(t, second.Addr, "SET", "lock:a", "x", "PX", "600000")
+	redisDo(t, server.Addr, "SET", "lock:b", "x", "PX", "600000")
+	redisDo(t, second.Addr, "SET", "lock:b", "x", "PX", "600000")
+	redisDo(t, second.Addr, "ACL", "SETUSER", "default", "-client|list")
+	if got := run(t, "candidates", "redis:lock:b", target+","+second.Addr); got.code != exitUnreachable || !strings.Contains(got.stdout, "not certain") || !strings.Contains(got.stderr, "client|list") {
+		t.Errorf("of two masters one lists its connections: %+v", got)
+	}
+	redisDo(t, second.Addr, "ACL", "SETUSER", "default", "resetkeys", "~none")
+	if got := run(t, "candidates", "redis:lock:b", "redis://"+second.Addr); got.code != exitUnreachable || !strings.Contains(got.stderr, "unknown") {
+		t.Errorf("who holds it may not be read: %+v", got)
+	}
 	redisDo(t, server.Addr, "ACL", "SETUSER", "default", "-client|list")
 	if got := run(t, "candidates", "redis:lock:a", target); got.code != exitUnreachable || !strings.Contains(got.stderr, "client|list") {
 		t.Errorf("%+v", got)

@@ -22,7 +22,8 @@ func TestFindingsThatHaveGone(t *testing.T) {
 		foundAgo(time.Hour, inspect.EventFinding, "long-ago"), foundAgo(16*time.Minute, inspect.EventCleared, "long-ago"),
 		foundAgo(9*time.Minute, inspect.EventCleared, "unseen-begin"),
 		foundAgo(8*time.Minute, inspect.EventFinding, "came-back"), foundAgo(7*time.Minute, inspect.EventCleared, "came-back"),
-		foundAgo(6*time.Minute, inspect.EventFinding, "went"), foundAgo(4*time.Minute, inspect.EventCleared, "went"),
+		foundAgo(14*time.Minute, inspect.EventFinding, "went"), foundAgo(13*time.Minute, inspect.EventCleared, "went"),
+		foundAgo(6*time.Minute, inspect.EventFinding, "went"), foundAgo(5*time.Minute, inspect.EventFinding, "went"), foundAgo(4*time.Minute, inspect.EventCleared, "went"),
 		foundAgo(3*time.Minute, inspect.EventFinding, "came-back"), foundAgo(2*time.Minute, inspect.EventCleared, "blind"),
 	}
 	m := withEvents(t, Options{}, 200, 50, list...)

@@ -22,15 +22,15 @@ type Candidate struct {
 }
 
 // speaks are the names that client libraries give themselves (CLIENT SETINFO LIB-NAME, from Redis 7.2 on), by the recipe of a lock that
-// is written through them.
+// is written through them; of a value that several libraries write alike, those of all.
 var speaks = map[string][]string{
 	"redis-py": {"redis-py"}, "python-redis-lock": {"redis-py"}, "redbeat": {"redis-py"}, "rq": {"redis-py"},
 	"redisson": {"redisson"}, "rueidislock": {"rueidis"},
 	"lockscope": {"go-redis"}, "redsync": {"go-redis", "rueidis"}, "redislock": {"go-redis"}, "dapr": {"go-redis"},
 	"node-redlock": {"ioredis", "node-redis"}, "redis-semaphore": {"ioredis", "node-redis"}, "bullmq": {"ioredis"},
-	"sidekiq-unique-jobs": {"redis-rb", "redis-client"}, "symfony": {"phpredis", "predis"}, "laravel": {"phpredis", "predis"},
-	"spring-integration": {"lettuce", "jedis"}, "shedlock": {"lettuce", "jedis"},
-	"redlock.net": {"SE.Redis"}, "madelson": {"SE.Redis"},
+	"sidekiq-unique-jobs": {"redis-rb", "redis-client"}, "symfony": {"phpredis", "predis"}, "laravel": {"phpredis", "predis", "go-redis"},
+	"spring-integration": {"lettuce", "jedis", "redis-rb", "redis-client", "redis-py", "SE.Redis"}, "shedlock": {"lettuce", "jedis"},
+	"redlock.net": {"SE.Redis", "redis-py"}, "madelson": {"SE.Redis"},
 }
 
 // Commands that take or renew a lock, and those by which its libraries wait for one.
@@ -42,14 +42,14 @@ var (
 // shortest name, in bytes, that is no coincidence in another.
 const shortest = 4
 
-// Candidates are the connections that may be those of a contender of a lock, the most likely first. held is for how long it has held or
-// waited; 0 where that is not known.
-func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, list []Connection) []Candidate {
+// Candidates are the connections that may be those of a contender of a lock in a database, the most likely first. held is for how long it
+// has held or waited; 0 where that is not known.
+func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, db int, list []Connection) []Candidate {
 	var found []Candidate
 	for i := range list {
 		one := Candidate{Connection: list[i]}
-		if one.link() || strings.HasPrefix(one.Command.Raw(), "client") {
-			continue // another server, or who lists them
+		if said := one.Command.Raw(); one.link() || said == "client|list" || said == "client" {
+			continue // another server, or who lists them; before Redis 7 a command has no second word
 		}
 		one.byOwner(&c.Owner)
 		one.byLibrary(l, c)
@@ -58,6 +58,9 @@ func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, list 
 			continue
 		}
 		one.byAge(held)
+		if one.DB != db {
+			one.speaksAgainst(2, "it is in database %d", one.DB)
+		}
 		found = append(found, one)
 	}
 	slices.SortStableFunc(found, func(a, b Candidate) int {
@@ -122,8 +125,8 @@ func (c *Candidate) byAge(held time.Duration) {
 	switch {
 	case held <= 0:
 	case c.Age+time.Second >= held: // Redis counts whole seconds
-		c.speaksFor(1, "it was connected before that")
+		c.speaksFor(1, "it was connected before the lock was taken, or waited for")
 	default:
-		c.speaksAgainst(2, "it was connected after that, perhaps anew")
+		c.speaksAgainst(2, "it was connected later, perhaps anew")
 	}
 }

@@ -21,6 +21,8 @@ func TestCandidatesForAContender(t *testing.T) {
 		"id=6 addr=10.0.0.6:1 name= age=900 idle=1 flags=S cmd=set",
 		"id=7 addr=10.0.0.7:1 name= age=900 idle=0 flags=N cmd=client|list lib-name=redis-py",
 		"id=8 addr=10.0.0.8:1 name= age=900 idle=0 flags=b cmd=blpop",
+		"id=9 addr=10.0.0.9:1 name= db=3 age=900 idle=1 flags=N cmd=set lib-name=redis-py lib-ver=5.0.1",
+		"id=10 addr=10.0.0.5:2 name= age=900 idle=1 flags=N cmd=client|setname",
 	} {
 		c, ok := parseConnection(line)
 		if !ok {
@@ -39,17 +41,17 @@ func TestCandidatesForAContender(t *testing.T) {
 	}
 	l := &inspect.Lock{Recipe: "python-redis-lock"}
 	holder := &inspect.Contender{State: inspect.Holding, Owner: inspect.Owner{Host: "web-1"}}
-	found := Candidates(l, holder, 5*time.Minute, list)
-	if got := ids(found); !slices.Equal(got, []int64{2, 1, 3, 4}) {
+	found := Candidates(l, holder, 5*time.Minute, 0, list)
+	if got := ids(found); !slices.Equal(got, []int64{2, 1, 9, 3, 4}) {
 		t.Errorf("%v: %+v", got, found)
 	}
-	for i, want := range []string{"its name has the owner's host web-1", "its library is redis-py 5.0.1, by which python-redis-lock", "connected after that", "jedis 4, and python-redis-lock writes its locks by redis-py"} {
+	for i, want := range []string{"its name has the owner's host web-1", "its library is redis-py 5.0.1, by which python-redis-lock", "it is in database 3", "it was connected later", "jedis 4, and python-redis-lock writes its locks by redis-py"} {
 		if said := strings.Join(append(found[i].For, found[i].Against...), "; "); !strings.Contains(said, want) {
 			t.Errorf("%d: %q lacks %q", found[i].ID, said, want)
 		}
 	}
 	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Host: "10.0.0.5"}}
-	if got := ids(Candidates(l, waiter, 0, list)); !slices.Equal(got, []int64{1, 3, 5, 8, 4}) {
+	if got := ids(Candidates(l, waiter, 0, 0, list)); !slices.Equal(got, []int64{1, 3, 5, 10, 8, 9, 4}) {
 		t.Errorf("of a waiter: %v", got)
 	}
 }

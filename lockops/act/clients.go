@@ -30,6 +30,8 @@ type Connection struct {
 	// ID on that server, which no other connection gets until the server restarts.
 	ID         int64
 	Addr, Name inspect.Untrusted
+	// DB is the number of the database that it is in.
+	DB int
 	// Age since it was made, Idle since its last command.
 	Age, Idle time.Duration
 	// Command that it sent last.
@@ -242,6 +244,8 @@ func parseConnection(line string) (Connection, bool) {
 			c.Addr = inspect.Untrusted(value)
 		case "name":
 			c.Name = inspect.Untrusted(value)
+		case "db":
+			c.DB, _ = strconv.Atoi(value)
 		case "age":
 			c.Age = seconds(value)
 		case "idle":

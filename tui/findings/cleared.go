@@ -27,7 +27,7 @@ func (s *Screen) clearedLately() []cleared {
 		key string
 	}
 	var list []cleared
-	open, at := make(map[finding]bool), make(map[finding]int)
+	open, whole, at := make(map[finding]bool), make(map[finding]bool), make(map[finding]int)
 	log, from := s.Log(), s.Now().Add(-clearedFor)
 	for i := len(log.List) - 1; i >= 0; i-- {
 		e := &log.List[i]
@@ -37,9 +37,11 @@ func (s *Screen) clearedLately() []cleared {
 		which := finding{screen.FindingPlace(e), e.Finding.Key()}
 		n, gone := at[which]
 		switch {
-		case gone && e.Kind == inspect.EventFinding && list[n].stood == 0:
+		case gone && e.Kind == inspect.EventFinding && !whole[which]: // again: it became more severe
 			list[n].stood = list[n].on.At.Sub(e.At)
-		case gone || open[which]:
+		case gone:
+			whole[which] = true // it was cleared before that
+		case open[which]:
 		case e.Kind == inspect.EventFinding:
 			open[which] = true
 		case e.Kind == inspect.EventCleared && !e.At.Before(from):
