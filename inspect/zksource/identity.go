@@ -167,7 +167,7 @@ func (r *run) startInquiry(now time.Time) {
 		return // the first pass is done soon, most likely
 	}
 	r.asking = true
-	r.askAt, r.askedAt = now.Add(r.identityBeat()), now
+	r.askAt, r.askedAt, r.afterPass = now.Add(r.identityBeat()), now, r.firstPass
 	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, covers: r.covers(now)}
 	r.tasks.Go(func() {
 		who := q.run(r.ctx)
@@ -245,7 +245,7 @@ func (r *run) identify(who identity) {
 	if r.ready { // else it would put off the end of a look for which no server lets us in
 		r.progress = now
 	}
-	r.identified = r.firstPass
+	r.identified = r.identified || r.afterPass
 	r.inquiries++
 	r.leaveReadOnly(now)
 }

@@ -133,6 +133,7 @@ type run struct {
 	admins     []*zkadmin.Server
 	identities chan identity
 	asking     bool
+	afterPass  bool      // it was started after the first pass, and asks for what that found
 	askAt      time.Time // when to ask next
 	askedAt    time.Time
 	shortest   time.Duration // timeout of the sessions
@@ -140,7 +141,7 @@ type run struct {
 	answers    []serverAnswer
 	missed     missed // of what they were asked
 	inquiries  int    // that have ended
-	identified bool   // an inquiry has ended since the first pass
+	identified bool   // an inquiry has ended that was started after the first pass
 
 	// What happened to the servers, and to us.
 	heardAt        time.Time // all that had happened by then has been heard: see connect.Tap.Ordered

@@ -1,0 +1,67 @@
+package zksource_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"testing"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+// The servers are asked about themselves while none lets us in. What comes of that after the first pass knows none of the watches that
+// the pass made worth asking for, and does not end the look.
+func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	c := client(t, zks)
+	create(t, c, "/lock", "", 0)
+	for range 2 {
+		create(t, c, "/lock/e3b0c44298fc1c149afbf4c8996fb924__lock__", "", 3)
+	}
+	passed := make(chan struct{})
+	target, err := url.Parse(zks.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(target)
+	asked := make(chan struct{})
+	var first sync.Once
+	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		first.Do(func() { close(asked) })
+		<-passed
+		forward.ServeHTTP(w, req)
+	}))
+	defer admin.Close()
+	s := zksource.New(zksource.Config{
+		Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{admin.URL}, Once: true,
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if addr == zks.Addr { // it lets us in once the AdminServer was asked
+				select {
+				case <-asked:
+				case <-ctx.Done():
+				}
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	})
+	var pass sync.Once
+	watches := false
+	s.Run(t.Context(), func(u inspect.Update) {
+		if len(u.Put) > 0 { // what there is was read
+			pass.Do(func() { close(passed) })
+		}
+		watches = watches || u.Watches != nil
+	})
+	pass.Do(func() { close(passed) })
+	if !watches {
+		t.Error("the look ended before the watches were asked for")
+	}
+}
