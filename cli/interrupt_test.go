@@ -32,7 +32,9 @@ func started(t *testing.T, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	limit := time.AfterFunc(3*time.Minute, func() { cmd.Process.Kill() }) // a line that does not come ends the wait
 	t.Cleanup(func() {
+		limit.Stop()
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
@@ -42,12 +44,14 @@ func started(t *testing.T, args ...string) (*exec.Cmd, *bufio.Scanner) {
 // awaitLine reads lines until one holds text.
 func awaitLine(t *testing.T, lines *bufio.Scanner, text string) {
 	t.Helper()
+	var said []string
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), text) {
 			return
 		}
+		said = append(said, lines.Text())
 	}
-	t.Fatalf("the program ended without saying %q", text)
+	t.Fatalf("the program ended without saying %q; it said %q", text, said)
 }
 
 func TestInterruptWhileHoldingReleasesAndWhileWaitingLeavesNothing(t *testing.T) {

@@ -79,7 +79,7 @@ func TestTenInstancesAndTheirDeath(t *testing.T) {
 	}
 	holds := func() {
 		begin("holding", "acquire", "zk:/a", zookeeper)
-		begin("holding", "acquire", "redis:lock:a", redis, "--ttl", "5s")
+		begin("holding", "acquire", "redis:lock:a", redis, "--ttl", "20s") // twelve programs that start at once may hold up its renewal for seconds
 	}
 	holds()
 	held := burdenOf(t, server, master)
