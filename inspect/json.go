@@ -176,6 +176,7 @@ type jsonContender struct {
 	Owner        jsonOwner      `json:"owner"`
 	Since        *string        `json:"since"`
 	HeldSince    *string        `json:"held_since"`
+	SeenSince    *string        `json:"seen_since,omitempty"`
 	AgeMS        *int64         `json:"age_ms"`
 	TTLMS        *int64         `json:"ttl_ms"`
 	Dead         bool           `json:"dead,omitempty"`
@@ -184,6 +185,7 @@ type jsonContender struct {
 	Confirmed    *bool          `json:"watch_confirmed"`
 	WatchesGone  string         `json:"watches_gone,omitempty"`
 	BlockedBelow int32          `json:"blocked_below"`
+	Access       *Access        `json:"access,omitempty"`
 }
 
 type jsonOwner struct {
@@ -231,6 +233,12 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 		Holders: s.contendersJSON(l.Holders, offset), Waiters: s.contendersJSON(l.Waiters, offset),
 		AtLeast: l.WaitersAtLeast,
 		Masters: []jsonMaster{}, Unseen: unseenJSON(l.Unseen), Findings: findings(l.Findings),
+	}
+	for i := range l.Holders {
+		j.Holders[i].Access = l.AccessTo(&l.Holders[i])
+	}
+	for i := range l.Waiters {
+		j.Waiters[i].Access = l.AccessTo(&l.Waiters[i])
 	}
 	if l.Limit > 0 {
 		j.Limit = &l.Limit
@@ -300,7 +308,8 @@ func contenderJSON(c *Contender, at time.Time, offset time.Duration) jsonContend
 			Server: Escape(c.Owner.Server), Host: c.Owner.Host.String(), PID: c.Owner.PID.String(),
 			Thread: c.Owner.Thread.String(), LibraryID: c.Owner.LibraryID.String(),
 		},
-		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), Dead: c.Dead, Revocable: c.Revocable, BlockedBelow: c.BlockedBelow, WatchesGone: c.WatchesGone.String(),
+		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), SeenSince: optionalStamp(c.Seen.Time()),
+		Dead: c.Dead, Revocable: c.Revocable, BlockedBelow: c.BlockedBelow, WatchesGone: c.WatchesGone.String(),
 	}
 	if c.Sequential {
 		j.Sequence = &c.Sequence

@@ -132,3 +132,18 @@ func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 		}
 	}
 }
+
+// Since when a holder was seen is in the JSON, also where nobody knows since when it holds; and nothing where nobody watched.
+func TestSeenSinceInTheJSON(t *testing.T) {
+	watched, once := KeyLock(ID{"redis", "watched"}, ballots("x"), now), KeyLock(ID{"redis", "once"}, ballots("x"), now)
+	watched.Holders[0].Seen = InstantOf(now)
+	text, err := json.Marshal(NewSnapshot(now, nil, []*Lock{watched, once}).JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, text)
+	want := `"held_since":null,"seen_since":"` + stamp(now) + `"`
+	if strings.Count(string(text), want) != 1 || strings.Count(string(text), "seen_since") != 1 {
+		t.Errorf("not once: %s in %s", want, text)
+	}
+}

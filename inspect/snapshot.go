@@ -51,6 +51,13 @@ func (s *Snapshot) With(l *Lock) *Snapshot {
 	return &with
 }
 
+// Where is the same moment with those of its locks alone for which keep holds.
+func (s *Snapshot) Where(keep func(*Lock) bool) *Snapshot {
+	rest := NewSnapshot(s.TakenAt, s.Backends, slices.DeleteFunc(slices.Collect(s.Locks()), func(l *Lock) bool { return !keep(l) }))
+	rest.sessions, rest.hosts, rest.cycles = s.sessions, s.hosts, s.cycles
+	return rest
+}
+
 // WithHosts is the snapshot with names for the hosts of clients.
 func (s *Snapshot) WithHosts(hosts *Hosts) *Snapshot {
 	with := *s

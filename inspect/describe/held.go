@@ -61,6 +61,15 @@ func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	return held
 }
 
+// InState is for how long, at most, a contender has held the lock or waited for it; 0 where that is not known.
+func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
+	if c.State == inspect.Holding {
+		return v.Held(l, c).Duration
+	}
+	waited, _ := v.Snapshot.Age(l, c.Since, v.Now)
+	return waited
+}
+
 func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	if d, ok := v.Snapshot.Age(l, c.HeldSince, v.Now); ok {
 		return Held{Duration: d, Known: Exactly}

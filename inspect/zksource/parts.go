@@ -131,6 +131,7 @@ func (r *run) judgeWhole(d *dir) {
 		changed, d.recheck = true, time.Time{}
 	}
 	r.stage(lock, changed)
+	r.wantAccess(d, lock)
 	r.expiresWith(d, lock)
 	d.decided, d.pending = true, false
 	d.lost, d.gained, d.heldBack = false, false, time.Time{}

@@ -19,6 +19,7 @@ type job struct {
 	live bool      // the child's data change while it is there
 	// onFirst: no other connection than the first one may ask it.
 	onFirst bool
+	of      string // the lock that an access list is asked for
 	// watch: it sets one. denied: it may not be read, as was reported already; only what needs no right is asked for.
 	watch, denied bool
 }
@@ -31,6 +32,7 @@ const (
 	jobGet
 	jobData // of the directory itself
 	jobCompare
+	jobAccess // who has rights on the child or, without a name, the directory itself
 	jobLogin
 )
 
@@ -43,6 +45,7 @@ type result struct {
 	names    []string
 	data     []byte
 	stat     *zk.Stat
+	access   []zk.ACL
 	err      error
 	// sealed: it may not be read, but its Stat was.
 	sealed bool
@@ -171,6 +174,9 @@ func pop(list *[]job) job {
 
 // request runs a job on a link.
 func (l *link) request(ctx context.Context, cfg Config, j job) result {
+	if j.kind == jobAccess {
+		return l.requestAccess(cfg, j)
+	}
 	r := request(ctx, wire{l.conn, &j}, cfg, j)
 	r.link = l
 	if errors.Is(r.err, zk.ErrNoNode) && j.dir.root && cfg.Chroot != "" {

@@ -27,6 +27,7 @@ const (
 	readContender
 	readPermit
 	readOwn
+	readAccess
 	readConfig
 	readStatus
 	readSessions
@@ -51,6 +52,7 @@ var reads = [...]blindness{
 	readContender:  {"getData", "", aspects(inspect.AspectOwner), nil, "READ on %s"},
 	readPermit:     {"getData", "", aspects(inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectOwner), nil, "READ on %s"},
 	readOwn:        {"getData", "", aspects(inspect.AspectKind), aspects(inspect.AspectLocks), "READ on %s"},
+	readAccess:     {"getACL", "", nil, nil, "READ or ADMIN on %s"}, // without it Access.Unknown
 	readConfig:     {"getData", "", nil, aspects(inspect.AspectSessions), "READ on %s"},
 	readStatus:     {"server_stats", "srvr", nil, aspects(inspect.AspectServer), "srvr in 4lw.commands.whitelist"},
 	readSessions:   {"connections", "cons", nil, aspects(inspect.AspectSessions), "cons in 4lw.commands.whitelist"},

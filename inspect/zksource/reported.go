@@ -69,6 +69,7 @@ func fingerprint(l *inspect.Lock) uint64 {
 			maphash.WriteComparable(&h, list[i])
 		}
 	}
+	printAccess(&h, l)
 	for _, alien := range l.Aliens {
 		maphash.WriteComparable(&h, alien)
 	}

@@ -392,6 +392,11 @@ func (r *run) refocus(focus map[string]bool) {
 	before := r.focus
 	r.focus = focus
 	fresh := false
+	for p := range before {
+		if d := r.dirs[p]; d != nil && !r.looksClosely(p) {
+			d.access = nil
+		}
+	}
 	for p := range focus {
 		if d := r.dirs[p]; d != nil && !before[p] {
 			fresh = true
@@ -399,6 +404,9 @@ func (r *run) refocus(focus map[string]bool) {
 			for _, part := range d.parts {
 				r.readWanted(part, &r.queue.urgent, nil)
 			}
+		}
+		if d := r.dirs[p]; d != nil && d.reported != nil && d.access == nil && r.looksClosely(p) {
+			r.judge(d) // which asks for its access lists
 		}
 	}
 	if now := r.cfg.Now(); fresh && now.Sub(r.watchesAt) >= r.beats.identity {

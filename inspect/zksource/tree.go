@@ -71,9 +71,10 @@ type dir struct {
 	lone   *dir            // the child that is alone, and so a lock
 	freed  *dir            // the one that there was
 
-	lease  *inspect.Znode  // the newest node of a lease that was read
-	live   map[string]bool // children whose data are watched
-	reread map[string]bool // those of them that changed
+	access map[string]accessList // of its contenders' nodes, by path; nil: nobody looks so closely
+	lease  *inspect.Znode        // the newest node of a lease that was read
+	live   map[string]bool       // children whose data are watched
+	reread map[string]bool       // those of them that changed
 
 	readAt  time.Time
 	sentAt  time.Time // when the list that was read at readAt was asked for
@@ -168,6 +169,7 @@ func (d *dir) judge(id inspect.ID, named bool, now time.Time, unseen []inspect.U
 	for _, part := range d.parts {
 		lock.Polled = lock.Polled || part.polled
 	}
+	d.accessOn(lock)
 	return lock, d.report(lock)
 }
 

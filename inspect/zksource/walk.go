@@ -169,6 +169,8 @@ func (r *run) apply(res result) {
 		r.got(d, res)
 	case jobCompare:
 		r.compared(d, res)
+	case jobAccess:
+		r.gotAccess(res)
 	}
 	if d.again && !d.busy {
 		d.again = false

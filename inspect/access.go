@@ -1,0 +1,50 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+)
+
+// Access is the list of who has rights on a contender's znode. Who makes one gives it the list: most often that names its own
+// account (CREATOR_ALL_ACL), or nobody in particular; it is no proof of who it was.
+type Access struct {
+	Entries []AccessEntry `json:"entries"`
+	// Unknown is the reason for which it could not be read; empty where it was.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// AccessEntry is one identity of a list, and its rights.
+type AccessEntry struct {
+	// Scheme is digest, x509, sasl, ip, world, or a server's own.
+	Scheme Untrusted `json:"scheme"`
+	// ID is, by the scheme, a user without the hash of the password, a certificate's subject, a principal, an address; anyone.
+	ID Untrusted `json:"id"`
+	// Rights are letters: c create, d delete, r read, w write, a admin.
+	Rights string `json:"rights"`
+}
+
+// String puts a list into words: "digest worker-a (cdrwa), ip 10.0.0.0/8 (r)".
+func (a *Access) String() string {
+	if a.Unknown != "" {
+		return "unknown: " + Escape(a.Unknown)
+	}
+	words := make([]string, len(a.Entries))
+	for i, e := range a.Entries {
+		words[i] = e.Scheme.String() + " " + e.ID.String()
+		if e.anyone() {
+			words[i] = "anyone"
+		}
+		words[i] += " (" + e.Rights + ")"
+	}
+	return strings.Join(words, ", ")
+}
+
+func (e AccessEntry) anyone() bool { return e.Scheme == "world" && e.ID == "anyone" }
+
+// Tells reports whether a list names somebody in particular, or could not be read: one for all is as good as none.
+func (a *Access) Tells() bool {
+	return a != nil && (a.Unknown != "" || slices.ContainsFunc(a.Entries, func(e AccessEntry) bool { return !e.anyone() }))
+}
+
+// AccessTo is the access list of a contender's znode; nil where it was not asked for.
+func (l *Lock) AccessTo(c *Contender) *Access { return l.Access[c.Name] }
