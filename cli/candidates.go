@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -100,27 +101,35 @@ func (a *app) showCandidates(ctx context.Context, s setup, id inspect.ID, output
 func (a *app) connectionsOf(ctx context.Context, s setup, backend string) ([]act.Connection, error) {
 	all := a.newPreviewers(s)
 	defer all.close()
-	ender, err := all.ender(ctx, backend)
+	limited, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	list, _, err := all.connections(limited, backend)
+	return list, err
+}
+
+// connections lists those of a Redis backend's clients, with the database of its locks; see act.Redis.Connections.
+func (r *releasers) connections(ctx context.Context, backend string) ([]act.Connection, int, error) {
+	t, err := r.setup.backend(backend)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case t.Service == connect.RedisCluster:
+		return nil, 0, errors.New("a client of a Cluster has connections to each node")
+	}
+	ender, err := r.ender(ctx, backend)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	redis, ok := ender.(*act.Redis)
 	if !ok {
-		return nil, fmt.Errorf("backend %s: it has no list of connections", backend)
+		return nil, 0, fmt.Errorf("backend %s: it has no list of connections", backend)
 	}
-	limited, cancel := context.WithTimeout(ctx, a.timeout)
-	defer cancel()
-	return redis.Connections(limited)
+	list, err := redis.Connections(ctx)
+	return list, t.DB, err
 }
 
 func candidatesFor(view describe.View, l *inspect.Lock, c *inspect.Contender, db int, list []act.Connection) contenderCandidateJSON {
-	var held time.Duration // or waited; 0 where it is not known
-	if c.State == inspect.Holding {
-		held = view.Held(l, c).Duration
-	} else if waited, ok := view.Snapshot.Age(l, c.Since, view.Now); ok {
-		held = waited
-	}
-	found := act.Candidates(l, c, held, db, list)
+	found := act.Candidates(l, c, view.InState(l, c), db, list)
 	out := contenderCandidateJSON{Name: c.Name.String(), State: c.State.String(), Candidates: []candidateJSON{}, More: max(0, len(found)-mostCandidates)}
 	for _, one := range found[:len(found)-out.More] {
 		against := one.Against

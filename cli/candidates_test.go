@@ -43,6 +43,10 @@ func TestCandidatesOfARealHolder(t *testing.T) {
 	if got := run(t, "candidates", "redis:lock:a", target); got.code != 0 || !strings.Contains(got.stdout, "not certain") || !strings.Contains(got.stdout, "possible  127.0.0.1:") {
 		t.Errorf("%+v", got)
 	}
+	if got := run(t, "show", "redis:lock:a", target); got.code != 0 || !strings.Contains(got.stdout, "possible: 127.0.0.1:") ||
+		!strings.Contains(got.stdout, "none of them is certain") || !strings.Contains(got.stdout, "lockscope candidates redis:lock:a") {
+		t.Errorf("show: %+v", got)
+	}
 	if got := run(t, "candidates", "redis:lock:none", target); got.code != exitNo {
 		t.Errorf("%+v", got)
 	}
@@ -64,5 +68,8 @@ func TestCandidatesOfARealHolder(t *testing.T) {
 	redisDo(t, server.Addr, "ACL", "SETUSER", "default", "-client|list")
 	if got := run(t, "candidates", "redis:lock:a", target); got.code != exitUnreachable || !strings.Contains(got.stderr, "client|list") {
 		t.Errorf("%+v", got)
+	}
+	if got := run(t, "show", "redis:lock:a", target); !strings.Contains(got.stdout, "which connection may be its holder's is unknown") || strings.Contains(got.stdout, "possible: ") {
+		t.Errorf("show: %+v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -62,11 +63,44 @@ func (a *app) showCommand() *cobra.Command {
 			if s.recording == "" {
 				snapshot = a.withOthers(cmd.Context(), everything, snapshot, id)
 			}
-			return a.printLock(snapshot, id, output, s.config.OwnerCommand)
+			err = a.printLock(snapshot, id, output, s.config.OwnerCommand)
+			if output == "tree" && s.recording == "" {
+				a.printPossible(cmd.Context(), s, snapshot, id)
+			}
+			return err
 		},
 	}
 	outputFlag(command, &output, showForms...)
 	return command
+}
+
+// shownPossible connections of a holder are named; candidates has all.
+const shownPossible = 2
+
+// printPossible prints which connections may be those of holders of whom no client is known.
+func (a *app) printPossible(ctx context.Context, s setup, snapshot *inspect.Snapshot, id inspect.ID) {
+	l, target := snapshot.Lock(id), s.targets[0]
+	if l == nil || len(l.Masters) == 0 || target.Service == connect.RedisCluster {
+		return
+	}
+	unknown := slices.DeleteFunc(slices.Clone(l.Holders), func(c inspect.Contender) bool { return c.Owner.Client != "" })
+	if len(unknown) == 0 {
+		return
+	}
+	list, err := a.connectionsOf(ctx, s, id.Backend)
+	view := describe.View{Snapshot: snapshot, Now: snapshot.TakenAt}
+	for i := range unknown {
+		answer := candidatesFor(view, l, &unknown[i], target.DB, list)
+		for _, one := range answer.Candidates[:min(len(answer.Candidates), shownPossible)] {
+			fmt.Fprintf(a.Stdout, "possible: %s may be that of %s: %s\n", one.Addr, unknown[i].Who().Cut(40), strings.Join(one.For, "; "))
+		}
+		if n := len(answer.Candidates) + answer.More; n > 0 {
+			fmt.Fprintf(a.Stdout, "none of them is certain; of all %d: lockscope candidates %s\n", n, describe.Quote(id.String()))
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(a.Stdout, "which connection may be its holder's is unknown: %s\n", describe.Printable(s.explain(err).Error()))
+	}
 }
 
 func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string, look config.OwnerCommand) error {
@@ -157,6 +191,10 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 	if slices.ContainsFunc(slices.Concat(l.Holders, l.Waiters), func(c inspect.Contender) bool { return view.HostName(&c.Owner) != "" }) {
 		t.columns = append(t.columns, column{head: "HOST", worth: 6, least: 12})
 	}
+	named := len(t.columns)
+	if slices.ContainsFunc(slices.Concat(l.Holders, l.Waiters), func(c inspect.Contender) bool { return l.AccessTo(&c).Tells() }) {
+		t.columns = append(t.columns, column{head: "ACCESS", worth: 2, least: 12})
+	}
 	depth := 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {
@@ -177,10 +215,21 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 				sequence(c), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
 				age(s, l, c), fmt.Sprint(c.BlockedBelow), watches(c), dash(view.HostName(&c.Owner)),
 			}
-			t.rows = append(t.rows, row[:len(t.columns)])
+			if row = row[:named]; len(t.columns) > named {
+				row = append(row, rights(l, c))
+			}
+			t.rows = append(t.rows, row)
 		}
 	}
 	return t
+}
+
+// rights words who has rights on a contender's znode.
+func rights(l *inspect.Lock, c *inspect.Contender) string {
+	if a := l.AccessTo(c); a != nil {
+		return a.String()
+	}
+	return "–"
 }
 
 // sequence is the number that the server gave a znode; a Redis waiter and a kazoo lease have none.

@@ -136,6 +136,8 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		m.pastSaved(msg)
 	case armedMsg:
 		m.arming(msg)
+	case connectionsListedMsg:
+		m.connections[msg.backend] = msg.is
 	case release.MutedMsg:
 		return m.muted(msg)
 	case tea.PasteMsg:

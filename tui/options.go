@@ -33,6 +33,9 @@ type Options struct {
 	Release func(backend string) (act.Releaser, bool)
 	// End finds what ends connections of a backend's clients; nil: there is none.
 	End release.Ender
+	// Connections lists those of a Redis backend's clients, with the database that its locks are in; it may connect, and returns what
+	// some masters listed beside the error of others. nil: nobody does.
+	Connections func(ctx context.Context, backend string) (list []act.Connection, db int, err error)
 	// Mutes keeps which findings are acknowledged; nil: nothing does.
 	Mutes release.Mutes
 	// Lab takes locks by hand and runs contention; nil where nothing may be written.

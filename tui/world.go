@@ -46,8 +46,10 @@ type world struct {
 	inFront screen.Name // the screen that is shown
 	// openedFrom is the screen from which the one in front was opened; empty after going back.
 	openedFrom screen.Name
-	number     int // the last that Number gave
-	armed      bool
+	// connections that backends listed, by name; see WantPossible.
+	connections map[string]connections
+	number      int // the last that Number gave
+	armed       bool
 
 	// ctx is the program's life; running commands hold alive for reading, so that its end can wait for them.
 	ctx   context.Context

@@ -31,7 +31,15 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	} else {
 		s.Pane.refresh()
 	}
+	s.wantPossible()
 	return s.seekRoot()
+}
+
+// wantPossible has the connections listed that may be those of contenders of whom none is known.
+func (s *Screen) wantPossible() {
+	if l := s.Snapshot().Lock(s.Pane.id); l != nil {
+		s.WantPossible(l)
+	}
 }
 
 func (s *Screen) Selected() screen.Subject { return s.Pane.Selected() }
@@ -53,6 +61,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.SnapshotMsg:
 		s.Pane.refresh()
+		s.wantPossible()
 		return s.seekRoot()
 	case screen.HiddenMsg:
 		s.Pane.Hide()

@@ -48,10 +48,25 @@ func (p *Pane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []widget.
 	if o.Session != 0 {
 		lines = append(lines, p.sessionFacts(l, c)...)
 	}
+	if a := l.AccessTo(c); a.Tells() {
+		lines = append(lines, p.long("rights on its node: ", a.String())...)
+	}
+	if o.Client == "" {
+		lines = append(lines, p.possible(l, c)...)
+	}
 	if c.Watch == inspect.Missing {
 		lines = append(lines, widget.Line{{"   " + t.Glyphs.WatchMissing + " it does not watch ", t.Critical}, {c.Watches.String(), t.Text}})
 	}
 	return append(lines, p.long("name ", c.Name.String())...)
+}
+
+// possible are the connections that may be a contender's, where they were asked for.
+func (p *Pane) possible(l *inspect.Lock, c *inspect.Contender) []widget.Line {
+	var lines []widget.Line
+	for _, text := range screen.PossibleWords(p.Context, l, c) {
+		lines = append(lines, p.long("", text)...)
+	}
+	return lines
 }
 
 // times are a contender's arrival and grant, and the expiry of its entry.
@@ -150,6 +165,9 @@ func (p *Pane) voteDetails(l *inspect.Lock, v *inspect.Vote) []widget.Line {
 			widget.Named("client", describe.Printable(o.Client)), widget.Named("instance", o.LibraryID.String()), widget.Named("thread", o.Thread.String()))
 		if holder[0].Text() != "   " {
 			lines = append(lines, holder...)
+		}
+		if o.Client == "" {
+			lines = append(lines, p.possible(l, &l.Holders[0])...)
 		}
 	}
 	if words := describe.Renewal(p.Snapshot().History(l.ID), p.Now()); words != "" {

@@ -231,7 +231,10 @@ func (r *clientRow) words() string {
 		parts = append(parts, "deadlock")
 	}
 	for _, e := range r.entries[:min(len(r.entries), searched)] {
-		parts = append(parts, e.Lock.ID.String())
+		parts = append(parts, e.Lock.ID.String(), cmp.Or(e.Contender.Recipe, e.Lock.Recipe))
+		if len(e.Lock.Masters) > 0 {
+			parts = append(parts, e.Contender.Name.String())
+		}
 	}
 	return strings.ToLower(strings.Join(parts, "\n"))
 }

@@ -147,6 +147,7 @@ func (s *Screen) filter() {
 	}
 	s.selectAt(at)
 	s.followGraph()
+	s.wantPossible()
 }
 
 // selectAt selects a row of the table.
@@ -207,6 +208,7 @@ func (s *Screen) move(by int) {
 	default:
 		s.moved = true
 		s.selectAt(s.Table.At + by)
+		s.wantPossible()
 	}
 }
 

@@ -285,7 +285,7 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 		lines = append(lines, known...)
 	}
 	if o.Session == 0 {
-		return lines
+		return append(lines, s.possible(r, width)...)
 	}
 	timeout, contact, expires, since := "timeout unknown", "last contact unknown", "", ""
 	if d := r.timeout(); d > 0 {
@@ -303,6 +303,26 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 		since = "established " + describe.Seconds(d) + " ago"
 	}
 	return append(lines, widget.Facts(s.Theme(), width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)...)
+}
+
+// possible are the connections that may be those of a client of Redis of whom none is known.
+func (s *Screen) possible(r *clientRow, width int) (lines []widget.Line) {
+	if r.owner.Client != "" || r.idle {
+		return nil
+	}
+	for _, text := range screen.PossibleWords(s, r.entries[0].Lock, r.entries[0].Contender) {
+		for _, part := range widget.Wrap(text, width-4, 2, s.Theme().Glyphs.Ellipsis) {
+			lines = append(lines, widget.Line{{"   " + part, s.Theme().Text}})
+		}
+	}
+	return lines
+}
+
+// wantPossible has the connections listed that may be the selected client's, where none is known.
+func (s *Screen) wantPossible() {
+	if r := s.Row(); r != nil && !s.hidden && r.owner.Client == "" && len(r.entries) > 0 {
+		s.WantPossible(r.entries[0].Lock)
+	}
 }
 
 // through counts those of the blocked that wait in other locks than the client's own.

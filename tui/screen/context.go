@@ -50,6 +50,10 @@ type Context interface {
 	// new file that is named after what it is about, and returns the file's path; it may block.
 	NoClipboard() string
 	Save(ctx context.Context, about, extension, text string) (path string, err error)
+	// WantPossible has the connections listed that may be those of a lock's contenders, where no client of theirs is known and that was
+	// not done lately. Possible are those of a contender, as of then; false: they were not asked for.
+	WantPossible(l *inspect.Lock)
+	Possible(l *inspect.Lock, c *inspect.Contender) (Possible, bool)
 	// InFront is the screen that is shown, OpenedFrom the one from which it was opened; empty after going back.
 	InFront() Name
 	OpenedFrom() Name

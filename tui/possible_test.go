@@ -1,0 +1,85 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+	"lockscope/tui/internal/fixture"
+)
+
+// listing counts how often the connections were listed.
+type listing struct {
+	list  []act.Connection
+	err   error
+	times int
+}
+
+func (l *listing) of(context.Context, string) ([]act.Connection, int, error) {
+	l.times++
+	return l.list, 0, l.err
+}
+
+// Connections that may be a Redis contender's stand in Chain's details, as possible ones with their reasons; they are listed once for
+// a while, only where no client is known, and never of the past.
+func TestPossibleConnectionsOfAHolder(t *testing.T) {
+	t.Parallel()
+	like := act.Connection{Server: "10.0.0.1:6379", ID: 7, Addr: "10.0.0.7:50312", Name: "billing", Command: "set", Age: time.Hour}
+	f := &listing{list: []act.Connection{like, {Addr: "10.0.0.8:1", Command: "get"}}}
+	o := Options{Connections: f.of}
+	open := func(o Options, client string) *Model {
+		m := model(t, o, 120, 36, ofClient(client))
+		settle(t, m, press(m, "enter"))
+		return m
+	}
+	m := open(o, "")
+	wantText(t, m, "may be 10.0.0.7:50312 'billing': its last command was set", "not certain: Redis keeps no author of a key")
+	if s := content(m); strings.Contains(s, "10.0.0.8") || strings.Contains(s, "client 10.0.0.7") {
+		t.Errorf("one that only reads is named, or the possible one as its client:\n%s", s)
+	}
+	l := m.snapshot.Lock(fixture.Id("redis:lock:job"))
+	if m.WantPossible(l); f.times != 1 || len(m.queued) > 0 {
+		t.Errorf("listed %d times, and again at once", f.times)
+	}
+	f.list = nil
+	m.options.Now = func() time.Time { return fixture.Noon.Add(listedFor) }
+	if m.WantPossible(l); len(m.queued) != 1 {
+		t.Error("not listed again after a while")
+	}
+
+	f.list = []act.Connection{{Addr: "10.0.0.8:1", Command: "get"}}
+	wantText(t, open(o, ""), "none of 1 connection is like its own")
+	f.list, f.err = nil, errors.New("NOPERM: it needs +client|list")
+	wantText(t, open(o, ""), "whose connection it may be is unknown: NOPERM: it needs +client|list")
+	before := f.times
+	if s := content(open(o, "10.0.0.7:50312")); strings.Contains(s, "may be") || f.times != before {
+		t.Errorf("its client is known:\n%s", s)
+	}
+	open(Options{Connections: f.of, Replay: true}, "")
+	if f.times != before {
+		t.Error("servers were asked for a recording")
+	}
+}
+
+// Who has rights on a node stands in Chain's details where the list names somebody; why it is not known, too.
+func TestRightsOnANode(t *testing.T) {
+	t.Parallel()
+	for want, list := range map[string]*inspect.Access{
+		"rights on its node: digest billing (cdrwa)":  {Entries: []inspect.AccessEntry{{Scheme: "digest", ID: "billing", Rights: "cdrwa"}}},
+		"rights on its node: unknown: getACL: NoAuth": {Unknown: "getACL: NoAuth"},
+		"": {Entries: []inspect.AccessEntry{{Scheme: "world", ID: "anyone", Rights: "cdrwa"}}},
+	} {
+		l := *fixture.Orders()
+		l.Access = map[inspect.Untrusted]*inspect.Access{l.Holders[0].Name: list}
+		m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&l}))
+		press(m, "enter")
+		if s := content(m); want == "" && strings.Contains(s, "rights on") {
+			t.Errorf("that anybody has them is no news:\n%s", s)
+		}
+		wantText(t, m, want)
+	}
+}
