@@ -9,10 +9,11 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
 )
 
 func (a *app) lsCommand() *cobra.Command {
-	var output, order string
+	var output, order, only string
 	command := &cobra.Command{
 		Use:   "ls [TARGET…]",
 		Short: "List the locks with holder, age and queue length",
@@ -21,6 +22,7 @@ func (a *app) lsCommand() *cobra.Command {
 			"targets it takes a recording, and lists its last state. --sort has the locks with the most first, grants only of a recording.",
 		Example: "  lockscope ls zk://localhost:2181/locks\n" +
 			"  lockscope ls -p prod -o wide --sort wait\n" +
+			"  lockscope ls -p prod --filter 'lib=redsync token=9f3a'\n" +
 			"  lockscope ls 'redis://r1,r2,r3?match=lock:*' -o json | jq '.locks[] | select(.state == \"split\")'",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTargetOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,11 +36,18 @@ func (a *app) lsCommand() *cobra.Command {
 			if err := checkOrder(order, output, s); err != nil {
 				return err
 			}
+			filter := screen.NewFilter(only)
+			if problem := filter.Problem(); problem != "" {
+				return usageError("--filter %s", problem)
+			}
 			snapshot, err := a.look(cmd.Context(), s, "")
 			if err != nil {
 				return err
 			}
-			if err := a.printLocks(snapshot, output, order); err != nil {
+			shown := filtered(snapshot, filter)
+			if table := output == "table" || output == "wide"; table && shown.Len() == 0 && snapshot.Len() > 0 {
+				a.say("none of %s matches the filter", describe.Count(snapshot.Len(), "lock"))
+			} else if err := a.printLocks(shown, output, order); err != nil {
 				return err
 			}
 			return a.judge(snapshot.Backends)
@@ -47,7 +56,18 @@ func (a *app) lsCommand() *cobra.Command {
 	outputFlag(command, &output, "table", "wide", "json", "csv")
 	command.Flags().StringVar(&order, "sort", "", "the locks with the most first: "+strings.Join(orderNames(), ", ")+" (default: by name)")
 	complete(command, "sort", orderNames()...)
+	command.Flags().StringVar(&only, "filter", "", "only the locks that match, as / on the screen: words, or "+screen.FieldNames)
 	return command
+}
+
+// filtered is a snapshot with the locks alone that match.
+func filtered(s *inspect.Snapshot, filter screen.Filter) *inspect.Snapshot {
+	if filter.Empty() {
+		return s
+	}
+	return s.Where(func(l *inspect.Lock) bool {
+		return filter.Match(screen.FilterSubject{Lock: l, Snapshot: s, Now: s.TakenAt})
+	})
 }
 
 // printLocks prints a snapshot as ls does, in an order of lockOrders or by name.

@@ -214,7 +214,9 @@ type textField struct {
 
 // textFields are named as their columns; lib, rule are other names of library and finding.
 func textFields() map[string]textField {
-	library := textField{texts: func(p FilterSubject, f func(string) bool) bool { return f(p.Recipe) }}
+	library := textField{texts: func(p FilterSubject, f func(string) bool) bool {
+		return f(p.Recipe) || p.anyContender(func(c *inspect.Contender) bool { return c.Recipe != "" && f(c.Recipe) })
+	}}
 	finding := textField{texts: func(p FilterSubject, f func(string) bool) bool {
 		return slices.ContainsFunc(p.Findings, func(i inspect.Finding) bool { return f(i.Rule) })
 	}}
@@ -240,6 +242,9 @@ func textFields() map[string]textField {
 		"session": {texts: func(p FilterSubject, f func(string) bool) bool {
 			return p.anyContender(func(c *inspect.Contender) bool { return c.Owner.Session != 0 && f(inspect.SessionID(c.Owner.Session)) })
 		}, is: strings.HasPrefix},
+		"token": {texts: func(p FilterSubject, f func(string) bool) bool {
+			return len(p.Masters) > 0 && p.anyContender(func(c *inspect.Contender) bool { return c.Digest == "" && f(c.Name.String()) }) // of a long one the end was cut
+		}, is: strings.HasSuffix},
 		"label": {texts: func(p FilterSubject, f func(string) bool) bool {
 			return p.anyContender(func(c *inspect.Contender) bool { return f(c.Owner.Label.String()) })
 		}},
@@ -255,7 +260,7 @@ func startsWith(addr, part string) bool {
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
 // FieldNames are the fields as the help and the errors name them.
-const FieldNames = "held free waiting finding critical, held>5m wait>1m ttl<2s queue>3, lock= lib= kind= holder= client= session= label= backend= finding=; ~ for a regular expression, !, or"
+const FieldNames = "held free waiting finding critical, held>5m wait>1m ttl<2s queue>3, lock= lib= kind= holder= client= session= token= label= backend= finding=; ~ for a regular expression, !, or"
 
 func parseField(typed string) (t term, timed bool, err error) {
 	word := strings.ToLower(typed)

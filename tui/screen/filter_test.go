@@ -199,3 +199,32 @@ func matching(s *inspect.Snapshot, text string) []string {
 	slices.Sort(found)
 	return found
 }
+
+// The end of a value finds a lock of Redis, and no other part of it does; of a node in ZooKeeper, and of a value that was cut, there
+// is no such end. The library of one contender is one of its lock's.
+func TestFilterByTokenAndLibrary(t *testing.T) {
+	holding := func(id, name string, changes ...func(*inspect.Lock)) *inspect.Lock {
+		l := &inspect.Lock{ID: fixture.Id(id), State: inspect.StateHeld, Recipe: "redsync", Holders: []inspect.Contender{{Name: inspect.Untrusted(name), State: inspect.Holding}}}
+		if l.ID.Backend == "redis" {
+			l.Masters = []inspect.Vote{{Up: true}}
+		}
+		for _, change := range changes {
+			change(l)
+		}
+		return l
+	}
+	s := inspect.NewSnapshot(fixture.Noon, nil, []*inspect.Lock{
+		holding("redis:a", "abc-9F3A"), holding("redis:b", "9f3a-abc"), holding("zk:/c", "lock-9f3a"),
+		holding("redis:cut", "abc-9f3a", func(l *inspect.Lock) { l.Holders[0].Digest = "sha256:0" }),
+		holding("redis:mixed", "x", func(l *inspect.Lock) { l.Holders[0].Recipe = "redisson" }),
+	})
+	for text, want := range map[string][]string{
+		"token=9f3a": {"a"}, "token~^9f": {"b"}, "!token=9f3a lib=redsync": {"/c", "b", "cut", "mixed"}, "lib=redisson": {"mixed"},
+	} {
+		got := matching(s, text)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
