@@ -1,34 +1,52 @@
 package finding
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 func TestServersDisagree(t *testing.T) {
 	for name, tt := range map[string]struct {
 		roles []string
-		fires bool
+		says  string // empty: nothing
 	}{
-		"an ensemble":                {[]string{"leader", "follower", "observer"}, false},
-		"one alone":                  {[]string{"standalone"}, false},
-		"two alone":                  {[]string{"standalone", "standalone"}, true},
-		"one alone among others":     {[]string{"leader", "follower", "standalone"}, true},
-		"two leaders":                {[]string{"leader", "leader", "follower"}, true},
-		"one is cut off and says so": {[]string{"leader", "follower", "read-only"}, false},
-		"nobody tells":               {[]string{"", "", "standalone"}, false},
+		"an ensemble":                {[]string{"leader", "follower", "observer"}, ""},
+		"one alone":                  {[]string{"standalone"}, ""},
+		"two alone":                  {[]string{"standalone", "standalone"}, "not one ensemble: 10.0.0.1:2181 is standalone, 10.0.0.2:2181 is standalone"},
+		"one alone among others":     {[]string{"leader", "follower", "standalone"}, "not one ensemble: 10.0.0.3:2181 is standalone, 10.0.0.1:2181 is leader"},
+		"two leaders":                {[]string{"leader", "leader", "follower"}, "not one ensemble: 10.0.0.2:2181 is leader, 10.0.0.1:2181 is leader"},
+		"one is cut off and says so": {[]string{"leader", "follower", "read-only"}, ""},
+		"nobody tells":               {[]string{"", "", "standalone"}, ""},
 	} {
 		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}
-		for _, role := range tt.roles {
-			b.Servers = append(b.Servers, inspect.Server{Addr: "10.0.0.1:2181", State: inspect.ServerUp, Role: role})
+		for i, role := range tt.roles {
+			b.Servers = append(b.Servers, inspect.Server{Addr: fmt.Sprintf("10.0.0.%d:2181", i+1), State: inspect.ServerUp, Role: role})
 		}
 		found := serversDisagree().rule().Backend(b, now)
-		if (len(found) == 1) != tt.fires || tt.fires && !strings.Contains(found[0].Message, tt.roles[len(tt.roles)-1]) && !strings.Contains(found[0].Message, tt.roles[0]) {
+		if (len(found) == 1) != (tt.says != "") {
 			t.Errorf("%s: %+v", name, found)
 		}
+		if len(found) == 0 {
+			continue
+		}
+		f := found[0]
+		if f.Message != tt.says || f.Confidence != recipe.Certain || f.Severity != inspect.Warning || !strings.HasPrefix(f.Advice, "give each ensemble a target of its own") {
+			t.Errorf("%s: %+v", name, f)
+		}
+		var roles []string
+		for _, server := range f.Evidence["servers"].([]evidence) {
+			roles = append(roles, server["role"].(string))
+		}
+		if !slices.Equal(roles, tt.roles) {
+			t.Errorf("%s: its evidence has %q", name, roles)
+		}
+		readable(t, f)
 	}
 }
 
@@ -62,17 +80,19 @@ func TestMembersThatDiffer(t *testing.T) {
 	for name, tt := range map[string]struct {
 		odd  inspect.Server
 		says string // empty: nothing
+		// advised, and the evidence that has it.
+		advised, evidence string
 	}{
 		"all have the same":              {odd: inspect.Server{}},
 		"a little behind, under load":    {odd: inspect.Server{Lagging: true, Lag: 3 * time.Second}},
 		"catching up after its start":    {odd: inspect.Server{Lagging: true, Lag: 9900 * time.Millisecond}},
-		"far behind":                     {odd: inspect.Server{Lagging: true, Lag: 12700 * time.Millisecond}, says: "lacks what its leader had 12s before"},
-		"more znodes":                    {odd: inspect.Server{NodesApart: 3}, says: "has 3 znodes more than its leader"},
-		"fewer znodes":                   {odd: inspect.Server{NodesApart: -1}, says: "has 1 znode fewer than its leader"},
+		"far behind":                     {odd: inspect.Server{Lagging: true, Lag: 12700 * time.Millisecond}, says: "lacks what its leader had 12s before", advised: "restart it if it does not catch up", evidence: "lag_ms 12700"},
+		"more znodes":                    {odd: inspect.Server{NodesApart: 3}, says: "has 3 znodes more than its leader", advised: "move version-2 out of its dataDir", evidence: "nodes_apart 3"},
+		"fewer znodes":                   {odd: inspect.Server{NodesApart: -1}, says: "has 1 znode fewer than its leader", advised: "trust no lock that it alone shows", evidence: "nodes_apart -1"},
 		"far behind by an earlier count": {odd: inspect.Server{Lag: time.Minute, State: inspect.ServerDown}},
 	} {
 		odd := tt.odd
-		odd.Addr, odd.Role = "10.0.0.3:2181", "follower"
+		odd.Addr, odd.Role, odd.Zxid = "10.0.0.3:2181", "follower", 1<<32+7
 		if odd.State == "" {
 			odd.State = inspect.ServerUp
 		}
@@ -82,10 +102,19 @@ func TestMembersThatDiffer(t *testing.T) {
 		case (len(found) == 1) != (tt.says != ""):
 			t.Errorf("%s: %+v", name, found)
 		case tt.says == "":
-		case !strings.Contains(found[0].Message, tt.says) || found[0].Severity != inspect.Warning || found[0].Subject.Server != "10.0.0.3:2181":
+		case !strings.Contains(found[0].Message, tt.says) || found[0].Severity != inspect.Warning || found[0].Subject.Server != "10.0.0.3:2181",
+			!strings.Contains(found[0].Advice, tt.advised):
 			t.Errorf("%s: %+v", name, found[0])
+		case fmt.Sprintf("%s %v", key(tt.evidence), found[0].Evidence[key(tt.evidence)]) != tt.evidence || found[0].Evidence["zxid"] != "0x100000007":
+			t.Errorf("%s: %v", name, found[0].Evidence)
 		default:
 			readable(t, found[0])
 		}
 	}
+}
+
+// key is the name of what an evidence says.
+func key(evidence string) string {
+	name, _, _ := strings.Cut(evidence, " ")
+	return name
 }

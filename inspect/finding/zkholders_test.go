@@ -73,8 +73,14 @@ func TestStuckHolder(t *testing.T) {
 		{name: "a leader that is one for sure, by its nodes' names", c: present(leads(held(time.Hour), recipe.Certain))},
 		{
 			name: "perhaps a leader, by a word of the path", c: present(leads(held(time.Hour), recipe.Possible)), fires: true, severity: inspect.Info, confidence: recipe.Possible,
-			has: []string{"perhaps as a leader"}, evidence: map[string]any{"kind": "election"}, advice: "if it is an election",
+			has: []string{"perhaps as a leader"}, evidence: map[string]any{"kind": "election"}, advice: "if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election). If it is a lock: see what",
 		},
+		{
+			name: "a configured time goes for what may be an election, too", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			c:   present(expected(leads(held(3*time.Minute), recipe.Likely), time.Minute)),
+			has: []string{"expected at most 1m", "perhaps as a leader"}, evidence: map[string]any{"kind": "election", "expected_ms": int64(60_000)},
+		},
+		{name: "perhaps a leader, of whom nobody waits for", c: present(with(leads(held(time.Hour), recipe.Possible), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
 		{
 			name: "one that can be asked is to be asked first", fires: true, severity: inspect.Warning, confidence: recipe.Certain, advice: "lockscope ask zk:/l --owner ",
 			c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Revocable = true }))),

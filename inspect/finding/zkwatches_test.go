@@ -117,6 +117,12 @@ func TestSelfWait(t *testing.T) {
 		})
 		return present(with(l, changes...))
 	}
+	watched := func(holds, waits time.Duration) inspect.Case { // seen to do so for so long
+		c := twice(time.Minute)
+		c.History = &inspect.History{Since: now.Add(-time.Hour)}
+		c.Lock.Holders[0].Seen, c.Lock.Waiters[1].Seen = inspect.InstantOf(now.Add(-holds)), inspect.InstantOf(now.Add(-waits))
+		return c
+	}
 	thread := func(id, thread inspect.Untrusted) inspect.Case {
 		l := fair()
 		l.Holders[0].Owner = inspect.Owner{LibraryID: "u", Thread: "1"}
@@ -137,10 +143,20 @@ func TestSelfWait(t *testing.T) {
 	}
 	check(t, "self-wait", []state{
 		{
-			name: "for a while", c: twice(time.Minute), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"waits for itself"},
+			name: "for a while", c: twice(time.Minute), fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			has: []string{"waits for itself: it holds as ", " and waits as "}, advice: "wait: threads of one client share its session",
 			evidence: map[string]any{"holder": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000", "session": "0x1"},
 		},
-		{name: "for too long", c: twice(11 * time.Minute), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"over 10m"}},
+		{
+			name: "for too long", c: twice(11 * time.Minute), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"has waited for itself for over 10m: it holds as "}, advice: "restart that client. If none of its threads works under the lock: lockscope release zk:/l --owner _c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000",
+		},
+		{
+			name: "watched for a while", c: watched(6*time.Second, 6*time.Second), fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			advice: "If it lasts, see what that client's threads do",
+		},
+		{name: "watched: threads that take turns", c: watched(time.Hour, 4*time.Second)},
+		{name: "watched: it was granted just now", c: watched(4*time.Second, time.Hour)},
 		{
 			name: "it queued long ago, but holds since lately", fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			c: twice(time.Hour, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-time.Minute) })),
