@@ -11,6 +11,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"lockscope/internal/config"
 )
 
 // ErrScene is wrapped by every error about what a file of a scenario says.
@@ -116,8 +118,8 @@ func (s *span) UnmarshalYAML(node ast.Node) error {
 // ParseScenario reads a scenario from YAML; docs/cli.md describes it. Errors wrap ErrScene and name the line.
 func ParseScenario(name string, text []byte) (Scenario, error) {
 	var s script
-	if err := yaml.UnmarshalWithOptions(text, &s, yaml.Strict()); err != nil {
-		return Scenario{}, fmt.Errorf("%w: %s", ErrScene, strings.TrimSpace(yaml.FormatError(err, false, false)))
+	if err := config.Decode(text, &s); err != nil {
+		return Scenario{}, fmt.Errorf("%w: %w", ErrScene, err)
 	}
 	if err := s.check(); err != nil {
 		return Scenario{}, fmt.Errorf("%w: %w", ErrScene, err)

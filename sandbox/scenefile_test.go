@@ -38,6 +38,7 @@ func TestScenariosOfFilesAreChecked(t *testing.T) {
 		{"", "locks is empty"},
 		{"locks: [", "1:8"},
 		{"nope: 1\n" + oneLock, "nope"},
+		{"locks: !00000000000\n  0: 0\n080:", "YAML"}, // the library panics on this
 		{"masters: 10\n" + oneLock, "masters: 10 (1 to 9)"},
 		{"repeat: -1s\n" + oneLock, "repeat"},
 		{oneLock + "  - id: zk:/locks/a\n", `line 3: id "zk:/locks/a" is there twice`},

@@ -210,8 +210,8 @@ func Load(path string) (Config, error) {
 		return Config{}, fmt.Errorf("config %s: %w: others may write it, and with it which commands are run (mode %04o; chmod go-w it)", path, ErrInvalid, info.Mode().Perm())
 	}
 	var c Config
-	if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
-		return Config{}, fmt.Errorf("config %s: %w: %s", path, ErrInvalid, strings.TrimSpace(yaml.FormatError(err, false, false)))
+	if err := Decode(text, &c); err != nil {
+		return Config{}, fmt.Errorf("config %s: %w: %w", path, ErrInvalid, err)
 	}
 	if err := c.check(); err != nil {
 		return Config{}, fmt.Errorf("config %s: %w: %w", path, ErrInvalid, err)
@@ -222,6 +222,20 @@ func Load(path string) (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// Decode reads YAML into a value, and refuses keys that the value does not have. An error is in words for the one who wrote the text.
+// The library panics on some texts that are no YAML (FuzzLoad found one); they are errors, too.
+func Decode(text []byte, into any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("it cannot be read as YAML")
+		}
+	}()
+	if err := yaml.UnmarshalWithOptions(text, into, yaml.Strict()); err != nil {
+		return errors.New(strings.TrimSpace(yaml.FormatError(err, false, false)))
+	}
+	return nil
 }
 
 // ReadFile reads a regular file of at most 16 MiB. Anything else at path, a pipe or a directory, is an error, and is not waited for.
