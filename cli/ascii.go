@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"io"
 	"slices"
 	"strings"
@@ -78,45 +79,77 @@ func contenderNames(c *inspect.Contender) []string {
 	return signed(names...)
 }
 
-// lockNames are those of locks and of what is in them.
-func lockNames(s *inspect.Snapshot) []string {
-	var names []string
+// lockNames are those of a lock and of what is in it.
+func lockNames(l *inspect.Lock) []string {
+	names := signed(inspect.Escape(l.ID.Path))
+	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
+		for i := range list {
+			names = append(names, contenderNames(&list[i])...)
+		}
+	}
+	for _, m := range l.Masters {
+		names = append(names, signed(m.Value.String())...)
+	}
+	return names
+}
+
+// snapshotNames are those of all locks.
+func snapshotNames(s *inspect.Snapshot) (names []string) {
 	for l := range s.Locks() {
-		names = append(names, signed(inspect.Escape(l.ID.Path))...)
-		for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
-			for i := range list {
-				names = append(names, contenderNames(&list[i])...)
-			}
-		}
-		for _, m := range l.Masters {
-			names = append(names, signed(m.Value.String())...)
-		}
+		names = append(names, lockNames(l)...)
 	}
 	return names
 }
 
 // keepNames has the names in what is read now stay as they are.
-func (a *app) keepNames(s *inspect.Snapshot) {
-	if a.kept != nil && s != nil {
-		a.kept.keep(lockNames(s))
-	}
-}
-
-// keepEventNames is keepNames for events.
-func (a *app) keepEventNames(events []inspect.Event) {
+func (a *app) keepNames(snapshots ...*inspect.Snapshot) {
 	if a.kept == nil {
 		return
 	}
 	var names []string
-	for _, e := range events {
-		names = append(names, signed(inspect.Escape(e.Lock.Path))...)
-		for _, c := range []*inspect.Contender{e.Contender, e.Previous} {
-			if c != nil {
-				names = append(names, contenderNames(c)...)
-			}
+	for _, s := range snapshots {
+		if s != nil {
+			names = append(names, snapshotNames(s)...)
 		}
 	}
 	a.kept.keep(names)
+}
+
+// eventNames are those of an event and of its lock, which a finding's message may contain.
+func eventNames(s *inspect.Snapshot, e inspect.Event) []string {
+	names := signed(inspect.Escape(e.Lock.Path))
+	for _, c := range []*inspect.Contender{e.Contender, e.Previous} {
+		if c != nil {
+			names = append(names, contenderNames(c)...)
+		}
+	}
+	if l := s.Lock(e.Lock); l != nil && e.Finding != nil {
+		names = append(names, lockNames(l)...)
+	}
+	return names
+}
+
+// keepEventNames is keepNames for the events that came with a snapshot.
+func (a *app) keepEventNames(s *inspect.Snapshot) {
+	if a.kept == nil {
+		return
+	}
+	var names []string
+	for _, e := range s.Events {
+		names = append(names, eventNames(s, e)...)
+	}
+	a.kept.keep(names)
+}
+
+// writeLine writes a line in one piece: asciiWriter does not know a name that is cut by the end of a buffer.
+func writeLine(b *bufio.Writer, line string) error {
+	if b.Available() <= len(line) {
+		if err := b.Flush(); err != nil {
+			return err
+		}
+	}
+	_, err := b.Write([]byte(line + "\n")) // what an empty buffer has no room for goes through it unbuffered
+	return err
 }
 
 func (w asciiWriter) Write(p []byte) (int, error) {

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bufio"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
 
+	"lockscope/inspect"
 	"lockscope/internal/servertest"
 )
 
@@ -115,5 +118,96 @@ func TestADumbTerminalIsToldWhatToUse(t *testing.T) {
 	r.awaitText("TERM=dumb", "--linear")
 	if code := r.exit(); code != exitUsage {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// What --linear and diff print has names as the servers have them, in whatever line they stand.
+func TestALocaleWithoutUTF8KeepsNamesInLinesAndDifferences(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedRedis(t)
+	const name, owner, late, mistyped = "lock:a→b…", "worker·1", "lock:late≥", "redis:lock:≤"
+	if err := server.Mini.Set(name, owner); err != nil {
+		t.Fatal(err)
+	}
+	target, dir := "redis://"+server.Addr, t.TempDir()
+	recordings := [2]string{filepath.Join(dir, "before"), filepath.Join(dir, "after")}
+	run(t, "record", recordings[0], target, "--for", "100ms")
+	c := converseIn(t, t.Context(), "C", target)
+	c.await("is watching")
+	c.say("list", "show 1", "show "+mistyped, "tell all")
+	c.await("telling all")
+	if err := server.Mini.Set(late, owner); err != nil {
+		t.Fatal(err)
+	}
+	c.await(late + ": acquired")
+	c.say("events", "quit")
+	c.end()
+	run(t, "record", recordings[1], target, "--for", "100ms")
+	compared := runIn(t, t.Context(), map[string]string{"LC_ALL": "C"}, "diff", recordings[0], recordings[1])
+	for where, tt := range map[string]struct {
+		text  string
+		names []string
+	}{
+		"linear": {c.out.String(), []string{name, owner, late, mistyped}}, "diff": {compared.stdout + compared.stderr, []string{late, owner}},
+	} {
+		var pairs []string
+		for _, n := range tt.names {
+			if !strings.Contains(tt.text, n) {
+				t.Errorf("%s: no %s in\n%s", where, n, tt.text)
+			}
+			pairs = append(pairs, n, "")
+		}
+		if strings.ContainsFunc(strings.NewReplacer(pairs...).Replace(tt.text), func(r rune) bool { return r > unicode.MaxASCII }) {
+			t.Errorf("%s: signs of ours in\n%s", where, tt.text)
+		}
+	}
+}
+
+// pieces are kept apart: what two calls write may be cut in between.
+type pieces []string
+
+func (p *pieces) Write(text []byte) (int, error) {
+	*p = append(*p, string(text))
+	return len(text), nil
+}
+
+// A line is written in one piece however long it is, so that no name in it is cut in two where names are kept.
+func TestALineIsWrittenInOnePiece(t *testing.T) {
+	var written pieces
+	b := bufio.NewWriterSize(&written, 64)
+	for _, n := range []int{40, 40, 63, 64, 65, 200, 10} {
+		if err := writeLine(b, strings.Repeat("→", n/3)+strings.Repeat("x", n%3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, piece := range written {
+		lines += strings.Count(piece, "\n")
+		if !strings.HasSuffix(piece, "\n") {
+			t.Errorf("a line is cut: %q", piece)
+		}
+	}
+	if lines != 7 {
+		t.Errorf("%d lines in %q", lines, written)
+	}
+}
+
+// An event with a name that is longer than the buffer of watch is whole.
+func TestALocaleWithoutUTF8KeepsALongNameOfAnEvent(t *testing.T) {
+	var stdout strings.Builder
+	path := strings.Repeat("x", 4090) + "→→→→→→" // across the end of a buffer of 4096
+	kept := &keptNames{}
+	w := &watch{app: &app{kept: kept, Environment: Environment{Stdout: asciiWriter{&stdout, kept}}}}
+	w.lines = bufio.NewWriter(w.Stdout)
+	appeared := inspect.Event{Kind: inspect.EventAppeared, Lock: inspect.ID{Backend: "zk", Path: path}}
+	short := inspect.Event{Kind: inspect.EventAppeared, Lock: inspect.ID{Backend: "zk", Path: "/a"}}
+	if err := w.print(&inspect.Snapshot{Events: []inspect.Event{short, appeared, short, appeared, appeared}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(stdout.String(), path); n != 3 {
+		t.Errorf("whole in %d of 3 lines: …%s", n, stdout.String()[4000:])
 	}
 }

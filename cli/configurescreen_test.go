@@ -17,7 +17,7 @@ func TestScreenConfigurationIsCheckedAndUsed(t *testing.T) {
 	for text, says := range map[string]string{
 		"skin: {holdings: '#123456'}": "no role", "skin: {holding: red}": "#rrggbb", "keys: {esc: f}": "esc", "keys: {f2: nowhere}": "nowhere",
 		"filters: {x: 'age>'}": "filters: x", "columns: [held]": "lock is missing", "columns: [lock, lock]": "twice", "views: {v: {columns: [lock, colour]}}": "views: v: columns: \"colour\"",
-		"views: {v: {sort: colour}}": "views: v: sort", "views: {v: {filter: 'age>'}}": "views: v: filter",
+		"views: {v: {sort: colour}}": "views: v: sort", "views: {v: {sort: \"-\"}}": "views: v: sort", "views: {v: {filter: 'age>'}}": "views: v: filter",
 		"skin: {holding: '#123456'}\nkeys: {f2: findings}\nfilters: {old: held>1h}\nviews: {v: {sort: -held, columns: [held, lock]}}\ncolumns: [lock, ttl]\n": "",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -48,6 +48,7 @@ func (a *app) diffCommand() *cobra.Command {
 			if output == "json" {
 				return a.printJSON(inspect.DifferenceJSON(from, to, args[0], args[1]))
 			}
+			a.keepNames(from, to)
 			_, err = fmt.Fprint(a.Stdout, differenceText(from, to))
 			return err
 		},

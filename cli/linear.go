@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,12 +36,17 @@ type linear struct {
 	reports  string       // the events that are reported as they come: reportFindings, reportAll or reportNothing
 	listed   []inspect.ID // what the numbers of the last list stand for
 	log      []loggedLine // the newest last
+
+	// Names to be left as they are in a locale without UTF-8: those of the snapshot named, and those that were typed.
+	names, typed []string
+	named        *inspect.Snapshot
 }
 
 // loggedLine words an event.
 type loggedLine struct {
-	lock inspect.ID
-	text string
+	lock  inspect.ID
+	text  string
+	names []string // in text, to be left as they are
 }
 
 // The events that are reported as they come, in the words of the command tell.
@@ -146,7 +152,22 @@ func (l *linear) talk(snapshots <-chan *inspect.Snapshot, commands <-chan string
 	}
 }
 
-func (l *linear) line(format string, args ...any) { fmt.Fprintf(l.out, format+"\n", args...) }
+// line prints a line about what is there now.
+func (l *linear) line(format string, args ...any) {
+	if l.kept != nil && l.named != l.snapshot {
+		l.named, l.names = l.snapshot, snapshotNames(l.snapshot)
+	}
+	l.print(slices.Concat(l.names, l.typed), fmt.Sprintf(format, args...))
+}
+
+// print prints lines in which these names stay as they are, whatever the locale.
+func (l *linear) print(names []string, text string) {
+	if l.kept != nil {
+		_ = l.out.Flush() // what stands in it has other names; an error stays until the next flush
+		l.kept.keep(names)
+	}
+	_ = writeLine(l.out, text)
+}
 
 // report keeps a snapshot, and prints what is new in it.
 func (l *linear) report(s *inspect.Snapshot) {
@@ -155,10 +176,10 @@ func (l *linear) report(s *inspect.Snapshot) {
 		l.line("%s not reported: they came too fast", describe.Count(s.Dropped, "event"))
 	}
 	for _, e := range s.Events {
-		text := l.event(e)
-		l.log = append(l.log, loggedLine{e.Lock, text})
+		logged := loggedLine{e.Lock, l.event(e), eventNames(s, e)}
+		l.log = append(l.log, logged)
 		if l.started && l.wants(e) {
-			l.line("%s", text)
+			l.print(logged.names, logged.text)
 		}
 	}
 	l.log = l.log[max(0, len(l.log)-linearEvents):]
@@ -207,6 +228,8 @@ func (l *linear) counts() map[inspect.Severity]int {
 func (l *linear) answer(typed string) (quit bool) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(typed), " ")
 	rest = strings.TrimSpace(rest)
+	_, path, _ := strings.Cut(rest, ":")
+	l.typed = signed(rest, path)
 	commands := []struct {
 		name string
 		run  func(string)

@@ -21,6 +21,11 @@ type conversation struct {
 
 func converse(t *testing.T, ctx context.Context, args ...string) *conversation {
 	t.Helper()
+	return converseIn(t, ctx, "", args...)
+}
+
+func converseIn(t *testing.T, ctx context.Context, locale string, args ...string) *conversation {
+	t.Helper()
 	stdin, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +36,7 @@ func converse(t *testing.T, ctx context.Context, args ...string) *conversation {
 		c.code <- Main(ctx, append([]string{"--linear"}, args...), Environment{
 			Stdin: stdin, Stdout: &c.out, Stderr: &c.out, Now: time.Now,
 			Getenv: func(name string) string {
-				return map[string]string{"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home}[name]
+				return map[string]string{"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home, "LC_ALL": locale}[name]
 			},
 		})
 	}()

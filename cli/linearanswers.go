@@ -166,16 +166,16 @@ func (l *linear) events(name string) {
 		}
 		of = k.ID
 	}
-	var lines []string
+	var lines []loggedLine
 	for _, e := range l.log {
 		if name == "" || e.lock == of {
-			lines = append(lines, e.text)
+			lines = append(lines, e)
 		}
 	}
 	lines = lines[max(0, len(lines)-linearLocks):]
 	l.line("%s, the newest last.", describe.Count(len(lines), "event"))
-	for _, text := range lines {
-		l.line("%s", text)
+	for _, e := range lines {
+		l.print(e.names, e.text)
 	}
 }
 

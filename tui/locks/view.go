@@ -44,10 +44,10 @@ func (v View) Check() error {
 }
 
 func (v View) order() (order, error) {
-	name, reversed := strings.CutPrefix(v.Sort, "-")
-	if name == "" {
+	if v.Sort == "" {
 		return order{by: byWorst}, nil
 	}
+	name, reversed := strings.CutPrefix(v.Sort, "-")
 	if c := columnNamed(name); c != nil {
 		return order{by: c, reversed: reversed}, nil
 	}
