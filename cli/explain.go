@@ -86,6 +86,9 @@ func allWords() string {
 	return b.String()
 }
 
+// places are where errors come from that are not known by words of their own.
+var places = []string{"exit code", "release", "ask"}
+
 // explanation is all that is known by a name, of whatever kind; empty: nothing. An error is also known by what it says.
 func explanation(name string) string {
 	var parts []string
@@ -103,7 +106,7 @@ func explanation(name string) string {
 		}
 	}
 	for _, w := range docs.Errors() {
-		printed := len(w.Where) > len("exit code") && strings.Contains(strings.ToLower(name), strings.ToLower(w.Where)) // the words of an error
+		printed := !slices.Contains(places, w.Where) && strings.Contains(strings.ToLower(name), strings.ToLower(w.Where)) // the words of an error
 		if w.Name == name || printed {
 			parts = append(parts, paragraphs(w.Name+" ("+w.Where+")", "means", w.Means, "do", w.Do))
 		}

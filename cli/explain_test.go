@@ -148,4 +148,12 @@ func TestAPrintedErrorIsExplained(t *testing.T) {
 	if means := run(t, "explain", strings.TrimSpace(got.stderr)); means.code != 0 || !strings.HasPrefix(means.stdout, "refused (connection refused)\n") {
 		t.Errorf("%q: %+v", got.stderr, means)
 	}
+	for said, name := range map[string]string{
+		"NOPERM": "noperm", "NOPERM this user has no permissions to run the 'type' command": "noperm", "NOAUTH Authentication required.": "noauth",
+		"WRONGPASS invalid username-password pair or user is disabled.": "wrongpass", "ssh: connect to host": "ssh",
+	} {
+		if means := run(t, "explain", said); means.code != 0 || !strings.HasPrefix(means.stdout, name+" (") {
+			t.Errorf("%q: %+v", said, means)
+		}
+	}
 }
