@@ -88,7 +88,7 @@ func (a *app) access(ctx context.Context, s setup, t connect.Target, snapshot *i
 		}
 	}
 	for _, u := range missing {
-		d := denial{Unknown: describe.Aspect(u.Aspect), Reason: u.Read + ": " + u.Reason, Right: u.Right}
+		d := denial{Unknown: describe.Aspect(u.Aspect), Reason: u.Read + ": " + strings.TrimPrefix(u.Reason, u.Read+": "), Right: u.Right}
 		if !slices.Contains(one.Unseen, d) && len(one.Unseen) < 20 {
 			one.Unseen = append(one.Unseen, d)
 		}
@@ -131,6 +131,13 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 	key := strings.NewReplacer("*", "x", "?", "x").Replace(cmp.Or(append(slices.Clone(t.Match), "lock:x")[0], "lock:x"))
 	for _, o := range t.RedisOptions(config) {
 		o.MaxRetries, o.PoolSize, o.ContextTimeoutEnabled = -1, 1, true
+		if o.MasterName != "" {
+			at, err := connect.SentinelMaster(ctx, *o)
+			if err != nil {
+				return answer{"unknown", "where the master is could not be asked: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
+			}
+			o.Addrs, o.MasterName = []string{at}, ""
+		}
 		c := redis.NewUniversalClient(o)
 		defer c.Close()
 		for _, try := range [][]any{
@@ -153,7 +160,7 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 }
 
 // auxiliaryKeys are patterns of keys that libraries keep beside those of their locks, under other names: Redisson's queues,
-// python-redis-lock's signals, our own locks' waiters.
+// python-redis-lock's signals, our own locks' waiters. Redisson's read-write locks and permits have some as {KEY}:WORD besides.
 var auxiliaryKeys = []string{"redisson_*", "lock-signal:*", "lockscope:*"}
 
 // sentinelLine makes an account on a sentinel, whose users are its own: who the master is, is all that it is asked.
@@ -168,7 +175,13 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 	if len(patterns) == 0 || slices.Contains(patterns, "*") {
 		patterns = []string{"*"} // alone: the server refuses any other pattern beside it
 	} else {
-		patterns = append(slices.Clone(patterns), auxiliaryKeys...)
+		patterns = slices.Clone(patterns)
+		for _, p := range t.Match {
+			if !strings.HasPrefix(p, "*") { // which fits these keys, too
+				patterns = append(patterns, "{"+p)
+			}
+		}
+		patterns = append(patterns, auxiliaryKeys...)
 	}
 	old := slices.ContainsFunc(b.Servers, func(s inspect.Server) bool { return strings.HasPrefix(s.Version, "6.") })
 	keys := func(mark string) (words []string) {
@@ -192,11 +205,7 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 		read = "~" // rights to only read a key came with Redis 7
 	}
 	view = []string{line("viewer", keys(read), redissource.Rights())}
-	own := []string{"~lockscope:*", "&*"}
-	if slices.Contains(patterns, "*") {
-		own = own[1:]
-	}
-	act = []string{line("operator", keys("~"), own, redissource.Rights(), acting)}
+	act = []string{line("operator", keys("~"), []string{"&*"}, redissource.Rights(), acting)}
 	return view, act
 }
 

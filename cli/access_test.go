@@ -43,6 +43,8 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 	redisDo(t, server.Addr, line(t, got.stdout, "to act:")...)
 	redisDo(t, server.Addr, "SET", "lock:kept", "3q2+7wAAAAAAAAAAAAAAAA==", "PX", "600000")
 	redisDo(t, server.Addr, "HSET", "lock:redisson", "5f9ea38d-7ca4-4b3c-8a4d-aaaaaaaaaaaa:1", "1")
+	redisDo(t, server.Addr, "HSET", "lock:rw", "mode", "read", "5f9ea38d-7ca4-4b3c-8a4d-aaaaaaaaaaaa:1", "1")
+	redisDo(t, server.Addr, "SET", "{lock:rw}:5f9ea38d-7ca4-4b3c-8a4d-aaaaaaaaaaaa:1:rwlock_timeout:1", "1", "PX", "600000")
 	as := func(user string, args ...string) outcome {
 		env := map[string]string{
 			"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir(),
@@ -55,6 +57,9 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 			if o := as(user, args...); o.code != 0 || strings.Contains(o.stdout+o.stderr, "NOPERM") {
 				t.Errorf("%s: %s: %+v", user, args[0], o)
 			}
+		}
+		if o := as(user, "show", "redis:lock:absent", target); o.code != exitNo {
+			t.Errorf("%s: a lock that is not there: %+v", user, o)
 		}
 		recording := filepath.Join(t.TempDir(), "r")
 		if o := as(user, "record", recording, target, "--for", "300ms"); o.code != 0 {
