@@ -86,7 +86,7 @@ func allWords() string {
 	return b.String()
 }
 
-// places are where errors come from that are not known by words of their own.
+// places stand in the table in place of words, for errors that have none of their own.
 var places = []string{"exit code", "release", "ask"}
 
 // explanation is all that is known by a name, of whatever kind; empty: nothing. An error is also known by what it says.

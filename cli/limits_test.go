@@ -76,8 +76,15 @@ func TestRedisEnforcesTheLimitsOfTheAccounts(t *testing.T) {
 		c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: user, Password: marked + "x"})
 		defer c.Close()
 		probes := [][]any{
-			{"GETRANGE", "customers:1", "0", "-1"}, {"TYPE", "customers:1"}, {"KEYS", "*"}, {"CONFIG", "GET", "*"}, {"ACL", "LIST"},
-			{"EVAL", "return redis.call('get', 'customers:1')", "0"}, {"SET", "customers:1", "x"}, {"FLUSHALL"}, {"DEL", "customers:1"},
+			{"GETRANGE", "customers:1", "0", "-1"},
+			{"TYPE", "customers:1"},
+			{"KEYS", "*"},
+			{"CONFIG", "GET", "*"},
+			{"ACL", "LIST"},
+			{"EVAL", "return redis.call('get', 'customers:1')", "0"},
+			{"SET", "customers:1", "x"},
+			{"FLUSHALL"},
+			{"DEL", "customers:1"},
 		}
 		if user == "viewer" {
 			probes = append(probes, []any{"SET", "lock:kept", "x"}, []any{"DEL", "lock:kept"}, []any{"PEXPIRE", "lock:kept", "1"},
@@ -107,8 +114,13 @@ func TestASentinelEnforcesTheLimitsOfTheAccount(t *testing.T) {
 		t.Errorf("where the master is: %v, %v", at, err)
 	}
 	for _, probe := range [][]any{
-		{"SENTINEL", "FAILOVER", servertest.SentinelMaster}, {"SENTINEL", "MASTERS"}, {"SENTINEL", "REMOVE", servertest.SentinelMaster},
-		{"SENTINEL", "SET", servertest.SentinelMaster, "quorum", "1"}, {"ACL", "LIST"}, {"CLIENT", "LIST"}, {"SUBSCRIBE", "+switch-master"},
+		{"SENTINEL", "FAILOVER", servertest.SentinelMaster},
+		{"SENTINEL", "MASTERS"},
+		{"SENTINEL", "REMOVE", servertest.SentinelMaster},
+		{"SENTINEL", "SET", servertest.SentinelMaster, "quorum", "1"},
+		{"ACL", "LIST"},
+		{"CLIENT", "LIST"},
+		{"SUBSCRIBE", "+switch-master"},
 	} {
 		if err := c.Do(t.Context(), probe...).Err(); err == nil || !strings.Contains(err.Error(), "NOPERM") {
 			t.Errorf("%v: %v", probe, err)
