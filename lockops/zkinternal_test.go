@@ -267,7 +267,12 @@ func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 	if s.leased(id) {
 		t.Error("leased, though a session timeout has passed")
 	}
-	s.held.look()
+	if holds := s.held.begin(s.clock.now(), false); len(holds) > 0 {
+		s.look(holds, timeout/beatsPerTimeout)
+		if h.Context().Err() == nil {
+			t.Fatal("it was looked after, and did not end")
+		}
+	}
 	<-h.Context().Done()
 	if cause := context.Cause(h.Context()); !errors.Is(cause, errSilence) {
 		t.Errorf("the hold ended with %v", cause)

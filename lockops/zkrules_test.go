@@ -388,7 +388,12 @@ func TestADeletedNodeIsReportedAtOnce(t *testing.T) {
 	s := zkSession(t, p.addr(), lockops.WithSessionTimeout(30*time.Second))
 	p.mute.Store(opMulti)
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
-	eventually(t, "it watches its node", func() bool { return len(watchedBy(t, server, s)) == 1 })
+	eventually(t, "it watches its node", func() bool {
+		if err := h.Context().Err(); err != nil { // without its heartbeats it lasts three quarters of the timeout
+			t.Fatalf("it ends before it watches its node: %v", context.Cause(h.Context()))
+		}
+		return len(watchedBy(t, server, s)) == 1
+	})
 	if err := plain(t, server.Addr).Delete("/lock/"+h.Name(), -1); err != nil {
 		t.Fatal(err)
 	}

@@ -101,10 +101,17 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	changes := make(chan struct{}, 100)
 	tap.Listen(func(string, zk.EventType) {}, func() { changes <- struct{}{} })
 	p.hang()
-	if r := sendNow(t, tap, session, listRequest("/"))[0]; !errors.Is(r.Err, zk.ErrConnectionClosed) || r.Sent.IsZero() {
-		t.Errorf("on a server that hangs: %+v", r)
+	answer := make(chan Reply, 1)
+	tap.Send(session, func(_ int, r Reply) { answer <- r }, listRequest("/"))
+	<-changes // of the end of the connection, which is heard of behind what ends with it
+	select {
+	case r := <-answer:
+		if !errors.Is(r.Err, zk.ErrConnectionClosed) || r.Sent.IsZero() {
+			t.Errorf("on a server that hangs: %+v", r)
+		}
+	default:
+		t.Error("on a server that hangs: the connection ended before what was sent over it")
 	}
-	<-changes
 	if r := sendNow(t, tap, session, listRequest("/"))[0]; !errors.Is(r.Err, zk.ErrNoServer) || !r.Sent.IsZero() {
 		t.Errorf("without a connection: %+v", r)
 	}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	luaparse "github.com/yuin/gopher-lua/parse"
+)
+
+// TestEveryMutantBuilds: a change that does not compile kills nothing. Each changed file is checked with the rest of its package,
+// against what go list has compiled, which takes a fiftieth of a build.
+func TestEveryMutantBuilds(t *testing.T) {
+	all, err := readTable("table")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newChecker(t, all)
+	for _, m := range all {
+		text, err := m.apply("../..")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		switch filepath.Ext(m.file) {
+		case ".go":
+			err = c.check(m.file, text)
+		case ".lua":
+			_, err = luaparse.Parse(bytes.NewReader(text), m.file)
+		default:
+			t.Errorf("%s: nobody checks whether %s can be run", m.where, m.file)
+		}
+		if err != nil {
+			t.Errorf("%s: %q does not build: %v", m.where, m.name, err)
+		}
+	}
+}
+
+// TestAMutantThatDoesNotBuildIsSeen: one value too many, a variable that nobody uses, a function that is not there.
+func TestAMutantThatDoesNotBuildIsSeen(t *testing.T) {
+	const file = "internal/mutants/table.go"
+	c := newChecker(t, []*mutant{{file: file}})
+	text, err := os.ReadFile("table.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.check(file, text); err != nil {
+		t.Error(err)
+	}
+	for old, changed := range map[string]string{
+		"return m, nil":                  "return m, nil, nil",
+		"return m.pkg + \" \" + m.tests": "unused := 1; return m.pkg",
+		"n := bytes.Count(":              "n := strings.NoSuch(",
+	} {
+		if !bytes.Contains(text, []byte(old)) {
+			t.Fatalf("%q is not in %s", old, file)
+		}
+		if err := c.check(file, bytes.Replace(text, []byte(old), []byte(changed), 1)); err == nil {
+			t.Errorf("%q for %q is said to build", changed, old)
+		}
+	}
+}
+
+// checker checks packages, of which one file was changed.
+type checker struct {
+	files    *token.FileSet
+	packages map[string][]string // the Go files of each directory
+	parsed   map[string]*ast.File
+	imports  types.Importer
+}
+
+func newChecker(t *testing.T, mutants []*mutant) *checker {
+	c := &checker{files: token.NewFileSet(), packages: make(map[string][]string), parsed: make(map[string]*ast.File)}
+	args := []string{"list", "-export", "-deps", "-f", `{{.ImportPath}}	{{.Export}}	{{if not .Standard}}{{.Dir}}	{{join .GoFiles " "}}{{end}}`}
+	for _, m := range mutants {
+		if dir := filepath.Dir(m.file); filepath.Ext(m.file) == ".go" && c.packages[dir] == nil {
+			c.packages[dir] = []string{}
+			args = append(args, "./"+dir)
+		}
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exports := make(map[string]string)
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		exports[fields[0]] = fields[1]
+		if len(fields) < 4 {
+			continue
+		}
+		if dir, err := filepath.Rel(root, fields[2]); err == nil && c.packages[dir] != nil {
+			c.packages[dir] = strings.Fields(fields[3])
+		}
+	}
+	c.imports = importer.ForCompiler(c.files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	return c
+}
+
+// check returns the first error of a file's package where the file has this text.
+func (c *checker) check(file string, text []byte) error {
+	dir := filepath.Dir(file)
+	changed, err := parser.ParseFile(c.files, file, text, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	var all []*ast.File
+	for _, name := range c.packages[dir] {
+		path := filepath.Join(dir, name)
+		if path == file {
+			all = append(all, changed)
+			continue
+		}
+		if c.parsed[path] == nil {
+			if c.parsed[path], err = parser.ParseFile(c.files, filepath.Join("../..", path), nil, parser.SkipObjectResolution); err != nil {
+				return err
+			}
+		}
+		all = append(all, c.parsed[path])
+	}
+	config := types.Config{Importer: c.imports}
+	_, err = config.Check(dir, c.files, all, nil)
+	return err
+}
