@@ -2,6 +2,7 @@ package lockops_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,28 +13,39 @@ import (
 	"lockscope/lockops"
 )
 
-// TestCosmeticDenialsFailNothing: a user who may neither name a connection nor publish takes, waits for and gives back
-// locks; a waiter that cannot be notified polls.
+// TestCosmeticDenialsFailNothing: a user who may not name a connection, publish, subscribe, or use the set of those who wait,
+// takes, waits for and gives back locks; a waiter that cannot be notified polls. Before them stands one that died.
 func TestCosmeticDenialsFailNothing(t *testing.T) {
 	m := servertest.StartRedis(t)
-	asUser(t, m, "~*", "resetchannels", "+@all", "-client|setname", "-publish")
-	for _, kind := range oneRedisKinds[:1] {
-		first, second := userSession(t, m), userSession(t, m)
-		h := acquire(t, kind.make(first, "lock"))
-		waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
-		go func() {
-			h, err := kind.make(second, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-			if err != nil {
-				t.Error(err)
+	for i, denied := range [][]string{
+		{"resetchannels", "-client|setname", "-publish"},
+		{"-subscribe"}, {"-zadd"}, {"-zrange"}, {"-zrem"}, {"-@sortedset"},
+	} {
+		t.Run(strings.Join(denied, ""), func(t *testing.T) {
+			asUser(t, m, append([]string{"~*", "&*", "+@all"}, denied...)...)
+			key := fmt.Sprint("lock", i)
+			first, second := userSession(t, m), userSession(t, m)
+			h := acquire(t, lockops.NewRedisMutex(first, key))
+			dead := redis.Z{Score: 1, Member: "lockscope:deadsession0123456789:"}
+			if err := redisClient(t, m).ZAdd(within(t), "lockscope:wait:{"+key+"}", dead).Err(); err != nil {
+				t.Fatal(err)
 			}
-			got <- h
-		}()
-		<-waits
-		release(t, h)
-		if h := <-got; h != nil {
+			waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
+			go func() {
+				h, err := lockops.NewRedisMutex(second, key, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
+				if err != nil {
+					t.Error(err)
+				}
+				got <- h
+			}()
+			<-waits
 			release(t, h)
-		}
+			if h := <-got; h != nil {
+				release(t, h)
+			}
+		})
 	}
+	asUser(t, m, "~*", "resetchannels", "+@all", "-client|setname", "-publish")
 	if _, err := lockops.NewRedisFairMutex(userSession(t, m), "lock").Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
 		t.Errorf("fair without its channel: %v, want the server's NOPERM", err)
 	}

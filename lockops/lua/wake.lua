@@ -1,8 +1,10 @@
--- Tells the first waiter that it is next, and it alone. One whose session nobody reads any more goes.
+-- Tells the first waiter that it is next, and it alone. One whose session nobody reads any more goes, or is passed over where
+-- the user may not remove it: a server whose script does not end serves nobody.
 -- It is put before the scripts that use it.
 local function wake(waiters, counts)
+	local first = 0
 	while true do
-		local head = redis.pcall('ZRANGE', waiters, 0, 0)[1]
+		local head = redis.pcall('ZRANGE', waiters, first, first)[1]
 		if not head then
 			return 0
 		end
@@ -12,6 +14,8 @@ local function wake(waiters, counts)
 			redis.pcall('ZADD', waiters, string.format('-%.0f', now[1] * 1000000 + now[2]), head)
 			return 1
 		end
-		redis.pcall('ZREM', waiters, head)
+		if redis.pcall('ZREM', waiters, head) ~= 1 then
+			first = first + 1
+		end
 	end
 end
