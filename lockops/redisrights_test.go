@@ -19,7 +19,11 @@ func TestCosmeticDenialsFailNothing(t *testing.T) {
 	m := servertest.StartRedis(t)
 	for i, denied := range [][]string{
 		{"resetchannels", "-client|setname", "-publish"},
-		{"-subscribe"}, {"-zadd"}, {"-zrange"}, {"-zrem"}, {"-@sortedset"},
+		{"-subscribe"},
+		{"-zadd"},
+		{"-zrange"},
+		{"-zrem"},
+		{"-@sortedset"},
 	} {
 		t.Run(strings.Join(denied, ""), func(t *testing.T) {
 			asUser(t, m, append([]string{"~*", "&*", "+@all"}, denied...)...)
