@@ -2,6 +2,7 @@ package redissource
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -14,7 +15,7 @@ import (
 const (
 	auditSize   = 1000 // keys in one EXISTS
 	sweepSample = 2    // keys read in full
-	fewKeys     = 8    // are read rather than counted by halves
+	fewKeys     = 8    // are counted one by one rather than by halves
 	// auditEvery is the interval of asking a master that does not push: it reports no deletion by itself.
 	auditEvery = 2 * time.Second
 )
@@ -34,30 +35,34 @@ func (r *run) auditSweep() {
 		if !p.pushing || !p.up() {
 			continue
 		}
-		for _, key := range sample {
-			p.want(key, r.perKey, now)
+		if p.sample = sample; !r.audit(p, now) { // they are read after it: what it finds says how their changes are dated
+			r.counted(counted{master: p.index, last: true, err: errNotCounted})
 		}
-		r.audit(p, now)
 		if channels := p.typed.watched(); len(channels) > 0 {
 			r.tasks.Go(func() { send(r.ctx, r.audited, p.joined(r.ctx, channels)) })
 		}
 	}
 }
 
-// audit has a master count the keys that should be there, unless it is still at it.
-func (r *run) audit(p *masterState, now time.Time) {
+// errNotCounted is the error of a count that was not begun.
+var errNotCounted = errors.New("not counted")
+
+// audit has a master count the keys that should be there, unless it is still at it; it reports whether that was begun.
+func (r *run) audit(p *masterState, now time.Time) bool {
 	if p.keys != nil {
-		return // one command cannot count the keys of several slots
+		return false // one command cannot count the keys of several slots
 	}
 	keys := r.present(p, now)
 	if len(keys) == 0 || p.counting.Swap(true) {
-		return
+		return false
 	}
 	p.auditedAt = now
 	r.tasks.Go(func() {
-		defer p.counting.Store(false)
-		r.count(p, keys)
+		err := r.count(p, keys, now)
+		p.counting.Store(false)
+		send(r.ctx, r.counts, counted{master: p.index, asked: now, answered: r.cfg.Now(), err: err, last: true})
 	})
+	return true
 }
 
 // present are the keys that should be on a master and not run out in a moment.
@@ -77,27 +82,36 @@ func (r *run) present(p *masterState, now time.Time) []string {
 }
 
 // count asks for keys that should all be there, spread over the beat, and reports those that are not.
-func (r *run) count(p *masterState, keys []string) {
+func (r *run) count(p *masterState, keys []string, asked time.Time) error {
 	rest := sweepEvery / time.Duration(2*(1+len(keys)/auditSize))
 	for chunk := range slices.Chunk(keys, auditSize) {
 		gone, err := p.gone(r.ctx, chunk)
-		if err != nil || len(gone) > 0 && !send(r.ctx, r.audited, gone) {
-			return // the next read reports it
+		if err != nil {
+			return err // the next read reports it
 		}
-		if len(keys) > auditSize && sleep(r.ctx, rest) != nil {
-			return
+		if len(gone) > 0 && !send(r.ctx, r.counts, counted{master: p.index, gone: gone, asked: asked, answered: r.cfg.Now()}) {
+			return r.ctx.Err()
+		}
+		if len(keys) > auditSize {
+			if err := sleep(r.ctx, rest); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-// gone are the keys that are not there, and some that stand beside them: halves are counted until few are left.
+// gone are the keys that are not there: halves are counted until few are left.
 func (m *master) gone(ctx context.Context, keys []string) ([]string, error) {
 	n, err := m.exist(ctx, keys)
 	if err != nil || n == int64(len(keys)) {
 		return nil, err
 	}
-	if n == 0 || len(keys) <= fewKeys {
+	if n == 0 {
 		return keys, nil
+	}
+	if len(keys) <= fewKeys {
+		return m.goneOf(ctx, keys)
 	}
 	first, err := m.gone(ctx, keys[:len(keys)/2])
 	if err != nil {
@@ -105,6 +119,26 @@ func (m *master) gone(ctx context.Context, keys []string) ([]string, error) {
 	}
 	second, err := m.gone(ctx, keys[len(keys)/2:])
 	return append(first, second...), err
+}
+
+// goneOf asks for each of a few keys.
+func (m *master) goneOf(ctx context.Context, keys []string) (gone []string, err error) {
+	there := make([]*redis.IntCmd, len(keys))
+	err = m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, key := range keys {
+				there[i] = p.Exists(ctx, key)
+			}
+			return nil
+		})
+		return m.serverError(err, cmds)
+	})
+	for i, key := range keys {
+		if err == nil && there[i].Err() == nil && there[i].Val() == 0 {
+			gone = append(gone, key)
+		}
+	}
+	return gone, err
 }
 
 // exist counts how many of the keys there are.

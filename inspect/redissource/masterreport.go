@@ -31,6 +31,7 @@ func (r *run) report(rep report) {
 	if replaced {
 		return // the one before may have said it
 	}
+	defer r.judgeMissed(p)
 	p.pace.Add(took - time.Duration(len(rep.keys))*perKey)
 	now := rep.answered
 	for i, key := range rep.keys {
@@ -109,6 +110,7 @@ func (r *run) status(rep statusReport) {
 		return
 	}
 	r.alive(p, rep.status.latency)
+	r.countSwaps(p, rep.status)
 	p.setStatus(rep.status)
 	r.setReplica(p, rep.status)
 	if changed := r.table.meet(p.index, rep.status.clients); changed != nil {

@@ -29,6 +29,7 @@ type masterState struct {
 
 	tracking
 	auditing
+	unpushed
 	readQueue
 	inFlight
 }
@@ -40,6 +41,7 @@ type tracking struct {
 	pushedUntil time.Time // all changes until then were pushed; zero before the first connection was lost
 	refused     refusal   // why it does not, empty while it may come
 	inbox       inbox
+	heard       time.Time   // when the newest ping that was answered was sent: what was pushed before is known
 	resting     atomic.Bool // it pushes, and its keys were gone over since it does
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,7 @@ type inbox struct {
 	all  bool // everything may have changed
 	// flushed: the master has deleted all keys of one of its databases, or of all.
 	flushed bool
+	heard   time.Time // when the newest ping was sent whose answer came: after all that was pushed before
 }
 
 // most keys in an inbox: above it all may have changed.
@@ -76,12 +78,18 @@ func (b *inbox) addFlush() {
 	b.mu.Unlock()
 }
 
-func (b *inbox) take() (keys map[string]bool, all, flushed bool) {
+func (b *inbox) hear(asked time.Time) {
+	b.mu.Lock()
+	b.heard = asked
+	b.mu.Unlock()
+}
+
+func (b *inbox) take() (keys map[string]bool, all, flushed bool, heard time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	keys, all, flushed = b.keys, b.all, b.flushed
 	b.keys, b.all, b.flushed = nil, false, false
-	return keys, all, flushed
+	return keys, all, flushed, b.heard
 }
 
 // pusher has one master push the keys that change, over a connection of its own: client-side caching's invalidation
@@ -91,8 +99,10 @@ type pusher struct {
 	prefixes []string
 	wanted   func(key string) bool
 	rate     limit // of pushed keys, wanted or not
+	began    time.Time
 	news     func(keys []string)
 	flushed  func()
+	heard    func(asked time.Time) // a ping that was sent then was answered
 }
 
 // run keeps the connection until the context ends and reports its states.
@@ -198,8 +208,22 @@ func saidBy(err error) string {
 func (p *pusher) ping(ctx context.Context, conn *redis.PubSub) error {
 	ctx, cancel := context.WithTimeout(ctx, p.m.timeout)
 	defer cancel()
-	p.m.sent.heartbeats.Add(1) // it goes around the hook
-	return conn.Ping(ctx)
+	p.m.sent.heartbeats.Add(1)                                                  // it goes around the hook
+	return conn.Ping(ctx, strconv.FormatInt(int64(p.m.now().Sub(p.began)), 10)) // no step of the clock is in it
+}
+
+// pong takes in that a ping was answered; one without its time was sent less than the time limit ago.
+func (p *pusher) pong(message any) {
+	pong, ok := message.(*redis.Pong)
+	if !ok {
+		return
+	}
+	after, err := strconv.ParseInt(pong.Payload, 10, 64)
+	asked := p.began.Add(time.Duration(after))
+	if err != nil {
+		asked = p.m.now().Add(-p.m.timeout)
+	}
+	p.heard(asked)
 }
 
 // listen takes what the server pushes. A server that has not answered a ping within the time limit is lost.
@@ -225,13 +249,16 @@ func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 		}
 	})
 	for {
-		if _, err := conn.ReceiveTimeout(ctx, p.m.timeout); err != nil {
-			if h.isOver() {
-				return refusal{
-					why:   fmt.Sprintf("more than %.0f keys a second change", 1/p.rate.every.Seconds()),
-					right: "match=PREFIX* in the target, so that fewer changes are pushed",
-				}
+		message, err := conn.ReceiveTimeout(ctx, p.m.timeout)
+		switch {
+		case err == nil:
+			p.pong(message)
+		case h.isOver():
+			return refusal{
+				why:   fmt.Sprintf("more than %.0f keys a second change", 1/p.rate.every.Seconds()),
+				right: "match=PREFIX* in the target, so that fewer changes are pushed",
 			}
+		default:
 			return err
 		}
 	}

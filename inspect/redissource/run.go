@@ -76,9 +76,10 @@ func (r *run) wantAll(keys []string) {
 func (r *run) read() {
 	now := r.cfg.Now()
 	for _, p := range r.masters {
-		keys, all, flushed := p.inbox.take()
+		keys, all, flushed, heard := p.inbox.take()
 		if flushed {
 			r.table.flush(p.index, keys, now)
+			p.requestStatusNow() // a replica that begins to copy its master does that, too
 		}
 		if all {
 			r.readAll(p)
@@ -109,6 +110,8 @@ func (r *run) read() {
 				r.held[key] = now.Add(settle)
 			}
 		}
+		p.heard = later(p.heard, heard)
+		r.judgeMissed(p)
 	}
 }
 
@@ -129,6 +132,7 @@ func (r *run) push(st pushState) {
 	p.pushing = st.armed
 	p.refused, _ = asRefusal(st.err)
 	p.resting.Store(false) // until its keys were gone over once more
+	r.judgeMissed(p)
 	if st.armed {
 		p.armedAt = r.cfg.Now()
 		p.retryAt = time.Time{}

@@ -117,7 +117,8 @@ type inputs struct {
 	statuses   chan statusReport
 	pushes     chan pushState
 	inboxes    chan struct{} // something came into an inbox
-	audited    chan []string // keys that are not where they should be
+	audited    chan []string // keys of which something changed that is not pushed
+	counts     chan counted
 	topologies chan *topology
 }
 
@@ -125,7 +126,7 @@ func newInputs(focused sourcekit.Focus) inputs {
 	return inputs{
 		focused: focused, reports: make(chan report), found: make(chan []string), passed: make(chan passed),
 		statuses: make(chan statusReport), pushes: make(chan pushState), inboxes: make(chan struct{}, 1),
-		audited: make(chan []string), topologies: make(chan *topology),
+		audited: make(chan []string), counts: make(chan counted), topologies: make(chan *topology),
 	}
 }
 
@@ -234,6 +235,8 @@ func (r *run) loop() {
 			}
 		case keys := <-r.audited:
 			r.wantAll(keys)
+		case c := <-r.counts:
+			r.counted(c)
 		case r.focus = <-r.focused:
 			r.tick()
 		}
@@ -344,7 +347,8 @@ func (r *run) track(p *masterState) {
 		}
 	}
 	pusher := &pusher{
-		m: p.master, prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
+		heard: func(asked time.Time) { p.inbox.hear(asked); signal() },
+		m:     p.master, began: r.cfg.Now(), prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
 		rate:    limit{every: time.Second / time.Duration(r.cfg.Budget.Pushes), burst: 2 * r.cfg.Budget.Pushes},
 		news:    func(keys []string) { p.inbox.add(keys); signal() },
 		flushed: func() { p.inbox.addFlush(); signal() },

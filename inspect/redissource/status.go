@@ -35,6 +35,9 @@ type status struct {
 	// unseen lists the refused and failed questions.
 	unseen  []inspect.Unseen
 	clients clients
+	// swaps counts the SWAPDB since the server started, or since its counts were reset, as of swapsAt; zero: it does not tell.
+	swaps   int64
+	swapsAt time.Time
 }
 
 // readStatus asks a master about itself. Parts that it refuses stay empty; an error means that it did not answer.
@@ -42,11 +45,14 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	m.follow(ctx)
 	var st status
 	var clock *redis.TimeCmd
-	var info *redis.StringCmd
+	var info, counts *redis.StringCmd
 	start := m.now()
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			clock, info = p.Time(ctx), p.Info(ctx) // one request for all sections
+			clock, info = p.Time(ctx), p.Info(ctx) // one request for all sections that are not asked for by name
+			if !m.typed.patient && m.siblings == nil {
+				counts = p.Info(ctx, "commandstats")
+			}
 			return nil
 		})
 		return serverError(err, cmds)
@@ -60,6 +66,9 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	}
 	st.latency = end.Sub(start)
 	st.readInfo(info.Val(), end)
+	if counts != nil && strings.Contains(counts.Val(), "cmdstat_") {
+		st.swaps, st.swapsAt = calls(counts.Val(), "swapdb"), start
+	}
 	m.readClock(&st, clock, info.Val(), start.Add(st.latency/2))
 	if info.Err() != nil {
 		st.unseen = append(st.unseen, m.miss(inspect.AspectServer, info, rightFor(info, "")))
@@ -232,6 +241,13 @@ func infoField(info, name string) string {
 		}
 	}
 	return ""
+}
+
+// calls is how often a command was called, by INFO's commandstats.
+func calls(counts, command string) int64 {
+	said, _, _ := strings.Cut(strings.TrimPrefix(infoField(counts, "cmdstat_"+command), "calls="), ",")
+	n, _ := strconv.ParseInt(said, 10, 64) // a command that was never called is not in it
+	return n
 }
 
 // infoNumber is a field that is a number and not negative.

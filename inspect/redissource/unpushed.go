@@ -1,0 +1,114 @@
+package redissource
+
+import (
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// A server pushes a change of every key but for one kind: when two databases change places (SWAPDB) no key has changed, and each
+// name may stand for another value. Two things tell of it, at a slow beat: the server's own count of such commands, and a key
+// that EXISTS does not find although nobody pushed its end.
+
+// unpushed is what is known of whether a master pushed all that happened.
+type unpushed struct {
+	// soundAt is the newest time at which all that was known of the master's keys was so, or had been pushed.
+	soundAt time.Time
+	// swaps are the SWAPDB that it has counted, as of swapsAt; zero: it did not tell.
+	swaps   int64
+	swapsAt time.Time
+	// known are those that were noticed since by what they did.
+	known int64
+	// missed are the newest count's keys that were not there, until it is known that nobody pushed that; sample are those to be read
+	// after it.
+	missed *counted
+	sample []string
+}
+
+// counted is the answer of a master to how many of the keys there are that should be: gone are those that are not.
+type counted struct {
+	master          int
+	gone            []string
+	asked, answered time.Time
+	err             error
+	last            bool // nothing more of this count comes
+}
+
+// counted takes in which keys a master does not have any more. Where it pushes, their ends may be on their way: they are
+// waited for, as what follows differs.
+func (r *run) counted(c counted) {
+	p := r.masters[c.master]
+	switch {
+	case !p.pushing:
+		r.wantAll(c.gone)
+	case p.missed != nil:
+		p.missed.gone, p.missed.answered = append(p.missed.gone, c.gone...), c.answered
+	case len(c.gone) > 0:
+		p.missed = &c
+	}
+	if !c.last || p.missed != nil {
+		return
+	}
+	if c.err == nil {
+		p.soundAt = later(p.soundAt, c.asked)
+	}
+	r.wantSample(p)
+}
+
+func (r *run) wantSample(p *masterState) {
+	now := r.cfg.Now()
+	for _, key := range p.sample {
+		p.want(key, r.perKey, now)
+	}
+	p.sample = nil
+}
+
+// judgeMissed decides about the keys that a master does not have any more, once everything was taken in that it pushed
+// before it said so, and what it was asked for before was answered.
+func (r *run) judgeMissed(p *masterState) {
+	c := p.missed
+	if c == nil || p.pushing && !p.heard.After(c.answered) || p.busy && !p.askedAt.After(c.answered) {
+		return
+	}
+	p.missed = nil
+	silent := func(key string) bool {
+		e := r.table.entries[key]
+		if e == nil || p.wanted[key] {
+			return false
+		}
+		at, ok := r.table.place(key, p.index)
+		return ok && e.votes[at].Present && e.votes[at].ReadAt.Before(c.asked)
+	}
+	if p.pushing && slices.ContainsFunc(c.gone, silent) {
+		r.replacedUnder(p, later(p.soundAt, p.swapsAt))
+		p.known = 1
+	}
+	r.wantAll(c.gone)
+	r.wantSample(p)
+}
+
+// countSwaps takes in how often a master has had databases change places.
+func (r *run) countSwaps(p *masterState, st status) {
+	was, known, since := p.swaps, p.known, p.swapsAt
+	p.swaps, p.swapsAt, p.known = st.swaps, st.swapsAt, 0
+	same := st.runID == p.server.RunID && !since.IsZero() && !st.swapsAt.IsZero()
+	switch {
+	case !p.pushing || !same:
+	case st.swaps > was+known, st.swaps > 0 && st.swaps < was: // or its counts began anew (CONFIG RESETSTAT), and it was after that
+		r.replacedUnder(p, since)
+	}
+}
+
+// replacedUnder takes in that all keys of a master may have been replaced after an instant, unseen.
+func (r *run) replacedUnder(p *masterState, since time.Time) {
+	now := r.cfg.Now()
+	since = later(since, p.armedAt) // all was read then
+	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: since, Until: now}})
+	r.table.unwatch(p.index, since)
+	r.readAll(p)
+	p.soundAt = now
+	p.armedAt = now // its keys have to be gone over once more: others may have come
+	p.resting.Store(false)
+	p.requestStatusNow()
+}

@@ -1,0 +1,148 @@
+package redissource
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// pushed has all masters of the run push, from noon on, with nothing left to read.
+func (w *watchedRun) pushed() {
+	for i, p := range w.masters {
+		w.push(pushState{master: i, armed: true})
+		p.server.State = inspect.ServerUp
+		p.busy = false
+		p.forgetReads()
+	}
+	w.answer(0, noon, "x")
+	w.answer(1, noon, "x")
+	w.emitted = nil
+}
+
+func (w *watchedRun) gap() *inspect.Gap {
+	for _, u := range w.emitted {
+		if u.Gap != nil {
+			return u.Gap
+		}
+	}
+	return nil
+}
+
+// A key that is not there any more was deleted as ever where a push says so, which may come after the count.
+func TestAKeyThatIsGoneWasReplacedOnlyWhereNobodyPushedIt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		pushed, heard, read, busy, lost bool
+		want                            bool
+	}{
+		"nobody pushed it":                       {heard: true, want: true},
+		"its push is on its way":                 {},
+		"its push came after the count":          {pushed: true, heard: true},
+		"it was read since":                      {read: true, heard: true},
+		"what was pushed before is being read":   {busy: true, heard: true},
+		"nothing is pushed any more: all is new": {lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatchedRun(t)
+			w.pushed()
+			p, second := w.masters[0], noon.Add(time.Second)
+			w.clock = second
+			w.counted(counted{asked: second, answered: second, last: true}) // all are there
+			if p.soundAt != second {
+				t.Fatalf("sound at %v", p.soundAt)
+			}
+			asked := noon.Add(1500 * time.Millisecond)
+			w.clock = asked.Add(100 * time.Millisecond)
+			p.sample = []string{"lock:a"}
+			p.busy, p.askedAt = tt.busy, second
+			w.counted(counted{gone: []string{"lock:a"}, asked: asked, answered: w.clock})
+			w.counted(counted{asked: asked, answered: w.clock, last: true})
+			if p.wanted["lock:a"] {
+				t.Error("it is read before it is known how its end is to be dated")
+			}
+			w.clock = w.clock.Add(time.Second)
+			if tt.read {
+				w.answer(0, w.clock, "x")
+			}
+			if tt.pushed {
+				p.inbox.add([]string{"lock:a"})
+			}
+			if tt.heard {
+				p.inbox.hear(w.clock.Add(-time.Millisecond))
+			}
+			w.read()
+			if tt.lost {
+				w.push(pushState{master: 0, err: errLost})
+			}
+			switch gap := w.gap(); {
+			case (gap != nil) != tt.want:
+				t.Errorf("gap %+v", gap)
+			case tt.want && (!gap.From.Equal(second) || !gap.Until.Equal(w.clock)):
+				t.Errorf("gap %+v, want it from %v", gap, second)
+			}
+			if judged := tt.heard && !tt.busy || tt.lost; p.wanted["lock:a"] != judged {
+				t.Errorf("wanted %v", p.wanted)
+			}
+			if tt.want && !w.table.entries["lock:a"].unwatched[0] {
+				t.Error("what changed is dated as of now")
+			}
+			if tt.busy {
+				w.answer(0, second, "y") // it was released, and had another holder
+				if w.gap() != nil || !p.wanted["lock:a"] {
+					t.Errorf("gap %+v, wanted %v", w.gap(), p.wanted)
+				}
+			}
+		})
+	}
+}
+
+// Databases that changed places are counted by the server, and reported once.
+func TestSwapsAreCounted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first, second int64
+		told          bool // the second time
+		known, polled bool
+		another       bool // server
+		want          bool
+	}{
+		"none":                           {first: 3, second: 3, told: true},
+		"one":                            {first: 3, second: 4, told: true, want: true},
+		"one that was noticed":           {first: 3, second: 4, told: true, known: true},
+		"one more than was noticed":      {first: 3, second: 5, told: true, known: true, want: true},
+		"counted from zero":              {first: 3, second: 0, told: true},
+		"one, counted from zero":         {first: 3, second: 1, told: true, want: true},
+		"it does not tell any more":      {first: 3},
+		"another server's":               {first: 3, second: 4, told: true, another: true},
+		"what is polled, is read anyway": {first: 3, second: 4, told: true, polled: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatchedRun(t)
+			w.pushed()
+			p := w.masters[0]
+			status := func(swaps int64, told bool, id string) {
+				w.clock = w.clock.Add(time.Second)
+				st := status{runID: id}
+				if told {
+					st.swaps, st.swapsAt = swaps, w.clock
+				}
+				w.status(statusReport{status: st})
+			}
+			status(tt.first, true, "a")
+			first := w.clock
+			if gap := w.gap(); gap != nil {
+				t.Fatalf("at the first count: %+v", gap)
+			}
+			p.pushing = !tt.polled
+			if tt.known {
+				p.known = 1
+			}
+			status(tt.second, tt.told, map[bool]string{false: "a", true: "b"}[tt.another])
+			switch gap := w.gap(); {
+			case (gap != nil) != tt.want:
+				t.Errorf("gap %+v", gap)
+			case gap != nil && (!gap.From.Equal(first) || !gap.Until.Equal(w.clock)):
+				t.Errorf("gap %+v, want it from %v", gap, first)
+			}
+		})
+	}
+}
