@@ -237,6 +237,11 @@ func lockscopeWaiters(k Keys, queue string) []Claim {
 		claims = append(claims, c)
 	}
 	slices.SortStableFunc(claims, func(a, b Claim) int { return a.Since.Compare(b.Since) })
+	for i := range claims {
+		if k.ClockUnknown {
+			claims[i].Since = time.Time{} // it is some time by a clock that may be off by any
+		}
+	}
 	return claims
 }
 

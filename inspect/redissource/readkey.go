@@ -15,15 +15,7 @@ func ReadKey(ctx context.Context, now func() time.Time, client redis.UniversalCl
 	m := &master{addr: addr, timeout: limit, slots: make(chan struct{}, connections), client: client, borrowed: true, now: now}
 	_, m.cluster = client.(*redis.ClusterClient)
 	m.typed.named, m.typed.patient = key, true
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		start := m.now()
-		at, err := c.Time(ctx).Result()
-		if err == nil {
-			m.offset.Store(int64(at.Sub(start.Add(m.now().Sub(start) / 2))))
-		}
-		return onlyBroken(err)
-	})
-	if err != nil {
+	if err := m.do(ctx, m.askTime); err != nil {
 		return downVote(addr, err), err
 	}
 	votes, err := m.readVotes(ctx, []string{key})
@@ -31,4 +23,23 @@ func ReadKey(ctx context.Context, now func() time.Time, client redis.UniversalCl
 		return downVote(addr, err), err
 	}
 	return votes[0], nil
+}
+
+// askTime asks for the server's clock, of INFO where TIME is refused.
+func (m *master) askTime(ctx context.Context, c redis.UniversalClient) error {
+	start, info := m.now(), ""
+	clock := c.Time(ctx)
+	if err := onlyBroken(clock.Err()); err != nil {
+		return err
+	}
+	if clock.Err() != nil {
+		start = m.now()
+		cmd := c.Info(ctx, "server")
+		if err := onlyBroken(cmd.Err()); err != nil {
+			return err
+		}
+		info = cmd.Val()
+	}
+	m.readClock(new(status), clock, info, start.Add(m.now().Sub(start)/2))
+	return nil
 }

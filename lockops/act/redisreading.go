@@ -63,9 +63,11 @@ func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, stri
 	return v, value, r.failed(i, "get", key, err)
 }
 
-// refusedValue reports whether the key's holder is unknown for want of a right.
+// refusedValue reports whether the key's holder is unknown for want of a right to it: that to the clock is none.
 func refusedValue(v inspect.Vote) bool {
-	return slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Aspect == inspect.AspectHolders && u.Right != "" })
+	return slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool {
+		return u.Aspect == inspect.AspectHolders && u.Right != "" && u.Read != "TIME"
+	})
 }
 
 // each runs f for every master at once and waits for all.
@@ -158,6 +160,9 @@ func (rd reading) next(c *inspect.Contender) *inspect.Contender {
 	if len(rd.lock.Waiters) == 0 || c.State != inspect.Holding || len(rd.lock.Holders) > 1 {
 		return nil
 	}
+	if len(rd.lock.Waiters) > 1 && rd.lifeUnknown() != "" {
+		return nil
+	}
 	live := slices.IndexFunc(rd.lock.Waiters, func(w inspect.Contender) bool { return !w.Dead })
 	return &rd.lock.Waiters[max(live, 0)]
 }
@@ -210,8 +215,17 @@ func (rd reading) unseenWaiters() string {
 		return fmt.Sprintf("unknown: at least %d wait unseen", rd.lock.WaitersAtLeast)
 	case why != "":
 		return "unknown: " + why
+	case len(rd.lock.Waiters) > 1 && rd.lifeUnknown() != "":
+		return "unknown: which of the waiters still live cannot be told without the server's clock: " + rd.lifeUnknown()
 	}
 	return ""
+}
+
+// lifeUnknown is the reason why it is unknown how long the waiters have been silent; empty where it is known, or does not matter.
+func (rd reading) lifeUnknown() string {
+	timed := *rd.lock
+	timed.Unseen = slices.DeleteFunc(slices.Clone(timed.Unseen), func(u inspect.Unseen) bool { return u.Read != "TIME" })
+	return unseen(&timed, "master ", inspect.AspectExpiry)
 }
 
 // missing distinguishes a key that others still have a part in (Changed) from one that is free of the owner (Gone).

@@ -1,0 +1,54 @@
+package redissource_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// Who waits in a fair lock and was heard of a moment ago, by the clock of a server that is an hour behind, is not gone, whatever tells
+// that clock; and where nothing does, that is said.
+func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
+	m, clock := servertest.StartRedisWithClock(t)
+	clock.Step(t, -time.Hour)
+	c, ctx := client(t, m), t.Context()
+	now, err := c.Time(ctx).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiter := recipe.LockscopeToken([16]byte{2}, "waiter")
+	came := float64(now.Add(-time.Minute).UnixMicro())
+	set(t, m, "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), time.Hour)
+	c.ZAdd(ctx, recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), redis.Z{Score: came, Member: waiter})
+	c.HSet(ctx, recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), waiter, fmt.Sprint(now.Add(time.Minute).UnixMicro())) // for as long as this takes
+	for name, denied := range map[string]string{"TIME": "+time", "INFO": "-time", "nothing": "-time -info"} {
+		rules := []any{"acl", "setuser", "viewer", "reset", "on", ">pw", "allkeys", "allchannels", "+@all"}
+		for rule := range strings.FieldsSeq(denied) {
+			rules = append(rules, rule)
+		}
+		if err := c.Do(ctx, rules...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		viewer := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "viewer", Password: "pw"})
+		v, err := redissource.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)
+		viewer.Close()
+		if err != nil || v.Held == nil || len(v.Held.Claims) != 2 || v.Held.Claims[1].Dead {
+			t.Errorf("%s tells the time: %+v, %v", name, v.Held, err)
+		}
+		said := slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Read == "TIME" && u.Right == "+time" })
+		if unknown := name == "nothing"; said != unknown {
+			t.Errorf("%s tells the time: unseen %+v", name, v.Unseen)
+		} else if v.Held != nil && v.Held.Claims[1].Since.IsZero() != unknown {
+			t.Errorf("%s tells the time: waits since %v", name, v.Held.Claims[1].Since)
+		}
+	}
+}
