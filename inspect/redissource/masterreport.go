@@ -111,6 +111,7 @@ func (r *run) status(rep statusReport) {
 	}
 	r.alive(p, rep.status.latency)
 	r.countSwaps(p, rep.status)
+	r.wantSample(p)
 	p.setStatus(rep.status)
 	r.setReplica(p, rep.status)
 	if changed := r.table.meet(p.index, rep.status.clients); changed != nil {

@@ -15,7 +15,7 @@ func ReadKey(ctx context.Context, now func() time.Time, client redis.UniversalCl
 	m := &master{addr: addr, timeout: limit, slots: make(chan struct{}, connections), client: client, borrowed: true, now: now}
 	_, m.cluster = client.(*redis.ClusterClient)
 	m.typed.named, m.typed.patient = key, true
-	if err := m.do(ctx, m.askTime); err != nil {
+	if err := m.do(ctx, m.readTime); err != nil {
 		return downVote(addr, err), err
 	}
 	votes, err := m.readVotes(ctx, []string{key})
@@ -25,8 +25,8 @@ func ReadKey(ctx context.Context, now func() time.Time, client redis.UniversalCl
 	return votes[0], nil
 }
 
-// askTime asks for the server's clock, of INFO where TIME is refused.
-func (m *master) askTime(ctx context.Context, c redis.UniversalClient) error {
+// readTime reads the server's clock, by INFO where TIME is refused.
+func (m *master) readTime(ctx context.Context, c redis.UniversalClient) error {
 	start, info := m.now(), ""
 	clock := c.Time(ctx)
 	if err := onlyBroken(clock.Err()); err != nil {

@@ -243,7 +243,7 @@ func infoField(info, name string) string {
 	return ""
 }
 
-// calls is how often a command was called, by INFO's commandstats.
+// calls counts the calls of a command, by INFO's commandstats.
 func calls(counts, command string) int64 {
 	said, _, _ := strings.Cut(strings.TrimPrefix(infoField(counts, "cmdstat_"+command), "calls="), ",")
 	n, _ := strconv.ParseInt(said, 10, 64) // a command that was never called is not in it

@@ -11,7 +11,7 @@ import (
 // name may stand for another value. Two things tell of it, at a slow beat: the server's own count of such commands, and a key
 // that EXISTS does not find although nobody pushed its end.
 
-// unpushed is what is known of whether a master pushed all that happened.
+// unpushed holds the evidence for a change that a master did not push.
 type unpushed struct {
 	// soundAt is the newest time at which all that was known of the master's keys was so, or had been pushed.
 	soundAt time.Time
@@ -22,8 +22,9 @@ type unpushed struct {
 	known int64
 	// missed are the newest count's keys that were not there, until it is known that nobody pushed that; sample are those to be read
 	// after it.
-	missed *counted
-	sample []string
+	missed    *counted
+	sample    []string
+	sampleDue bool // once the master has answered about itself
 }
 
 // counted is the answer of a master to how many of the keys there are that should be: gone are those that are not.
@@ -53,10 +54,16 @@ func (r *run) counted(c counted) {
 	if c.err == nil {
 		p.soundAt = later(p.soundAt, c.asked)
 	}
-	r.wantSample(p)
+	p.sampleDue = true
+	p.requestStatusNow() // with its count of SWAPDB: it comes before them
 }
 
+// wantSample has a master read its sample where that is due.
 func (r *run) wantSample(p *masterState) {
+	if !p.sampleDue {
+		return
+	}
+	p.sampleDue = false
 	now := r.cfg.Now()
 	for _, key := range p.sample {
 		p.want(key, r.perKey, now)
@@ -81,11 +88,12 @@ func (r *run) judgeMissed(p *masterState) {
 		return ok && e.votes[at].Present && e.votes[at].ReadAt.Before(c.asked)
 	}
 	if p.pushing && slices.ContainsFunc(c.gone, silent) {
-		r.replacedUnder(p, later(p.soundAt, p.swapsAt))
+		r.replacedUnder(p, later(later(p.soundAt, p.swapsAt), p.armedAt)) // all was read then
 		p.known = 1
 	}
 	r.wantAll(c.gone)
-	r.wantSample(p)
+	p.sampleDue = true
+	p.requestStatusNow()
 }
 
 // countSwaps takes in how often a master has had databases change places.
@@ -103,7 +111,6 @@ func (r *run) countSwaps(p *masterState, st status) {
 // replacedUnder takes in that all keys of a master may have been replaced after an instant, unseen.
 func (r *run) replacedUnder(p *masterState, since time.Time) {
 	now := r.cfg.Now()
-	since = later(since, p.armedAt) // all was read then
 	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: since, Until: now}})
 	r.table.unwatch(p.index, since)
 	r.readAll(p)

@@ -100,29 +100,29 @@ func TestAKeyThatIsGoneWasReplacedOnlyWhereNobodyPushedIt(t *testing.T) {
 func TestSwapsAreCounted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		first, second int64
-		told          bool // the second time
+		reported      bool // the second time
 		known, polled bool
 		another       bool // server
 		want          bool
 	}{
-		"none":                           {first: 3, second: 3, told: true},
-		"one":                            {first: 3, second: 4, told: true, want: true},
-		"one that was noticed":           {first: 3, second: 4, told: true, known: true},
-		"one more than was noticed":      {first: 3, second: 5, told: true, known: true, want: true},
-		"counted from zero":              {first: 3, second: 0, told: true},
-		"one, counted from zero":         {first: 3, second: 1, told: true, want: true},
+		"none":                           {first: 3, second: 3, reported: true},
+		"one":                            {first: 3, second: 4, reported: true, want: true},
+		"one that was noticed":           {first: 3, second: 4, reported: true, known: true},
+		"one more than was noticed":      {first: 3, second: 5, reported: true, known: true, want: true},
+		"counted from zero":              {first: 3, second: 0, reported: true},
+		"one, counted from zero":         {first: 3, second: 1, reported: true, want: true},
 		"it does not tell any more":      {first: 3},
-		"another server's":               {first: 3, second: 4, told: true, another: true},
-		"what is polled, is read anyway": {first: 3, second: 4, told: true, polled: true},
+		"another server's":               {first: 3, second: 4, reported: true, another: true},
+		"what is polled, is read anyway": {first: 3, second: 4, reported: true, polled: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWatchedRun(t)
 			w.pushed()
 			p := w.masters[0]
-			status := func(swaps int64, told bool, id string) {
+			status := func(swaps int64, reported bool, id string) {
 				w.clock = w.clock.Add(time.Second)
 				st := status{runID: id}
-				if told {
+				if reported {
 					st.swaps, st.swapsAt = swaps, w.clock
 				}
 				w.status(statusReport{status: st})
@@ -136,7 +136,7 @@ func TestSwapsAreCounted(t *testing.T) {
 			if tt.known {
 				p.known = 1
 			}
-			status(tt.second, tt.told, map[bool]string{false: "a", true: "b"}[tt.another])
+			status(tt.second, tt.reported, map[bool]string{false: "a", true: "b"}[tt.another])
 			switch gap := w.gap(); {
 			case (gap != nil) != tt.want:
 				t.Errorf("gap %+v", gap)
