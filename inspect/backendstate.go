@@ -261,7 +261,7 @@ func (p *backendState) unheardSince(c *Contender, at time.Time) time.Time {
 	if disturbed.IsZero() || heard.After(disturbed) || p.came(c).After(disturbed) || at.Sub(disturbed) > timeout+late+SettleFor {
 		return time.Time{}
 	}
-	return cmp.Or(heard, p.blindFrom)
+	return cmp.Or(heard, p.blindFrom, p.came(c), disturbed)
 }
 
 // arrived is the least age of a contender, at the reading of the sessions, to be missed there: reading the tables of

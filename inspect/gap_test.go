@@ -261,3 +261,24 @@ func TestAnEndOfWhomNobodyHeardSinceAGapIsNoRelease(t *testing.T) {
 		})
 	}
 }
+
+// A server that begins to serve anew has forgotten who was connected, also where neither clock nor sessions are known.
+func TestAnEndAfterARestartOfWhomNothingIsKnownIsNoRelease(t *testing.T) {
+	restarted := *zkUp
+	restarted.DisturbedAt = now.Add(5 * time.Second)
+	for at, want := range map[int]string{30: "ended 11", 120: "released 11"} {
+		a := applying(t)
+		a.send(0, Update{Put: []*Lock{queueOf(t, "11")}, Backend: zkUp})
+		a.send(5, Update{Backend: &restarted})
+		first := len(a.events)
+		a.send(at, Update{Put: []*Lock{queueOf(t, "")}})
+		events := a.events[first:]
+		if got := short(events); got != want {
+			t.Errorf("after %d s: %q, want %q", at, got, want)
+			continue
+		}
+		if e := events[0]; e.Kind == EventEnded && (e.Certainty != CertaintyUnknown || e.Between.From.IsZero() || e.Between.From.After(restarted.DisturbedAt)) {
+			t.Errorf("%+v", e)
+		}
+	}
+}
