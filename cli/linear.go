@@ -206,7 +206,7 @@ func (l *linear) event(e inspect.Event) string {
 			name = "backend " + backend
 		}
 	}
-	text := fmt.Sprintf("%s, %s: %s", describe.Clock(e.At), name, e.Kind)
+	text := fmt.Sprintf("%s, %s: %s", describe.When(e.At, l.snapshot.TakenAt.Local()), name, e.Kind)
 	if detail := eventDetail(e, l.snapshot.Backend(backend).ClockOffset()); detail != "" {
 		text += ", " + detail
 	}

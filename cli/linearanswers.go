@@ -18,7 +18,7 @@ func (l *linear) wrong(string) {
 	for i, c := range found {
 		muted := ""
 		if c.Muted != nil {
-			muted = ", muted until " + describe.Clock(c.Muted.Until)
+			muted = ", muted until " + describe.When(c.Muted.Until, l.snapshot.TakenAt.Local())
 		}
 		l.line("%d of %d: %s, %s%s, on %s: %s.", i+1, len(found), c.Severity, c.Rule, muted, enumerate(c.on), describe.Printable(c.Message))
 		l.todo(c.Finding)

@@ -180,7 +180,7 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 		text += " (" + c.Name.Cut(64) + ")"
 	}
 	if !e.Between.From.IsZero() {
-		text += ", some time after " + describe.Clock(e.Between.From)
+		text += ", some time after " + describe.When(e.Between.From, e.At.Local())
 	}
 	switch e.Kind {
 	case inspect.EventEnded:

@@ -30,9 +30,18 @@ func QueueHidden(l *inspect.Lock) bool {
 // Clock is an instant as a time of day where we are.
 func Clock(t time.Time) string { return t.Local().Format("15:04:05") }
 
+// When is an instant as a time of day in the time zone of now, with its date where that is another day than now.
+func When(at, now time.Time) string {
+	at = at.In(now.Location())
+	if at.YearDay() != now.YearDay() || at.Year() != now.Year() {
+		return at.Format(time.DateTime)
+	}
+	return at.Format(time.TimeOnly)
+}
+
 // Blind says of which time nothing was seen.
 func Blind(i inspect.Interval) string {
-	return fmt.Sprintf("nothing was seen from %s to %s (%v)", Clock(i.From), Clock(i.To), i.To.Sub(i.From).Round(time.Second))
+	return fmt.Sprintf("nothing was seen from %s to %s (%v)", When(i.From, i.To.Local()), Clock(i.To), i.To.Sub(i.From).Round(time.Second))
 }
 
 // Change words a change of a backend's servers.

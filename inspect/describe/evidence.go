@@ -142,9 +142,9 @@ func textOf(s string, now time.Time) string {
 	case err != nil:
 		return Printable(s)
 	case at.After(now):
-		return "in " + Seconds(at.Sub(now)) + " (" + at.In(now.Location()).Format("15:04:05") + ")"
+		return "in " + Seconds(at.Sub(now)) + " (" + When(at, now) + ")"
 	default:
-		return Seconds(now.Sub(at)) + " ago (" + at.In(now.Location()).Format("15:04:05") + ")"
+		return Seconds(now.Sub(at)) + " ago (" + When(at, now) + ")"
 	}
 }
 

@@ -33,7 +33,8 @@ type Held struct {
 
 	once   bool      // by a one-shot command, which does not watch
 	seen   time.Time // since when it is seen, by our clock, where its begin was not
-	learnt bool      // from history; else it is configured
+	now    time.Time
+	learnt bool // from history; else it is configured
 }
 
 // overLearnt is the multiple of a hold's learnt 99th percentile from which it is over it: one of a hundred is longer than that.
@@ -83,9 +84,9 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	case made && !c.Seen.IsZero() && most-least <= Near:
 		return Held{Duration: most, Known: Exactly}
 	case made:
-		return Held{Duration: most, Known: AtMost, once: once, seen: seen}
+		return Held{Duration: most, Known: AtMost, once: once, seen: seen, now: v.Now}
 	case !c.Seen.IsZero() && !once:
-		return Held{Duration: least, Known: AtLeast, seen: seen}
+		return Held{Duration: least, Known: AtLeast, seen: seen, now: v.Now}
 	}
 	return Held{once: once}
 }
@@ -112,7 +113,7 @@ func (h Held) String() string {
 }
 
 func (h Held) text() string {
-	before := beginUnseen(h.seen)
+	before := beginUnseen(h.seen, h.now)
 	if h.once {
 		before = ""
 	}
@@ -130,11 +131,11 @@ func (h Held) text() string {
 
 // beginUnseen says of a hold that its begin was not seen, as where watching began later or stood still for a while. seen is since
 // when it is seen, by our clock; zero where that is not known.
-func beginUnseen(seen time.Time) string {
+func beginUnseen(seen, now time.Time) string {
 	if seen.IsZero() {
 		return " (its begin was not seen)"
 	}
-	return " (seen since " + Clock(seen) + ", not its begin)"
+	return " (seen since " + When(seen, now.Local()) + ", not its begin)"
 }
 
 // LongestWait returns the wait of the oldest waiter; false where that is unknown.

@@ -136,7 +136,7 @@ func (v View) Standing(l *inspect.Lock) string {
 		text = v.holders(l)
 	}
 	if h.HeldSince.IsZero() {
-		text += beginUnseen(h.Seen.Time())
+		text += beginUnseen(h.Seen.Time(), v.Now)
 	}
 	if n := len(l.Waiters); n > 0 {
 		text += "; " + Waiting(n) + nextInTurn(l)

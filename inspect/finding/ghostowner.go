@@ -63,8 +63,8 @@ func ghostOwner() rule {
 			f.Message, f.Advice = ghostSession(c, first, e)
 			if by := endsBy(c, first, e); c.Now.Before(by) {
 				f.Severity = inspect.Info
-				f.Message = fmt.Sprintf("%s %s, but its session %s is connected to no server: it ends by %s UTC unless its client is back",
-					owner(first), verb(first), inspect.SessionID(first.Owner.Session), by.UTC().Format(time.TimeOnly))
+				f.Message = fmt.Sprintf("%s %s, but its session %s is connected to no server: it ends by %s unless its client is back",
+					owner(first), verb(first), inspect.SessionID(first.Owner.Session), utc(by, c.Now))
 				f.Advice = "wait until then: what the session has is free when it ends"
 			}
 		}

@@ -106,7 +106,7 @@ func forgot(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Durati
 }
 
 func forgetful(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Duration) inspect.Finding {
-	addr, started := inspect.Escape(s.Addr), s.StartedAt.UTC().Format("15:04:05 MST")
+	addr, started := inspect.Escape(s.Addr), utc(s.StartedAt, c.Now)
 	e := evidence{
 		"master": addr, "started_at": stamp(s.StartedAt), "votes": c.Lock.Votes(), "quorum": c.Lock.Quorum,
 		"cause": "a restart that lost the key: no persistence, or less than appendfsync always",
@@ -123,7 +123,7 @@ func forgetful(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Dur
 				until = delayed
 			}
 		}
-		advice = fmt.Sprintf("keep clients away from %s until %s (delayed restart), or let the holder finish first", addr, until.UTC().Format("15:04:05 MST"))
+		advice = fmt.Sprintf("keep clients away from %s until %s (delayed restart), or let the holder finish first", addr, utc(until, c.Now))
 	}
 	f := inspect.Finding{
 		Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},

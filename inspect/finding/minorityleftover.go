@@ -40,7 +40,7 @@ func minorityLeftover() rule {
 			Confidence: recipe.Certain,
 			Message:    fmt.Sprintf("%s stands on %d of %d masters, short of the quorum of %d: nobody holds the lock", describe.BriefName(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
 			Evidence:   e,
-			Advice:     "wait for " + untilEnd(l, e) + ". If it comes back: " + release(c, l.ID, vote.Value, vote.Digest) + " --waiter",
+			Advice:     "wait for " + untilEnd(l, e, c.Now) + ". If it comes back: " + release(c, l.ID, vote.Value, vote.Digest) + " --waiter",
 		})
 	})
 }

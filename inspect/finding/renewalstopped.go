@@ -47,7 +47,7 @@ func renewalStopped() rule {
 		e["cause"] = "a watchdog that stopped silently (Redisson #4698), or a process that is paused or cut off"
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%s renewed its key every %s and stopped: it expires at %s", describe.BriefOwner(h), describe.Limit(r.Every), h.ExpiresAt.UTC().Format("15:04:05 MST")),
+			Message:    fmt.Sprintf("%s renewed its key every %s and stopped: it expires at %s", describe.BriefOwner(h), describe.Limit(r.Every), utc(h.ExpiresAt, c.Now)),
 			Evidence:   e, Subject: h.Subject(),
 			Advice: "before the key expires, stop what this client does under the lock or make it renew: after that somebody else gets the lock",
 		})

@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -30,7 +31,7 @@ func splitQuorum() rule {
 			"ballot": l.Ballot(), "masters": ballots(l), "quorum": l.Quorum,
 			"cause": "clients that failed to get a quorum did not release everywhere, or use different lists of masters",
 		}
-		advice := "wait for " + untilEnd(l, e) + "; compare the clients' lists of masters, and let failed attempts release on all"
+		advice := "wait for " + untilEnd(l, e, c.Now) + "; compare the clients' lists of masters, and let failed attempts release on all"
 		if never := forever(l); never != nil {
 			advice = "release the vote that never expires: " + release(c, l.ID, never.Value, never.Digest) + " --waiter"
 		}
@@ -44,7 +45,7 @@ func splitQuorum() rule {
 }
 
 // untilEnd words the time until the votes expire, and notes it in the evidence.
-func untilEnd(l *inspect.Lock, e evidence) string {
+func untilEnd(l *inspect.Lock, e evidence, now time.Time) string {
 	at, never := ending(l)
 	switch {
 	case never:
@@ -54,7 +55,7 @@ func untilEnd(l *inspect.Lock, e evidence) string {
 		return "the keys to expire"
 	default:
 		e["expires_at"] = stamp(at)
-		return "the keys to expire at " + at.UTC().Format("15:04:05 MST")
+		return "the keys to expire at " + utc(at, now)
 	}
 }
 

@@ -16,6 +16,9 @@ const listed = 10
 // stamp is an instant as evidence has it, to the millisecond.
 func stamp(t time.Time) string { return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano) }
 
+// utc is an instant as a message has it.
+func utc(t, now time.Time) string { return describe.When(t, now.UTC()) + " UTC" }
+
 // at is a server's address in a few cells.
 func at(addr string) string { return inspect.Untrusted(addr).Cut(40) }
 

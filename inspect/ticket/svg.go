@@ -156,7 +156,8 @@ func (t Ticket) since(at time.Time) string {
 	if at.IsZero() {
 		return "since unknown"
 	}
-	return describe.Span(t.View.Now.Add(t.offset()).Sub(at)) + ", since " + at.UTC().Format("15:04:05Z")
+	now := t.View.Now.Add(t.offset())
+	return describe.Span(now.Sub(at)) + ", since " + describe.When(at, now.UTC()) + "Z"
 }
 
 // drawArrow leads from a waiter to whom it waits for; the farther, the wider its bow.

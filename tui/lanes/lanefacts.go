@@ -64,7 +64,7 @@ func (v *View) story(l *Lane) []string {
 		if at.IsZero() {
 			return ""
 		}
-		return what + " " + describe.Clock(at)
+		return what + " " + describe.When(at, v.Now().Local())
 	}
 	words := []string{clock("came", l.Queued)}
 	if n := len(l.Earlier); n > 0 {
@@ -78,7 +78,7 @@ func (v *View) story(l *Lane) []string {
 		}
 	}
 	if l.early {
-		words = append(words, "held since before watching began at "+describe.Clock(l.since(v.Looked)))
+		words = append(words, "held since before watching began at "+describe.When(l.since(v.Looked), v.Now().Local()))
 	} else {
 		words = append(words, clock("granted", l.Granted))
 	}
@@ -98,7 +98,7 @@ func (v *View) story(l *Lane) []string {
 
 // ending is the end of a lane in words.
 func (v *View) ending(l *Lane) string {
-	at := " " + describe.Clock(l.Ended)
+	at := " " + describe.When(l.Ended, v.Now().Local())
 	switch {
 	case l.Left:
 		return "left without the lock" + at

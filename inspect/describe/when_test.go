@@ -1,0 +1,50 @@
+package describe
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// A time of day alone is read as today's.
+func TestATimeOfDayHasItsDateWhereThatIsAnother(t *testing.T) {
+	now := time.Date(2026, 11, 23, 3, 14, 7, 0, time.UTC)
+	for _, tt := range []struct {
+		at   time.Time
+		want string
+	}{
+		{now.Add(-time.Hour), "02:14:07"},
+		{now.Add(-4 * time.Hour), "2026-11-22 23:14:07"},
+		{now.Add(21 * time.Hour), "2026-11-24 00:14:07"},
+		{now.AddDate(-1, 0, 0), "2025-11-23 03:14:07"},
+		{now.Add(-time.Hour).In(time.FixedZone("ahead", 22*3600)), "02:14:07"},
+	} {
+		if got := When(tt.at, now); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.at, got, tt.want)
+		}
+	}
+	if got := Blind(inspect.Interval{From: now.AddDate(0, 0, -2), To: now}); !strings.Contains(got, "2026-11-2") {
+		t.Errorf("two days: %s", got)
+	}
+	if got := textOf(now.AddDate(0, 0, -2).Format(time.RFC3339Nano), now); !strings.Contains(got, "2026-11-21 03:14:07") {
+		t.Errorf("evidence: %s", got)
+	}
+}
+
+func TestAHoldThatIsSeenSinceAnotherDayHasItsDate(t *testing.T) {
+	at := time.Now()
+	for days, want := range map[int]bool{0: false, 3: true} {
+		seen := at.AddDate(0, 0, -days)
+		v := View{Snapshot: inspect.NewSnapshot(at, []*inspect.Backend{{Name: "r", Mode: inspect.ModePush}}, nil), Now: at}
+		h := inspect.Contender{Name: "h", State: inspect.Holding, Seen: inspect.InstantOf(seen)}
+		l := &inspect.Lock{ID: inspect.ID{Backend: "r", Path: "k"}, State: inspect.StateHeld, Holders: []inspect.Contender{h}}
+		date := seen.Local().Format(time.DateOnly)
+		for _, got := range []string{v.Held(l, &h).String(), v.Standing(l)} {
+			if strings.Contains(got, date) != want || !strings.Contains(got, "seen since ") {
+				t.Errorf("seen %d days ago: %q", days, got)
+			}
+		}
+	}
+}
