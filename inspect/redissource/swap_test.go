@@ -25,7 +25,9 @@ func TestDatabasesThatChangePlacesAreNoticed(t *testing.T) {
 			c, ctx := client(t, m), context.Background()
 			for _, words := range [][]any{
 				{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", tt.info},
-				{"set", "lock:both", "second"}, {"copy", "lock:both", "lock:both", "db", 1}, {"copy", "lock:both", "lock:came", "db", 1},
+				{"set", "lock:both", "second"},
+				{"copy", "lock:both", "lock:both", "db", 1},
+				{"copy", "lock:both", "lock:came", "db", 1},
 				{"set", "lock:both", "first"},
 			} {
 				if err := c.Do(ctx, words...).Err(); err != nil {
