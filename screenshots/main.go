@@ -3,6 +3,7 @@
 //
 //	go run .             # all pictures, into this directory
 //	go run . locks       # one of them
+//	go run . -frames DIR # sheets of what (cd .. && go test ./tui -args -frames DIR) wrote: each screen, dialog, size and way of colour
 //	go run . -sweep DIR  # every screen and dialog in all sizes and themes, to look at (a name: only that one)
 //
 // What the pictures show is a recording of the demo, tour.jsonl.gz, each at a moment of it: made again, a picture is the same
@@ -43,8 +44,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	dir := flags.String("dir", ".", "where the pictures go")
 	zoom := flags.Int("zoom", 2, "pixels of the picture for each of the drawing's")
 	all := flags.String("sweep", "", "every screen and dialog in all sizes and themes, into this directory")
+	frames := flags.String("frames", "", "the frames in this directory, those of one screen on a sheet")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *frames != "" {
+		return sheets(ctx, *frames, flags.Args(), out)
 	}
 	list := pictures()
 	if *all != "" {

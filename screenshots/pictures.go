@@ -73,6 +73,7 @@ type view struct {
 	name  string
 	args  []string
 	steps []step
+	full  bool // it needs a window of 80×24
 }
 
 // views are all screens and dialogs. Those of the recording come out the same each time.
@@ -112,13 +113,29 @@ func views() []view {
 	}
 }
 
-// sweep has every view in three sizes and two themes, and the chain in every other look.
+// mode is a way in which a terminal shows colours.
+type mode struct {
+	name  string
+	light bool
+	env   []string
+}
+
+func modes() []mode {
+	return []mode{
+		{name: "dark"},
+		{name: "light", light: true},
+		{name: "16", env: []string{"TERM=xterm", "COLORTERM="}},
+		{name: "none", env: []string{"NO_COLOR=1"}},
+	}
+}
+
+// sweep has every view in four sizes and four ways of colour, and some in every other look.
 func sweep() []picture {
 	var list []picture
-	add := func(v view, suffix string, width, height int, light bool, env ...string) {
+	add := func(v view, m mode, width, height int) {
 		p := picture{
-			name: fmt.Sprintf("%s-%dx%d%s", v.name, width, height, suffix), about: "to look at", width: width, height: height,
-			light: light, steps: v.steps, args: v.args, env: env,
+			name: fmt.Sprintf("%s-%dx%d-%s", v.name, width, height, m.name), about: "to look at", width: width, height: height,
+			light: m.light, steps: v.steps, args: v.args, env: m.env,
 		}
 		if v.args == nil {
 			p.at = stuck
@@ -126,19 +143,21 @@ func sweep() []picture {
 		list = append(list, p)
 	}
 	for _, v := range views() {
-		for _, size := range [][2]int{{80, 24}, {120, 36}, {160, 50}} {
-			add(v, "", size[0], size[1], false)
-			add(v, "-light", size[0], size[1], true)
+		for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 36}, {200, 50}} {
+			if size[0] < 80 && v.full {
+				continue
+			}
+			for _, m := range modes() {
+				add(v, m, size[0], size[1])
+			}
 		}
 		if !slices.Contains([]string{"locks", "deadlock", "redlock", "timeline", "ring"}, v.name) {
 			continue
 		}
-		add(v, "-high-contrast", 120, 36, false, "LOCKSCOPE_THEME=high-contrast")
-		add(v, "-colour-blind", 120, 36, false, "LOCKSCOPE_THEME=colour-blind")
-		add(v, "-16", 120, 36, false, "TERM=xterm", "COLORTERM=")
-		add(v, "-16-light", 120, 36, true, "TERM=xterm", "COLORTERM=")
-		add(v, "-plain", 120, 36, false, "NO_COLOR=1")
-		add(v, "-ascii", 120, 36, false, "LANG=C")
+		add(v, mode{name: "high-contrast", env: []string{"LOCKSCOPE_THEME=high-contrast"}}, 120, 36)
+		add(v, mode{name: "colour-blind", env: []string{"LOCKSCOPE_THEME=colour-blind"}}, 120, 36)
+		add(v, mode{name: "16-light", light: true, env: []string{"TERM=xterm", "COLORTERM="}}, 120, 36)
+		add(v, mode{name: "ascii", env: []string{"LANG=C"}}, 120, 36)
 	}
 	return list
 }

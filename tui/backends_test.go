@@ -71,7 +71,7 @@ func TestGoldenBackends(t *testing.T) {
 					m := inBackends(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height, burdened(t))
 					press(m, page.keys...)
 					fits(t, m)
-					golden(t, name, content(m))
+					goldenScreen(t, name, m)
 					if text := content(m); ascii && !isASCII(text) {
 						t.Errorf("not ASCII:\n%s", text)
 					}

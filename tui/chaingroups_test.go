@@ -25,7 +25,7 @@ func TestReadersAreGrouped(t *testing.T) {
 	for _, size := range sizes {
 		m := showing(t, Options{}, size.width, size.height, library(6))
 		fits(t, m)
-		golden(t, fmt.Sprintf("chain-group-%dx%d", size.width, size.height), content(m))
+		goldenScreen(t, fmt.Sprintf("chain-group-%dx%d", size.width, size.height), m)
 	}
 	m := showing(t, Options{}, 80, 24, library(6))
 	wantText(t, m, "▸ 6 readers", "writer-1", "▸ 5 readers", "6 readers hold it", "6 readers · the first in the queue for 50s", "reader-a, reader-b")

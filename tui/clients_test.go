@@ -51,7 +51,7 @@ func TestGoldenClients(t *testing.T) {
 					m := inClients(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height, fixture.BlockedClients(t), screen.Subject{})
 					press(m, page.keys...)
 					fits(t, m)
-					golden(t, name, content(m))
+					goldenScreen(t, name, m)
 					if text := content(m); ascii && !isASCII(text) {
 						t.Errorf("not ASCII:\n%s", text)
 					}

@@ -58,7 +58,7 @@ func TestChosenColumnsShowFields(t *testing.T) {
 func TestColumnsDialog(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "C", "G", "space", "k", "space", "k", "space", "k", "space")
-	golden(t, "columns-80x24", content(m))
+	goldenScreen(t, "columns-80x24", m)
 	fits(t, m)
 	cmd := press(m, "y")
 	if got, want := fmt.Sprint(cmd()), "  NAME:\n    filter: \"\"\n    sort: finding\n    columns: [lock, holder, held, wait, queue, finding, ttl, client, session, backend]\n"; got != want {

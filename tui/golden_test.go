@@ -68,6 +68,38 @@ func TestGolden(t *testing.T) {
 			press(m, "?")
 			return m
 		}},
+		{"release", func(t *testing.T, o Options, w, h int) *Model {
+			o.Release = newFakeReleaser().of
+			m := opened(t, o, w, h, fixture.Orders().ID)
+			run(t, m, press(m, "x"))
+			return m
+		}},
+		{"ticket", func(t *testing.T, o Options, w, h int) *Model {
+			m := opened(t, o, w, h, fixture.Orders().ID)
+			press(m, "Y")
+			return m
+		}},
+		{"copy", func(t *testing.T, o Options, w, h int) *Model {
+			m := opened(t, o, w, h, fixture.Orders().ID)
+			press(m, "y")
+			return m
+		}},
+		{"palette", func(t *testing.T, o Options, w, h int) *Model {
+			m := model(t, o, w, h, fixture.Everything())
+			press(m, ":", "l")
+			return m
+		}},
+		{"filter", func(t *testing.T, o Options, w, h int) *Model {
+			m := model(t, o, w, h, fixture.Everything())
+			press(m, "/", "o", "r", "d")
+			return m
+		}},
+		{"acquire", func(t *testing.T, o Options, w, h int) *Model {
+			o.Lab = newFakeLab()
+			m := inLab(t, o, w, h, fixture.Orders().ID)
+			press(m, "a")
+			return m
+		}},
 	}
 	for _, page := range pages {
 		for _, size := range sizes {
@@ -79,7 +111,7 @@ func TestGolden(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					m := page.make(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height)
 					fits(t, m)
-					golden(t, name, content(m))
+					goldenScreen(t, name, m)
 					if text := content(m); ascii && !isASCII(text) {
 						t.Errorf("not ASCII:\n%s", text)
 					}
@@ -149,7 +181,7 @@ func TestCompact(t *testing.T) {
 			wantText(t, m, "at least 80x24")
 			continue
 		}
-		golden(t, string(e.name)+"-40x12", content(m))
+		goldenScreen(t, string(e.name)+"-40x12", m)
 		if press(m, "x"); m.HasDialog() || !strings.Contains(content(m), "too small a window") {
 			t.Errorf("%s: x opens a dialog, or is silent", e.name)
 		}

@@ -131,7 +131,7 @@ func (h *help) lines(width int) []widget.Line {
 	keys := 0
 	for _, list := range [][]screen.Action{h.here, h.everywhere} {
 		for _, a := range list {
-			keys = max(keys, ansi.StringWidth(a.Shown))
+			keys = max(keys, ansi.StringWidth(screen.KeysIn(t, a.Shown)))
 		}
 	}
 	left := append([]widget.Line{heading, nil}, h.actionLines(h.here, keys, column)...)
@@ -172,7 +172,7 @@ func (h *help) actionLines(actions []screen.Action, keys, width int) []widget.Li
 		if a.Help == "" || !h.matches(&a) {
 			continue
 		}
-		lead := widget.Line{{a.Shown, t.Key}}.Align(keys+2, false, "")
+		lead := widget.Line{{screen.KeysIn(t, a.Shown), t.Key}}.Align(keys+2, false, "")
 		style, text := t.Text, a.Help
 		if a.Writes {
 			text = t.Glyphs.Warning + " " + text

@@ -45,7 +45,7 @@ func TestRedisQueueIsReadable(t *testing.T) {
 	for _, size := range sizes {
 		l := fairQueue()
 		m := opening(t, l, size.width, size.height)
-		golden(t, fmt.Sprintf("chain-fair-%dx%d", size.width, size.height), content(m))
+		goldenScreen(t, fmt.Sprintf("chain-fair-%dx%d", size.width, size.height), m)
 		wantText(t, m, "└─○ waits", "gone?  1m00s left", string(l.Waiters[1].Name))
 		press(m, "j", "j")
 		wantText(t, m, "nothing keeps its entry alive", "thread 33 · instance "+uuid(1))

@@ -28,7 +28,7 @@ func TestTimelineGolden(t *testing.T) {
 				t.Run(file, func(t *testing.T) {
 					m := make(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height).timeline()
 					fits(t, m)
-					golden(t, file, content(m))
+					goldenScreen(t, file, m)
 					if text := content(m); ascii && !isASCII(text) {
 						t.Errorf("not ASCII:\n%s", text)
 					}

@@ -36,7 +36,8 @@ func (s *Screen) layout() backendsLayout {
 
 func (s *Screen) View() string {
 	t, g := s.Theme(), s.layout()
-	table := []widget.Line{append(widget.Line{{"   ", t.Header}}, widget.Titles(serverColumns(), widget.Lay(serverColumns(), g.tableWidth-widget.Margin-1), t.Header)...)}
+	columns := s.columns()
+	table := []widget.Line{append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widget.Lay(columns, g.tableWidth-widget.Margin-1), t.Header)...)}
 	from, to := s.table.Visible(len(s.rows), g.rows)
 	for i, r := range s.rows[from:to] {
 		table = append(table, s.rowLine(r, g.tableWidth, from+i == s.table.At))
@@ -107,8 +108,17 @@ func (s *Screen) emptyLines() []widget.Line {
 	return []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
 }
 
-func serverColumns() []widget.Column {
-	return []widget.Column{
+// columns give the note what the servers' names do not need.
+func (s *Screen) columns() []widget.Column {
+	need := 0
+	for _, r := range s.rows {
+		if r.Server == nil {
+			need = max(need, widget.TextWidth(describe.Printable(r.backend.Name)+"  "+string(r.backend.Kind)))
+		} else {
+			need = max(need, widget.TextWidth("  "+describe.Printable(r.Server.Addr)))
+		}
+	}
+	list := []widget.Column{
 		{Title: "SERVER", Middle: true, Width: 22, Grow: 3, Most: 44},
 		{Title: "STATE", Width: 9},
 		{Title: "ROLE", Width: 10},
@@ -118,6 +128,8 @@ func serverColumns() []widget.Column {
 		{Title: "UP FOR", Width: 6, Right: true},
 		{Title: "NOTE", Width: 22, Grow: 4, Most: 60, From: 100},
 	}
+	list[0].Fit(need)
+	return list
 }
 
 func (s *Screen) rowLine(r serverRow, width int, selected bool) widget.Line {
@@ -130,7 +142,7 @@ func (s *Screen) rowLine(r serverRow, width int, selected bool) widget.Line {
 	if selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 	}
-	columns := serverColumns()
+	columns := s.columns()
 	l = append(l, widget.Join(columns, widget.Lay(columns, width-widget.Margin-1), cells, t.Glyphs.Ellipsis)...)
 	if selected {
 		return l.Over(width, widget.SelectedStyle(s.Theme(), !s.inDetails))

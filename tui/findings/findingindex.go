@@ -11,6 +11,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/tui/screen"
+	"lockscope/tui/widget"
 )
 
 // found is a finding in the list. on is the lock that it is about; of a backend's finding only its name.
@@ -230,6 +231,38 @@ func (x *findingIndex) Rows() int {
 		n += g.rows()
 	}
 	return n
+}
+
+// fewRows is up to how many findings are measured for the width of their column.
+const fewRows = 500
+
+// needs are the widths, in cells, of the widest rule and place in the list; 0: of too many to measure.
+func (x *findingIndex) needs() (rule, place int) {
+	n := 0
+	for _, g := range x.groups {
+		if len(g.Shown) == 0 {
+			continue
+		}
+		rule = max(rule, len(g.Rule))
+		if g.folds() {
+			rule = max(rule, len(g.Rule)+2) // what opens it, or their indent
+			place = max(place, len(onHowMany(g)))
+		}
+		n += len(g.Shown)
+	}
+	if n > fewRows {
+		return rule, 0
+	}
+	for _, g := range x.groups {
+		for _, f := range g.Shown {
+			width := widget.TextWidth(f.Place())
+			if len(f.cycle) > 1 {
+				width += len(" +99")
+			}
+			place = max(place, width)
+		}
+	}
+	return rule, place
 }
 
 // Row is the group of a row, and its finding; nil for the row of the group itself.

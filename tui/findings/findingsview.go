@@ -13,13 +13,18 @@ import (
 	"lockscope/tui/widget"
 )
 
-func findingColumns(width int) []widget.Column {
-	return []widget.Column{
+// columns give the message what the rules and, where they are few, the locks do not need.
+func (s *Screen) columns(width int) []widget.Column {
+	rule, lock := s.Index.needs()
+	list := []widget.Column{
 		{Title: "RULE", Width: 20, Grow: 1, Most: 22},
 		{Title: "LOCK", Middle: true, Width: 19, Grow: 1, Most: 36},
 		{Title: "OPEN FOR", Width: 8, Right: true},
 		{Title: "MESSAGE", Width: 20, Grow: 5, Most: max(20, width)},
 	}
+	list[0].Fit(rule)
+	list[1].Fit(lock)
+	return list
 }
 
 // beside reports whether the details stand beside the list: only where that leaves room for most messages.
@@ -30,7 +35,7 @@ func (s *Screen) tableWidth() int {
 	if !s.sideBySide() {
 		return s.width
 	}
-	return s.width - 3 - max(74, s.width*2/5)
+	return s.width - 3 - max(70, s.width*7/20)
 }
 
 // rows of the list are in sight: all there is room for beside the details, and above them two fifths of
@@ -49,7 +54,7 @@ func (s *Screen) View() string {
 	t, tail := s.Theme(), s.Theme().Glyphs.Ellipsis
 	width := s.tableWidth()
 	inner := width - widget.Margin - 1
-	columns := findingColumns(inner)
+	columns := s.columns(inner)
 	widths := widget.Lay(columns, inner)
 	lines := []string{append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...).Render(width, tail, nil)}
 	from, to := s.list.Visible(s.Index.Rows(), s.rows())

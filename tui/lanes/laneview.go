@@ -135,6 +135,26 @@ func (v *View) Strip(label widget.Line, values []float64, most float64, style li
 	return out
 }
 
+// Strips are Strip drawn so many rows high, the label beside the highest; what is unknown is in the lowest.
+func (v *View) Strips(label widget.Line, values []float64, most float64, rows int, style lipgloss.Style) []widget.Line {
+	lines := make([]widget.Line, rows)
+	for i := range lines {
+		below := float64(rows - 1 - i)
+		row := make([]float64, len(values))
+		for at, value := range values {
+			switch {
+			case value >= 0:
+				row[at] = max(0, value/most*float64(rows)-below)
+			case below == 0:
+				row[at] = value
+			}
+		}
+		lines[i] = v.Strip(label, row, 1, style)
+		label = nil
+	}
+	return lines
+}
+
 // cellsOf are the cells of a lane and of the attempts that are folded into it.
 func (v *View) cellsOf(l *Lane) []Cell {
 	row := v.Window.Draw(l, v.Looked, v.Now())

@@ -129,7 +129,7 @@ func Hints(t *theme.Theme, actions []Action, room int) []Hint {
 		if off {
 			key, text = t.Faint, t.Faint
 		}
-		hint := Hint{a, widget.Line{{" " + strings.Fields(a.Shown)[0], key}, {" " + a.Hint + " ", text}}}
+		hint := Hint{a, widget.Line{{" " + KeysIn(t, strings.Fields(a.Shown)[0]), key}, {" " + a.Hint + " ", text}}}
 		if !off {
 			needed += hint.Width()
 		}
@@ -148,6 +148,14 @@ func Hints(t *theme.Theme, actions []Action, room int) []Hint {
 		}
 		shown = append(shown, hint)
 		used += hint.Width()
+	}
+	return shown
+}
+
+// KeysIn writes keys as they are shown with the theme's characters.
+func KeysIn(t *theme.Theme, shown string) string {
+	if t.Options.ASCII {
+		return strings.NewReplacer("←→", "left/right", "↑↓", "up/down").Replace(shown)
 	}
 	return shown
 }

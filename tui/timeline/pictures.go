@@ -18,19 +18,33 @@ const stripsHeight, histogramHeight, highHeight = 18, 30, 42
 // classWidth is that of a histogram's class with the gap after it, in cells: its least duration stands below it.
 const classWidth = 6
 
-// contention draws the numbers of waiters and holders over the window's time, below the lanes.
-func (s *Screen) contention(v *lanes.View) []widget.Line {
+// contention draws the numbers of waiters and holders over the window's time, below the lanes; the waiters as high as the rows
+// allow that lanes leave free.
+func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	if s.height < stripsHeight {
 		return nil
 	}
 	t, c := s.Theme(), v.Window.Contention(v.In(s.lanes()), s.source.Known(s.id), s.Now())
 	most, _ := lanes.Summary(c.Waiting)
-	lines := []widget.Line{v.Strip(widget.Line{{"waiting ", t.Muted}, {"most " + few(most), t.Text}}, c.Waiting, max(most, 1), t.Waiting)}
+	label := widget.Line{{"waiting ", t.Muted}, {"most " + few(most), t.Text}}
+	lines := v.Strips(label, c.Waiting, max(most, 1), stripRows(free), t.Waiting)
 	if s.height < histogramHeight {
 		return lines
 	}
 	mean, share := lanes.Summary(c.Holding)
 	return append(lines, v.Strip(widget.Line{{"held ", t.Muted}, {fmt.Sprintf("%.0f%% of the time", 100*share), t.Text}}, c.Holding, max(mean, 1), t.Holding))
+}
+
+// stripRows is the height of the waiters' strip, in few steps, so that it seldom changes as lanes come.
+func stripRows(free int) int {
+	switch {
+	case free >= 12:
+		return 8
+	case free >= 6:
+		return 4
+	default:
+		return 1
+	}
 }
 
 // few writes a mean count.

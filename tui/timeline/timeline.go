@@ -244,7 +244,7 @@ func (s *Screen) draw() string {
 	v, list := s.shown()
 	lines := append(s.head(&v), s.figures()...)
 	lines = append(lines, nil)
-	below := s.below(&v, list)
+	below := s.below(&v, list, len(lines)+1)
 	s.room = max(1, s.height-len(lines)-1-len(below))
 	lines = append(lines, v.Header())
 	s.ListTop = len(lines)

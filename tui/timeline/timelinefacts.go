@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"lockscope/inspect"
@@ -73,19 +74,21 @@ func (s *Screen) fairness() widget.Line {
 	}
 }
 
-// below are the pictures of the window, the key of the cells, and the selected lane in words.
-func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane) []widget.Line {
+// below are the pictures of the window, the key of the cells, and the selected lane in words; above are the rows that stand over
+// the lanes.
+func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.Line {
 	if len(lanes) == 0 {
 		return nil
 	}
-	lines := append([]widget.Line{nil}, s.contention(v)...)
-	lines = append(lines, v.Legend(s.width))
-	if s.height < 14 {
-		return lines
+	lines := []widget.Line{v.Legend(s.width)}
+	if s.height >= 14 {
+		if h := s.histograms(v); h != nil {
+			lines = append(append(lines, widget.Section(s.Theme(), s.width, "how long, in this window")), h...)
+		}
+		lines = append(lines, widget.Section(s.Theme(), s.width, "selected"))
+		lines = append(lines, v.Facts(lanes[s.list.At], s.width)...)
 	}
-	if h := s.histograms(v); h != nil {
-		lines = append(append(lines, widget.Section(s.Theme(), s.width, "how long, in this window")), h...)
-	}
-	lines = append(lines, widget.Section(s.Theme(), s.width, "selected"))
-	return append(lines, v.Facts(lanes[s.list.At], s.width)...)
+	const gap, strips = 1, 2
+	free := s.height - above - len(lanes) - len(lines) - gap - strips
+	return slices.Concat(make([]widget.Line, gap), s.contention(v, free), lines)
 }

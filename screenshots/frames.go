@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"image/draw"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/vt"
+)
+
+// frameName matches NAME-WxH-COLOURS.ans, as the golden tests of ./tui write frames.
+var frameName = regexp.MustCompile(`^(.+)-(\d+)x(\d+)-(dark|light|16|none)\.ans$`)
+
+// sheets draws the frames in a directory, those of a screen and a size side by side in each way of colour, as NAME-WxH.png there.
+func sheets(ctx context.Context, dir string, only []string, out io.Writer) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	done := map[string]bool{}
+	for _, e := range entries {
+		parts := frameName.FindStringSubmatch(e.Name())
+		if parts == nil {
+			continue
+		}
+		sheet := parts[1] + "-" + parts[2] + "x" + parts[3]
+		if done[sheet] || len(only) > 0 && !strings.Contains(" "+strings.Join(only, " ")+" ", " "+sheet+" ") {
+			continue
+		}
+		done[sheet] = true
+		width, _ := strconv.Atoi(parts[2])
+		height, _ := strconv.Atoi(parts[3])
+		path, err := drawSheet(ctx, dir, sheet, width, height)
+		if err != nil {
+			return fmt.Errorf("%s: %w", sheet, err)
+		}
+		fmt.Fprintln(out, path)
+	}
+	return nil
+}
+
+// drawSheet draws one screen in one size, in all ways of colour.
+func drawSheet(ctx context.Context, dir, sheet string, width, height int) (path string, err error) {
+	var all *image.RGBA
+	for i, m := range modes() {
+		frame, err := os.ReadFile(filepath.Join(dir, sheet+"-"+m.name+".ans"))
+		if err != nil {
+			return "", err
+		}
+		t := &terminal{window: dark(), screen: vt.NewEmulator(width, height)}
+		if m.light {
+			t.window = light()
+		}
+		t.screen.SetDefaultBackgroundColor(t.background)
+		t.screen.SetDefaultForegroundColor(t.foreground)
+		if _, err := t.screen.Write([]byte(strings.ReplaceAll(strings.TrimSuffix(string(frame), "\n"), "\n", "\r\n"))); err != nil {
+			return "", err
+		}
+		pixels, err := rasterize(ctx, t.svg(sheet+" "+m.name), 1)
+		if err != nil {
+			return "", err
+		}
+		size := pixels.Bounds().Size()
+		if all == nil {
+			all = image.NewRGBA(image.Rect(0, 0, 2*size.X, 2*size.Y))
+		}
+		at := image.Pt(i%2*size.X, i/2*size.Y)
+		draw.Draw(all, image.Rectangle{at, at.Add(size)}, pixels, image.Point{}, draw.Over)
+	}
+	path = filepath.Join(dir, sheet+".png")
+	return path, writePNG(path, all)
+}

@@ -1,0 +1,85 @@
+package tui
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/theme"
+)
+
+var framesTo = flag.String("frames", "", "write what the golden files have, in every way of colour, into this directory; screenshots -frames draws it")
+
+// look is a way in which a terminal shows colours.
+type look struct {
+	name    string
+	theme   theme.Options
+	profile colorprofile.Profile
+}
+
+var looks = []look{
+	{"dark", theme.Options{BackgroundKnown: true, Profile: colorprofile.TrueColor}, colorprofile.TrueColor},
+	{"light", theme.Options{BackgroundKnown: true, Light: true, Profile: colorprofile.TrueColor}, colorprofile.TrueColor},
+	{"16", theme.Options{BackgroundKnown: true, Profile: colorprofile.ANSI}, colorprofile.ANSI},
+	{"none", theme.Options{NoColor: true}, colorprofile.ASCII},
+}
+
+// kept are the screens whose golden files have the colours too, at 80x24: one with each role of the theme, at least.
+var kept = []string{"locks", "chain-zookeeper", "chain-split", "findings", "timeline-unfair", "waitgraph", "backends", "release", "events"}
+
+// goldenScreen compares a screen with its golden file, and its looks with theirs where those are kept. In all of them it says the same.
+func goldenScreen(t *testing.T, name string, m *Model) {
+	t.Helper()
+	text := content(m)
+	golden(t, name, text)
+	if m.options.Theme.ASCII {
+		return
+	}
+	own := m.options.Theme
+	defer func() {
+		m.options.Theme = own
+		send(m, tea.ColorProfileMsg{Profile: own.Profile})
+	}()
+	cursor := strings.NewReplacer(theme.New(looks[0].theme).Glyphs.Cursor, m.theme.Glyphs.Cursor) // its form tells it without colours
+	for _, l := range looks {
+		m.options.Theme = l.theme
+		send(m, tea.ColorProfileMsg{Profile: l.profile})
+		frame := fits(t, m)
+		if in := content(m); cursor.Replace(in) != text {
+			t.Errorf("%s says something else in %s:\n%s\nthan without colours:\n%s", name, l.name, in, text)
+		}
+		drawn := downTo(l.profile, frame)
+		if page, isKept := strings.CutSuffix(name, "-80x24"); isKept && slices.Contains(kept, page) && l.name != "dark" {
+			golden(t, name+"-"+l.name, drawn)
+		}
+		if *framesTo != "" {
+			path := filepath.Join(*framesTo, fmt.Sprintf("%s-%s.ans", name, l.name))
+			if err := os.WriteFile(path, []byte(drawn), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// downTo writes a frame with the colours that a terminal has.
+func downTo(p colorprofile.Profile, frame string) string {
+	var b bytes.Buffer
+	w := colorprofile.Writer{Forward: &b, Profile: p}
+	_, _ = w.WriteString(frame)
+	lines := strings.Split(b.String(), "\n")
+	for i, l := range lines {
+		if ansi.Strip(l) == l {
+			lines[i] = strings.TrimRight(l, " ")
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
