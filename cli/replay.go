@@ -99,11 +99,12 @@ func (a *app) showMoment(ctx context.Context, path string, at time.Duration) err
 	if _, err := feed.Next(ctx); err != nil { // the first one, which has no events
 		return err
 	}
-	if err := observer.Play(func(emit func(inspect.Update)) error { return played.To(at, emit) }); err != nil {
+	past := inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget)
+	if err := observer.Film(inspect.PastStep, func(emit func(inspect.Update)) error { return played.To(at, emit) }, past.Add); err != nil {
 		return err
 	}
 	return screen.showScreen(ctx, observer, setup{}, screenOptions{
-		title: recordingTitle(path), replay: true, still: feed,
+		title: recordingTitle(path), replay: true, still: feed, past: past,
 	})
 }
 

@@ -97,6 +97,7 @@ type screenOptions struct {
 	speed float64
 	// still is the subscription to an observer that does not run; nil where it runs.
 	still *inspect.Subscription
+	past  *inspect.Past // before what still hands out
 }
 
 // showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it started.
@@ -131,7 +132,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	case o.film != nil:
 		options.Film = o.film
 	case o.still != nil:
-		options.Feed = o.still
+		options.Feed, options.Past = o.still, o.past
 	default:
 		options.Feed = observer.Subscribe()
 	}

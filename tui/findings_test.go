@@ -92,6 +92,63 @@ func TestFindingsAreListed(t *testing.T) {
 	}
 }
 
+// s goes through the orders of the rules, S reverses one, and the cursor stays with its finding.
+func TestFindingsAreSorted(t *testing.T) {
+	t.Parallel()
+	m := withFindings(t, Options{}, 120, 36, allFindings())
+	press(m, "g", "j", "j", "j") // stuck-holder
+	first := func() string { return strings.Fields(findingRows(m)[0])[0] }
+	for _, want := range []struct{ key, order, first string }{
+		{"s", "open longest", "deadlock"},
+		{"s", "newest", "deadlock"},
+		{"s", "most", "missing-watch"},
+		{"S", "most, reversed", "deadlock"},
+		{"s", "rule", "blind"},
+		{"S", "rule, reversed", "thin-margin"},
+	} {
+		press(m, want.key)
+		wantText(t, m, "sort: "+want.order)
+		if got := first(); got != want.first {
+			t.Errorf("%s: %s is first", want.order, got)
+		}
+		if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
+			t.Fatalf("%s: the cursor has left its finding: %v", want.order, s.Chosen)
+		}
+		fits(t, m)
+	}
+	press(m, "/")
+	typeText(m, "!stuck-holder !blind")
+	press(m, "enter")
+	if rows := findingRows(m); slices.ContainsFunc(rows, func(r string) bool { return strings.HasPrefix(r, "stuck-holder") || strings.HasPrefix(r, "blind") }) || len(rows) < 4 {
+		t.Errorf("excluded, and listed: %q", rows)
+	}
+	press(m, "esc", "s")
+	wantNoText(t, m, "sort:")
+	if got := first(); got != "deadlock" {
+		t.Errorf("worst: %s is first", got)
+	}
+}
+
+// An order by age stays right while findings come, and those of the same age stay where they are.
+func TestTheOldestFindingsFirst(t *testing.T) {
+	t.Parallel()
+	late, early := fixture.Orders(), fixture.Readers()
+	late.Findings = []inspect.Finding{{Rule: "a-late", Severity: inspect.Warning, Message: "m"}}
+	early.Findings = []inspect.Finding{{Rule: "b-early", Severity: inspect.Warning, Message: "m"}}
+	m := withFindings(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{early}))
+	press(m, "s")
+	s := inspect.NewSnapshot(fixture.In(time.Minute), fixture.Backends(), []*inspect.Lock{early, late})
+	s.Changed = []inspect.ID{late.ID}
+	send(m, snapshotArrivedMsg{snapshot: s})
+	if rows := findingRows(m); len(rows) != 2 || !strings.HasPrefix(rows[0], "b-early") {
+		t.Errorf("open longest: %q", rows)
+	}
+	press(m, "s")
+	if rows := findingRows(m); len(rows) != 2 || !strings.HasPrefix(rows[0], "a-late") {
+		t.Errorf("newest: %q", rows)
+	}
+}
+
 func TestFindingsOpen(t *testing.T) {
 	m := withFindings(t, Options{}, 120, 36, allFindings())
 	press(m, "g", "enter")

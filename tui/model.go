@@ -58,7 +58,7 @@ func New(ctx context.Context, o Options) *Model {
 		theme:   theme.New(o.Theme),
 		now:     o.now(),
 		history: screen.NewHistory(),
-		past:    inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget),
+		past:    cmp.Or(o.Past, inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget)),
 		trends:  make(map[inspect.ID]trend),
 		ctx:     ctx,
 		alive:   &sync.RWMutex{},

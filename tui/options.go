@@ -27,6 +27,8 @@ type Options struct {
 	// Film is a recording, which is played in place of a feed; Speed is that at first, 0: as it was.
 	Film  Film
 	Speed float64
+	// Past has the snapshots before the feed's first; nil: there were none.
+	Past *inspect.Past
 	// Focus gets the locks that are on the screen, as inspect.Observer.Focus is. It must not block.
 	Focus func(ids ...inspect.ID)
 	// Release finds the Releaser of a backend; false: there is none. Without it there are no previews either.

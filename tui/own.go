@@ -74,7 +74,7 @@ func (m *Model) translate(msg tea.KeyPressMsg) tea.KeyPressMsg {
 	return msg
 }
 
-// unshadowed are actions without the keys that mean something else by configuration.
+// unshadowed are actions without the keys that mean something else by configuration, and with those that mean them.
 func (m *Model) unshadowed(list []screen.Action) []screen.Action {
 	own := m.options.Keys
 	if len(own) == 0 {
@@ -86,8 +86,14 @@ func (m *Model) unshadowed(list []screen.Action) []screen.Action {
 	list = slices.Clone(list)
 	for i := range list {
 		a := &list[i]
+		var mine []string
+		for _, pressed := range slices.Sorted(maps.Keys(own)) {
+			if slices.Contains(a.Keys, meant(own[pressed])) {
+				mine = append(mine, pressed)
+			}
+		}
 		a.Keys = slices.DeleteFunc(slices.Clone(a.Keys), shadowed)
-		a.Shown = strings.Join(slices.DeleteFunc(strings.Fields(a.Shown), shadowed), " ")
+		a.Shown = strings.Join(append(mine, slices.DeleteFunc(strings.Fields(a.Shown), shadowed)...), " ")
 	}
 	return list
 }

@@ -46,6 +46,8 @@ type findingIndex struct {
 	// searched numbers the words.
 	searched      int
 	groups        []*foundGroup // the worst first
+	sorted        []*foundGroup // the same in the order of the list
+	order         order
 	byID          map[inspect.ID][]*found
 	cycles        map[string]map[*found]struct{}
 	changedCycles map[string]struct{} // cycles that have changed
@@ -209,6 +211,7 @@ func (x *findingIndex) settle() {
 			g.settle(x.words.Empty(), len(x.cycles) > 0)
 		}
 	}
+	x.sort()
 }
 
 func compareFound(a, b *found) int { return cmp.Or(a.on.Compare(b.on), cmp.Compare(a.key, b.key)) }
@@ -227,7 +230,7 @@ func (f *found) Place() string {
 // Rows counts the rows of the list, closed groups as one.
 func (x *findingIndex) Rows() int {
 	n := 0
-	for _, g := range x.groups {
+	for _, g := range x.sorted {
 		n += g.rows()
 	}
 	return n
@@ -239,7 +242,7 @@ const fewRows = 500
 // needs are the widths, in cells, of the widest rule and place in the list; 0: of too many to measure.
 func (x *findingIndex) needs() (rule, place int) {
 	n := 0
-	for _, g := range x.groups {
+	for _, g := range x.sorted {
 		if len(g.Shown) == 0 {
 			continue
 		}
@@ -253,7 +256,7 @@ func (x *findingIndex) needs() (rule, place int) {
 	if n > fewRows {
 		return rule, 0
 	}
-	for _, g := range x.groups {
+	for _, g := range x.sorted {
 		for _, f := range g.Shown {
 			width := widget.TextWidth(f.Place())
 			if len(f.cycle) > 1 {
@@ -267,7 +270,7 @@ func (x *findingIndex) needs() (rule, place int) {
 
 // Row is the group of a row, and its finding; nil for the row of the group itself.
 func (x *findingIndex) Row(at int) (*foundGroup, *found) {
-	for _, g := range x.groups {
+	for _, g := range x.sorted {
 		switch n := g.rows(); {
 		case at >= n:
 			at -= n
@@ -286,7 +289,7 @@ func (x *findingIndex) Row(at int) (*foundGroup, *found) {
 // neither is there.
 func (x *findingIndex) at(g *foundGroup, f *found) int {
 	n := 0
-	for _, other := range x.groups {
+	for _, other := range x.sorted {
 		if other != g {
 			n += other.rows()
 			continue

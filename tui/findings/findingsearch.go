@@ -112,6 +112,7 @@ func (x *findingIndex) SettleSearch(q *findingSearch) {
 		}
 		g.show(q.words.Empty())
 	}
+	x.sort()
 }
 
 // len counts the findings, shown or not.

@@ -233,7 +233,11 @@ func (s *Screen) summary() widget.Line {
 	if scanned, busy := screen.Scanned(s); busy {
 		left = left.Add(t.Waiting, fmt.Sprintf("%sstill scanning, %d so far", dot, scanned))
 	}
-	return widget.KeepRight(left, s.input.View(t), s.width, t.Glyphs.Ellipsis)
+	right := s.input.View(t)
+	if len(right) == 0 && s.Index.order != (order{}) {
+		right = widget.Line{{"sort: ", t.Muted}, {s.Index.order.String() + " ", t.Text}}
+	}
+	return widget.KeepRight(left, right, s.width, t.Glyphs.Ellipsis)
 }
 
 // emptyLines are the reason for an empty list, with the parts that could not be seen.

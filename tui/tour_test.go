@@ -1,0 +1,139 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/recording"
+	"lockscope/tui/screen"
+)
+
+// demoTour plays the recording of the demo that the pictures show to a model: what is seen of it until an instant is drawn as it comes,
+// by the recording's clock.
+func demoTour(t *testing.T, until time.Duration, drawn func(m *Model)) *Model {
+	t.Helper()
+	played, err := recording.Open(time.Now, "../screenshots/tour.jsonl.gz", recording.Speed(0), recording.Kept())
+	if err != nil {
+		t.Fatal(err)
+	}
+	observer := inspect.NewObserver(played.Now, played)
+	observer.Diagnose(finding.Rules(), 10*time.Second)
+	m := model(t, Options{Now: played.Now, Sandbox: true}, 120, 36, nil)
+	err = observer.Film(inspect.PastStep, func(emit func(inspect.Update)) error { return played.To(until, emit) }, func(s *inspect.Snapshot) {
+		send(m, snapshotArrivedMsg{snapshot: s}, tickedMsg{m.ticking})
+		if drawn != nil {
+			drawn(m)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// What somebody new asks of the first screen of the demo takes five keys at most: who blocks this, is it fair, what do I paste into
+// the ticket.
+func TestThreeTasksTakeFewKeys(t *testing.T) {
+	t.Parallel()
+	for name, task := range map[string]struct {
+		keys []string
+		// seen stands on the screen, and copied in what goes to the clipboard.
+		seen, copied []string
+	}{
+		"who blocks this":           {[]string{"enter"}, []string{"zk:/locks/accounts", "transfer-1 (127.0.0.1:45306) holds it for 45s; 3 wait, next transfer-2", "lockscope release zk:/locks/ledger --owner"}, nil},
+		"who blocks the fifth":      {[]string{"j", "j", "j", "j", "enter"}, []string{"zk:/locks/payments", "payment-1", "holds it for", "4 wait, next", "stuck-holder"}, nil},
+		"who blocks most":           {[]string{"c"}, []string{"BLOCKS", "sort: blocks most"}, nil},
+		"is it fair":                {[]string{"t"}, []string{"zk:/locks/accounts", "fair: nobody overtaken"}, nil},
+		"is the fifth fair":         {[]string{"j", "j", "j", "j", "t"}, []string{"zk:/locks/payments", "fair: nobody overtaken"}, nil},
+		"what goes into the ticket": {[]string{"Y", "enter"}, []string{"copied zk:/locks/accounts as markdown"}, []string{"# deadlock: `zk:/locks/accounts`", "`transfer-1", "lockscope release"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := demoTour(t, 45*time.Second, nil)
+			if len(task.keys) > 5 {
+				t.Fatalf("%d keys", len(task.keys))
+			}
+			var cmd tea.Cmd
+			for _, k := range task.keys {
+				cmd = press(m, k)
+				if m.inFront == screen.Clients {
+					makeClients(m)
+				}
+			}
+			wantText(t, m, task.seen...)
+			for _, part := range task.copied {
+				if cmd == nil || !strings.Contains(fmt.Sprint(cmd()), part) {
+					t.Errorf("not copied: %q", part)
+				}
+			}
+		})
+	}
+}
+
+// In the demo the default order changes at most once in five seconds, and the lock under the cursor stays in its line.
+func TestTheDemosRowsMoveSeldom(t *testing.T) {
+	t.Parallel()
+	var order []string
+	var changed time.Time
+	var under inspect.ID
+	line, looks := -1, 0
+	demoTour(t, 60*time.Second, func(m *Model) {
+		rows := listed(m)
+		if len(rows) < 5 {
+			return
+		}
+		looks++
+		if under == (inspect.ID{}) {
+			press(m, "j", "j")
+			under, line = locksOf(m).Current.Lock, lineOf(m)
+		}
+		if got := locksOf(m).Current.Lock; got != under || lineOf(m) != line {
+			t.Fatalf("at %v the cursor is on %v in line %d, not on %v in line %d", m.now, got, lineOf(m), under, line)
+		}
+		if order != nil && reordered(order, rows) {
+			if since := m.now.Sub(changed); !changed.IsZero() && since < 5*time.Second {
+				t.Fatalf("another order after %v:\n%v\n%v", since, order, rows)
+			}
+			changed = m.now
+		}
+		order = rows
+	})
+	if looks < 100 || changed.IsZero() {
+		t.Errorf("%d looks, the last other order at %v", looks, changed)
+	}
+}
+
+// lineOf is the line of the screen that the cursor is in.
+func lineOf(m *Model) int {
+	for i, l := range splitLines(content(m)) {
+		if strings.HasPrefix(l, m.theme.Glyphs.Cursor) {
+			return i
+		}
+	}
+	return -1
+}
+
+// A moment of a recording is drawn with what was before it: plots of the last minutes, and the way back.
+func TestAMomentHasItsPast(t *testing.T) {
+	t.Parallel()
+	past := inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget)
+	var last *inspect.Snapshot
+	demoTour(t, 20*time.Second, func(m *Model) {
+		last = m.snapshot
+		past.Add(last)
+	})
+	m := model(t, Options{Past: past, Now: func() time.Time { return last.TakenAt }, Replay: true}, 120, 36, last)
+	for _, line := range splitLines(content(m)) {
+		if strings.Contains(line, "zk:/locks/payments") && !strings.ContainsAny(line, "▁▂▃▄▅▆▇█") {
+			t.Errorf("nothing is plotted of what was: %q", line)
+		}
+	}
+	press(m, "[")
+	wantText(t, m, "5s ago, stands still")
+}
