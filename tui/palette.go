@@ -250,7 +250,7 @@ func (p *palette) View(width, height int) string {
 	top := list.Top
 	names := 12
 	for _, c := range p.choices[top:min(top+rows, len(p.choices))] {
-		names = max(names, min(ansi.StringWidth(c.name), width-24))
+		names = max(names, min(ansi.StringWidth(c.name), max(width/2, width-60)))
 	}
 	for i := range rows {
 		if at := top + i; at < len(p.choices) {

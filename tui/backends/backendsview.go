@@ -121,11 +121,11 @@ func (s *Screen) columns() []widget.Column {
 	list := []widget.Column{
 		{Title: "SERVER", Middle: true, Width: 22, Grow: 3, Most: 44},
 		{Title: "STATE", Width: 9},
-		{Title: "ROLE", Width: 10},
+		{Title: "ROLE", Width: 8, Grow: 1, Most: 10},
 		{Title: "VERSION", Width: 8, From: 90},
-		{Title: "LATENCY", Width: 8, Right: true},
-		{Title: "CLOCK", Width: 8, Right: true},
-		{Title: "UP FOR", Width: 6, Right: true},
+		{Title: "LATENCY", Width: 8, Right: true, From: 60},
+		{Title: "CLOCK", Width: 8, Right: true, From: 60},
+		{Title: "UP FOR", Width: 6, Right: true, From: 60},
 		{Title: "NOTE", Width: 22, Grow: 4, Most: 60, From: 100},
 	}
 	list[0].Fit(need)

@@ -89,6 +89,9 @@ func (s *Screen) header(columns []widget.Column, width int) widget.Line {
 	return append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widget.Lay(columns, width-widget.Margin-1), t.Header)...)
 }
 
+// compactTable is the width below which the table has only who holds, waits and blocks.
+const compactTable = 50
+
 // clientColumns are those of a table of some width.
 func clientColumns(width int) []widget.Column {
 	session, server := 0, 0
@@ -100,7 +103,7 @@ func clientColumns(width int) []widget.Column {
 	}
 	return []widget.Column{
 		{Title: "CLIENT", Middle: true, Width: 12, Grow: 5, Most: 30},
-		{Title: "ADDRESS", Middle: true, Width: 15, Grow: 2, Most: 21},
+		{Title: "ADDRESS", Middle: true, Width: 15, Grow: 2, Most: 21, From: compactTable},
 		{Title: "SESSION", Width: 18, From: session},
 		{Title: "SERVER", Middle: true, Width: 16, Grow: 1, Most: 22, From: server},
 		{Title: "CONTACT", Width: 7, Right: true, From: 84},
@@ -108,9 +111,9 @@ func clientColumns(width int) []widget.Column {
 		{Title: "EXPIRES", Width: 7, Right: true, From: 96},
 		{Title: "HOLDS", Width: 5, Right: true},
 		{Title: "WAITS", Width: 5, Right: true},
-		{Title: "LONGEST", Width: 7, Right: true},
+		{Title: "LONGEST", Width: 7, Right: true, From: compactTable},
 		{Title: "BLOCKS", Width: 6, Right: true},
-		{Title: "STATUS", Width: 8},
+		{Title: "STATUS", Width: 8, From: compactTable},
 	}
 }
 

@@ -201,7 +201,7 @@ func (s *Screen) Actions() []screen.Action {
 		}
 		return ""
 	}
-	only := screen.Action{Keys: []string{"o"}, Shown: "o", Hint: "only this lock", Help: "show only the events of the selected one's lock", Disabled: noLock, Run: screen.Do(s.toggle)}
+	only := screen.Action{Keys: []string{"o"}, Shown: "o", Hint: "this lock", Help: "show only the events of the selected one's lock", Disabled: noLock, Run: screen.Do(s.toggle)}
 	if s.Only != (inspect.ID{}) {
 		only.Hint, only.Help, only.Disabled = "all locks", "show the events of all locks again", nil
 	}

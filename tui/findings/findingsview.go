@@ -19,8 +19,8 @@ func (s *Screen) columns(width int) []widget.Column {
 	list := []widget.Column{
 		{Title: "RULE", Width: 20, Grow: 1, Most: 22},
 		{Title: "LOCK", Middle: true, Width: 19, Grow: 1, Most: 36},
-		{Title: "OPEN FOR", Width: 8, Right: true},
-		{Title: "MESSAGE", Width: 20, Grow: 5, Most: max(20, width)},
+		{Title: "OPEN FOR", Width: 8, Right: true, From: 44},
+		{Title: "MESSAGE", Width: 20, Grow: 5, Most: max(20, width), From: 60},
 	}
 	list[0].Fit(rule)
 	list[1].Fit(lock)

@@ -23,8 +23,11 @@ func (v *View) Legend(width int) widget.Line {
 		{[]Cell{cellOpen, cellUnclear}, "before watching"},
 		{[]Cell{cellStart}, "start"},
 	} {
-		next := v.Cells(part.cells).Add(t.Muted, " "+part.text+"  ")
-		if l.Width()+next.Width() <= width+2 { // the last two are blank
+		next := v.Cells(part.cells).Add(t.Muted, " "+part.text)
+		if len(l) > 1 {
+			next = append(widget.Line{{"  ", t.Text}}, next...)
+		}
+		if l.Width()+next.Width() <= width {
 			l = append(l, next...)
 		}
 	}

@@ -113,7 +113,7 @@ func (d *choosing) Actions() []screen.Action {
 		{Shown: "space", Hint: "show/hide"},
 		{Shown: "←→", Hint: "move"},
 		{Shown: "0", Hint: "usual"},
-		{Shown: "y", Hint: "copy for the configuration"},
+		{Shown: "y", Hint: "as configuration"},
 		{Shown: "enter", Hint: "done"},
 		{Shown: "esc", Hint: "undo"},
 	}
