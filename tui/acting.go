@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net"
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -68,6 +69,31 @@ func (m *Model) actOnChain(about screen.Subject, key string) tea.Cmd {
 	cmd := m.navigate()
 	dialog, _ := screen.Press(m, m.front().Actions(), key)
 	return tea.Batch(cmd, dialog)
+}
+
+// advised is the key here for the command that the selected finding advises, the mildest of several; none where it advises no command,
+// or nothing may be done.
+func (m *Model) advised() []screen.Action {
+	s, ok := m.front().(screen.Diagnosing)
+	if !ok || m.MayAct() != "" {
+		return nil
+	}
+	found := s.Findings()
+	if len(found) == 0 {
+		return nil
+	}
+	for _, one := range []struct{ command, key, hint string }{{"ask", "A", "ask"}, {"ttl", "X", "set TTL"}, {"release", "x", "release"}} {
+		if !strings.Contains(found[0].Finding.Advice, "lockscope "+one.command+" ") {
+			continue
+		}
+		for _, a := range m.actingActions() {
+			if a.Keys[0] == one.key {
+				a.Hint = one.hint
+				return []screen.Action{a}
+			}
+		}
+	}
+	return nil
 }
 
 // marked are the locks that the screen in front has chosen for an action.

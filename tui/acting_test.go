@@ -318,3 +318,31 @@ func TestBulkLeavesOutWhatIsUnsure(t *testing.T) {
 	drain(t, m, press(m, "V", "x"))
 	wantText(t, m, "None of them can be: nothing was sent", "nobody holds it", "who holds it is not known", "holders: choose on its chain", "only possibly a lock")
 }
+
+// In Findings the footer has the key for what the selected finding advises, where that may be done: of several the mildest.
+func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
+	t.Parallel()
+	for advice, want := range map[string]string{
+		"if it hangs: lockscope release zk:/locks/a --owner x":                                   "x release",
+		"give it an end: lockscope ttl redis:a --set 10m. Or lockscope release redis:a":          "X set TTL",
+		"it can be asked: lockscope ask zk:/locks/a. If it hangs: lockscope release zk:/locks/a": "A ask",
+		"restart that client": "",
+	} {
+		l := fixture.Orders()
+		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Advice: advice}}
+		s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+		for _, acting := range []bool{true, false} {
+			o := Options{}
+			if acting {
+				o = Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+			}
+			m := model(t, o, 80, 24, s)
+			press(m, "f", "j")
+			lines := strings.Split(strings.TrimRight(content(m), "\n "), "\n")
+			foot := lines[len(lines)-1]
+			if offered := want != "" && strings.Contains(foot, want); offered != (acting && want != "") || want == "" && strings.Contains(foot, "release") {
+				t.Errorf("%s, may act %v: %q", advice, acting, foot)
+			}
+		}
+	}
+}

@@ -161,5 +161,5 @@ func (m *Model) shownHints() []screen.Hint {
 	for _, h := range last {
 		room -= h.Width()
 	}
-	return append(screen.Hints(m.theme, slices.Concat(m.offered(m.front().Actions()), others), room), last...)
+	return append(screen.Hints(m.theme, slices.Concat(m.advised(), m.offered(m.front().Actions()), others), room), last...)
 }

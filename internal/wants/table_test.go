@@ -69,7 +69,7 @@ var groups = []group{
 		{"keys that hold no lock", yes, "inspect/finding.TestForeignValue inspect/recipe.TestOtherStructuresAreNoLocks", ""},
 	}},
 	{name: "anomalies", whole: true, wants: []want{
-		{"a list of what is wrong, with severity, reason and age", yes, "tui.TestFindingsAreListed tui.TestFindingsStand inspect/finding.TestThePageIsMadeFromTheRules", ""},
+		{"a list of what is wrong, with severity, reason and age", yes, "tui.TestFindingsAreListed tui.TestFindingsStand inspect/finding.TestThePageIsMadeFromTheRules cli.TestWhoFollowsTheScreenFreesTheDemosLocks", ""},
 		{"a live owner that does not get on", yes, "inspect/finding.TestStuckHolder inspect/finding.TestLostWakeUp", ""},
 		{"a key without a TTL, by the library's habits", yes, "inspect/finding.TestNoTTL", ""},
 		{"split votes and leftovers", yes, "inspect/finding.TestSplitQuorum inspect/finding.TestMinorityLeftover", ""},
