@@ -36,7 +36,7 @@ func (q *inquiry) compareMembers(ctx context.Context, servers []serverAnswer) {
 	for i, a := range again {
 		asking.Go(func() {
 			q.waitUntil(ctx, servers[i].at.Add(lagGrace))
-			ctx, cancel := context.WithTimeout(ctx, queryLimit)
+			ctx, cancel := context.WithTimeout(ctx, q.limit)
 			defer cancel()
 			*a = q.readStatus(ctx, q.admins[i])
 		})

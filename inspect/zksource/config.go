@@ -29,7 +29,7 @@ type Config struct {
 	Chroot string
 	// Admin are the base URLs of the servers' AdminServers. Without them the four-letter words are tried.
 	Admin []string
-	// Dial connects to the servers and AdminServers; nil is a net.Dialer's. TLS is spoken over what it gives.
+	// Dial connects to the servers and AdminServers; nil is that of connect.Names. TLS is spoken over what it gives.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// AdminTLS is used for AdminServers with https; nil: TLS is.
 	AdminTLS *tls.Config

@@ -13,7 +13,7 @@ func (r *run) connect(now time.Time) {
 		return
 	}
 	servers, readOnly := r.candidates()
-	l, err := open(r.cfg, servers, readOnly, r.beats.session, r.patience(), r.inbox)
+	l, err := open(r.cfg, servers, readOnly, r.sessionTimeout(), r.patience(), r.inbox)
 	if err != nil {
 		r.linkErr, r.backend.stale = err.Error(), true
 		r.backoff(now)
@@ -25,10 +25,24 @@ func (r *run) connect(now time.Time) {
 	}
 }
 
-// patience returns the time for an attempt to connect: go-zookeeper's second would keep a server that is slower, or far, out of reach for
-// ever, so it doubles while no server lets us in, until trying all servers takes the whole Timeout.
+// patience returns the time for an attempt to connect, its session included: go-zookeeper's second would keep a server that is slower, or
+// far, out of reach for ever. So it doubles while no server lets us in, until trying all servers takes the whole Timeout. Who looks once
+// has no time to begin with less.
 func (r *run) patience() time.Duration {
-	return min(time.Second<<min(r.failures, 8), r.cfg.Timeout/time.Duration(max(1, len(r.cfg.Servers))))
+	most := r.cfg.Timeout / time.Duration(max(1, len(r.cfg.Servers)))
+	if r.cfg.Once {
+		return most
+	}
+	return min(time.Second<<min(r.failures, 8), most)
+}
+
+// sessionTimeout returns the one to ask for: a third of it is for how long a request may go unanswered. Who looks once waits for as long
+// as it was told to; who watches on is to notice sooner that a server hangs.
+func (r *run) sessionTimeout() time.Duration {
+	if r.cfg.Once {
+		return max(r.beats.session, 3*r.cfg.Timeout)
+	}
+	return r.beats.session
 }
 
 // backoff sets the next attempt to connect: soon at first, then every second.

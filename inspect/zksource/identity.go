@@ -169,6 +169,9 @@ func (r *run) startInquiry(now time.Time) {
 	r.asking = true
 	r.askAt, r.askedAt, r.afterPass = now.Add(r.identityBeat()), now, r.firstPass
 	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, covers: r.covers(now)}
+	if q.limit = queryLimit; r.cfg.Once {
+		q.limit = max(queryLimit, r.cfg.Timeout)
+	}
 	r.tasks.Go(func() {
 		who := q.run(r.ctx)
 		if r.ctx.Err() == nil { // else it is our own end that failed the questions

@@ -11,11 +11,12 @@ import (
 	"lockscope/inspect/zkadmin"
 )
 
-// queryLimit bounds a question to one server.
+// queryLimit bounds a question to one server, of those who watch on; who looks once waits for as long as it was told to.
 const queryLimit = 3 * time.Second
 
 // inquiry asks all servers for their status, their sessions and the watches of these.
 type inquiry struct {
+	limit  time.Duration // of a question to one server
 	now    func() time.Time
 	admins []*zkadmin.Server
 	link   *link        // nil while there is none
@@ -89,7 +90,7 @@ func (q *inquiry) run(ctx context.Context) identity {
 // readServer asks one server. One that lets a question time out is not asked the next.
 func (q *inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled time.Time) (t tables) {
 	query := func(question func(context.Context) error) error {
-		ctx, cancel := context.WithTimeout(ctx, queryLimit)
+		ctx, cancel := context.WithTimeout(ctx, q.limit)
 		defer cancel()
 		err := question(ctx)
 		if t.admin == nil {

@@ -101,6 +101,9 @@ func open(cfg Config, servers []string, readOnly bool, session, patience time.Du
 		tap: &connect.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, ReadOnly: readOnly, Context: ctx}, readOnly: readOnly, now: cfg.Now,
 		inbox: in, ctx: ctx, end: end, patience: patience, servers: len(servers), errors: map[string]string{},
 	}
+	if l.tap.Greeting = max(patience, session/3); cfg.Once {
+		l.tap.Greeting = patience
+	}
 	l.tap.Listen(l.fired, nil)
 	ready := make(chan struct{}) // the callback may come before Connect has returned
 	conn, events, err := zk.Connect(servers, session,

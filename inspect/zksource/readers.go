@@ -13,7 +13,7 @@ func (r *run) openReaders() {
 	}
 	r.opened = true
 	for range moreReaders {
-		if l, err := open(r.cfg, r.cfg.Servers, false, r.beats.session, r.link.patience, r.inbox); err == nil {
+		if l, err := open(r.cfg, r.cfg.Servers, false, r.sessionTimeout(), r.link.patience, r.inbox); err == nil {
 			r.opening = append(r.opening, l)
 		}
 	}

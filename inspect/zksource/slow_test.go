@@ -2,6 +2,7 @@ package zksource_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -43,6 +44,56 @@ func TestAServerThatNeverAnswersIsDownAfterTheTimeout(t *testing.T) {
 	})
 	v := sourcetest.Once(t, s)
 	if v.Backend == nil || v.Backend.State != inspect.Down || !strings.Contains(v.Backend.Error, "no answer in time") {
+		t.Errorf("%+v", v.Backend)
+	}
+}
+
+// A tunnel accepts at once, and reaches the server in the server's time: that counts as an attempt to connect, not as a silent server.
+func TestASlowServerBehindATunnelIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	c := client(t, zks)
+	create(t, c, "/lock", "", 0)
+	create(t, c, "/lock/"+guid+"__lock__", "a", contender)
+	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Dial: tunnel(4 * time.Second), Timeout: 20 * time.Second})
+	if v.Backend == nil || v.Backend.State != inspect.Connected || v.Locks["/lock"] == nil {
+		t.Fatalf("%+v", v.Backend)
+	}
+	for _, u := range v.Backend.Unseen {
+		t.Errorf("what a slow server says of its sessions is waited for, too: %+v", u)
+	}
+}
+
+// tunnel is a Dial that has a connection at once and the server behind it later.
+func tunnel(needs time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	return func(_ context.Context, network, addr string) (net.Conn, error) {
+		ours, its := net.Pipe()
+		time.AfterFunc(needs, func() {
+			defer its.Close()
+			c, err := net.Dial(network, addr)
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			go func() {
+				_, _ = io.Copy(c, its)
+				c.Close()
+			}()
+			_, _ = io.Copy(its, c)
+		})
+		return ours, nil
+	}
+}
+
+// Five seconds are enough for a server that answers after three: the first attempt does not end before.
+func TestAnImpatientLookWaitsForASlowServer(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	c := client(t, zks)
+	create(t, c, "/lock", "", 0)
+	create(t, c, "/lock/"+guid+"__lock__", "a", contender)
+	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Dial: slowDial(4 * time.Second), Timeout: 5 * time.Second})
+	if v.Backend == nil || v.Backend.State == inspect.Down || v.Locks["/lock"] == nil {
 		t.Errorf("%+v", v.Backend)
 	}
 }

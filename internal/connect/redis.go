@@ -2,7 +2,6 @@ package connect
 
 import (
 	"crypto/tls"
-	"net"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -11,7 +10,7 @@ import (
 // are one. Callers add their own time limits and pool sizes.
 func (t Target) RedisOptions(config *tls.Config) []*redis.UniversalOptions {
 	s := t.Secrets
-	dial := dialFunc(new(net.Dialer).DialContext)
+	dial := dialFunc(Names{}.DialContext)
 	if t.Via != nil {
 		dial = t.Via.DialContext
 	}

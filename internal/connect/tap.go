@@ -21,11 +21,14 @@ type Tap struct {
 	// TLS, when not nil, is the configuration to speak TLS with. An empty ServerName is filled in with the host dialled:
 	// use a ServerList, since go-zookeeper's own host provider dials addresses, never names.
 	TLS *tls.Config
-	// DialContext connects to a server; nil is a net.Dialer's.
+	// DialContext connects to a server; nil is that of Names.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// ReadOnly lets a server serve us that has no quorum and serves clients that only read (readonlymode.enabled):
 	// go-zookeeper's connect request lacks the flag that asks for it.
 	ReadOnly bool
+	// Greeting is for how long a server that has accepted a connection may take to make the session, or to resume it; 0 is a third of the
+	// session's timeout, and a sixth. A tunnel (see Via) accepts before it has reached the server.
+	Greeting time.Duration
 	// Context ends attempts to connect that are under way; nil is one that never ends.
 	Context context.Context
 
@@ -117,7 +120,7 @@ func (t *Tap) plain(ctx context.Context, network, addr string) (net.Conn, error)
 	if t.DialContext != nil {
 		return t.DialContext(ctx, network, addr)
 	}
-	return new(net.Dialer).DialContext(ctx, network, addr)
+	return Names{}.DialContext(ctx, network, addr)
 }
 
 // secure connects with TLS.

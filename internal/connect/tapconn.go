@@ -2,6 +2,7 @@ package connect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -222,7 +223,7 @@ func (c *tapConn) recordRequest(f *frames) error {
 			if binary.BigEndian.Uint64(f.head[16:]) != 0 {
 				share = 6
 			}
-			c.setLimit(timeout / share)
+			c.setLimit(cmp.Or(c.tap.Greeting, timeout/share))
 		}
 		c.pending = append(c.pending, sent{at: f.begun})
 		return nil
