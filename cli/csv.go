@@ -42,7 +42,7 @@ func locksCSV(s *inspect.Snapshot, locks []*inspect.Lock) [][]string {
 		if d, ok := view.LongestWait(l); ok {
 			wait = millis(d)
 		}
-		row = append(row, fmt.Sprint(len(l.Waiters)+l.WaitersAtLeast), fmt.Sprint(l.WaitersAtLeast == 0 && !l.Unknown(inspect.AspectWaiters)), wait)
+		row = append(row, fmt.Sprint(l.Waiting()), fmt.Sprint(l.WaitersAtLeast == 0 && !l.Unknown(inspect.AspectWaiters)), wait)
 		if len(l.Masters) > 0 {
 			row = append(row, fmt.Sprint(l.Votes()), fmt.Sprint(len(l.Masters)))
 		} else {

@@ -53,7 +53,7 @@ func (l *linear) list(text string) {
 		}
 	}
 	slices.SortStableFunc(matching, func(a, b *inspect.Lock) int {
-		return cmp.Or(cmp.Compare(describe.LevelOf(b), describe.LevelOf(a)), cmp.Compare(len(b.Waiters), len(a.Waiters)))
+		return cmp.Or(cmp.Compare(describe.LevelOf(b), describe.LevelOf(a)), cmp.Compare(b.Waiting(), a.Waiting()))
 	})
 	l.listed = l.listed[:0]
 	l.line("%s.", describe.Count(len(matching), "lock"))

@@ -36,7 +36,7 @@ func lockOrders() []lockOrder {
 			return int64(d), ok
 		}},
 		{"queue", func(_ *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
-			n := len(l.Waiters) + l.WaitersAtLeast
+			n := l.Waiting()
 			return int64(n), n > 0 || describe.QueueLength(l) != "?"
 		}},
 		{"wait", func(s *inspect.Snapshot, l *inspect.Lock) (int64, bool) {

@@ -101,14 +101,18 @@ func (l *Lock) queue(readAt time.Time) {
 			}
 		}
 	}
-	l.WaitersAtLeast = max(0, l.WaitersAtLeast-len(l.Waiters))
-	for i := range l.Waiters {
-		l.Waiters[i].BlockedBelow = int32(len(l.Waiters) - 1 - i)
+	behind := int32(0) // who is most likely gone is held up by nobody, and listens to no channel
+	for i := range slices.Backward(l.Waiters) {
+		l.Waiters[i].BlockedBelow = behind
+		if !l.Waiters[i].Dead {
+			behind++
+		}
 	}
+	l.WaitersAtLeast = max(0, l.WaitersAtLeast-int(behind))
 	for i := range l.Holders {
-		l.Holders[i].BlockedBelow = int32(len(l.Waiters))
+		l.Holders[i].BlockedBelow = behind
 	}
-	if l.State == StateHeld && (len(l.Waiters) > 0 || l.WaitersAtLeast > 0) {
+	if l.State == StateHeld && l.Waiting() > 0 {
 		l.State = StateContended
 	}
 }

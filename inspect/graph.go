@@ -99,7 +99,7 @@ func (t ties) of(l *Lock, c *Contender) (Identity, bool) {
 // Blocks reports whether who waits for the lock is kept by its holders. What is only possibly a lock blocks nobody: a
 // registry of members looks like a queue.
 func (l *Lock) Blocks() bool {
-	return len(l.Waiters) > 0 && l.Confidence != recipe.Possible && !l.MutexOrPermits() && l.Kind != KindElection && (l.Kind != KindSemaphore || l.Limit == 1)
+	return l.Waiting() > l.WaitersAtLeast && l.Confidence != recipe.Possible && !l.MutexOrPermits() && l.Kind != KindElection && (l.Kind != KindSemaphore || l.Limit == 1)
 }
 
 // cycleCandidates are the locks that a cycle may go through: at least two of its owners are in others of them, too. Most often
@@ -171,10 +171,15 @@ func (g *graph) node(l *Lock, c *Contender) int {
 }
 
 // add draws the edges of a lock. A waiter waits for the holders that exclude it and, in a queue, for the contenders
-// before it up to the nearest exclusive one, which waits for the rest.
+// before it up to the nearest exclusive one, which waits for the rest. Who is most likely gone waits for nobody, nor does
+// anybody wait for it to be granted the lock.
 func (g *graph) add(l *Lock) {
 	queue := make([]*Contender, 0, l.Contention())
-	everyContender(l, func(c *Contender) { queue = append(queue, c) })
+	everyContender(l, func(c *Contender) {
+		if c.State == Holding || !c.Dead {
+			queue = append(queue, c)
+		}
+	})
 	for i := len(l.Holders); i < len(queue); i++ {
 		w := queue[i]
 		from := g.node(l, w)

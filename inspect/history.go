@@ -105,7 +105,7 @@ func (t *track) overtake(granted *Contender, before []Contender, is *Lock) {
 	var waiters []*Contender
 	var claims []fairness.Claim
 	for i := range before {
-		if w, ok := now.same(&before[i]); ok && w.State == Waiting {
+		if w, ok := now.same(&before[i]); ok && w.State == Waiting && !w.Dead {
 			waiters, claims = append(waiters, w), append(claims, fairness.Claim{Place: int64(i), Shared: w.Mode == recipe.Shared})
 		}
 	}

@@ -90,6 +90,18 @@ var NeverSeen = time.Unix(0, 0)
 // Contention is the number of contenders of a lock, holders and waiters.
 func (l *Lock) Contention() int { return len(l.Holders) + len(l.Waiters) }
 
+// Waiting is the number of those who are known to wait: of Waiters those that are not Dead, and WaitersAtLeast. More may wait
+// where AspectWaiters is unknown.
+func (l *Lock) Waiting() int {
+	n := l.WaitersAtLeast
+	for i := range l.Waiters {
+		if !l.Waiters[i].Dead {
+			n++
+		}
+	}
+	return n
+}
+
 // AsOf is the instant, by our clock, up to which what is known of a lock holds; b is its backend, which may be nil. A
 // lock whose changes are pushed is up to date while its backend answers.
 func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {

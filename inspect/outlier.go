@@ -45,7 +45,7 @@ func findOutliers(locks iter.Seq[*Lock]) map[string][]Outlier {
 		there := counts[at]
 		everyContender(l, func(c *Contender) {
 			who, ok := partyOf(l, c)
-			if !ok {
+			if !ok || c.Dead {
 				return
 			}
 			if there == nil {

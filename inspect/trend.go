@@ -19,7 +19,7 @@ func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.T
 		}
 		waiting, holding := 0.0, 0.0
 		if l != nil {
-			waiting, holding = float64(len(l.Waiters)+l.WaitersAtLeast), float64(len(l.Holders))
+			waiting, holding = float64(l.Waiting()), float64(len(l.Holders))
 		}
 		for at := since; at.Before(until); {
 			i := int(at.Sub(from) / step)

@@ -26,7 +26,7 @@ func (s *Snapshot) Elsewhere(id ID, c *Contender) (holds, waits []ID, known bool
 		if slices.ContainsFunc(l.Holders, is) {
 			holds = append(holds, l.ID)
 		}
-		if slices.ContainsFunc(l.Waiters, is) {
+		if slices.ContainsFunc(l.Waiters, func(c Contender) bool { return !c.Dead && is(c) }) {
 			waits = append(waits, l.ID)
 		}
 	}
@@ -67,7 +67,8 @@ func (s *Snapshot) DeadlockWithout(id ID, gone *Contender) (now, then bool) {
 func (l *Lock) without(gone *Contender) *Lock {
 	rest := clone(l)
 	is := func(c Contender) bool { return same(&c, gone) }
-	rest.Holders, rest.Waiters = slices.DeleteFunc(rest.Holders, is), slices.DeleteFunc(rest.Waiters, is)
+	rest.Holders = slices.DeleteFunc(rest.Holders, is)
+	rest.Waiters = slices.DeleteFunc(rest.Waiters, func(c Contender) bool { return c.Dead || is(c) }) // its library passes over the dead
 	for len(rest.Waiters) > 0 && (len(rest.Holders) == 0 || rest.Holders[0].Mode == recipe.Shared && rest.Waiters[0].Mode == recipe.Shared) {
 		next := rest.Waiters[0]
 		next.State = Holding

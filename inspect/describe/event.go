@@ -10,7 +10,7 @@ import (
 
 // QueueLength of a lock: a bound where not all waiters can be seen, and ? where none can be, or could be.
 func QueueLength(l *inspect.Lock) string {
-	n := len(l.Waiters) + l.WaitersAtLeast
+	n := l.Waiting()
 	switch hidden := l.Unknown(inspect.AspectWaiters) || n == 0 && QueueHidden(l); {
 	case hidden && n == 0:
 		return "?"

@@ -91,10 +91,14 @@ func Structured(l *inspect.Lock) bool {
 
 // vacant words a lock without a holder, for which somebody may wait all the same.
 func vacant(l *inspect.Lock, free string) string {
-	if len(l.Waiters) == 0 {
+	switch listed := inQueue(l); {
+	case len(l.Waiters) == 0:
 		return free
+	case live(l) == 0:
+		return "free: nobody holds it, and " + listed
+	default:
+		return "nobody holds it, though " + listed
 	}
-	return "nobody holds it, though " + Waiting(len(l.Waiters)) + nextInTurn(l)
 }
 
 func (v View) holders(l *inspect.Lock) string {
@@ -138,8 +142,8 @@ func (v View) Standing(l *inspect.Lock) string {
 	if h.HeldSince.IsZero() {
 		text += beginUnseen(h.Seen.Time(), v.Now)
 	}
-	if n := len(l.Waiters); n > 0 {
-		text += "; " + Waiting(n) + nextInTurn(l)
+	if len(l.Waiters) > 0 {
+		text += "; " + inQueue(l)
 	}
 	return doubt(l) + text + UnseenWaiters(l)
 }
@@ -159,31 +163,36 @@ func (v View) queue(l *inspect.Lock) string {
 	case n == 0:
 		return "; nobody waits"
 	}
-	text := "; " + Waiting(n) + nextInTurn(l)
+	text := "; " + inQueue(l)
 	if longest, ok := v.LongestWait(l); ok {
 		text += ", longest " + Age(longest)
 	}
 	return text
 }
 
-// nextInTurn names the first waiter that is there, after how many are most likely gone.
-func nextInTurn(l *inspect.Lock) string {
-	text, gone := "", 0
-	for i := range l.Waiters {
-		if w := &l.Waiters[i]; w.Dead {
-			gone++
-		} else if text == "" {
-			text = ", next " + Owner(w)
-			if w.State == inspect.Pending {
-				text += " (pending)"
-			}
-		}
+// inQueue counts those who wait, with the first of them, and apart from them those who are most likely gone.
+func inQueue(l *inspect.Lock) string {
+	n, text := live(l), ""
+	switch gone := len(l.Waiters) - n; {
+	case gone > 0 && n == 0 && (l.WaitersAtLeast > 0 || l.Unknown(inspect.AspectWaiters)):
+		return fmt.Sprintf("%d in the queue most likely gone, other waiters unknown", gone)
+	case gone > 0:
+		text = fmt.Sprintf(" (%d more in the queue most likely gone)", gone)
 	}
-	if gone > 0 {
-		text = fmt.Sprintf(", %d of them most likely gone", gone) + text
+	if n == 0 {
+		return "nobody waits" + strings.Replace(text, " more", "", 1)
+	}
+	text = Waiting(n) + text
+	first := slices.IndexFunc(l.Waiters, func(w inspect.Contender) bool { return !w.Dead })
+	text += ", next " + Owner(&l.Waiters[first])
+	if l.Waiters[first].State == inspect.Pending {
+		text += " (pending)"
 	}
 	return text
 }
+
+// live counts the waiters in sight that are not most likely gone.
+func live(l *inspect.Lock) int { return l.Waiting() - l.WaitersAtLeast }
 
 // Waiting is "1 waits", "2 wait".
 func Waiting(n int) string {

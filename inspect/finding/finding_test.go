@@ -152,7 +152,9 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	redis.Masters[3].Up = false
 	redis.Holders[0].Name, redis.Holders[0].Owner = raw, inspect.Owner{Label: raw, LibraryID: raw, Thread: "1"}
 	redis.Holders[0].Dead = true
-	redis.Waiters = []inspect.Contender{{Name: raw, State: inspect.Waiting, Dead: true, Owner: redis.Holders[0].Owner}}
+	redis.Waiters = []inspect.Contender{
+		{Name: raw, State: inspect.Waiting, Dead: true, Owner: redis.Holders[0].Owner}, {Name: raw + "2", State: inspect.Waiting, Owner: redis.Holders[0].Owner},
+	}
 	restarted := votes("aaa--", time.Minute)
 	restarted.ID.Path, restarted.Holders[0].Name = text, raw
 	late := history()
@@ -160,7 +162,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	zombie := history()
 	zombie.Since = now.Add(-2 * time.Hour)
 	zombie.Renewal = inspect.Renewal{Count: 9, Every: 2 * time.Second, Last: now}
-	zombie.Overtaken = map[inspect.Untrusted]int{raw: 12}
+	zombie.Overtaken = map[inspect.Untrusted]int{raw + "2": 12}
 	split, minority := votes("ab-", time.Minute), votes("a--", time.Minute)
 	for _, l := range []*inspect.Lock{split, minority} {
 		l.ID.Path, l.Masters[0].Value = text, raw

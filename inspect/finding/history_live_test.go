@@ -154,6 +154,11 @@ func TestARealWaiterStarves(t *testing.T) {
 		w.do("HSET", w.id.Path, first, 1)
 		w.do("PEXPIRE", w.id.Path, 30000)
 		poor := fmt.Sprintf(second, 0)
+		listens := w.client.Subscribe(w.ctx, "redisson_lock__channel:{"+w.id.Path+"}:"+poor) // else it is most likely gone, and starves no more
+		defer listens.Close()
+		if _, err := listens.Receive(w.ctx); err != nil {
+			t.Fatal(err)
+		}
 		join(poor)
 		for i := range overtakenBy {
 			later := fmt.Sprintf(second, i+1)

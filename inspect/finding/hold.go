@@ -88,16 +88,16 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 
 // waits reports whether somebody is known to wait for the lock.
 func waits(l *inspect.Lock) bool {
-	return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 || l.State == inspect.StateContended
+	return l.Waiting() > 0 || l.State == inspect.StateContended && len(l.Waiters) == 0
 }
 
 // queued counts the waiters in words.
 func queued(l *inspect.Lock) string {
 	switch {
 	case l.WaitersAtLeast > 0:
-		return fmt.Sprintf("at least %d waiting", len(l.Waiters)+l.WaitersAtLeast)
-	case len(l.Waiters) > 0:
-		return strconv.Itoa(len(l.Waiters)) + " waiting"
+		return fmt.Sprintf("at least %d waiting", l.Waiting())
+	case l.Waiting() > 0:
+		return strconv.Itoa(l.Waiting()) + " waiting"
 	default:
 		return "others wait"
 	}

@@ -151,6 +151,7 @@ func TestZombieRenewal(t *testing.T) {
 			has: []string{"every 10s for over 1h, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "held_over": "1h"},
 		},
 		{name: "others wait", c: present(held(time.Hour, waiting), seen(renewing(time.Second, noHolds))), fires: true, severity: inspect.Warning, confidence: recipe.Possible},
+		{name: "who waited is most likely gone", c: present(held(time.Hour, func(l *inspect.Lock) { l.Waiters = fair(deadAt(0)).Waiters[:1] }), seen(renewing(time.Second, noHolds)))},
 		{
 			name: "held at the first look", c: present(votes("a", 25*time.Second), seen(renewing(time.Second, func(h *inspect.History) { h.Since = now.Add(-time.Hour) }))),
 			fires: true, severity: inspect.Warning, confidence: recipe.Likely,

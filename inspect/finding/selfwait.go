@@ -40,7 +40,7 @@ func selfWait() rule {
 			}
 			for j := range l.Waiters {
 				w := &l.Waiters[j]
-				if w.State == inspect.Waiting && sameClient(h, w) && !(h.Mode == recipe.Shared && w.Mode == recipe.Shared) && lasting(c, h, w) {
+				if w.State == inspect.Waiting && !w.Dead && sameClient(h, w) && !(h.Mode == recipe.Shared && w.Mode == recipe.Shared) && lasting(c, h, w) {
 					return one(waitingForItself(c, h, w))
 				}
 			}

@@ -35,7 +35,7 @@ func starvation() rule {
 		for i := range c.Lock.Waiters {
 			w := &c.Lock.Waiters[i]
 			n := c.History.Overtaken[w.Name]
-			if n == 0 {
+			if n == 0 || w.Dead {
 				continue
 			}
 			long := usual > 0 && !w.Since.IsZero() && backendNow(c).Sub(w.Since) > usual

@@ -59,7 +59,7 @@ func stuckHolder() rule {
 		}
 		e := about(h)
 		e["known"] = how.String()
-		e["held_over"], e["limit_ms"], e["waiters"] = describe.Over(held), limit.Milliseconds(), len(l.Waiters)+l.WaitersAtLeast
+		e["held_over"], e["limit_ms"], e["waiters"] = describe.Over(held), limit.Milliseconds(), l.Waiting()
 		if byHistory {
 			e["hold_p99_ms"] = c.History.Holds.P99.Milliseconds()
 		}

@@ -60,6 +60,8 @@ func TestStuckHolder(t *testing.T) {
 		{name: "a lease, which is held until its end", c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Persistent, h.ExpiresAt = true, now.Add(time.Hour) })))},
 		{name: "just under the limit", c: present(held(10*time.Minute - time.Second))},
 		{name: "nobody waits", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
+		{name: "all who queue are most likely gone", c: present(with(held(time.Hour), deadAt(0), deadAt(1)))},
+		warning("one of those who queue is most likely gone", present(with(held(time.Hour), deadAt(0))), recipe.Certain, "for over 1h; 1 waiting"),
 		warning("so many instances wait unseen", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.WaitersAtLeast = nil, 3 })), recipe.Certain, "at least 3 waiting"),
 		warning("waiters are unknown", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters = nil })), recipe.Certain, "others wait"),
 		{

@@ -195,7 +195,7 @@ func (o samples) locks(s *inspect.Snapshot, now time.Time, each int) {
 	}
 	worst = slices.DeleteFunc(worst, func(l *inspect.Lock) bool { return s.Backend(l.ID.Backend).State == inspect.Down })
 	slices.SortFunc(worst, func(a, b *inspect.Lock) int {
-		return cmp.Or(cmp.Compare(severity(b), severity(a)), cmp.Compare(len(b.Waiters), len(a.Waiters)), cmp.Compare(a.ID.String(), b.ID.String()))
+		return cmp.Or(cmp.Compare(severity(b), severity(a)), cmp.Compare(b.Waiting(), a.Waiting()), cmp.Compare(a.ID.String(), b.ID.String()))
 	})
 	o.gauge(seriesOmitted, float64(max(0, len(worst)-each)))
 	for _, l := range worst[:min(len(worst), each)] {
@@ -238,14 +238,14 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 		}
 	}
 	for i := range l.Waiters {
-		if age, ok := s.Age(l, l.Waiters[i].Since, now); ok {
+		if age, ok := s.Age(l, l.Waiters[i].Since, now); ok && !l.Waiters[i].Dead {
 			t.wait, t.waited = max(t.wait, age), true
 		}
 	}
 	if l.Unknown(inspect.AspectWaiters) || l.State == inspect.StateUnknown {
 		return // its queue may be longer
 	}
-	n := float64(queue(l))
+	n := float64(l.Waiting())
 	t.queues++
 	t.waiters += n
 	for _, le := range queueBuckets {
@@ -254,9 +254,6 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 		}
 	}
 }
-
-// queue is the number of waiters that are known.
-func queue(l *inspect.Lock) int { return max(len(l.Waiters), l.WaitersAtLeast) }
 
 func (o samples) tally(backend string, t *tally) {
 	for key, n := range t.states {
@@ -288,7 +285,7 @@ func (o samples) lock(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 		}
 	}
 	if !l.Unknown(inspect.AspectWaiters) && l.State != inspect.StateUnknown {
-		o.gauge(lockWaiters, float64(queue(l)), name)
+		o.gauge(lockWaiters, float64(l.Waiting()), name)
 	}
 	var oldest time.Duration
 	known := false

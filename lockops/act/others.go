@@ -40,7 +40,7 @@ func (p *Preview) Consider(s *inspect.Snapshot) {
 	o.Read = readWhere(s, p.Request.ID.Backend)
 	o.Holds, o.Waits, o.Known = s.Elsewhere(p.Request.ID, p.Seen)
 	l := s.Lock(p.Request.ID)
-	waited := l != nil && (len(l.Waiters) > 0 || l.WaitersAtLeast > 0)
+	waited := l != nil && l.Waiting() > 0
 	if waited {
 		o.NotGiven = notGiven(s)
 	}

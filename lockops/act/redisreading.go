@@ -154,17 +154,20 @@ func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
 	return nil
 }
 
-// next is the waiter that gets the lock when the contender is gone, one that is not gone itself where there is one; nil when
-// nobody waits, or others hold it still.
+// next is the waiter that gets the lock when the contender is gone, one that is not most likely gone itself; nil when nobody
+// waits, or others hold it still.
 func (rd reading) next(c *inspect.Contender) *inspect.Contender {
-	if len(rd.lock.Waiters) == 0 || c.State != inspect.Holding || len(rd.lock.Holders) > 1 {
+	if c.State != inspect.Holding || len(rd.lock.Holders) > 1 {
 		return nil
 	}
 	if len(rd.lock.Waiters) > 1 && rd.lifeUnknown() != "" {
 		return nil
 	}
 	live := slices.IndexFunc(rd.lock.Waiters, func(w inspect.Contender) bool { return !w.Dead })
-	return &rd.lock.Waiters[max(live, 0)]
+	if live < 0 {
+		return nil
+	}
+	return &rd.lock.Waiters[live]
 }
 
 // value is the whole value behind a contender.

@@ -35,7 +35,7 @@ func (s *Screen) seekRoot() tea.Cmd {
 	if r.seeking || l == nil {
 		return nil
 	}
-	if len(l.Holders) == 0 || len(l.Waiters) == 0 {
+	if len(l.Holders) == 0 || l.Waiting() == l.WaitersAtLeast {
 		r.lock, r.entry, s.Pane.root = l.ID, nil, nil
 		return nil
 	}

@@ -126,7 +126,7 @@ func (r *clientRow) count(e inspect.Entry, offset time.Duration) {
 		if !c.ExpiresAt.IsZero() && (r.expires.IsZero() || c.ExpiresAt.Before(r.expires)) {
 			r.expires = c.ExpiresAt
 		}
-	} else {
+	} else if !c.Dead {
 		r.waits++
 		if at := c.Since.Add(-offset); !c.Since.IsZero() && (r.oldest.IsZero() || at.Before(r.oldest)) {
 			r.oldest = at

@@ -113,7 +113,7 @@ func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
 // countBehind counts the waiters behind a cycle without being in it.
 func (r *cycle) countBehind(children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) {
 	for _, l := range r.links {
-		walkDependents(l.wants.Lock, 0, children, circling, func(l *inspect.Lock, _ int) { r.behind += len(l.Waiters) })
+		walkDependents(l.wants.Lock, 0, children, circling, func(l *inspect.Lock, _ int) { r.behind += l.Waiting() })
 	}
 	r.behind = max(0, r.behind-len(r.links))
 }
@@ -145,7 +145,7 @@ func dependents(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 	}
 	for _, list := range children {
 		slices.SortFunc(list, func(a, b *inspect.Lock) int {
-			return cmp.Or(cmp.Compare(len(b.Waiters), len(a.Waiters)), a.ID.Compare(b.ID))
+			return cmp.Or(cmp.Compare(b.Waiting(), a.Waiting()), a.ID.Compare(b.ID))
 		})
 	}
 	return children
@@ -213,7 +213,7 @@ func countBelow(children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]
 	}
 	below := make(map[inspect.ID]int, len(children))
 	for _, l := range slices.Backward(order) {
-		below[parents[l.ID]] += len(l.Waiters) + below[l.ID]
+		below[parents[l.ID]] += l.Waiting() + below[l.ID]
 	}
 	return below
 }
@@ -231,7 +231,7 @@ func findBlockingTrees(s *inspect.Snapshot, children map[inspect.ID][]*inspect.L
 		}
 		var t blockingTree
 		walkDependents(root, 0, children, circling, func(l *inspect.Lock, depth int) {
-			t.waiting += len(l.Waiters)
+			t.waiting += l.Waiting()
 			if len(t.rows) < rowsOfOneTree {
 				t.rows = append(t.rows, treeRow{l, depth})
 			} else {

@@ -314,7 +314,7 @@ func (d *drawing) tree(x *blockingTree) {
 			{{tree, t.Faint}, {r.lock.ID.String(), t.Text}},
 			{{describe.Owner(h.Contender), t.Holding}},
 			{{strings.TrimSpace(d.since(h)), t.Text}},
-			{{describe.Waiting(len(r.lock.Waiters)), t.Waiting}},
+			{{describe.Waiting(r.lock.Waiting()), t.Waiting}},
 		}
 		d.entry(append(widget.Line{{"   ", t.Text}}, widget.Join(columns, widths, cells, t.Glyphs.Ellipsis)...), h, fmt.Sprintf("tree %s %d", r.lock.ID, i))
 	}

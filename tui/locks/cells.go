@@ -143,7 +143,7 @@ func heldTime(c cell) (time.Duration, bool) {
 func waitCell(c cell) widget.Line {
 	t := c.Theme()
 	switch d, ok := waitTime(c); {
-	case !ok && len(c.lock.Waiters)+c.lock.WaitersAtLeast > 0:
+	case !ok && c.lock.Waiting() > 0:
 		return widget.Line{{t.Glyphs.Unknown, t.Unknown}}
 	case !ok:
 		return widget.Line{{t.Glyphs.Dash, t.Faint}}
@@ -165,7 +165,7 @@ func queueCell(c cell) widget.Line {
 	case "?":
 		count, style = t.Glyphs.Unknown, t.Unknown
 	}
-	n := len(l.Waiters) + l.WaitersAtLeast
+	n := l.Waiting()
 	switch {
 	case c.room >= trendWidth:
 		pulse := screen.Pulse(t, c.Trend(l.ID), trendCells).Align(trendCells, true, "")

@@ -89,7 +89,7 @@ var (
 	byQueue = &column{
 		Column: widget.Column{Title: "QUEUE", Width: 5, From: 52}, wider: []step{{96, queueWidth}, {112, trendWidth}}, cell: queueCell,
 		order: "longest queue", descends: true, key: func(l *inspect.Lock) key {
-			n := len(l.Waiters) + l.WaitersAtLeast
+			n := l.Waiting()
 			return key{Missing: n == 0, numbers: [3]int64{-int64(n), screen.Instant(describe.OldestWaiter(l)), screen.Instant(screen.HeldSince(l))}}
 		},
 	}

@@ -99,7 +99,7 @@ func (x *Index) row(p screen.FilterSubject) *row {
 	k := x.Order.column().key(p.Lock)
 	return &row{
 		ID: p.ID, rank: describe.LevelOf(p.Lock), Key: k, next: k,
-		contended: len(p.Waiters)+p.WaitersAtLeast > 0, shown: x.Filter.Match(p),
+		contended: p.Waiting() > 0, shown: x.Filter.Match(p),
 	}
 }
 

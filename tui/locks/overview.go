@@ -61,7 +61,7 @@ func (s *Screen) longestWaits() []wait {
 			continue
 		}
 		oldest := describe.OldestWaiter(l)
-		who := slices.IndexFunc(l.Waiters, func(c inspect.Contender) bool { return c.Since.Equal(oldest) })
+		who := slices.IndexFunc(l.Waiters, func(c inspect.Contender) bool { return !c.Dead && c.Since.Equal(oldest) })
 		all = append(all, wait{l, &l.Waiters[who], took})
 	}
 	slices.SortStableFunc(all, func(a, b wait) int {

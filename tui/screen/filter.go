@@ -168,7 +168,7 @@ func (p FilterSubject) anyContender(wanted func(*inspect.Contender) bool) bool {
 
 // flagTests are the fields that are a word by themselves.
 func flagTests() map[string]func(FilterSubject) bool {
-	waiting := func(p FilterSubject) bool { return len(p.Waiters)+p.WaitersAtLeast > 0 }
+	waiting := func(p FilterSubject) bool { return p.Waiting() > 0 }
 	tests := map[string]func(FilterSubject) bool{
 		"held":      func(p FilterSubject) bool { return len(p.Holders) > 0 },
 		"waiting":   waiting,
@@ -328,7 +328,7 @@ func queueTerm(operator, value string) (term, error) {
 	if err != nil {
 		return term{}, fmt.Errorf("queue%s%s: give a number, such as queue>3", operator, value)
 	}
-	return term{test: func(p FilterSubject) bool { return compares(operator, int64(len(p.Waiters)+p.WaitersAtLeast), limit) }}, nil
+	return term{test: func(p FilterSubject) bool { return compares(operator, int64(p.Waiting()), limit) }}, nil
 }
 
 func compares(operator string, a, b int64) bool {

@@ -1,0 +1,101 @@
+package inspect
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// queuedKey is a lock of Redis that these processes stand in, the first of which holds; "x:gone" is one that is most likely gone.
+func queuedKey(path string, subscribers int, words ...string) *Lock {
+	r := &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", WaitersAtLeast: subscribers}
+	for i, w := range words {
+		name, dead := w, false
+		if len(w) > 5 && w[len(w)-5:] == ":gone" {
+			name, dead = w[:len(w)-5], true
+		}
+		r.Claims = append(r.Claims, recipe.Claim{
+			Name: name, Label: name, LibraryID: name, Waiting: i > 0, Dead: dead, Since: now.Add(-time.Minute), ExpiresAt: now.Add(time.Minute),
+		})
+	}
+	return KeyLock(ID{"redis", path}, []Vote{{Addr: "r1", Up: true, Present: true, Held: r}}, now)
+}
+
+// Who is most likely gone does not wait: the library's queue has its entry, and nobody stands behind that.
+func TestTheDeadDoNotWait(t *testing.T) {
+	for _, tt := range []struct {
+		lock    *Lock
+		state   State
+		waiting int
+		blocked []int32 // below the holder, and below each in the queue
+	}{
+		{queuedKey("a", 0, "1", "2", "3"), StateContended, 2, []int32{2, 1, 0}},
+		{queuedKey("a", 0, "1", "2:gone", "3"), StateContended, 1, []int32{1, 1, 0}},
+		{queuedKey("a", 0, "1", "2", "3:gone"), StateContended, 1, []int32{1, 0, 0}},
+		{queuedKey("a", 0, "1", "2:gone", "3:gone"), StateHeld, 0, []int32{0, 0, 0}},
+		{queuedKey("a", 2, "1", "2:gone", "3"), StateContended, 2, []int32{1, 1, 0}}, // two listen, one of whom is in sight
+	} {
+		l := tt.lock
+		got := []int32{l.Holders[0].BlockedBelow}
+		for i := range l.Waiters {
+			got = append(got, l.Waiters[i].BlockedBelow)
+		}
+		if l.State != tt.state || l.Waiting() != tt.waiting || !slices.Equal(got, tt.blocked) || len(l.Waiters) != 2 {
+			t.Errorf("%+v: %s, %d wait, blocked %v, want %s, %d, %v", l.Waiters, l.State, l.Waiting(), got, tt.state, tt.waiting, tt.blocked)
+		}
+	}
+}
+
+func TestTheDeadAreInNoDeadlock(t *testing.T) {
+	ring := func(second string) *Snapshot {
+		return NewSnapshot(now, nil, []*Lock{queuedKey("a", 0, "1", "2"), queuedKey("b", 0, "2", second, "3")})
+	}
+	if found := findCycles(ring("1").Locks()); len(found) != 1 {
+		t.Fatalf("a deadlock is %v", found)
+	}
+	if found := findCycles(ring("1:gone").Locks()); len(found) != 0 {
+		t.Errorf("one who is gone is in a deadlock: %v", found)
+	}
+	s := ring("1:gone")
+	a := s.Lock(ID{"redis", "a"})
+	if _, waits, known := s.Elsewhere(a.ID, &a.Holders[0]); !known || len(waits) != 0 {
+		t.Errorf("one who is gone waits for %v", waits)
+	}
+	if e, ok := s.Culprit(a); !ok || e.Lock != a {
+		t.Errorf("the culprit of a is found at %v", e.Lock.ID)
+	}
+	// Without 1 it is not the dead one that holds next.
+	b := queuedKey("b", 0, "1", "3:gone", "2").without(&Contender{Name: "1"})
+	if len(b.Holders) != 1 || b.Holders[0].Name != "2" || len(b.Waiters) != 0 {
+		t.Errorf("next hold %+v", b.Holders)
+	}
+}
+
+// The entries that a client's dead threads left are no sign that it hoards locks, nor is who is gone overtaken.
+func TestTheDeadAreNeitherOutliersNorOvertaken(t *testing.T) {
+	var locks []*Lock
+	for i := range 80 {
+		l := queuedKey("lock:"+string(rune('A'+i)), 0, "w"+string(rune('A'+i)), "hoarder")
+		locks = append(locks, l)
+	}
+	if found := findOutliers(slices.Values(locks))["redis"]; len(found) != 1 {
+		t.Fatalf("found %v", found)
+	}
+	for _, l := range locks {
+		l.Waiters[0].Dead = true
+	}
+	if found := findOutliers(slices.Values(locks))["redis"]; len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+	for _, dead := range []bool{false, true} {
+		was, is := queuedKey("a", 0, "1", "2", "3"), queuedKey("a", 0, "3", "2")
+		is.Waiters[0].Dead = dead
+		var tr track
+		tr.granted(change{was: was, is: is}, &Event{Kind: EventHandover, Contender: &is.Holders[0]})
+		if n := tr.view.Overtaken["2"]; (n == 1) == dead {
+			t.Errorf("dead %v: overtaken %d times", dead, n)
+		}
+	}
+}
