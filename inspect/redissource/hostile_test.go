@@ -136,7 +136,7 @@ func TestAStructureIsWatched(t *testing.T) {
 			c.RPush(ctx, "redisson_lock_queue:{"+key+"}", uuidB+":2")
 			v.Await("a waiter, and that nobody is behind it", func() bool {
 				l := v.Locks[key]
-				return l.State == inspect.StateContended && len(l.Waiters) == 1 && l.Waiters[0].Dead
+				return l.State == inspect.StateHeld && len(l.Waiters) == 1 && l.Waiters[0].Dead
 			})
 			c.HIncrBy(ctx, key, uuidA+":1", 1)
 			v.Await("entered again", func() bool { return v.Locks[key].Holders[0].Count == 2 })

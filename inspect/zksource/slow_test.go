@@ -85,14 +85,28 @@ func tunnel(needs time.Duration) func(context.Context, string, string) (net.Conn
 	}
 }
 
-// Five seconds are enough for a server that answers after three: the first attempt does not end before.
+// late is a Dial that takes this time, or all that its caller has.
+func late(needs time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		timer := time.NewTimer(needs)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Six seconds are enough for a server that answers after four: the first attempt does not end before.
 func TestAnImpatientLookWaitsForASlowServer(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
 	create(t, c, "/lock", "", 0)
 	create(t, c, "/lock/"+guid+"__lock__", "a", contender)
-	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Dial: slowDial(4 * time.Second), Timeout: 5 * time.Second})
+	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Dial: late(4 * time.Second), Timeout: 6 * time.Second})
 	if v.Backend == nil || v.Backend.State == inspect.Down || v.Locks["/lock"] == nil {
 		t.Errorf("%+v", v.Backend)
 	}
