@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -284,10 +284,7 @@ func (r *mute) mute(lock, rule string) error {
 
 // addMutes keeps mutes of this user, in place of those of the same findings. Their ends are kept to the second.
 func (a *app) addMutes(list []inspect.Mute) ([]muteEntry, error) {
-	by := "unknown"
-	if u, err := user.Current(); err == nil {
-		by = u.Username
-	}
+	by := cmp.Or(act.UserName(), "unknown")
 	now := a.Now().UTC().Truncate(time.Second)
 	added := make([]muteEntry, len(list))
 	for i, m := range list {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"sync"
 	"time"
@@ -202,10 +201,7 @@ func OpenAudit(now func() time.Time, path, version, profile string) (*Audit, err
 	if err != nil {
 		return nil, err
 	}
-	a := actor{PID: os.Getpid(), Version: version, Profile: profile}
-	if u, err := user.Current(); err == nil {
-		a.User = u.Username
-	}
+	a := actor{User: UserName(), PID: os.Getpid(), Version: version, Profile: profile}
 	a.Host, _ = os.Hostname() // empty says unknown
 	return &Audit{now: now, path: path, limit: auditLimit, file: f, actor: a}, nil
 }
