@@ -127,12 +127,12 @@ func explainedRecipe(name string) string {
 	return strings.Join(parts, "")
 }
 
-// releaseOf is the row of a recipe, or the one of all plain strings that have none of their own.
+// releaseOf is the row of a recipe, or the one of all plain strings, or queues, that have none of their own.
 func releaseOf(name string) (docs.Word, bool) {
 	all := docs.Releases()
 	at := slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == name })
-	if at < 0 && slices.ContainsFunc(recipe.StringLocks(), func(l recipe.StringLock) bool { return l.Name == name }) {
-		at = slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == anyString })
+	if at < 0 {
+		at = slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == ofItsForm(name) })
 	}
 	if at < 0 {
 		return docs.Word{}, false
@@ -140,8 +140,19 @@ func releaseOf(name string) (docs.Word, bool) {
 	return all[at], true
 }
 
-// anyString names the row of what a release does to a plain string.
-const anyString = "any other string"
+// anyString and anyQueue name the rows of what a release does to a plain string in Redis, and to a queue in ZooKeeper.
+const anyString, anyQueue = "any other string", "any other queue"
+
+// ofItsForm names the row of all recipes of a recipe's form; empty where it has neither.
+func ofItsForm(name string) string {
+	if slices.ContainsFunc(recipe.StringLocks(), func(l recipe.StringLock) bool { return l.Name == name }) {
+		return anyString
+	}
+	if _, ok := recipe.QueueByName(name); ok {
+		return anyQueue
+	}
+	return ""
+}
 
 // explainedWidth is the width of the text, in cells.
 const explainedWidth = 96

@@ -102,7 +102,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		}
 	}
 	for _, w := range docs.Releases() {
-		if !recipes[w.Name] && w.Name != anyString {
+		if !recipes[w.Name] && w.Name != anyString && w.Name != anyQueue {
 			t.Errorf("a release of %s is explained, and there is no such recipe", w.Name)
 		}
 	}

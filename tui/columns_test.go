@@ -8,6 +8,7 @@ import (
 
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/locks"
+	"lockscope/tui/screen"
 )
 
 // titles are the columns of the list of locks, from left to right.
@@ -49,15 +50,30 @@ func TestColumnsAreChosen(t *testing.T) {
 	}
 }
 
+// Each column that is shown only where somebody chose it has its cell of one lock here; TestCells has those of the others.
 func TestChosenColumnsShowFields(t *testing.T) {
-	m := model(t, Options{Look: Look{Columns: []string{"lock", "client", "session", "backend"}}}, 120, 24, fixture.Everything())
-	wantText(t, m, "10.2.0.2:53122", "0x10000abcd025a", "zk", "redis")
+	usual := titles(model(t, Options{}, screen.SplitWidth-1, 24, fixture.Everything()))
+	cells := map[string]string{"client": "10.2.0.2:53122", "session": "0x10000abcd025a", "backend": "zk"}
+	refused := locks.View{Columns: []string{"?"}}.Check()
+	_, all, _ := strings.Cut(refused.Error(), "none of ")
+	for name := range strings.SplitSeq(all, ", ") {
+		if slices.Contains(usual, strings.ToUpper(name)) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			m := model(t, Options{Look: Look{Columns: []string{"lock", name}}}, 80, 24, fixture.Everything())
+			if cells[name] == "" {
+				t.Errorf("what the column shows of %s is not tried: its cell goes into this table\n%s", fixture.Orders().ID, content(m))
+			}
+			wantText(t, m, strings.ToUpper(name), cells[name])
+		})
+	}
 }
 
 // The dialog has what a configuration needs, and says where a column has no room.
 func TestColumnsDialog(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
-	press(m, "C", "G", "space", "k", "space", "k", "space", "k", "space")
+	press(m, "C", "j", "j", "j", "j", "j", "j", "j", "j", "space", "j", "space", "j", "space", "j", "space", "k", "k", "k")
 	goldenScreen(t, "columns-80x24", m)
 	fits(t, m)
 	cmd := press(m, "y")

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -84,6 +85,32 @@ func TestRulesAreComplete(t *testing.T) {
 		names[r.name] = true
 		if r.lock == nil && r.backend == nil {
 			t.Errorf("%s speaks of nothing", r.name)
+		}
+	}
+}
+
+// asked is a rule that check asks about scripted states, some of which are near misses, or one of backends that a test asks itself.
+var asked = regexp.MustCompile(`check\(t, "([a-z-]+)"|(\w+)\(\)\.rule\(\)\.Backend\(`)
+
+// Every rule is asked about states in which it fires and about others in which it must not.
+func TestEveryRuleHasItsStates(t *testing.T) {
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range asked.FindAllSubmatch(text, -1) {
+			have[strings.ReplaceAll(strings.ToLower(string(m[1])+string(m[2])), "-", "")] = true
+		}
+	}
+	for _, r := range all {
+		if !have[strings.ReplaceAll(r.name, "-", "")] {
+			t.Errorf("no test asks %s about states with check: those in which it fires, and the near misses", r.name)
 		}
 	}
 }

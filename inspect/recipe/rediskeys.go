@@ -151,6 +151,8 @@ type Shape struct {
 	Name string
 	// Patterns are SCAN patterns of its keys.
 	Patterns []string
+	// Clients: see [Clients]. A recipe of plain strings besides has them in stringLocks.
+	Clients []string
 	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong to; none for noise. May
 	// be nil.
 	LockOf func(key string) (locks []string, helper bool)

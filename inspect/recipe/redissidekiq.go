@@ -19,7 +19,7 @@ const (
 // DIGEST:INFO where the application has it written (locksmith.rb, lua/lock.lua).
 func sidekiqUniqueJobs() Shape {
 	return Shape{
-		Name: sidekiqName, Patterns: []string{"*" + sidekiqPrefix + "*"},
+		Name: sidekiqName, Clients: []string{"redis-rb", "redis-client"}, Patterns: []string{"*" + sidekiqPrefix + "*"},
 		LockOf: sidekiqLockOf, Queries: sidekiqQueries, Decode: sidekiqDecode,
 	}
 }

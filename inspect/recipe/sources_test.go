@@ -147,10 +147,16 @@ func TestEveryRecipeWasHeldAgainstItsLibrary(t *testing.T) {
 		if s.Decode != nil && !seen[s.Name] {
 			t.Errorf("no row for the keys of %s: give it one in redissources_test.go", s.Name)
 		}
+		if s.Decode != nil && Clients(s.Name) == nil {
+			t.Errorf("through which client libraries %s writes is not said: Shape.Clients", s.Name)
+		}
 	}
 	for _, l := range StringLocks() {
 		if !slices.ContainsFunc(texts, func(e [2]string) bool { _, ok := l.decode(e[0], e[1]); return ok }) {
 			t.Errorf("no row has a value of %s: give it one in redissources_test.go", l.Name)
+		}
+		if l.Clients == nil && l.Name != "token" {
+			t.Errorf("through which client libraries %s writes is not said: StringLock.Clients", l.Name)
 		}
 		if got := DecodeToken(l.Key, l.Value).Recipe; got != l.Name || !strings.Contains(l.Key, "NAME") {
 			t.Errorf("the lock that stringLocks declares for %s is taken for one of %s: its own value has to come after every other's, and its key has NAME in it", l.Name, got)

@@ -18,7 +18,9 @@ type StringLock struct {
 	Patterns []string
 	// OneServer: see [OneServer]. NoTTL: see [NoTTLByDefault].
 	OneServer, NoTTL bool
-	decode           func(key, value string) (Token, bool)
+	// Clients: see [Clients].
+	Clients []string
+	decode  func(key, value string) (Token, bool)
 }
 
 // stringLocks are all recipes of plain strings. The first that takes a value for its own wins, so the surest stand first.
@@ -29,28 +31,28 @@ var stringLocks = sync.OnceValue(func() []StringLock {
 		hex4    = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
 	)
 	return []StringLock{
-		{Name: lockscopeName, Key: "lock:NAME", Value: LockscopeToken([16]byte{}, "me"), decode: lockscopeToken},
-		{Name: "bullmq", Key: "bull:NAME:7:lock", Value: random4 + ":12", OneServer: true, decode: bullMQ},
-		{Name: "dapr", Key: "lock||app||NAME", Value: "worker", OneServer: true, decode: daprLock},
-		{Name: "rq", Key: rqLock + "NAME", Value: "4711", OneServer: true, decode: rqScheduler},
-		{Name: "shedlock", Key: "job-lock:default:NAME", Value: "ADDED:2026-11-21T09:00:00.123Z@batch-7:" + random4, OneServer: true, decode: shedLockRedis},
-		{Name: "madelson", Key: "lock:NAME", Value: "WEB_01_4711_" + hex4, decode: madelsonToken},
-		{Name: "redbeat", Key: "NAME-redbeat::lock", Value: hex1, OneServer: true, decode: redbeatLock},
-		{Name: "redis-py", Key: "lock:NAME", Value: hex1, OneServer: true, NoTTL: true, decode: redisPy},
-		{Name: "node-redlock", Key: "lock:NAME", Value: hex4, decode: nodeRedlock},
-		{Name: "redsync", Key: "lock:NAME", Value: "Y2NjY2NjY2NjY2NjY2NjYw==", decode: redsync},
-		{Name: "symfony", Key: "lock:NAME", Value: "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=", decode: symfonyString},
-		{Name: "python-redis-lock", Key: pythonLockPrefix + "NAME", Value: "YWFhYWFhYWFhYWFhYWFhYWFh", OneServer: true, NoTTL: true, decode: pythonRedisLock},
+		{Name: lockscopeName, Key: "lock:NAME", Value: LockscopeToken([16]byte{}, "me"), Clients: []string{"go-redis"}, decode: lockscopeToken},
+		{Name: "bullmq", Key: "bull:NAME:7:lock", Value: random4 + ":12", OneServer: true, Clients: []string{"ioredis"}, decode: bullMQ},
+		{Name: "dapr", Key: "lock||app||NAME", Value: "worker", OneServer: true, Clients: []string{"go-redis"}, decode: daprLock},
+		{Name: "rq", Key: rqLock + "NAME", Value: "4711", OneServer: true, Clients: []string{"redis-py"}, decode: rqScheduler},
+		{Name: "shedlock", Key: "job-lock:default:NAME", Value: "ADDED:2026-11-21T09:00:00.123Z@batch-7:" + random4, OneServer: true, Clients: []string{"lettuce", "jedis"}, decode: shedLockRedis},
+		{Name: "madelson", Key: "lock:NAME", Value: "WEB_01_4711_" + hex4, Clients: []string{"SE.Redis"}, decode: madelsonToken},
+		{Name: "redbeat", Key: "NAME-redbeat::lock", Value: hex1, OneServer: true, Clients: []string{"redis-py"}, decode: redbeatLock},
+		{Name: "redis-py", Key: "lock:NAME", Value: hex1, OneServer: true, NoTTL: true, Clients: []string{"redis-py"}, decode: redisPy},
+		{Name: "node-redlock", Key: "lock:NAME", Value: hex4, Clients: []string{"ioredis", "node-redis"}, decode: nodeRedlock},
+		{Name: "redsync", Key: "lock:NAME", Value: "Y2NjY2NjY2NjY2NjY2NjYw==", Clients: []string{"go-redis", "rueidis"}, decode: redsync},
+		{Name: "symfony", Key: "lock:NAME", Value: "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=", Clients: []string{"phpredis", "predis"}, decode: symfonyString},
+		{Name: "python-redis-lock", Key: pythonLockPrefix + "NAME", Value: "YWFhYWFhYWFhYWFhYWFhYWFh", OneServer: true, NoTTL: true, Clients: []string{"redis-py"}, decode: pythonRedisLock},
 		{Name: "token", Key: "app:lock:NAME", Value: "5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc", decode: timeUUID},
-		{Name: redisSemaphoreName, Key: "mutex:NAME", Value: random4, decode: redisSemaphoreToken},
-		{Name: "redlock.net", Key: "redlock:NAME", Value: random4, decode: redLockNet},
-		{Name: "spring-integration", Key: "my-lock:NAME", Value: random4, OneServer: true, decode: springIntegration},
+		{Name: redisSemaphoreName, Key: "mutex:NAME", Value: random4, Clients: []string{"ioredis", "node-redis"}, decode: redisSemaphoreToken},
+		{Name: "redlock.net", Key: "redlock:NAME", Value: random4, Clients: []string{"SE.Redis", "redis-py"}, decode: redLockNet},
+		{Name: "spring-integration", Key: "my-lock:NAME", Value: random4, OneServer: true, Clients: []string{"lettuce", "jedis", "redis-rb", "redis-client", "redis-py", "SE.Redis"}, decode: springIntegration},
 		{
-			Name: "laravel", Key: "laravel-cache-lock:NAME", Value: "aB3dE6gH9jK2mN5p", OneServer: true, NoTTL: true, decode: laravelLock,
+			Name: "laravel", Key: "laravel-cache-lock:NAME", Value: "aB3dE6gH9jK2mN5p", OneServer: true, NoTTL: true, Clients: []string{"phpredis", "predis", "go-redis"}, decode: laravelLock,
 			// Of its jobs (Bus/UniqueLock.php), overlaps and schedule.
 			Patterns: []string{"*laravel_unique_job:*", "*laravel-queue-overlap:*", "*framework/schedule-*"},
 		},
-		{Name: "redislock", Key: "lock:NAME", Value: "YWFhYWFhYWFhYWFhYWFhYQ", decode: redislock},
+		{Name: "redislock", Key: "lock:NAME", Value: "YWFhYWFhYWFhYWFhYWFhYQ", Clients: []string{"go-redis"}, decode: redislock},
 	}
 })
 
@@ -73,6 +75,22 @@ func DecodeToken(key, value string) Token {
 // not tell.
 func OneServer(library string) bool {
 	return library == sidekiqName || slices.ContainsFunc(stringLocks(), func(s StringLock) bool { return s.OneServer && s.Name == library })
+}
+
+// Clients are the names that client libraries give themselves (CLIENT SETINFO LIB-NAME, from Redis 7.2 on) through which a lock of a
+// recipe is written; of a value that several libraries write alike, those of all. nil: not known.
+func Clients(library string) []string {
+	for _, s := range stringLocks() {
+		if s.Name == library && s.Clients != nil {
+			return slices.Clone(s.Clients)
+		}
+	}
+	for _, s := range shapes() {
+		if s.Name == library {
+			return slices.Clone(s.Clients)
+		}
+	}
+	return nil
 }
 
 // NoTTLByDefault reports whether a library writes its locks of a kind, as in the JSON, to Redis without an expiry unless it is

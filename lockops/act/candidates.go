@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 // Candidate is a connection to Redis that may be a contender's. None is for certain: Redis keeps no author of a key, a pool has several
@@ -19,18 +20,6 @@ type Candidate struct {
 	For, Against []string
 
 	weight int
-}
-
-// speaks are the names that client libraries give themselves (CLIENT SETINFO LIB-NAME, from Redis 7.2 on), by the recipe of a lock that
-// is written through them; of a value that several libraries write alike, those of all.
-var speaks = map[string][]string{
-	"redis-py": {"redis-py"}, "python-redis-lock": {"redis-py"}, "redbeat": {"redis-py"}, "rq": {"redis-py"},
-	"redisson": {"redisson"}, "rueidislock": {"rueidis"},
-	"lockscope": {"go-redis"}, "redsync": {"go-redis", "rueidis"}, "redislock": {"go-redis"}, "dapr": {"go-redis"},
-	"node-redlock": {"ioredis", "node-redis"}, "redis-semaphore": {"ioredis", "node-redis"}, "bullmq": {"ioredis"},
-	"sidekiq-unique-jobs": {"redis-rb", "redis-client"}, "symfony": {"phpredis", "predis"}, "laravel": {"phpredis", "predis", "go-redis"},
-	"spring-integration": {"lettuce", "jedis", "redis-rb", "redis-client", "redis-py", "SE.Redis"}, "shedlock": {"lettuce", "jedis"},
-	"redlock.net": {"SE.Redis", "redis-py"}, "madelson": {"SE.Redis"},
 }
 
 // Commands that take or renew a lock, and those by which its libraries wait for one.
@@ -96,7 +85,7 @@ func (c *Candidate) byOwner(o *inspect.Owner) {
 // byLibrary compares the library that it says it is with those that write such locks.
 func (c *Candidate) byLibrary(l *inspect.Lock, one *inspect.Contender) {
 	writer := cmp.Or(one.Recipe, l.Recipe)
-	by := speaks[writer]
+	by := recipe.Clients(writer)
 	if c.Library == "" || by == nil {
 		return
 	}
