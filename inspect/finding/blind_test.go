@@ -34,98 +34,104 @@ func TestBlind(t *testing.T) {
 	})
 }
 
+// blindness is a finding of blind: its message, a part of its advice and what it is about.
+type blindness struct {
+	message, advice string
+	unseen          []inspect.Aspect
+}
+
+func refused(a inspect.Aspect, where, read, right string) inspect.Unseen {
+	return inspect.Unseen{Aspect: a, Where: where, Read: read, Reason: "NOPERM", Right: right}
+}
+
+// unseenLists have the reports of sources, and the findings of them.
+var unseenLists = []struct {
+	name string
+	list []inspect.Unseen
+	want []blindness
+}{
+	{"nothing", nil, nil},
+	{
+		"one command",
+		[]inspect.Unseen{refused("waiters", "r1:1", "LRANGE", "+lrange")},
+		[]blindness{{"r1:1 refused LRANGE: who waits for it is unknown", "ACL SETUSER NAME +lrange", []inspect.Aspect{"waiters"}}},
+	},
+	{
+		"two commands on two servers hide the same",
+		[]inspect.Unseen{
+			refused("waiters", "r1:1", "LRANGE", "+lrange"), refused("waiters", "r2:1", "LRANGE", "+lrange"),
+			refused("waiters", "r1:1", "ZRANGE", "+zrange"),
+		},
+		[]blindness{{"r1:1 and 1 other refused LRANGE and 1 more: who waits for it is unknown", "ACL SETUSER NAME +lrange +zrange", []inspect.Aspect{"waiters"}}},
+	},
+	{
+		"one command hides two things, and another a third",
+		[]inspect.Unseen{refused("kind", "r1:1", "TYPE", "+type"), refused("expiry", "r1:1", "PTTL", "+pttl"), refused("holders", "r1:1", "TYPE", "+type")},
+		[]blindness{
+			{"r1:1 refused TYPE: who holds it and what kind of lock it is are unknown", "ACL SETUSER NAME +type", []inspect.Aspect{"holders", "kind"}},
+			{"r1:1 refused PTTL: when it expires is unknown", "ACL SETUSER NAME +pttl", []inspect.Aspect{"expiry"}},
+		},
+	},
+	{
+		"a node",
+		[]inspect.Unseen{refused("holders", "", "/locks/a b", "READ on /locks/a b")},
+		[]blindness{{"/locks/a b was refused: who holds it is unknown", "credentials with READ on '/locks/a b' (LOCKSCOPE_ZK_AUTH", []inspect.Aspect{"holders"}}},
+	},
+	{
+		"the user that was refused is known",
+		[]inspect.Unseen{{Aspect: "expiry", Where: "r1:1", Read: "PTTL", Reason: "NOPERM User viewer has no permissions to run the 'pttl' command", Right: "+pttl"}},
+		[]blindness{{"r1:1 refused PTTL: when it expires is unknown", "ACL SETUSER viewer +pttl", []inspect.Aspect{"expiry"}}},
+	},
+	{
+		"a right to keys",
+		[]inspect.Unseen{refused("locks", "r1:1", "the keys that match", "~{a:lock}")},
+		[]blindness{{"r1:1 refused the keys that match: which locks there are is unknown", "ACL SETUSER NAME '~{a:lock}'", []inspect.Aspect{"locks"}}},
+	},
+	{
+		"a right in words",
+		[]inspect.Unseen{refused("locks", "r1:1", "SCAN", "SCAN under its own name (rename-command)")},
+		[]blindness{{"r1:1 refused SCAN: which locks there are is unknown", "allow SCAN under its own name (rename-command)", []inspect.Aspect{"locks"}}},
+	},
+	{
+		"one server at both of its doors",
+		[]inspect.Unseen{
+			{Aspect: "server", Where: "http://z1:8080", Read: "srvr", Reason: "gone"}, {Aspect: "server", Where: "z1:2181", Read: "srvr", Reason: "gone"},
+		},
+		[]blindness{{"http://z1:8080 did not answer srvr (gone): " + describe.Aspect("server") + " is unknown", "find out why", []inspect.Aspect{"server"}}},
+	},
+	{
+		"two servers of one host, and a third",
+		[]inspect.Unseen{
+			{Aspect: "server", Where: "http://z1:8080", Read: "srvr", Reason: "gone"},
+			{Aspect: "server", Where: "z1:2181", Read: "srvr", Reason: "gone"},
+			{Aspect: "server", Where: "z1:2182", Read: "srvr", Reason: "gone"},
+			{Aspect: "server", Where: "https://z2:8080", Read: "srvr", Reason: "gone"},
+		},
+		[]blindness{{"http://z1:8080 and 2 others did not answer srvr (gone): " + describe.Aspect("server") + " is unknown", "find out why", []inspect.Aspect{"server"}}},
+	},
+	{
+		"refused beside failed",
+		[]inspect.Unseen{refused("waiters", "r1:1", "LRANGE", "+lrange"), {Aspect: "waiters", Where: "r2:1", Read: "LRANGE", Reason: "i/o timeout"}},
+		[]blindness{
+			{"r1:1 refused LRANGE: who waits for it is unknown", "+lrange", []inspect.Aspect{"waiters"}},
+			{"r2:1 did not answer LRANGE (i/o timeout): who waits for it is unknown", "find out why it failed", []inspect.Aspect{"waiters"}},
+		},
+	},
+	{
+		"a replica that was given",
+		[]inspect.Unseen{{Aspect: "locks", Where: "r1:6379", Read: "ROLE", Reason: "it is a replica of r0:6379, has no vote", Advice: "give r0:6379 instead"}},
+		[]blindness{{"r1:6379: it is a replica of r0:6379, has no vote: which locks there are is unknown", "give r0:6379 instead", []inspect.Aspect{"locks"}}},
+	},
+	{
+		"a root that is not there",
+		[]inspect.Unseen{{Aspect: "locks", Read: "/lokcs", Reason: "no such node"}},
+		[]blindness{{"/lokcs could not be read (no such node): which locks there are is unknown", "find out why", []inspect.Aspect{"locks"}}},
+	},
+}
+
 // What was refused or failed becomes one finding for all that hides the same, with the right that is missing.
 func TestWhatIsUnseenIsReportedOnce(t *testing.T) {
-	unseen := func(a inspect.Aspect, where, read, right string) inspect.Unseen {
-		return inspect.Unseen{Aspect: a, Where: where, Read: read, Reason: "NOPERM", Right: right}
-	}
-	type want struct {
-		message, advice string
-		unseen          []inspect.Aspect
-	}
-	for _, tt := range []struct {
-		name string
-		list []inspect.Unseen
-		want []want
-	}{
-		{"nothing", nil, nil},
-		{
-			"one command",
-			[]inspect.Unseen{unseen("waiters", "r1:1", "LRANGE", "+lrange")},
-			[]want{{"r1:1 refused LRANGE: who waits for it is unknown", "ACL SETUSER NAME +lrange", []inspect.Aspect{"waiters"}}},
-		},
-		{
-			"two commands on two servers hide the same",
-			[]inspect.Unseen{
-				unseen("waiters", "r1:1", "LRANGE", "+lrange"), unseen("waiters", "r2:1", "LRANGE", "+lrange"),
-				unseen("waiters", "r1:1", "ZRANGE", "+zrange"),
-			},
-			[]want{{"r1:1 and 1 other refused LRANGE and 1 more: who waits for it is unknown", "ACL SETUSER NAME +lrange +zrange", []inspect.Aspect{"waiters"}}},
-		},
-		{
-			"one command hides two things, and another a third",
-			[]inspect.Unseen{unseen("kind", "r1:1", "TYPE", "+type"), unseen("expiry", "r1:1", "PTTL", "+pttl"), unseen("holders", "r1:1", "TYPE", "+type")},
-			[]want{
-				{"r1:1 refused TYPE: who holds it and what kind of lock it is are unknown", "ACL SETUSER NAME +type", []inspect.Aspect{"holders", "kind"}},
-				{"r1:1 refused PTTL: when it expires is unknown", "ACL SETUSER NAME +pttl", []inspect.Aspect{"expiry"}},
-			},
-		},
-		{
-			"a node",
-			[]inspect.Unseen{unseen("holders", "", "/locks/a b", "READ on /locks/a b")},
-			[]want{{"/locks/a b was refused: who holds it is unknown", "credentials with READ on '/locks/a b' (LOCKSCOPE_ZK_AUTH", []inspect.Aspect{"holders"}}},
-		},
-		{
-			"the user that was refused is known",
-			[]inspect.Unseen{{Aspect: "expiry", Where: "r1:1", Read: "PTTL", Reason: "NOPERM User viewer has no permissions to run the 'pttl' command", Right: "+pttl"}},
-			[]want{{"r1:1 refused PTTL: when it expires is unknown", "ACL SETUSER viewer +pttl", []inspect.Aspect{"expiry"}}},
-		},
-		{
-			"a right to keys",
-			[]inspect.Unseen{unseen("locks", "r1:1", "the keys that match", "~{a:lock}")},
-			[]want{{"r1:1 refused the keys that match: which locks there are is unknown", "ACL SETUSER NAME '~{a:lock}'", []inspect.Aspect{"locks"}}},
-		},
-		{
-			"a right in words",
-			[]inspect.Unseen{unseen("locks", "r1:1", "SCAN", "SCAN under its own name (rename-command)")},
-			[]want{{"r1:1 refused SCAN: which locks there are is unknown", "allow SCAN under its own name (rename-command)", []inspect.Aspect{"locks"}}},
-		},
-		{
-			"one server at both of its doors",
-			[]inspect.Unseen{
-				{Aspect: "server", Where: "http://z1:8080", Read: "srvr", Reason: "gone"}, {Aspect: "server", Where: "z1:2181", Read: "srvr", Reason: "gone"},
-			},
-			[]want{{"http://z1:8080 did not answer srvr (gone): " + describe.Aspect("server") + " is unknown", "find out why", []inspect.Aspect{"server"}}},
-		},
-		{
-			"two servers of one host, and a third",
-			[]inspect.Unseen{
-				{Aspect: "server", Where: "http://z1:8080", Read: "srvr", Reason: "gone"},
-				{Aspect: "server", Where: "z1:2181", Read: "srvr", Reason: "gone"},
-				{Aspect: "server", Where: "z1:2182", Read: "srvr", Reason: "gone"},
-				{Aspect: "server", Where: "https://z2:8080", Read: "srvr", Reason: "gone"},
-			},
-			[]want{{"http://z1:8080 and 2 others did not answer srvr (gone): " + describe.Aspect("server") + " is unknown", "find out why", []inspect.Aspect{"server"}}},
-		},
-		{
-			"refused beside failed",
-			[]inspect.Unseen{unseen("waiters", "r1:1", "LRANGE", "+lrange"), {Aspect: "waiters", Where: "r2:1", Read: "LRANGE", Reason: "i/o timeout"}},
-			[]want{
-				{"r1:1 refused LRANGE: who waits for it is unknown", "+lrange", []inspect.Aspect{"waiters"}},
-				{"r2:1 did not answer LRANGE (i/o timeout): who waits for it is unknown", "find out why it failed", []inspect.Aspect{"waiters"}},
-			},
-		},
-		{
-			"a replica that was given",
-			[]inspect.Unseen{{Aspect: "locks", Where: "r1:6379", Read: "ROLE", Reason: "it is a replica of r0:6379, has no vote", Advice: "give r0:6379 instead"}},
-			[]want{{"r1:6379: it is a replica of r0:6379, has no vote: which locks there are is unknown", "give r0:6379 instead", []inspect.Aspect{"locks"}}},
-		},
-		{
-			"a root that is not there",
-			[]inspect.Unseen{{Aspect: "locks", Read: "/lokcs", Reason: "no such node"}},
-			[]want{{"/lokcs could not be read (no such node): which locks there are is unknown", "find out why", []inspect.Aspect{"locks"}}},
-		},
-	} {
+	for _, tt := range unseenLists {
 		t.Run(tt.name, func(t *testing.T) {
 			lock := queue("kazoo", 1)
 			lock.Unseen = tt.list

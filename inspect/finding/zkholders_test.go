@@ -128,38 +128,44 @@ func TestStuckHolder(t *testing.T) {
 	})
 }
 
+// sessionsKnown has the case know these sessions, all there are or some, as of when their table was read.
+func sessionsKnown(all bool, readAt time.Time, sessions ...inspect.Session) func(*inspect.Case) {
+	return func(c *inspect.Case) {
+		c.Sessions, c.AllSessions, c.SessionsAt = map[int64]inspect.Session{}, all, readAt
+		for _, s := range sessions {
+			c.Sessions[s.ID] = s
+		}
+	}
+}
+
+// serving has a server have begun to serve so long ago.
+func serving(ago time.Duration) func(*inspect.Case) {
+	return func(c *inspect.Case) {
+		c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, DisturbedAt: now.Add(-ago)}
+	}
+}
+
+// heard is a session with a timeout of 10 s that a server heard from so long ago.
+func heard(id int64, ago time.Duration) inspect.Session {
+	return inspect.Session{ID: id, Client: "10.0.0.1:5", Timeout: 10 * time.Second, LastContact: now.Add(-ago)}
+}
+
+// missed has the holder's session be missing since so long ago, of a timeout of 10 s.
+func missed(ago time.Duration) func(*inspect.Case) {
+	return func(c *inspect.Case) {
+		h := &c.Lock.Holders[0]
+		h.Owner.SessionTimeout = 10 * time.Second
+		c.Lock.Findings = []inspect.Finding{{Rule: "ghost-owner", Subject: h.Subject(), Evidence: evidence{"missing_since": stamp(now.Add(-ago))}}}
+	}
+}
+
 func TestGhostOwner(t *testing.T) {
-	known := func(all bool, readAt time.Time, sessions ...inspect.Session) func(*inspect.Case) {
-		return func(c *inspect.Case) {
-			c.Sessions, c.AllSessions, c.SessionsAt = map[int64]inspect.Session{}, all, readAt
-			for _, s := range sessions {
-				c.Sessions[s.ID] = s
-			}
-		}
-	}
-	disturbed := func(ago time.Duration) func(*inspect.Case) {
-		return func(c *inspect.Case) {
-			c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, DisturbedAt: now.Add(-ago)}
-		}
-	}
-	heard := func(id int64, ago time.Duration) inspect.Session {
-		return inspect.Session{ID: id, Client: "10.0.0.1:5", Timeout: 10 * time.Second, LastContact: now.Add(-ago)}
-	}
+	known, disturbed := sessionsKnown, serving
 	watched := func(c *inspect.Case) { c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch} }
-	missed := func(ago time.Duration) func(*inspect.Case) {
-		return func(c *inspect.Case) {
-			h := &c.Lock.Holders[0]
-			h.Owner.SessionTimeout = 10 * time.Second
-			c.Lock.Findings = []inspect.Finding{{Rule: "ghost-owner", Subject: h.Subject(), Evidence: evidence{"missing_since": stamp(now.Add(-ago))}}}
-		}
-	}
 	old := func(age time.Duration) *inspect.Lock {
 		return with(queue("curator", 2), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = now.Add(-age), now.Add(-age) })
 	}
-	reader := with(votes("a", time.Minute), func(l *inspect.Lock) {
-		l.Kind, l.Recipe = inspect.KindRW, "redisson"
-		l.Holders[0].Dead = true
-	})
+	reader := with(votes("a", time.Minute), func(l *inspect.Lock) { l.Kind, l.Recipe, l.Holders[0].Dead = inspect.KindRW, "redisson", true })
 	check(t, "ghost-owner", []state{
 		{
 			name: "the holder is connected nowhere", c: present(old(time.Minute), known(true, now, heard(2, 0))), fires: true,

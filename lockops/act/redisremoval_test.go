@@ -22,152 +22,159 @@ const (
 	idB    = "web2_22_7a1d2c3b4e5f4a6b8c7d9e0f1a2b3c4d"
 )
 
+// releasing is the release of a contender of a lock, as its library left it: in write, commands with semicolons, NAME stands for the
+// lock's name, NOW and SOON for the time and that in a minute, in milliseconds.
+type releasing struct {
+	name, write, lock, owner string
+	waiter                   bool
+	channel, message         string
+	left                     []string // keys that are there afterwards
+}
+
+var releases = []releasing{
+	{
+		name: "redisson", lock: "NAME", owner: ownerA,
+		write:   "HSET NAME " + ownerA + " 2;PEXPIRE NAME 30000;SET redisson_lock_token:{NAME} 4",
+		channel: "redisson_lock__channel:{NAME}", message: "0", left: []string{"redisson_lock_token:{NAME}"},
+	},
+	{
+		name: "permits-of-one-client", lock: "semaphore:NAME", owner: ownerA[:36] + "_1",
+		write: "ZADD semaphore:NAME NOW " + ownerA[:36] + "_0 NOW " + ownerA[:36] + "_1;PEXPIRE semaphore:NAME 60000",
+	},
+	{
+		name: "permit", lock: "semaphore:NAME", owner: ownerA[:36],
+		write: "ZADD semaphore:NAME NOW " + ownerA[:36] + " NOW " + ownerB[:36] + ";PEXPIRE semaphore:NAME 60000", left: []string{"semaphore:NAME"},
+	},
+	{
+		name: "mutex-of-redis-semaphore", lock: "mutex:NAME", owner: ownerA[:36], write: "SET mutex:NAME " + ownerA[:36] + " PX 60000",
+	},
+	{
+		name: "fair", lock: "NAME", owner: ownerA,
+		write:   "HSET NAME " + ownerA + " 1;RPUSH redisson_lock_queue:{NAME} " + ownerB + ";ZADD redisson_lock_timeout:{NAME} SOON " + ownerB,
+		channel: "redisson_lock__channel:{NAME}:" + ownerB, message: "0",
+		left: []string{"redisson_lock_queue:{NAME}", "redisson_lock_timeout:{NAME}"},
+	},
+	{
+		name: "fair-waiter", lock: "NAME", owner: ownerB, waiter: true,
+		write: "HSET NAME " + ownerA + " 1;RPUSH redisson_lock_queue:{NAME} " + ownerB + ";ZADD redisson_lock_timeout:{NAME} SOON " + ownerB,
+		left:  []string{"NAME"},
+	},
+	{
+		name: "write", lock: "NAME", owner: ownerA + ":write",
+		write:   "HSET NAME mode write " + ownerA + ":write 1 " + ownerA + " 1;SET {NAME}:" + ownerA + ":rwlock_timeout:1 1 PX 30000",
+		channel: "redisson_rwlock:{NAME}", message: "1",
+	},
+	{
+		name: "one-of-two-readers", lock: "NAME", owner: ownerA,
+		write: "HSET NAME mode read " + ownerA + " 1 " + ownerB + " 1;SET {NAME}:" + ownerA + ":rwlock_timeout:1 1 PX 30000;SET {NAME}:" + ownerB + ":rwlock_timeout:1 1 PX 30000",
+		left:  []string{"NAME", "{NAME}:" + ownerB + ":rwlock_timeout:1"},
+	},
+	{
+		name: "last-reader", lock: "NAME", owner: ownerA,
+		write:   "HSET NAME mode read " + ownerA + " 2;SET {NAME}:" + ownerA + ":rwlock_timeout:1 1 PX 30000;SET {NAME}:" + ownerA + ":rwlock_timeout:2 1 PX 30000",
+		channel: "redisson_rwlock:{NAME}", message: "0",
+	},
+	{
+		name: "permit", lock: "NAME", owner: "0123456789abcdef",
+		write:   "SET NAME 0;ZADD {NAME}:timeout SOON 0123456789abcdef",
+		channel: "redisson_sc:{NAME}", message: "1", left: []string{"NAME"},
+	},
+	{name: "symfony", lock: "NAME", owner: token, write: "ZADD NAME SOON " + token + " SOON __write__"},
+	{
+		name: "madelson-semaphore", lock: "NAME", owner: idA, left: []string{"NAME"},
+		write: "ZADD NAME SOON " + idA + " SOON " + idB,
+	},
+	{
+		name: "madelson-reader", lock: "NAME.writer", owner: idA, left: []string{"NAME.readers", "NAME.writer"},
+		write: "SADD NAME.readers " + idA + " " + idB + ";SET NAME.writer " + idB + "_WRITERWAITING PX 30000",
+	},
+	{
+		name: "madelson-waiting-writer", lock: "NAME.writer", owner: idB + "_WRITERWAITING", waiter: true, left: []string{"NAME.readers"},
+		write: "SADD NAME.readers " + idA + ";SET NAME.writer " + idB + "_WRITERWAITING PX 30000",
+	},
+	{
+		name: "rueidislock", lock: "rueidislock:0:NAME", owner: "0123456789abcdefghijklmn", left: []string{"rueidislock:1:NAME"},
+		write: "SET rueidislock:0:NAME 0123456789abcdefghijklmn PX 5000;SET rueidislock:1:NAME other PX 5000;SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 5000",
+	},
+}
+
 // TestReleaseFitsTheLibrary: the guarded delete of a lock that is more than a string leaves what the library's own
 // release leaves, and notifies the same clients.
 func TestReleaseFitsTheLibrary(t *testing.T) {
-	uuidA, uuidB, now := ownerA[:36], ownerB[:36], fmt.Sprint(time.Now().UnixMilli())
-	soon := fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())
-	for _, tt := range []struct {
-		name, write, lock, owner string
-		waiter                   bool
-		channel, message         string
-		left                     []string // keys that are there afterwards
-	}{
-		{
-			name: "redisson", lock: "NAME", owner: ownerA,
-			write:   "HSET NAME " + ownerA + " 2;PEXPIRE NAME 30000;SET redisson_lock_token:{NAME} 4",
-			channel: "redisson_lock__channel:{NAME}", message: "0", left: []string{"redisson_lock_token:{NAME}"},
-		},
-		{
-			name: "permits-of-one-client", lock: "semaphore:NAME", owner: uuidA + "_1",
-			write: "ZADD semaphore:NAME " + now + " " + uuidA + "_0 " + now + " " + uuidA + "_1;PEXPIRE semaphore:NAME 60000",
-		},
-		{
-			name: "permit", lock: "semaphore:NAME", owner: uuidA,
-			write: "ZADD semaphore:NAME " + now + " " + uuidA + " " + now + " " + uuidB + ";PEXPIRE semaphore:NAME 60000", left: []string{"semaphore:NAME"},
-		},
-		{
-			name: "mutex-of-redis-semaphore", lock: "mutex:NAME", owner: uuidA, write: "SET mutex:NAME " + uuidA + " PX 60000",
-		},
-		{
-			name: "fair", lock: "NAME", owner: ownerA,
-			write:   "HSET NAME " + ownerA + " 1;RPUSH redisson_lock_queue:{NAME} " + ownerB + ";ZADD redisson_lock_timeout:{NAME} " + soon + " " + ownerB,
-			channel: "redisson_lock__channel:{NAME}:" + ownerB, message: "0",
-			left: []string{"redisson_lock_queue:{NAME}", "redisson_lock_timeout:{NAME}"},
-		},
-		{
-			name: "fair-waiter", lock: "NAME", owner: ownerB, waiter: true,
-			write: "HSET NAME " + ownerA + " 1;RPUSH redisson_lock_queue:{NAME} " + ownerB + ";ZADD redisson_lock_timeout:{NAME} " + soon + " " + ownerB,
-			left:  []string{"NAME"},
-		},
-		{
-			name: "write", lock: "NAME", owner: ownerA + ":write",
-			write:   "HSET NAME mode write " + ownerA + ":write 1 " + ownerA + " 1;SET {NAME}:" + ownerA + ":rwlock_timeout:1 1 PX 30000",
-			channel: "redisson_rwlock:{NAME}", message: "1",
-		},
-		{
-			name: "one-of-two-readers", lock: "NAME", owner: ownerA,
-			write: "HSET NAME mode read " + ownerA + " 1 " + ownerB + " 1;SET {NAME}:" + ownerA + ":rwlock_timeout:1 1 PX 30000;SET {NAME}:" + ownerB + ":rwlock_timeout:1 1 PX 30000",
-			left:  []string{"NAME", "{NAME}:" + ownerB + ":rwlock_timeout:1"},
-		},
-		{
-			name: "last-reader", lock: "NAME", owner: ownerA,
-			write:   "HSET NAME mode read " + ownerA + " 2;SET {NAME}:" + ownerA + ":rwlock_timeout:1 1 PX 30000;SET {NAME}:" + ownerA + ":rwlock_timeout:2 1 PX 30000",
-			channel: "redisson_rwlock:{NAME}", message: "0",
-		},
-		{
-			name: "permit", lock: "NAME", owner: "0123456789abcdef",
-			write:   "SET NAME 0;ZADD {NAME}:timeout " + soon + " 0123456789abcdef",
-			channel: "redisson_sc:{NAME}", message: "1", left: []string{"NAME"},
-		},
-		{name: "symfony", lock: "NAME", owner: token, write: "ZADD NAME " + soon + " " + token + " " + soon + " __write__"},
-		{
-			name: "madelson-semaphore", lock: "NAME", owner: idA, left: []string{"NAME"},
-			write: "ZADD NAME " + soon + " " + idA + " " + soon + " " + idB,
-		},
-		{
-			name: "madelson-reader", lock: "NAME.writer", owner: idA, left: []string{"NAME.readers", "NAME.writer"},
-			write: "SADD NAME.readers " + idA + " " + idB + ";SET NAME.writer " + idB + "_WRITERWAITING PX 30000",
-		},
-		{
-			name: "madelson-waiting-writer", lock: "NAME.writer", owner: idB + "_WRITERWAITING", waiter: true, left: []string{"NAME.readers"},
-			write: "SADD NAME.readers " + idA + ";SET NAME.writer " + idB + "_WRITERWAITING PX 30000",
-		},
-		{
-			name: "rueidislock", lock: "rueidislock:0:NAME", owner: "0123456789abcdefghijklmn", left: []string{"rueidislock:1:NAME"},
-			write: "SET rueidislock:0:NAME 0123456789abcdefghijklmn PX 5000;SET rueidislock:1:NAME other PX 5000;SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 5000",
-		},
-	} {
+	for _, tt := range releases {
 		t.Run(tt.name, func(t *testing.T) {
-			servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
-				clients, addrs := redisMastersOf(t, servers)
-				c, name := clients[0], servertest.UniqueName(t)
-				named := func(s string) string { return strings.ReplaceAll(s, "NAME", name) }
-				for _, line := range strings.Split(named(tt.write), ";") {
-					var args []any
-					for _, word := range strings.Fields(line) {
-						args = append(args, word)
-					}
-					if err := c.Do(t.Context(), args...).Err(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				var messages <-chan *redis.Message
-				if tt.channel != "" {
-					sub := c.Subscribe(t.Context(), named(tt.channel))
-					defer sub.Close()
-					if _, err := sub.Receive(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					messages = sub.Channel()
-				}
-				audit, _ := openAudit(t)
-				releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
-				request := Request{ID: inspect.ID{Backend: "redis", Path: named(tt.lock)}, Owner: inspect.Untrusted(tt.owner)}
-				if tt.waiter {
-					if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != NotHolder {
-						t.Errorf("a waiter: %+v, %v", p, err)
-					}
-					request.Waiter = true
-				}
-				p, err := releaser.Preview(t.Context(), request)
-				if err != nil || p.Refused != "" || len(p.Sends) != 1 || len(p.Warnings) == 0 {
-					t.Fatalf("preview %+v, %v", p, err)
-				}
-				result, err := releaser.Execute(t.Context(), p, "--yes")
-				if err != nil || !result.Released || !result.Masters[0].Deleted {
-					t.Errorf("result %+v, %v", result, err)
-				}
-				if messages != nil {
-					select {
-					case m := <-messages:
-						if m.Payload != tt.message {
-							t.Errorf("published %q, want %q", m.Payload, tt.message)
-						}
-					case <-time.After(60 * time.Second):
-						t.Error("nothing was published")
-					}
-				}
-				var left []string
-				keys, err := c.Keys(t.Context(), "*"+name+"*").Result()
-				if err != nil {
-					t.Fatal(err)
-				}
-				left = append(left, keys...)
-				want := make([]string, 0, len(tt.left))
-				for _, key := range tt.left {
-					want = append(want, named(key))
-				}
-				if diff := cmp.Diff(sorted(want), sorted(left)); diff != "" {
-					t.Errorf("keys left (-want +got):\n%s", diff)
-				}
-				// What was seen is no longer there: nothing more is taken.
-				again, err := releaser.Execute(t.Context(), p, "--yes")
-				if err != nil || again.Released || again.Masters[0].Deleted {
-					t.Errorf("again: %+v, %v", again, err)
-				}
-			})
+			servertest.EachRedis(t, 1, tt.isDone)
 		})
+	}
+}
+
+func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
+	clients, addrs := redisMastersOf(t, servers)
+	c, name := clients[0], servertest.UniqueName(t)
+	now := time.Now()
+	named := strings.NewReplacer("NAME", name, "NOW", fmt.Sprint(now.UnixMilli()), "SOON", fmt.Sprint(now.Add(time.Minute).UnixMilli())).Replace
+	for _, line := range strings.Split(named(tt.write), ";") {
+		var args []any
+		for _, word := range strings.Fields(line) {
+			args = append(args, word)
+		}
+		if err := c.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var messages <-chan *redis.Message
+	if tt.channel != "" {
+		sub := c.Subscribe(t.Context(), named(tt.channel))
+		defer sub.Close()
+		if _, err := sub.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		messages = sub.Channel()
+	}
+	audit, _ := openAudit(t)
+	releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
+	request := Request{ID: inspect.ID{Backend: "redis", Path: named(tt.lock)}, Owner: inspect.Untrusted(tt.owner)}
+	if tt.waiter {
+		if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != NotHolder {
+			t.Errorf("a waiter: %+v, %v", p, err)
+		}
+		request.Waiter = true
+	}
+	p, err := releaser.Preview(t.Context(), request)
+	if err != nil || p.Refused != "" || len(p.Sends) != 1 || len(p.Warnings) == 0 {
+		t.Fatalf("preview %+v, %v", p, err)
+	}
+	result, err := releaser.Execute(t.Context(), p, "--yes")
+	if err != nil || !result.Released || !result.Masters[0].Deleted {
+		t.Errorf("result %+v, %v", result, err)
+	}
+	if messages != nil {
+		select {
+		case m := <-messages:
+			if m.Payload != tt.message {
+				t.Errorf("published %q, want %q", m.Payload, tt.message)
+			}
+		case <-time.After(60 * time.Second):
+			t.Error("nothing was published")
+		}
+	}
+	var left []string
+	keys, err := c.Keys(t.Context(), "*"+name+"*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left = append(left, keys...)
+	want := make([]string, 0, len(tt.left))
+	for _, key := range tt.left {
+		want = append(want, named(key))
+	}
+	if diff := cmp.Diff(sorted(want), sorted(left)); diff != "" {
+		t.Errorf("keys left (-want +got):\n%s", diff)
+	}
+	// What was seen is no longer there: nothing more is taken.
+	again, err := releaser.Execute(t.Context(), p, "--yes")
+	if err != nil || again.Released || again.Masters[0].Deleted {
+		t.Errorf("again: %+v, %v", again, err)
 	}
 }
 

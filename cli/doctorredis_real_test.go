@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+func TestDoctorNamesWhatIsBrokenOnRealRedisMasters(t *testing.T) {
+	var addrs []string
+	var masters []*redis.Client
+	var servers []*servertest.Redis
+	for range 5 {
+		s := servertest.StartRedis(t)
+		c := redis.NewClient(&redis.Options{Addr: s.Addr})
+		t.Cleanup(func() { c.Close() })
+		servers, addrs, masters = append(servers, s), append(addrs, s.Addr), append(masters, c)
+	}
+	t.Parallel() // the masters grow old while the tests that are not parallel run
+	const ttl = 15 * time.Second
+	awaitUptime(t, masters, ttl+2*time.Second) // else a master without a key may have forgotten it in its restart
+	set := func(key string, expiry time.Duration, values ...string) {
+		t.Helper()
+		for i, v := range values {
+			if v == "" {
+				continue
+			}
+			if err := masters[i].Set(t.Context(), "lock:"+key, v, expiry).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a, b, c := "YWFhYWFhYWFhYWFhYWFhYQ==", "YmJiYmJiYmJiYmJiYmJiYg==", "Y2NjY2NjY2NjY2NjY2NjYw=="
+	if err := masters[2].LPush(t.Context(), "lock:foreign", "a job").Err(); err != nil {
+		t.Fatal(err)
+	}
+	fairQueue(t, masters)
+	set("foreign", time.Minute, a, a, "", a, a)
+	set("no-ttl", 0, a, a, a, a, a)
+	set("healthy", time.Minute, a, a, a, a, a)
+	set("healthy-too", ttl, a, a, a, a, "")
+	set("split", ttl, a, a, b, b, c)
+	set("leftover", ttl, a, a, "", "", "")
+	set("thin", ttl, a, a, a, "", "")
+	target := "redis://" + strings.Join(addrs, ",")
+	want := map[string][]string{
+		"lock:foreign": {"foreign-value"}, "lock:no-ttl": {"no-ttl"}, "lock:split": {"split-quorum"},
+		"lock:leftover": {"minority-leftover"}, "lock:thin": {"thin-margin"}, "lock:fair": {"stale-fair-queue"},
+	}
+	doctor(t, target).want(t, 1, "redis:", want)
+
+	t.Run("evicting", func(t *testing.T) {
+		for _, setting := range [][2]string{{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"}} {
+			if err := masters[1].ConfigSet(t.Context(), setting[0], setting[1]).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := doctor(t, target+"?match=lock:healthy")
+		d.want(t, 1, "redis:", map[string][]string{"backend redis": {"eviction-risk"}})
+		if err := masters[1].ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("skewed", func(t *testing.T) {
+		ahead := slices.Clone(addrs)
+		ahead[1] = clockAhead(t, addrs[1])
+		d := doctor(t, "redis://"+strings.Join(ahead, ",")+"?match=lock:healthy")
+		d.want(t, 1, "redis:", map[string][]string{"backend redis": {"clock-skew"}})
+		if len(d.all) == 1 && !strings.Contains(d.all[0].Message, ahead[1]) {
+			t.Errorf("it does not name %s: %s", ahead[1], d.all[0].Message)
+		}
+	})
+	t.Run("restarted", func(t *testing.T) {
+		servers[4].Restart(t)
+		doctor(t, target+"?match=lock:healthy").want(t, 1, "redis:", map[string][]string{"lock:healthy": {"master-restarted"}})
+	})
+	t.Run("silent", func(t *testing.T) {
+		servers[3].Stop(t)
+		d := doctor(t, target+"?match=lock:healthy", "--timeout", "2s", "--fail-on", "critical")
+		if rules := d.rules["redis:lock:healthy"]; d.code != 3 || !slices.Contains(rules, "blind") || slices.Contains(rules, "thin-margin") {
+			t.Errorf("exit code %d, %v", d.code, d.rules)
+		}
+	})
+}
