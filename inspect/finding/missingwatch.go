@@ -2,7 +2,6 @@ package finding
 
 import (
 	"fmt"
-	"slices"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -25,8 +24,7 @@ func missingWatch() rule {
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		lost, _ := lostEntry(c)
-		confirmed := slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
-		if !confirmed && l.Recipe == "sequential" && l.Confidence == recipe.Possible {
+		if l.Recipe == "sequential" && l.Confidence == recipe.Possible && !anyConfirmed(l) {
 			return nil
 		}
 		var found []inspect.Finding
@@ -39,6 +37,16 @@ func missingWatch() rule {
 		}
 		return found
 	})
+}
+
+// anyConfirmed reports whether the servers confirmed what one of the waiters watches.
+func anyConfirmed(l *inspect.Lock) bool {
+	for i := range l.Waiters {
+		if l.Waiters[i].Watch == inspect.Confirmed {
+			return true
+		}
+	}
+	return false
 }
 
 // watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the table of watches was, and

@@ -154,13 +154,24 @@ func again(c *inspect.Case, name, message string, confidence recipe.Confidence, 
 	return nil
 }
 
-// tracesTo reports whether evidence has all that is known of who stands behind a contender: the advice names it.
+// tracesTo reports whether evidence has all that is known of who stands behind a contender, which the advice names, and since when.
 func tracesTo(e evidence, c *inspect.Contender) bool {
-	has := func(key, want string) bool {
-		text, _ := e[key].(string)
-		return text == want
+	return hasText(e, "session", inspect.SessionID(c.Owner.Session)) && hasText(e, "client", inspect.Escape(c.Owner.Client)) &&
+		hasTime(e, "since", c.Since) && hasTime(e, "held_since", c.HeldSince)
+}
+
+// hasTime reports whether evidence has an instant under a key; a zero one: that it has none.
+func hasTime(e evidence, key string, want time.Time) bool {
+	if want.IsZero() {
+		return e[key] == nil
 	}
-	return has("session", inspect.SessionID(c.Owner.Session)) && has("client", inspect.Escape(c.Owner.Client))
+	return hasText(e, key, stamp(want))
+}
+
+// hasText reports whether evidence has a text under a key; an empty one: that it has none.
+func hasText(e evidence, key, want string) bool {
+	text, _ := e[key].(string)
+	return text == want
 }
 
 func one(f inspect.Finding) []inspect.Finding { return []inspect.Finding{f} }

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"strings"
 	"time"
 
 	"lockscope/inspect"
@@ -49,12 +50,12 @@ func stuckHolder() rule {
 		if mayElect {
 			severity, confidence = inspect.Info, recipe.Possible
 		}
-		idle := !mayElect && neverHandedOver(c)
-		if idle {
-			confidence = recipe.Possible
+		watchedSince := ""
+		if !mayElect && neverHandedOver(c) {
+			watchedSince, confidence = stamp(c.History.Since), recipe.Possible
 		}
 		message := stuckMessage(c, h, held, how, byHistory)
-		if f := again(c, name, message, confidence, h); f != nil && !idle {
+		if f := again(c, name, message, confidence, h); f != nil && hasText(f[0].Evidence, "watched_since", watchedSince) && strings.Contains(f[0].Advice, canBeAsked) == h.Revocable {
 			return f
 		}
 		e := about(h)
@@ -74,8 +75,8 @@ func stuckHolder() rule {
 		case mayElect:
 			e["kind"] = string(l.Kind)
 			advice = "if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election). If it is a lock: " + advice
-		case idle:
-			e["watched_since"] = stamp(c.History.Since)
+		case watchedSince != "":
+			e["watched_since"] = watchedSince
 			advice = "no hand-over was seen for over an hour: if it is an election, say so in the profile (expect: match, kind: election). Else " + advice
 		}
 		return one(inspect.Finding{Severity: severity, Confidence: confidence, Message: message, Evidence: e, Subject: h.Subject(), Advice: advice})
@@ -150,13 +151,16 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 	return text + "; " + queued(c.Lock)
 }
 
+// canBeAsked is what the advice says of a holder that is revocable.
+const canBeAsked = "It can be asked to let go"
+
 func stuckAdvice(c *inspect.Case, h *inspect.Contender) string {
 	look := "see what its client is doing"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
 		look = "see what that process is doing (jstack, py-spy)"
 	}
 	if h.Revocable {
-		look += ". It can be asked to let go, and may do so: " + describe.Ask(c.Lock.ID, c.Reach[c.Lock.ID.Backend].Target, h.Name)
+		look += ". " + canBeAsked + ", and may do so: " + describe.Ask(c.Lock.ID, c.Reach[c.Lock.ID.Backend].Target, h.Name)
 	}
 	return look + ". Only if it hangs for good (it keeps running): " + releaseOf(c, h)
 }
