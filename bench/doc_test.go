@@ -21,12 +21,14 @@ func TestMain(m *testing.M) {
 		watchHotLock(addr)
 		return
 	}
-	if d, err := time.ParseDuration(os.Getenv(neighbourTime)); err == nil {
-		if err := beNeighbour(os.Getenv(neighbourAddr), d); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	for env, be := range map[string]func(addr string) error{neighbourAddr: beNeighbour, screenAddr: beScreen} {
+		if addr := os.Getenv(env); addr != "" {
+			if err := be(addr); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	if d, err := time.ParseDuration(os.Getenv(churnTime)); err == nil {
 		if err := churn(os.Getenv(churnAddr), d); err != nil {

@@ -1,27 +1,39 @@
 package bench
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
+	"lockscope/inspect/finding"
 	"lockscope/inspect/zksource"
 	"lockscope/internal/servertest"
 )
 
-// The environment of a process that is another program: see neighbour.
-const neighbourAddr, neighbourTime = "LOCKSCOPE_BENCH_NEIGHBOUR_ADDR", "LOCKSCOPE_BENCH_NEIGHBOUR_TIME"
+// The environment of a process that is another program (see neighbour), and of one that is a screen (see startScreen).
+const (
+	neighbourAddr = "LOCKSCOPE_BENCH_NEIGHBOUR_ADDR"
+	screenAddr    = "LOCKSCOPE_BENCH_SCREEN_ADDR"
+)
 
-// BenchmarkNeighbour has another program read from a ZooKeeper of 20,000 locks of five contenders, 500 times a second,
-// while nobody, the screen, ls, or a walk with bare reads one by one, looks at these again and again. It reports the other
-// program's times, and the server's processor time for a look, the other program's share taken off.
+var stepAside = flag.String("aside", "nice -n 19", "the command by which BenchmarkNeighbour has those who look run after the server and the other program")
+
+// BenchmarkNeighbour has another program read from a ZooKeeper of 20,000 locks of five contenders, 500 times a second. It
+// reports that program's times while it is alone, while somebody looks at all locks once, and while a screen watches them
+// afterwards, in turn, and the server's processor time for a look, the other program's share taken off. Who looks runs as on
+// a machine of its own (-aside: the server and the other program go first), but for those "-beside".
 func BenchmarkNeighbour(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	var clients []*zk.Conn
@@ -31,61 +43,159 @@ func BenchmarkNeighbour(b *testing.B) {
 	large.plant(b, clients...)
 	large.watch(b, clients)
 	walker := connect(b, server.Addr)
-	var idle float64 // processor time of the server a second, with the other program alone
+	program := buildProgram(b)
+	screen := func(b *testing.B, away bool) (end func()) { return startScreen(b, server.Addr, away) }
+	ls := func(b *testing.B, away bool) (end func()) {
+		cmd := aside(exec.Command(program, "ls", "zk://"+server.Addr+"/locks", "-o", "json"), away)
+		if err := cmd.Run(); err != nil {
+			b.Fatal(err)
+		}
+		return nil
+	}
 	for _, who := range []struct {
 		name string
-		look func(ctx context.Context) // once
+		away bool
+		look func(b *testing.B, away bool) (end func()) // nil: it does not watch
 	}{
-		{"nobody", nil},
-		{"screen", func(ctx context.Context) { lookOnce(ctx, b, server.Addr, false) }},
-		{"ls", func(ctx context.Context) { lookOnce(ctx, b, server.Addr, true) }},
-		{"walk", func(ctx context.Context) { walk(ctx, b, walker) }},
+		{"screen", true, screen},
+		{"screen-beside", false, screen},
+		{"ls", true, ls},
+		{"ls-beside", false, ls},
+		{"walk-beside", false, func(b *testing.B, _ bool) func() { walk(b.Context(), b, walker); return nil }},
 	} {
 		b.Run(who.name, func(b *testing.B) {
+			b.ReportMetric(0, "ns/op")
 			for b.Loop() {
-				const d = 15 * time.Second
-				ctx, cancel := context.WithTimeout(b.Context(), d)
-				answer := make(chan neighboured, 1)
-				go func() { answer <- neighbour(server.Addr, d) }()
-				looks, start, used := 0.0, time.Now(), server.ProcessorTime(b)
-				took, spent := d, time.Duration(0) // of the looks that were finished
-				for who.look != nil && ctx.Err() == nil {
-					if who.look(ctx); ctx.Err() == nil {
-						looks, took, spent = looks+1, time.Since(start), server.ProcessorTime(b)-used
-					}
-				}
-				felt := <-answer
-				cancel()
-				if felt.err != nil {
-					b.Fatal(felt.err)
-				}
-				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(felt.p50, "p50-us")
-				b.ReportMetric(felt.p99, "p99-us")
-				if who.look == nil {
-					idle = (server.ProcessorTime(b) - used).Seconds() / took.Seconds()
-				} else if looks > 0 {
-					b.ReportMetric(looks, "looks")
-					b.ReportMetric((spent.Seconds()-idle*took.Seconds())/looks, "server-s/look")
-				}
+				feel(b, server, func() (end func()) { return who.look(b, who.away) })
 			}
 		})
 	}
 }
 
-// lookOnce reads all locks: as a screen does, until its first pass is done, or as a command does.
-func lookOnce(ctx context.Context, b *testing.B, addr string, command bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	source := zksource.New(zksource.Config{Backend: "s", Servers: []string{addr}, Roots: []string{"/locks"}, Once: command})
-	err := source.Run(ctx, func(u inspect.Update) {
-		if u.Backend != nil && u.Backend.FirstPass {
-			cancel()
-		}
-	})
-	if err != nil {
-		b.Error(err)
+// feel reports what another program feels of a look, in rounds.
+func feel(b *testing.B, server *servertest.ZooKeeper, look func() (end func())) {
+	b.Helper()
+	const rounds, d = 4, 5 * time.Second
+	n := startNeighbour(b, server.Addr)
+	var alone, looking, watching []span
+	var took []time.Duration
+	var spent, idle float64
+	during := func(spans *[]span, what func()) (used float64) {
+		began, before := time.Now(), server.ProcessorTime(b)
+		what()
+		*spans = append(*spans, span{began, time.Now()})
+		return (server.ProcessorTime(b) - before).Seconds()
 	}
+	for range rounds {
+		idle += during(&alone, func() { time.Sleep(d) })
+		var end func()
+		spent += during(&looking, func() { end = look() })
+		took = append(took, looking[len(looking)-1].to.Sub(looking[len(looking)-1].from))
+		if end != nil {
+			time.Sleep(d) // the rules have seen all, and what a first pass leaves to do is done
+			during(&watching, func() { time.Sleep(d) })
+			end()
+		}
+	}
+	samples := n.end(b)
+	slices.Sort(took)
+	total := 0.0
+	for _, t := range took {
+		total += t.Seconds()
+	}
+	b.ReportMetric(took[len(took)/2].Seconds(), "look-s")
+	b.ReportMetric((spent-idle*total/(rounds*d.Seconds()))/rounds, "server-s/look")
+	for _, when := range []struct {
+		what  string
+		spans []span
+	}{{"alone", alone}, {"look", looking}, {"watched", watching}} {
+		var times []time.Duration
+		for _, s := range samples {
+			if slices.ContainsFunc(when.spans, func(t span) bool { return !s.at.Before(t.from) && s.at.Before(t.to) }) {
+				times = append(times, s.took)
+			}
+		}
+		if len(when.spans) > 0 {
+			report(b, when.what, times)
+		}
+	}
+}
+
+type span struct{ from, to time.Time }
+
+// aside has a command step back for all others, as if it had a machine of its own.
+func aside(cmd *exec.Cmd, away bool) *exec.Cmd {
+	cmd.Stderr = os.Stderr
+	if !away {
+		return cmd
+	}
+	by := strings.Fields(*stepAside)
+	cmd.Args = append(append(by, cmd.Path), cmd.Args[1:]...)
+	cmd.Path, cmd.Err = exec.LookPath(by[0])
+	return cmd
+}
+
+// startScreen has a process of its own watch all locks by the default budget, with the rules. It returns once all were looked
+// at.
+func startScreen(b *testing.B, addr string, away bool) (end func()) {
+	b.Helper()
+	cmd := aside(exec.Command(os.Args[0]), away)
+	cmd.Env = append(os.Environ(), screenAddr+"="+addr)
+	hold, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := fmt.Fscanln(out); err != nil {
+		b.Fatal(err)
+	}
+	return func() {
+		hold.Close()
+		if err := cmd.Wait(); err != nil {
+			b.Error(err)
+		}
+	}
+}
+
+// beScreen is that process: it prints an empty line when all was looked at, and ends when its input does.
+func beScreen(addr string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	source := zksource.New(zksource.Config{Backend: "s", Servers: []string{addr}, Roots: []string{"/locks"}})
+	observer := inspect.NewObserver(time.Now, source)
+	observer.Diagnose(finding.Rules(), 10*time.Minute)
+	ended := make(chan struct{})
+	go func() {
+		observer.Run(ctx)
+		close(ended)
+	}()
+	defer func() { cancel(); <-ended }()
+	sub := observer.Subscribe()
+	defer sub.Close()
+	told := make(chan error, 1)
+	go func() {
+		for looked := false; ; {
+			s, err := sub.Next(ctx)
+			if err != nil {
+				return
+			}
+			if !looked && len(s.Backends) > 0 && s.Backends[0].FirstPass {
+				looked = true
+				_, err := fmt.Println()
+				told <- err
+			}
+		}
+	}()
+	if err := <-told; err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // walk reads all locks with 64 requests on their way, as programs do that know no request for many reads.
@@ -114,26 +224,61 @@ func walk(ctx context.Context, b *testing.B, conn *zk.Conn) {
 	})
 }
 
-// neighboured holds how many microseconds half and 99 of 100 answers to another program took at most.
-type neighboured struct {
-	p50, p99 float64
-	err      error
+// sample is one read of another program.
+type sample struct {
+	at   time.Time
+	took time.Duration
 }
 
-// neighbour has another program read from a server for so long.
-func neighbour(addr string, d time.Duration) (n neighboured) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), neighbourAddr+"="+addr, neighbourTime+"="+d.String())
-	out, err := cmd.Output()
+// neighbour is another program that reads from a server.
+type neighbour struct {
+	cmd  *exec.Cmd
+	hold io.Closer
+	out  io.Reader
+}
+
+func startNeighbour(b *testing.B, addr string) *neighbour {
+	b.Helper()
+	n := &neighbour{cmd: exec.Command(os.Args[0])}
+	n.cmd.Env = append(os.Environ(), neighbourAddr+"="+addr)
+	n.cmd.Stderr = os.Stderr
+	hold, err := n.cmd.StdinPipe()
 	if err != nil {
-		return neighboured{err: err}
+		b.Fatal(err)
 	}
-	_, n.err = fmt.Sscan(string(out), &n.p50, &n.p99)
+	out, err := n.cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	n.hold, n.out = hold, out
+	if err := n.cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
 	return n
 }
 
-// beNeighbour is the other program; it prints what neighbour returns.
-func beNeighbour(addr string, d time.Duration) error {
+// end ends the program, and returns what its reads took.
+func (n *neighbour) end(b *testing.B) (samples []sample) {
+	b.Helper()
+	n.hold.Close()
+	for {
+		var at, took int64
+		if _, err := fmt.Fscanln(n.out, &at, &took); err == io.EOF {
+			break
+		} else if err != nil {
+			b.Fatal(err)
+		}
+		samples = append(samples, sample{time.Unix(0, at), time.Duration(took)})
+	}
+	if err := n.cmd.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	return samples
+}
+
+// beNeighbour is that program: when its input ends it prints the start of each read, in nanoseconds of Unix time, and how many
+// nanoseconds it took.
+func beNeighbour(addr string) error {
 	conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		return err
@@ -146,17 +291,28 @@ func beNeighbour(addr string, d time.Duration) error {
 	if _, _, err := conn.Exists("/"); err != nil {
 		return err
 	}
-	var took []time.Duration
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, os.Stdin)
+		ended <- err
+	}()
+	var samples []sample
 	beat := time.NewTicker(2 * time.Millisecond)
 	defer beat.Stop()
-	for end := time.Now().Add(d); time.Now().Before(end); <-beat.C {
+	for {
+		select {
+		case err := <-ended:
+			out := bufio.NewWriter(os.Stdout)
+			for _, s := range samples {
+				fmt.Fprintln(out, s.at.UnixNano(), s.took.Nanoseconds())
+			}
+			return errors.Join(err, out.Flush())
+		case <-beat.C:
+		}
 		start := time.Now()
 		if _, _, err := conn.Exists("/locks"); err != nil {
 			return err
 		}
-		took = append(took, time.Since(start))
+		samples = append(samples, sample{start, time.Since(start)})
 	}
-	slices.Sort(took)
-	fmt.Println(took[len(took)/2].Microseconds(), took[len(took)*99/100].Microseconds())
-	return nil
 }

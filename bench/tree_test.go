@@ -115,13 +115,20 @@ func BenchmarkLargeZooKeeper(b *testing.B) {
 	})
 }
 
-// listAsJSON runs ls -o json, by its default budget, as a program of its own.
-func listAsJSON(b *testing.B, addr string) {
+// buildProgram builds lockscope and returns its path.
+func buildProgram(b *testing.B) string {
 	b.Helper()
 	program := filepath.Join(b.TempDir(), "lockscope")
 	if text, err := exec.Command("go", "build", "-C", "..", "-o", program, ".").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, text)
 	}
+	return program
+}
+
+// listAsJSON runs ls -o json, by its default budget, as a program of its own.
+func listAsJSON(b *testing.B, addr string) {
+	b.Helper()
+	program := buildProgram(b)
 	for b.Loop() {
 		ls := exec.Command(program, "ls", "zk://"+addr+"/locks", "-o", "json")
 		ls.Stderr = os.Stderr
