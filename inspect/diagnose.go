@@ -10,11 +10,11 @@ const (
 	// that were more than beatShare locks in each beat once in up to mostBeats, so that looking costs half a percent of a core.
 	beat      = 100 * time.Millisecond
 	beats     = 20
-	mostBeats = 100
+	mostBeats = 90
 	beatShare = 200
 	// contendedBudget and otherBudget limit the time of the rules in a beat, on locks that somebody waits for and on the
 	// others: 5 % of a core together. Where that is not enough, each is looked at as often as it allows: 100 000 locks
-	// that somebody waits for every 10 s, a little later when all are stuck (BenchmarkBeatOfAllRules).
+	// that somebody waits for every 9 s, a little later while all become stuck (BenchmarkBeatOfAllRules).
 	contendedBudget, otherBudget = beat * 4 / 100, beat / 100
 )
 
