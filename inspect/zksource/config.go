@@ -52,8 +52,8 @@ type Budget struct {
 	// Discovering and Steady are reads a second, of what was never seen and of what changed; defaults 500 and 50, for
 	// one pass 5000.
 	Discovering, Steady float64
-	// Requests for many reads a second while discovering, on servers from 3.6 on; default 200, for one pass without bound.
-	// Afterwards, for what changed, there are Steady.
+	// Requests for many reads a second while discovering, on servers from 3.6 on, of 50 reads each; default 1000, for one pass
+	// without bound. Afterwards, for what changed, there are Steady.
 	Requests float64
 	// Items (reads) and Bytes (of answers) limit those a second; defaults 40 000 and 4 MiB, for one pass 100 000 and 10
 	// MiB.
@@ -136,7 +136,7 @@ func (c Config) withDefaults() Config {
 		setDefault(&b.Items, 100_000)
 		setDefault(&b.Bytes, 10<<20)
 	} else {
-		setDefault(&b.Requests, 200)
+		setDefault(&b.Requests, 1000)
 	}
 	setDefault(&b.Items, 40_000)
 	setDefault(&b.Bytes, 4<<20)
@@ -148,6 +148,15 @@ func (c Config) withDefaults() Config {
 	setDefault(&b.Depth, 16)
 	setDefault(&b.Children, 10_000)
 	return c
+}
+
+// atOnce is the time for which the budget of items may be saved up, and then be spent at once: little where others are to
+// notice nothing.
+func (c Config) atOnce() time.Duration {
+	if c.Once {
+		return time.Second / 10
+	}
+	return time.Second / 100
 }
 
 func setDefault[T int | float64](field *T, value T) {

@@ -70,13 +70,14 @@ type queue struct {
 // readEvery: of so many requests to discover, one reads contenders while there is more to walk.
 const readEvery = 10
 
-func newQueue(b Budget) queue {
+// newQueue makes a queue. atOnce is the time for which items may be saved up.
+func newQueue(b Budget, atOnce time.Duration) queue {
 	if b.Unlimited {
 		return queue{}
 	}
 	return queue{
 		discovering: newBucket(b.Discovering, max(1, b.Discovering/10)), steady: newBucket(b.Steady, max(1, b.Steady)),
-		requests: newBucket(b.Requests, max(1, b.Requests/10)), items: newBucket(b.Items, b.Items/10), bytes: newBucket(b.Bytes, b.Bytes/10),
+		requests: newBucket(b.Requests, max(1, b.Requests/10)), items: newBucket(b.Items, max(1, b.Items*atOnce.Seconds())), bytes: newBucket(b.Bytes, b.Bytes/10),
 	}
 }
 

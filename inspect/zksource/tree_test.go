@@ -151,7 +151,7 @@ func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 }
 
 func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
-	q := newQueue(Budget{Discovering: 100, Steady: 10})
+	q := newQueue(Budget{Discovering: 100, Steady: 10}, time.Second)
 	wait := func() time.Duration {
 		at := noon.Add(time.Hour)
 		for q.discovering.take(at) == 0 { // what is left

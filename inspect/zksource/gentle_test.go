@@ -1,0 +1,64 @@
+package zksource
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"lockscope/internal/connect"
+)
+
+// A look by a budget is made of short requests, of which two wait on the server at most, and on a far one as many more as the
+// budget sends while one is on its way; a look without one, and what changed later, of long ones.
+func TestALookIsGentle(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		cfg        Config
+		quickest   time.Duration
+		found      bool // what is asked for has changed, and was not found just now
+		items, fly int
+	}{
+		{name: "before the first answer", items: 50, fly: 2},
+		{name: "a server nearby", quickest: time.Millisecond, items: 50, fly: 2},
+		{name: "a server far away", quickest: 25 * time.Millisecond, items: 50, fly: 22},
+		{name: "a server on the moon", quickest: 2 * time.Second, items: 50, fly: 64},
+		{name: "a tenth of the budget", cfg: Config{Budget: Budget{Items: 4000}}, quickest: 25 * time.Millisecond, items: 50, fly: 4},
+		{name: "what changed", quickest: 25 * time.Millisecond, found: true, items: 200, fly: 4},
+		{name: "a command", cfg: Config{Once: true}, quickest: 25 * time.Millisecond, items: 50, fly: 52},
+		{name: "no budget", cfg: Config{Budget: Budget{Unlimited: true}}, quickest: 25 * time.Millisecond, items: 200, fly: 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := New(tt.cfg).newRun(t.Context(), nil)
+			r.link = &link{quickest: tt.quickest}
+			for range 10 {
+				r.size.Answered(r.size.Items(), r.size.Items()) // it has learnt that answers are short
+			}
+			d := &dir{path: "/locks/a"}
+			r.dirs[d.path] = d
+			list := &r.queue.reads
+			if tt.found {
+				list = &r.queue.urgent
+			}
+			for i := range 2 * connect.MostItems {
+				name := strconv.Itoa(i)
+				d.await(name)
+				*list = append(*list, job{kind: jobGet, dir: d, name: name})
+			}
+			if fly := r.mayFly(); fly != tt.fly {
+				t.Errorf("%d requests may be on their way, want %d", fly, tt.fly)
+			}
+			if b := r.gather(); b.items != tt.items {
+				t.Errorf("%d reads in a request, want %d", b.items, tt.items)
+			}
+		})
+	}
+}
+
+// However small its budget, a queue lets something pass.
+func TestASmallBudgetIsNotNone(t *testing.T) {
+	q := newQueue(Budget{Items: 5, Bytes: 100, Requests: 1}, time.Second/100)
+	q.walk = []job{{kind: jobList, dir: &dir{path: "/locks"}}}
+	if wait := q.takeToken(time.Unix(1, 0)); wait != 0 {
+		t.Errorf("the first request has to wait for %v", wait)
+	}
+}
