@@ -28,12 +28,12 @@ const (
 	screenAddr    = "LOCKSCOPE_BENCH_SCREEN_ADDR"
 )
 
-var stepAside = flag.String("aside", "nice -n 19", "the command by which BenchmarkNeighbour has those who look run after the server and the other program")
+var yieldBy = flag.String("yield", "nice -n 19", "the command by which BenchmarkNeighbour has those who look run after the server and the other program")
 
 // BenchmarkNeighbour has another program read from a ZooKeeper of 20,000 locks of five contenders, 500 times a second. It
 // reports that program's times while it is alone, while somebody looks at all locks once, and while a screen watches them
 // afterwards, in turn, and the server's processor time for a look, the other program's share taken off. Who looks runs as on
-// a machine of its own (-aside: the server and the other program go first), but for those "-beside".
+// a machine of its own (-yield: the server and the other program go first), but for those "-beside".
 func BenchmarkNeighbour(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	var clients []*zk.Conn
@@ -46,7 +46,7 @@ func BenchmarkNeighbour(b *testing.B) {
 	program := buildProgram(b)
 	screen := func(b *testing.B, away bool) (end func()) { return startScreen(b, server.Addr, away) }
 	ls := func(b *testing.B, away bool) (end func()) {
-		cmd := aside(exec.Command(program, "ls", "zk://"+server.Addr+"/locks", "-o", "json"), away)
+		cmd := yielding(exec.Command(program, "ls", "zk://"+server.Addr+"/locks", "-o", "json"), away)
 		if err := cmd.Run(); err != nil {
 			b.Fatal(err)
 		}
@@ -123,13 +123,13 @@ func feel(b *testing.B, server *servertest.ZooKeeper, look func() (end func())) 
 
 type span struct{ from, to time.Time }
 
-// aside has a command step back for all others, as if it had a machine of its own.
-func aside(cmd *exec.Cmd, away bool) *exec.Cmd {
+// yielding has a command step back for all others, as if it had a machine of its own.
+func yielding(cmd *exec.Cmd, away bool) *exec.Cmd {
 	cmd.Stderr = os.Stderr
 	if !away {
 		return cmd
 	}
-	by := strings.Fields(*stepAside)
+	by := strings.Fields(*yieldBy)
 	cmd.Args = append(append(by, cmd.Path), cmd.Args[1:]...)
 	cmd.Path, cmd.Err = exec.LookPath(by[0])
 	return cmd
@@ -139,7 +139,7 @@ func aside(cmd *exec.Cmd, away bool) *exec.Cmd {
 // at.
 func startScreen(b *testing.B, addr string, away bool) (end func()) {
 	b.Helper()
-	cmd := aside(exec.Command(os.Args[0]), away)
+	cmd := yielding(exec.Command(os.Args[0]), away)
 	cmd.Env = append(os.Environ(), screenAddr+"="+addr)
 	hold, err := cmd.StdinPipe()
 	if err != nil {
@@ -177,7 +177,7 @@ func beScreen(addr string) error {
 	defer func() { cancel(); <-ended }()
 	sub := observer.Subscribe()
 	defer sub.Close()
-	told := make(chan error, 1)
+	printed := make(chan error, 1)
 	go func() {
 		for looked := false; ; {
 			s, err := sub.Next(ctx)
@@ -187,11 +187,11 @@ func beScreen(addr string) error {
 			if !looked && len(s.Backends) > 0 && s.Backends[0].FirstPass {
 				looked = true
 				_, err := fmt.Println()
-				told <- err
+				printed <- err
 			}
 		}
 	}()
-	if err := <-told; err != nil {
+	if err := <-printed; err != nil {
 		return err
 	}
 	_, err := io.Copy(io.Discard, os.Stdin)

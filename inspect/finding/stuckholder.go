@@ -151,7 +151,7 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 	return text + "; " + queued(c.Lock)
 }
 
-// canBeAsked is what the advice says of a holder that is revocable.
+// canBeAsked begins the advice about a holder that is revocable; by it the advice is told from one about a holder that is not.
 const canBeAsked = "It can be asked to let go"
 
 func stuckAdvice(c *inspect.Case, h *inspect.Contender) string {
