@@ -3,7 +3,6 @@ package redissource
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -165,7 +164,7 @@ func (b *keyTable) blind() []inspect.Unseen {
 	if len(b.denied) == 0 {
 		return nil
 	}
-	first := slices.Min(slices.Collect(maps.Keys(b.denied)))
+	first := b.nameDenied()
 	return []inspect.Unseen{{
 		Aspect: inspect.AspectLocks, Where: strings.Join(b.addrs, ", "), Read: "the keys that match",
 		Reason: fmt.Sprintf("%d keys match but may not be read, the first is %s", len(b.denied), first), Right: "~" + first,

@@ -52,3 +52,37 @@ func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 		}
 	}
 }
+
+// An account that names the keys beside a fair lock one by one, and not that of who was heard of, sees that its waiters are unknown, and
+// the right that it lacks is enough.
+func TestTheRightToWhoWasHeardOfIsNamed(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c, ctx := client(t, m), t.Context()
+	waiter := recipe.LockscopeToken([16]byte{2}, "waiter")
+	now := time.Now()
+	set(t, m, "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), time.Hour)
+	c.ZAdd(ctx, recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), redis.Z{Score: float64(now.UnixMicro()), Member: waiter})
+	c.HSet(ctx, recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), waiter, fmt.Sprint(now.Add(time.Minute).UnixMicro()))
+	rules := []any{"acl", "setuser", "viewer", "reset", "on", ">pw", "~lock:*", "~lockscope:queue:*", "~lockscope:wait:*", "allchannels", "+@all"}
+	read := func() (missing []inspect.Unseen) {
+		t.Helper()
+		if err := c.Do(ctx, rules...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		viewer := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "viewer", Password: "pw"})
+		defer viewer.Close()
+		v, err := redissource.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)
+		if err != nil || v.Held == nil || len(v.Held.Claims) != 2 {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		return v.Unseen
+	}
+	missing := read()
+	if len(missing) != 1 || missing[0].Aspect != inspect.AspectWaiters || missing[0].Right != "~lockscope:alive:{*}" {
+		t.Fatalf("%+v", missing)
+	}
+	rules = append(rules, missing[0].Right)
+	if missing := read(); len(missing) > 0 {
+		t.Errorf("with that right: %+v", missing)
+	}
+}

@@ -29,6 +29,7 @@ type keyTable struct {
 	found []string
 	// denied keys match, but our user may not read them. refused ones are known, and a master did not report all of them.
 	denied, refused map[string]bool
+	firstDenied     string // of all in order; empty: unknown
 	// clients lists each master's connections.
 	clients []clients
 	// replicas are, by master, whose replica it is known to be; nil where it is none.
@@ -203,7 +204,7 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	}
 	delete(b.foreign, key)
 	delete(b.parts, key)
-	delete(b.denied, key)
+	b.allow(key)
 	lock := inspect.KeyLock(inspect.ID{Backend: b.backend, Path: key}, b.votes(e), now)
 	if lock.State != inspect.StateFree {
 		e.freeSince = time.Time{}
@@ -238,9 +239,9 @@ func (b *keyTable) forget(e *entry, now time.Time) {
 	denied := slices.ContainsFunc(e.votes, e.forbidden)
 	switch {
 	case denied:
-		b.denied[e.key] = true
+		b.deny(e.key)
 	case slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up }):
-		delete(b.denied, e.key) // else nobody has said anything else
+		b.allow(e.key) // else nobody has said anything else
 	}
 	if denied || slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Foreign }) {
 		b.postpone(e.key, now)
@@ -272,7 +273,7 @@ func (b *keyTable) sweep(now time.Time) {
 		if now.Sub(a.until) > rememberPostponed {
 			delete(b.foreign, key)
 			delete(b.parts, key)
-			delete(b.denied, key)
+			b.allow(key)
 		}
 	}
 }

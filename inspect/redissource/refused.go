@@ -53,6 +53,31 @@ func (b *keyTable) canBeRead(master int, key string, v inspect.Vote) bool {
 	return v.Up && v.Present && !refused(v) && (b.refusedBy(master, key) || b.denied[key])
 }
 
+func (b *keyTable) deny(key string) {
+	if b.denied[key] = true; b.firstDenied != "" {
+		b.firstDenied = min(b.firstDenied, key)
+	}
+}
+
+func (b *keyTable) allow(key string) {
+	if delete(b.denied, key); key == b.firstDenied {
+		b.firstDenied = ""
+	}
+}
+
+// nameDenied is the first of the denied keys in order, of which there may be 100,000: it is looked for only when the last one is none
+// any more.
+func (b *keyTable) nameDenied() string {
+	if b.firstDenied == "" {
+		for key := range b.denied {
+			if b.firstDenied == "" || key < b.firstDenied {
+				b.firstDenied = key
+			}
+		}
+	}
+	return b.firstDenied
+}
+
 // refusedBy reports whether a master would not report all of a key when it was last asked.
 func (b *keyTable) refusedBy(master int, key string) bool {
 	e := b.entries[key]
