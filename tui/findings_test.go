@@ -112,7 +112,10 @@ func TestFindingsAreSorted(t *testing.T) {
 			t.Errorf("%s: %s is first", want.order, got)
 		}
 		if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
-			t.Fatalf("%s: the cursor has left its finding: %v", want.order, s.Chosen)
+			t.Fatalf("%s: another finding is chosen: %v", want.order, s.Chosen)
+		}
+		if line := splitLines(content(m))[lineOf(m)]; !strings.Contains(line, "stuck-holder") {
+			t.Errorf("%s: the cursor is in %q", want.order, line)
 		}
 		fits(t, m)
 	}

@@ -381,7 +381,12 @@ func (m *Model) goToActions() []screen.Action {
 			a.Run = screen.Do(m.home)
 		}
 		if e.name == m.inFront { // once on the trail is enough, whatever is selected by now
-			a.Hint, a.Disabled = "", func() string { return string(e.name) + " is what you see: esc goes back" }
+			a.Hint, a.Disabled = "", func() string {
+				if len(m.backStack) == 1 {
+					return string(e.name) + " is what you see: this is home"
+				}
+				return string(e.name) + " is what you see: esc goes back"
+			}
 		}
 		list = append(list, a)
 	}

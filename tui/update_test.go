@@ -415,3 +415,11 @@ func TestAScreenIsOnTheBackStackOnce(t *testing.T) {
 		wantText(t, m, string(e.name)+" is what you see")
 	}
 }
+
+// At home there is no way back, and the key of the list of locks does not promise one.
+func TestHomeNamesNoWayBack(t *testing.T) {
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	press(m, "1")
+	wantText(t, m, "locks is what you see: this is home")
+	wantNoText(t, m, "esc goes back")
+}
