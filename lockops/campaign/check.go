@@ -115,7 +115,7 @@ func checkExclusion(h *History, holds []*Hold, rule Rule, v *Verdict) {
 // overlap judges that next was granted while others held the lock. Those do not count whose process did not run, or whom the
 // nemesis had taken out of the lock: the one that stopped last of the rest is to blame.
 func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
-	if h.tookEarlier(next) {
+	if h.tookEarlier(next) || h.grantedBehind(next) {
 		v.Forced++
 		return
 	}
@@ -160,7 +160,7 @@ func checkTokens(h *History, holds []*Hold, rule Rule, v *Verdict) {
 				continue
 			}
 			if before.Token != 0 && before.Confirmed < next.Granted && before.Token >= next.Token &&
-				!h.tookEarlier(next) && !h.stoppedOver(next.Worker, before.Granted, next.Granted) {
+				!h.tookEarlier(next) && !h.grantedBehind(next) && !h.stoppedOver(next.Worker, before.Granted, next.Granted) {
 				v.add("tokens", next.Lock, "worker %d was granted it with token %#x after worker %d had released it with %#x",
 					next.Worker, next.Token, before.Worker, before.Token)
 				return

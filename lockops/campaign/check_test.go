@@ -39,6 +39,11 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 	older[1].At = ms(150)
 	stalled := Record{Worker: 2, Op: OpStall, Since: ms(40), At: ms(149)}
 	awake := Record{Worker: 2, Op: OpStall, Since: ms(60), At: ms(90)}
+	cut := Record{Op: OpFault, Text: "one direction between two members is cut", At: ms(30)}
+	late := Record{Op: OpFault, Text: cut.Text, At: ms(90)}
+	elsewhere := Record{Op: OpFault, Text: "clients are cut off a server in silence", At: ms(30)}
+	long := held(2, 50, 600, 1, false)
+	long[1].At = ms(400)
 	ofAnother := forced
 	ofAnother.Name = "another"
 	for _, tt := range []struct {
@@ -61,6 +66,12 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 		{"an older token whose report stood, and it was forced", [][]Record{held(1, 80, 100, 2, false), {stood, forced}, older}, mutexRule, nil},
 		{"an older token whose report stood", [][]Record{held(1, 80, 100, 2, false), {stood}, older}, mutexRule, []string{"tokens"}},
 		{"an older token of one that was forced", [][]Record{held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
+		{"an older token of one that was forced, by a member that may be behind", [][]Record{{cut}, held(1, 80, 100, 2, false), {forced}, older}, mutexRule, nil},
+		{"an older token of one that was forced before the cut", [][]Record{{late}, held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
+		{"an older token of one that was forced while clients were cut off", [][]Record{{elsewhere}, held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
+		{"an older token behind a cut, of one that was not forced", [][]Record{{cut}, held(1, 80, 100, 2, false), older}, mutexRule, []string{"tokens"}},
+		{"an older token of one that was forced long before, behind a cut", [][]Record{{cut}, held(1, 80, 100, 2, false), {forced}, long}, mutexRule, []string{"tokens"}},
+		{"two at once, of which one was forced behind a cut", [][]Record{{cut}, held(1, 80, 300, 1, false), {forced}, slow}, mutexRule, nil},
 		{"granted before its process stood still, reported behind", [][]Record{{stalled}, held(1, 80, 300, 2, false), older}, mutexRule, nil},
 		{"an older token, reported behind a stall", [][]Record{{stalled}, held(1, 80, 100, 2, false), older}, mutexRule, nil},
 		{"an older token, reported long after a stall", [][]Record{{awake}, held(1, 80, 85, 2, false), older}, mutexRule, []string{"tokens"}},

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"lockscope/internal/failpoint"
@@ -41,6 +42,7 @@ type History struct {
 	stalls  map[int][]Record
 	stood   map[int][]Record // at a failpoint
 	forced  map[string][]Record
+	cuts    []Record // between the members of an ensemble, each from its time on
 }
 
 type holdKey struct {
@@ -63,6 +65,10 @@ func NewHistory(killed map[int]int64, reports ...[]Record) *History {
 			h.stalls[r.Worker] = append(h.stalls[r.Worker], r)
 		case OpStood:
 			h.stood[r.Worker] = append(h.stood[r.Worker], r)
+		case OpFault:
+			if strings.Contains(r.Text, "cut") && !strings.Contains(r.Text, "clients") && !strings.Contains(r.Text, "replica") {
+				h.cuts = append(h.cuts, r)
+			}
 		case OpForced:
 			h.forced[r.Lock] = append(h.forced[r.Lock], r)
 		case OpAcquire, OpTry:
@@ -138,6 +144,22 @@ func (h *History) wasForced(hold *Hold, until int64) bool {
 func (h *History) tookEarlier(hold *Hold) bool {
 	return h.wasForced(hold, hold.Granted) && slices.ContainsFunc(h.stood[hold.Worker], func(s Record) bool {
 		return s.Text == failpoint.Granted && s.At > hold.Called && s.At < hold.Granted
+	})
+}
+
+// mayLag bounds how long after its removal a waiter may be granted the lock by a member that is behind: at its next heartbeat, an
+// eighth of the session timeout, it is told. cutFor is longer than a cut between members lasts.
+const (
+	mayLag = 300 * time.Millisecond
+	cutFor = 10 * time.Second
+)
+
+// grantedBehind reports whether the nemesis took a waiter out of its queue just before it was granted the lock, while members were
+// cut off from each other: the one to which it is connected may have shown it still. docs/locks.md promises nothing then.
+func (h *History) grantedBehind(hold *Hold) bool {
+	return slices.ContainsFunc(h.forced[hold.Lock], func(f Record) bool {
+		return f.At >= hold.Called && f.Since <= hold.Granted && hold.Granted-f.At <= int64(mayLag) && (f.Name == "" || f.Name == hold.Name) &&
+			slices.ContainsFunc(h.cuts, func(c Record) bool { return c.At <= f.At && f.At-c.At <= int64(cutFor) })
 	})
 }
 
