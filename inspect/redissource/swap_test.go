@@ -46,6 +46,8 @@ func TestDatabasesThatChangePlacesAreNoticed(t *testing.T) {
 			v.Await("as it was", func() bool {
 				return holder(v, "lock:both", "first")() && (!tt.gone || state(v, "lock:gone", inspect.StateHeld)())
 			})
+			set(t, m, "lock:marker", "x", 0) // is read after all that was to be read since it pushes
+			v.Await("nothing is left to read", state(v, "lock:marker", inspect.StateHeld))
 			if err := c.Do(ctx, "swapdb", 0, 1).Err(); err != nil {
 				t.Fatal(err)
 			}
