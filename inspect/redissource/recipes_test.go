@@ -189,7 +189,7 @@ func look(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 	return o.Snapshot()
 }
 
-var moving = regexp.MustCompile(`("(?:ttl_ms|validity_ms|age_ms)": )[0-9]+|("held_since": )"[^"]*"`)
+var moving = regexp.MustCompile(`("(?:ttl_ms|validity_ms|age_ms)": )[0-9]+|("(?:held|seen)_since": )"[^"]*"`)
 
 // golden compares a lock's JSON, without what differs from run to run, with the golden file.
 func golden(t *testing.T, file string, s *inspect.Snapshot, l *inspect.Lock, name string, addrs ...string) {
