@@ -14,20 +14,19 @@ import (
 // readAuxiliary reads what is missing beside the keys, in one round trip, the keys themselves too where main is set.
 func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main bool) error {
 	var counted subscribers
-	channels := m.channels(readings)
+	var clock clockReply
+	channels, scored := m.channels(readings), slices.ContainsFunc(readings, func(r *keyReading) bool { return r.scored(main) })
+	if scored && m.keys != nil {
+		m.rereadClock(ctx)
+	}
 	start := m.now()
 	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			if scored && m.keys == nil {
+				clock = m.requestClock(ctx, p)
+			}
 			for _, r := range readings {
-				if main {
-					r.main = newProbe(ctx, p, recipe.Query{Key: r.keys.Key, Type: r.shape.kind})
-				}
-				r.probes = r.probes[:0]
-				for _, query := range r.missing {
-					if query.Type != recipe.TypeChannel {
-						r.probes = append(r.probes, newProbe(ctx, p, query))
-					}
-				}
+				r.request(ctx, p, main)
 			}
 			if m.siblings == nil && !m.cluster { // there each node counts its own
 				if counted = m.requestSubscribers(ctx, p, channels); len(channels) > 0 {
@@ -44,6 +43,9 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	middle := start.Add(m.now().Sub(start) / 2).Round(0)
 	if err := m.fresh(start, nil); err != nil {
 		return err
+	}
+	if clock.by != nil {
+		m.readClock(new(status), clock.by, clock.text(), middle)
 	}
 	counts := m.counts(channels, counted)
 	if m.siblings != nil {
@@ -75,6 +77,19 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 		r.missing = nil
 	}
 	return nil
+}
+
+// request asks for what is missing beside the key, and with main for the key.
+func (r *keyReading) request(ctx context.Context, p redis.Pipeliner, main bool) {
+	if main {
+		r.main = newProbe(ctx, p, recipe.Query{Key: r.keys.Key, Type: r.shape.kind})
+	}
+	r.probes = r.probes[:0]
+	for _, query := range r.missing {
+		if query.Type != recipe.TypeChannel {
+			r.probes = append(r.probes, newProbe(ctx, p, query))
+		}
+	}
 }
 
 // readProbe takes in what a helper key holds, or that it could not be read.

@@ -41,6 +41,8 @@ type master struct {
 	offset   atomic.Int64 // the server's clock minus ours, in nanoseconds
 	// clock holds why the offset is unknown; nil when it is known.
 	clock atomic.Pointer[inspect.Unseen]
+	// noTime is the last refusal of TIME; nil while it is not refused.
+	noTime atomic.Pointer[redis.TimeCmd]
 	// listRefused holds why the list of clients is unknown; it is not asked for before listAfter. Both belong to the
 	// goroutine that asks for the status.
 	listRefused *inspect.Unseen

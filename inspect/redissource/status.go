@@ -79,23 +79,6 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	return st, m.readClients(ctx, &st, info.Val())
 }
 
-// readClock takes the server's clock from TIME, or where that may not be asked, from INFO (since Redis 6.2).
-func (m *master) readClock(st *status, clock *redis.TimeCmd, info string, middle time.Time) {
-	at, err := clock.Result()
-	if us, ok := infoNumber(info, "server_time_usec"); err != nil && ok {
-		at, err = time.UnixMicro(us), nil
-	}
-	if err != nil {
-		u := m.miss(inspect.AspectServer, clock, rightFor(clock, ""))
-		st.unseen = append(st.unseen, u)
-		m.clock.Store(&u)
-		return
-	}
-	st.offset, st.offsetKnown = at.Sub(middle), true
-	m.offset.Store(int64(st.offset))
-	m.clock.Store(nil)
-}
-
 // readRole asks for the role where INFO does not have it: ROLE also names a replica's master, HELLO needs no right.
 func (m *master) readRole(ctx context.Context, st *status) error {
 	if st.role != "" {
