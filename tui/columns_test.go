@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -50,16 +51,23 @@ func TestColumnsAreChosen(t *testing.T) {
 	}
 }
 
+// allColumns are the names of all columns of the list of locks.
+func allColumns() []string {
+	_, names, _ := strings.Cut(locks.View{Columns: []string{"?"}}.Check().Error(), "none of ")
+	return strings.Split(names, ", ")
+}
+
+// chosenOnly are the columns that are shown only where somebody chose them.
+func chosenOnly(t *testing.T) []string {
+	t.Helper()
+	usual := titles(model(t, Options{}, screen.SplitWidth-1, 24, fixture.Everything()))
+	return slices.DeleteFunc(allColumns(), func(name string) bool { return slices.Contains(usual, strings.ToUpper(name)) })
+}
+
 // Each column that is shown only where somebody chose it has its cell of one lock here; TestCells has those of the others.
 func TestChosenColumnsShowFields(t *testing.T) {
-	usual := titles(model(t, Options{}, screen.SplitWidth-1, 24, fixture.Everything()))
 	cells := map[string]string{"client": "10.2.0.2:53122", "session": "0x10000abcd025a", "backend": "zk"}
-	refused := locks.View{Columns: []string{"?"}}.Check()
-	_, all, _ := strings.Cut(refused.Error(), "none of ")
-	for name := range strings.SplitSeq(all, ", ") {
-		if slices.Contains(usual, strings.ToUpper(name)) {
-			continue
-		}
+	for _, name := range chosenOnly(t) {
 		t.Run(name, func(t *testing.T) {
 			m := model(t, Options{Look: Look{Columns: []string{"lock", name}}}, 80, 24, fixture.Everything())
 			if cells[name] == "" {
@@ -108,5 +116,45 @@ func TestViewsAreChosen(t *testing.T) {
 	wantText(t, m, " 8 locks", "sort: name, reversed")
 	if got := strings.Join(titles(m), " "); got != "LOCK HELD FINDING" {
 		t.Error(got)
+	}
+}
+
+// The list is sorted by each of them, too, those without a value last in both directions; TestEveryColumnSorts has the others.
+func TestChosenColumnsSort(t *testing.T) {
+	red, billing, orders := fixture.Hostile().ID.Path, "/locks/billing", "/locks/orders"
+	first := map[string][2][]string{ // and in reverse
+		"client":  {{red, billing, orders, "lock:cart:42"}, {orders, billing, red, "lock:cart:42"}},
+		"session": {{red, billing, orders, "lock:cart:42"}, {orders, billing, red, "lock:cart:42"}},
+		"backend": {{"lock:cart:42", "lock:dark", "lock:invoices", "lock:left"}, {red, billing, "/locks/nightly", orders}},
+	}
+	for _, name := range chosenOnly(t) {
+		for i, sort := range []string{name, "-" + name} {
+			t.Run(sort, func(t *testing.T) {
+				view := locks.View{Sort: sort, Columns: []string{"lock", name}}
+				m := model(t, Options{Look: Look{Views: map[string]locks.View{"this": view}}}, 80, 24, fixture.Everything())
+				press(m, ":")
+				typeText(m, "this")
+				press(m, "enter")
+				want := first[name][i]
+				if got := listed(m); len(want) == 0 || !slices.Equal(got[:len(want)], want) {
+					t.Errorf("first come %q, want %q (a new column has its line in this table)", got, want)
+				}
+			})
+		}
+	}
+}
+
+// What a configuration may name as a column stands in the contract.
+func TestTheContractNamesEveryColumn(t *testing.T) {
+	page, err := os.ReadFile("../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n### config check")
+	section, _, _ = strings.Cut(section, "\n### ")
+	for _, name := range allColumns() {
+		if !strings.Contains(section, "`"+name+"`") {
+			t.Errorf("docs/cli.md names no column %s at config", name)
+		}
 	}
 }
