@@ -82,7 +82,8 @@ type Renewal struct {
 	Last  time.Time
 	// TTL that a renewal sets.
 	TTL time.Duration
-	// Missed counts the renewals that should have been between two others and were not.
+	// Missed counts the renewals that should have been between two others and were not. Those that are missing since the last
+	// one are not among them: the finding renewal-stopped is about these.
 	Missed int
 }
 
