@@ -175,6 +175,7 @@ func (w *millionWatch) requests() uint64 { return w.observer.Snapshot().Backends
 func (w *millionWatch) atRest(b *testing.B) {
 	time.Sleep(10 * time.Second) // what a first pass leaves to do is done
 	used, before := processTime(), zkPackets(b, w.addr)
+	// the span that is measured
 	time.Sleep(atRest)
 	b.ReportMetric((zkPackets(b, w.addr)-before)/atRest.Seconds(), "packets-at-rest/s") // with the ten clients' heartbeats
 	b.ReportMetric(100*(processTime()-used).Seconds()/atRest.Seconds(), "%processor-at-rest")

@@ -87,12 +87,13 @@ func feel(b *testing.B, server *servertest.ZooKeeper, look func() (end func())) 
 		return (server.ProcessorTime(b) - before).Seconds()
 	}
 	for range rounds {
-		idle += during(&alone, func() { time.Sleep(d) })
+		idle += during(&alone, func() { time.Sleep(d) }) // a span that is measured
 		var end func()
 		spent += during(&looking, func() { end = look() })
 		took = append(took, looking[len(looking)-1].to.Sub(looking[len(looking)-1].from))
 		if end != nil {
 			time.Sleep(d) // the rules have seen all, and what a first pass leaves to do is done
+			// another span that is measured
 			during(&watching, func() { time.Sleep(d) })
 			end()
 		}

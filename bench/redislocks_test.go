@@ -191,11 +191,11 @@ func contended(b *testing.B, masters []*servertest.Redis, p peer, k int, hold ti
 	for i, c := range members {
 		all.Go(func() { t.run(b, ctx, p, c, i, hold) })
 	}
-	time.Sleep(ramp)
+	time.Sleep(ramp) // all of them wait in turns by now, and their scripts are known to the servers
 	before := commands(b, masters)
 	t.count(true)
 	start := time.Now()
-	time.Sleep(contendedIn)
+	time.Sleep(contendedIn) // the span that is measured
 	t.count(false)
 	took := time.Since(start).Seconds()
 	after := commands(b, masters)
@@ -225,7 +225,7 @@ func (t *tally) run(b *testing.B, ctx context.Context, p peer, c contender, i in
 		}
 		t.granted(i, asked)
 		if hold > 0 {
-			time.Sleep(hold)
+			time.Sleep(hold) // the work that the lock is for
 		}
 		t.left()
 		if err := release(); err != nil && ctx.Err() == nil {

@@ -81,7 +81,7 @@ func perSecond(b *testing.B, source inspect.Source, counter func() float64) {
 		}
 		time.Sleep(3 * time.Second) // the last of the first pass
 		before, cpu := counter(), processTime()
-		time.Sleep(atRest)
+		time.Sleep(atRest) // the span that is measured
 		b.ReportMetric((counter()-before)/atRest.Seconds(), "requests/s")
 		b.ReportMetric(100*(processTime()-cpu).Seconds()/atRest.Seconds(), "core-%")
 		sub.Close()

@@ -196,7 +196,7 @@ func watchLarge(b *testing.B, addr string, contenders int) (w largeWatch) {
 	time.Sleep(10 * time.Second) // the rules have seen all, and what a first pass leaves to do is done
 	w.heap = heap()
 	used, before := processTime(), zkPackets(b, addr)
-	time.Sleep(atRest)
+	time.Sleep(atRest) // the span that is measured
 	w.requests = (zkPackets(b, addr) - before) / atRest.Seconds()
 	w.processor = 100 * (processTime() - used).Seconds() / atRest.Seconds()
 	w.watches = observer.Snapshot().Backends[0].Cost.Watches

@@ -232,10 +232,10 @@ func (c *zkCrowd) contend(b *testing.B) zkRound {
 	for i := range c.members {
 		all.Go(func() { c.alternate(ctx, b, i) })
 	}
-	time.Sleep(zkRamp)
+	time.Sleep(zkRamp) // all of them are in the queue by now
 	packets, served, used := received(b, c.server.Addr), c.server.ProcessorTime(b), processor()
 	before, start := c.changes.Load(), time.Now()
-	time.Sleep(zkContendedFor)
+	time.Sleep(zkContendedFor) // the span that is measured
 	changed, took := float64(c.changes.Load()-before), time.Since(start)
 	used, served = processor()-used, c.server.ProcessorTime(b)-served
 	packets = received(b, c.server.Addr) - packets

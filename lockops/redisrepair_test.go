@@ -157,7 +157,7 @@ func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
 					t.Errorf("acquire: %v, want ErrClosed", err)
 				}
 			})
-			time.Sleep(time.Duration(i) * 10 * time.Microsecond)
+			time.Sleep(time.Duration(i) * 10 * time.Microsecond) // no event marks the middle of a request: each instant is tried
 			s.Close()
 			acquiring.Wait()
 			if key == "" {

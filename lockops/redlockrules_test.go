@@ -210,7 +210,7 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 		var waited atomic.Int64
 		note := lockops.OnWaiting(func(string) { waited.Add(1) })
 		contend(t, 6, 10, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i], key, note) }, func(*lockops.Hold) {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // it holds, so that the others have to wait
 		})
 		// Without the release's message it is six of ten: those who look by themselves send some, too.
 		eventually(t, "nearly all who waited were sent a message", func() bool { return int64(len(messages)) >= waited.Load()*4/5 })

@@ -134,7 +134,7 @@ func (p *proxy) replies(server io.Reader, client io.Writer, doomed *sync.Map) {
 			if op, ok := what.(int32); ok && op == p.mute.Load() || xid == -1 && p.noEvents.Load() {
 				continue
 			}
-			time.Sleep(time.Duration(p.delay.Load()))
+			time.Sleep(time.Duration(p.delay.Load())) // a server that is slow, or far away
 		}
 		if _, err := client.Write(frame); err != nil {
 			return

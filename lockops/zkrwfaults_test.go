@@ -360,7 +360,7 @@ func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lo
 			h = r
 		}
 	}
-	time.Sleep(time.Duration(rand.N(1000)) * time.Microsecond)
+	time.Sleep(time.Duration(rand.N(1000)) * time.Microsecond) // it holds, so that others would be seen inside
 	u.leave(mode)
 	if err := h.Release(within(t)); err != nil {
 		t.Error(err)

@@ -146,7 +146,7 @@ func (n *nemesis) killClients() {
 func (n *nemesis) stopWatch() {
 	defer n.faults.begin("stop watch", watchName)()
 	n.watch.signal(n.t, syscall.SIGSTOP)
-	time.Sleep(between(n.random, 1000, int(n.longest.Milliseconds())))
+	time.Sleep(between(n.random, 1000, int(n.longest.Milliseconds()))) // shorter and longer than what it takes for a stall
 	n.watch.signal(n.t, syscall.SIGCONT)
 }
 

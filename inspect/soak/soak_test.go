@@ -76,7 +76,7 @@ func TestSoak(t *testing.T) {
 	n.agreed = from
 	for time.Since(from) < *lasts {
 		n.step()
-		time.Sleep(between(n.random, 500, 4000))
+		time.Sleep(between(n.random, 500, 4000)) // faults come alone and close together
 		if time.Since(from) > time.Minute && sum(n.counts)%25 == 0 {
 			t.Logf("%s faults %d, operations %v, doctor %v", time.Now().Format("15:04:05"), sum(n.counts), notes.counts(), doctor.codes)
 		}

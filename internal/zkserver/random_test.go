@@ -65,9 +65,9 @@ func (p *player) connect(i int) {
 		p.t.Fatal(err)
 	}
 	p.conns[i], p.ended[i] = conn, events
+	awaitState(p.t, events, zk.StateHasSession)
 	// Just after a session began go-zookeeper reads without a lock what answers write, if there is a watch by then.
 	// Nothing signals that it has done so.
-	awaitState(p.t, events, zk.StateHasSession)
 	time.Sleep(10 * time.Millisecond)
 }
 

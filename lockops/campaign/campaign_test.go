@@ -75,10 +75,10 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	crew := startTeam(t, cfg, dir)
 	n := newNemesis(t, tg, seed, dir, crew)
 	crew.awaitGrant(t)
-	time.Sleep(undisturbed)
+	time.Sleep(undisturbed) // so that they hold and wait
 	n.rage(t, cfg, *roundTime)
 	progress(t, cfg)
-	time.Sleep(undisturbed)
+	time.Sleep(undisturbed) // what the last fault has led to is to get into the history
 	crew.end(t)
 	n.close()
 	h := crew.history(t)

@@ -34,9 +34,10 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 		c := cfg(round)
 		c.Seed, c.Stores, c.Clients = random.Uint64(), dir, 2
 		crew := startTeam(t, c, dir)
-		time.Sleep(undisturbed)
+		crew.awaitGrant(t)
+		time.Sleep(undisturbed) // so that they hold and wait
 		disturb(t, crew)
-		time.Sleep(undisturbed)
+		time.Sleep(undisturbed) // what the disturbance has led to is to get into the history
 		crew.end(t)
 		h := crew.history(t)
 		v := Check(h, func(lock string) Rule { return c.lock(lock).Rule })
@@ -82,7 +83,7 @@ func TestControlDeafHolders(t *testing.T) {
 		return cfg
 	}, func(*testing.T, *team) {
 		wire.Stop()
-		time.Sleep(lockTTL + lockTTL/4)
+		time.Sleep(lockTTL + lockTTL/4) // longer than the holder's lease, of which it hears nothing
 		wire.Heal()
 	})
 }
@@ -100,7 +101,7 @@ func TestControlTokensNotChecked(t *testing.T) {
 	}, func(t *testing.T, crew *team) {
 		for range 3 {
 			resume := crew.pause(t, random)
-			time.Sleep(lockTTL + lockTTL/4)
+			time.Sleep(lockTTL + lockTTL/4) // longer than the lease of one that stands still
 			resume()
 		}
 	})
@@ -131,11 +132,11 @@ func TestControlFailover(t *testing.T) {
 		}
 	}
 	control(t, "two holders", oneRedisConfig(clients.Addr(), lockTTL), func(t *testing.T, _ *team) {
-		link.Stop() // it lags
-		time.Sleep(lockTTL / 2)
+		link.Stop()             // it lags
+		time.Sleep(lockTTL / 2) // the master alone grants and renews meanwhile
 		say("REPLICAOF", "NO", "ONE")
 		clients.Retarget(replica.Addr)
-		time.Sleep(lockTTL)
+		time.Sleep(lockTTL) // and now the replica, beside holds that it has not heard of
 		clients.Retarget(master.Addr)
 		link.Heal()
 		say("REPLICAOF", host, port)
