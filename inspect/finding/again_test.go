@@ -40,6 +40,9 @@ func TestWhatWasFoundBeforeChangesNothing(t *testing.T) {
 				l.Kind = []inspect.Kind{inspect.KindMutex, inspect.KindElection}[rnd.IntN(2)]
 			},
 			func(*inspect.Contender) { l.ExpectedHold = []time.Duration{0, 20 * time.Minute}[rnd.IntN(2)] },
+			func(*inspect.Contender) {
+				l.Unseen = [][]inspect.Unseen{nil, {{Aspect: inspect.AspectHolders}}}[rnd.IntN(2)]
+			},
 		}
 		for range 40 {
 			steps[rnd.IntN(len(steps))](&l.Holders[0])

@@ -118,6 +118,9 @@ func (r *rule) sign(fs []inspect.Finding) []inspect.Finding {
 	return fs
 }
 
+// blindAdvice replaces the advice of a finding that rests on what was not seen.
+const blindAdvice = "do nothing yet: part of the evidence could not be read (see blind); look again once it can be"
+
 // temper holds the findings of a rule to what is known of the lock. On what is only possibly a lock (a name, a value of no
 // known shape) nothing is worse than worth knowing, and nothing is advised but to find out. Where something was not seen
 // that the rule rests on, its findings are only possible, and no action is advised.
@@ -137,17 +140,18 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 		for i := range found {
 			f := &found[i]
 			f.Confidence = recipe.Possible
-			f.Advice = "do nothing yet: part of the evidence could not be read (see blind); look again once it can be"
+			f.Advice = blindAdvice
 		}
 	}
 	return found
 }
 
 // again is the finding of a rule that the lock has already, where it says the same of the same contender; else nil. Many
-// locks that stay as they are cost less when what follows from that is not put together again.
+// locks that stay as they are cost less when what follows from that is not put together again. One that was tempered has lost
+// its own advice.
 func again(c *inspect.Case, name, message string, confidence recipe.Confidence, about *inspect.Contender) []inspect.Finding {
 	for _, f := range c.Lock.Findings {
-		if f.Rule == name && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
+		if f.Rule == name && f.Advice != blindAdvice && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
 			return one(f)
 		}
 	}
