@@ -226,11 +226,20 @@ func infoField(info, name string) string {
 	return ""
 }
 
-// calls counts the calls of a command, by INFO's commandstats.
+// calls counts the calls of a command that did not fail, by INFO's commandstats.
 func calls(counts, command string) int64 {
-	said, _, _ := strings.Cut(strings.TrimPrefix(infoField(counts, "cmdstat_"+command), "calls="), ",")
-	n, _ := strconv.ParseInt(said, 10, 64) // a command that was never called is not in it
-	return n
+	var done int64 // a command that was never called is not in it
+	for field := range strings.SplitSeq(infoField(counts, "cmdstat_"+command), ",") {
+		name, said, _ := strings.Cut(field, "=")
+		n, _ := strconv.ParseInt(said, 10, 64)
+		switch name {
+		case "calls":
+			done += n
+		case "failed_calls": // since Redis 6.2
+			done -= n
+		}
+	}
+	return done
 }
 
 // infoNumber is a field that is a number and not negative.

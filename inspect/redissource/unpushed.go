@@ -54,8 +54,13 @@ func (r *run) counted(c counted) {
 	if c.err == nil {
 		p.soundAt = later(p.soundAt, c.asked)
 	}
-	p.sampleDue = true
-	p.requestStatusNow() // with its count of SWAPDB: it comes before them
+	p.sampleDue = p.pushing // of the others everything is read again and again
+	switch {
+	case p.keys != nil: // a node of a Cluster has one database
+		r.wantSample(p)
+	case p.pushing:
+		p.requestStatusNow() // with its count of SWAPDB: it comes before the sample
+	}
 }
 
 // wantSample has a master read its sample where that is due.
@@ -72,10 +77,10 @@ func (r *run) wantSample(p *masterState) {
 }
 
 // judgeMissed decides about the keys that a master does not have any more, once everything was taken in that it pushed
-// before it said so, and what it was asked for before was answered.
+// before it said so, and nothing is being read: whose end was pushed may be among that.
 func (r *run) judgeMissed(p *masterState) {
 	c := p.missed
-	if c == nil || p.pushing && !p.heard.After(c.answered) || p.busy && !p.askedAt.After(c.answered) {
+	if c == nil || p.pushing && !p.heard.After(c.answered) || p.busy {
 		return
 	}
 	p.missed = nil
@@ -88,7 +93,7 @@ func (r *run) judgeMissed(p *masterState) {
 		return ok && e.votes[at].Present && e.votes[at].ReadAt.Before(c.asked)
 	}
 	if p.pushing && slices.ContainsFunc(c.gone, silent) {
-		r.replacedUnder(p, later(later(p.soundAt, p.swapsAt), p.armedAt)) // all was read then
+		r.replacedUnder(p, later(p.soundAt, p.armedAt)) // all was read then; its count may have begun anew since
 		p.known = 1
 	}
 	r.wantAll(c.gone)
@@ -117,5 +122,4 @@ func (r *run) replacedUnder(p *masterState, since time.Time) {
 	p.soundAt = now
 	p.armedAt = now // its keys have to be gone over once more: others may have come
 	p.resting.Store(false)
-	p.requestStatusNow()
 }

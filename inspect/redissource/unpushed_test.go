@@ -54,7 +54,7 @@ func TestAKeyThatIsGoneWasReplacedOnlyWhereNobodyPushedIt(t *testing.T) {
 			asked := noon.Add(1500 * time.Millisecond)
 			w.clock = asked.Add(100 * time.Millisecond)
 			p.sample = []string{"lock:a"}
-			p.busy, p.askedAt = tt.busy, second
+			p.busy, p.askedAt = tt.busy, asked.Add(time.Second)
 			w.counted(counted{gone: []string{"lock:a"}, asked: asked, answered: w.clock})
 			w.counted(counted{asked: asked, answered: w.clock, last: true})
 			if p.wanted["lock:a"] {
@@ -144,5 +144,30 @@ func TestSwapsAreCounted(t *testing.T) {
 				t.Errorf("gap %+v, want it from %v", gap, first)
 			}
 		})
+	}
+}
+
+// A master that does not push is counted every two seconds: it is not asked about itself each time.
+func TestACountOfAPolledMasterAsksNothingMore(t *testing.T) {
+	for _, pushing := range []bool{false, true} {
+		w := newWatchedRun(t)
+		w.pushed()
+		p := w.masters[0]
+		p.pushing = pushing
+		for len(p.restart) > 0 {
+			<-p.restart
+		}
+		w.counted(counted{asked: noon, answered: noon, last: true})
+		if asked := len(p.restart) > 0; asked != pushing || p.sampleDue != pushing {
+			t.Errorf("pushing %v: its status is asked for: %v, a sample is due: %v", pushing, asked, p.sampleDue)
+		}
+	}
+}
+
+// Commands that failed did nothing.
+func TestCallsThatFailedDoNotCount(t *testing.T) {
+	counts := "# Commandstats\r\ncmdstat_swapdb:calls=5,usec=20,usec_per_call=4.00,rejected_calls=7,failed_calls=2\r\ncmdstat_get:calls=3,usec=1,usec_per_call=0.33\r\n"
+	if a, b, c := calls(counts, "swapdb"), calls(counts, "get"), calls(counts, "set"); a != 3 || b != 3 || c != 0 {
+		t.Errorf("%d, %d, %d", a, b, c)
 	}
 }
