@@ -277,7 +277,7 @@ func TestThePanesHeaderOffersWhatCanBeDone(t *testing.T) {
 
 func TestLabGolden(t *testing.T) {
 	t.Parallel()
-	for _, size := range []struct{ width, height int }{{80, 24}, {120, 36}, {160, 50}} {
+	for _, size := range []struct{ width, height int }{{80, 24}, {120, 36}, {160, 50}, {200, 50}} {
 		for _, ascii := range []bool{false, true} {
 			name := fmt.Sprintf("lab-%dx%d", size.width, size.height)
 			if ascii {
@@ -296,9 +296,10 @@ func TestLabGolden(t *testing.T) {
 				s.Hand.Update(lab.TakeFencedMsg{Id: k.Id, Token: 4711, Ok: true})
 				m.flashText = ""
 				text := ""
-				for range s.Panes() {
+				for i := range s.Panes() {
 					fits(t, m)
 					text += content(m)
+					inLooks(t, fmt.Sprintf("%s%d-%dx%d", "lab", i+1, size.width, size.height), m)
 					press(m, "tab")
 					if size.width >= lab.LabWide {
 						break

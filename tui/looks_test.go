@@ -39,11 +39,17 @@ var kept = []string{"locks", "chain-zookeeper", "chain-split", "findings", "time
 // goldenScreen compares a screen with its golden file, and its looks with theirs where those are kept. In all of them it says the same.
 func goldenScreen(t *testing.T, name string, m *Model) {
 	t.Helper()
-	text := content(m)
-	golden(t, name, text)
+	golden(t, name, content(m))
+	inLooks(t, name, m)
+}
+
+// inLooks draws a screen in each way of colour: it has to say the same in all.
+func inLooks(t *testing.T, name string, m *Model) {
+	t.Helper()
 	if m.options.Theme.ASCII {
 		return
 	}
+	text := content(m)
 	own := m.options.Theme
 	defer func() {
 		m.options.Theme = own
@@ -61,11 +67,34 @@ func goldenScreen(t *testing.T, name string, m *Model) {
 		if page, isKept := strings.CutSuffix(name, "-80x24"); isKept && slices.Contains(kept, page) && l.name != "dark" {
 			golden(t, name+"-"+l.name, drawn)
 		}
-		if *framesTo != "" {
-			path := filepath.Join(*framesTo, fmt.Sprintf("%s-%s.ans", name, l.name))
-			if err := os.WriteFile(path, []byte(drawn), 0o600); err != nil {
-				t.Fatal(err)
+		writeFrame(t, name, l, drawn)
+	}
+}
+
+// writeFrame keeps a frame for screenshots -frames, where that is wanted.
+func writeFrame(t *testing.T, name string, l look, drawn string) {
+	t.Helper()
+	if *framesTo == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(*framesTo, fmt.Sprintf("%s-%s.ans", name, l.name)), []byte(drawn), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The welcome page, which has no frame of ours around it.
+func TestWelcomeGolden(t *testing.T) {
+	t.Parallel()
+	local := Local{Targets: []string{"zk://127.0.0.1:2181", "redis://127.0.0.1:6379"}, Tried: []string{"2181", "6379", "26379"}}
+	for _, size := range append(sizes, struct{ width, height int }{minWidth, minHeight}) {
+		name := fmt.Sprintf("welcome-%dx%d", size.width, size.height)
+		for _, l := range looks {
+			w := &welcome{theme: theme.New(l.theme), width: size.width, height: size.height, local: local}
+			drawn := w.content()
+			if l.name == "none" {
+				golden(t, name, ansi.Strip(drawn)+"\n")
 			}
+			writeFrame(t, name, l, downTo(l.profile, drawn))
 		}
 	}
 }

@@ -74,6 +74,20 @@ func (m *Model) translate(msg tea.KeyPressMsg) tea.KeyPressMsg {
 	return msg
 }
 
+// Key names what is pressed for a key: another one where that means something else by configuration.
+func (w *world) Key(name string) string {
+	own := w.options.Keys
+	if own[name] == "" {
+		return name
+	}
+	for _, pressed := range slices.Sorted(maps.Keys(own)) {
+		if meant(own[pressed]) == name {
+			return pressed
+		}
+	}
+	return "(no key)"
+}
+
 // unshadowed are actions without the keys that mean something else by configuration, and with those that mean them.
 func (m *Model) unshadowed(list []screen.Action) []screen.Action {
 	own := m.options.Keys

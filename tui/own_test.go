@@ -109,3 +109,17 @@ func TestOwnKeysAreShown(t *testing.T) {
 		t.Errorf("a click leads to %s", m.inFront)
 	}
 }
+
+// Words that name a key name the one that does it, where its own means something else.
+func TestWordsNameOwnKeys(t *testing.T) {
+	m := model(t, Options{Look: Look{Keys: map[string]string{"t": "e", "f2": "timeline", "space": "f", "tab": "f", "ctrl+x": "tab", "f9": "t", "p": "space"}}}, 120, 36, fixture.Everything())
+	for key, want := range map[string]string{"t": "f9", "space": "p", "tab": "ctrl+x", "w": "w", "p": "(no key)"} {
+		if got := m.Key(key); got != want {
+			t.Errorf("%s is on %s, want %s", key, got, want)
+		}
+	}
+	send(m, tea.KeyPressMsg{Code: '4', Text: "4"})
+	send(m, tea.KeyPressMsg{Code: 'x', Mod: tea.ModCtrl})
+	wantText(t, m, "ctrl+x: to the list")
+	wantNoText(t, m, "tab: to")
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,6 +102,10 @@ func (w *welcome) View() tea.View {
 
 func (w *welcome) content() string {
 	lines := w.lines()
+	if len(lines) > w.height { // the keys stand last: what they can be chosen for goes first
+		lines = slices.DeleteFunc(lines, func(l widget.Line) bool { return l == nil })
+		lines = slices.Delete(lines, 1, 1+max(0, min(len(lines)-w.height, len(lines)-1)))
+	}
 	width := 0
 	for _, l := range lines {
 		width = max(width, l.Width())
@@ -116,6 +121,9 @@ func (w *welcome) content() string {
 func (w *welcome) lines() []widget.Line {
 	t := w.theme
 	command := func(text, what string) widget.Line {
+		if w.width < roomyWidth {
+			return widget.Line{{"  " + text, t.Strong}}
+		}
 		return widget.Line{{"  " + text, t.Strong}}.Align(42, false, "").Add(t.Muted, what)
 	}
 	lines := []widget.Line{

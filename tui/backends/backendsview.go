@@ -64,7 +64,7 @@ func (s *Screen) View() string {
 func (s *Screen) rule(rows, of int) widget.Line {
 	t, name := s.Theme(), "details"
 	if of > rows {
-		name = fmt.Sprintf("details, lines %d to %d of %d: tab, then %s%s", s.text.Top+1, min(of, s.text.Top+rows), of, t.Glyphs.Up, t.Glyphs.Down)
+		name = fmt.Sprintf("details, lines %d to %d of %d: %s, then %s%s", s.text.Top+1, min(of, s.text.Top+rows), of, s.Key("tab"), t.Glyphs.Up, t.Glyphs.Down)
 	}
 	style := t.Muted
 	if s.inDetails {

@@ -265,7 +265,7 @@ func (p *Pane) verdictLines(l *inspect.Lock) []widget.Line {
 		style = mark.Style
 	}
 	var lines []widget.Line
-	for i, text := range widget.Wrap(screen.Verdict(p, l), p.width-4, 2, tail) {
+	for i, text := range widget.Wrap(screen.Verdict(p, l), p.width-4, p.verdictRows(), tail) {
 		lead := widget.Span{"   ", t.Text}
 		if i == 0 {
 			lead = widget.Span{" " + mark.Text + " ", mark.Style}
@@ -277,6 +277,14 @@ func (p *Pane) verdictLines(l *inspect.Lock) []widget.Line {
 		return lines
 	}
 	return append(lines, p.findings(l)...)
+}
+
+// verdictRows bounds the verdict: names may be long, and that of the next stands at its end.
+func (p *Pane) verdictRows() int {
+	if p.height < lowPane {
+		return 2
+	}
+	return 3
 }
 
 // lowPane is the height below which the rows are shown rather than the findings, which the verdict's sign stands for.

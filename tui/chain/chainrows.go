@@ -33,7 +33,7 @@ func tree(holders, waiters []inspect.Contender, branch, lastBranch string) []cha
 		}
 		depth[c.Name] = d
 		sign := lastBranch
-		if i+1 < len(waiters) && waiters[i+1].Watches == c.Watches && c.Watches != "" {
+		if i+1 < len(waiters) && waiters[i+1].Watches == c.Watches {
 			sign = branch
 		}
 		rows = append(rows, chainRow{contender: c, prefix: strings.Repeat(" ", min(d, widget.Deepest)-1) + sign})

@@ -274,9 +274,9 @@ func (s *Screen) summary() widget.Line {
 	case s.input.Open:
 		right = s.input.View(t)
 	case n > 0:
-		right = widget.Line{{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + "G follows ", t.Muted}}
+		right = widget.Line{{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + s.Key("G") + " follows ", t.Muted}}
 	case !s.Follow && len(s.Shown) > 0:
-		right = widget.Line{{"stopped" + dot + "G follows ", t.Muted}}
+		right = widget.Line{{"stopped" + dot + s.Key("G") + " follows ", t.Muted}}
 	case s.input.Text() != "":
 		right = s.input.View(t)
 	}

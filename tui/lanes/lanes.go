@@ -61,8 +61,11 @@ func Fold(lanes []*Lane, backend string) []*Lane {
 	return folded
 }
 
-// overlaps reports whether an attempt began before this one ended, as of a client that reads twice at a time.
-func (l *Lane) overlaps(later *Lane) bool { return l.Present || later.Arrival().Before(l.Ended) }
+// overlaps reports whether an attempt began before this one ended, as of a client that reads twice at a time. An end is seen
+// late, and the entry of the next attempt may say when it was made: so short an overlap is none.
+func (l *Lane) overlaps(later *Lane) bool {
+	return l.Present || later.Arrival().Add(betweenLooks).Before(l.Ended)
+}
 
 // Is reports whether an attempt of the lane has this key.
 func (l *Lane) Is(k Key) bool {

@@ -281,4 +281,8 @@ func TestAttemptsAreFolded(t *testing.T) {
 	if first.Earlier != nil || again.Earlier != nil {
 		t.Error("folding has changed a lane")
 	}
+	soon := attempt(2, 40*time.Second+300*time.Millisecond, 35*time.Second) // the end before it was seen late
+	if list := Fold([]*Lane{other, soon}, "zk"); len(list) != 1 || list[0].Contender != soon.Contender {
+		t.Errorf("a client that comes again at once has %d lanes", len(list))
+	}
 }

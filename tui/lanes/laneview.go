@@ -95,10 +95,10 @@ func (v *View) Header() widget.Line {
 }
 
 // row is one lane.
-func (v *View) row(l *Lane, selected bool) widget.Line {
+func (v *View) row(l *Lane, selected bool, shared map[string]bool) widget.Line {
 	t := v.Theme()
 	out := widget.Line{{widget.Blanks(widget.Margin), t.Text}}
-	label := v.name(l)
+	label := v.name(l, shared)
 	if selected {
 		out = widget.Line{{t.Glyphs.Cursor + "  ", t.Holding}}
 		label = label.Over(v.label, t.Selected)
@@ -199,8 +199,8 @@ func (v *View) heldTime(l *Lane) string {
 	return v.time(d, !l.Present)
 }
 
-// name is the lane's owner, with the number of times that it was overtaken.
-func (v *View) name(l *Lane) widget.Line {
+// name is the lane's owner, with its number in the queue where another lane has the same name, and how often it was overtaken.
+func (v *View) name(l *Lane, shared map[string]bool) widget.Line {
 	t := v.Theme()
 	s, style := laneSign(v, l), t.Text
 	if !l.Present {
@@ -213,15 +213,19 @@ func (v *View) name(l *Lane) widget.Line {
 			mode = "r "
 		}
 	}
+	owner := describe.Owner(l.Contender)
 	var note widget.Line
+	if shared[owner] && l.Contender.Sequential {
+		note = widget.Line{{fmt.Sprintf(" #%d", l.Contender.Sequence), t.Muted}}
+	}
 	if l.Present && l.Contender.Dead {
-		note = widget.Line{{" gone?", t.Critical}}
+		note = note.Add(t.Critical, " gone?")
 	}
 	if n := v.Overtaken(l); n > 0 {
-		note = widget.Line{{fmt.Sprintf(" %s%d", t.Glyphs.Warning, n), t.Warning}}
+		note = note.Add(t.Warning, fmt.Sprintf(" %s%d", t.Glyphs.Warning, n))
 	}
 	room := v.label - 2 - len(mode) - note.Width()
-	name := widget.Line{{text.Middle(describe.Owner(l.Contender), room, t.Glyphs.Ellipsis), style}}.Align(room, false, "")
+	name := widget.Line{{text.Middle(owner, room, t.Glyphs.Ellipsis), style}}.Align(room, false, "")
 	return append(append(widget.Line{s, {" " + mode, t.Muted}}, name...), note...)
 }
 
@@ -292,8 +296,20 @@ func (v *View) glyph(c Cell) (string, lipgloss.Style) {
 func (v *View) List(lanes []*Lane, list widget.Scroller, room int) []widget.Line {
 	var lines []widget.Line
 	from, to := list.Visible(len(lanes), room)
+	shared := namesakes(lanes)
 	for i := from; i < to; i++ {
-		lines = append(lines, v.row(lanes[i], i == list.At))
+		lines = append(lines, v.row(lanes[i], i == list.At, shared))
 	}
 	return lines
+}
+
+// namesakes are the names that more than one lane has.
+func namesakes(lanes []*Lane) map[string]bool {
+	shared := make(map[string]bool, len(lanes))
+	for _, l := range lanes {
+		owner := describe.Owner(l.Contender)
+		_, again := shared[owner]
+		shared[owner] = again
+	}
+	return shared
 }

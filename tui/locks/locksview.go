@@ -115,7 +115,7 @@ func (s *Screen) looking() widget.Line {
 func (s *Screen) empty(width int) []string {
 	t := s.Theme()
 	text, more := s.emptyWords()
-	lines := []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
+	lines := widget.Wordy(t, width, text, more)
 	out := make([]string, len(lines))
 	for i, l := range lines {
 		out[i] = l.Render(width, t.Glyphs.Ellipsis, nil)
@@ -145,7 +145,7 @@ func (s *Screen) emptyWords() (text, more string) {
 	case down == len(s.Snapshot().Backends):
 		return "Unknown: no backend can be reached.", "This does not say that there are no locks; the errors are above."
 	case down == 0 && blindSomewhere(s):
-		return "No locks that we can see.", fmt.Sprintf("Some could not be looked at: f says what, and why. %d scanned.", scanned)
+		return "No locks that we can see.", fmt.Sprintf("Some could not be looked at: %s says what, and why. %d scanned.", s.Key("f"), scanned)
 	case down > 0:
 		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
 	default:

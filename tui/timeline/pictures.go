@@ -31,8 +31,9 @@ func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	if s.height < histogramHeight {
 		return lines
 	}
+	// without colours only the gap tells the two plots apart
 	mean, share := lanes.Summary(c.Holding)
-	return append(lines, v.Strip(widget.Line{{"held ", t.Muted}, {fmt.Sprintf("%.0f%% of the time", 100*share), t.Text}}, c.Holding, max(mean, 1), t.Holding))
+	return append(lines, nil, v.Strip(widget.Line{{"held ", t.Muted}, {fmt.Sprintf("%.0f%% of the time", 100*share), t.Text}}, c.Holding, max(mean, 1), t.Holding))
 }
 
 // stripRows is the height of the waiters' strip, in few steps, so that it seldom changes as lanes come.

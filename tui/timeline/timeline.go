@@ -239,11 +239,13 @@ func (s *Screen) View() string { return s.drawn }
 func (s *Screen) draw() string {
 	t := s.Theme()
 	if s.id == (inspect.ID{}) {
-		return s.finish([]widget.Line{{{" No lock is selected: choose one in the list of locks, then press t.", t.Muted}}})
+		return s.finish([]widget.Line{{{" No lock is selected: choose one in the list of locks, then press " + s.Key("t") + ".", t.Muted}}})
 	}
 	v, list := s.shown()
-	lines := append(s.head(&v), s.figures()...)
-	lines = append(lines, nil)
+	lines := s.head(&v)
+	if !s.low() {
+		lines = append(append(lines, s.figures()...), nil)
+	}
 	below := s.below(&v, list, len(lines)+1)
 	s.room = max(1, s.height-len(lines)-1-len(below))
 	lines = append(lines, v.Header())
@@ -263,6 +265,12 @@ func (s *Screen) draw() string {
 	}
 	return s.finish(append(lines, below...))
 }
+
+// low reports whether there is room for little more than the lanes, which then have it all.
+func (s *Screen) low() bool { return s.height < lowScreen }
+
+// lowScreen is the height from which there is room for figures, the key of the cells and the gaps between.
+const lowScreen = 12
 
 func (s *Screen) finish(lines []widget.Line) string {
 	out := make([]string, 0, s.height)
@@ -288,7 +296,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 	}
 	right := widget.Line{{" live ", t.Badge}, {" last " + describe.Exact(v.Length.Round(time.Second)) + " ", t.Muted}}
 	if !v.Live {
-		right = widget.Line{{" " + describe.Clock(w.From) + " " + t.Glyphs.Dash + " " + describe.Clock(w.End()) + " ", t.BadgeWarning}, {" 0: now ", t.Muted}}
+		right = widget.Line{{" " + describe.Clock(w.From) + " " + t.Glyphs.Dash + " " + describe.Clock(w.End()) + " ", t.BadgeWarning}, {" " + s.Key("0") + ": now ", t.Muted}}
 	}
 	lines := []widget.Line{widget.Spread(left.Cut(s.width-right.Width()-1, t.Glyphs.Ellipsis), right, s.width, "")}
 	if l == nil {

@@ -77,7 +77,7 @@ func (s *Screen) fairness() widget.Line {
 // below are the pictures of the window, the key of the cells, and the selected lane in words; above are the rows that stand over
 // the lanes.
 func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.Line {
-	if len(lanes) == 0 {
+	if len(lanes) == 0 || s.low() {
 		return nil
 	}
 	lines := []widget.Line{v.Legend(s.width)}
@@ -88,7 +88,7 @@ func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.L
 		lines = append(lines, widget.Section(s.Theme(), s.width, "selected"))
 		lines = append(lines, v.Facts(lanes[s.list.At], s.width)...)
 	}
-	const gap, strips = 1, 2
+	const gap, strips = 1, 3
 	free := s.height - above - len(lanes) - len(lines) - gap - strips
 	return slices.Concat(make([]widget.Line, gap), s.contention(v, free), lines)
 }

@@ -45,6 +45,17 @@ func Lay(columns []Column, width int) []int {
 		grow += c.Grow
 	}
 	room += Gap
+	for i := len(columns) - 1; i > 0 && room < 0; i-- { // in a compact window the last give way, and leave their room to the others
+		if widths[i] > 0 {
+			if rest := widths[i] + room; rest >= leastCut {
+				widths[i], room = rest, 0
+				break
+			}
+			room += widths[i] + Gap
+			grow -= columns[i].Grow
+			widths[i] = 0
+		}
+	}
 	for pass := 0; pass < 3 && room > 0 && grow > 0; pass++ {
 		given := 0
 		next := 0
@@ -63,6 +74,9 @@ func Lay(columns []Column, width int) []int {
 	}
 	return widths
 }
+
+// leastCut is the least width, in cells, in which what is cut still tells something.
+const leastCut = 8
 
 // Gap is between two columns.
 const Gap = 2

@@ -4,10 +4,11 @@ import (
 	"image/color"
 	"strings"
 
-	"lockscope/internal/text"
-
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/internal/text"
+	"lockscope/theme"
 )
 
 // Span is text in one style; line is a row of them.
@@ -206,6 +207,21 @@ func Wrap(s string, width, n int, tail string) []string {
 	}
 	return lines
 }
+
+// Wordy are the words of an empty list, below a blank line: why it is, and what to do.
+func Wordy(t *theme.Theme, width int, why, more string) []Line {
+	lines := []Line{nil}
+	for _, part := range Wrap(why, width-Margin, wordyLines, t.Glyphs.Ellipsis) {
+		lines = append(lines, Line{{Blanks(Margin) + part, t.Text}})
+	}
+	for _, part := range Wrap(more, width-Margin, wordyLines, t.Glyphs.Ellipsis) {
+		lines = append(lines, Line{{Blanks(Margin) + part, t.Muted}})
+	}
+	return lines
+}
+
+// wordyLines bounds each of them.
+const wordyLines = 3
 
 // WrapCommand breaks a command between its words, so that pasting the lines runs it as a whole.
 func WrapCommand(command string, width int) []string {
