@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -182,6 +183,18 @@ func (p *Peer) Release(t testing.TB) {
 func (p *Peer) Kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 	_ = p.cmd.Wait()         // closes its input only now: at an end of input it would give its lock back
+}
+
+// Pause stops the peer's process (SIGSTOP): its connections stay open, and nothing is sent.
+func (p *Peer) Pause(t testing.TB) {
+	t.Helper()
+	check(t, Signal(p.cmd.Process, syscall.SIGSTOP))
+}
+
+// Resume lets a paused peer go on (SIGCONT).
+func (p *Peer) Resume(t testing.TB) {
+	t.Helper()
+	check(t, Signal(p.cmd.Process, syscall.SIGCONT))
 }
 
 // Expire kills a peer of StartKazoo and ends its session at once.
