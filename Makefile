@@ -21,6 +21,7 @@ test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
 	$(GO) test $(RACE) -timeout 10m ./...
 	$(GO) test $(RACE) -tags failpoints -run TestFailpoint_ ./lockops/campaign
 	cd screenshots && $(GO) test $(RACE) -timeout 5m .
+	cd bench && $(GO) test $(RACE) -timeout 5m .
 
 .PHONY: partitions
 partitions: ## every partition of a real ZooKeeper ensemble that the locks must survive (10 minutes)

@@ -270,7 +270,7 @@ func TestAForcedReleaseIsHeardOf(t *testing.T) {
 	for _, kind := range oneRedisKinds {
 		key := "lock:" + kind.name
 		h := acquire(t, kind.make(redisSession(t, m), key, lockops.WithTTL(time.Hour)))
-		channel := recipe.WakeChannel(key, h.Name())
+		channel := recipe.LockscopeChannel(key)
 		eventually(t, "the holder listens", func() bool { return c.PubSubNumSub(within(t), channel).Val()[channel] == 1 })
 		c.Del(within(t), key)
 		c.Publish(within(t), channel, "")

@@ -68,7 +68,22 @@ func springIntegration(key, value string) (Token, bool) {
 	if strings.HasPrefix(key, "bull:") {
 		return Token{}, false
 	}
-	return Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: value}, true
+	return Token{Recipe: springName, Confidence: Possible, LibraryID: value}, true
+}
+
+const springName = "spring-integration"
+
+// springChannels are the channels of which one is that of a lock's release where the registry's locks listen (PUB_SUB_LOCK in
+// RedisLockRegistry.java): REGISTRY-channel:KEY. The message is the key. Where in it the registry's name ends is not known when it
+// has several colons: who is told about a lock that it does not wait for does nothing.
+func springChannels(key string) []string {
+	var channels []string
+	for i := range len(key) {
+		if key[i] == ':' && len(channels) < 8 {
+			channels = append(channels, key[:i]+"-channel:"+key)
+		}
+	}
+	return channels
 }
 
 // laravelLock writes 16 random letters and digits (Cache/Lock.php), which PHP's serializer may wrap. go-zero writes

@@ -46,7 +46,7 @@ var stringLocks = sync.OnceValue(func() []StringLock {
 		{Name: "token", Key: "app:lock:NAME", Value: "5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc", decode: timeUUID},
 		{Name: redisSemaphoreName, Key: "mutex:NAME", Value: random4, Clients: []string{"ioredis", "node-redis"}, decode: redisSemaphoreToken},
 		{Name: "redlock.net", Key: "redlock:NAME", Value: random4, Clients: []string{"SE.Redis", "redis-py"}, decode: redLockNet},
-		{Name: "spring-integration", Key: "my-lock:NAME", Value: random4, OneServer: true, Clients: []string{"lettuce", "jedis", "redis-rb", "redis-client", "redis-py", "SE.Redis"}, decode: springIntegration},
+		{Name: springName, Key: "my-lock:NAME", Value: random4, OneServer: true, Clients: []string{"lettuce", "jedis", "redis-rb", "redis-client", "redis-py", "SE.Redis"}, decode: springIntegration},
 		{
 			Name: "laravel", Key: "laravel-cache-lock:NAME", Value: "aB3dE6gH9jK2mN5p", OneServer: true, NoTTL: true, Clients: []string{"phpredis", "predis", "go-redis"}, decode: laravelLock,
 			// Of its jobs (Bus/UniqueLock.php), overlaps and schedule.

@@ -68,9 +68,13 @@ func structured(l *inspect.Lock) bool {
 // not known of the library.
 func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bool) {
 	key := l.ID.Path
+	channels, message := recipe.Wakes(key, value)
 	plain := removal{
-		name: "string", keys: []string{key}, args: []any{value, recipe.WakeChannel(key, value)},
+		name: "string", keys: []string{key}, args: []any{value, message},
 		says: "compare-and-delete " + inspect.Escape(key) + " (go on only if it still holds the value seen)",
+	}
+	for _, channel := range channels {
+		plain.args = append(plain.args, channel)
 	}
 	plain.wakeList, _ = recipe.WakeList(key, value)
 	if !structured(l) {
@@ -123,7 +127,7 @@ func sidekiqRemoval(l *inspect.Lock, c *inspect.Contender) (removal, bool) {
 // lockscopeRemoval is for a lock of our own package in which somebody waits; plain is its removal without waiters.
 func lockscopeRemoval(key string, c *inspect.Contender, plain removal) removal {
 	if c.State == inspect.Holding {
-		plain.args = []any{c.Name.Raw(), recipe.LockscopeChannel(key)}
+		plain.args = []any{c.Name.Raw(), "", recipe.LockscopeChannel(key)}
 		return plain
 	}
 	return removal{

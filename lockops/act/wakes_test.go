@@ -90,11 +90,13 @@ func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	held := func(key string) inspect.Untrusted { return inspect.Untrusted(client.Get(t.Context(), key).Val()) }
 
-	first := servertest.StartRedisPy(t, server.Addr, "lock:python")
-	first.Expect(t, "acquired")
-	second := servertest.StartRedisPy(t, server.Addr, "lock:python")
-	releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: "lock:python"}, held("lock:python"))
-	second.Expect(t, "acquired")
+	for _, key := range []string{"lock:python", "redbeat::lock"} { // the latter as RedBeat takes it, with this very lock
+		first := servertest.StartRedisPy(t, server.Addr, key)
+		first.Expect(t, "acquired")
+		second := servertest.StartRedisPy(t, server.Addr, key)
+		releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: key}, held(key))
+		second.Expect(t, "acquired")
+	}
 
 	session, err := lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}})
 	if err != nil {

@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/go-redsync/redsync/v4"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+	"lockscope/lockops/act"
+)
+
+// realLock joins clients of a library: take waits until the lock is its own. On the server the value under key changes with that.
+type realLock struct {
+	library, key string
+	join         func(t *testing.T, m *servertest.Redis) (take func(ctx context.Context) error)
+}
+
+// lasting is longer than the test: only the release makes way.
+const lasting = time.Hour
+
+func realLocks() []realLock {
+	return []realLock{
+		{"redsync", "lock:redsync", func(t *testing.T, m *servertest.Redis) func(context.Context) error {
+			var clients []*redis.Client
+			mutex := newRedsync([]*servertest.Redis{m}, &clients).NewMutex("lock:redsync", redsync.WithExpiry(lasting), redsync.WithTries(1<<20), redsync.WithRetryDelay(5*time.Millisecond))
+			t.Cleanup(func() { clients[0].Close() })
+			return mutex.LockContext
+		}},
+		{"redislock", "lock:bsm", func(t *testing.T, m *servertest.Redis) func(context.Context) error {
+			c := client(m)
+			t.Cleanup(func() { c.Close() })
+			return func(ctx context.Context) error {
+				_, err := redislock.New(c).Obtain(ctx, "lock:bsm", lasting, &redislock.Options{RetryStrategy: redislock.LinearBackoff(5 * time.Millisecond)})
+				return err
+			}
+		}},
+		{"rueidislock", "rueidislock:0:a", func(t *testing.T, m *servertest.Redis) func(context.Context) error {
+			l, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: rueidis.ClientOption{InitAddress: []string{m.Addr}}, KeyValidity: lasting})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(l.Close)
+			return func(ctx context.Context) error {
+				_, _, err := l.WithContext(ctx, "a")
+				return err
+			}
+		}},
+	}
+}
+
+// Clients of Go's libraries that wait get the lock whose holder, one of the same library, was released: rueidislock's is told by
+// the server (client-side caching), the others ask again.
+func TestRealClientsTakeWhatWasReleased(t *testing.T) {
+	server := servertest.StartRedis(t)
+	c := client(server)
+	defer c.Close()
+	audit, err := act.OpenAudit(time.Now, filepath.Join(t.TempDir(), "audit.jsonl"), "test", "profile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer audit.Close()
+	releaser := act.NewRedis([]redis.UniversalClient{c}, act.Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	for _, l := range realLocks() {
+		t.Run(l.library, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := l.join(t, server)(ctx); err != nil {
+				t.Fatal(err)
+			}
+			first := c.Get(ctx, l.key).Val()
+			granted, asked := make(chan error, 1), asks(t, c)
+			take := l.join(t, server)
+			go func() { granted <- take(ctx) }()
+			for ; asks(t, c) < asked+2; time.Sleep(5 * time.Millisecond) {
+				if ctx.Err() != nil {
+					t.Fatal("nobody waits")
+				}
+			}
+			id := inspect.ID{Backend: "redis", Path: l.key}
+			p, err := releaser.Preview(ctx, act.Request{ID: id, Owner: inspect.Untrusted(first)})
+			if err != nil || p.Refused != "" {
+				t.Fatalf("preview %+v, %v", p, err)
+			}
+			if r, err := releaser.Execute(ctx, p, "typed"); err != nil || !r.Released {
+				t.Fatalf("release %+v, %v", r, err)
+			}
+			if err := <-granted; err != nil {
+				t.Fatalf("who waited was not granted the lock: %v", err)
+			}
+			if now := c.Get(ctx, l.key).Val(); first == "" || now == first {
+				t.Errorf("%q holds it still", now)
+			}
+		})
+	}
+}
+
+// asks counts the tries of locks on the server so far.
+func asks(t *testing.T, c *redis.Client) int {
+	t.Helper()
+	stats, err := c.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(stats) {
+		for _, command := range []string{"set", "eval", "evalsha"} {
+			if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
+				calls, _, _ := strings.Cut(rest, ",")
+				many, err := strconv.Atoi(calls)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += many
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,295 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+)
+
+// waits is one way in which a library's client waits for a lock that another holds: played by the same keys, values, channels and
+// lists as its own code uses (the file that docs/recipes.md names), in scripts of our own. Who has no way to be told polls.
+type waits struct {
+	library string // as in docs/recipes.md
+	how     string
+	// write has the holder's commands, with semicolons between them; in the lock key it is holder, and who waits would be me.
+	write, key, holder, me string
+	// try asks for the lock once: it returns 1 once it has it. keys and args are its own.
+	try  string
+	keys []string
+	args []any
+	// until ends the wait between two tries.
+	until until
+}
+
+// until ends a pause between two tries: by polling, a message on a channel, an element of a list, or the program's next call.
+type until struct {
+	poll     bool
+	channel  string // a pattern
+	messages []string
+	list, to string // BLPOP, or BLMOVE to a list
+}
+
+var polls = until{poll: true}
+
+// nextCall is of a library that waits for nothing: its next call, or its next schedule, has to succeed.
+var nextCall = until{}
+
+const (
+	setIfFree = `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`
+	// renewOrSet: a value of its own is renewed, and a free key is taken.
+	renewOrSet = `local has = redis.call('GET', KEYS[1])
+if has and has ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`
+	allFree = `for _, k in ipairs(KEYS) do if redis.call('EXISTS', k) > 0 then return 0 end end
+for _, k in ipairs(KEYS) do redis.call('SET', k, ARGV[1], 'PX', ARGV[2]) end return 1`
+
+	reentrant = `if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+redis.call('HINCRBY', KEYS[1], ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1`
+	fairTurn = `local head = redis.call('LINDEX', KEYS[2], 0)
+if redis.call('EXISTS', KEYS[1]) == 0 and (not head or head == ARGV[1]) then
+  redis.call('LPOP', KEYS[2]) redis.call('ZREM', KEYS[3], ARGV[1])
+  redis.call('HSET', KEYS[1], ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1
+end
+if not redis.call('ZSCORE', KEYS[3], ARGV[1]) then
+  redis.call('ZADD', KEYS[3], ARGV[3], ARGV[1]) redis.call('RPUSH', KEYS[2], ARGV[1])
+end
+return 0`
+	writeMode = `if redis.call('HGET', KEYS[1], 'mode') then return 0 end
+redis.call('HSET', KEYS[1], 'mode', 'write', ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1`
+	readersMode = `local mode = redis.call('HGET', KEYS[1], 'mode')
+if mode and mode ~= 'read' then return 0 end
+redis.call('HSET', KEYS[1], 'mode', 'read', ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('SET', KEYS[2], 1, 'PX', ARGV[2]) return 1`
+	takePermit = `if tonumber(redis.call('GET', KEYS[1]) or 0) < 1 then return 0 end
+redis.call('DECR', KEYS[1]) redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1]) return 1`
+
+	// oneMember: a sorted set of one holder, which ends at its score.
+	oneMember = `local now = redis.call('TIME')
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now[1] * 1000)
+if redis.call('ZCARD', KEYS[1]) > 0 then return 0 end
+for i = 3, #ARGV do redis.call('ZADD', KEYS[1], now[1] * 1000 + ARGV[2], ARGV[i]) end
+redis.call('ZADD', KEYS[1], now[1] * 1000 + ARGV[2], ARGV[1]) redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1`
+	// oneSince: the same, by when it was taken.
+	oneSince = `local now = redis.call('TIME')
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now[1] * 1000 - ARGV[2])
+if redis.call('ZCARD', KEYS[1]) > 0 then return 0 end
+redis.call('ZADD', KEYS[1], now[1] * 1000, ARGV[1]) redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1`
+	writerWaits = `local has = redis.call('GET', KEYS[1])
+if has and has ~= ARGV[1] .. '_WRITERWAITING' then return 0 end
+if redis.call('SCARD', KEYS[2]) > 0 then redis.call('SET', KEYS[1], ARGV[1] .. '_WRITERWAITING', 'PX', ARGV[2]) return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`
+	readerWaits = `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+redis.call('SADD', KEYS[2], ARGV[1]) redis.call('PEXPIRE', KEYS[2], ARGV[2]) return 1`
+	jobRuns = `if redis.call('HLEN', KEYS[1]) > 0 then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], '1700000001.5') redis.call('DEL', KEYS[2], KEYS[3]) return 1`
+)
+
+// structuredWaits are of locks that are more than a string.
+func structuredWaits() []waits {
+	const (
+		redisson = "Redisson: RLock, RSpinLock, RFencedLock, RFairLock, RReadWriteLock"
+		madelson = "madelson/DistributedLock (.NET): read-write lock"
+		job      = "uniquejobs:5d41402abc4b2a76b9719d911017c592"
+		uuidA    = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
+		uuidB    = "7a1d2c3b-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
+		otherTok = "YmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmI="
+	)
+	soon := soonText()
+	hears := func(channel string) until { return until{channel: channel, messages: []string{"0", "1"}} }
+	return []waits{
+		{library: redisson, how: "RLock", write: "HSET a " + ownerA + " 2;PEXPIRE a 3600000", key: "a", holder: ownerA, me: ownerB, try: reentrant, until: hears("redisson_lock__channel:{a}")},
+		{library: redisson, how: "RSpinLock", write: "HSET a " + ownerA + " 1;PEXPIRE a 3600000", key: "a", holder: ownerA, me: ownerB, try: reentrant, until: polls},
+		{
+			library: redisson, how: "RFairLock", write: "HSET a " + ownerA + " 1;PEXPIRE a 3600000", key: "a", holder: ownerA, me: ownerB,
+			try: fairTurn, keys: []string{"redisson_lock_queue:{a}", "redisson_lock_timeout:{a}"}, args: []any{soon}, until: hears("redisson_lock__channel:{a}:" + ownerB),
+		},
+		{
+			library: redisson, how: "a writer behind a reader", write: "HSET a mode read " + ownerA + " 1;PEXPIRE a 3600000;SET {a}:" + ownerA + ":rwlock_timeout:1 1 PX 3600000",
+			key: "a", holder: ownerA, me: ownerB + ":write", try: writeMode, until: hears("redisson_rwlock:{a}"),
+		},
+		{
+			library: redisson, how: "a reader behind a writer", write: "HSET a mode write " + ownerA + ":write 1;PEXPIRE a 3600000", key: "a", holder: ownerA + ":write", me: ownerB,
+			try: readersMode, keys: []string{"{a}:" + ownerB + ":rwlock_timeout:1"}, until: hears("redisson_rwlock:{a}"),
+		},
+		{
+			library: "Redisson: RPermitExpirableSemaphore", write: "SET a 0;ZADD {a}:timeout " + soon + " 0123456789abcdef", key: "a", holder: "0123456789abcdef", me: "fedcba9876543210",
+			try: takePermit, keys: []string{"{a}:timeout"}, args: []any{soon}, until: until{channel: "redisson_sc:{a}", messages: []string{"1"}},
+		},
+		{
+			library: "sidekiq-unique-jobs 7, 8, 9", write: "HSET " + job + ":LOCKED jid-1 1700000000.5;SET " + job + " jid-1", key: job + ":LOCKED", holder: "jid-1", me: "jid-2",
+			try: jobRuns, keys: []string{job + ":QUEUED", job + ":PRIMED"}, until: until{list: job + ":QUEUED", to: job + ":PRIMED"},
+		},
+		{library: "Symfony Lock's RedisStore since 5.2", write: "ZADD lock:a " + soon + " " + token + " " + soon + " __write__;PEXPIREAT lock:a " + soon, key: "lock:a", holder: token, me: otherTok, try: oneMember, args: []any{"__write__"}, until: polls},
+		{library: madelson, how: "a writer behind a reader", write: "SADD a.readers " + idA + ";PEXPIRE a.readers 3600000", key: "a.writer", holder: idA, me: idB, try: writerWaits, keys: []string{"a.readers"}, until: polls},
+		{library: madelson, how: "a reader behind a writer", write: "SET a.writer " + idA + " PX 3600000", key: "a.writer", holder: idA, me: idB, try: readerWaits, keys: []string{"a.readers"}, until: polls},
+		{library: "madelson/DistributedLock (.NET): semaphore", write: "ZADD semaphore:a " + soon + " " + idA + ";PEXPIRE semaphore:a 3600000", key: "semaphore:a", holder: idA, me: idB, try: oneMember, until: polls},
+		{
+			library: "redis-semaphore (npm): Semaphore, MultiSemaphore", write: "ZADD semaphore:a " + fmt.Sprint(time.Now().UnixMilli()) + " " + uuidA + ";PEXPIRE semaphore:a 3600000",
+			key: "semaphore:a", holder: uuidA, me: uuidB, try: oneSince, until: polls,
+		},
+	}
+}
+
+func soonText() string { return fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()) }
+
+// stringWaits are of locks that are one string: they differ in how they wait.
+func stringWaits() []waits {
+	const spring = "Spring Integration: RedisLockRegistry; also redlock-rb, aioredlock, Sherlock, Hangfire"
+	all := []waits{
+		{library: "BullMQ", how: "the next look for stalled jobs", holder: "bullmq", try: setIfFree, until: nextCall},
+		{library: "RQ: scheduler", how: "its next try for the queues", holder: "rq", try: setIfFree, until: nextCall},
+		{library: "ShedLock in Redis", how: "its next schedule", holder: "shedlock", try: setIfFree, until: nextCall},
+		{library: "Dapr: lock.redis", how: "the application's next TryLock", holder: "dapr", try: setIfFree, until: nextCall},
+		{library: "madelson/DistributedLock (.NET): mutex", holder: "madelson", try: setIfFree, until: polls},
+		{library: "redis-semaphore (npm): Mutex", holder: "redis-semaphore", try: setIfFree, until: polls},
+		{library: "redsync", how: "and its real client in bench", holder: "redsync", try: setIfFree, until: polls},
+		{library: "Symfony Lock before 5.2, in Redis", holder: "symfony", try: renewOrSet, until: polls},
+		{library: "python-redis-lock", holder: "python-redis-lock", try: setIfFree, until: until{list: "lock-signal:a"}},
+		{library: "RedLock.net, pottery", holder: "redlock.net", try: setIfFree, until: polls},
+		{library: "Laravel: cache locks, unique jobs; go-zero", holder: "laravel", try: setIfFree, until: polls},
+		{library: "bsm/redislock", how: "and its real client in bench", holder: "redislock", try: setIfFree, until: polls},
+		{library: "node-redlock, redlock-universal, @sesamecare-oss/redlock", holder: "node-redlock", try: allFree, until: polls},
+		{library: "ioredis-lock", holder: "token", try: setIfFree, until: polls},
+		{library: spring, how: "a spin lock", holder: "spring-integration", try: renewOrSet, until: polls},
+		{library: spring, how: "a lock that listens", holder: "spring-integration", try: renewOrSet, until: until{channel: "my-lock-channel:*", messages: []string{"my-lock:a"}}},
+	}
+	// another value of the same form, for whom waits
+	another := strings.NewReplacer("0c4f1b2e", "0c4f1b2f", "5f0c1d4e", "5f0c1d4f", "YWFh", "YmJi", "Y2Nj", "ZGRk", "4711", "4712", "worker", "another", "aB3d", "bB3d")
+	for i := range all {
+		w := &all[i]
+		at := slices.IndexFunc(recipe.StringLocks(), func(l recipe.StringLock) bool { return l.Name == w.holder })
+		l := recipe.StringLocks()[at]
+		w.key, w.holder = strings.Replace(l.Key, "NAME", "a", 1), l.Value
+		w.me = another.Replace(w.holder)
+		w.write = "SET " + w.key + " " + w.holder + " PX 3600000"
+	}
+	return all
+}
+
+// Who waits for a lock in Redis as its library does gets it once its holder was released, by what the library itself waits for, and
+// has it by our own look, too.
+func TestRedisWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	for _, w := range append(structuredWaits(), stringWaits()...) {
+		t.Run(w.library+" "+w.how, func(t *testing.T) {
+			if w.me == w.holder {
+				t.Fatal("who waits is who holds")
+			}
+			trial{actions{write: w.write}, server.Addr, client, releaser}.write(t)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			refused, granted := make(chan struct{}), make(chan error, 1)
+			called := make(chan struct{})
+			go func() { granted <- w.acquire(ctx, client, refused, called) }()
+			select {
+			case <-refused:
+			case err := <-granted:
+				t.Fatalf("it did not have to wait: %v", err)
+			}
+			if w.until.list != "" {
+				awaitBlocked(ctx, t, client)
+			}
+			releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: w.key}, inspect.Untrusted(w.holder))
+			close(called)
+			if err := <-granted; err != nil {
+				t.Fatalf("who waited was not granted the lock: %v", err)
+			}
+			l := lockOf(t, server.Addr, w.key)
+			if l == nil || len(l.Holders) != 1 || l.Holders[0].Name.Raw() != w.me {
+				t.Errorf("%s does not have it: %+v", w.me, l)
+			}
+		})
+	}
+}
+
+// acquire tries until it is granted, and closes refused once it has been refused and hears what will happen. Where the library does
+// not wait, closing called stands for the program's next call.
+func (w waits) acquire(ctx context.Context, c *redis.Client, refused chan<- struct{}, called <-chan struct{}) error {
+	var heard *redis.PubSub
+	if w.until.channel != "" {
+		heard = c.PSubscribe(ctx, w.until.channel)
+		defer heard.Close()
+		if _, err := heard.Receive(ctx); err != nil {
+			return err
+		}
+	}
+	keys, args := append([]string{w.key}, w.keys...), append([]any{w.me, 3600000}, w.args...)
+	for first := true; ; first = false {
+		n, err := redis.NewScript(w.try).Run(ctx, c, keys, args...).Int()
+		if err != nil || n == 1 {
+			return err
+		}
+		if first {
+			close(refused)
+		}
+		if err := w.until.await(ctx, c, heard, called); err != nil {
+			return err
+		}
+	}
+}
+
+func (u until) await(ctx context.Context, c *redis.Client, heard *redis.PubSub, called <-chan struct{}) error {
+	switch {
+	case u.to != "":
+		return c.BLMove(ctx, u.list, u.to, "RIGHT", "LEFT", time.Minute).Err()
+	case u.list != "":
+		return c.BLPop(ctx, time.Minute, u.list).Err()
+	case heard != nil:
+		for {
+			m, err := heard.ReceiveMessage(ctx)
+			if err != nil {
+				return fmt.Errorf("it heard nothing: %w", err)
+			}
+			if slices.Contains(u.messages, m.Payload) {
+				return nil
+			}
+		}
+	}
+	var again <-chan struct{} = called
+	var tick <-chan time.Time
+	if u.poll {
+		again, tick = nil, time.After(5*time.Millisecond)
+	}
+	select {
+	case <-again:
+	case <-tick:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// A holder's release of RSemaphore cannot be done from outside: a number does not say who took of it.
+func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	heard := client.Subscribe(t.Context(), "redisson_sc:{permits}")
+	defer heard.Close()
+	if _, err := heard.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client.Set(t.Context(), "permits", 0, 0)
+	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "permits"}, Owner: "0"})
+	if err != nil || p.Refused == "" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Released || client.Get(t.Context(), "permits").Val() != "0" {
+		t.Errorf("%+v, %v", result, err)
+	}
+}

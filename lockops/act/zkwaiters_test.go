@@ -1,0 +1,358 @@
+package act
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// queues is one way in which a library's client waits in a queue of znodes: played by nodes of the same names and the same watches as
+// its own code sets.
+type queues struct {
+	library string // as in docs/recipes.md
+	node    string // what the server numbers; SESSION is the id of the session that makes it
+	data    string
+	watch   watched
+}
+
+// watched: a herd wakes by theDirectory, and Hive sets no watch (it sleeps between its tries).
+type watched int
+
+const (
+	theOneBefore watched = iota // its node's end
+	theDirectory                // any change of the list
+	nothing                     // it takes its node back, and makes another one later
+)
+
+func queueWaits() []queues {
+	return []queues{
+		{"ZooKeeper's own recipes: WriteLock (Java), zoo_lock (C)", "x-SESSION-", "", theOneBefore},
+		{"ZooKeeper's own recipes: LeaderElectionSupport", "n_", "client", theOneBefore},
+		{"HBase before 2.0: table locks", "write-rs1:16020", "PBUF", theOneBefore},
+		{"Hive: ZooKeeperHiveLockManager", "LOCK-EXCLUSIVE-", "q:1:IMPLICIT", nothing},
+		{"Solr: elections", "SESSION-core1-n_", "", theOneBefore},
+		{"zk (Ruby): exclusive, shared, election", "ex", "client", theOneBefore},
+		{"madelson/DistributedLock (.NET) in ZooKeeper", "write-", "", theOneBefore},
+		{"other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and registers of members, which are none", "job-", "client", theDirectory},
+	}
+}
+
+// take makes the client's node, and returns its name once nobody is before it. waits is closed when it has been refused, and the
+// server has its watch.
+func (q queues) take(ctx context.Context, c *zk.Conn, dir string, waits chan<- struct{}) (string, error) {
+	name, reported := "", false
+	for {
+		if name == "" {
+			made, err := c.Create(dir+"/"+strings.ReplaceAll(q.node, "SESSION", fmt.Sprint(c.SessionID())), []byte(q.data), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				return "", err
+			}
+			name = strings.TrimPrefix(made, dir+"/")
+		}
+		children, _, changed, err := c.ChildrenW(dir)
+		if err != nil {
+			return "", err
+		}
+		number := func(a string) string { return a[len(a)-10:] }
+		slices.SortFunc(children, func(a, b string) int { return strings.Compare(number(a), number(b)) })
+		at := slices.Index(children, name)
+		if at == 0 {
+			return name, nil
+		}
+		var event <-chan zk.Event
+		again := make(<-chan time.Time)
+		switch q.watch {
+		case theDirectory:
+			event = changed
+		case theOneBefore:
+			there := false
+			if there, _, event, err = c.ExistsW(dir + "/" + children[at-1]); err != nil {
+				return "", err
+			}
+			if !there {
+				continue
+			}
+		case nothing:
+			if err := c.Delete(dir+"/"+name, -1); err != nil {
+				return "", err
+			}
+			name, again = "", time.After(5*time.Millisecond)
+		}
+		if !reported {
+			reported = true
+			close(waits)
+		}
+		select {
+		case <-event:
+		case <-again:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// Who waits in a queue of ZooKeeper as its library does, and go-zookeeper's own Lock, gets the lock once its holder was released.
+func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
+	server := servertest.StartZooKeeper(t)
+	conn, first, second := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
+	audit, _ := openAudit(t)
+	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+	t.Cleanup(releaser.Close)
+	for _, q := range queueWaits() {
+		t.Run(q.library, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			dir := servertest.UniquePath(t)
+			if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+				t.Fatal(err)
+			}
+			holder, err := q.take(ctx, first, dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			waits, granted := make(chan struct{}), make(chan error, 1)
+			go func() {
+				_, err := q.take(ctx, second, dir, waits)
+				granted <- err
+			}()
+			select {
+			case <-waits:
+			case err := <-granted:
+				t.Fatalf("it did not have to wait: %v", err)
+			}
+			releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: dir}, inspect.Untrusted(holder))
+			if err := <-granted; err != nil {
+				t.Fatalf("who waited was not granted the lock: %v", err)
+			}
+		})
+	}
+	t.Run("go-zookeeper: Lock", func(t *testing.T) {
+		dir := servertest.UniquePath(t)
+		if err := zk.NewLock(first, dir, zk.WorldACL(zk.PermAll)).Lock(); err != nil {
+			t.Fatal(err)
+		}
+		holders, _, err := conn.Children(dir)
+		if err != nil || len(holders) != 1 {
+			t.Fatalf("%v, %v", holders, err)
+		}
+		granted := make(chan error, 1)
+		go func() { granted <- zk.NewLock(second, dir, zk.WorldACL(zk.PermAll)).Lock() }()
+		id := inspect.ID{Backend: "zk", Path: dir}
+		awaitNext(t, releaser, Request{ID: id, Owner: inspect.Untrusted(holders[0])})
+		releaseFirst(t, releaser, id, inspect.Untrusted(holders[0]))
+		select {
+		case err := <-granted:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("go-zookeeper's Lock was not granted")
+		}
+	})
+}
+
+// A lock of one znode: who watches it makes it anew, who polls does so at the next try, and kazoo's real lease and the clients of
+// locks that stay succeed when they are called again.
+func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
+	server := servertest.StartZooKeeper(t)
+	conn, first, second := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
+	audit, _ := openAudit(t)
+	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+	t.Cleanup(releaser.Close)
+	for name, tt := range map[string]struct {
+		data  string
+		polls bool
+	}{
+		"one ephemeral node alone": {"host:1234", false},
+		"Symfony Lock":             {"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			node := servertest.UniquePath(t)
+			if err := takeNode(ctx, first, node, tt.data, tt.polls, nil); err != nil {
+				t.Fatal(err)
+			}
+			waits, granted := make(chan struct{}), make(chan error, 1)
+			go func() { granted <- takeNode(ctx, second, node, tt.data, tt.polls, waits) }()
+			<-waits
+			releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: node}, inspect.Untrusted(node[1:]))
+			if err := <-granted; err != nil {
+				t.Fatalf("who waited was not granted the lock: %v", err)
+			}
+		})
+	}
+	t.Run("kazoo: NonBlockingLease", func(t *testing.T) {
+		python, node := servertest.StartKazooLocks(t, server.Addr), servertest.UniquePath(t)
+		python.Send(t, "lease", "a", node, "3600")
+		python.Expect(t, "acquired lease a")
+		python.Send(t, "lease", "b", node, "3600")
+		python.Expect(t, "refused lease b")
+		releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: node}, "lease_holder")
+		python.Send(t, "lease", "b", node, "3600")
+		python.Expect(t, "acquired lease b")
+	})
+}
+
+// takeNode makes the one ephemeral node that is the lock, once it is not there.
+func takeNode(ctx context.Context, c *zk.Conn, node, data string, polls bool, waits chan<- struct{}) error {
+	for reported := false; ; reported = true {
+		_, err := c.Create(node, []byte(data), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		if !errors.Is(err, zk.ErrNodeExists) {
+			return err
+		}
+		there, _, event, err := c.ExistsW(node)
+		if err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
+		if !reported {
+			close(waits)
+		}
+		var tick <-chan time.Time
+		if polls {
+			event, tick = nil, time.After(5*time.Millisecond)
+		}
+		select {
+		case <-event:
+		case <-tick:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// The next call of ShedLock and Helix, which do not wait, is refused before the release and succeeds after it: they look whether the
+// data say that the lock is free, and write theirs over the version that they read.
+func TestTheNextCallTakesALockThatStays(t *testing.T) {
+	server := servertest.StartZooKeeper(t)
+	conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
+	audit, _ := openAudit(t)
+	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+	t.Cleanup(releaser.Close)
+	for _, tt := range []struct {
+		path, data string
+		free       func(data []byte) bool
+	}{
+		{"/shedlock/daily", "2999-01-01T00:00:00.000Z", func(data []byte) bool {
+			until, err := time.Parse(time.RFC3339, string(data))
+			return err == nil && !until.After(time.Now())
+		}},
+		{"/c/LOCK/RESOURCE/db", `{"id":"LOCK","simpleFields":{"OWNER":"admin","TIMEOUT":"32472144000000"},"mapFields":{}}`, func(data []byte) bool {
+			var record struct {
+				SimpleFields struct{ Owner, Timeout string }
+			}
+			if err := json.Unmarshal(data, &record); err != nil {
+				return false
+			}
+			end, err := strconv.ParseInt(record.SimpleFields.Timeout, 10, 64)
+			return record.SimpleFields.Owner == "" || err == nil && end < time.Now().UnixMilli()
+		}},
+	} {
+		full := root + tt.path
+		for i := 1; i <= len(full); i++ {
+			if i < len(full) && full[i] != '/' {
+				continue
+			}
+			data := ""
+			if i == len(full) {
+				data = tt.data
+			}
+			if _, err := conn.Create(full[:i], []byte(data), 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+				t.Fatal(err)
+			}
+		}
+		call := func() bool {
+			data, stat, err := conn.Get(full)
+			if err != nil || !tt.free(data) {
+				return false
+			}
+			_, err = conn.Set(full, []byte(tt.data), stat.Version)
+			return err == nil
+		}
+		if call() {
+			t.Fatalf("%s: it is taken before it is released", tt.path)
+		}
+		releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: full}, inspect.Untrusted(path.Base(full)))
+		if !call() {
+			t.Errorf("%s: the next call does not get it", tt.path)
+		}
+	}
+}
+
+// elsewhere are the libraries whose waiters are tried in other tests, by file and function; or that cannot be released, or wait for
+// nothing, with the test that shows that.
+var elsewhere = map[string][2]string{
+	"Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2": {"wakes_test.go", "TestZooKeeperClientsTakeWhatWasReleased"},
+	"kazoo: Lock, WriteLock, ReadLock, Election; Semaphore":                                                              {"wakes_test.go", "TestZooKeeperClientsTakeWhatWasReleased"},
+	"kazoo: NonBlockingLease":   {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
+	"go-zookeeper: Lock":        {"zkwaiters_test.go", "TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased"},
+	"Symfony Lock in ZooKeeper": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
+	"one ephemeral node alone: Patroni, Hadoop's ActiveStandbyElector, Helix' controller, Kafka's, ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
+	// Their next call reads what the release writes.
+	"Helix: ZKDistributedNonblockingLock": {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},
+	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},
+	"lockscope":                           {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
+	"redis-py, and what uses it: tooz, celery-once, kombu, django-redis, dogpile": {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
+	// It takes its lock with redis-py's Lock.
+	"RedBeat":       {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
+	"redsync":       {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
+	"bsm/redislock": {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
+	"rueidislock":   {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
+	// A number says nothing about who took of it: there is no holder to release.
+	"Redisson: RSemaphore, RCountDownLatch": {"waiters_test.go", "TestASemaphoreWithoutHoldersIsNotReleased"},
+}
+
+// Every library of the page of recipes has a waiter that was seen to be granted the lock after a release, or a test that says why not.
+func TestEveryRecipeHasAWaiter(t *testing.T) {
+	have := map[string]bool{}
+	for _, w := range append(structuredWaits(), stringWaits()...) {
+		have[w.library] = true
+	}
+	for _, q := range queueWaits() {
+		have[q.library] = true
+	}
+	for library, at := range elsewhere {
+		have[library] = true
+		if text, err := os.ReadFile(at[0]); err != nil || !strings.Contains(string(text), "func "+at[1]+"(") {
+			t.Errorf("%s: there is no %s in %s: %v", library, at[1], at[0], err)
+		}
+	}
+	page, err := os.ReadFile("../../docs/recipes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.TrimPrefix(line, "| "), " | ")
+		if len(cells) < 7 || cells[1] == "as" {
+			continue
+		}
+		rows++
+		if !have[cells[0]] {
+			t.Errorf("nobody waits for a lock of %q: add it to structuredWaits, stringWaits, queueWaits or elsewhere", cells[0])
+		}
+		delete(have, cells[0])
+	}
+	for library := range have {
+		t.Errorf("%q is no library of docs/recipes.md", library)
+	}
+	if rows < 30 {
+		t.Errorf("%d rows: are they still looked for in the right way?", rows)
+	}
+}
