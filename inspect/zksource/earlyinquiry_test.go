@@ -2,12 +2,14 @@ package zksource_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"lockscope/inspect"
@@ -34,6 +36,7 @@ func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
 	forward := httputil.NewSingleHostReverseProxy(target)
 	asked := make(chan struct{})
 	var first sync.Once
+	var refused atomic.Bool
 	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		first.Do(func() { close(asked) })
 		<-passed
@@ -43,6 +46,9 @@ func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
 	s := zksource.New(zksource.Config{
 		Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{admin.URL}, Once: true,
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if addr == zks.Addr && !refused.Swap(true) { // so that the servers are asked about themselves
+				return nil, errors.New("connection refused")
+			}
 			if addr == zks.Addr { // it lets us in once the AdminServer was asked
 				select {
 				case <-asked:
