@@ -56,15 +56,15 @@ func (m *Model) receiveFilmed(msg filmedMsg) tea.Cmd {
 		if !m.arrived {
 			m.feedError = errors.New("the recording is empty")
 		}
-		return nil
+		return m.reachSought()
 	case errors.Is(msg.err, context.Canceled):
 		return nil
 	case msg.err != nil:
 		m.filmRead, m.feedError = true, msg.err
-		return nil
+		return m.reachSought()
 	case m.arrived:
 		m.pastEvents = m.events.Until(m.playhead.at)
-		return m.nextFilmed()
+		return tea.Batch(m.reachSought(), m.nextFilmed())
 	}
 	m.arrived, m.paused = true, true
 	m.playhead.plays = true
@@ -73,6 +73,25 @@ func (m *Model) receiveFilmed(msg filmedMsg) tea.Cmd {
 
 // filmed reports whether a recording is played, in place of a feed.
 func (m *Model) filmed() bool { return m.options.Film != nil }
+
+// reading reports whether a recording is played that is not read to its end yet.
+func (m *Model) reading() bool { return m.filmed() && !m.filmRead }
+
+// filmEnd is sought where the end of the recording is, whenever that was.
+var filmEnd = time.Unix(1<<40, 0)
+
+// reachSought draws the moment that was sought while it was not read, once it is; the end where the recording ends before it.
+func (m *Model) reachSought() tea.Cmd {
+	switch to := m.playhead.sought; {
+	case to.IsZero():
+		return nil
+	case to.Before(m.past.To()):
+		return m.draw(to, true)
+	case m.filmRead:
+		return m.atEnd()
+	}
+	return nil
+}
 
 // newest is the end of what can be drawn: now, or the end of the recording as far as it is read.
 func (m *Model) newest() time.Time {
@@ -98,6 +117,10 @@ func (m *Model) filmWords() (where, doing string) {
 		where += " read"
 	}
 	switch {
+	case p.sought.Equal(filmEnd):
+		return where, "reading to the end"
+	case !p.sought.IsZero():
+		return where, "reading to " + position(p.sought.Sub(m.past.From()))
 	case p.plays:
 		return where, "plays " + p.speedWords()
 	case m.filmRead && !p.at.Before(m.past.To()):

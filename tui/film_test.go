@@ -97,6 +97,45 @@ func TestReplayWaitsForItsReading(t *testing.T) {
 	fits(t, r.Model)
 }
 
+// What is sought before it is read is drawn once it is, and nothing else meanwhile; space gives it up. The end is that of the whole
+// recording, not of what is read.
+func TestASoughtMomentIsDrawnWhenItIsRead(t *testing.T) {
+	t.Parallel()
+	r := filming(t, Options{}, 120, 36)
+	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
+	press(r.Model, "]", "]", "]", "]")
+	wantText(t, r.Model, "0:05 of 0:10 read, reading to 0:20", "space stops", "worker-1 ")
+	wantNoText(t, r.Model, "this is the end")
+	r.wait(time.Minute)
+	wantText(t, r.Model, "0:05 of 0:10 read, reading to 0:20")
+	send(r.Model, filmedMsg{snapshots: frames(3, 4)})
+	wantText(t, r.Model, "0:05 of 0:15 read, reading to 0:20", "worker-1 ")
+	send(r.Model, filmedMsg{snapshots: frames(4, 7)})
+	wantText(t, r.Model, "0:20 of 0:30 read, plays x1", "worker-4 ")
+	press(r.Model, "}")
+	wantText(t, r.Model, "reading to 1:20")
+	press(r.Model, "space")
+	wantText(t, r.Model, "0:20 of 0:30 read, stands still", "space plays")
+	press(r.Model, "}", "[", "{")
+	wantText(t, r.Model, "0:15 of 0:30 read, stands still", "worker-3 ")
+	press(r.Model, "backspace")
+	wantText(t, r.Model, "0:15 of 0:30 read, reading to the end", "worker-3 ")
+	send(r.Model, filmedMsg{snapshots: frames(7, 13)})
+	wantText(t, r.Model, "0:15 of 1:00 read, reading to the end", "worker-3 ")
+	send(r.Model, filmedMsg{err: io.EOF})
+	wantText(t, r.Model, "1:00 of 1:00, the end", "worker-12 ")
+
+	r = filming(t, Options{}, 120, 36)
+	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
+	r.wait(time.Minute)
+	press(r.Model, "]")
+	wantText(t, r.Model, "0:10 of 0:10 read, reading to 0:15")
+	press(r.Model, "}")
+	send(r.Model, filmedMsg{snapshots: frames(3, 7)})
+	send(r.Model, filmedMsg{err: errors.New("line 9: not JSON")})
+	wantText(t, r.Model, "0:30 of 0:30, the end", "not JSON")
+}
+
 func TestAnEmptyRecording(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 80, 24)

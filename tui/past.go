@@ -23,6 +23,7 @@ type playhead struct {
 	speed   float64   // by which time is played faster than it was
 	moved   time.Time // by the clock, when it last moved
 	inexact int       // locks of which a later version stands for one that is not kept
+	sought  time.Time // a moment that is not read yet, drawn once it is; zero: none
 }
 
 // The slowest and the fastest playing that keys choose.
@@ -54,7 +55,7 @@ func (m *Model) pastActions() []screen.Action {
 		switch {
 		case !m.inPast():
 			return "this is now: [ goes back"
-		case m.filmed() && !m.playhead.at.Before(m.past.To()):
+		case m.filmed() && m.filmRead && !m.playhead.at.Before(m.past.To()):
 			return "this is the end of the recording: [ goes back"
 		}
 		return ""
@@ -94,12 +95,20 @@ func (m *Model) step(by time.Duration) tea.Cmd {
 			from = to
 		}
 	}
+	if s := m.playhead.sought; !s.IsZero() && !s.Equal(filmEnd) {
+		from = s
+	}
 	return m.seek(from.Add(by))
 }
 
 // seek draws another moment.
 func (m *Model) seek(to time.Time) tea.Cmd {
-	if !to.Before(m.newest()) {
+	switch {
+	case to.Before(m.newest()):
+	case m.reading():
+		m.playhead.sought = to
+		return nil
+	default:
 		return m.toPresent()
 	}
 	if from := m.past.From(); to.Before(from) {
@@ -123,6 +132,7 @@ func (m *Model) draw(to time.Time, all bool) tea.Cmd {
 		m.heldBack, m.skipped = nil, 0
 	}
 	m.playhead.at, m.playhead.inexact, m.playhead.moved, m.now = to, inexact, m.options.now(), to
+	m.playhead.sought = time.Time{}
 	var changed []inspect.ID
 	if !all {
 		changed = s.Changes(m.snapshot)
@@ -138,6 +148,9 @@ func (m *Model) toPresent() tea.Cmd {
 	switch {
 	case !m.inPast():
 		return nil
+	case m.reading():
+		m.playhead.sought = filmEnd
+		return nil
 	case m.filmed():
 		return m.atEnd()
 	}
@@ -148,8 +161,12 @@ func (m *Model) toPresent() tea.Cmd {
 	return m.show(m.snapshot)
 }
 
-// play lets the past go on, or stops it. At the end of a recording it begins again.
+// play lets the past go on, or stops it, as it does the wait for a moment that is not read yet. At the end of a recording it begins again.
 func (m *Model) play() {
+	if !m.playhead.sought.IsZero() {
+		m.playhead.sought, m.playhead.plays = time.Time{}, false
+		return
+	}
 	if m.filmed() && m.filmRead && !m.playhead.at.Before(m.past.To()) {
 		m.Later(m.draw(m.past.From(), true))
 	}
@@ -159,12 +176,15 @@ func (m *Model) play() {
 
 // advance plays on to where the playhead is by now.
 func (m *Model) advance() tea.Cmd {
-	if !m.inPast() || !m.playhead.plays {
+	if !m.inPast() || !m.playhead.plays || !m.playhead.sought.IsZero() {
 		return nil
 	}
 	passed := time.Duration(float64(m.options.now().Sub(m.playhead.moved)) * m.playhead.speed)
 	if to := m.playhead.at.Add(passed); to.Before(m.newest()) {
 		return m.draw(to, false)
+	}
+	if m.filmed() {
+		return m.atEnd()
 	}
 	return m.toPresent()
 }
@@ -205,7 +225,7 @@ func (m *Model) pastLine() []string {
 		newest, back = m.past.To().Format(time.TimeOnly), m.Key("backspace")+" end"
 	}
 	space := m.Key("space") + " plays"
-	if p.plays {
+	if p.plays || !p.sought.IsZero() {
 		space = m.Key("space") + " stops"
 	}
 	moment := widget.Line{{" " + p.at.Format(time.TimeOnly) + " ", t.BadgeWarning}}.Add(t.Strong, " "+where)
