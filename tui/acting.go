@@ -20,7 +20,7 @@ func (m *Model) actingActions() []screen.Action {
 	onChain := func(key, help string) screen.Action {
 		return screen.Action{
 			Keys: []string{key}, Shown: key, Help: help,
-			Disabled: m.noLock, Run: func() tea.Cmd { return m.actOnChain(m.front().Selected(), key) },
+			Disabled: m.noLock, Run: func() tea.Cmd { return m.actOnChain(m.aim(key), key) },
 		}
 	}
 	list := []screen.Action{
@@ -67,24 +67,38 @@ func (m *Model) noLock() string {
 func (m *Model) actOnChain(about screen.Subject, key string) tea.Cmd {
 	m.Go(screen.Chain, about)
 	cmd := m.navigate()
+	if at := m.front().Selected(); about.Owner != (inspect.Identity{}) && at.Owner != about.Owner {
+		m.Flash("who is meant is not in sight: select it here")
+		return cmd
+	}
 	dialog, _ := screen.Press(m, m.front().Actions(), key)
 	return tea.Batch(cmd, dialog)
 }
 
-// advised is the key here for the command that the selected finding advises, the mildest of several; none where it advises no command,
-// or nothing may be done.
+// advice is a command that a finding may advise, and the key that does it here; the mildest first.
+type advice struct{ command, key, hint string }
+
+func advices() []advice {
+	return []advice{{"ask", "A", "ask"}, {"ttl", "X", "set TTL"}, {"release", "x", "release"}}
+}
+
+// advised is the key here for the command that the selected finding advises, the mildest of several; none where it advises no command
+// about a contender that is there, or nothing may be done. A group has none: each of its findings has an advice of its own.
 func (m *Model) advised() []screen.Action {
 	s, ok := m.front().(screen.Diagnosing)
 	if !ok || m.MayAct() != "" {
 		return nil
 	}
-	found := s.Findings()
-	if len(found) == 0 {
+	found, ok := s.Finding()
+	if !ok {
 		return nil
 	}
-	for _, one := range []struct{ command, key, hint string }{{"ask", "A", "ask"}, {"ttl", "X", "set TTL"}, {"release", "x", "release"}} {
-		if !strings.Contains(found[0].Finding.Advice, "lockscope "+one.command+" ") {
+	for _, one := range advices() {
+		if !strings.Contains(found.Finding.Advice, "lockscope "+one.command+" ") {
 			continue
+		}
+		if _, ok := m.adviceIsAbout(found, one.command); !ok {
+			return nil
 		}
 		for _, a := range m.actingActions() {
 			if a.Keys[0] == one.key {
@@ -94,6 +108,41 @@ func (m *Model) advised() []screen.Action {
 		}
 	}
 	return nil
+}
+
+// aim finds the subject of a key: the lock and the contender that the selected finding advises it for, which need not be the lock that
+// the finding stands on (a deadlock has a cheapest hold), and else what is selected.
+func (m *Model) aim(key string) screen.Subject {
+	if s, ok := m.front().(screen.Diagnosing); ok {
+		if found, ok := s.Finding(); ok {
+			for _, one := range advices() {
+				if about, ok := m.adviceIsAbout(found, one.command); ok && one.key == key {
+					return about
+				}
+			}
+		}
+	}
+	return m.front().Selected()
+}
+
+// adviceIsAbout is the lock, and the contender of it that is there, which an advised command names.
+func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (screen.Subject, bool) {
+	for _, id := range append([]inspect.ID{found.On}, found.Finding.Subject.Locks...) {
+		_, named, ok := strings.Cut(found.Finding.Advice, "lockscope "+command+" "+describe.Quote(id.String())+" ")
+		l := m.snapshot.Lock(id)
+		if !ok || l == nil {
+			continue
+		}
+		named, _, _ = strings.Cut(named, "lockscope ") // the next command is another's
+		all := slices.Concat(l.Holders, l.Waiters)
+		if at := slices.IndexFunc(all, func(c inspect.Contender) bool { return describe.NamesOwner(named, &c) }); at >= 0 {
+			who, known := all[at].Identity(id.Backend)
+			first := slices.IndexFunc(all, func(c inspect.Contender) bool { one, ok := c.Identity(id.Backend); return ok && one == who })
+			// Chain finds a contender by its identity: the first that has it.
+			return screen.Subject{Lock: id, Owner: who}, known && first == at || !known && len(all) == 1
+		}
+	}
+	return screen.Subject{}, false
 }
 
 // marked are the locks that the screen in front has chosen for an action.

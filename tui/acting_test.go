@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 	"lockscope/lockops/act"
 	"lockscope/tui/internal/fixture"
@@ -322,13 +323,16 @@ func TestBulkLeavesOutWhatIsUnsure(t *testing.T) {
 // In Findings the footer has the key for what the selected finding advises, where that may be done: of several the mildest.
 func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 	t.Parallel()
+	l := fixture.Orders()
+	owner := " --owner " + describe.Quote(l.Holders[0].Name.String())
 	for advice, want := range map[string]string{
-		"if it hangs: lockscope release zk:/locks/a --owner x":                                   "x release",
-		"give it an end: lockscope ttl redis:a --set 10m. Or lockscope release redis:a":          "X set TTL",
-		"it can be asked: lockscope ask zk:/locks/a. If it hangs: lockscope release zk:/locks/a": "A ask",
+		"if it hangs: lockscope release zk:/locks/orders" + owner:                                                              "x release",
+		"give it an end: lockscope ttl zk:/locks/orders" + owner + " --set 10m. Or lockscope release zk:/locks/orders":         "X set TTL",
+		"it can be asked: lockscope ask zk:/locks/orders zk://h" + owner + ". If it hangs: lockscope release zk:/locks/orders": "A ask",
+		"if it hangs: lockscope release zk:/locks/a" + owner:                                                                   "",
+		"if it hangs: lockscope release zk:/locks/orders --owner x":                                                            "",
 		"restart that client": "",
 	} {
-		l := fixture.Orders()
 		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Advice: advice}}
 		s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
 		for _, acting := range []bool{true, false} {
@@ -345,4 +349,30 @@ func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A deadlock's advice is about the cheapest hold of its circle, most often that of another lock than the one in whose row it stands: the
+// key goes to that lock and that holder.
+func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
+	t.Parallel()
+	first, second := fixture.Orders(), fixture.Readers()
+	named := second.Holders[1]
+	f := inspect.Finding{
+		Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock over 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
+		Advice: "cheapest fix: stop x, or release its lock: " + describe.Release(second.ID, "zk://h", named.Name, "", false) + ". Then have all take these in one order",
+	}
+	first.Findings, second.Findings = []inspect.Finding{f}, nil
+	o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+	m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{first, second}))
+	press(m, "f", "j")
+	if got := m.front().Selected().Lock; got != first.ID {
+		t.Fatalf("the finding stands on %v", got)
+	}
+	wantText(t, m, "x release")
+	press(m, "x")
+	about := m.front().Selected()
+	if who, _ := named.Identity(second.ID.Backend); about.Lock != second.ID || about.Owner != who || !m.HasDialog() {
+		t.Errorf("x leads to %v of %v, not to %v", about.Owner, about.Lock, second.ID)
+	}
+	wantText(t, m, "▸     11", "reader-2")
 }

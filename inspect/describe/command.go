@@ -67,6 +67,17 @@ func Release(id inspect.ID, target string, name inspect.Untrusted, digest string
 	return Lockscope("release", id, target, rest)
 }
 
+// NamesOwner reports whether the words behind a command's name are about a contender: as Release, Ask and TTL name it.
+func NamesOwner(words string, c *inspect.Contender) bool {
+	for _, owner := range [2]string{c.Name.String(), c.Digest} {
+		_, after, ok := strings.Cut(" "+words+" ", " --owner "+Quote(owner))
+		if ok && owner != "" && strings.HasPrefix(strings.TrimLeft(after, ".,;)"), " ") {
+			return true
+		}
+	}
+	return false
+}
+
 // Ask is the command that asks a lock's holder to let go.
 func Ask(id inspect.ID, target string, name inspect.Untrusted) string {
 	return Lockscope("ask", id, target, "--owner "+Quote(name.String()))

@@ -192,6 +192,14 @@ func (s *Screen) Findings() []screen.FoundOn {
 	return list
 }
 
+// Finding is the one under the cursor.
+func (s *Screen) Finding() (screen.FoundOn, bool) {
+	if s.Chosen == nil {
+		return screen.FoundOn{}, false
+	}
+	return screen.FoundOn{On: s.Chosen.on, Finding: &s.Chosen.Finding}, true
+}
+
 // Marked are the locks of the selected group, with whom its findings are about.
 func (s *Screen) Marked() []screen.MarkedLock {
 	if s.Chosen != nil {

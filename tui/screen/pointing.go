@@ -25,8 +25,12 @@ type FoundOn struct {
 	Finding *inspect.Finding
 }
 
-// Diagnosing is a screen of findings. Findings are those under the cursor: one, or all of a group that the filter shows.
-type Diagnosing interface{ Findings() []FoundOn }
+// Diagnosing is a screen of findings. Findings are those under the cursor: one, or all of a group that the filter shows. Finding is the
+// one under the cursor; false for a group.
+type Diagnosing interface {
+	Findings() []FoundOn
+	Finding() (FoundOn, bool)
+}
 
 // MarkedLock is a lock that an action is meant for, and the contender that a finding is about; empty: its holder.
 type MarkedLock struct {
