@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -71,9 +72,13 @@ func (w *world) Possible(l *inspect.Lock, c *inspect.Contender) (screen.Possible
 	}
 	p := screen.Possible{Of: len(known.list)}
 	if known.err != nil {
-		p.Unknown = describe.Printable(known.err.Error())
+		p.Unknown = describe.Printable(strings.ReplaceAll(known.err.Error(), "\n", "; "))
 	}
-	for _, one := range act.Candidates(l, c, describe.View{Snapshot: w.snapshot, Now: w.now}.InState(l, c), known.db, known.list) {
+	inState := describe.View{Snapshot: w.snapshot, Now: w.now}.InState(l, c)
+	if inState > 0 {
+		inState = max(1, inState-w.now.Sub(known.asked)) // the connections' ages are of then
+	}
+	for _, one := range act.Candidates(l, c, inState, known.db, known.list) {
 		p.Connections = append(p.Connections, screen.PossibleConnection{
 			Addr: one.Addr.String(), Name: one.Name.String(), For: one.For, Against: one.Against,
 		})

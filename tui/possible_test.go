@@ -55,6 +55,8 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	wantText(t, open(o, ""), "none of 1 connection is like its own")
 	f.list, f.err = nil, errors.New("NOPERM: it needs +client|list")
 	wantText(t, open(o, ""), "whose connection it may be is unknown: NOPERM: it needs +client|list")
+	f.err = errors.Join(errors.New("refused"), errors.New("unreachable"))
+	wantText(t, open(o, ""), "unknown: refused; unreachable")
 	before := f.times
 	if s := content(open(o, "10.0.0.7:50312")); strings.Contains(s, "may be") || f.times != before {
 		t.Errorf("its client is known:\n%s", s)
@@ -62,6 +64,25 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	open(Options{Connections: f.of, Replay: true}, "")
 	if f.times != before {
 		t.Error("servers were asked for a recording")
+	}
+}
+
+// A hold grows while the list of connections stays as it was: who was connected before the lock was taken still was some seconds later.
+func TestAgesOfConnectionsAreOfWhenTheyWereListed(t *testing.T) {
+	t.Parallel()
+	snapshot := ofClient("")
+	l := snapshot.Lock(fixture.Id("redis:lock:job"))
+	l.Holders[0].HeldSince = fixture.Ago(time.Minute)
+	m := model(t, Options{}, 120, 36, snapshot)
+	m.connections = map[string]connections{l.ID.Backend: {
+		asked: fixture.Noon, listed: true, list: []act.Connection{{Addr: "10.0.0.7:50312", Command: "set", Age: time.Minute}},
+	}}
+	for _, after := range []time.Duration{0, 20 * time.Second} {
+		m.now = fixture.Noon.Add(after)
+		p, ok := m.Possible(l, &l.Holders[0])
+		if !ok || len(p.Connections) != 1 || len(p.Connections[0].Against) > 0 || !strings.Contains(strings.Join(p.Connections[0].For, ";"), "before the lock was taken") {
+			t.Errorf("after %v: %+v", after, p)
+		}
 	}
 }
 

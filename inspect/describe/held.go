@@ -62,10 +62,15 @@ func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	return held
 }
 
-// InState is for how long, at most, a contender has held the lock or waited for it; 0 where that is not known.
+// InState is for how long, at most, a contender has held the lock or waited for it; 0 where that is not known, as where its begin
+// was before our watching.
 func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 	if c.State == inspect.Holding {
-		return v.Held(l, c).Duration
+		held := v.held(l, c)
+		if held.Known == AtLeast {
+			return 0
+		}
+		return held.Duration
 	}
 	waited, _ := v.Snapshot.Age(l, c.Since, v.Now)
 	return waited

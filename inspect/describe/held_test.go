@@ -86,3 +86,16 @@ func TestHeldForLongerThanUsual(t *testing.T) {
 		t.Error("over thrice the 99th percentile")
 	}
 }
+
+// What is only known as a lower bound is no upper one.
+func TestInStateIsNoLowerBound(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Holders: []inspect.Contender{{Name: "a", State: inspect.Holding, Seen: inspect.InstantOf(noon.Add(-8 * time.Second))}}}
+	v := View{Snapshot: inspect.NewSnapshot(noon, []*inspect.Backend{{Name: "redis", Mode: inspect.ModePoll}}, []*inspect.Lock{l}), Now: noon}
+	if held := v.Held(l, &l.Holders[0]); held.Known != AtLeast || held.Duration != 8*time.Second {
+		t.Fatalf("%+v", held)
+	}
+	if got := v.InState(l, &l.Holders[0]); got != 0 {
+		t.Errorf("held for at most %v, and for at least 8s", got)
+	}
+}
