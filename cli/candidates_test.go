@@ -61,6 +61,15 @@ func TestCandidatesOfARealHolder(t *testing.T) {
 	if got := run(t, "candidates", "redis:lock:b", target+","+second.Addr); got.code != exitUnreachable || !strings.Contains(got.stdout, "not certain") || !strings.Contains(got.stderr, "client|list") {
 		t.Errorf("of two masters one lists its connections: %+v", got)
 	}
+	elsewhere := redis.NewClient(&redis.Options{Addr: server.Addr, DB: 3, PoolSize: 1, DisableIdentity: true})
+	defer elsewhere.Close()
+	if err := elsewhere.Set(t.Context(), "other", "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, "show", "redis:lock:b", target+","+second.Addr); !strings.Contains(got.stdout, "; but it is in database 3") ||
+		!strings.Contains(got.stdout, "not all masters listed their connections: ") {
+		t.Errorf("show: %+v", got)
+	}
 	redisDo(t, second.Addr, "ACL", "SETUSER", "default", "resetkeys", "~none")
 	if got := run(t, "candidates", "redis:lock:b", "redis://"+second.Addr); got.code != exitUnreachable || !strings.Contains(got.stderr, "unknown") {
 		t.Errorf("who holds it may not be read: %+v", got)

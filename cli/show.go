@@ -92,14 +92,22 @@ func (a *app) printPossible(ctx context.Context, s setup, snapshot *inspect.Snap
 	for i := range unknown {
 		answer := candidatesFor(view, l, &unknown[i], target.DB, list)
 		for _, one := range answer.Candidates[:min(len(answer.Candidates), shownPossible)] {
-			fmt.Fprintf(a.Stdout, "possible: %s may be that of %s: %s\n", one.Addr, unknown[i].Who().Cut(40), strings.Join(one.For, "; "))
+			reasons := strings.Join(one.For, "; ")
+			if len(one.Against) > 0 {
+				reasons += "; but " + strings.Join(one.Against, "; ")
+			}
+			fmt.Fprintf(a.Stdout, "possible: %s may be that of %s: %s\n", one.Addr, unknown[i].Who().Cut(40), reasons)
 		}
 		if n := len(answer.Candidates) + answer.More; n > 0 {
 			fmt.Fprintf(a.Stdout, "none of them is certain; of all %d: lockscope candidates %s\n", n, describe.Quote(id.String()))
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(a.Stdout, "which connection may be its holder's is unknown: %s\n", describe.Printable(s.explain(err).Error()))
+		what := "which connection may be its holder's is unknown"
+		if len(list) > 0 {
+			what = "not all masters listed their connections"
+		}
+		fmt.Fprintf(a.Stdout, "%s: %s\n", what, describe.Printable(strings.ReplaceAll(s.explain(err).Error(), "\n", "; ")))
 	}
 }
 
