@@ -101,8 +101,9 @@ func hintKey(a *screen.Action) string {
 	if len(a.Keys) > 0 {
 		return a.Keys[0]
 	}
-	if first := strings.Fields(a.Shown)[0]; namedKeys()[first] != 0 {
-		return first
+	words := strings.Fields(a.Shown)
+	if len(words) > 0 && (namedKeys()[words[0]] != 0 || len(words[0]) == 1) { // a key of one's own may be all that is left
+		return words[0]
 	}
 	return ""
 }
@@ -161,5 +162,5 @@ func (m *Model) shownHints() []screen.Hint {
 	for _, h := range last {
 		room -= h.Width()
 	}
-	return append(screen.Hints(m.theme, slices.Concat(m.advised(), m.offered(m.front().Actions()), others), room), last...)
+	return append(screen.Hints(m.theme, slices.Concat(m.offered(m.advised()), m.offered(m.front().Actions()), others), room), last...)
 }

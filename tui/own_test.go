@@ -108,6 +108,12 @@ func TestOwnKeysAreShown(t *testing.T) {
 	if m.inFront != screen.Findings {
 		t.Errorf("a click leads to %s", m.inFront)
 	}
+	press(m, "1")
+	lines = splitLines(content(m))
+	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: cellOf(lines[49], "z filter") + 1, Y: 49})
+	if f := m.filter(); f == nil || !f.Open {
+		t.Error("a click on a key of one's own that is the only one left does nothing")
+	}
 }
 
 // Words that name a key name the one that does it, where its own means something else.
