@@ -37,19 +37,42 @@ func (r *run) wantAccess(d *dir, l *inspect.Lock) {
 	d.access = make(map[string]accessList)
 	for _, c := range firstOf(l, mostLists) {
 		p := l.Node(c)
-		in, name := r.dirs[parent(p)], c.Name.Raw()
-		if p == d.path {
-			in, name = d, "" // a node that is a lock by itself
-		}
 		if list, ok := known[p]; ok && list.czxid == c.Czxid && (list.is != nil || list.link == r.link) {
 			d.access[p] = list
-		} else if in != nil && r.ready {
+		} else if r.queueAccess(d, p) {
 			d.access[p] = accessList{czxid: c.Czxid, link: r.link}
-			queue := &r.queue.reads
-			if r.manyReads {
-				queue = &r.queue.alone
+		}
+	}
+}
+
+// queueAccess has the access list of a node of d's lock read, where somebody can be asked.
+func (r *run) queueAccess(d *dir, p string) bool {
+	in, name := r.dirs[parent(p)], p[strings.LastIndexByte(p, '/')+1:]
+	if p == d.path {
+		in, name = d, "" // a node that is a lock by itself
+	}
+	if in == nil || !r.ready {
+		return false
+	}
+	queue := &r.queue.reads
+	if r.manyReads {
+		queue = &r.queue.alone
+	}
+	*queue = append(*queue, job{kind: jobAccess, dir: in, name: name, of: d.path})
+	return true
+}
+
+// requestAccessAgain has the known lists of the lock read again that somebody looks at: no watch reports that a right was given.
+func (r *run) requestAccessAgain() {
+	for p := range r.focus {
+		d := r.dirs[p]
+		if d == nil || !r.looksClosely(p) {
+			continue
+		}
+		for node, list := range d.access {
+			if list.is != nil {
+				r.queueAccess(d, node)
 			}
-			*queue = append(*queue, job{kind: jobAccess, dir: in, name: name, of: d.path})
 		}
 	}
 }

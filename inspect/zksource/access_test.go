@@ -106,3 +106,30 @@ func TestOneLookAtALockHasItsRights(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 }
+
+// Nothing reports that rights were given or taken: while somebody looks at a lock its lists are read again.
+func TestRightsThatChangeAreSeen(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	open, _, closed := accessTree(t, zks)
+	v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}})
+	v.Await("seen", func() bool { l := v.Locks["/l"]; return l != nil && l.Contention() == 3 && v.Backend.FirstPass })
+	s.Focus([]inspect.ID{{Backend: "zk", Path: "/l"}})
+	v.Await("the lists", func() bool {
+		l := v.Locks["/l"]
+		return rightsOf(l, open) == "anyone (cdrwa)" && strings.HasPrefix(rightsOf(l, closed), "unknown")
+	})
+	c := client(t, zks)
+	if err := c.AddAuth("digest", []byte("billing:secret")); err != nil {
+		t.Fatal(err)
+	}
+	for name, rights := range map[string]int32{open: zk.PermRead, closed: zk.PermAll} {
+		if _, err := c.SetACL("/l/"+name, zk.WorldACL(rights), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.Await("what they are now", func() bool {
+		l := v.Locks["/l"]
+		return rightsOf(l, open) == "anyone (r)" && rightsOf(l, closed) == "anyone (cdrwa)"
+	})
+}

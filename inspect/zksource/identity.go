@@ -168,6 +168,7 @@ func (r *run) startInquiry(now time.Time) {
 	}
 	r.asking = true
 	r.askAt, r.askedAt, r.afterPass = now.Add(r.identityBeat()), now, r.firstPass
+	r.requestAccessAgain()
 	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, covers: r.covers(now)}
 	if q.limit = queryLimit; r.cfg.Once {
 		q.limit = max(queryLimit, r.cfg.Timeout)
