@@ -37,10 +37,10 @@ func (r *run) patience() time.Duration {
 }
 
 // sessionTimeout returns the one to ask for: a third of it is for how long a request may go unanswered. Who looks once waits for as long
-// as it was told to; who watches on is to notice sooner that a server hangs.
+// as it was told to, of which each server has its part: when one hangs, another is tried. Who watches on is to notice sooner.
 func (r *run) sessionTimeout() time.Duration {
 	if r.cfg.Once {
-		return max(r.beats.session, 3*r.cfg.Timeout)
+		return max(r.beats.session, 3*r.cfg.Timeout/time.Duration(max(1, len(r.cfg.Servers))))
 	}
 	return r.beats.session
 }

@@ -170,15 +170,22 @@ func (r *run) startInquiry(now time.Time) {
 	r.askAt, r.askedAt, r.afterPass = now.Add(r.identityBeat()), now, r.firstPass
 	r.requestAccessAgain()
 	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, covers: r.covers(now)}
-	if q.limit = queryLimit; r.cfg.Once {
-		q.limit = max(queryLimit, r.cfg.Timeout)
-	}
+	q.limit = r.queryTime()
 	r.tasks.Go(func() {
 		who := q.run(r.ctx)
 		if r.ctx.Err() == nil { // else it is our own end that failed the questions
 			r.identities <- who // one at a time, and there is room for it
 		}
 	})
+}
+
+// queryTime returns the limit of a question to one server. Who looks once waits for half of its time, and five seconds where it has
+// them: one server that hangs is not to hold up for long what was read of all locks.
+func (r *run) queryTime() time.Duration {
+	if !r.cfg.Once {
+		return queryLimit
+	}
+	return max(queryLimit, min(r.cfg.Timeout, 5*time.Second), r.cfg.Timeout/2)
 }
 
 const (

@@ -11,7 +11,7 @@ import (
 	"lockscope/inspect/zkadmin"
 )
 
-// queryLimit bounds a question to one server, of those who watch on; who looks once waits for as long as it was told to.
+// queryLimit bounds a question to one server, of those who watch on; for who looks once see queryTime.
 const queryLimit = 3 * time.Second
 
 // inquiry asks all servers for their status, their sessions and the watches of these.

@@ -1,0 +1,30 @@
+package zksource
+
+import (
+	"testing"
+	"time"
+)
+
+// One look has time left for the other servers when one hangs, whatever it is asked; it waits for one that is slow.
+func TestOneServerThatHangsDoesNotTakeAllTheTime(t *testing.T) {
+	three := []string{"a:1", "b:1", "c:1"}
+	for _, tt := range []struct {
+		name           string
+		cfg            Config
+		session, query time.Duration
+	}{
+		{"a watch", Config{Servers: three}, 10 * time.Second, 3 * time.Second},
+		{"one server", Config{Once: true, Servers: three[:1], Timeout: 20 * time.Second}, 60 * time.Second, 10 * time.Second},
+		{"three", Config{Once: true, Servers: three, Timeout: 20 * time.Second}, 20 * time.Second, 10 * time.Second},
+		{"five seconds", Config{Once: true, Servers: three[:1], Timeout: 5 * time.Second}, 15 * time.Second, 5 * time.Second},
+		{"hardly any", Config{Once: true, Servers: three, Timeout: time.Second}, 10 * time.Second, 3 * time.Second},
+	} {
+		r := New(tt.cfg).newRun(t.Context(), nil)
+		if got := r.sessionTimeout(); got != tt.session {
+			t.Errorf("%s: a session of %v, want %v", tt.name, got, tt.session)
+		}
+		if got := r.queryTime(); got != tt.query {
+			t.Errorf("%s: %v for a question, want %v", tt.name, got, tt.query)
+		}
+	}
+}
