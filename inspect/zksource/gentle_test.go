@@ -16,12 +16,17 @@ func TestALookIsGentle(t *testing.T) {
 		cfg        Config
 		quickest   time.Duration
 		found      bool // what is asked for has changed, and was not found just now
+		slow       bool
+		bytes      uint64 // of an answer to one read, as seen
 		items, fly int
 	}{
 		{name: "before the first answer", items: 50, fly: 2},
 		{name: "a server nearby", quickest: time.Millisecond, items: 50, fly: 2},
 		{name: "a server far away", quickest: 25 * time.Millisecond, items: 50, fly: 22},
 		{name: "a server on the moon", quickest: 2 * time.Second, items: 50, fly: 64},
+		{name: "one that has become slow", quickest: 25 * time.Millisecond, slow: true, items: 50, fly: 2},
+		{name: "long answers", quickest: 250 * time.Millisecond, bytes: 4 << 10, items: 50, fly: 7},
+		{name: "short answers", quickest: 25 * time.Millisecond, bytes: 80, items: 50, fly: 22},
 		{name: "a tenth of the budget", cfg: Config{Budget: Budget{Items: 4000}}, quickest: 25 * time.Millisecond, items: 50, fly: 4},
 		{name: "what changed", quickest: 25 * time.Millisecond, found: true, items: 200, fly: 4},
 		{name: "a command", cfg: Config{Once: true}, quickest: 25 * time.Millisecond, items: 50, fly: 52},
@@ -30,6 +35,7 @@ func TestALookIsGentle(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := New(tt.cfg).newRun(t.Context(), nil)
 			r.link = &link{quickest: tt.quickest}
+			r.queue.pace.Slow, r.itemsRead, r.bytesRead = tt.slow, 1, tt.bytes
 			for range 10 {
 				r.size.Answered(r.size.Items(), r.size.Items()) // it has learnt that answers are short
 			}

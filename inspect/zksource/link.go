@@ -26,7 +26,7 @@ type link struct {
 	ctx      context.Context // until close
 	end      context.CancelFunc
 	patience time.Duration // for one attempt to connect, where that is more than go-zookeeper's second
-	quickest time.Duration // answer to a request for many reads; zero: there was none. Of the run's goroutine
+	quickest time.Duration // answer of the server, at first to the request for a session; zero: there was none. Of the run's goroutine
 
 	mu       sync.Mutex
 	servers  int

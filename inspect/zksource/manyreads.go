@@ -74,12 +74,19 @@ func (r *run) dispatchMany(now time.Time) {
 func (r *run) gentle() bool { return !r.cfg.Budget.Unlimited && r.queue.discovers() }
 
 // mayFly returns the number of requests for many reads that may be without an answer: of short ones two, and as many more as the
-// budget sends while one is on its way there and back.
+// budget sends, in reads or in bytes, while one is on its way there and back. A server that has become slow has two.
 func (r *run) mayFly() int {
 	if !r.gentle() {
 		return requestsInFlight
 	}
+	if r.queue.pace.Slow {
+		return gentleInFlight
+	}
 	onTheWay := r.cfg.Budget.Items / gentleItems * r.link.quickest.Seconds()
+	if r.bytesRead > 0 {
+		bytes := gentleItems * float64(r.bytesRead) / float64(r.itemsRead) // of an answer
+		onTheWay = min(onTheWay, r.cfg.Budget.Bytes/bytes*r.link.quickest.Seconds())
+	}
 	return gentleInFlight + int(min(onTheWay, mostInFlight-gentleInFlight))
 }
 

@@ -247,6 +247,7 @@ func (r *run) event(e linkEvent) {
 	case linkNoWatch:
 		r.notWatched(e.err, e.at)
 	case linkUp:
+		r.link.quickest = r.link.tap.Latency() // nothing was read yet that could have taken the server's time
 		r.login()
 	case linkLost, linkFailed:
 		r.lost(e)
