@@ -49,6 +49,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	start := m.now()
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.Ping(ctx)                            // while it loads its data, or lost its master, it refuses that, as all keys, and not what follows
 			clock, info = p.Time(ctx), p.Info(ctx) // one request for all sections that are not asked for by name
 			if !m.typed.patient && m.siblings == nil {
 				counts = p.Info(ctx, "commandstats")
