@@ -14,10 +14,8 @@ import (
 func sum(t *testing.T, m *servertest.Redis) int {
 	t.Helper()
 	n := 0
-	for name, calls := range commands(t, m) {
-		if name != "ping" {
-			n += calls
-		}
+	for _, calls := range commands(t, m) {
+		n += calls
 	}
 	return n
 }
