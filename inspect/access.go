@@ -10,7 +10,7 @@ import (
 type Access struct {
 	Entries []AccessEntry `json:"entries"`
 	// Unknown is the reason for which it could not be read; empty where it was.
-	Unknown string `json:"unknown,omitempty"`
+	Unknown Untrusted `json:"unknown,omitempty"`
 }
 
 // AccessEntry is one identity of a list, and its rights.
@@ -26,7 +26,7 @@ type AccessEntry struct {
 // String puts a list into words: "digest worker-a (cdrwa), ip 10.0.0.0/8 (r)".
 func (a *Access) String() string {
 	if a.Unknown != "" {
-		return "unknown: " + Escape(a.Unknown)
+		return "unknown: " + a.Unknown.String()
 	}
 	words := make([]string, len(a.Entries))
 	for i, e := range a.Entries {

@@ -69,11 +69,11 @@ func (r *run) attend() time.Time {
 	return now
 }
 
-// alive records that a master answers; one that did not before is read anew.
+// alive records that a master answers; one that did not before is read anew, and asked about itself.
 func (r *run) alive(p *masterState, latency time.Duration) {
 	if p.down() {
-		r.readAll(p)
 		p.requestStatusNow()
+		r.readAll(p)
 	}
 	p.answered(latency)
 	p.silent.Store(0)
@@ -109,7 +109,11 @@ func (r *run) status(rep statusReport) {
 		}
 		return
 	}
-	r.alive(p, rep.status.latency)
+	if p.down() { // what it says of itself is known with that: asked again at once, who refuses all else is asked without end
+		r.readAll(p)
+	}
+	p.answered(rep.status.latency)
+	p.silent.Store(0)
 	r.countSwaps(p, rep.status)
 	r.wantSample(p)
 	p.setStatus(rep.status)

@@ -119,9 +119,9 @@ func (r *run) gotAccess(res result) {
 		return
 	case res.err != nil:
 		b := &reads[readAccess]
-		asked.is = &inspect.Access{Entries: []inspect.AccessEntry{}, Unknown: b.name + " " + r.cfg.onServer(p) + ": " + reason(res.err)}
+		asked.is = &inspect.Access{Entries: []inspect.AccessEntry{}, Unknown: inspect.Untrusted(b.name + " " + r.cfg.onServer(p) + ": " + reason(res.err))}
 		if errors.Is(res.err, zk.ErrNoAuth) {
-			asked.is.Unknown += " (it needs " + fmt.Sprintf(b.right, r.cfg.onServer(p)) + ")"
+			asked.is.Unknown += inspect.Untrusted(" (it needs " + fmt.Sprintf(b.right, r.cfg.onServer(p)) + ")")
 		}
 	default:
 		asked.is = accessOf(res.access)
