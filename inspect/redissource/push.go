@@ -108,11 +108,8 @@ type pusher struct {
 // run keeps the connection until the context ends and reports its states.
 func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
 	for ctx.Err() == nil {
-		rest := retryEvery
-		err := p.session(ctx, func() {
-			report(true, nil)
-			rest = time.Millisecond // one that was lost is made anew at once
-		})
+		began, rest := p.m.now(), retryEvery
+		err := p.session(ctx, func() { report(true, nil) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -121,6 +118,8 @@ func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
 		}
 		if _, refused := asRefusal(err); refused {
 			rest = rearmEvery
+		} else if p.m.now().Sub(began) >= retryEvery {
+			rest = time.Millisecond // one that was lost is made anew at once; one that the server ends at once, is not
 		}
 		if sleep(ctx, rest) != nil {
 			return

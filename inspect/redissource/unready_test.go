@@ -1,6 +1,7 @@
 package redissource
 
 import (
+	"context"
 	"net"
 	"testing"
 	"time"
@@ -12,12 +13,6 @@ import (
 
 // A server that tells of itself while it refuses every key, as it does while it loads its data or has lost its master, is not up.
 func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, nobody, _ := net.SplitHostPort(gone.Addr().String())
-	gone.Close()
 	server := servertest.StartRedis(t)
 	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
 	defer admin.Close()
@@ -26,15 +21,51 @@ func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 	if _, err := m.readStatus(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for _, words := range [][]any{{"config", "set", "replica-serve-stale-data", "no"}, {"replicaof", "127.0.0.1", nobody}} {
-		if err := admin.Do(ctx, words...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	loseMaster(t, admin)
 	if _, err := m.readVotes(ctx, []string{"lock:a"}); !replyStarts(err, "MASTERDOWN") {
 		t.Fatal("it has its master:", err)
 	}
 	if st, err := m.readStatus(ctx); !replyStarts(err, "MASTERDOWN") {
 		t.Errorf("%v, %+v", err, st)
+	}
+}
+
+// It answers CLIENT TRACKING, and ends the connection with the first ping: that is not tried without end.
+func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer admin.Close()
+	loseMaster(t, admin)
+	ctx, cancel := context.WithCancel(t.Context())
+	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)
+	defer m.close()
+	p := &pusher{m: m, began: time.Now(), heard: func(time.Time) {}, prefixes: []string{""}}
+	began, armed := time.Now(), 0
+	p.run(ctx, func(yes bool, _ error) {
+		if yes {
+			armed++
+		}
+		if armed == 3 {
+			cancel()
+		}
+	})
+	if took := time.Since(began); took < 3*retryEvery/2 {
+		t.Errorf("three connections within %v", took)
+	}
+}
+
+// loseMaster makes a server the replica of one that is not there, and so refuse all that asks for data.
+func loseMaster(t *testing.T, admin *redis.Client) {
+	t.Helper()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, nobody, _ := net.SplitHostPort(gone.Addr().String())
+	gone.Close()
+	for _, words := range [][]any{{"config", "set", "replica-serve-stale-data", "no"}, {"replicaof", "127.0.0.1", nobody}} {
+		if err := admin.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
