@@ -108,8 +108,11 @@ type pusher struct {
 // run keeps the connection until the context ends and reports its states.
 func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
 	for ctx.Err() == nil {
-		began, rest := p.m.now(), retryEvery
-		err := p.session(ctx, func() { report(true, nil) })
+		began, armed, rest := p.m.now(), false, retryEvery
+		err := p.session(ctx, func() {
+			report(true, nil)
+			armed = true
+		})
 		if ctx.Err() != nil {
 			return
 		}
@@ -118,7 +121,7 @@ func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
 		}
 		if _, refused := asRefusal(err); refused {
 			rest = rearmEvery
-		} else if p.m.now().Sub(began) >= retryEvery {
+		} else if armed && p.m.now().Sub(began) >= retryEvery {
 			rest = time.Millisecond // one that was lost is made anew at once; one that the server ends at once, is not
 		}
 		if sleep(ctx, rest) != nil {

@@ -27,8 +27,7 @@ func TestSleepsOfTestsHaveTheirReason(t *testing.T) {
 				reasons[n] = true
 			}
 		}
-		var walk func(ast.Node) bool
-		walk = func(n ast.Node) bool {
+		walk := func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.ForStmt, *ast.RangeStmt:
 				return false
