@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"path"
 	"slices"
 	"sync"
 
@@ -29,6 +30,8 @@ type Reading struct {
 
 	dir *dir
 	own []byte // the node's own data, uncut
+	// stat is the newest of the lock's own node; nil where that is not there, or could not be looked at.
+	stat *zk.Stat
 }
 
 // ReadLock reads the lock at cfg.Only as a Source does: the same reads in the same order, and unknown is what becomes so there.
@@ -53,8 +56,8 @@ func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 			if res.err != nil && !errors.Is(res.err, zk.ErrNoNode) && !errors.Is(res.err, zk.ErrNoAuth) {
 				return nil, res.err
 			}
-			if res.job.kind == jobData && res.job.dir.path == r.cfg.Only {
-				out.own = res.data
+			if res.job.dir.path == r.cfg.Only {
+				out.took(res)
 			}
 			r.apply(res)
 		}
@@ -64,6 +67,20 @@ func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 		out.Lock = inspect.FreeDirectory(r.id(out.dir), nil, r.cfg.Now())
 	}
 	return out, nil
+}
+
+// took keeps what an answer tells of the lock's own node.
+func (r *Reading) took(res result) {
+	switch res.job.kind {
+	case jobData:
+		r.own = res.data
+	case jobStat, jobList:
+	default:
+		return
+	}
+	if r.stat = nil; res.err == nil || res.sealed {
+		r.stat = res.stat
+	}
 }
 
 // readAtOnce limits the reads of ReadLock that wait for an answer.
@@ -110,6 +127,21 @@ func (r *Reading) Node(c *inspect.Contender) (inspect.Znode, bool) {
 func (r *Reading) Own(c *inspect.Contender) ([]byte, bool) {
 	n := r.dir.own()
 	return r.own, r.dir.single && n.Known && !n.Sealed && n.Name == c.Name.Raw() && n.Czxid == c.Czxid
+}
+
+// Stands returns the czxid of the ephemeral node of a contender's name, where the lock's node or its contenders are; false where
+// none is. Where the lock has no such contender it is there all the same, and is none by what is around it now: another node
+// beside the one that was alone, or names in its queue that no server can have numbered.
+func (r *Reading) Stands(name string) (czxid int64, ok bool) {
+	if r.stat != nil && r.stat.EphemeralOwner != 0 && name == path.Base(r.dir.path) {
+		return r.stat.Czxid, true
+	}
+	for _, d := range append([]*dir{r.dir}, slices.Collect(maps.Values(r.dir.parts))...) {
+		if n, read := d.of(name); read && n.EphemeralOwner != 0 && !n.IsLease() {
+			return n.Czxid, true
+		}
+	}
+	return 0, false
 }
 
 // Without is the lock as it would be without the contender; nil when nothing is left of it.

@@ -73,7 +73,7 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 	if err != nil {
 		return result, err
 	}
-	if result.Reason, result.Detail = changedSince(p.Seen, now); result.Reason == "" {
+	if result.Reason, result.Detail = d.changedSince(p.Seen, now); result.Reason == "" {
 		if why := asksFirst(&d, l, now); why != "" {
 			result.Reason, result.Detail = Unsupported, why
 		}

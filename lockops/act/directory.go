@@ -38,6 +38,32 @@ func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.
 	return l, nil, nil
 }
 
+// missing is the reason why nothing can be done to a contender that was not found: it is gone only where its node is.
+func (d *directory) missing(owner inspect.Untrusted) (Reason, string) {
+	if _, stands := d.Stands(owner.Raw()); stands {
+		return Changed, "its znode is there, and is no contender by what is beside it now; nothing was done"
+	}
+	return Gone, ""
+}
+
+// changedSince is the reason why what was confirmed may not be done to a contender as it is now; now is nil where it was not
+// found.
+func (d *directory) changedSince(seen, now *inspect.Contender) (Reason, string) {
+	if now == nil {
+		return d.missing(seen.Name)
+	}
+	return changedSince(seen, now)
+}
+
+// over reports whether the node of a contender that was seen is gone; now is the contender of its name, nil where there is none.
+func (d *directory) over(seen, now *inspect.Contender) bool {
+	if now != nil {
+		return now.Czxid != seen.Czxid
+	}
+	czxid, stands := d.Stands(seen.Name.Raw())
+	return !stands || czxid != seen.Czxid
+}
+
 // lock is the lock, with what earlier watches and recipes of the configuration make of it.
 func (d *directory) lock() *inspect.Lock { return d.knownAs(d.Lock) }
 

@@ -25,7 +25,7 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 	if err != nil {
 		return result, err
 	}
-	if result.Reason, result.Detail = changedSince(p.Seen, now); result.Reason != "" {
+	if result.Reason, result.Detail = d.changedSince(p.Seen, now); result.Reason != "" {
 		result.HoldersAfter = l.Holders
 		return result, nil
 	}
@@ -52,7 +52,7 @@ func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, fai
 		return result, errors.Join(failed, err)
 	}
 	result.HoldersAfter, result.Next = l.Holders, nextNow(p.Next, l)
-	if result.Unknown && (now == nil || now.Czxid != p.Seen.Czxid) {
+	if result.Unknown && d.over(p.Seen, now) {
 		result.Unknown, result.Released = false, true
 		result.Detail = "the connection was lost before the delete was answered; the contender is no longer there"
 		return result, nil

@@ -193,6 +193,9 @@ func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
 			if err := <-granted; err != nil {
 				t.Fatalf("who waited was not granted the lock: %v", err)
 			}
+			if err := second.Delete(node, -1); err != nil { // all stand at the root: beside it another would not be alone
+				t.Fatal(err)
+			}
 		})
 	}
 	t.Run("kazoo: NonBlockingLease", func(t *testing.T) {

@@ -64,6 +64,7 @@ func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 	}
 	p.Seen = seen
 	if p.Refused = refusal(r, seen); seen == nil {
+		p.Refused, p.Detail = d.missing(r.Owner)
 		p.Alike = alike(l, r.Owner)
 		return p, nil
 	}
