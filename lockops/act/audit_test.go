@@ -18,12 +18,11 @@ import (
 // The audit file is no way to another file, and a cut line does not take the next one with it.
 func TestAuditFile(t *testing.T) {
 	dir := t.TempDir()
-	victim := filepath.Join(dir, "victim")
-	if err := os.WriteFile(victim, []byte("theirs\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	for name, link := range map[string]func(string, string) error{"symbolic link": os.Symlink, "hard link": os.Link} {
-		path := filepath.Join(dir, name)
+		path, victim := filepath.Join(dir, name), filepath.Join(dir, "victim of a "+name)
+		if err := os.WriteFile(victim, []byte("theirs\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 		if err := link(victim, path); err != nil {
 			t.Fatal(err)
 		}
