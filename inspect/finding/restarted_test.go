@@ -230,8 +230,6 @@ func uneventful(t *testing.T, i int, o *onlooker, blind bool) {
 			}
 		case e.Contender != nil:
 			t.Errorf("onlooker %d: %s of %s in %s: nobody came or went", i, e.Kind, e.Contender.Name, e.Lock)
-		case e.Finding != nil && e.Finding.Rule == "ghost-owner" && e.Finding.Severity == inspect.Info:
-			// It says of a session that no server has now when that ends, which is so.
 		case e.Finding != nil && (e.Finding.Severity == inspect.Critical || e.Finding.Rule == "ghost-owner" || e.Finding.Rule == "missing-watch" || e.Finding.Rule == "lost-wakeup"):
 			t.Errorf("onlooker %d: %s: %s, %s", i, e.Lock, e.Finding.Rule, e.Finding.Message)
 		}

@@ -6,11 +6,17 @@ import (
 	"lockscope/inspect"
 )
 
-// disturb notes that clients had reason to connect anew at an instant of our clock. The same instant may be read a little
-// differently each time.
+// disturb notes that clients had reason to connect anew at an instant of our clock, however soon after another.
 func (r *run) disturb(at time.Time) {
-	if at.Sub(r.disturbedAt) > jitter {
+	if at.After(r.disturbedAt) {
 		r.disturbedAt = at.Round(0)
+	}
+}
+
+// disturbAbout does so by an instant that was computed, and comes out a little differently each time.
+func (r *run) disturbAbout(at time.Time) {
+	if at.Sub(r.disturbedAt) > jitter {
+		r.disturb(at)
 	}
 }
 
@@ -27,12 +33,12 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 			r.disturb(a.at)
 		case !a.serves():
 		case a.status.Uptime > 0:
-			r.disturb(a.at.Add(-a.status.Uptime))
+			r.disturbAbout(a.at.Add(-a.status.Uptime))
 		case before.serves() && before.status.Role == a.status.Role && before.status.Zxid>>32 == a.status.Zxid>>32:
 			// It does not report the beginning of its service, and has served all the time between two answers, most
 			// likely.
 		case !a.oldest.IsZero():
-			r.disturb(a.oldest.Add(-r.clock.offset())) // it serves since then at least
+			r.disturbAbout(a.oldest.Add(-r.clock.offset())) // it serves since then at least
 		default:
 			r.disturb(a.at)
 		}
