@@ -17,8 +17,12 @@ import (
 	"lockscope/lockops/act"
 )
 
-// mostCandidates of a contender are shown; the others are counted.
-const mostCandidates = 5
+const (
+	// mostCandidates of a contender are shown; the others are counted.
+	mostCandidates = 5
+	// mostUnasked connections of a server are listed without that anybody asked for their list.
+	mostUnasked = 1000
+)
 
 func (a *app) candidatesCommand() *cobra.Command {
 	var output string
@@ -76,7 +80,7 @@ func (a *app) showCandidates(ctx context.Context, s setup, id inspect.ID, output
 		}
 		return exit(exitNo, "%s: nobody is known to hold it or to wait for it (see: lockscope show %s)", id, id)
 	}
-	list, missed := a.connectionsOf(ctx, s, id.Backend)
+	list, missed := a.connectionsOf(ctx, s, id.Backend, 0)
 	if missed != nil {
 		missed = s.explain(missed)
 		if len(list) == 0 {
@@ -97,18 +101,18 @@ func (a *app) showCandidates(ctx context.Context, s setup, id inspect.ID, output
 	return cmp.Or(err, missed) // what another master did not list
 }
 
-// connectionsOf are those of all masters that list them, and why others do not.
-func (a *app) connectionsOf(ctx context.Context, s setup, backend string) ([]act.Connection, error) {
+// connectionsOf are those of all masters that list them, and why others do not; most as for act.Redis.Connections.
+func (a *app) connectionsOf(ctx context.Context, s setup, backend string, most int) ([]act.Connection, error) {
 	all := a.newPreviewers(s)
 	defer all.close()
 	limited, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	list, _, err := all.connections(limited, backend)
+	list, _, err := all.connections(limited, backend, most)
 	return list, err
 }
 
 // connections lists those of a Redis backend's clients, with the database of its locks; see act.Redis.Connections.
-func (r *releasers) connections(ctx context.Context, backend string) ([]act.Connection, int, error) {
+func (r *releasers) connections(ctx context.Context, backend string, most int) ([]act.Connection, int, error) {
 	t, err := r.setup.backend(backend)
 	switch {
 	case err != nil:
@@ -124,8 +128,18 @@ func (r *releasers) connections(ctx context.Context, backend string) ([]act.Conn
 	if !ok {
 		return nil, 0, fmt.Errorf("backend %s: it has no list of connections", backend)
 	}
-	list, err := redis.Connections(ctx)
+	list, err := redis.Connections(ctx, most)
 	return list, t.DB, err
+}
+
+// unasked lists them for a screen, where nobody asked for that; nil with --budget gentle.
+func (r *releasers) unasked() func(context.Context, string) ([]act.Connection, int, error) {
+	if r.app.budget == "gentle" {
+		return nil
+	}
+	return func(ctx context.Context, backend string) ([]act.Connection, int, error) {
+		return r.connections(ctx, backend, mostUnasked)
+	}
 }
 
 func candidatesFor(view describe.View, l *inspect.Lock, c *inspect.Contender, db int, list []act.Connection) contenderCandidateJSON {

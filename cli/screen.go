@@ -142,7 +142,7 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	if !o.replay {
 		w := a.newWriting(s, o.audit, observer)
 		defer w.close()
-		options.Release, options.End, options.Connections = w.all.of, w.all.ender, w.all.connections
+		options.Release, options.End, options.Connections = w.all.of, w.all.ender, w.all.unasked()
 		if !o.sandbox {
 			options.Mutes = screenMutes{a, observer}
 		}

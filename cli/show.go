@@ -80,14 +80,14 @@ const shownPossible = 2
 // printPossible prints which connections may be those of holders of whom no client is known.
 func (a *app) printPossible(ctx context.Context, s setup, snapshot *inspect.Snapshot, id inspect.ID) {
 	l, target := snapshot.Lock(id), s.targets[0]
-	if l == nil || len(l.Masters) == 0 || target.Service == connect.RedisCluster {
+	if l == nil || len(l.Masters) == 0 || target.Service == connect.RedisCluster || a.budget == "gentle" {
 		return
 	}
 	unknown := slices.DeleteFunc(slices.Clone(l.Holders), func(c inspect.Contender) bool { return c.Owner.Client != "" })
 	if len(unknown) == 0 {
 		return
 	}
-	list, err := a.connectionsOf(ctx, s, id.Backend)
+	list, err := a.connectionsOf(ctx, s, id.Backend, mostUnasked)
 	view := describe.View{Snapshot: snapshot, Now: snapshot.TakenAt}
 	for i := range unknown {
 		answer := candidatesFor(view, l, &unknown[i], target.DB, list)

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -14,19 +15,39 @@ import (
 )
 
 const (
-	// listedFor so long a list of connections is good: to list them costs a server some work.
-	listedFor = 30 * time.Second
+	// listedFor so long a list of connections is good: to list them costs a server some work. Of a contender that came later it says
+	// nothing: for such a one they are listed again, at the earliest after listedAtLeast.
+	listedFor, listedAtLeast = 30 * time.Second, 5 * time.Second
+	// restsAfter so many times what the last list took, none is wanted; after a refusal for refusedFor: rights and numbers of
+	// connections seldom change.
+	restsAfter = 100
+	refusedFor = 5 * time.Minute
 	// listLimit is for one list of all masters.
 	listLimit = 5 * time.Second
 )
 
 // connections of a backend's clients, as they were listed.
 type connections struct {
-	asked  time.Time
-	listed bool // an answer has come
-	list   []act.Connection
-	db     int
-	err    error // why some, or all, are missing
+	wanted, asked time.Time     // when an answer was asked for last, and when this one was
+	took          time.Duration // until it came
+	listed        bool          // an answer has come
+	list          []act.Connection
+	db            int
+	err           error // why some, or all, are missing
+}
+
+// due reports whether they are to be listed again. came: a contender is there that the list is older than.
+func (c connections) due(now time.Time, came bool) bool {
+	wait := listedFor
+	switch {
+	case c.wanted.IsZero():
+		return true
+	case errors.Is(c.err, act.ErrRefused):
+		wait = refusedFor
+	case came:
+		wait = listedAtLeast
+	}
+	return now.Sub(c.wanted) >= max(wait, c.took*restsAfter)
 }
 
 // connectionsListedMsg has what a backend listed.
@@ -37,32 +58,43 @@ type connectionsListedMsg struct {
 
 func (w *world) WantPossible(l *inspect.Lock) {
 	backend, of := l.ID.Backend, w.options.Connections
-	before, now := w.connections[backend], w.Clock()
-	if of == nil || w.Past() || w.options.Replay || len(l.Masters) == 0 || !before.asked.IsZero() && now.Sub(before.asked) < listedFor || !anonymous(l) {
+	known, now := w.connections[backend], w.Clock()
+	if of == nil || w.Past() || w.options.Replay || len(l.Masters) == 0 {
 		return
 	}
-	before.asked = now
+	if unknown, came := w.anonymous(l, known.asked); !unknown || !known.due(now, came) {
+		return
+	}
+	known.wanted = now
 	if w.connections == nil {
 		w.connections = make(map[string]connections)
 	}
-	w.connections[backend] = before
+	w.connections[backend] = known
 	w.Later(w.Command(listLimit, func(ctx context.Context) tea.Msg {
-		is := connections{asked: now, listed: true}
+		is := connections{wanted: now, asked: now, listed: true}
 		is.list, is.db, is.err = of(ctx, backend)
+		is.took = w.Clock().Sub(now)
 		return connectionsListedMsg{backend, is}
 	}))
 }
 
-// anonymous reports whether there are contenders of whom no client is known.
-func anonymous(l *inspect.Lock) bool {
+// anonymous reports whether there are contenders of whom no client is known, and whether one of them came after a moment.
+func (w *world) anonymous(l *inspect.Lock, listed time.Time) (unknown, came bool) {
 	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {
-			if list[i].Owner.Client == "" {
-				return true
+			if list[i].Owner.Client != "" {
+				continue
 			}
+			unknown = true
+			inState := w.inState(l, &list[i])
+			came = came || inState > 0 && w.now.Add(-inState).After(listed)
 		}
 	}
-	return false
+	return unknown, came
+}
+
+func (w *world) inState(l *inspect.Lock, c *inspect.Contender) time.Duration {
+	return describe.View{Snapshot: w.snapshot, Now: w.now}.InState(l, c)
 }
 
 func (w *world) Possible(l *inspect.Lock, c *inspect.Contender) (screen.Possible, bool) {
@@ -70,13 +102,16 @@ func (w *world) Possible(l *inspect.Lock, c *inspect.Contender) (screen.Possible
 	if !known.listed || w.Past() || len(l.Masters) == 0 {
 		return screen.Possible{}, false
 	}
+	inState := w.inState(l, c)
+	if inState > 0 {
+		if inState -= w.now.Sub(known.asked); inState < 0 { // the list is older: it says nothing of who came later
+			return screen.Possible{}, false
+		}
+		inState = max(1, inState) // the connections' ages are of then
+	}
 	p := screen.Possible{Of: len(known.list)}
 	if known.err != nil {
 		p.Unknown = describe.Printable(strings.ReplaceAll(known.err.Error(), "\n", "; "))
-	}
-	inState := describe.View{Snapshot: w.snapshot, Now: w.now}.InState(l, c)
-	if inState > 0 {
-		inState = max(1, inState-w.now.Sub(known.asked)) // the connections' ages are of then
 	}
 	for _, one := range act.Candidates(l, c, inState, known.db, known.list) {
 		p.Connections = append(p.Connections, screen.PossibleConnection{

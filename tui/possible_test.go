@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,37 @@ func TestAgesOfConnectionsAreOfWhenTheyWereListed(t *testing.T) {
 		p, ok := m.Possible(l, &l.Holders[0])
 		if !ok || len(p.Connections) != 1 || len(p.Connections[0].Against) > 0 || !strings.Contains(strings.Join(p.Connections[0].For, ";"), "before the lock was taken") {
 			t.Errorf("after %v: %+v", after, p)
+		}
+	}
+}
+
+// Of a contender that came after the connections were listed the list says nothing; they are listed again for it, but not at once, and
+// after a refusal, or where it took the servers long, much later.
+func TestConnectionsAreListedAgainForWhoCameLater(t *testing.T) {
+	t.Parallel()
+	snapshot := ofClient("")
+	l := snapshot.Lock(fixture.Id("redis:lock:job"))
+	l.Holders[0].HeldSince = fixture.Noon.Add(time.Second)
+	refusal := fmt.Errorf("master a: %w", act.ErrRefused)
+	for name, c := range map[string]struct {
+		known connections
+		wants map[time.Duration]bool
+	}{
+		"came later":  {wants: map[time.Duration]bool{2 * time.Second: false, listedAtLeast: true}},
+		"it took 1 s": {connections{took: time.Second}, map[time.Duration]bool{listedFor: false, 100 * time.Second: true}},
+		"refused":     {connections{err: refusal}, map[time.Duration]bool{listedFor: false, refusedFor: true}},
+	} {
+		for after, want := range c.wants {
+			at := fixture.Noon.Add(after)
+			m := model(t, Options{Connections: (&listing{}).of, Now: func() time.Time { return at }}, 120, 36, snapshot)
+			c.known.wanted, c.known.asked, c.known.listed = fixture.Noon, fixture.Noon, true
+			m.connections, m.queued, m.now = map[string]connections{l.ID.Backend: c.known}, nil, at
+			if m.WantPossible(l); (len(m.queued) > 0) != want {
+				t.Errorf("%s, after %v: wanted again %v", name, after, !want)
+			}
+			if p, ok := m.Possible(l, &l.Holders[0]); ok {
+				t.Errorf("%s, after %v: %+v", name, after, p)
+			}
 		}
 	}
 }

@@ -138,8 +138,12 @@ func (r Result) Settled(ctx context.Context, err error) (Result, error) {
 	return r, err
 }
 
-// ErrUnreachable is wrapped by the errors of servers that could not be asked.
-var ErrUnreachable = errors.New("server could not be asked")
+// ErrUnreachable is wrapped by the errors of servers that could not be asked; ErrRefused is, too, where they answered with a refusal:
+// it lasts until somebody changes rights or settings.
+var (
+	ErrUnreachable = errors.New("server could not be asked")
+	ErrRefused     = errors.New("refused by the server")
+)
 
 // Releaser force-releases locks of one backend.
 type Releaser interface {

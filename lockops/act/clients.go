@@ -153,7 +153,7 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 		p.Refused, p.Detail = Unsupported, "a client of a Cluster has connections to each node: give the node as a target by itself (redis://HOST:PORT)"
 		return p, nil
 	}
-	lists, err := r.connections(ctx)
+	lists, err := r.connections(ctx, 0)
 	if err != nil {
 		return p, err
 	}
@@ -197,15 +197,20 @@ func sharedAddress(list []Connection) string {
 	return ""
 }
 
-// Connections lists those of all masters. It changes nothing, and returns errors as Releaser.Execute does.
-func (r *Redis) Connections(ctx context.Context) ([]Connection, error) {
-	return r.connections(ctx)
+// Connections lists those of all masters. A master makes its list in one go and serves nobody meanwhile: one that has more
+// connections than most, by its INFO, is not asked for it, nor one whose INFO does not tell; 0: all are. It changes nothing, and returns what some masters
+// listed beside the errors of others, which are like those of Releaser.Execute.
+func (r *Redis) Connections(ctx context.Context, most int) ([]Connection, error) {
+	return r.connections(ctx, most)
 }
 
-// connections lists those of all masters.
-func (r *Redis) connections(ctx context.Context) ([]Connection, error) {
+// connections lists those of all masters; most as in Connections.
+func (r *Redis) connections(ctx context.Context, most int) ([]Connection, error) {
 	lists, errs := make([][]Connection, len(r.masters)), make([]error, len(r.masters))
 	r.each(ctx, func(ctx context.Context, i int) {
+		if errs[i] = r.hasFew(ctx, i, most); errs[i] != nil {
+			return
+		}
 		text, err := r.masters[i].ClientList(ctx).Result()
 		if err != nil {
 			errs[i] = fmt.Errorf("%w: %w", ErrUnreachable, r.failed(i, "client|list", "", err))
@@ -223,6 +228,28 @@ func (r *Redis) connections(ctx context.Context) ([]Connection, error) {
 		all = append(all, list...)
 	}
 	return all, errors.Join(errs...)
+}
+
+// hasFew returns an error where a master has more connections than most, or does not tell how many; 0: any number will do.
+func (r *Redis) hasFew(ctx context.Context, i, most int) error {
+	if most == 0 {
+		return nil
+	}
+	info, err := r.masters[i].Info(ctx, "clients").Result()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, r.failed(i, "info", "", err))
+	}
+	_, rest, _ := strings.Cut(info, "connected_clients:")
+	number, _, _ := strings.Cut(rest, "\r\n")
+	n, err := strconv.Atoi(number)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: master %s: %w", ErrUnreachable, r.target.Servers[i], refused{"INFO does not say how many connections it has", err})
+	case n > most:
+		return fmt.Errorf("%w: master %s: %w", ErrUnreachable, r.target.Servers[i],
+			refused{fmt.Sprintf("it has %d connections, and is asked for the list of more than %d by lockscope candidates LOCK only", n, most), ErrRefused})
+	}
+	return nil
 }
 
 // parseConnection reads a line of CLIENT LIST, such as "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis lets no field have a
@@ -300,7 +327,7 @@ func named(list []Connection) string {
 
 func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, error) {
 	var result ClientResult
-	now, err := r.connections(ctx)
+	now, err := r.connections(ctx, 0)
 	if err != nil {
 		return result, err
 	}
@@ -325,7 +352,7 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 		}
 		return result, err
 	}
-	after, listErr := r.connections(ctx)
+	after, listErr := r.connections(ctx, 0)
 	for _, seen := range p.Seen {
 		switch i := slices.Index(r.target.Servers, seen.Server); {
 		case ended[i]:

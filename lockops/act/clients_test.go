@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -170,6 +171,58 @@ func TestAnAddressOfSeveral(t *testing.T) {
 	} {
 		if got := sharedAddress(tt.list); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.list, got, tt.want)
+		}
+	}
+}
+
+// TestTheListOfManyConnectionsIsNotAskedForUnasked: a master with more connections than most is not asked for their list, and says why;
+// one that is asked for by somebody is.
+func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
+	server := servertest.StartRedis(t)
+	ours := redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 1})
+	defer ours.Close()
+	r := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, nil)
+	for range 2 {
+		c := redis.NewClient(&redis.Options{Addr: server.Addr})
+		defer c.Close()
+		if err := c.Ping(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed := func() string { return ours.Info(t.Context(), "commandstats").Val() }
+	list, err := r.Connections(t.Context(), 2)
+	if len(list) > 0 || err == nil || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "it has 3 connections") || strings.Contains(listed(), "cmdstat_client|list") {
+		t.Errorf("%v, %v", list, err)
+	}
+	for _, most := range []int{0, 3} {
+		if list, err := r.Connections(t.Context(), most); len(list) != 3 || err != nil {
+			t.Errorf("at most %d: %v, %v", most, list, err)
+		}
+	}
+	if err := ours.Do(t.Context(), "acl", "setuser", "default", "-info").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := r.Connections(t.Context(), 3); len(list) > 0 || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "+info") {
+		t.Errorf("without INFO: %v, %v", list, err)
+	}
+	ours.Close()
+	if _, err := r.Connections(t.Context(), 0); err == nil || errors.Is(err, ErrRefused) {
+		t.Errorf("of a client that is closed: %v", err)
+	}
+}
+
+// TestThePreviewSaysOnWhichChannelsItPublishes: of a library whose channel is known, and of one whose registry's name may end at each colon.
+func TestThePreviewSaysOnWhichChannelsItPublishes(t *testing.T) {
+	const uuid = "0b9f4f3e-5d1c-4b52-9f0e-3f8f6f0f9a11"
+	for key, want := range map[string]string{
+		"lock":             "value seen)",
+		"registry:lock":    "value seen), and publish on registry-channel:registry:lock",
+		"team:registry:lo": "value seen), and publish on team-channel:team:registry:lo and 1 more like it (on which one its waiters listen is not known, others ignore it)",
+	} {
+		l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: key}}
+		way, ok := removalOf(l, &inspect.Contender{State: inspect.Holding}, uuid)
+		if !ok || !strings.HasSuffix(way.says, want) {
+			t.Errorf("%s: %s", key, way.says)
 		}
 	}
 }

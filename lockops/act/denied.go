@@ -89,3 +89,6 @@ type refused struct {
 
 func (m refused) Error() string { return m.text }
 func (m refused) Unwrap() error { return m.err }
+
+// Is makes it an ErrRefused.
+func (m refused) Is(target error) bool { return target == ErrRefused }

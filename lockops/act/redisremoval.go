@@ -76,6 +76,7 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 	for _, channel := range channels {
 		plain.args = append(plain.args, channel)
 	}
+	plain.says += onChannels(channels)
 	plain.wakeList, _ = recipe.WakeList(key, value)
 	if !structured(l) {
 		return plain, true
@@ -114,6 +115,17 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 		return plain, true
 	}
 	return removal{}, false
+}
+
+// onChannels are words for where a release is published; of several it is not known on which one the waiters listen.
+func onChannels(channels []string) string {
+	switch len(channels) {
+	case 0:
+		return ""
+	case 1:
+		return ", and publish on " + inspect.Escape(channels[0])
+	}
+	return fmt.Sprintf(", and publish on %s and %d more like it (on which one its waiters listen is not known, others ignore it)", inspect.Escape(channels[0]), len(channels)-1)
 }
 
 func sidekiqRemoval(l *inspect.Lock, c *inspect.Contender) (removal, bool) {
