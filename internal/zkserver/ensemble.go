@@ -108,12 +108,16 @@ func (e *Ensemble) Heal() {
 // Sessions are the ids of all living sessions, in ascending order.
 func (e *Ensemble) Sessions() []int64 { return e.servers[0].Sessions() }
 
-// Delete removes a node, as an operator does, when a majority is in reach.
-func (e *Ensemble) Delete(path string) {
+// Delete removes a node, as an operator does, when a majority is in reach. It returns before that, and calls done with whether it
+// has removed one: not where there is none, or where the leader serves nobody.
+func (e *Ensemble) Delete(path string, done func(deleted bool)) {
 	var enc encoder
 	enc.string(path)
 	enc.int32(-1)
-	e.work.Go(func() { e.members[0].propose(0, super, opDelete, enc.buf) })
+	e.work.Go(func() {
+		out, ok := e.members[0].propose(0, super, opDelete, enc.buf)
+		done(ok && out.code == codeOK)
+	})
 }
 
 // Children are the names of a node's children, as the leader has them.

@@ -16,6 +16,13 @@ import (
 // onClock runs f with an ensemble inside the process, on the clock that jumps: how long something takes there depends on
 // nothing but the code. session makes one on a member of its own.
 func onClock(t *testing.T, f func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession)) {
+	onEnsemble(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
+		f(t, n, session)
+	})
+}
+
+// onEnsemble is onClock for who has to do with the members.
+func onEnsemble(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
 		e, err := zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, n.listen(member1), n.listen(member2), n.listen("10.0.0.3:2181"))
@@ -23,7 +30,7 @@ func onClock(t *testing.T, f func(t *testing.T, n *network, session func(addr st
 			t.Fatal(err)
 		}
 		defer e.Close()
-		f(t, n, func(addr string) *lockops.ZKSession {
+		f(t, e, n, func(addr string) *lockops.ZKSession {
 			s, err := lockops.NewZKSession(t.Context(), []string{addr}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(n.dial))
 			if err != nil {
 				t.Fatal(err)
