@@ -20,7 +20,14 @@ func (m *Model) actingActions() []screen.Action {
 	onChain := func(key, help string) screen.Action {
 		return screen.Action{
 			Keys: []string{key}, Shown: key, Help: help,
-			Disabled: m.noLock, Run: func() tea.Cmd { return m.actOnChain(m.aim(key), key) },
+			Disabled: m.noLock, Run: func() tea.Cmd {
+				about, why := m.aim(key)
+				if why != "" {
+					m.Flash(why)
+					return nil
+				}
+				return m.actOnChain(about, key)
+			},
 		}
 	}
 	list := []screen.Action{
@@ -97,7 +104,7 @@ func (m *Model) advised() []screen.Action {
 		if !strings.Contains(found.Finding.Advice, "lockscope "+one.command+" ") {
 			continue
 		}
-		if _, ok := m.adviceIsAbout(found, one.command); !ok {
+		if _, why := m.adviceIsAbout(found, one.command); why != "" {
 			return nil
 		}
 		for _, a := range m.actingActions() {
@@ -111,22 +118,23 @@ func (m *Model) advised() []screen.Action {
 }
 
 // aim finds the subject of a key: the lock and the contender that the selected finding advises it for, which need not be the lock that
-// the finding stands on (a deadlock has a cheapest hold), and else what is selected.
-func (m *Model) aim(key string) screen.Subject {
+// the finding stands on (a deadlock has a cheapest hold), and else what is selected. why is not empty where the finding advises the
+// key for one that is not there: then it is for nobody.
+func (m *Model) aim(key string) (about screen.Subject, why string) {
 	if s, ok := m.front().(screen.Diagnosing); ok {
 		if found, ok := s.Finding(); ok {
 			for _, one := range advices() {
-				if about, ok := m.adviceIsAbout(found, one.command); ok && one.key == key {
-					return about
+				if one.key == key && strings.Contains(found.Finding.Advice, "lockscope "+one.command+" ") {
+					return m.adviceIsAbout(found, one.command)
 				}
 			}
 		}
 	}
-	return m.front().Selected()
+	return m.front().Selected(), ""
 }
 
-// adviceIsAbout is the lock, and the contender of it that is there, which an advised command names.
-func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (screen.Subject, bool) {
+// adviceIsAbout is the lock, and the contender of it that is there, which an advised command names; or why there is none.
+func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (about screen.Subject, why string) {
 	for _, id := range append([]inspect.ID{found.On}, found.Finding.Subject.Locks...) {
 		_, named, ok := strings.Cut(found.Finding.Advice, "lockscope "+command+" "+describe.Quote(id.String())+" ")
 		l := m.snapshot.Lock(id)
@@ -139,10 +147,13 @@ func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (screen.Subj
 			who, known := all[at].Identity(id.Backend)
 			first := slices.IndexFunc(all, func(c inspect.Contender) bool { one, ok := c.Identity(id.Backend); return ok && one == who })
 			// Chain finds a contender by its identity: the first that has it.
-			return screen.Subject{Lock: id, Owner: who}, known && first == at || !known && len(all) == 1
+			if known && first == at || !known && len(all) == 1 {
+				return screen.Subject{Lock: id, Owner: who}, ""
+			}
+			return screen.Subject{}, "which contender the advice means cannot be told here: choose it on the chain (" + m.Key("enter") + ")"
 		}
 	}
-	return screen.Subject{}, false
+	return screen.Subject{}, "who the advice names is gone: nothing is opened"
 }
 
 // marked are the locks that the screen in front has chosen for an action.

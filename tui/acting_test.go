@@ -382,3 +382,47 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 	}
 	wantText(t, m, "▸     11", "reader-2")
 }
+
+// Of a target that is gone, or that cannot be told from another, no dialog is opened: least of all about the lock in whose row the
+// advice stands.
+func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
+	t.Parallel()
+	first, second := fixture.Orders(), fixture.Readers()
+	twins := fixture.Readers()
+	twins.Holders = []inspect.Contender{twins.Holders[0], twins.Holders[0]}
+	twins.Holders[1].Name = "another-node-of-its-session"
+	gone := second.Holders[1]
+	for _, tt := range []struct {
+		name    string
+		after   []*inspect.Lock
+		advised inspect.Contender
+		want    string
+	}{
+		{"its lock", []*inspect.Lock{first}, gone, "who the advice names is gone"},
+		{"its contender", []*inspect.Lock{first, withoutHolder(second, gone.Name)}, gone, "who the advice names is gone"},
+		{"one of two of a session", []*inspect.Lock{first, twins}, twins.Holders[1], "which contender the advice means"},
+	} {
+		f := inspect.Finding{
+			Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock over 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
+			Advice: "cheapest fix: stop x, or release its lock: " + describe.Release(second.ID, "zk://h", tt.advised.Name, "", false),
+		}
+		first.Findings = []inspect.Finding{f}
+		o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), tt.after))
+		press(m, "f", "j")
+		wantNoText(t, m, "x release")
+		press(m, "x")
+		if wantText(t, m, tt.want); m.HasDialog() || m.inFront != screen.Findings {
+			t.Errorf("%s is gone: x opens %v", tt.name, m.inFront)
+		}
+		if press(m, "X"); m.inFront != screen.Chain {
+			t.Errorf("%s is gone: X, which is not advised, does not go to the lock of the row", tt.name)
+		}
+	}
+}
+
+func withoutHolder(l *inspect.Lock, name inspect.Untrusted) *inspect.Lock {
+	own := *l
+	own.Holders = slices.DeleteFunc(slices.Clone(l.Holders), func(c inspect.Contender) bool { return c.Name == name })
+	return &own
+}
