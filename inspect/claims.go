@@ -84,7 +84,8 @@ func contenderOf(c recipe.Claim) Contender {
 	return out
 }
 
-// queue fills in the waiters that the masters list: in the order of the longest queue, then those of others only.
+// queue fills in the waiters that the masters list: in the order of the longest queue, then those of others only. Whoever holds a
+// mutex waits for it no more: its place in the queue was read before it was granted, or on another node while the slot of both moves.
 func (l *Lock) queue(readAt time.Time) {
 	records := make([]*recipe.Record, 0, len(l.Masters))
 	for _, m := range l.Masters {
@@ -96,7 +97,8 @@ func (l *Lock) queue(readAt time.Time) {
 	slices.SortStableFunc(records, func(a, b *recipe.Record) int { return cmp.Compare(len(b.Claims), len(a.Claims)) })
 	for _, r := range records {
 		for _, claim := range r.Claims {
-			if claim.Waiting && !slices.ContainsFunc(l.Waiters, func(c Contender) bool { return c.Name.Raw() == claim.Name }) {
+			named := func(c Contender) bool { return c.Name.Raw() == claim.Name }
+			if claim.Waiting && !slices.ContainsFunc(l.Waiters, named) && !(l.grantsOne() && slices.ContainsFunc(l.Holders, named)) {
 				l.Waiters = append(l.Waiters, contenderOf(claim))
 			}
 		}
@@ -116,3 +118,7 @@ func (l *Lock) queue(readAt time.Time) {
 		l.State = StateContended
 	}
 }
+
+// grantsOne reports whether the lock has one holder at most: one that has it cannot wait for it beside that, as a reader can to
+// become a writer, and who has a permit for another.
+func (l *Lock) grantsOne() bool { return l.Kind != KindRW && l.Kind != KindSemaphore }

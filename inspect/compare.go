@@ -154,12 +154,17 @@ func changes(was, is *Lock, v view) []Event {
 	}
 }
 
-// index finds contenders by name, and reports whether the one it found is the same entry.
+// index finds contenders by name, and reports whether the one it found is the same entry. Of one name that holds and waits it finds
+// what it holds.
 type index map[Untrusted]*Contender
 
 func indexOf(l *Lock) index {
 	x := make(index, l.Contention())
-	everyContender(l, func(c *Contender) { x[c.Name] = c })
+	everyContender(l, func(c *Contender) {
+		if x[c.Name] == nil {
+			x[c.Name] = c
+		}
+	})
 	return x
 }
 

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,5 +109,33 @@ func TestPermitsThatHaveNoQuorumAreNoSplit(t *testing.T) {
 		if l := KeyLock(ID{"redis", "semaphore:k"}, tt.votes, now); l.State != tt.state || len(l.Holders) != tt.holders || l.Kind != KindSemaphore {
 			t.Errorf("%+v: %s, %d holders, a %s", tt.votes, l.State, len(l.Holders), l.Kind)
 		}
+	}
+}
+
+// The queue of a mutex may be read before its first was granted, and the key after it: nobody waits for what it holds. A reader may wait
+// to become a writer.
+func TestWhoHoldsAMutexDoesNotWaitForIt(t *testing.T) {
+	for _, tt := range []struct {
+		kind    string
+		masters int
+		waiters int
+	}{
+		{"mutex", 1, 0},
+		{"mutex", 3, 0},
+		{"rw", 1, 1},
+		{"semaphore", 1, 1},
+	} {
+		lock := func(waits bool) *Lock {
+			r := &recipe.Record{Recipe: "x", Confidence: recipe.Certain, Kind: tt.kind, Claims: []recipe.Claim{{Name: "a", Mode: recipe.Shared, ExpiresAt: now.Add(time.Second)}}}
+			if waits {
+				r.Claims = append(r.Claims, recipe.Claim{Name: "a", Waiting: true})
+			}
+			return KeyLock(ID{"redis", "lock:k"}, slices.Repeat([]Vote{{Addr: "m", Up: true, Present: true, Held: r, ExpiresAt: now.Add(time.Second)}}, tt.masters), now)
+		}
+		was, is := lock(true), lock(false)
+		if len(was.Waiters) != tt.waiters || was.State == StateContended != (tt.waiters > 0) || int(was.Holders[0].BlockedBelow) != tt.waiters {
+			t.Errorf("a %s: %s, %+v waits", tt.kind, was.State, was.Waiters)
+		}
+		expect(t, tt.kind, short(compare(was, is, view{at: now})), "")
 	}
 }

@@ -1,0 +1,139 @@
+package redissource_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// movingSlot is a slot of a cluster on its way from one node to another: each has some of its keys.
+type movingSlot struct {
+	t            *testing.T
+	slot         int64
+	from, to     *redis.Client
+	fromID, toID string
+}
+
+// migrate begins to move a slot.
+func migrate(t *testing.T, slot int64, from, to *servertest.Redis) *movingSlot {
+	t.Helper()
+	ctx := t.Context()
+	m := &movingSlot{t: t, slot: slot, from: client(t, from), to: client(t, to)}
+	m.fromID, m.toID = m.from.ClusterMyID(ctx).Val(), m.to.ClusterMyID(ctx).Val()
+	m.do(m.to, "cluster", "setslot", slot, "importing", m.fromID)
+	m.do(m.from, "cluster", "setslot", slot, "migrating", m.toID)
+	return m
+}
+
+func (m *movingSlot) do(c *redis.Client, words ...any) {
+	m.t.Helper()
+	if err := c.Do(context.Background(), words...).Err(); err != nil {
+		m.t.Fatalf("%v: %v", words, err)
+	}
+}
+
+// there does something with a key that is at the new node already.
+func (m *movingSlot) there(words ...any) {
+	m.t.Helper()
+	ctx := context.Background()
+	if _, err := m.to.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Do(ctx, "asking")
+		p.Do(ctx, words...)
+		return nil
+	}); err != nil {
+		m.t.Fatalf("%v: %v", words, err)
+	}
+}
+
+// Who was granted a lock is read where the lock has gone, and its place in the queue where that has not: it waits for itself then, for
+// all that can be seen. It holds, and does not begin to hold once more when the queue has come, too.
+func TestAHolderIsNoWaiterWhileItsSlotMoves(t *testing.T) {
+	t.Parallel()
+	nodes := servertest.StartRedisCluster(t, 2)
+	c, ctx := clusterClient(t, nodes), context.Background()
+	key, slot := keyOn(t, c, nodes[0])
+	queue := recipe.LockscopeKey(recipe.WaitPrefix, key)
+	before, next := recipe.LockscopeToken([16]byte{1}, "before"), recipe.LockscopeToken([16]byte{2}, "next")
+	if err := c.Set(ctx, key, before, time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ZAdd(ctx, queue, redis.Z{Score: float64(time.Now().UnixMicro()), Member: next}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	w := observe(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true}), key)
+	w.await("somebody waits", func(l *inspect.Lock) bool { return len(l.Waiters) == 1 && l.State == inspect.StateContended })
+	m := migrate(t, slot, nodes[0], nodes[1])
+	m.do(m.from, "del", key)
+	m.there("set", key, next, "px", 60_000)
+	w.await("granted", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].Name == inspect.Untrusted(next) })
+	w.await("it waits for nobody", func(l *inspect.Lock) bool {
+		return l.State == inspect.StateHeld && len(l.Waiters) == 0 && l.Holders[0].BlockedBelow == 0
+	})
+	m.do(m.from, "zrem", queue, next)
+	m.there("pexpire", key, 3600_000)
+	w.await("renewed", func(l *inspect.Lock) bool {
+		return len(l.Holders) == 1 && time.Until(l.Holders[0].ExpiresAt) > 30*time.Minute
+	})
+	grants := 0
+	for _, e := range w.seen {
+		if (e.Kind == inspect.EventAcquired || e.Kind == inspect.EventHandover) && e.Contender.Name == inspect.Untrusted(next) {
+			grants++
+		}
+	}
+	if grants != 1 {
+		t.Errorf("granted %d times: %+v", grants, w.seen)
+	}
+}
+
+// watched is a lock that an Observer watches, and what is reported of it.
+type watched struct {
+	t   *testing.T
+	id  inspect.ID
+	sub *inspect.Subscription
+
+	seen []inspect.Event
+	last *inspect.Lock
+}
+
+func observe(t *testing.T, cfg redissource.Config, key string) *watched {
+	t.Helper()
+	o := inspect.NewObserver(time.Now, redissource.New(cfg))
+	w := &watched{t: t, id: inspect.ID{Backend: cfg.Backend, Path: key}, sub: o.Subscribe()}
+	ctx, stop := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { _ = o.Run(ctx) })
+	t.Cleanup(func() { stop(); done.Wait(); w.sub.Close() })
+	return w
+}
+
+// await takes in snapshots until one has the lock so.
+func (w *watched) await(what string, ok func(*inspect.Lock) bool) {
+	w.t.Helper()
+	if w.last != nil && ok(w.last) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for {
+		s, err := w.sub.Next(ctx)
+		if err != nil {
+			w.t.Fatalf("%s: %v; last: %+v", what, err, w.last)
+		}
+		for _, e := range s.Events {
+			if e.Lock == w.id {
+				w.seen = append(w.seen, e)
+			}
+		}
+		if w.last = s.Lock(w.id); w.last != nil && ok(w.last) {
+			return
+		}
+	}
+}
