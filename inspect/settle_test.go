@@ -19,31 +19,59 @@ func halfway(evidence *string, read *float64) []Rule {
 	}}
 }
 
+// looks stands for a lock of which the rule halfway finds what there is to be seen, and the second in which it was read.
+type looks struct {
+	evidence string
+	read     float64
+}
+
+// see has the source read a lock, in which there is that to be seen.
+func (s *looks) see(a *applied, l *Lock, at float64, what string) {
+	s.evidence, s.read = what, at
+	l.ReadAt = secondsOn(at)
+	a.clock.at = l.ReadAt
+	a.apply(sourceUpdate{0, Update{Put: []*Lock{l}}})
+}
+
+// pass has nothing come, and nobody read.
+func (a *applied) pass(from, to float64) {
+	for at := secondsOn(from); at.Before(secondsOn(to)); at = at.Add(beat) {
+		a.clock.at = at
+		a.onBeat(at)
+	}
+}
+
+func secondsOn(n float64) time.Time { return now.Add(time.Duration(n * float64(time.Second))) }
+
+// findings are the events of findings that were published since the last time.
+func (a *applied) findings(t *testing.T) (list []Event) {
+	t.Helper()
+	if len(a.sub.signal) == 0 {
+		return nil
+	}
+	s, err := a.sub.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range s.Events {
+		if e.Kind == EventFinding || e.Kind == EventCleared {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 // What one look may have seen halfway is reported when a second one, SettleFor later, has seen the same.
 func TestWhatMayPassIsReportedWhenItHasStood(t *testing.T) {
-	var evidence string
-	var read float64
+	var l looks
 	down, gap := *zkUp, &Gap{Backend: "zk", From: now.Add(time.Second / 2), Until: now.Add(4 * time.Second)}
 	down.State = Down
 	steps := func(do ...func(a *applied)) []func(a *applied) { return do }
-	sees := func(at float64, what string) func(*applied) { // and the source reads the lock
-		return func(a *applied) {
-			evidence, read = what, at
-			l := queueOf(t, "11 12")
-			l.ReadAt = now.Add(time.Duration(at * float64(time.Second)))
-			a.clock.at = l.ReadAt
-			a.apply(sourceUpdate{0, Update{Put: []*Lock{l}}})
-		}
+	sees := func(at float64, what string) func(*applied) {
+		return func(a *applied) { l.see(a, queueOf(t, "11 12"), at, what) }
 	}
-	passes := func(from, to float64) func(*applied) { // nothing comes, nobody reads
-		return func(a *applied) {
-			for at := now.Add(time.Duration(from * float64(time.Second))); at.Before(now.Add(time.Duration(to * float64(time.Second)))); at = at.Add(beat) {
-				a.clock.at = at
-				a.onBeat(at)
-			}
-		}
-	}
-	knows := func(at float64) func(*applied) { return func(*applied) { read = at } } // a table that says the same
+	passes := func(from, to float64) func(*applied) { return func(a *applied) { a.pass(from, to) } }
+	knows := func(at float64) func(*applied) { return func(*applied) { l.read = at } } // a table that says the same
 	hears := func(u Update) func(*applied) { return func(a *applied) { a.apply(sourceUpdate{0, u}) } }
 	for _, c := range []struct {
 		name     string
@@ -66,27 +94,15 @@ func TestWhatMayPassIsReportedWhenItHasStood(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := applying(t)
-			a.Diagnose(halfway(&evidence, &read), time.Hour)
-			evidence = ""
+			a.Diagnose(halfway(&l.evidence, &l.read), time.Hour)
+			l.evidence = ""
 			a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 			a.reports(t)
 			for _, do := range c.do {
 				do(a)
 			}
 			a.publish()
-			var reported []Event
-			if len(a.sub.signal) > 0 {
-				s, err := a.sub.Next(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, e := range s.Events {
-					if e.Kind == EventFinding || e.Kind == EventCleared {
-						reported = append(reported, e)
-					}
-				}
-			}
-			expect(t, c.name, short(reported), c.reported)
+			expect(t, c.name, short(a.findings(t)), c.reported)
 			if has := rulesOf(a.locks.get(ID{"zk", "/l"})) != ""; has != (c.reported != "") {
 				t.Errorf("the lock has findings: %v", has)
 			}

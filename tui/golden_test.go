@@ -33,75 +33,76 @@ func fits(t *testing.T, m *Model) (frame string) {
 	return frame
 }
 
+var goldenPages = []struct {
+	name string
+	make func(t *testing.T, o Options, width, height int) *Model
+}{
+	{"locks", func(t *testing.T, o Options, w, h int) *Model { return model(t, o, w, h, fixture.Everything()) }},
+	{"chain-zookeeper", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Orders().ID) }},
+	{"chain-readers", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Readers().ID) }},
+	{"chain-redlock", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Thin().ID) }},
+	{"chain-split", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Split().ID) }},
+	{"findings", func(t *testing.T, o Options, w, h int) *Model {
+		m := model(t, o, w, h, allFindings())
+		m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
+		m.navigate()
+		return m
+	}},
+	{"findings-deadlock", func(t *testing.T, o Options, w, h int) *Model {
+		m := model(t, o, w, h, allFindings())
+		m.Go(screen.Findings, screen.Subject{Lock: fixture.Id("zk:/locks/ring-b")})
+		m.navigate()
+		press(m, "j", "j", "enter", "g")
+		return m
+	}},
+	{"findings-none", func(t *testing.T, o Options, w, h int) *Model {
+		m := model(t, o, w, h, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock(), fixture.Readers()}))
+		press(m, "f")
+		return m
+	}},
+	{"events", func(t *testing.T, o Options, w, h int) *Model { return withEvents(t, o, w, h, allKinds()...) }},
+	{"help", func(t *testing.T, o Options, w, h int) *Model {
+		m := model(t, o, w, h, fixture.Everything())
+		press(m, "?")
+		return m
+	}},
+	{"release", func(t *testing.T, o Options, w, h int) *Model {
+		o.Release = newFakeReleaser().of
+		m := opened(t, o, w, h, fixture.Orders().ID)
+		run(t, m, press(m, "x"))
+		return m
+	}},
+	{"ticket", func(t *testing.T, o Options, w, h int) *Model {
+		m := opened(t, o, w, h, fixture.Orders().ID)
+		press(m, "Y")
+		return m
+	}},
+	{"copy", func(t *testing.T, o Options, w, h int) *Model {
+		m := opened(t, o, w, h, fixture.Orders().ID)
+		press(m, "y")
+		return m
+	}},
+	{"palette", func(t *testing.T, o Options, w, h int) *Model {
+		m := model(t, o, w, h, fixture.Everything())
+		press(m, ":", "l")
+		return m
+	}},
+	{"filter", func(t *testing.T, o Options, w, h int) *Model {
+		m := model(t, o, w, h, fixture.Everything())
+		press(m, "/", "o", "r", "d")
+		return m
+	}},
+	{"acquire", func(t *testing.T, o Options, w, h int) *Model {
+		o.Lab = newFakeLab()
+		m := inLab(t, o, w, h, fixture.Orders().ID)
+		press(m, "a")
+		return m
+	}},
+}
+
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	pages := []struct {
-		name string
-		make func(t *testing.T, o Options, width, height int) *Model
-	}{
-		{"locks", func(t *testing.T, o Options, w, h int) *Model { return model(t, o, w, h, fixture.Everything()) }},
-		{"chain-zookeeper", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Orders().ID) }},
-		{"chain-readers", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Readers().ID) }},
-		{"chain-redlock", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Thin().ID) }},
-		{"chain-split", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Split().ID) }},
-		{"findings", func(t *testing.T, o Options, w, h int) *Model {
-			m := model(t, o, w, h, allFindings())
-			m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
-			m.navigate()
-			return m
-		}},
-		{"findings-deadlock", func(t *testing.T, o Options, w, h int) *Model {
-			m := model(t, o, w, h, allFindings())
-			m.Go(screen.Findings, screen.Subject{Lock: fixture.Id("zk:/locks/ring-b")})
-			m.navigate()
-			press(m, "j", "j", "enter", "g")
-			return m
-		}},
-		{"findings-none", func(t *testing.T, o Options, w, h int) *Model {
-			m := model(t, o, w, h, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock(), fixture.Readers()}))
-			press(m, "f")
-			return m
-		}},
-		{"events", func(t *testing.T, o Options, w, h int) *Model { return withEvents(t, o, w, h, allKinds()...) }},
-		{"help", func(t *testing.T, o Options, w, h int) *Model {
-			m := model(t, o, w, h, fixture.Everything())
-			press(m, "?")
-			return m
-		}},
-		{"release", func(t *testing.T, o Options, w, h int) *Model {
-			o.Release = newFakeReleaser().of
-			m := opened(t, o, w, h, fixture.Orders().ID)
-			run(t, m, press(m, "x"))
-			return m
-		}},
-		{"ticket", func(t *testing.T, o Options, w, h int) *Model {
-			m := opened(t, o, w, h, fixture.Orders().ID)
-			press(m, "Y")
-			return m
-		}},
-		{"copy", func(t *testing.T, o Options, w, h int) *Model {
-			m := opened(t, o, w, h, fixture.Orders().ID)
-			press(m, "y")
-			return m
-		}},
-		{"palette", func(t *testing.T, o Options, w, h int) *Model {
-			m := model(t, o, w, h, fixture.Everything())
-			press(m, ":", "l")
-			return m
-		}},
-		{"filter", func(t *testing.T, o Options, w, h int) *Model {
-			m := model(t, o, w, h, fixture.Everything())
-			press(m, "/", "o", "r", "d")
-			return m
-		}},
-		{"acquire", func(t *testing.T, o Options, w, h int) *Model {
-			o.Lab = newFakeLab()
-			m := inLab(t, o, w, h, fixture.Orders().ID)
-			press(m, "a")
-			return m
-		}},
-	}
-	for _, page := range pages {
+	for _, page := range goldenPages {
 		for _, size := range sizes {
 			for _, ascii := range []bool{false, true} {
 				name := fmt.Sprintf("%s-%dx%d", page.name, size.width, size.height)

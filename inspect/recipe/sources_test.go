@@ -100,7 +100,7 @@ func lease(data string) found {
 }
 
 func sources() []written {
-	return slices.Concat(recipeSources(), queueSources(), nodeSources(), keySources(), programSources(), tokenSources())
+	return slices.Concat(recipeSources(), queueSources(), nodeSources(), keySources, programSources(), tokenSources())
 }
 
 // What the rows write.

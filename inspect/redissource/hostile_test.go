@@ -43,37 +43,44 @@ func TestARedissonLockOfThreeMastersNeedsAQuorum(t *testing.T) {
 	})
 }
 
+// plantHostile writes what is like a lock, and is huge, or has escapes in it, or numbers that no lock has.
+func plantHostile(t *testing.T, c *redis.Client, key func(string) string) {
+	t.Helper()
+	ctx := t.Context()
+	huge := strings.Repeat("x", 1<<20)
+	fields := make([]any, 0, 2*100_000)
+	for i := range 100_000 {
+		fields = append(fields, fmt.Sprintf("%s:%d", uuidA, i), 1)
+	}
+	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.HSet(ctx, key("many"), fields...)
+		p.HSet(ctx, key("large"), uuidA+":1", huge)
+		p.HSet(ctx, key("count"), uuidA+":1", "99999999999999999999")
+		p.HSet(ctx, key("readers"), "mode", "read", uuidA+":1", "1000000000")
+		p.HSet(ctx, key("esc"), "\x1b[31m\u202egnp.exe", 1)
+		p.ZAdd(ctx, key("zset"), redis.Z{Score: 1e300, Member: tokA}, redis.Z{Score: -1, Member: symfonyWrite})
+		p.ZAdd(ctx, key("far"), redis.Z{Score: 9e15, Member: tokA})
+		p.RPush(ctx, key("list"), "\x1b]0;x\a")
+		p.SAdd(ctx, key("set.readers"), "\x1b[2J_1_"+guid)
+		p.Set(ctx, key("string"), "\x1b[31m\u202e\xff"+huge, 0)
+		p.HSet(ctx, key("fair"), uuidA+":1", 1)
+		p.RPush(ctx, "redisson_lock_queue:{"+key("fair")+"}", huge[:1000], "\x1b[31m", uuidB+":2")
+		p.HSet(ctx, key("fat"), uuidA+":1", 1)
+		p.RPush(ctx, "redisson_lock_queue:{"+key("fat")+"}", huge, huge, uuidB+":2")
+		p.HSet(ctx, "redisson_lock_timeout:{"+key("fair")+"}", "not", "a zset")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestHostileKeysAreBoundedAndEscaped: nothing that a server holds is read without a bound or printed as it is.
 func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
 		key := func(s string) string { return "lock:" + name + ":" + s }
-		c, ctx := client(t, masters[0]), t.Context()
-		huge := strings.Repeat("x", 1<<20)
-		fields := make([]any, 0, 2*100_000)
-		for i := range 100_000 {
-			fields = append(fields, fmt.Sprintf("%s:%d", uuidA, i), 1)
-		}
-		if _, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.HSet(ctx, key("many"), fields...)
-			p.HSet(ctx, key("large"), uuidA+":1", huge)
-			p.HSet(ctx, key("count"), uuidA+":1", "99999999999999999999")
-			p.HSet(ctx, key("readers"), "mode", "read", uuidA+":1", "1000000000")
-			p.HSet(ctx, key("esc"), "\x1b[31m\u202egnp.exe", 1)
-			p.ZAdd(ctx, key("zset"), redis.Z{Score: 1e300, Member: tokA}, redis.Z{Score: -1, Member: symfonyWrite})
-			p.ZAdd(ctx, key("far"), redis.Z{Score: 9e15, Member: tokA})
-			p.RPush(ctx, key("list"), "\x1b]0;x\a")
-			p.SAdd(ctx, key("set.readers"), "\x1b[2J_1_"+guid)
-			p.Set(ctx, key("string"), "\x1b[31m\u202e\xff"+huge, 0)
-			p.HSet(ctx, key("fair"), uuidA+":1", 1)
-			p.RPush(ctx, "redisson_lock_queue:{"+key("fair")+"}", huge[:1000], "\x1b[31m", uuidB+":2")
-			p.HSet(ctx, key("fat"), uuidA+":1", 1)
-			p.RPush(ctx, "redisson_lock_queue:{"+key("fat")+"}", huge, huge, uuidB+":2")
-			p.HSet(ctx, "redisson_lock_timeout:{"+key("fair")+"}", "not", "a zset")
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		plantHostile(t, client(t, masters[0]), key)
 		cfg := config(masters)
 		cfg.Match = []string{"*" + name + "*"}
 		s := look(t, cfg)

@@ -14,6 +14,44 @@ import (
 	"lockscope/internal/text"
 )
 
+// writes are commands that change something, or tell more than a reader needs.
+var writes = [][]any{
+	{"set", "lock:a", "two"},
+	{"SET", "lock:a", "two"},
+	{"del", "lock:a"},
+	{"unlink", "lock:a"},
+	{"pexpire", "lock:a", 1},
+	{"eval", "return 1", 0},
+	{"evalsha", "x", 0},
+	{"fcall", "f", 0},
+	{"getdel", "lock:a"},
+	{"getex", "lock:a"},
+	{"publish", "c", "m"},
+	{"flushall"},
+	{"config", "get", "*"},
+	{"keys", "*"},
+	{"monitor"},
+	{"memory", "purge"},
+	{"memory", "doctor"},
+	{"zrangestore", "a", "b", 0, 1},
+	{"hset", "lock:a", "f", 1},
+	{"zrem", "lock:a", "m"},
+	{"lpop", "lock:a"},
+	{"srem", "lock:a", "m"},
+	{"spublish", "c", "m"},
+	{"client", "kill", "id", 1},
+	{"client", "pause", 1},
+	{"client", "setname", "x"},
+	{"client"},
+	{"multi"},
+	{"debug", "sleep", 1},
+	{"script", "flush"},
+	{"cluster", "reset"},
+	{"command", "getkeys"},
+	{"wait", 1, 1},
+	{7},
+}
+
 func TestOnlyReadingCommandsLeave(t *testing.T) {
 	mini := miniredis.RunT(t)
 	mini.Set("lock:a", "one")
@@ -28,42 +66,6 @@ func TestOnlyReadingCommandsLeave(t *testing.T) {
 		t.Fatalf("a read: %q, %v", v, err)
 	}
 	before := sent.Load()
-	writes := [][]any{
-		{"set", "lock:a", "two"},
-		{"SET", "lock:a", "two"},
-		{"del", "lock:a"},
-		{"unlink", "lock:a"},
-		{"pexpire", "lock:a", 1},
-		{"eval", "return 1", 0},
-		{"evalsha", "x", 0},
-		{"fcall", "f", 0},
-		{"getdel", "lock:a"},
-		{"getex", "lock:a"},
-		{"publish", "c", "m"},
-		{"flushall"},
-		{"config", "get", "*"},
-		{"keys", "*"},
-		{"monitor"},
-		{"memory", "purge"},
-		{"memory", "doctor"},
-		{"zrangestore", "a", "b", 0, 1},
-		{"hset", "lock:a", "f", 1},
-		{"zrem", "lock:a", "m"},
-		{"lpop", "lock:a"},
-		{"srem", "lock:a", "m"},
-		{"spublish", "c", "m"},
-		{"client", "kill", "id", 1},
-		{"client", "pause", 1},
-		{"client", "setname", "x"},
-		{"client"},
-		{"multi"},
-		{"debug", "sleep", 1},
-		{"script", "flush"},
-		{"cluster", "reset"},
-		{"command", "getkeys"},
-		{"wait", 1, 1},
-		{7},
-	}
 	for _, args := range writes {
 		if err := client.Do(ctx, args...).Err(); !errors.Is(err, ErrRefused) {
 			t.Errorf("%v: %v", args, err)

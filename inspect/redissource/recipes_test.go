@@ -44,7 +44,7 @@ type written struct {
 
 // states are those of recipes with structure, those worth a second look, and of each other recipe the lock that it declares.
 func states() []written {
-	all := structured()
+	all := slices.Clone(structured)
 	for _, l := range recipe.StringLocks() {
 		if !slices.ContainsFunc(all, func(w written) bool { return w.recipe == l.Name }) {
 			all = append(all, written{recipe: l.Name, lock: l.Key, commands: "SET " + l.Key + " " + l.Value + " PX 60000"})
@@ -53,90 +53,88 @@ func states() []written {
 	return all
 }
 
-func structured() []written {
-	return []written{
-		{recipe: "redisson-mutex", lock: "lock:NAME", commands: `
+var structured = []written{
+	{recipe: "redisson-mutex", lock: "lock:NAME", commands: `
 			HSET lock:NAME ` + uuidA + `:57 2
 			PEXPIRE lock:NAME 30000
 			SET redisson_unlock_latch:{lock:NAME}:` + guid + ` 1 PX 5000`, channels: "redisson_lock__channel:{lock:NAME}"},
-		{
-			recipe: "redisson-fair", lock: "orders-NAME", commands: `
+	{
+		recipe: "redisson-fair", lock: "orders-NAME", commands: `
 			HSET orders-NAME ` + uuidA + `:1 1
 			PEXPIRE orders-NAME 30000
 			RPUSH redisson_lock_queue:{orders-NAME} ` + uuidB + `:9 ` + uuidA + `:2 ` + uuidB + `:3
 			ZADD redisson_lock_timeout:{orders-NAME} +330s ` + uuidB + `:9 +630s ` + uuidA + `:2 -5s ` + uuidB + `:3`,
-			channels: "redisson_lock__channel:{orders-NAME}:" + uuidB + ":9 redisson_lock__channel:{orders-NAME}:" + uuidB + ":3",
-		},
-		{recipe: "redisson-fair-dead-queue", lock: "orders-NAME", commands: `
+		channels: "redisson_lock__channel:{orders-NAME}:" + uuidB + ":9 redisson_lock__channel:{orders-NAME}:" + uuidB + ":3",
+	},
+	{recipe: "redisson-fair-dead-queue", lock: "orders-NAME", commands: `
 			RPUSH redisson_lock_queue:{orders-NAME} ` + uuidB + `:9
 			ZADD redisson_lock_timeout:{orders-NAME} +330s ` + uuidB + `:9`},
-		{recipe: "redisson-read", lock: "lock:NAME", commands: `
+	{recipe: "redisson-read", lock: "lock:NAME", commands: `
 			HSET lock:NAME mode read ` + uuidA + `:1 2 ` + uuidB + `:5 1
 			PEXPIRE lock:NAME 30000
 			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:1 1 PX 20000
 			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:2 1 PX 30000`, channels: "redisson_rwlock:{lock:NAME}"},
-		{recipe: "redisson-write", lock: "lock:NAME", commands: `
+	{recipe: "redisson-write", lock: "lock:NAME", commands: `
 			HSET lock:NAME mode write ` + uuidA + `:1:write 1 ` + uuidA + `:1 1
 			PEXPIRE lock:NAME 60000
 			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:1 1 PX 30000`},
-		{recipe: "redisson-fenced", lock: "lock:NAME", commands: `
+	{recipe: "redisson-fenced", lock: "lock:NAME", commands: `
 			HSET lock:NAME ` + uuidA + `:1 1
 			PEXPIRE lock:NAME 30000
 			SET redisson_lock_token:{lock:NAME} 41`},
-		{recipe: "redisson-semaphore", lock: "semaphore:NAME", commands: `SET semaphore:NAME 0`, channels: "redisson_sc:{semaphore:NAME}"},
-		{recipe: "redisson-permits", lock: "semaphore:NAME", commands: `
+	{recipe: "redisson-semaphore", lock: "semaphore:NAME", commands: `SET semaphore:NAME 0`, channels: "redisson_sc:{semaphore:NAME}"},
+	{recipe: "redisson-permits", lock: "semaphore:NAME", commands: `
 			SET semaphore:NAME 1
 			ZADD {semaphore:NAME}:timeout +60s 0123456789abcdef 922337203685477 fedcba9876543210 -1s aaaaaaaaaaaaaaaa`},
-		{recipe: "redisson-latch", lock: "lock:NAME", commands: `SET lock:NAME 3`, channels: "redisson_countdownlatch__channel__{lock:NAME}"},
-		{recipe: "symfony-write", lock: "lock:NAME", commands: `
+	{recipe: "redisson-latch", lock: "lock:NAME", commands: `SET lock:NAME 3`, channels: "redisson_countdownlatch__channel__{lock:NAME}"},
+	{recipe: "symfony-write", lock: "lock:NAME", commands: `
 			ZADD lock:NAME +300s ` + tokA + ` +300s __write__
 			PEXPIRE lock:NAME 300000`},
-		{recipe: "symfony-read", lock: "lock:NAME", commands: `
+	{recipe: "symfony-read", lock: "lock:NAME", commands: `
 			ZADD lock:NAME +300s ` + tokA + ` +100s ` + tokB + ` -1s __write__
 			PEXPIRE lock:NAME 300000`},
-		{recipe: "symfony-expired", lock: "lock:NAME", commands: `
+	{recipe: "symfony-expired", lock: "lock:NAME", commands: `
 			ZADD lock:NAME -1s ` + tokA + ` -1s __write__
 			PEXPIRE lock:NAME 300000`},
-		{recipe: "symfony-string", lock: "lock:NAME", commands: `SET lock:NAME ` + tokA + ` PX 300000`},
-		{recipe: "laravel", lock: "laravel-cache-laravel_unique_job:App:NAME", commands: `SET laravel-cache-laravel_unique_job:App:NAME aB3dE6gH9jK2mN5p`},
-		{recipe: "madelson-mutex", lock: "lock:NAME", commands: `SET lock:NAME WEB_01_4711_` + guid + ` PX 30000`},
-		{recipe: "madelson-readers", lock: "lock:NAME.writer", commands: `
+	{recipe: "symfony-string", lock: "lock:NAME", commands: `SET lock:NAME ` + tokA + ` PX 300000`},
+	{recipe: "laravel", lock: "laravel-cache-laravel_unique_job:App:NAME", commands: `SET laravel-cache-laravel_unique_job:App:NAME aB3dE6gH9jK2mN5p`},
+	{recipe: "madelson-mutex", lock: "lock:NAME", commands: `SET lock:NAME WEB_01_4711_` + guid + ` PX 30000`},
+	{recipe: "madelson-readers", lock: "lock:NAME.writer", commands: `
 			SADD lock:NAME.readers web1_1_` + guid + ` web2_22_` + guidB + `
 			PEXPIRE lock:NAME.readers 30000
 			SET lock:NAME.writer web3_3_` + guid + `_WRITERWAITING PX 30000`},
-		{recipe: "madelson-only-readers", lock: "lock:NAME.writer", commands: `
+	{recipe: "madelson-only-readers", lock: "lock:NAME.writer", commands: `
 			SADD lock:NAME.readers web1_1_` + guid + `
 			PEXPIRE lock:NAME.readers 30000`},
-		{recipe: "madelson-writer", lock: "lock:NAME.writer", commands: `SET lock:NAME.writer web3_3_` + guid + ` PX 30000`},
-		{recipe: "madelson-semaphore", lock: "semaphore:NAME", commands: `
+	{recipe: "madelson-writer", lock: "lock:NAME.writer", commands: `SET lock:NAME.writer web3_3_` + guid + ` PX 30000`},
+	{recipe: "madelson-semaphore", lock: "semaphore:NAME", commands: `
 			ZADD semaphore:NAME +30s web1_1_` + guid + ` -3s web2_22_` + guidB + `
 			PEXPIRE semaphore:NAME 90000`},
-		{recipe: "redis-semaphore", lock: "semaphore:NAME", commands: `
+	{recipe: "redis-semaphore", lock: "semaphore:NAME", commands: `
 			ZADD semaphore:NAME -8s ` + uuidA + ` -1s ` + uuidB + `_0 -1s ` + uuidB + `_1 -20s 11111111-2222-4333-8444-555555555555
 			PEXPIRE semaphore:NAME 9000`},
-		{recipe: "redis-semaphore-mutex", lock: "mutex:NAME", commands: `SET mutex:NAME ` + uuidA + `-batch PX 10000 NX`},
-		{recipe: "python-redis-lock", lock: "lock:NAME", commands: `
+	{recipe: "redis-semaphore-mutex", lock: "mutex:NAME", commands: `SET mutex:NAME ` + uuidA + `-batch PX 10000 NX`},
+	{recipe: "python-redis-lock", lock: "lock:NAME", commands: `
 			SET lock:NAME YWFhYWFhYWFhYWFhYWFhYWFh EX 30
 			LPUSH lock-signal:NAME 1`},
-		{recipe: "rueidislock", lock: "rueidislock:0:NAME", commands: `
+	{recipe: "rueidislock", lock: "rueidislock:0:NAME", commands: `
 			SET rueidislock:1:NAME 0123456789abcdefghijklmn PX 5000
 			SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 5000`},
-		{recipe: "rueidislock-one-of-three", lock: "rueidislock:0:NAME", commands: `SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 5000`},
-		{recipe: "bsm-redislock", lock: "lock:NAME", commands: `SET lock:NAME YWFhYWFhYWFhYWFhYWFhYQbatch-7 PX 30000`},
-		{recipe: "sidekiq-unique-jobs", lock: "uniquejobs:DIGEST:LOCKED", commands: `
+	{recipe: "rueidislock-one-of-three", lock: "rueidislock:0:NAME", commands: `SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 5000`},
+	{recipe: "bsm-redislock", lock: "lock:NAME", commands: `SET lock:NAME YWFhYWFhYWFhYWFhYWFhYQbatch-7 PX 30000`},
+	{recipe: "sidekiq-unique-jobs", lock: "uniquejobs:DIGEST:LOCKED", commands: `
 			SET uniquejobs:DIGEST 3fae29d0c1b24e5f9a7b6c8d
 			RPUSH uniquejobs:DIGEST:QUEUED 3fae29d0c1b24e5f9a7b6c8d
 			HSET uniquejobs:DIGEST:LOCKED 3fae29d0c1b24e5f9a7b6c8d 1763715600.5
 			SET uniquejobs:DIGEST:INFO {"worker":"Mailer","limit":2}
 			ZADD uniquejobs:digests 1763715600.5 uniquejobs:DIGEST`},
-		{recipe: "redbeat", lock: "redbeat::lock", commands: `
+	{recipe: "redbeat", lock: "redbeat::lock", commands: `
 			SET redbeat::lock 5f0c1d4ec6f511f0a1b23c5200aabbcc PX 1500000
 			ZADD redbeat::schedule 1763715600 redbeat:unlock-accounts
 			SADD redbeat::statics unlock-accounts
 			HSET redbeat:unlock-accounts definition {"name":"unlock-accounts"} meta {}`},
-		{recipe: "redbeat-prefix", lock: "prod-redbeat:NAME::lock", commands: `SET prod-redbeat:NAME::lock 5f0c1d4ec6f511f0a1b23c5200aabbcc PX 1500000`},
-		{recipe: "redis-py", lock: "lock:NAME", commands: `SET lock:NAME 5f0c1d4ec6f511f0a1b23c5200aabbcc`},
-	}
+	{recipe: "redbeat-prefix", lock: "prod-redbeat:NAME::lock", commands: `SET prod-redbeat:NAME::lock 5f0c1d4ec6f511f0a1b23c5200aabbcc PX 1500000`},
+	{recipe: "redis-py", lock: "lock:NAME", commands: `SET lock:NAME 5f0c1d4ec6f511f0a1b23c5200aabbcc`},
 }
 
 var ahead = regexp.MustCompile(`^([+-]\d+)s$`)

@@ -55,32 +55,34 @@ func TestCycleThatIsGone(t *testing.T) {
 	}
 }
 
-func TestWaitGraph(t *testing.T) {
-	describe := func(g *waitGraph) string {
-		var parts []string
-		for _, r := range g.cycles {
-			var links []string
-			for _, l := range r.links {
-				links = append(links, fmt.Sprintf("%s has %s wants %s", describe.Owner(l.has.Contender), l.has.Lock.ID.Path, l.wants.Lock.ID.Path))
-			}
-			free := "nobody"
-			if r.cheapest >= 0 {
-				free = describe.Owner(r.links[r.cheapest].has.Contender)
-			}
-			parts = append(parts, fmt.Sprintf("ring: %s; free %s; %d behind", strings.Join(links, ", "), free, r.behind))
+// sketch is a graph in words: its cycles, its trees, and what is unknown.
+func sketch(g *waitGraph) string {
+	var parts []string
+	for _, r := range g.cycles {
+		var links []string
+		for _, l := range r.links {
+			links = append(links, fmt.Sprintf("%s has %s wants %s", describe.Owner(l.has.Contender), l.has.Lock.ID.Path, l.wants.Lock.ID.Path))
 		}
-		for _, x := range g.trees {
-			var rows []string
-			for _, r := range x.rows {
-				rows = append(rows, strings.Repeat(">", r.depth)+r.lock.ID.Path)
-			}
-			parts = append(parts, fmt.Sprintf("tree: %s; %d wait", strings.Join(rows, " "), x.waiting))
+		free := "nobody"
+		if r.cheapest >= 0 {
+			free = describe.Owner(r.links[r.cheapest].has.Contender)
 		}
-		for _, b := range g.blind {
-			parts = append(parts, fmt.Sprintf("blind: %d of %d on %s", b.unknown, b.of, b.backend))
-		}
-		return strings.Join(parts, "\n")
+		parts = append(parts, fmt.Sprintf("ring: %s; free %s; %d behind", strings.Join(links, ", "), free, r.behind))
 	}
+	for _, x := range g.trees {
+		var rows []string
+		for _, r := range x.rows {
+			rows = append(rows, strings.Repeat(">", r.depth)+r.lock.ID.Path)
+		}
+		parts = append(parts, fmt.Sprintf("tree: %s; %d wait", strings.Join(rows, " "), x.waiting))
+	}
+	for _, b := range g.blind {
+		parts = append(parts, fmt.Sprintf("blind: %d of %d on %s", b.unknown, b.of, b.backend))
+	}
+	return strings.Join(parts, "\n")
+}
+
+func TestWaitGraph(t *testing.T) {
 	m := time.Minute
 	nobody := fixture.Person{Name: "?", Session: 0}
 	election := fixture.QueueOf("/e", m, fixture.Ann, fixture.Cat)
@@ -130,7 +132,7 @@ func TestWaitGraph(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: test.locks})
 			g := buildWaitGraph(s)
-			if diff := cmp.Diff(test.want, describe(g)); diff != "" {
+			if diff := cmp.Diff(test.want, sketch(g)); diff != "" {
 				t.Error(diff)
 			}
 			for _, x := range g.trees { // the culprit of every lock in it is the first one's holder
