@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -251,6 +253,51 @@ func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
 			then: []string{"redis://" + own.addrs[0], "redis://" + own.addrs[1]}, do: func(string) {},
 		},
 	})
+}
+
+// A master that refuses writes takes them again when its disk has room and it has saved, or when it has memory.
+func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
+	t.Parallel()
+	unsaved, full := newRedisHouse(t, 1), newRedisHouse(t, 1)
+	for _, h := range []*redisHouse{unsaved, full} {
+		h.do(t, 0, "SET lock:kept YWFhYWFhYWFhYWFhYWFhYQ== PX 3600000")
+	}
+	full.do(t, 0, "CONFIG SET maxmemory 1")
+	c := unsaved.masters[0]
+	taken := filepath.Join(c.ConfigGet(t.Context(), "dir").Val()["dir"], "dump.rdb")
+	if err := os.Mkdir(taken, 0o755); err != nil { // a snapshot cannot take its place
+		t.Fatal(err)
+	}
+	save := func(want string) {
+		t.Helper()
+		if err := c.BgSave(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for !strings.Contains(c.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:"+want) {
+			time.Sleep(5 * time.Millisecond) // nothing tells of its end
+			if t.Context().Err() != nil {
+				t.Fatal("its save did not end " + want)
+			}
+		}
+	}
+	if err := c.ConfigSet(t.Context(), "save", "3600 1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	save("err")
+	for _, tr := range []trouble{
+		{
+			rule: "writes-refused", on: "backend redis", target: []string{unsaved.target("match=lock:*")}, advice: "it takes writes again after a save: redis-cli",
+			do: func(string) {
+				if err := os.Remove(taken); err != nil {
+					t.Fatal(err)
+				}
+				save("ok")
+			},
+		},
+		{rule: "writes-refused", on: "backend redis", target: []string{full.target("match=lock:*")}, advice: "or raise maxmemory", do: func(string) { full.do(t, 0, "CONFIG SET maxmemory 0") }},
+	} {
+		carryOut(t, []trouble{tr})
+	}
 }
 
 // Directories that locks left behind are swept by the command that is advised, once it has shown them.

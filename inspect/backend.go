@@ -170,8 +170,22 @@ type Server struct {
 	// (min-replicas-to-write).
 	Replicas      int
 	NeedsReplicas bool
+	// WritesRefused holds the reason for which a Redis master takes no writes; empty where it takes them, or does not tell.
+	WritesRefused WriteRefusal
 	Error         string
 }
+
+// WriteRefusal is a reason for which a Redis master answers reads and refuses writes.
+type WriteRefusal string
+
+// The reasons of a refusal, as it was found by trying on Redis 7: for all but the last it refuses DEL, PEXPIRE and scripts as well as
+// SET; for the last only what needs memory, such as SET and HINCRBY.
+const (
+	RefusedForSave     WriteRefusal = "save"     // its last snapshot failed, and stop-writes-on-bgsave-error is on (MISCONF)
+	RefusedForAOF      WriteRefusal = "aof"      // its append-only file cannot be written (MISCONF)
+	RefusedForReplicas WriteRefusal = "replicas" // min-replicas-to-write is set and no replica keeps up (NOREPLICAS)
+	RefusedForMemory   WriteRefusal = "memory"   // it is over maxmemory and has nothing to evict (OOM)
+)
 
 // EmptyDirs are directories in ZooKeeper that had children once and have none now.
 type EmptyDirs struct {

@@ -175,7 +175,10 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	backend = &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, Mode: inspect.ModeOnce, Unseen: []inspect.Unseen{hidden}, Servers: []inspect.Server{
 		{Addr: "r4" + text, State: inspect.ServerUp, StartedAt: now.Add(-time.Second), ClockKnown: true, ClockOffset: time.Minute, Persistence: text},
 		{Addr: "r4", State: inspect.ServerUp, StartedAt: now.Add(-time.Second), MaxMemory: 1 << 30, EvictionPolicy: "allkeys-" + text},
-		{Addr: "r7" + text, State: inspect.ServerUp, Role: "master", Replicas: 2},
+		{Addr: "r7" + text, State: inspect.ServerUp, Role: "master", Replicas: 2, WritesRefused: inspect.RefusedForSave},
+		{Addr: "r8" + text, State: inspect.ServerUp, Role: "master", MaxMemory: 1 << 30, EvictionPolicy: "noeviction", WritesRefused: inspect.RefusedForMemory},
+		{Addr: "r9" + text, State: inspect.ServerUp, Role: "master", WritesRefused: inspect.RefusedForReplicas},
+		{Addr: "r10" + text, State: inspect.ServerUp, Role: "master", WritesRefused: inspect.RefusedForAOF},
 	}}
 	backend.Empty = inspect.EmptyDirs{Count: manyEmpty, Oldest: now, Under: "/" + text, UnderCount: 7}
 	backend.Servers = append(backend.Servers, inspect.Server{Addr: "r5" + text, Role: "replica", State: inspect.ServerUp}, inspect.Server{Addr: "r6", Role: "master", State: inspect.ServerUp})
@@ -378,8 +381,10 @@ func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
 			continue
 		}
 		verb, _, _ := strings.Cut(strings.TrimPrefix(p.Text, "lockscope "), " ")
+		if !strings.HasPrefix(p.Text, "lockscope ") {
+			continue
+		}
 		switch redis := len(c.Lock.Masters) > 0; {
-		case !strings.HasPrefix(p.Text, "lockscope "):
 		case verb == "ttl" && !redis:
 			t.Errorf("a TTL is advised for a lock in ZooKeeper: %s", f.Advice)
 		case verb == "ask" && (redis || !slices.ContainsFunc(c.Lock.Holders, func(h inspect.Contender) bool { return h.Revocable })):

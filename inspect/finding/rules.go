@@ -50,6 +50,7 @@ var all = []rule{
 	mixedRecipes(),
 	semaphoreOvercommit(),
 	persistentContender(),
+	writesRefused(),
 	stuckHolder(),
 	ghostOwner(),
 	missingWatch(),

@@ -179,6 +179,7 @@ func (p *masterState) setStatus(st status) {
 	s.Role, s.Version, s.RunID, s.Cluster = st.role, st.version, st.runID, st.cluster
 	s.Replicas, s.NeedsReplicas = st.replicas, st.needsReplicas
 	s.MaxMemory, s.EvictionPolicy, s.Persistence = st.maxMemory, st.evictionPolicy, st.persistence
+	s.WritesRefused = st.refused
 	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
 		s.ClockOffset, s.ClockKnown, s.ClockWithin = st.offset, st.offsetKnown, st.latency/2
 	}

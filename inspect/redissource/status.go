@@ -32,6 +32,7 @@ type status struct {
 	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
 	cluster bool
 	master  string
+	refused inspect.WriteRefusal
 	// unseen lists the refused and failed questions.
 	unseen  []inspect.Unseen
 	clients clients
@@ -45,11 +46,12 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	m.follow(ctx)
 	var st status
 	var clock *redis.TimeCmd
+	var ping *redis.StatusCmd
 	var info, counts *redis.StringCmd
 	start := m.now()
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.Ping(ctx)                            // while it loads its data, or lost its master, it refuses that, as all keys, and not what follows
+			ping = p.Ping(ctx)                     // while it loads its data, or lost its master, it refuses that, as all keys, and not what follows
 			clock, info = p.Time(ctx), p.Info(ctx) // one request for all sections that are not asked for by name
 			if !m.typed.patient && m.siblings == nil {
 				counts = p.Info(ctx, "commandstats")
@@ -70,6 +72,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	if counts != nil && strings.Contains(counts.Val(), "cmdstat_") {
 		st.swaps, st.swapsAt = calls(counts.Val(), "swapdb"), start
 	}
+	m.readWrites(&st, ping, info.Val())
 	m.readClock(&st, clock, info.Val(), start.Add(st.latency/2))
 	if info.Err() != nil {
 		st.unseen = append(st.unseen, m.miss(inspect.AspectServer, info, rightFor(info, "")))

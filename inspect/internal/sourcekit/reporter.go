@@ -89,7 +89,8 @@ func same(a, b *inspect.Backend) bool {
 		slices.EqualFunc(a.Servers, b.Servers, func(x, y inspect.Server) bool {
 			return x.Addr == y.Addr && x.State == y.State && x.Role == y.Role && x.Error == y.Error &&
 				x.ClockKnown == y.ClockKnown && (x.ClockOffset-y.ClockOffset).Abs() < 5*time.Millisecond && x.StartedAt.Equal(y.StartedAt) &&
-				x.RunID == y.RunID && x.Lagging == y.Lagging && x.Lag == y.Lag && x.NodesApart == y.NodesApart && x.Version == y.Version && x.MaxMemory == y.MaxMemory && x.EvictionPolicy == y.EvictionPolicy && x.Persistence == y.Persistence
+				x.RunID == y.RunID && x.Lagging == y.Lagging && x.Lag == y.Lag && x.NodesApart == y.NodesApart && x.Version == y.Version && x.MaxMemory == y.MaxMemory && x.EvictionPolicy == y.EvictionPolicy && x.Persistence == y.Persistence &&
+				x.WritesRefused == y.WritesRefused
 		})
 }
 

@@ -33,6 +33,11 @@ func TestReporterReportsNewsAtOnceAndFiguresSlowly(t *testing.T) {
 			t.Errorf("after %v reported: %v, want %v", tt.after, got != nil, tt.reported)
 		}
 	}
+	refusing := backend(inspect.Connected, 1700, 91*time.Millisecond)
+	refusing.Servers[0].WritesRefused = inspect.RefusedForSave
+	if reporter.Report(start.Add(14200*time.Millisecond), refusing, false) == nil {
+		t.Error("a server that refuses writes is not reported at once")
+	}
 	if rate := reporter.Last.Cost.PerSecond; rate < 100 || rate > 150 {
 		t.Errorf("rate %v", rate)
 	}

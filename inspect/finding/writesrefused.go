@@ -1,0 +1,124 @@
+package finding
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/recipe"
+)
+
+// writesRefused: a Redis master that answers reads and refuses writes. All locks look as ever, and none can be taken; where the
+// reason is its disk or its replicas none can be renewed or released either, so that those that are held run out under their
+// holders. Of independent masters each that refuses is a vote less; when no quorum is left, or the key has one master only, it is
+// critical. It concerns the backend, one finding for each reason.
+//
+// Source: processCommand in Redis' server.c (the order of refusals, and which commands each is about), tried on Redis 7. Causes in the
+// wild: a full disk under RDB or AOF, vm.overcommit_memory 0 (a fork fails), a replica that is rebuilt, a leak under noeviction.
+func writesRefused() rule {
+	return rule{
+		name: "writes-refused", severity: inspect.Critical, sometimes: inspect.Warning,
+		means:    "a master refuses writes: no lock can be taken on it (a warning while other masters are a quorum)",
+		evidence: "servers (addr, and maxmemory in bytes of one that is full), reason (save, aof, replicas, memory), unusable (how many refuse or are down) and quorum of independent masters",
+		do:       "room on its disk, a replica, or memory",
+	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
+		var found []inspect.Finding
+		if !slices.ContainsFunc(b.Servers, refusing) {
+			return nil
+		}
+		for _, w := range refusals() {
+			if f, ok := w.finding(b); ok {
+				found = append(found, f)
+			}
+		}
+		return found
+	})
+}
+
+func refusing(s inspect.Server) bool { return s.State == inspect.ServerUp && s.WritesRefused != "" }
+
+// refusal has the words for one reason: why and harm of the message, the cause, and in do the advice about a server.
+type refusal struct {
+	reason           inspect.WriteRefusal
+	why, harm, cause string
+	do               func(cli func(command string) string) string
+}
+
+func refusals() []refusal {
+	const all, some = "no lock can be taken, renewed or released", "no lock can be taken"
+	return []refusal{
+		{
+			inspect.RefusedForSave, "its last snapshot failed", all, "its disk is full, it may not write there, or it had no memory to fork (MISCONF)",
+			func(cli func(string) string) string {
+				return "give its disk room, or the right to write there (its log says which); it takes writes again after a save: " + cli("BGSAVE")
+			},
+		},
+		{
+			inspect.RefusedForAOF, "it cannot write its append-only file", all, "its disk is full or failing (MISCONF)",
+			func(func(string) string) string {
+				return "give its disk room (its log names the error): it tries every second, and takes writes again by itself"
+			},
+		},
+		{
+			inspect.RefusedForReplicas, "no replica keeps up", all, "min-replicas-to-write is set, and no replica is connected and in time (NOREPLICAS)",
+			func(cli func(string) string) string {
+				return "see why none follows (" + cli("INFO replication") + "); whether it shall write without one a person has to decide"
+			},
+		},
+		{
+			inspect.RefusedForMemory, "its memory is full", some, "it is over maxmemory, and its policy lets it evict nothing that it has (OOM)",
+			func(cli func(string) string) string {
+				return "see what fills it (" + cli("MEMORY STATS") + "), and free it or raise maxmemory; held locks can be renewed and released"
+			},
+		},
+	}
+}
+
+func (w *refusal) finding(b *inspect.Backend) (f inspect.Finding, ok bool) {
+	var servers []evidence
+	first, n, unusable := "", 0, 0
+	for i := range b.Servers {
+		s := &b.Servers[i]
+		if s.State == inspect.ServerDown || refusing(*s) {
+			unusable++
+		}
+		if !refusing(*s) || s.WritesRefused != w.reason {
+			continue
+		}
+		if n++; n == 1 {
+			first = s.Addr
+		}
+		if n <= listed {
+			e := evidence{"addr": inspect.Escape(s.Addr)}
+			if w.reason == inspect.RefusedForMemory {
+				e["maxmemory"] = s.MaxMemory
+			}
+			servers = append(servers, e)
+		}
+	}
+	if n == 0 {
+		return f, false
+	}
+	f = inspect.Finding{
+		Severity: inspect.Critical, Confidence: recipe.Certain,
+		Message:  fmt.Sprintf("%s refuses writes, since %s: %s", at(first), w.why, w.harm),
+		Evidence: evidence{"servers": servers, "reason": string(w.reason), "cause": w.cause},
+		Advice:   w.do(func(command string) string { return describe.RedisCLI(first, b.Reach.Client, command) }),
+	}
+	others := ""
+	if n > 1 {
+		others = fmt.Sprintf(" (and so %s)", describe.Count(n-1, "other"))
+	}
+	if b.Topology != inspect.Sentinel && b.Topology != inspect.Cluster && len(b.Servers) > 1 {
+		quorum := len(b.Servers)/2 + 1
+		f.Evidence["quorum"], f.Evidence["unusable"] = quorum, unusable
+		if len(b.Servers)-unusable >= quorum {
+			f.Severity = inspect.Warning
+			others = " there" + others
+		}
+	}
+	f.Message += others
+	return f, true
+}

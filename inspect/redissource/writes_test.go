@@ -1,0 +1,130 @@
+package redissource
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// What a server does with the writes that locks need, it was tried, is what is said of it.
+func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		does []string
+		want inspect.WriteRefusal
+		// Whether SET and DEL are refused.
+		set, del bool
+	}{
+		"nothing is wrong":                    {does: nil},
+		"a snapshot failed":                   {does: []string{"config set save 3600:1", "bgsave"}, want: inspect.RefusedForSave, set: true, del: true},
+		"failed, and writes go on":            {does: []string{"config set save 3600:1", "config set stop-writes-on-bgsave-error no", "bgsave"}},
+		"failed, and none is asked for":       {does: []string{"bgsave"}},
+		"no replica":                          {does: []string{"config set min-replicas-to-write 1"}, want: inspect.RefusedForReplicas, set: true, del: true},
+		"no replica, with no limit of lag":    {does: []string{"config set min-replicas-to-write 1", "config set min-replicas-max-lag 0"}},
+		"memory is full":                      {does: []string{"config set maxmemory 1"}, want: inspect.RefusedForMemory, set: true},
+		"memory is limited":                   {does: []string{"config set maxmemory 100mb"}},
+		"full, nothing can be evicted":        {does: []string{"set old b", "config set maxmemory-policy volatile-lru", "config set maxmemory 1"}, want: inspect.RefusedForMemory, set: true},
+		"full, and what can be is evicted":    {does: []string{"config set maxmemory-policy allkeys-lru", "filled", "config set maxmemory 4mb"}},
+		"a replica, which says so itself":     {does: []string{"replicaof 127.0.0.1 1"}, set: true, del: true},
+		"a replica that is full as well":      {does: []string{"config set maxmemory 1", "replicaof 127.0.0.1 1"}, set: true, del: true},
+		"the append-only file has no room":    {does: []string{"set new a"}, want: inspect.RefusedForAOF, set: true, del: true},
+		"it had none, and is written no more": {does: []string{"set new a", "config set appendonly no"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := filepath.Join(dir, "appendonlydir", "appendonly.aof.1.incr.aof")
+			args := []string{"--dir", dir}
+			if strings.HasPrefix(name, "the append-only") || strings.HasPrefix(name, "it had none") {
+				args = append(args, "--appendonly", "yes")
+				if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink("/dev/full", file); err != nil { // where every write finds the disk full
+					t.Fatal(err)
+				}
+			}
+			server := servertest.StartRedis(t, args...)
+			c := redis.NewClient(&redis.Options{Addr: server.Addr})
+			defer c.Close()
+			if err := os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755); err != nil { // a snapshot cannot take its place
+				t.Fatal(err)
+			}
+			c.Set(t.Context(), "old", "a", time.Hour)
+			for _, line := range tt.does {
+				prepare(t, c, line)
+			}
+			m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)
+			defer m.close()
+			st, err := m.readStatus(t.Context())
+			if err != nil || st.refused != tt.want || len(st.unseen) > 0 {
+				t.Errorf("%q, %v, %v: want %q", st.refused, st.unseen, err, tt.want)
+			}
+			set, del := c.Set(t.Context(), "lock:new", "a", time.Minute).Err(), c.Del(t.Context(), "old").Err()
+			if (set != nil) != tt.set || (del != nil) != tt.del {
+				t.Errorf("SET: %v, DEL: %v", set, del)
+			}
+		})
+	}
+}
+
+// prepare sends the words of a command, 3600:1 for a word with a blank in it.
+func prepare(t *testing.T, c *redis.Client, line string) {
+	t.Helper()
+	if line == "filled" {
+		for i := range 600 {
+			if err := c.Set(t.Context(), fmt.Sprint("cached:", i), strings.Repeat("x", 10_000), time.Hour).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	var words []any
+	for word := range strings.FieldsSeq(line) {
+		words = append(words, strings.ReplaceAll(word, ":", " "))
+	}
+	if err := c.Do(t.Context(), words...).Err(); err != nil && !replyStarts(err, "MISCONF") {
+		t.Fatalf("%s: %v", line, err)
+	}
+	for line == "bgsave" && infoField(c.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status") != "err" {
+		time.Sleep(5 * time.Millisecond) // nothing tells of its end
+		if t.Context().Err() != nil {
+			t.Fatal("it did not fail")
+		}
+	}
+}
+
+// Where PING may not be sent it is not known whether a failed snapshot stops writes.
+func TestAFailedSaveWithoutPingIsUnknown(t *testing.T) {
+	m := &master{addr: "r1:6379"}
+	ping := redis.NewStatusCmd(t.Context(), "ping")
+	ping.SetErr(proto("NOPERM User ops has no permissions to run the 'ping' command"))
+	for info, unknown := range map[string]bool{
+		"role:master\r\nrdb_last_bgsave_status:err\r\n": true,
+		"role:master\r\nrdb_last_bgsave_status:ok\r\n":  false,
+		"role:slave\r\nrdb_last_bgsave_status:err\r\n":  false,
+	} {
+		var st status
+		st.readInfo(info, noon)
+		m.readWrites(&st, ping, info)
+		if st.refused != "" || (len(st.unseen) == 1) != unknown {
+			t.Errorf("%q: %q, %v", info, st.refused, st.unseen)
+		}
+		if unknown && st.unseen[0].Right != "+ping" {
+			t.Errorf("%+v", st.unseen[0])
+		}
+	}
+}
+
+// proto is an error as a server replies it.
+type proto string
+
+func (p proto) Error() string { return string(p) }
+func (p proto) RedisError()   {}
