@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,6 +46,25 @@ func partial(s *inspect.Snapshot) []string {
 		}
 	}
 	return lines
+}
+
+// judgeLocks returns the exit code of a look at locks, failed being that of their backends: a vote of a master that did not answer for
+// the lock is one that could not be looked at, though the master answers as a whole.
+func (a *app) judgeLocks(locks iter.Seq[*inspect.Lock], failed error) error {
+	if failed != nil {
+		return failed
+	}
+	hidden := make(map[string]int)
+	for l := range locks {
+		if slices.ContainsFunc(l.Masters, func(m inspect.Vote) bool { return !m.Up }) {
+			hidden[l.ID.Backend]++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(hidden)) {
+		failed = exitError{code: exitUnreachable}
+		a.say("backend %s: a master did not answer for %s", name, describe.Count(hidden[name], "lock"))
+	}
+	return failed
 }
 
 // silent reports whether a server that has a say in locks does not answer. A replica of a cluster has none.

@@ -2,11 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recording"
 )
 
 // What was refused or failed may hide a finding: doctor says so by its exit code, unless that is known and allowed. What
@@ -68,5 +72,38 @@ func TestDoctorNamesADeadMember(t *testing.T) {
 	}
 	if strings.Contains(text, "\x1b") {
 		t.Errorf("a server's bytes reach the terminal: %q", text)
+	}
+}
+
+// A vote that could not be looked at is told by the exit code though its backend is connected; one that was refused is for doctor to tell.
+func TestAVoteThatCouldNotBeLookedAtIsToldByTheExitCode(t *testing.T) {
+	id := inspect.ID{Backend: "redis", Path: "lock:a"}
+	vote := func(addr string, up bool) inspect.Vote {
+		return inspect.Vote{Addr: addr, Up: up, Present: up, Value: "abc", ExpiresAt: time.Now().Add(time.Hour)}
+	}
+	refused := vote("r3:6379", true)
+	refused.Unseen = []inspect.Unseen{{Aspect: inspect.AspectVotes, Where: "r3:6379", Read: "GETRANGE", Reason: "NOPERM", Right: "+getrange"}}
+	for name, tt := range map[string]struct {
+		last inspect.Vote
+		code int
+	}{
+		"all answered": {vote("r3:6379", true), 0}, "one did not": {vote("r3:6379", false), 3}, "one refused": {refused, 0},
+	} {
+		l := inspect.KeyLock(id, []inspect.Vote{vote("r1:6379", true), vote("r2:6379", true), tt.last}, time.Now())
+		b := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected}
+		var text bytes.Buffer
+		err := recording.Save(&text, func(yield func(time.Time, inspect.Update) bool) {
+			yield(time.Now(), inspect.Update{Backend: b, Put: []*inspect.Lock{l}})
+		})
+		file := filepath.Join(t.TempDir(), "a.jsonl")
+		if err := errors.Join(err, os.WriteFile(file, text.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{{"ls"}, {"show", id.String()}} {
+			got := run(t, append(command, file)...)
+			if got.code != tt.code || (tt.code == 3) != strings.Contains(got.stderr, "backend redis: a master did not answer for 1 lock") || !strings.Contains(got.stdout, "redis:lock:a") {
+				t.Errorf("%s, %s: %+v, want %d", name, command[0], got, tt.code)
+			}
+		}
 	}
 }
