@@ -108,7 +108,7 @@ func (s sizes) decide(r *keyReading) (kind recipe.KeyType, again bool) {
 				return t, s.worth(r, t)
 			}
 			empty++ // no key, or an empty string
-		case commandFault, serverFault:
+		case commandFault, serverFault, elsewhere:
 			possible = append(possible, t)
 		}
 	}

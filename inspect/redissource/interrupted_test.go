@@ -1,0 +1,108 @@
+package redissource_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// reply is an error that a server has answered with.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+// interrupted has some of the commands of a reading answered by an error.
+type interrupted struct {
+	by   reply
+	from int // the first of them, by number
+	most int // how many
+	seen int
+}
+
+func (i *interrupted) cmd(c redis.Cmder) {
+	if i.seen++; i.seen >= i.from && i.seen < i.from+i.most {
+		c.SetErr(i.by)
+	}
+}
+
+func (*interrupted) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (i *interrupted) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		if err := next(ctx, c); err != nil {
+			return err
+		}
+		i.cmd(c)
+		return c.Err()
+	}
+}
+
+func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if err := next(ctx, cmds); err != nil && !isReply(err) {
+			return err
+		}
+		for _, c := range cmds {
+			i.cmd(c)
+		}
+		if at := slices.IndexFunc(cmds, func(c redis.Cmder) bool { return c.Err() != nil }); at >= 0 {
+			return cmds[at].Err()
+		}
+		return nil
+	}
+}
+
+func isReply(err error) bool { _, ok := errors.AsType[redis.Error](err); return ok }
+
+// While a slot moves, or a node of the cluster has no quorum or loads its data, some of the questions about a lock are answered, and
+// some refused: one, or all that come after it. What they would have said is unknown.
+func TestWhatANodeOfAClusterRefusesForAWhileIsUnknown(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	c := client(t, server)
+	writeAll(t, c)
+	cfg := config([]*servertest.Redis{server})
+	cfg.Match = nil
+	for l := range diagnosed(t, cfg).Locks() {
+		read := func(fault *interrupted) (*inspect.Lock, error) {
+			keys := redis.NewClient(&redis.Options{Addr: server.Addr})
+			defer keys.Close()
+			keys.AddHook(fault)
+			now := time.Now()
+			vote, err := redissource.ReadKeyOfNode(t.Context(), keys, server.Addr, l.ID.Path)
+			return inspect.KeyLock(l.ID, []inspect.Vote{vote}, now), err
+		}
+		whole := &interrupted{}
+		was, err := read(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, by := range []reply{
+			"TRYAGAIN Multiple keys request during rehashing of slot", "CLUSTERDOWN Hash slot not served", "LOADING Redis is loading the dataset in memory",
+		} {
+			for from := 1; from <= whole.seen; from++ {
+				for _, most := range []int{1, 1000} {
+					now, err := read(&interrupted{by: by, from: from, most: most})
+					if err != nil {
+						continue // nothing of it is known
+					}
+					for _, wrong := range lockLies(was, now) {
+						t.Errorf("%s: %s for %d from the %d. of %d: %s", l.ID.Path, by, most, from, whole.seen, wrong)
+					}
+				}
+			}
+		}
+	}
+}
