@@ -226,11 +226,11 @@ func (r *Redis) timeLimit(ctx context.Context, i int) int64 {
 }
 
 // settle corrects what masters answered by what their keys say: where the answer was lost or an error, the contender
-// that stood there right before and does no longer is gone.
+// that stood there right before and, for all of what was read, does no longer is gone.
 func settle(masters []MasterResult, seen *inspect.Contender, before, after reading) {
 	for i := range masters {
 		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
-		if m.Err != nil && stands(was, seen) && is.Up && !stands(is, seen) {
+		if m.Err != nil && stands(was, seen) && is.Up && !stands(is, seen) && !hides(is, seen) {
 			m.Deleted, m.Err = true, nil
 		}
 	}

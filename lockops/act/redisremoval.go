@@ -265,6 +265,11 @@ func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 	return false
 }
 
+// hides reports whether a master may have the contender although it was not seen there: what would show it could not be read.
+func hides(v *inspect.Vote, seen *inspect.Contender) bool {
+	return v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectKind) || seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)
+}
+
 // waiterWarnings are for a waiter in a queue that its library keeps.
 func waiterWarnings(c *inspect.Contender) []string {
 	text := "a waiter that lives asks again and goes to the end of the queue"

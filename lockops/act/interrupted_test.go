@@ -1,0 +1,112 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// saidNo is an error that a server has answered with.
+type saidNo string
+
+func (r saidNo) Error() string { return string(r) }
+func (saidNo) RedisError()     {}
+
+// interrupted has a server refuse the release, and after it some of what is asked for by number.
+type interrupted struct {
+	by         saidNo
+	from, most int
+	began      bool
+	seen       int
+}
+
+func (*interrupted) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (i *interrupted) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		if strings.HasPrefix(c.Name(), "eval") {
+			i.began = true
+			c.SetErr(i.by)
+			return i.by
+		}
+		if err := next(ctx, c); err != nil {
+			return err
+		}
+		i.answer(c)
+		return c.Err()
+	}
+}
+
+func (i *interrupted) answer(c redis.Cmder) {
+	if !i.began {
+		return
+	}
+	if i.seen++; i.seen >= i.from && i.seen < i.from+i.most {
+		c.SetErr(i.by)
+	}
+}
+
+func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		_ = next(ctx, cmds)
+		for _, c := range cmds {
+			i.answer(c)
+		}
+		if at := slices.IndexFunc(cmds, func(c redis.Cmder) bool { return c.Err() != nil }); at >= 0 {
+			return cmds[at].Err()
+		}
+		return nil
+	}
+}
+
+// A node of a cluster refuses the release, since it needs keys that are on two nodes while their slot moves, since the node has no
+// quorum, or loads its data, and with it some of the questions of the look after it: nothing was released, and nothing is said to be.
+func TestAReleaseThatIsRefusedForAWhileIsNone(t *testing.T) {
+	server := servertest.StartRedis(t)
+	for n, tt := range releases {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // some wait to confirm what looks dead
+			admin := redis.NewClient(&redis.Options{Addr: server.Addr})
+			defer admin.Close()
+			name, now := fmt.Sprintf("n%d", n), time.Now()
+			named := strings.NewReplacer("NAME", name, "NOW", fmt.Sprint(now.UnixMilli()), "SOON", fmt.Sprint(now.Add(time.Minute).UnixMilli())).Replace
+			for _, line := range strings.Split(named(tt.write), ";") {
+				var args []any
+				for _, word := range strings.Fields(line) {
+					args = append(args, word)
+				}
+				if err := admin.Do(t.Context(), args...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			request := Request{ID: inspect.ID{Backend: "redis", Path: named(tt.lock)}, Owner: inspect.Untrusted(tt.owner), Waiter: tt.waiter}
+			for _, by := range []saidNo{"TRYAGAIN Multiple keys request during rehashing of slot", "LOADING Redis is loading the dataset in memory"} {
+				for from, last := 1, false; !last; from++ {
+					fault := &interrupted{by: by, from: from, most: 1 + 99*(from%2)}
+					c := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+					c.AddHook(fault)
+					audit, _ := openAudit(t)
+					releaser := NewRedis([]redis.UniversalClient{c}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+					p, err := releaser.Preview(t.Context(), request)
+					if err != nil || p.Refused != "" {
+						t.Fatalf("preview %+v, %v", p, err)
+					}
+					result, err := releaser.Execute(t.Context(), p, "--yes")
+					if err == nil || result.Released || result.Masters[0].Deleted || result.Reason != NoQuorum || !strings.Contains(err.Error(), string(by)) {
+						t.Errorf("%s, and from the %d. answer after it: %+v, %v", by, from, result, err)
+					}
+					last = fault.seen < from
+					c.Close()
+				}
+			}
+		})
+	}
+}
