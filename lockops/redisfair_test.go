@@ -3,6 +3,8 @@ package lockops_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -135,7 +137,11 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	came := c.ZScore(within(t), queue, first).Val()
 	eventually(t, "it waits for longer than two heartbeats", func() bool {
 		heard, _ := c.HGet(within(t), alive, first).Float64()
-		return heard > came+float64((2*beat).Microseconds())
+		long := heard > came+float64((2*beat).Microseconds())
+		if asked := callsOf(t, c, "zadd"); !long && asked > 8 { // once a heartbeat
+			t.Fatalf("it asked %d times, and was heard of at %.0f, having come at %.0f", asked, heard, came)
+		}
+		return long
 	})
 	c.ZAddArgs(within(t), queue, redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: came - 10e6, Member: first}}})
 	c.Persist(within(t), queue)
@@ -231,6 +237,19 @@ func TestFairHandOverIsKept(t *testing.T) {
 	release(t, next)
 }
 
+// callsOf counts a command since the server started, also from scripts.
+func callsOf(t testing.TB, c *redis.Client, command string) (n int) {
+	t.Helper()
+	info, err := c.Info(within(t), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, counts, _ := strings.Cut(info, "cmdstat_"+command+":calls=")
+	counts, _, _ = strings.Cut(counts, ",")
+	n, _ = strconv.Atoi(counts) // one that was never called is not listed
+	return n
+}
+
 // TestFairNewcomerStandsBehind: also when the key is free because its holder died.
 func TestFairNewcomerStandsBehind(t *testing.T) {
 	m := servertest.StartRedis(t)
@@ -247,8 +266,11 @@ func TestFairNewcomerStandsBehind(t *testing.T) {
 	name := <-waits
 	newcomer := redisSession(t, m)
 	c.Del(within(t), "lock") // the holder's TTL has run out
-	if _, err := lockops.NewRedisFairMutex(newcomer, "lock").TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+	if overtook, err := lockops.NewRedisFairMutex(newcomer, "lock").TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 		t.Errorf("TryAcquire: %v, want ErrHeld", err)
+		if err == nil {
+			release(t, overtook)
+		}
 	}
 	next := <-got
 	if next == nil || next.Name() != name {

@@ -55,6 +55,42 @@ func TestCosmeticDenialsFailNothing(t *testing.T) {
 	}
 }
 
+// TestADeadWaiterIsPassedOver: the release itself tells the next one who lives, also where the user may not remove the dead one.
+func TestADeadWaiterIsPassedOver(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c := redisClient(t, m)
+	for right, stays := range map[string]int64{"+zrem": 0, "-zrem": 1} {
+		t.Run(right, func(t *testing.T) {
+			asUser(t, m, "~*", "&*", "+@all", right)
+			key := servertest.UniqueName(t)
+			waiters, dead := "lockscope:wait:{"+key+"}", "lockscope:deadsession0123456789:"
+			h := acquire(t, lockops.NewRedisMutex(userSession(t, m), key))
+			if err := c.ZAdd(within(t), waiters, redis.Z{Score: 1, Member: dead}).Err(); err != nil {
+				t.Fatal(err)
+			}
+			waiting := userSession(t, m)
+			name, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return lockops.NewRedisMutex(waiting, key, opts...) })
+			heard := c.Subscribe(within(t), "lockscope:wake:@"+name[10:22])
+			defer heard.Close()
+			if _, err := heard.Receive(within(t)); err != nil {
+				t.Fatal(err)
+			}
+			release(t, h)
+			next := <-got
+			if next.err != nil {
+				t.Fatal(next.err)
+			}
+			if messages := messagesOf(t, heard); !strings.Contains(messages, name) {
+				t.Errorf("no message was for %s, there were: %s", name, messages)
+			}
+			if left := c.ZCount(within(t), waiters, "1", "1").Val(); left != stays {
+				t.Errorf("%d dead waiters are left, want %d", left, stays)
+			}
+			release(t, next.h)
+		})
+	}
+}
+
 // asUser makes the user locker with such rights.
 func asUser(t testing.TB, m *servertest.Redis, rights ...string) {
 	t.Helper()
