@@ -11,6 +11,73 @@ import (
 	"lockscope/internal/servertest"
 )
 
+// clockUser makes a user without a right, where one is denied. The client is the administrator's.
+func clockUser(t *testing.T, server *servertest.Redis, denied string) (*redis.Client, redis.UniversalOptions) {
+	t.Helper()
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
+	t.Cleanup(func() { admin.Close() })
+	user := []any{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all"}
+	if denied != "" {
+		user = append(user, denied)
+	}
+	if err := admin.Do(t.Context(), user...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return admin, redis.UniversalOptions{Addrs: []string{server.Addr}, Username: "viewer", Password: "pw"}
+}
+
+// onlyNode is the master of a Cluster that is made of one server.
+func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions) *master {
+	t.Helper()
+	if infoFieldOf(t, admin, "cluster_slots_assigned") == "0" {
+		if err := admin.Do(t.Context(), "cluster", "addslotsrange", "0", "16383").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := newCluster(Config{Masters: []*redis.UniversalOptions{&options}, Timeout: 30 * time.Second, Now: time.Now}, nil)
+	t.Cleanup(c.close)
+	for infoFieldOf(t, admin, "cluster_state") != "ok" { // nothing tells of it
+		time.Sleep(10 * time.Millisecond)
+	}
+	topology, err := c.read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.masters(topology)[0]
+}
+
+// datedByScores makes three locks whose contenders are dated by the server's clock: they live, or hold, for an hour more.
+func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
+	t.Helper()
+	now, err := admin.Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const holder, second = "11111111-1111-1111-1111-111111111111:1", "22222222-2222-2222-2222-222222222222:1"
+	symfony := base64.StdEncoding.EncodeToString([]byte("0123456789abcdef\xf0\x9f\x82\xa1 \xa7\x9c\x91\x85\xff\xfe\x80\x81\xc7\xd8\x93"))
+	listening := admin.Subscribe(t.Context(), "redisson_lock__channel:{fair}:"+second)
+	t.Cleanup(func() { listening.Close() })
+	if _, err := listening.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waiter, soon := recipe.LockscopeToken([16]byte{2}, "waiter"), now.Add(time.Hour)
+	for _, words := range [][]any{
+		{"set", "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), "px", 3600_000},
+		{"zadd", recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), now.UnixMicro(), waiter},
+		{"hset", recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), waiter, soon.UnixMicro()},
+		{"hset", "fair", holder, 1},
+		{"rpush", "redisson_lock_queue:{fair}", second},
+		{"zadd", "redisson_lock_timeout:{fair}", soon.UnixMilli(), second},
+		{"zadd", "symfony", soon.UnixMilli(), "__write__", soon.UnixMilli(), symfony},
+		{"pexpire", "symfony", 3600_000},
+	} {
+		if err := admin.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatal(words, err)
+		}
+	}
+	return []string{"lock:a", "fair", "symfony"}
+}
+
 // The clock of a server is set back after it told its time. Who was heard of by it since then waits, and who may hold by it for an hour
 // more holds, whatever tells that clock, also of a node of a cluster.
 func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
@@ -26,72 +93,63 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 				args = []string{"--cluster-enabled", "yes"}
 			}
 			server, clock := servertest.StartRedisWithClock(t, args...)
-			admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
-			defer admin.Close()
-			do := func(words ...any) {
-				t.Helper()
-				if err := admin.Do(ctx, words...).Err(); err != nil {
+			admin, options := clockUser(t, server, tt.denied)
+			claims := []int{2, 2, 1} // of each key, which is read alone: the others' reading is to read no clock for it
+			var readers []*master
+			for range claims {
+				m := newMaster(server.Addr, options, 30*time.Second, time.Now)
+				defer m.close()
+				if tt.cluster {
+					m = onlyNode(t, admin, options)
+				}
+				m.typed.patient = true // what looks dead is looked at again
+				if _, err := m.readStatus(t.Context()); err != nil {
 					t.Fatal(err)
 				}
+				readers = append(readers, m)
 			}
-			user := []any{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all"}
-			if tt.denied != "" {
-				user = append(user, tt.denied)
-			}
-			do(user...)
-			options := redis.UniversalOptions{Addrs: []string{server.Addr}, Username: "viewer", Password: "pw"}
-			var m *master
-			if tt.cluster {
-				do("cluster", "addslotsrange", "0", "16383")
-				c := newCluster(Config{Masters: []*redis.UniversalOptions{&options}, Timeout: 30 * time.Second, Now: time.Now}, nil)
-				defer c.close()
-				for infoFieldOf(t, admin, "cluster_state") != "ok" {
-					time.Sleep(10 * time.Millisecond)
-				}
-				topology, err := c.read(ctx)
+			clock.Step(t, -24*time.Hour)
+			for i, key := range datedByScores(t, admin) {
+				votes, err := readers[i].readVotes(t.Context(), []string{key})
 				if err != nil {
 					t.Fatal(err)
 				}
-				m = c.masters(topology)[0]
-			} else {
-				m = newMaster(server.Addr, options, 30*time.Second, time.Now)
-				defer m.close()
-			}
-			m.typed.patient = true // what looks dead is looked at again
-			if _, err := m.readStatus(ctx); err != nil {
-				t.Fatal(err)
-			}
-			clock.Step(t, -24*time.Hour)
-			now, err := admin.Time(ctx).Result()
-			if err != nil {
-				t.Fatal(err)
-			}
-			symfony := base64.StdEncoding.EncodeToString([]byte("0123456789abcdef\xf0\x9f\x82\xa1 \xa7\x9c\x91\x85\xff\xfe\x80\x81\xc7\xd8\x93"))
-			listening := admin.Subscribe(ctx, "redisson_lock__channel:{fair}:22222222-2222-2222-2222-222222222222:1")
-			defer listening.Close()
-			if _, err := listening.Receive(ctx); err != nil {
-				t.Fatal(err)
-			}
-			waiter, soon := recipe.LockscopeToken([16]byte{2}, "waiter"), now.Add(time.Hour)
-			do("set", "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), "px", 3600_000)
-			do("zadd", recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), now.UnixMicro(), waiter)
-			do("hset", recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), waiter, soon.UnixMicro())
-			do("hset", "fair", "11111111-1111-1111-1111-111111111111:1", 1)
-			do("rpush", "redisson_lock_queue:{fair}", "22222222-2222-2222-2222-222222222222:1")
-			do("zadd", "redisson_lock_timeout:{fair}", soon.UnixMilli(), "22222222-2222-2222-2222-222222222222:1")
-			do("zadd", "symfony", soon.UnixMilli(), "__write__", soon.UnixMilli(), symfony)
-			do("pexpire", "symfony", 3600_000)
-			votes, err := m.readVotes(ctx, []string{"lock:a", "fair", "symfony"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, claims := range []int{2, 2, 1} {
-				held := votes[i].Held
-				if held == nil || len(held.Claims) != claims || held.Claims[claims-1].Dead || held.Doubtful || len(votes[i].Unseen) > 0 {
-					t.Errorf("%d: %+v, unseen %+v", i, held, votes[i].Unseen)
+				held := votes[0].Held
+				if held == nil || len(held.Claims) != claims[i] || held.Claims[claims[i]-1].Dead || held.Doubtful || len(votes[0].Unseen) > 0 {
+					t.Errorf("%s: %+v, unseen %+v", key, held, votes[0].Unseen)
 				}
 			}
 		})
+	}
+}
+
+// A server logs what it refuses: TIME is asked for with the status, and then not with every key.
+func TestARefusedClockIsAskedForNoMore(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin, options := clockUser(t, server, "-time")
+	m := newMaster(server.Addr, options, 30*time.Second, time.Now)
+	defer m.close()
+	if _, err := m.readStatus(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	keys := datedByScores(t, admin)
+	for range 3 {
+		if _, err := m.readVotes(t.Context(), keys); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, err := admin.ACLLog(t.Context(), 100).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := int64(0)
+	for _, entry := range log {
+		if entry.Object == "time" {
+			refused += entry.Count
+		}
+	}
+	if refused != 1 {
+		t.Errorf("TIME was refused %d times: %+v", refused, log)
 	}
 }
 
