@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
@@ -80,6 +81,12 @@ func TestADeadlockOnServersThatWereNotGiven(t *testing.T) {
 	}
 	zk := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
 	other := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, FirstPass: true}
+	behind := func(dead bool) *inspect.Lock { // one who may be gone
+		holder, waiter := recipe.Claim{Name: "1"}, recipe.Claim{Name: "2", Waiting: true, Dead: dead}
+		return inspect.KeyLock(inspect.ID{Backend: "redis", Path: "a"}, []inspect.Vote{{
+			Addr: "r1", Up: true, Present: true, Held: &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", Claims: []recipe.Claim{holder, waiter}},
+		}}, time.Now())
+	}
 	for _, tt := range []struct {
 		name     string
 		lock     *inspect.Lock
@@ -89,10 +96,12 @@ func TestADeadlockOnServersThatWereNotGiven(t *testing.T) {
 	}{
 		{"somebody waits", queue(1, 2), []*inspect.Backend{zk}, DeadlockUnknown, "no server of Redis was given"},
 		{"nobody waits", queue(1), []*inspect.Backend{zk}, NoDeadlock, ""},
+		{"somebody waits for a key", behind(false), []*inspect.Backend{other}, DeadlockUnknown, "no server of ZooKeeper was given"},
+		{"who waits is most likely gone", behind(true), []*inspect.Backend{other}, NoDeadlock, ""},
 		{"both were given", queue(1, 2), []*inspect.Backend{zk, other}, NoDeadlock, ""},
 		{"nobody knows whose it is", queue(0, 2), []*inspect.Backend{zk, other}, DeadlockUnknown, ""},
 	} {
-		p := Preview{Request: Request{ID: id}, Seen: &tt.lock.Holders[0]}
+		p := Preview{Request: Request{ID: tt.lock.ID}, Seen: &tt.lock.Holders[0]}
 		p.Consider(inspect.NewSnapshot(time.Now(), tt.backends, []*inspect.Lock{tt.lock}))
 		if lines := strings.Join(p.Others.Lines(), "\n"); p.Others.Deadlock != tt.want || !strings.Contains(lines, tt.line) || tt.line == "" && lines != "" {
 			t.Errorf("%s: %+v, %q", tt.name, p.Others, lines)

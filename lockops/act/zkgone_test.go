@@ -1,6 +1,7 @@
 package act
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -21,15 +22,88 @@ func (u cutOff) Delete(string, int32) error {
 	return zk.ErrConnectionClosed
 }
 
+// encounter is a node that stands for the only contender of a lock, and what makes that no contender when it comes to stand with it.
+type encounter struct {
+	*testing.T
+	conn     *zk.Conn
+	releaser func(ZKConn) *ZooKeeper
+	request  Request
+	node     string
+	sibling  func()
+}
+
+func (e *encounter) preview(z *ZooKeeper, want Reason) Preview {
+	e.Helper()
+	p, err := z.Preview(e.Context(), e.request)
+	if err != nil || p.Refused != want || (want == Changed) != (p.Detail != "") {
+		e.Errorf("preview %q (%s), %v; want %q", p.Refused, p.Detail, err, want)
+	}
+	return p
+}
+
+func (e *encounter) remove() {
+	e.Helper()
+	if err := e.conn.Delete(e.node, -1); err != nil {
+		e.Errorf("it does not stand: %v", err)
+	}
+}
+
+// deleteCutOff executes a delete whose connection is lost before it is sent.
+func (e *encounter) deleteCutOff(meanwhile func()) (Result, error) {
+	lost := e.releaser(cutOff{e.conn, meanwhile})
+	defer lost.Close()
+	return lost.Execute(e.Context(), e.preview(lost, ""), "typed")
+}
+
+var encounters = map[string]func(*encounter){
+	"before its preview": func(e *encounter) {
+		e.sibling()
+		e.preview(e.releaser(e.conn), Changed)
+		e.remove()
+	},
+	"before its delete": func(e *encounter) {
+		z := e.releaser(e.conn)
+		p := e.preview(z, "")
+		e.sibling()
+		if result, err := z.Execute(e.Context(), p, "typed"); err != nil || result.Reason != Changed || result.Detail == "" || result.Released {
+			e.Errorf("%+v, %v", result, err)
+		}
+		e.remove()
+	},
+	"during its delete": func(e *encounter) {
+		if result, err := e.deleteCutOff(e.sibling); err == nil || !result.Unknown || result.Released {
+			e.Errorf("%+v, %v", result, err)
+		}
+		e.remove()
+	},
+	"during its delete, with another of its name": func(e *encounter) {
+		result, err := e.deleteCutOff(func() {
+			e.remove()
+			if _, err := e.conn.Create(e.node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+				e.Error(err)
+			}
+			e.sibling()
+		})
+		if err != nil || result.Unknown || !result.Released {
+			e.Errorf("%+v, %v", result, err)
+		}
+		e.remove()
+	},
+	"gone": func(e *encounter) {
+		e.remove()
+		e.preview(e.releaser(e.conn), Gone)
+	},
+}
+
 // A node that stands, and is no contender any more because of one that came to stand with it, is not gone: neither before a release, nor
 // between its preview and its delete, nor after a delete that was not answered.
 func TestANodeThatStandsIsNotGone(t *testing.T) {
 	server := servertest.StartZooKeeper(t)
 	conn := connectZooKeeper(t, server.Addr)
 	audit, _ := openAudit(t)
-	target := Target{Name: "zk", Servers: []string{server.Addr}}
-	releaser := NewZooKeeper(conn, target, audit)
-	t.Cleanup(releaser.Close)
+	releaser := func(c ZKConn) *ZooKeeper {
+		return NewZooKeeper(c, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+	}
 	create := func(node string, flags int32) string {
 		t.Helper()
 		made, err := conn.Create(node, []byte("host:1234"), flags, zk.WorldACL(zk.PermAll))
@@ -38,7 +112,12 @@ func TestANodeThatStandsIsNotGone(t *testing.T) {
 		}
 		return made
 	}
-	for name, made := range map[string]func(dir string) (lock, node string, sibling func()){
+	remove := func(node string) {
+		if err := conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			t.Fatal(err)
+		}
+	}
+	for kind, made := range map[string]func(dir string) (lock, node string, sibling func()){
 		"one ephemeral node alone": func(dir string) (string, string, func()) {
 			node := create(dir+"/leader", zk.FlagEphemeral)
 			return node, node, func() { create(dir+"/other", zk.FlagEphemeral) }
@@ -51,62 +130,15 @@ func TestANodeThatStandsIsNotGone(t *testing.T) {
 			return dir, create(dir+"/job-", zk.FlagEphemeral|zk.FlagSequence), func() { create(dir+"/job-0000008080", zk.FlagEphemeral) }
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for _, when := range []string{"before its preview", "before its delete", "during its delete", "gone"} {
+		for when, meet := range encounters {
+			t.Run(kind+" "+when, func(t *testing.T) {
 				dir := servertest.UniquePath(t)
 				create(dir, 0)
 				lock, node, sibling := made(dir)
-				r := Request{ID: inspect.ID{Backend: "zk", Path: lock}, Owner: inspect.Untrusted(node[strings.LastIndex(node, "/")+1:])}
-				preview := func(z *ZooKeeper, want Reason) Preview {
-					t.Helper()
-					p, err := z.Preview(t.Context(), r)
-					if err != nil || p.Refused != want || (want == Changed) != (p.Detail != "") {
-						t.Errorf("%s: preview %q (%s), %v; want %q", when, p.Refused, p.Detail, err, want)
-					}
-					return p
-				}
-				remove := func() {
-					t.Helper()
-					if err := conn.Delete(node, -1); err != nil {
-						t.Errorf("%s: it does not stand: %v", when, err)
-					}
-				}
-				switch when {
-				case "before its preview":
-					sibling()
-					preview(releaser, Changed)
-					remove()
-				case "before its delete":
-					p := preview(releaser, "")
-					sibling()
-					if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Reason != Changed || result.Detail == "" || result.Released {
-						t.Errorf("%s: %+v, %v", when, result, err)
-					}
-					remove()
-				case "during its delete":
-					lost := NewZooKeeper(cutOff{conn, sibling}, target, audit)
-					defer lost.Close()
-					if result, err := lost.Execute(t.Context(), preview(lost, ""), "typed"); err == nil || !result.Unknown || result.Released {
-						t.Errorf("%s: %+v, %v", when, result, err)
-					}
-					remove()
-				case "gone":
-					remove()
-					preview(releaser, Gone)
-					continue // nothing came to stand with it
-				}
-				children, _, err := conn.Children("/")
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, c := range children { // what is left at the root would stand with the next
-					if strings.HasSuffix(c, "-other") {
-						if err := conn.Delete("/"+c, -1); err != nil {
-							t.Fatal(err)
-						}
-					}
-				}
-			}
-		})
+				request := Request{ID: inspect.ID{Backend: "zk", Path: lock}, Owner: inspect.Untrusted(node[strings.LastIndex(node, "/")+1:])}
+				meet(&encounter{t, conn, releaser, request, node, sibling})
+				remove(dir + "-other") // what is left at the root would stand with the next
+			})
+		}
 	}
 }
