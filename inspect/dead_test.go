@@ -48,6 +48,21 @@ func TestTheDeadDoNotWait(t *testing.T) {
 	}
 }
 
+// A holder is dead where so many masters say so that the others are no quorum.
+func TestAHolderIsDeadByAQuorum(t *testing.T) {
+	for dead, want := range []bool{false, false, true, true} {
+		var votes []Vote
+		for i, addr := range []string{"r1", "r2", "r3"} {
+			votes = append(votes, Vote{Addr: addr, Up: true, Present: true, Held: &recipe.Record{
+				Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", Claims: []recipe.Claim{{Name: "1", Dead: i < dead, ExpiresAt: now.Add(time.Minute)}},
+			}})
+		}
+		if l := KeyLock(ID{"redis", "a"}, votes, now); len(l.Holders) != 1 || l.Holders[0].Dead != want {
+			t.Errorf("%d of 3 say so: %+v", dead, l.Holders)
+		}
+	}
+}
+
 func TestTheDeadAreInNoDeadlock(t *testing.T) {
 	ring := func(second string) *Snapshot {
 		return NewSnapshot(now, nil, []*Lock{queuedKey("a", 0, "1", "2"), queuedKey("b", 0, "2", second, "3")})

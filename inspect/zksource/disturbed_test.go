@@ -38,3 +38,36 @@ func TestWhenClientsHadToConnectAnew(t *testing.T) {
 		}
 	}
 }
+
+// An instant that is known counts however soon after another, one that was computed only where that cannot be the same; neither takes the place
+// of a newer one.
+func TestReasonsToConnectAnew(t *testing.T) {
+	r := testRun(t, Config{})
+	for _, step := range []struct {
+		note        func(time.Time)
+		what        string
+		after, want time.Duration
+	}{
+		{r.disturb, "known", 10 * time.Second, 10 * time.Second},
+		{r.disturbAbout, "computed", 14 * time.Second, 10 * time.Second},
+		{r.disturb, "known", 14 * time.Second, 14 * time.Second},
+		{r.disturb, "known", 12 * time.Second, 14 * time.Second},
+		{r.disturbAbout, "computed", 20 * time.Second, 20 * time.Second},
+		{r.disturbAbout, "computed", 12 * time.Second, 20 * time.Second},
+	} {
+		if step.note(noon.Add(step.after)); !r.disturbedAt.Equal(noon.Add(step.want)) {
+			t.Errorf("%s after %v: %v, want after %v", step.what, step.after, r.disturbedAt.Sub(noon), step.want)
+		}
+	}
+}
+
+func TestALostConnectionIsAReasonToConnectAnew(t *testing.T) {
+	w := watchedRun(t)
+	w.disturb(noon)
+	lost := noon.Add(time.Second)
+	w.set(lost)
+	w.event(linkEvent{link: w.link, at: lost, kind: linkLost})
+	if !w.disturbedAt.Equal(lost) {
+		t.Errorf("a second after another: %v, want %v", w.disturbedAt, lost)
+	}
+}
