@@ -331,7 +331,10 @@ func (c *contender) granted(ctx context.Context) (*Hold, error) {
 		} else if err != nil && !errors.Is(err, zk.ErrNoAuth) {
 			return nil, err
 		}
-		if !s.leased(c.session) { // the answer came late
+		if !s.leased(c.session) { // the answer came late, or behind a silence of which the leader may have heard no end
+			if err := s.rest(ctx); err != nil {
+				return nil, err
+			}
 			return nil, errLook
 		}
 	}

@@ -17,8 +17,9 @@ import (
 // the nodes of its holds are there, which a quorum has to commit. What it cannot prove by that is when the leader has last
 // heard of the session: a leader counts the timeout from when a follower reports who was there, in its answer to the
 // leader's ping, every half tick. A timeout is two ticks at least, so that report is a quarter of the timeout old at most
-// when a transaction is answered that was sent after it. Hence three quarters of the timeout, counted from when the
-// request was sent.
+// when a transaction is answered that was sent after it. Hence the timeout, counted from when something was sent that the
+// server had answered a quarter of the timeout before the transaction was sent: three quarters of the timeout behind the
+// transaction at most, an eighth less with heartbeats alone, and after a silence less by that (see connect.Tap's Kept).
 const (
 	beatsPerTimeout = 8
 	// earlyZK ends a hold before that, besides one percent for clocks that run at different rates.
@@ -32,9 +33,14 @@ var (
 
 // lease returns which session there is, and until when it is certain to live.
 func (s *ZKSession) lease() (session int64, deadline time.Time) {
-	session, timeout, sent := s.tap.Committed()
+	session, timeout, since := s.tap.Kept()
+	_, _, sent := s.tap.Committed()
 	trust := timeout - timeout/4
-	return session, s.sleep.correct(sent, sent.Add(trust-trust/100-earlyZK))
+	end := sent.Add(trust)
+	if kept := since.Add(timeout); kept.Before(end) {
+		end = kept
+	}
+	return session, s.sleep.correct(since, end.Add(-timeout/100-earlyZK))
 }
 
 // leased reports whether a session is certain to live for a while: long enough to begin a hold.
@@ -52,6 +58,24 @@ func (s *ZKSession) prove(ctx context.Context, session int64, path string) error
 	}
 	_, err = missing(r)
 	return err
+}
+
+// restPerTimeout: whoever waits for a session to be certain to live for a while has it proven so often.
+const restPerTimeout = 16
+
+// rest waits between two proofs.
+func (s *ZKSession) rest(ctx context.Context) error {
+	_, timeout := s.tap.Session()
+	timer := time.NewTimer(timeout / restPerTimeout)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return because(ctx)
+	case <-s.ctx.Done():
+		return ErrClosed
+	}
 }
 
 // heldNodes are the holds of a session.

@@ -40,6 +40,7 @@ type Tap struct {
 	timeout   time.Duration
 	lastAck   time.Time
 	committed time.Time
+	kept      time.Time // see Kept
 	ordered   time.Time // see Ordered
 	latency   time.Duration
 	requests  uint64
@@ -173,6 +174,18 @@ func (t *Tap) Committed() (id int64, timeout time.Duration, sent time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.session, t.timeout, t.committed
+}
+
+// Kept returns the session's id, its negotiated timeout, and since when its leader has certainly heard of it: the session cannot expire
+// before since + timeout. Zeros when there is no session.
+//
+// A leader does not hear of a session by what it commits for it (LearnerHandler, REQUEST), but by the followers' answers to its
+// pings, every half tick, a quarter of the timeout at most; besides, when the session is made or resumed. So what a quorum has
+// committed proves that the leader has heard of what the same server had answered a quarter of the timeout before it was sent.
+func (t *Tap) Kept() (id int64, timeout time.Duration, since time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session, t.timeout, t.kept
 }
 
 // Requests counts the requests that were sent, pings and connect requests not counted.

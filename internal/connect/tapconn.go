@@ -33,6 +33,7 @@ type tapConn struct {
 	synced  time.Time     // when the newest Sync was
 	greeted bool          // the connect response is in
 	pending []sent        // oldest first
+	marks   []mark        // what the server has answered, oldest first; the first may be one that the leader has heard of
 	closed  bool
 	misfit  string   // why the server has not answered the connect request, where that was found out
 	authed  bool     // what this client authenticated as before was sent
@@ -311,15 +312,16 @@ func (c *tapConn) recordGreeting(f *frames) error {
 		c.due = append(c.due, notice{changed: t.onChanged})
 	}
 	if id == 0 || timeout <= 0 {
-		t.session, t.timeout, t.lastAck, t.committed, t.ordered = 0, 0, time.Time{}, time.Time{}, time.Time{}
+		t.session, t.timeout, t.lastAck, t.committed, t.kept, t.ordered = 0, 0, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		return nil
 	}
 	fresh := id != t.session
 	if fresh {
-		t.lastAck, t.committed = time.Time{}, time.Time{}
+		t.lastAck, t.committed, t.kept = time.Time{}, time.Time{}, time.Time{}
 	}
 	t.session, t.timeout, t.server = id, timeout, c.addr
 	c.setLimit(timeout / 3)
+	c.marks = []mark{{sent: c.hello}} // the leader has made or resumed it
 	c.acknowledged(sent{at: c.hello})
 	c.ordered(sent{at: c.hello})
 	if fresh { // an old session's is resumed by the leader alone, which may be cut off
@@ -337,12 +339,14 @@ func (c *tapConn) acknowledged(request sent) {
 		t.lastAck = request.at
 	}
 	t.latency = c.heard.Sub(request.at)
+	c.mark(request)
 }
 
 // committed counts a request that a quorum has committed.
 func (c *tapConn) committed(request sent) {
 	if t := c.tap; t.current == c && request.at.After(t.committed) {
 		t.committed = request.at
+		c.keep(request.at)
 	}
 }
 

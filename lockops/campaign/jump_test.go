@@ -68,6 +68,44 @@ func TestAcquireReturnsSoonOnAServerThatHangs(t *testing.T) {
 	})
 }
 
+// A hold that began behind a silence of its client is over before its session can expire: what is committed for a session does not
+// tell the leader that it lives, and the follower that would is cut off before it does.
+func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
+	for silence := time.Duration(0); silence < simTimeout; silence += simTick / 4 {
+		onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
+			first, second := session(member2), session(member1)
+			defer first.Close()
+			defer second.Close()
+			m := lockops.NewZKMutex(first, "/lock")
+			h, err := m.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(simTimeout + simTick/8) // by the clock that jumps, to between two beats of the leader: idle but for pings
+			n.hold(member2, true)
+			time.Sleep(silence)
+			n.hold(member2, false)
+			if h, err = m.Acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			e.Cut(1, true, false)
+			next, err := lockops.NewZKMutex(second, "/lock").Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.Context().Err() == nil {
+				deadline, _ := h.Deadline()
+				t.Errorf("silent for %v: granted to another while it is held, for another %v", silence, time.Until(deadline))
+			}
+			e.Heal()
+			_, _ = next.Release(t.Context()), h.Release(t.Context())
+		})
+	}
+}
+
 // A waiter whose connection broke looks again as soon as it has another: its watch has gone with the old one.
 func TestAWatchGoesWithItsConnection(t *testing.T) {
 	onClock(t, func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession) {

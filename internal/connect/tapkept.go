@@ -1,0 +1,45 @@
+package connect
+
+import "time"
+
+// mark is a request that a server has answered: it has heard of the session since sent, and before answered.
+type mark struct {
+	sent     time.Time
+	answered time.Time // zero: the leader has heard of it, too
+}
+
+const (
+	// marksPerTimeout bounds the marks that are kept: more would make a lease longer by a part of the timeout at most.
+	marksPerTimeout = 32
+	// reportsPerTimeout: a server that follows reports to the leader whom it has heard of at least so often.
+	reportsPerTimeout = 4
+)
+
+// mark notes an answered request.
+func (c *tapConn) mark(request sent) {
+	n := len(c.marks)
+	if n > 0 && request.at.Sub(c.marks[n-1].sent) >= c.tap.timeout/marksPerTimeout {
+		c.marks = append(c.marks, mark{request.at, c.heard})
+	}
+}
+
+// keep draws from a request that a quorum has committed what the leader has heard of: by then, what the server had answered a
+// report before it was sent. What goes to the leader over this server arrives in order.
+func (c *tapConn) keep(sent time.Time) {
+	t := c.tap
+	reported := sent.Add(-t.timeout / reportsPerTimeout)
+	last := -1
+	for i, m := range c.marks {
+		if m.answered.After(reported) {
+			break
+		}
+		last = i
+	}
+	if last < 0 {
+		return
+	}
+	c.marks = append(c.marks[:0], c.marks[last:]...)
+	if since := c.marks[0].sent; since.After(t.kept) {
+		t.kept = since
+	}
+}
