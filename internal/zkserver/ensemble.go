@@ -63,7 +63,7 @@ func StartEnsemble(cfg Config, syncLimit int, listeners ...net.Listener) (*Ensem
 	for i, l := range listeners {
 		s := newServer(cfg, l)
 		s.member = &member{
-			Ensemble: e, server: s, index: i, waiting: map[int]chan outcome{}, touched: map[int64]struct{}{}, heard: time.Now(),
+			Ensemble: e, server: s, index: i, waiting: map[int]chan outcome{}, touched: map[int64]struct{}{}, reported: map[int64]struct{}{}, heard: time.Now(),
 		}
 		e.servers, e.members = append(e.servers, s), append(e.members, s.member)
 	}
@@ -96,13 +96,33 @@ func (e *Ensemble) Lag(follower int, lag time.Duration) {
 	e.set(func() { e.members[follower].lag = lag })
 }
 
-// Heal ends all cuts and lags.
+// Heal ends all cuts and lags. What was held back arrives before all that is sent afterwards, the leader's pings and the answers to them
+// among it.
 func (e *Ensemble) Heal() {
 	e.set(func() {
 		for _, m := range e.members {
 			m.toLeader, m.fromLeader, m.lag = false, false, 0
+			if m.pinged {
+				maps.Copy(m.reported, m.touched)
+				clear(m.touched)
+				m.pinged = false
+			}
+			e.hear(m)
 		}
 	})
+}
+
+// hear does what the leader does with a follower's reports. Callers hold e.mu.
+func (e *Ensemble) hear(m *member) {
+	leader := e.servers[0]
+	leader.mu.Lock()
+	defer leader.mu.Unlock()
+	for id := range m.reported {
+		if sess := leader.sessions[id]; sess != nil && !sess.closing {
+			leader.touch(sess)
+		}
+	}
+	clear(m.reported)
 }
 
 // Sessions are the ids of all living sessions, in ascending order.
@@ -222,23 +242,19 @@ func (e *Ensemble) beat() {
 
 // ping does one beat for a member. Callers hold e.mu.
 func (e *Ensemble) ping(m *member, now time.Time) {
-	leader := e.servers[0]
 	switch {
 	case m.index == 0:
 		if e.majority() {
 			m.heard = now
 		}
-	case !m.fromLeader:
+	case m.fromLeader:
+		m.pinged = true
+	default:
 		m.heard = now
+		maps.Copy(m.reported, m.touched)
+		clear(m.touched)
 		if !m.toLeader {
-			leader.mu.Lock()
-			for id := range m.touched {
-				if sess := leader.sessions[id]; sess != nil && !sess.closing {
-					leader.touch(sess)
-				}
-			}
-			leader.mu.Unlock()
-			clear(m.touched)
+			e.hear(m)
 		}
 	}
 	silent := now.Sub(m.heard) >= e.syncLimit

@@ -161,3 +161,68 @@ func awaitEmpty(t *testing.T, conn *zk.Conn, path string) {
 		}
 	}
 }
+
+// A leader hears of sessions by the answers to its pings, and of those that a cut has held back when it ends; of nothing else.
+func TestACutHoldsPingsBack(t *testing.T) {
+	var listeners []net.Listener
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+	}
+	e, err := StartEnsemble(Config{TickTime: time.Hour}, 5, listeners...) // it beats only here
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	const id = 7
+	follower := e.members[1]
+	beat := func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.ping(follower, time.Now())
+	}
+	touch := func() { follower.touch(id) }
+	for _, tt := range []struct {
+		name                 string
+		toLeader, fromLeader bool
+		do                   []func()
+		healed, later        bool // the leader has heard of it
+	}{
+		{"not cut, before its ping", false, false, []func(){touch}, false, true},
+		{"not cut", false, false, []func(){touch, beat}, true, true},
+		{"its answer held back", true, false, []func(){touch, beat}, true, true},
+		{"heard of behind its answer", true, false, []func(){beat, touch}, false, true},
+		{"the ping held back", false, true, []func(){beat, touch}, true, true},
+		{"both held back", true, true, []func(){touch, beat}, true, true},
+		{"no ping during the cut", true, true, []func(){touch}, false, true},
+		{"not heard of", true, true, []func(){beat}, false, false},
+	} {
+		leader := e.servers[0]
+		leader.mu.Lock()
+		leader.sessions[id] = &session{id: id, timeout: 2 * time.Hour}
+		leader.mu.Unlock()
+		heard := func() bool {
+			leader.mu.Lock()
+			defer leader.mu.Unlock()
+			return leader.sessions[id].deadline > 0
+		}
+		e.Cut(1, tt.toLeader, tt.fromLeader)
+		for _, do := range tt.do {
+			do()
+		}
+		if (tt.toLeader || tt.fromLeader) && heard() {
+			t.Errorf("%s: heard of during the cut", tt.name)
+		}
+		e.Heal()
+		if got := heard(); got != tt.healed {
+			t.Errorf("%s: heard of %v, want %v", tt.name, got, tt.healed)
+		}
+		beat()
+		if got := heard(); got != tt.later {
+			t.Errorf("%s: heard of %v after another ping, want %v", tt.name, got, tt.later)
+		}
+	}
+}

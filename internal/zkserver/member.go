@@ -16,9 +16,11 @@ type member struct {
 	lag                  time.Duration
 	applied              int // entries of the log
 	waiting              map[int]chan outcome
-	touched              map[int64]struct{}
-	heard                time.Time // of the leader; the leader: of a majority
-	down                 bool      // serves nobody
+	touched              map[int64]struct{} // sessions heard of since it last answered a ping
+	reported             map[int64]struct{} // in answers that have not arrived
+	pinged               bool               // a ping has not arrived
+	heard                time.Time          // of the leader; the leader: of a majority
+	down                 bool               // serves nobody
 }
 
 // propose has a change committed and executed on this member, and returns its answer; false when this member has stopped
@@ -104,6 +106,8 @@ func (m *member) dropAll() {
 		delete(m.waiting, i)
 	}
 	clear(m.touched)
+	clear(m.reported)
+	m.pinged = false
 	m.server.mu.Lock()
 	defer m.server.mu.Unlock()
 	for c := range m.server.conns {
