@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-redsync/redsync/v4"
@@ -68,6 +69,34 @@ func rawFloor() peer {
 				c.Close()
 			}
 		}}
+	}}
+}
+
+var batons sync.Map // by key
+
+// inTurns is the floor of a lock on all masters under contention: the clients pass each other the turn inside the program, first come
+// first served, and whoever has it writes the requests of rawFloor. Nobody has to hear of a release over the wire.
+func inTurns() peer {
+	floor := rawFloor()
+	return peer{"floor", func(b *testing.B, masters []*servertest.Redis, key string) contender {
+		c := floor.join(b, masters, key)
+		first := make(chan struct{}, 1)
+		first <- struct{}{}
+		shared, _ := batons.LoadOrStore(key, first)
+		baton := shared.(chan struct{})
+		return funcs{func(ctx context.Context) (func() error, error) {
+			select {
+			case <-baton:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			release, err := c.acquire(ctx)
+			return func() error {
+				err := release()
+				baton <- struct{}{}
+				return err
+			}, err
+		}, c.close}
 	}}
 }
 

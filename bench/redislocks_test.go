@@ -129,7 +129,7 @@ func BenchmarkRedisLockGap(b *testing.B) {
 }
 
 func BenchmarkRedlockContended(b *testing.B) {
-	compare(b, startMasters(b, 5), []peer{redsyncLock("redsync"), ourRedlock()}, 0)
+	compare(b, startMasters(b, 5), []peer{inTurns(), redsyncLock("redsync"), ourRedlock()}, 0)
 }
 
 // compare lets 8 and 64 clients contend, each peer in turn, several rounds, and reports the medians.
