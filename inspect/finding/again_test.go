@@ -58,3 +58,26 @@ func TestWhatWasFoundBeforeChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+// What was tempered, for either reason, has lost its own advice and is put together again.
+func TestATemperedFindingIsNotTakenAgain(t *testing.T) {
+	r := rule{name: "any", restsOn: []inspect.Aspect{inspect.AspectHolders}}
+	for name, tt := range map[string]struct {
+		sure   recipe.Confidence
+		unseen []inspect.Unseen
+		taken  bool
+	}{
+		"possibly a lock": {recipe.Possible, nil, false},
+		"half was unseen": {recipe.Certain, []inspect.Unseen{{Aspect: inspect.AspectHolders}}, false},
+		"not tempered":    {recipe.Certain, nil, true},
+	} {
+		l := queue("curator", 2)
+		l.Confidence, l.Unseen = tt.sure, tt.unseen
+		c, h := present(l), &l.Holders[0]
+		l.Findings = r.temper(&c, r.sign(one(inspect.Finding{Message: "m", Confidence: recipe.Possible, Evidence: about(h), Subject: h.Subject(), Advice: "its own"})))
+		l.Confidence, l.Unseen = recipe.Certain, nil
+		if got := again(&c, "any", "m", recipe.Possible, h); (got != nil) != tt.taken {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -122,6 +122,9 @@ func (r *rule) sign(fs []inspect.Finding) []inspect.Finding {
 // blindAdvice replaces the advice of a finding that rests on what was not seen.
 const blindAdvice = "do nothing yet: part of the evidence could not be read (see blind); look again once it can be"
 
+// possibleAdvice replaces the advice of a finding about what is only possibly a lock.
+const possibleAdvice = "this may not be a lock: find out which program writes it before you act"
+
 // temper holds the findings of a rule to what is known of the lock. On what is only possibly a lock (a name, a value of no
 // known shape) nothing is worse than worth knowing, and nothing is advised but to find out. Where something was not seen
 // that the rule rests on, its findings are only possible, and no action is advised.
@@ -135,7 +138,7 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 		for i := range found {
 			f := &found[i]
 			f.Severity, f.Confidence = inspect.Info, recipe.Possible
-			f.Advice = "this may not be a lock: find out which program writes it before you act"
+			f.Advice = possibleAdvice
 		}
 	case slices.ContainsFunc(r.restsOn, l.Unknown):
 		for i := range found {
@@ -152,7 +155,7 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 // its own advice.
 func again(c *inspect.Case, name, message string, confidence recipe.Confidence, about *inspect.Contender) []inspect.Finding {
 	for _, f := range c.Lock.Findings {
-		if f.Rule == name && f.Advice != blindAdvice && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
+		if f.Rule == name && f.Advice != blindAdvice && f.Advice != possibleAdvice && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
 			return one(f)
 		}
 	}
