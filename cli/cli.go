@@ -257,8 +257,22 @@ func inWords(text string) string {
 	return strings.ReplaceAll(ofScript.ReplaceAllString(text, ""), context.DeadlineExceeded.Error(), "not done in time")
 }
 
-// withCheck adds what to look at when a server cannot be reached, unless an error has that itself, or is a reply.
+// withCheck adds what to look at when a server cannot be reached, unless an error has that itself, or is a reply: to some replies it adds
+// what to do about them. Several servers' errors have ; between them.
 func withCheck(text string) string {
+	parts := strings.Split(text, "; ")
+	last := len(parts) - 1
+	for i, part := range parts {
+		if _, do := describe.Answered(part); do != "" && !strings.HasSuffix(part, ")") {
+			parts[i] += " (" + do + ")"
+		} else if i == last {
+			parts[i] = withAddressCheck(part)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func withAddressCheck(text string) string {
 	if strings.HasSuffix(text, ")") || strings.Contains(text, ": ERR ") {
 		return text
 	}

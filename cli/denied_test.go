@@ -67,4 +67,16 @@ func TestErrorsAreOfTheDomain(t *testing.T) {
 	if got := withCheck("master r1:6379: keys cannot be looked for: ERR DB index is out of range"); strings.Contains(got, "check the address") {
 		t.Errorf("of a server that answers: %q", got)
 	}
+	for text, want := range map[string]string{
+		"master r1:6379: LOADING Redis is loading": "master r1:6379: LOADING Redis is loading (it reads its data into memory: wait until it has)",
+		"master r1:6379: MASTERDOWN Link; master r2:6379: connection refused": "master r1:6379: MASTERDOWN Link (it is a replica without a link to its master: look after that link, or give the master instead); " +
+			"master r2:6379: connection refused (check the address, and that the server runs)",
+		"master r2:6379: connection refused; master r1:6379: ERR max number of clients reached": "master r2:6379: connection refused; " +
+			"master r1:6379: ERR max number of clients reached (its connections are used up: see who has them (CLIENT LIST), or raise maxclients)",
+		"master r1:6379: connection refused": "master r1:6379: connection refused (check the address, and that the server runs)",
+	} {
+		if got := withCheck(text); got != want {
+			t.Errorf("%q", got)
+		}
+	}
 }

@@ -75,7 +75,7 @@ func gapsOf(list []inspect.Unseen) []gap {
 		aspects := hides[read{u.Right, u.Where, u.Read}]
 		slices.Sort(aspects)
 		at := slices.IndexFunc(gaps, func(g gap) bool {
-			return g.refused() == (u.Right != "") && g.from[0].Advice == u.Advice && slices.Equal(g.aspects, aspects)
+			return g.refused() == (u.Right != "") && g.answered() == answered(&u) && g.from[0].Advice == u.Advice && slices.Equal(g.aspects, aspects)
 		})
 		if at < 0 {
 			at, gaps = len(gaps), append(gaps, gap{aspects: aspects})
@@ -113,10 +113,14 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 		f.Evidence["masters"] = f.Evidence["servers"]
 		delete(f.Evidence, "servers")
 		if g.silent() {
-			if n := len(g.from); n > 1 {
-				f.Message = fmt.Sprintf("%d of %d masters did not answer: %s", n, masters, g.unknown())
+			what, advice := "did not answer", "see why it does not answer ("+redisCLI(c, g.from[0].Where, "PING")+")"
+			if word, do := describe.Answered(g.from[0].Reason); word != "" {
+				what, advice = "answered only "+word, do
 			}
-			f.Advice = "see why it does not answer (" + redisCLI(c, g.from[0].Where, "PING") + "); until then count its vote for no one"
+			if n := len(g.from); n > 1 {
+				f.Message = fmt.Sprintf("%d of %d masters %s: %s", n, masters, what, g.unknown())
+			}
+			f.Advice = advice + "; until then count its vote for no one"
 		}
 	}
 	return f
@@ -124,6 +128,17 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 
 // silent reports whether servers did not answer at all.
 func (g *gap) silent() bool { return !g.refused() && g.from[0].Read == "" }
+
+// answered is the word for the error with which silent servers answered all the same; empty where they gave none.
+func (g *gap) answered() string { return answered(&g.from[0]) }
+
+func answered(u *inspect.Unseen) string {
+	if u.Read != "" {
+		return ""
+	}
+	word, _ := describe.Answered(u.Reason)
+	return word
+}
 
 func (g *gap) finding() inspect.Finding {
 	e := evidence{"unseen": aspectNames(g.aspects)}
@@ -187,6 +202,8 @@ func (g *gap) cause() string {
 	switch {
 	case first.Advice != "":
 		return where + ": " + inspect.Untrusted(first.Reason).Cut(160)
+	case g.answered() != "":
+		return where + " answered only " + g.answered()
 	case what == "":
 		return where + " did not answer"
 	case g.refused() && where == "":

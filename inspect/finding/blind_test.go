@@ -29,6 +29,14 @@ func TestBlind(t *testing.T) {
 			name: "a master is silent", c: present(votes("aa!", time.Minute)), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"r3 did not answer"},
 			evidence: map[string]any{"masters": []map[string]any{{"addr": "r3", "error": "i/o timeout"}}},
 		},
+		{
+			name: "a master loads its data", c: present(answering("master r3: LOADING Redis is loading the dataset in memory")), fires: true, severity: inspect.Info, confidence: recipe.Certain,
+			has: []string{"r3 answered only LOADING"}, advice: "wait until it has; until then count its vote for no one",
+		},
+		{
+			name: "two masters run scripts", c: present(answering("BUSY Redis is busy", "BUSY Redis is busy")), fires: true, severity: inspect.Info, confidence: recipe.Certain,
+			has: []string{"2 of 3 masters answered only BUSY"}, advice: "a person decides whether SCRIPT KILL may end it",
+		},
 		{name: "most masters are silent", c: present(votes("a!!", time.Minute)), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"2 of 3 masters"}},
 		{name: "every master answered", c: present(votes("aaa", time.Minute))},
 	})
@@ -203,5 +211,24 @@ func TestRightsAreGrantedToOurUser(t *testing.T) {
 				t.Errorf("%s: %q, want %q", tt.name, f.Advice, tt.want)
 			}
 		}
+	}
+}
+
+// answering is a lock on three masters, of which the last ones give errors in place of votes; empty: it is silent.
+func answering(errors ...string) *inspect.Lock {
+	l := votes("aaa"[:3-len(errors)]+"!!!"[:len(errors)], time.Minute)
+	for i, text := range errors {
+		if m := &l.Masters[3-len(errors)+i]; text != "" {
+			m.Error = text
+		}
+	}
+	return l
+}
+
+// Masters of which one is down and one loads its data need other help: a finding each.
+func TestSilentMastersAndThoseThatAnswerWithErrorsAreApart(t *testing.T) {
+	found := diagnose(t, "blind", present(answering("", "LOADING Redis is loading")))
+	if len(found) != 2 || !strings.Contains(found[0].Advice, "see why it does not answer") || !strings.Contains(found[1].Message, "r3 answered only LOADING") {
+		t.Errorf("%+v", found)
 	}
 }
