@@ -16,6 +16,11 @@ import (
 // Film hands out the snapshots of a recording while it is read, some at a time, the oldest first; io.EOF after the last.
 type Film interface {
 	Next(ctx context.Context) ([]*inspect.Snapshot, error)
+	// Moment draws from an index an instant that is not handed out yet, or the end where the recording ends before it: without what
+	// is learnt of what was long before it. It may fail where Next will come to that instant.
+	Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error)
+	// End of the recording, once that is known; else zero.
+	End() time.Time
 }
 
 // How much of a recording is kept: more than of what is watched, as all of it can be looked at. In the heap it is up to four times
@@ -29,6 +34,36 @@ const (
 type filmedMsg struct {
 	snapshots []*inspect.Snapshot
 	err       error
+}
+
+// momentMsg is the moment that was sought, before the film is read up to it.
+type momentMsg struct {
+	sought   time.Time
+	snapshot *inspect.Snapshot
+}
+
+// lookAhead asks for the sought moment, which is drawn until the film is read up to it.
+func (m *Model) lookAhead() tea.Cmd {
+	source, to := m.options.Film, m.playhead.sought
+	return m.Command(0, func(ctx context.Context) tea.Msg {
+		s, err := source.Moment(ctx, to)
+		if err != nil {
+			s = nil // what is wrong with the recording Next reports
+		}
+		return momentMsg{to, s}
+	})
+}
+
+// receiveMoment draws the moment that is sought, unless that is read by now or another is sought.
+func (m *Model) receiveMoment(msg momentMsg) tea.Cmd {
+	if msg.snapshot == nil || !msg.sought.Equal(m.playhead.sought) {
+		return nil
+	}
+	m.playhead.at, m.playhead.ahead, m.playhead.inexact, m.now = msg.snapshot.TakenAt, true, 0, msg.snapshot.TakenAt
+	m.snapshot, m.missed = msg.snapshot, true
+	m.pastEvents = m.events.Until(m.playhead.at)
+	m.changes.add(nil, true)
+	return m.front().Update(m.news())
 }
 
 func (m *Model) nextFilmed() tea.Cmd {
@@ -109,12 +144,26 @@ func (m *Model) atEnd() tea.Cmd {
 	return m.draw(m.past.To(), true)
 }
 
+// filmLength is the time from the first to the last moment of the recording, or as far as it is read; known: it is all of it.
+func (m *Model) filmLength() (length time.Duration, known bool) {
+	if end := m.options.Film.End(); m.reading() && !end.IsZero() {
+		return end.Sub(m.past.From()), true
+	}
+	return m.past.To().Sub(m.past.From()), m.filmRead
+}
+
 // filmWords has the playhead's position in the recording and its motion, as in "3:20 of 10:00", "plays 4×".
 func (m *Model) filmWords() (where, doing string) {
 	p := &m.playhead
-	where = position(p.at.Sub(m.past.From())) + " of " + position(m.past.To().Sub(m.past.From()))
-	if !m.filmRead {
+	length, known := m.filmLength()
+	where = position(p.at.Sub(m.past.From())) + " of " + position(length)
+	switch read := position(m.past.To().Sub(m.past.From())); {
+	case !known:
 		where += " read"
+	case p.ahead:
+		return where, "only " + read + " of its history read"
+	case !m.filmRead:
+		where += " (" + read + " read)"
 	}
 	switch {
 	case p.sought.Equal(filmEnd):

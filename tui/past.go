@@ -24,6 +24,7 @@ type playhead struct {
 	moved   time.Time // by the clock, when it last moved
 	inexact int       // locks of which a later version stands for one that is not kept
 	sought  time.Time // a moment that is not read yet, drawn once it is; zero: none
+	ahead   bool      // it is drawn, without what was learnt before it
 }
 
 // The slowest and the fastest playing that keys choose.
@@ -107,7 +108,7 @@ func (m *Model) seek(to time.Time) tea.Cmd {
 	case to.Before(m.newest()):
 	case m.reading():
 		m.playhead.sought = to
-		return nil
+		return m.lookAhead()
 	default:
 		return m.toPresent()
 	}
@@ -132,7 +133,7 @@ func (m *Model) draw(to time.Time, all bool) tea.Cmd {
 		m.heldBack, m.skipped = nil, 0
 	}
 	m.playhead.at, m.playhead.inexact, m.playhead.moved, m.now = to, inexact, m.options.now(), to
-	m.playhead.sought = time.Time{}
+	m.playhead.sought, m.playhead.ahead = time.Time{}, false
 	var changed []inspect.ID
 	if !all {
 		changed = s.Changes(m.snapshot)
@@ -150,7 +151,7 @@ func (m *Model) toPresent() tea.Cmd {
 		return nil
 	case m.reading():
 		m.playhead.sought = filmEnd
-		return nil
+		return m.lookAhead()
 	case m.filmed():
 		return m.atEnd()
 	}
@@ -163,8 +164,12 @@ func (m *Model) toPresent() tea.Cmd {
 
 // play lets the past go on, or stops it, as it does the wait for a moment that is not read yet. At the end of a recording it begins again.
 func (m *Model) play() {
-	if !m.playhead.sought.IsZero() {
-		m.playhead.sought, m.playhead.plays = time.Time{}, false
+	switch p := &m.playhead; {
+	case p.ahead: // it is drawn until it is read, and then goes on or not
+		p.plays = !p.plays
+		return
+	case !p.sought.IsZero():
+		p.sought, p.plays = time.Time{}, false
 		return
 	}
 	if m.filmed() && m.filmRead && !m.playhead.at.Before(m.past.To()) {
@@ -222,10 +227,10 @@ func (m *Model) pastLine() []string {
 	}
 	if m.filmed() {
 		where, doing = m.filmWords()
-		newest, back = m.past.To().Format(time.TimeOnly), m.Key("backspace")+" end"
+		newest, back = m.pastEnd().Format(time.TimeOnly), m.Key("backspace")+" end"
 	}
 	space := m.Key("space") + " plays"
-	if p.plays || !p.sought.IsZero() {
+	if p.plays || !p.sought.IsZero() && !p.ahead {
 		space = m.Key("space") + " stops"
 	}
 	moment := widget.Line{{" " + p.at.Format(time.TimeOnly) + " ", t.BadgeWarning}}.Add(t.Strong, " "+where)
@@ -243,7 +248,7 @@ func (m *Model) pastLine() []string {
 	from := widget.Line{{m.past.From().Format(time.TimeOnly) + " ", t.Muted}}
 	to := widget.Line{{" " + newest + "  ", t.Muted}}
 	if room := m.width - slices.Concat(left, from, to, doubts, keys).Width(); room >= 8 {
-		at := int(float64(room-1) * p.at.Sub(m.past.From()).Seconds() / max(0.001, m.newest().Sub(m.past.From()).Seconds()))
+		at := int(float64(room-1) * p.at.Sub(m.past.From()).Seconds() / max(0.001, m.pastEnd().Sub(m.past.From()).Seconds()))
 		at = max(0, min(at, room-1))
 		bar := strings.Repeat(t.Glyphs.BarFull, at) + t.Glyphs.Holding + strings.Repeat(t.Glyphs.BarRest, room-1-at)
 		return []string{slices.Concat(left, from, widget.Line{{bar, t.Waiting}}, to, doubts, keys).Render(m.width, t.Glyphs.Ellipsis, nil)}
@@ -261,6 +266,15 @@ func (m *Model) pastLine() []string {
 		}
 	}
 	return []string{l.Render(m.width, t.Glyphs.Ellipsis, nil)}
+}
+
+// pastEnd is the end of the line of the past: now, or the end of the recording, as far as that is known.
+func (m *Model) pastEnd() time.Time {
+	if !m.filmed() {
+		return m.newest()
+	}
+	length, _ := m.filmLength()
+	return m.past.From().Add(length)
 }
 
 // pastSavedMsg is the file that the past was written to, or why it was not.

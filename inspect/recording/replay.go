@@ -54,6 +54,9 @@ func Open(now func() time.Time, path string, options ...Option) (*Replay, error)
 	return r, err
 }
 
+// gzipMagic begins a packed file.
+const gzipMagic = "\x1f\x8b"
+
 // packed is a file that is unpacked while it is read.
 type packed struct {
 	io.Reader
@@ -67,7 +70,7 @@ func openFile(path string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	in := bufio.NewReader(file)
-	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" {
+	if magic, _ := in.Peek(2); string(magic) != gzipMagic {
 		return packed{in, file}, nil
 	}
 	text, err := gzip.NewReader(in)
@@ -225,9 +228,7 @@ type reader struct {
 }
 
 func newReader(name string, in io.Reader) (*reader, error) {
-	r := &reader{name: name, lines: bufio.NewScanner(in)}
-	r.lines.Buffer(nil, MaxLine+2) // with its end
-	r.lines.Split(wholeLines)
+	r := newLines(name, in)
 	text, err := r.scan()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -241,6 +242,14 @@ func newReader(name string, in io.Reader) (*reader, error) {
 	}
 	r.began = h.At
 	return r, nil
+}
+
+// newLines reads from any line on.
+func newLines(name string, in io.Reader) *reader {
+	r := &reader{name: name, lines: bufio.NewScanner(in)}
+	r.lines.Buffer(nil, MaxLine+2) // with its end
+	r.lines.Split(wholeLines)
+	return r
 }
 
 // wholeLines splits into lines with their ends, so that one that was cut off shows.

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/recording"
+)
+
+// film reads a recording ahead of the screen that plays it.
+type film struct {
+	*recording.Replay
+	batches chan []*inspect.Snapshot
+	index   *recording.Index // nil: none
+	stuck   time.Duration
+	mu      sync.Mutex
+	end     time.Time // once all is read
+	err     error
+}
+
+func newFilm(played *recording.Replay) *film {
+	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1)}
+}
+
+// indexed has moments found that are not read yet, from the recording's file, until end is called. A file that can be read only once
+// has no index.
+func (f *film) indexed(ctx context.Context, path string, stuckAfter time.Duration) (end func(), err error) {
+	index, err := recording.NewIndex(path)
+	if errors.Is(err, recording.ErrNoIndex) {
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.index, f.stuck = index, stuckAfter
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = index.Build(ctx) // what is wrong with the recording who reads it reports
+	}()
+	return func() {
+		cancel()
+		<-done
+		_ = index.Close() // it was only read
+	}, nil
+}
+
+// Moment shows an observer the recording from shortly before an instant up to it, or to the end where that comes first.
+func (f *film) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
+	if f.index == nil {
+		return nil, recording.ErrNoIndex
+	}
+	m, err := f.index.Moment(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	observer := inspect.NewObserver(m.Now, m)
+	observer.Diagnose(finding.Rules(), f.stuck)
+	if err := observer.Play(func(emit func(inspect.Update)) error { return m.Run(ctx, emit) }); err != nil {
+		return nil, err
+	}
+	return observer.Snapshot(), nil
+}
+
+// End is the instant of the last update, once the index is whole; else zero.
+func (f *film) End() time.Time {
+	if f.index == nil {
+		return time.Time{}
+	}
+	if _, to, all := f.index.Span(); all {
+		return to
+	}
+	return time.Time{}
+}
+
+// Limits of a batch: of time, so that the first is there soon, and of snapshots, so that the screen is not held up.
+const (
+	batchTime = 30 * time.Millisecond
+	batchMost = 256
+)
+
+// readAhead reads the recording until its end or that of ctx; what went wrong is the error of Next.
+func (f *film) readAhead(ctx context.Context, observer *inspect.Observer) {
+	defer close(f.batches)
+	var batch []*inspect.Snapshot
+	send := func() {
+		select {
+		case f.batches <- batch:
+		case <-ctx.Done():
+		}
+		batch = nil
+	}
+	var sent time.Time
+	err := observer.Film(inspect.PastStep, func(emit func(inspect.Update)) error { return f.Run(ctx, emit) }, func(s *inspect.Snapshot) {
+		batch = append(batch, s)
+		if len(batch) == batchMost || time.Since(sent) > batchTime {
+			send()
+			sent = time.Now()
+		}
+	})
+	if len(batch) > 0 {
+		send()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end, f.err = f.Now(), err
+}
+
+// Next is the next batch; io.EOF after the last.
+func (f *film) Next(ctx context.Context) ([]*inspect.Snapshot, error) {
+	select {
+	case batch, ok := <-f.batches:
+		if ok {
+			return batch, nil
+		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	return nil, io.EOF
+}
+
+// caption announces the end of the recording.
+func (f *film) caption(drawn time.Time) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.end.IsZero() || drawn.Before(f.end):
+		return ""
+	case f.Cut():
+		return "The recording ends here, in the middle of an update: whoever recorded it was stopped."
+	default:
+		return "The recording ends here."
+	}
+}
