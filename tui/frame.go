@@ -144,6 +144,11 @@ func (m *Model) captionLines() []string {
 	return lines
 }
 
+// place is the shortest breadcrumb: the screen in front.
+func (m *Model) place() widget.Line {
+	return widget.Line{{" " + m.theme.Glyphs.Breadcrumb + " ", m.theme.Title}, {m.front().Title(), m.theme.Strong}}
+}
+
 // breadcrumb is the start of the title bar: the program, what it looks at, and the place, which is home, a screen and, where
 // the screen is about one, a lock.
 func (m *Model) breadcrumb() widget.Line {
@@ -196,6 +201,9 @@ func (m *Model) titleBar() string {
 		badges = slices.Delete(badges, at, at+badgeSpans)
 	}
 	room := max(least, m.width-badges.Width()-1)
+	if m.options.Environment == "" && left.Width() > room {
+		left = m.place()
+	}
 	return widget.Spread(left.Cut(room, t.Glyphs.Ellipsis), badges, m.width, t.Glyphs.Ellipsis).Render(m.width, t.Glyphs.Ellipsis, nil)
 }
 
@@ -211,7 +219,7 @@ func (m *Model) badges() widget.Line {
 	case m.inPast():
 		l = l.Add(t.BadgeWarning, " PAST ").Add(t.Text, " ")
 	case m.paused:
-		l = l.Add(t.BadgeWarning, " PAUSED: space goes on ").Add(t.Text, " ")
+		l = l.Add(t.BadgeWarning, " PAUSED: "+m.Key("space")+" goes on ").Add(t.Text, " ")
 	}
 	if n := m.inHand(); n > 0 {
 		l = l.Add(t.BadgeWarning, fmt.Sprintf(" HOLDING %d ", n)).Add(t.Text, " ")

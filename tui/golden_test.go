@@ -174,6 +174,12 @@ func TestCompact(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
 		m := model(t, Options{}, 40, 12, fixture.Everything())
+		if e.name == screen.Events {
+			send(m, happening(allKinds()...))
+		}
+		if e.name == screen.Clients {
+			m = inClients(t, Options{}, 40, 12, fixture.BlockedClients(t), screen.Subject{})
+		}
 		m.Go(e.name, screen.Subject{Lock: fixture.Orders().ID})
 		m.navigate()
 		m.Update(tea.WindowSizeMsg{Width: 40, Height: 12})

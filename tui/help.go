@@ -181,7 +181,7 @@ func (h *help) actionLines(actions []screen.Action, keys, width int) []widget.Li
 		if a.Why() != "" {
 			style = t.Muted
 		}
-		for _, part := range widget.Wrap(text, width-keys-2, 4, t.Glyphs.Ellipsis) {
+		for _, part := range widget.Wrap(text, width-keys-2, 9, t.Glyphs.Ellipsis) {
 			lines = append(lines, append(lead, widget.Span{part, style}))
 			lead = widget.Line{}.Align(keys+2, false, "")
 		}

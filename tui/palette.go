@@ -250,7 +250,7 @@ func (p *palette) View(width, height int) string {
 	top := list.Top
 	names := 12
 	for _, c := range p.choices[top:min(top+rows, len(p.choices))] {
-		names = max(names, min(ansi.StringWidth(c.name), max(width/2, width-60)))
+		names = max(names, min(ansi.StringWidth(c.name), max(width*2/5, width-60)))
 	}
 	for i := range rows {
 		if at := top + i; at < len(p.choices) {
@@ -291,7 +291,7 @@ func (p *palette) choiceLine(c choice, chosen bool, names int) widget.Line {
 	if chosen {
 		l[0], l[1].Style = widget.Span{t.Glyphs.Cursor + " ", t.Holding}, t.Strong
 	}
-	l = l.Align(names+2, false, "").Add(t.Key, fmt.Sprintf("  %-8s", c.key))
+	l = l.Align(names+2, false, "").Add(t.Key, fmt.Sprintf("  %-4s", c.key))
 	if why := c.why(); why != "" {
 		return l.Add(t.Muted, " "+why)
 	}

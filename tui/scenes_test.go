@@ -13,14 +13,14 @@ import (
 
 // The arrows change the scene there, and the timeline does not claim them.
 func TestTheTimelineClaimsNoArrowsInADemonstration(t *testing.T) {
-	for scenes, want := range map[bool]string{false: "hl ←→", true: "hl"} {
+	for scenes, want := range map[bool]string{false: "h/l ←→", true: "h/l"} {
 		o := Options{}
 		if scenes {
 			o.Scenes = twoScenes()
 		}
 		m := opened(t, o, 120, 50, fixture.Orders().ID)
 		press(m, "t")
-		if got := m.front().Actions()[1]; got.Hint != "in time" || got.Shown != want {
+		if got := m.front().Actions()[1]; got.Hint != "earlier/later" || got.Shown != want {
 			t.Errorf("scenes %v: %+v", scenes, got)
 		}
 	}

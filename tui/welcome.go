@@ -126,6 +126,9 @@ func (w *welcome) lines() []widget.Line {
 		}
 		return widget.Line{{"  " + text, t.Strong}}.Align(42, false, "").Add(t.Muted, what)
 	}
+	if w.width < roomyWidth {
+		return w.compactLines(command)
+	}
 	lines := []widget.Line{
 		{{"lockscope", t.Title}, {"  sees the distributed locks in ZooKeeper and Redis:", t.Text}},
 		{{"who holds each, who waits in which order, for how long, and what is wrong.", t.Text}},
@@ -144,17 +147,42 @@ func (w *welcome) lines() []widget.Line {
 	)
 }
 
+// compactLines say the same in a window as narrow as 40 cells.
+func (w *welcome) compactLines(command func(text, what string) widget.Line) []widget.Line {
+	t := w.theme
+	lines := []widget.Line{
+		{{"lockscope", t.Title}, {"  sees locks; it only reads", t.Text}},
+		nil,
+		{{"Say where to look:", t.Strong}},
+		command("lockscope zk://host:2181/locks", ""),
+		command("lockscope redis://host:6379", ""),
+		command("lockscope redis://r1,r2,r3", ""),
+		command("lockscope config example", ""),
+		nil,
+	}
+	return append(append(lines, w.localLines()...),
+		widget.Line{{"enter", t.Key}, {"  starts a demonstration", t.Waiting}},
+		widget.Line{{"q", t.Key}, {"      quits   ", t.Muted}, {"lockscope --help", t.Strong}},
+	)
+}
+
 // localLines offer the servers on this machine, and say what was tried; none before that is known.
 func (w *welcome) localLines() []widget.Line {
 	t := w.theme
 	if len(w.local.Tried) == 0 {
 		return nil
 	}
+	if w.width < roomyWidth && len(w.local.Targets) == 0 {
+		return []widget.Line{{{"No server answers on this machine", t.Muted}}, nil}
+	}
 	asked := " (asked: 127.0.0.1, ports " + strings.Join(w.local.Tried, " ") + ")"
 	if len(w.local.Targets) == 0 {
 		return []widget.Line{{{"No server answers here" + asked, t.Muted}}, nil}
 	}
 	lines := []widget.Line{{{"On this machine:", t.Strong}, {asked, t.Muted}}}
+	if w.width < roomyWidth {
+		lines[0] = lines[0][:1]
+	}
 	for i, target := range w.local.Targets {
 		lines = append(lines, widget.Line{{"  " + strconv.Itoa(i+1), t.Key}, {"  lockscope " + target, t.Strong}})
 	}

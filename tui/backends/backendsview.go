@@ -65,6 +65,9 @@ func (s *Screen) rule(rows, of int) widget.Line {
 	t, name := s.Theme(), "details"
 	if of > rows {
 		name = fmt.Sprintf("details, lines %d to %d of %d: %s, then %s%s", s.text.Top+1, min(of, s.text.Top+rows), of, s.Key("tab"), t.Glyphs.Up, t.Glyphs.Down)
+		if s.width < 60 {
+			name = fmt.Sprintf("details, line %d of %d: %s", s.text.Top+1, of, s.Key("tab"))
+		}
 	}
 	style := t.Muted
 	if s.inDetails {

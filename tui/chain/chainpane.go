@@ -186,7 +186,9 @@ func (p *Pane) draw() string {
 		return p.finish(p.goneLines())
 	}
 	lines := append([]widget.Line{p.header(l)}, p.verdictLines(l)...)
-	lines = append(lines, nil)
+	if p.height >= lowPane {
+		lines = append(lines, nil)
+	}
 	var below []widget.Line
 	if details := p.details(l); len(details) > 0 {
 		below = append([]widget.Line{nil}, details...)

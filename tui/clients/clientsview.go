@@ -363,7 +363,9 @@ func (s *Screen) summary() widget.Line {
 			dead++
 		}
 	}
-	left = left.Add(t.Muted, fmt.Sprintf("%s%d block others", dot, blocking))
+	if s.width >= 60 {
+		left = left.Add(t.Muted, fmt.Sprintf("%s%d block others", dot, blocking))
+	}
 	if n := len(s.list.graph.cycles); n > 0 {
 		left = left.Add(t.Muted, dot).Add(t.Critical, t.Glyphs.Critical+" "+describe.Count(n, "deadlock"))
 	}

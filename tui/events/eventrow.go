@@ -14,18 +14,24 @@ import (
 
 // eventColumns are those of a table of some width. A narrow one leaves it to the event whether somebody held or waited.
 func eventColumns(width int) []widget.Column {
-	lasted := 13
+	lasted, clock := 13, 12
+	if width < narrowEvents {
+		clock = 9
+	}
 	if width < wideEvents {
 		lasted = 8
 	}
 	return []widget.Column{
-		{Title: "TIME", Width: 12},
+		{Title: "TIME", Width: clock},
 		{Title: "EVENT", Width: 11},
 		{Title: "LOCK", Middle: true, Width: 16, Grow: 4, Most: 60},
 		{Title: "WHO", Width: 20, Grow: 5, Most: max(20, width)},
 		{Title: "LASTED", Width: lasted, Right: true},
 	}
 }
+
+// narrowEvents is the table's width below which the thousandths of a second, and times of another day, leave their room to the locks.
+const narrowEvents = 60
 
 // wideEvents is the table's width from which there is room for all words.
 const wideEvents = 100
@@ -93,7 +99,13 @@ func (s *Screen) timeCell(e *inspect.Event) widget.Line {
 		return widget.Line{{t.Glyphs.AtMost + describe.Clock(at), t.Muted}}
 	}
 	if at.YearDay() != s.Now().YearDay() {
+		if s.width < narrowEvents {
+			return widget.Line{{at.Format("Jan 02"), t.Muted}}
+		}
 		return widget.Line{{at.Format("Jan 02 15:04"), t.Muted}}
+	}
+	if s.width < narrowEvents {
+		return widget.Line{{describe.Clock(at), t.Text}}
 	}
 	return widget.Line{{describe.Clock(at), t.Text}, {at.Format(".000"), t.Muted}}
 }

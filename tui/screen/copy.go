@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -93,7 +94,7 @@ func (d *Copying) copy(at int) tea.Cmd {
 
 func (d *Copying) Actions() []Action {
 	return []Action{
-		{Shown: "enter", Hint: "copy"}, {Shown: "1-9", Hint: "copy that"}, {Shown: "esc", Hint: "close"},
+		{Shown: "enter", Hint: "copy"}, {Shown: fmt.Sprintf("1-%d", min(9, len(d.Choices))), Hint: "copy that"}, {Shown: "esc", Hint: "close"},
 	}
 }
 

@@ -130,7 +130,7 @@ func (s *Screen) page() int { return max(1, s.room-1) }
 func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{Keys: []string{"esc"}, Shown: "esc", Hint: "back", Help: "back to where you came from", Run: screen.Do(s.Back)},
-		{Keys: []string{"left", "h"}, Shown: "hl ←→", Hint: "in time", Help: "move the window in time", Run: screen.Do(func() { s.seek(-1) })},
+		{Keys: []string{"left", "h"}, Shown: "h/l ←→", Hint: "earlier/later", Help: "move the window in time", Run: screen.Do(func() { s.seek(-1) })},
 		{Keys: []string{"right", "l"}, Run: screen.Do(func() { s.seek(1) })},
 		{Keys: []string{"+", "="}, Shown: "+/-", Hint: "zoom", Help: "a shorter or longer window, from 10 s to 1 h", Run: screen.Do(func() { s.zoom(-1) })},
 		{Keys: []string{"-", "_"}, Run: screen.Do(func() { s.zoom(1) })},
@@ -141,9 +141,9 @@ func (s *Screen) Actions() []screen.Action {
 	}
 	switch {
 	case s.arrowsTaken:
-		list[1].Shown = "hl" // the arrows change the scene
+		list[1].Shown = "h/l" // the arrows change the scene
 	case s.Theme().Options.ASCII:
-		list[1].Shown = "hl left right"
+		list[1].Shown = "h/l left right"
 	}
 	return append(list, screen.Moves(s.move, s.page)...)
 }
