@@ -230,6 +230,15 @@ func TestProfiles(t *testing.T) {
 	if got := runIn(t, t.Context(), env, "release", "redis:lock:a", "--owner", "x", "--yes", "-o", "json"); got.code != 1 || !strings.Contains(got.stdout, `"reason": "read-only"`) {
 		t.Errorf("read_only profile: %+v", got)
 	}
+	redisDo(t, server.Addr, "SET", "lock:free", "x", "PX", "600000")
+	if got := runIn(t, t.Context(), env, "doctor"); strings.Contains(got.stdout, "read_only") {
+		t.Errorf("nothing is advised that changes anything: %+v", got)
+	}
+	redisDo(t, server.Addr, "SET", "lock:orders", "Y2NjY2NjY2NjY2NjY2NjYw==")
+	if got := runIn(t, t.Context(), env, "doctor"); !strings.Contains(got.stdout, "lockscope ttl") ||
+		!strings.HasSuffix(got.stdout, "profile \"dev\" is read_only and refuses lockscope ttl: that needs another profile (-p NAME)\n") {
+		t.Errorf("a TTL is advised: %+v", got)
+	}
 	if got := runIn(t, t.Context(), env, "config", "check"); got.code != 0 || !strings.Contains(got.stdout, "dev") {
 		t.Errorf("config check: %+v", got)
 	}

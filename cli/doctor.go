@@ -60,7 +60,10 @@ func (a *app) doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printDiagnosis(snapshot, output, threshold, allowPartial)
+			if err = a.printDiagnosis(snapshot, output, threshold, allowPartial); output == "text" && s.profile.ReadOnly {
+				fmt.Fprint(a.Stdout, refusedHere(s.profileName, snapshot))
+			}
+			return err
 		},
 	}
 	outputFlag(command, &output, "text", "json", "csv")
@@ -95,6 +98,23 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int, 
 		return exitError{code: exitNo}
 	}
 	return failed
+}
+
+// refusedHere is a line about a profile that is read_only and refuses what is advised; empty where nothing is that changes anything.
+func refusedHere(profile string, s *inspect.Snapshot) string {
+	for _, c := range diagnose(s) {
+		for _, p := range describe.Phrases(describe.Printable(c.Advice)) {
+			if name, _, _ := strings.Cut(strings.TrimPrefix(p.Text, "lockscope "), " "); p.Command && slices.Contains(changing(), name) && c.Muted == nil {
+				return fmt.Sprintf("\nprofile %q is read_only and refuses lockscope %s: that needs another profile (-p NAME)\n", profile, name)
+			}
+		}
+	}
+	return ""
+}
+
+// changing commands are refused by a profile that is read_only.
+func changing() []string {
+	return []string{"release", "sweep", "ask", "ttl", "kill-client", "acquire", "contend"}
 }
 
 // complaint is a finding and all that it stands on.
