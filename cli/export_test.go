@@ -24,13 +24,18 @@ import (
 // with the test.
 func exporting(t *testing.T, state string, args ...string) (scrape func(path string) (int, string)) {
 	t.Helper()
+	return exportingIn(t, map[string]string{"XDG_STATE_HOME": state}, args...)
+}
+
+func exportingIn(t *testing.T, env map[string]string, args ...string) (scrape func(path string) (int, string)) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var stdout, stderr output
 	done := make(chan int, 1)
 	go func() {
 		done <- Main(ctx, append([]string{"export", "--listen", "127.0.0.1:0"}, args...), Environment{
 			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
-			Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] },
+			Getenv: func(name string) string { return env[name] },
 		})
 	}()
 	t.Cleanup(func() {

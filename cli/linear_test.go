@@ -26,18 +26,21 @@ func converse(t *testing.T, ctx context.Context, args ...string) *conversation {
 
 func converseIn(t *testing.T, ctx context.Context, locale string, args ...string) *conversation {
 	t.Helper()
+	home := t.TempDir()
+	return converseWith(t, ctx, map[string]string{"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home, "LC_ALL": locale}, args...)
+}
+
+func converseWith(t *testing.T, ctx context.Context, env map[string]string, args ...string) *conversation {
+	t.Helper()
 	stdin, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &conversation{t: t, in: in, code: make(chan int, 1)}
-	home := t.TempDir()
 	go func() {
 		c.code <- Main(ctx, append([]string{"--linear"}, args...), Environment{
 			Stdin: stdin, Stdout: &c.out, Stderr: &c.out, Now: time.Now,
-			Getenv: func(name string) string {
-				return map[string]string{"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home, "LC_ALL": locale}[name]
-			},
+			Getenv: func(name string) string { return env[name] },
 		})
 	}()
 	t.Cleanup(func() {

@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -202,6 +203,13 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 	for name, text := range unpacked(t, archive) {
 		places["bundle: "+name] = text
 	}
+	_, places["metrics"] = exportingIn(t, g.env, with(nil)...)("/metrics")
+	spoken := converseWith(t, t.Context(), g.env, with(nil)...)
+	spoken.await("lockscope is watching")
+	spoken.say("backends", "wrong", "quit")
+	spoken.end()
+	places["linear"] = spoken.out.String()
+	places["screen"] = g.onScreen(t, with(nil)...)
 	for place, file := range map[string]string{"recording": recording, "audit": filepath.Join(g.state, "lockscope", "audit.jsonl")} {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -217,6 +225,31 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 			t.Errorf("a secret in the %s: …%s…", place, text[max(0, i-80):min(len(text), i+20)])
 		}
 	}
+}
+
+// onScreen is all that was written to a terminal while the screens Backends and Findings were there.
+func (g *guarded) onScreen(t *testing.T, args ...string) string {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	for name, value := range g.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	r := startInTerminal(t, 120, 36, cmd)
+	r.awaitText("/secure/b")
+	r.keys("b")
+	r.awaitText("orders", "client sessions reported")
+	r.keys("f")
+	r.awaitText("replica-failover")
+	r.keys("q")
+	if code := r.exit(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	return r.raw.String()
 }
 
 var password = regexp.MustCompile(marked + `\w+`)
