@@ -21,8 +21,8 @@ type keyReading struct {
 
 	there   presence
 	content fault // what became of reading what the key holds
-	// An empty string has to be distinguished from no key, a long one digested. rewritten: it looked empty since the key ran out
-	// while it was read, and has another value by now.
+	// An empty string has to be distinguished from no key, a long one digested. rewritten: the key is another lock's than when it was
+	// read first: what looked empty, since it ran out meanwhile, has a value by now, or it is of another type.
 	empty, long, rewritten bool
 	// untyped is the TYPE that was not answered, where another type is meant or possible. again: it is read once more, by
 	// another type.
@@ -183,7 +183,7 @@ func (r *keyReading) readType(cmd *redis.StatusCmd) {
 	case kind == recipe.TypeNone:
 		r.there = isAbsent
 	case kind == r.shape.kind:
-		r.there = isPresent
+		r.there, r.rewritten = isPresent, r.content == otherType
 	default:
 		r.there, r.content = isPresent, otherType
 		r.vote.Value = inspect.Untrusted(kind)

@@ -51,7 +51,23 @@ func (m *master) readTyped(ctx context.Context, keys []string) ([]inspect.Vote, 
 			replace(votes, keys, again, some)
 		}
 	}
+	if len(odd) > 0 {
+		never := make([]inspect.Vote, len(odd))
+		for i := range never {
+			never[i] = m.unsteady()
+		}
+		replace(votes, keys, never, odd)
+	}
 	return votes, err
+}
+
+// unsteady is the vote of a key that was another each time that it was read: for all that is known somebody holds it.
+func (m *master) unsteady() inspect.Vote {
+	v := inspect.Vote{Addr: m.address(), Error: "the key changed each time that it was read"}
+	for _, a := range []inspect.Aspect{inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectVotes} {
+		v.Unseen = append(v.Unseen, inspect.Unseen{Aspect: a, Where: v.Addr, Read: "TYPE", Reason: v.Error})
+	}
+	return v
 }
 
 // replace puts the newer votes of some keys into those of all.

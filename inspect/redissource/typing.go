@@ -27,7 +27,7 @@ func (m *master) learn(ctx context.Context, readings []*keyReading, tried map[st
 	var unsure []*keyReading
 	for _, r := range readings {
 		switch {
-		case r.there == isAbsent || r.content == noFault || r.content == elsewhere:
+		case r.there == isAbsent || r.content == noFault || r.content == elsewhere || r.rewritten:
 		case r.untyped != nil || slices.Contains(lockTypes(), recipe.KeyType(r.vote.Value)):
 			if r.content == otherType || r.untyped != nil {
 				unsure = append(unsure, r)
@@ -119,13 +119,12 @@ func (s sizes) decide(r *keyReading) (kind recipe.KeyType, again bool) {
 				return t, s.worth(r, t)
 			}
 		}
+	case r.untyped == nil:
+		r.rewritten = true // it was of that type a moment ago
 	case empty > 1 && empty == len(s.by):
 		r.there = isAbsent
 	case empty == 0:
-		r.content, r.vote.Foreign = otherType, true // of a type that no lock has
-		if r.untyped != nil {
-			r.vote.Value = ""
-		}
+		r.content, r.vote.Foreign, r.vote.Value = otherType, true, "" // of a type that no lock has
 	}
 	return "", false
 }

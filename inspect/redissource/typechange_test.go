@@ -1,0 +1,106 @@
+package redissource_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/redissource"
+	"lockscope/internal/servertest"
+)
+
+// before does something before each of a reading's round trips.
+type before func()
+
+func (before) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error { b(); return next(ctx, c) }
+}
+
+func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { b(); return next(ctx, cmds) }
+}
+
+// One lock gives way to another of another type under the same name while it is read, once or again and again: it is never free, nor
+// no lock, and held by nobody but one of the two.
+func TestAKeyThatChangesItsTypeWhileItIsReadIsHeldOrUnknown(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	admin := client(t, server)
+	const key, text, member = "lock:a", "MDEyMzQ1Njc4OWFiY2RlZg==", "MDEyMzQ1Njc4OWFiY2RlZvCfgqEgp5yRhf/+gIHH2JM="
+	soon := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
+	locks := [][][]any{
+		{{"set", key, text}},
+		{{"hset", key, uuidA + ":57", 1}},
+		{{"zadd", key, soon, "__write__", soon, member}},
+	}
+	write := func(n int) {
+		if _, err := admin.TxPipelined(context.Background(), func(p redis.Pipeliner) error {
+			p.Del(context.Background(), key)
+			for _, words := range append(slices.Clone(locks[n]), []any{"pexpire", key, 3600_000}) {
+				p.Do(context.Background(), words...)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	read := func(b before) (*inspect.Lock, error) {
+		c := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+		defer c.Close()
+		c.AddHook(b)
+		vote, err := redissource.ReadKey(t.Context(), time.Now, c, server.Addr, key, 30*time.Second)
+		return inspect.KeyLock(inspect.ID{Backend: "redis", Path: key}, []inspect.Vote{vote}, time.Now()), err
+	}
+	alone := make([]*inspect.Lock, len(locks))
+	for n := range locks {
+		write(n)
+		var err error
+		if alone[n], err = read(func() {}); err != nil {
+			t.Fatal(err)
+		}
+		if alone[n].State != inspect.StateHeld {
+			t.Fatalf("%v: %+v", locks[n], alone[n])
+		}
+	}
+	for from := range locks {
+		for to := range locks {
+			if from == to {
+				continue
+			}
+			for trip := 1; trip <= 8; trip++ {
+				for _, again := range []bool{false, true} {
+					write(from)
+					trips, now := 0, from
+					l, err := read(func() {
+						if trips++; trips == trip || again && trips > trip {
+							now = from + to - now
+							write(now)
+						}
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					what := fmt.Sprintf("%v to %v at round trip %d, again %v", locks[from][0][0], locks[to][0][0], trip, again)
+					if l.State != inspect.StateHeld && l.State != inspect.StateUnknown || l.Masters[0].Foreign {
+						t.Errorf("%s: %s, %+v", what, l.State, l.Masters[0])
+					}
+					for _, h := range l.Holders {
+						if !slices.ContainsFunc(slices.Concat(alone[from].Holders, alone[to].Holders), func(c inspect.Contender) bool { return c.Name == h.Name }) {
+							t.Errorf("%s: held by %s", what, h.Name)
+						}
+					}
+				}
+			}
+		}
+	}
+}
