@@ -156,8 +156,7 @@ func (p *pusher) session(ctx context.Context, armed func()) error {
 	if err := p.ping(ctx, conn); err != nil {
 		return err
 	}
-	armed()
-	return p.listen(ctx, conn, h)
+	return p.listen(ctx, conn, h, sync.OnceFunc(armed))
 }
 
 // arm asks the server to push; it fails when the server will not.
@@ -215,11 +214,12 @@ func (p *pusher) ping(ctx context.Context, conn *redis.PubSub) error {
 }
 
 // pong takes in that a ping was answered; one without its time was sent less than the time limit ago.
-func (p *pusher) pong(message any) {
+func (p *pusher) pong(message any, armed func()) {
 	pong, ok := message.(*redis.Pong)
 	if !ok {
 		return
 	}
+	armed()
 	after, err := strconv.ParseInt(pong.Payload, 10, 64)
 	asked := p.began.Add(time.Duration(after))
 	if err != nil {
@@ -228,8 +228,9 @@ func (p *pusher) pong(message any) {
 	p.heard(asked)
 }
 
-// listen takes what the server pushes. A server that has not answered a ping within the time limit is lost.
-func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidations) error {
+// listen takes what the server pushes, armed from its first answer to a ping on: it may allow tracking and refuse all else. A server
+// that has not answered a ping within the time limit is lost.
+func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidations, armed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var beats sync.WaitGroup
 	defer beats.Wait()
@@ -254,7 +255,7 @@ func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 		message, err := conn.ReceiveTimeout(ctx, p.m.timeout)
 		switch {
 		case err == nil:
-			p.pong(message)
+			p.pong(message, armed)
 		case h.isOver():
 			return refusal{
 				why:   fmt.Sprintf("more than %.0f keys a second change", 1/p.rate.every.Seconds()),

@@ -30,7 +30,7 @@ func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 	}
 }
 
-// It answers CLIENT TRACKING, and ends the connection with the first ping: that is not tried without end.
+// It answers CLIENT TRACKING, and ends the connection with the first ping: it pushes nothing, and that is not tried without end.
 func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
@@ -40,12 +40,12 @@ func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)
 	defer m.close()
 	p := &pusher{m: m, began: time.Now(), heard: func(time.Time) {}, prefixes: []string{""}}
-	began, armed := time.Now(), 0
+	began, ended := time.Now(), 0
 	p.run(ctx, func(yes bool, _ error) {
 		if yes {
-			armed++
+			t.Error("it is said to push")
 		}
-		if armed == 3 {
+		if ended++; ended == 3 {
 			cancel()
 		}
 	})
