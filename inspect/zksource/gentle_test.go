@@ -34,7 +34,7 @@ func TestALookIsGentle(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := New(tt.cfg).newRun(t.Context(), nil)
-			r.link = &link{quickest: tt.quickest}
+			r.link = &link{quickest: tt.quickest, spare: mostInFlight}
 			r.queue.pace.Slow, r.itemsRead, r.bytesRead = tt.slow, 1, tt.bytes
 			for range 10 {
 				r.size.Answered(r.size.Items(), r.size.Items()) // it has learnt that answers are short
@@ -66,5 +66,46 @@ func TestASmallBudgetIsNotNone(t *testing.T) {
 	q.walk = []job{{kind: jobList, dir: &dir{path: "/locks"}}}
 	if wait := q.takeToken(time.Unix(1, 0)); wait != 0 {
 		t.Errorf("the first request has to wait for %v", wait)
+	}
+}
+
+// A look begins with two requests, however late the server's greeting was, and has more on their way only as long as they are answered
+// no later than one alone: a server far away soon has as many as the budget sends, one that is slow does not.
+func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
+	for name, tt := range map[string]struct {
+		took       func(flying int) time.Duration
+		most, last int
+	}{
+		"far away": {func(int) time.Duration { return 250 * time.Millisecond }, 64, 64},
+		"slow":     {func(flying int) time.Duration { return time.Duration(flying) * 250 * time.Millisecond }, 3, 2},
+		"far, and slow": {func(flying int) time.Duration {
+			return 250*time.Millisecond + time.Duration(flying)*10*time.Millisecond
+		}, 16, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := New(Config{}).newRun(t.Context(), nil)
+			r.link = &link{quickest: 250 * time.Millisecond}
+			d := &dir{path: "/locks/a"}
+			r.queue.reads = []job{{kind: jobGet, dir: d, name: "0"}}
+			if fly := r.mayFly(); fly != gentleInFlight {
+				t.Fatalf("begins with %d", fly)
+			}
+			most := 0
+			for range 200 {
+				most = max(most, r.mayFly())
+				r.link.quicker(tt.took(r.mayFly()))
+			}
+			if fly := r.mayFly(); most > tt.most || fly < tt.last {
+				t.Errorf("%d requests on their way, %d at most; want %d to %d", fly, most, tt.last, tt.most)
+			}
+		})
+	}
+	l := &link{spare: 40}
+	for range 5 {
+		l.quicker(time.Second)
+		l.quicker(3 * time.Second)
+	}
+	if l.spare > 5 {
+		t.Errorf("a server that has become slow has %d more on their way", l.spare)
 	}
 }

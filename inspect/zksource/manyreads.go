@@ -74,7 +74,8 @@ func (r *run) dispatchMany(now time.Time) {
 func (r *run) gentle() bool { return !r.cfg.Budget.Unlimited && r.queue.discovers() }
 
 // mayFly returns the number of requests for many reads that may be without an answer: of short ones two, and as many more as the
-// budget sends, in reads or in bytes, while one is on its way there and back. A server that has become slow has two.
+// budget sends, in reads or in bytes, while one is on its way there and back, and as the server has shown that they do not wait for
+// each other there (see quicker). A server that has become slow has two.
 func (r *run) mayFly() int {
 	if !r.gentle() {
 		return requestsInFlight
@@ -87,7 +88,22 @@ func (r *run) mayFly() int {
 		bytes := gentleItems * float64(r.bytesRead) / float64(r.itemsRead) // of an answer
 		onTheWay = min(onTheWay, r.cfg.Budget.Bytes/bytes*r.link.quickest.Seconds())
 	}
-	return gentleInFlight + int(min(onTheWay, mostInFlight-gentleInFlight))
+	return gentleInFlight + int(min(onTheWay, mostInFlight-gentleInFlight, float64(r.link.spare)))
+}
+
+// quicker takes in how long a request took. A server far away answers each as late as the one before, however many are on their way;
+// one that is slow lets them wait for each other, and has no more than it can answer: who is both slow and far cannot be told by its
+// greeting.
+func (l *link) quicker(took time.Duration) {
+	if l.quickest == 0 || took < l.quickest {
+		l.quickest = took
+	}
+	switch {
+	case took <= l.quickest+l.quickest/4:
+		l.spare = min(l.spare+1, mostInFlight-gentleInFlight)
+	case took > 2*l.quickest:
+		l.spare /= 2
+	}
 }
 
 // gather takes jobs from the queue for one request. Those that need one of their own are set aside.
@@ -157,9 +173,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	r.itemsRead += uint64(b.items)
 	r.bytesRead += uint64(b.bytes)
 	r.queue.answered(b.pace(at))
-	if took := at.Sub(b.sent); l.quickest == 0 || took < l.quickest {
-		l.quickest = took
-	}
+	l.quicker(at.Sub(b.sent))
 	for i, j := range b.jobs {
 		r.answeredOne(result{job: j, link: l, sent: b.sent, at: at}, &b.results[i])
 		if r.link != l {
