@@ -19,8 +19,10 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	if scored && m.keys != nil {
 		m.rereadClock(ctx)
 	}
-	start := m.now()
+	asked := m.now()
+	var start, end time.Time // of the request itself, which may have to wait until others are answered
 	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		start = m.now()
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			if scored && m.keys == nil {
 				clock = m.requestClock(ctx, p)
@@ -35,17 +37,18 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 			}
 			return nil
 		})
+		end = m.now()
 		return m.serverError(err, cmds)
 	})
 	if err != nil {
 		return err
 	}
-	middle := start.Add(m.now().Sub(start) / 2).Round(0)
-	if err := m.fresh(start, nil); err != nil {
+	middle := start.Add(end.Sub(start) / 2).Round(0)
+	if err := m.fresh(asked, nil); err != nil {
 		return err
 	}
 	if clock.by != nil {
-		m.readClock(new(status), clock.by, clock.text(), middle)
+		m.readClock(new(status), clock, middle)
 	}
 	counts := m.counts(channels, counted)
 	if m.siblings != nil {

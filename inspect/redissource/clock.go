@@ -15,7 +15,7 @@ import (
 // clockReply is the question for a server's clock: TIME, or INFO where that is refused. by is the one whose refusal is shown.
 type clockReply struct {
 	by   *redis.TimeCmd
-	info *redis.StringCmd // nil while TIME is not refused
+	info *redis.StringCmd // nil while TIME is not refused, or INFO is known not to tell either
 }
 
 func (t clockReply) text() string {
@@ -33,11 +33,24 @@ func (r *keyReading) scored(main bool) bool {
 	})
 }
 
-// requestClock asks for the clock; not by TIME where the server refused that the last time, which it would log.
+// silent reports whether INFO does not tell the clock: it is refused, or of a server before Redis 6.2.
+func (t clockReply) silent() bool {
+	if t.info == nil || t.info.Err() != nil {
+		return t.info != nil && (isDenied(t.info.Err()) || isUnknownCommand(t.info.Err()))
+	}
+	_, reported := infoNumber(t.info.Val(), "server_time_usec")
+	return !reported
+}
+
+// requestClock asks for the clock; not by TIME where the server refused that the last time, which it would log, and by nothing where
+// neither told it: who asks for the status asks for both again.
 func (m *master) requestClock(ctx context.Context, p redis.Pipeliner) clockReply {
 	refusal := m.noTime.Load()
 	if refusal == nil {
 		return clockReply{by: p.Time(ctx)}
+	}
+	if m.noClock.Load() {
+		return clockReply{by: refusal}
 	}
 	return clockReply{by: refusal, info: p.Info(ctx, "server")}
 }
@@ -59,18 +72,22 @@ func (m *master) rereadClock(ctx context.Context) {
 		t = clockReply{by: redis.NewTimeCmd(ctx, "time")}
 		t.by.SetErr(err)
 	}
-	m.readClock(new(status), t.by, t.text(), start.Add(end.Sub(start)/2))
+	m.readClock(new(status), t, start.Add(end.Sub(start)/2))
 }
 
 // readClock takes the server's clock from TIME, or where that may not be asked, from INFO (since Redis 6.2).
-func (m *master) readClock(st *status, clock *redis.TimeCmd, info string, middle time.Time) {
+func (m *master) readClock(st *status, asked clockReply, middle time.Time) {
+	clock := asked.by
 	at, err := clock.Result()
 	if isDenied(err) || isUnknownCommand(err) {
 		m.noTime.Store(clock)
 	} else {
 		m.noTime.Store(nil)
 	}
-	if us, ok := infoNumber(info, "server_time_usec"); err != nil && ok {
+	if asked.info != nil {
+		m.noClock.Store(asked.silent())
+	}
+	if us, ok := infoNumber(asked.text(), "server_time_usec"); err != nil && ok {
 		at, err = time.UnixMicro(us), nil
 	}
 	if err != nil {

@@ -43,6 +43,8 @@ type master struct {
 	clock atomic.Pointer[inspect.Unseen]
 	// noTime is the last refusal of TIME; nil while it is not refused.
 	noTime atomic.Pointer[redis.TimeCmd]
+	// noClock: INFO does not tell it either.
+	noClock atomic.Bool
 	// listRefused holds why the list of clients is unknown; it is not asked for before listAfter. Both belong to the
 	// goroutine that asks for the status.
 	listRefused *inspect.Unseen

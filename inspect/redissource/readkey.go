@@ -27,19 +27,18 @@ func ReadKey(ctx context.Context, now func() time.Time, client redis.UniversalCl
 
 // readTime reads the server's clock, by INFO where TIME is refused.
 func (m *master) readTime(ctx context.Context, c redis.UniversalClient) error {
-	start, info := m.now(), ""
-	clock := c.Time(ctx)
-	if err := onlyBroken(clock.Err()); err != nil {
+	start := m.now()
+	clock := clockReply{by: c.Time(ctx)}
+	if err := onlyBroken(clock.by.Err()); err != nil {
 		return err
 	}
-	if clock.Err() != nil {
+	if clock.by.Err() != nil {
 		start = m.now()
-		cmd := c.Info(ctx, "server")
-		if err := onlyBroken(cmd.Err()); err != nil {
+		clock.info = c.Info(ctx, "server")
+		if err := onlyBroken(clock.info.Err()); err != nil {
 			return err
 		}
-		info = cmd.Val()
 	}
-	m.readClock(new(status), clock, info, start.Add(m.now().Sub(start)/2))
+	m.readClock(new(status), clock, start.Add(m.now().Sub(start)/2))
 	return nil
 }

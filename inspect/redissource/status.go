@@ -48,8 +48,10 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	var clock *redis.TimeCmd
 	var ping *redis.StatusCmd
 	var info, counts *redis.StringCmd
-	start := m.now()
+	asked := m.now()
+	var start, end time.Time // of the request itself, which may have to wait until others are answered
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		start = m.now()
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			ping = p.Ping(ctx)                     // while it loads its data, or lost its master, it refuses that, as all keys, and not what follows
 			clock, info = p.Time(ctx), p.Info(ctx) // one request for all sections that are not asked for by name
@@ -58,13 +60,13 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 			}
 			return nil
 		})
+		end = m.now()
 		return serverError(err, cmds)
 	})
 	if err != nil {
 		return st, err
 	}
-	end := m.now()
-	if err := m.fresh(start, nil); err != nil {
+	if err := m.fresh(asked, nil); err != nil {
 		return st, err // the clocks would be off by that
 	}
 	st.latency = end.Sub(start)
@@ -73,7 +75,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 		st.swaps, st.swapsAt = calls(counts.Val(), "swapdb"), start
 	}
 	m.readWrites(&st, ping, info.Val())
-	m.readClock(&st, clock, info.Val(), start.Add(st.latency/2))
+	m.readClock(&st, clockReply{clock, info}, start.Add(st.latency/2))
 	if info.Err() != nil {
 		st.unseen = append(st.unseen, m.miss(inspect.AspectServer, info, rightFor(info, "")))
 	}
