@@ -39,6 +39,7 @@ type status struct {
 	// swaps counts the SWAPDB since the server started, or since its counts were reset, as of swapsAt; zero: it does not tell.
 	swaps   int64
 	swapsAt time.Time
+	calls   map[string]int64 // of each command since then
 }
 
 // readStatus asks a master about itself. Parts that it refuses stay empty; an error means that it did not answer.
@@ -72,7 +73,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	st.latency = end.Sub(start)
 	st.readInfo(info.Val(), end)
 	if counts != nil && strings.Contains(counts.Val(), "cmdstat_") {
-		st.swaps, st.swapsAt = calls(counts.Val(), "swapdb"), start
+		st.swaps, st.swapsAt, st.calls = calls(counts.Val(), "swapdb"), start, allCalls(counts.Val())
 	}
 	m.readWrites(&st, ping, info.Val())
 	m.readClock(&st, clockReply{clock, info}, start.Add(st.latency/2))

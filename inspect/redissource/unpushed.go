@@ -2,6 +2,8 @@ package redissource
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"lockscope/inspect"
@@ -18,8 +20,12 @@ type unpushed struct {
 	// swaps are the SWAPDB that it has counted, as of swapsAt; zero: it did not tell.
 	swaps   int64
 	swapsAt time.Time
-	// known are those that were noticed since by what they did.
-	known int64
+	// calls of each command, as of swapsAt: those that fall show that the server's counts began anew (CONFIG RESETSTAT).
+	calls map[string]int64
+	// known are those that were noticed since by what they did, the newest at knownAt: a count that was asked for before that may be
+	// without them.
+	known   int64
+	knownAt time.Time
 	// missed are the newest count's keys that were not there, until it is known that nobody pushed that; sample are those to be read
 	// after it.
 	missed    *counted
@@ -94,7 +100,8 @@ func (r *run) judgeMissed(p *masterState) {
 	}
 	if p.pushing && slices.ContainsFunc(c.gone, silent) {
 		r.replacedUnder(p, later(p.soundAt, p.armedAt)) // all was read then; its count may have begun anew since
-		p.known = 1
+		p.known++
+		p.knownAt = r.cfg.Now()
 	}
 	r.wantAll(c.gone)
 	p.sampleDue = true
@@ -104,13 +111,42 @@ func (r *run) judgeMissed(p *masterState) {
 // countSwaps takes in how often a master has had databases change places.
 func (r *run) countSwaps(p *masterState, st status) {
 	was, known, since := p.swaps, p.known, p.swapsAt
-	p.swaps, p.swapsAt, p.known = st.swaps, st.swapsAt, 0
 	same := st.runID == p.server.RunID && !since.IsZero() && !st.swapsAt.IsZero()
+	anew := same && fell(p.calls, st.calls)
+	p.swaps, p.swapsAt, p.calls, p.known = st.swaps, st.swapsAt, st.calls, 0
+	if same && st.swapsAt.Before(p.knownAt) { // it was on its way: the next one has those that are not in it
+		p.known = max(0, known-max(0, st.swaps-was))
+	}
 	switch {
 	case !p.pushing || !same:
-	case st.swaps > was+known, st.swaps > 0 && st.swaps < was: // or its counts began anew (CONFIG RESETSTAT), and it was after that
+	case st.swaps > was+known, st.swaps > 0 && (anew || st.swaps < was): // or it was after its counts began anew, however high they are
 		r.replacedUnder(p, since)
 	}
+}
+
+// fell reports whether a command was called less often than before, as counts show that began anew.
+func fell(before, now map[string]int64) bool {
+	for command, n := range before {
+		if now[command] < n {
+			return true
+		}
+	}
+	return false
+}
+
+// allCalls are the calls of each command, by INFO's commandstats.
+func allCalls(counts string) map[string]int64 {
+	all := map[string]int64{}
+	for line := range strings.Lines(counts) {
+		command, said, ok := strings.Cut(line, ":calls=")
+		if !ok {
+			continue
+		}
+		number, _, _ := strings.Cut(said, ",")
+		n, _ := strconv.ParseInt(number, 10, 64)
+		all[command] = n
+	}
+	return all
 }
 
 // replacedUnder takes in that all keys of a master may have been replaced after an instant, unseen.

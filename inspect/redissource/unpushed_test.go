@@ -171,3 +171,83 @@ func TestCallsThatFailedDoNotCount(t *testing.T) {
 		t.Errorf("%d, %d, %d", a, b, c)
 	}
 }
+
+// A count that was asked for before databases were seen to have changed places may come after that: what is known of it is for the next.
+func TestACountThatWasOnItsWayUsesUpNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		onItsWay, next int64
+		want           bool
+	}{
+		"it was without the swap":                  {3, 4, false},
+		"it was without it, and there was another": {3, 5, true},
+		"it had the swap":                          {4, 4, false},
+		"it had it, and there was another":         {4, 5, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatchedRun(t)
+			w.pushed()
+			p := w.masters[0]
+			status := func(at time.Duration, swaps int64) {
+				w.status(statusReport{status: status{runID: "a", swaps: swaps, swapsAt: noon.Add(at)}})
+			}
+			status(time.Second, 3)
+			w.clock = noon.Add(3 * time.Second)
+			p.heard = w.clock
+			p.missed = &counted{gone: []string{"lock:a"}, asked: noon.Add(2 * time.Second), answered: noon.Add(2 * time.Second)}
+			w.judgeMissed(p)
+			if w.gap() == nil || p.known != 1 {
+				t.Fatalf("known %d, gap %+v", p.known, w.gap())
+			}
+			w.emitted = nil
+			status(1500*time.Millisecond, tt.onItsWay)
+			status(4*time.Second, tt.next)
+			if gap := w.gap(); (gap != nil) != tt.want {
+				t.Errorf("gap %+v", gap)
+			}
+		})
+	}
+}
+
+// Two that were noticed by what they did are two in the count.
+func TestSwapsThatWereNoticedAddUp(t *testing.T) {
+	w := newWatchedRun(t)
+	w.pushed()
+	p := w.masters[0]
+	for i := range 2 {
+		asked := noon.Add(time.Duration(i+1) * time.Second)
+		w.clock, p.heard = asked.Add(time.Second), asked.Add(time.Second)
+		p.missed = &counted{gone: []string{"lock:a"}, asked: asked, answered: asked}
+		w.judgeMissed(p)
+		p.forgetReads()
+	}
+	if p.known != 2 {
+		t.Errorf("known %d", p.known)
+	}
+}
+
+// The counts begin anew (CONFIG RESETSTAT), and so many swaps follow that there seem to be none: other counts show it.
+func TestCountsThatBeganAnewAreNoticed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		swaps int64
+		calls string
+		want  bool
+	}{
+		"as many as before":       {3, "cmdstat_get:calls=1,usec=1\r\ncmdstat_swapdb:calls=3,usec=1\r\n", true},
+		"more than before":        {5, "cmdstat_swapdb:calls=5,usec=1\r\n", true},
+		"none":                    {0, "cmdstat_get:calls=1,usec=1\r\n", false},
+		"they did not begin anew": {3, "cmdstat_get:calls=9,usec=1\r\ncmdstat_swapdb:calls=3,usec=1\r\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatchedRun(t)
+			w.pushed()
+			status := func(at time.Duration, swaps int64, calls string) {
+				w.status(statusReport{status: status{runID: "a", swaps: swaps, swapsAt: noon.Add(at), calls: allCalls(calls)}})
+			}
+			status(time.Second, 3, "cmdstat_get:calls=9,usec=1\r\ncmdstat_swapdb:calls=3,usec=1\r\n")
+			status(2*time.Second, tt.swaps, tt.calls)
+			if gap := w.gap(); (gap != nil) != tt.want {
+				t.Errorf("gap %+v", gap)
+			}
+		})
+	}
+}
