@@ -21,6 +21,7 @@ type accessList struct {
 	czxid int64
 	link  *link
 	is    *inspect.Access
+	again *link // on which it is being read once more
 }
 
 // looksClosely reports whether somebody looks at one lock alone, and at this one: a request a node would be too much for all in sight.
@@ -70,8 +71,12 @@ func (r *run) requestAccessAgain() {
 			continue
 		}
 		for node, list := range d.access {
-			if list.is != nil {
-				r.queueAccess(d, node)
+			if list.is == nil || list.again == r.link { // a slow server has not answered what it was asked for before
+				continue
+			}
+			if r.queueAccess(d, node) {
+				list.again = r.link
+				d.access[node] = list
 			}
 		}
 	}
@@ -111,6 +116,7 @@ func (r *run) gotAccess(res result) {
 		return
 	}
 	asked, ok := of.access[p]
+	asked.again = nil
 	switch {
 	case !ok:
 		return
