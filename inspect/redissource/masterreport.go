@@ -27,6 +27,10 @@ func (r *run) report(rep report) {
 		return
 	}
 	took := rep.answered.Sub(rep.asked)
+	if p.down() && len(rep.keys) == 0 { // a PING, which is answered where all keys are refused, too: what it says of itself decides
+		p.requestStatusNow()
+		return
+	}
 	r.alive(p, took)
 	if replaced {
 		return // the one before may have said it

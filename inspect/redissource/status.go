@@ -75,6 +75,11 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	if counts != nil && strings.Contains(counts.Val(), "cmdstat_") {
 		st.swaps, st.swapsAt, st.calls = calls(counts.Val(), "swapdb"), start, allCalls(counts.Val())
 	}
+	if mayBeUnready(info.Val()) {
+		if err := m.readAny(ctx); err != nil {
+			return st, err
+		}
+	}
 	m.readWrites(&st, ping, info.Val())
 	m.readClock(&st, clockReply{clock, info}, start.Add(st.latency/2))
 	if info.Err() != nil {

@@ -1,8 +1,12 @@
 package redissource
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +31,88 @@ func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 	}
 	if st, err := m.readStatus(ctx); !replyStarts(err, "MASTERDOWN") {
 		t.Errorf("%v, %+v", err, st)
+	}
+}
+
+// Redis before 7, and proxies, answer PING while all keys are refused: such a server is down for good, not up and down by turns.
+func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
+	defer admin.Close()
+	addr := answeringPing(t, server.Addr)
+	m := newMaster(addr, redis.UniversalOptions{Addrs: []string{addr}}, 30*time.Second, time.Now)
+	defer m.close()
+	if _, err := m.readStatus(ctx); err != nil {
+		t.Fatal(err)
+	}
+	loseMaster(t, admin)
+	if err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.Ping(ctx).Err() }); err != nil {
+		t.Fatal("PING is not answered:", err)
+	}
+	if st, err := m.readStatus(ctx); !replyStarts(err, "MASTERDOWN") {
+		t.Errorf("%v, %+v", err, st)
+	}
+	if err := admin.ConfigSet(ctx, "replica-serve-stale-data", "yes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := m.readStatus(ctx); err != nil || st.role != roleReplica {
+		t.Errorf("it shows what it has: %v, %+v", err, st)
+	}
+}
+
+// answeringPing is the address of a proxy before a server, that answers PING by itself where the server does not.
+func answeringPing(t *testing.T, server string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open sync.WaitGroup
+	t.Cleanup(func() { listener.Close(); open.Wait() })
+	open.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			behind, err := net.Dial("tcp", server)
+			if err != nil {
+				client.Close()
+				return
+			}
+			var pinged atomic.Bool
+			open.Go(func() {
+				defer behind.Close()
+				forward(behind, client, func(request []byte) []byte {
+					pinged.Store(bytes.Contains(bytes.ToLower(request), []byte("\r\nping\r\n")))
+					return request
+				})
+			})
+			open.Go(func() {
+				defer client.Close()
+				forward(client, behind, func(reply []byte) []byte {
+					if end := bytes.Index(reply, []byte("\r\n")); pinged.Load() && bytes.HasPrefix(reply, []byte("-MASTERDOWN")) {
+						return append([]byte("+PONG"), reply[end:]...)
+					}
+					return reply
+				})
+			})
+		}
+	})
+	return listener.Addr().String()
+}
+
+// forward passes on what it reads, as it is made.
+func forward(to io.Writer, from io.Reader, made func([]byte) []byte) {
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if _, err := to.Write(made(buffer[:n])); err != nil {
+			return
+		}
 	}
 }
 
