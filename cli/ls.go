@@ -164,6 +164,9 @@ func holderAge(s *inspect.Snapshot, l *inspect.Lock) string {
 
 func age(s *inspect.Snapshot, l *inspect.Lock, c *inspect.Contender) string {
 	if d, ok := s.Age(l, c.Since, s.TakenAt); ok {
+		if !s.Backend(l.ID.Backend).Dates(c.Czxid) {
+			return describe.About.Sign() + describe.Span(d)
+		}
 		return describe.Span(d)
 	}
 	return "–"

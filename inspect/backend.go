@@ -46,6 +46,8 @@ type Backend struct {
 	Servers []Server
 	// Topology of a Redis backend's servers; empty for ZooKeeper.
 	Topology Topology
+	// Clock dates what is on a ZooKeeper backend; zero for Redis.
+	Clock LeaderClock
 	// User is our name as the access lists of its servers have it; empty when unknown, and for ZooKeeper.
 	User string
 	// Unseen lists the refused and failed reads beside the locks' own, which could hide some locks or a finding.

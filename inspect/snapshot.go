@@ -100,20 +100,3 @@ func (s *Snapshot) Age(l *Lock, t time.Time, now time.Time) (time.Duration, bool
 	}
 	return max(0, now.Add(s.Backend(l.ID.Backend).ClockOffset()).Sub(t)), true
 }
-
-// ClockOffset is the backend's clock minus ours: that of its first server whose clock is known, 0 otherwise.
-func (b *Backend) ClockOffset() time.Duration {
-	if b != nil {
-		for _, s := range b.Servers {
-			if s.ClockKnown {
-				return s.ClockOffset
-			}
-		}
-	}
-	return 0
-}
-
-// ClockKnown reports whether ClockOffset is known and not only taken for 0.
-func (b *Backend) ClockKnown() bool {
-	return b != nil && slices.ContainsFunc(b.Servers, func(s Server) bool { return s.ClockKnown })
-}

@@ -22,6 +22,7 @@ const (
 	Exactly
 	AtMost
 	AtLeast
+	About // by a clock of the servers that could not be compared with ours
 )
 
 // Held is the time for which a lock has been held, as far as it is known.
@@ -77,15 +78,18 @@ func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 }
 
 func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
-	if d, ok := v.Snapshot.Age(l, c.HeldSince, v.Now); ok {
+	b := v.Snapshot.Backend(l.ID.Backend)
+	dated := b.Dates(c.Czxid)
+	if d, ok := v.Snapshot.Age(l, c.HeldSince, v.Now); ok && (dated || !c.HeldSince.Equal(c.Since)) {
 		return Held{Duration: d, Known: Exactly}
 	}
-	b := v.Snapshot.Backend(l.ID.Backend)
 	once := b != nil && b.Mode == inspect.ModeOnce
 	seen := c.Seen.Time()
 	most, made := v.Snapshot.Age(l, c.Since, v.Now)
 	least := v.Now.Sub(c.Seen.Time())
 	switch {
+	case made && !dated:
+		return Held{Duration: most, Known: About, once: once, seen: seen, now: v.Now}
 	case made && !c.Seen.IsZero() && most-least <= Near:
 		return Held{Duration: most, Known: Exactly}
 	case made:
@@ -103,6 +107,8 @@ func (b Bound) Sign() string {
 		return "≤"
 	case AtLeast:
 		return "≥"
+	case About:
+		return "~"
 	default:
 		return ""
 	}
@@ -129,6 +135,8 @@ func (h Held) text() string {
 		return " for ≤" + Age(h.Duration) + before
 	case AtLeast:
 		return " for ≥" + Seconds(h.Duration) + before
+	case About:
+		return " for about " + Age(h.Duration) + " by the servers' clock (not compared with ours)" + before
 	default:
 		return before
 	}

@@ -122,7 +122,8 @@ func returning(c *inspect.Case, one *inspect.Contender) bool {
 		return false
 	}
 	disturbed := c.Backend.DisturbedAt
-	return !disturbed.IsZero() && at.Sub(disturbed) < expiry(timeout) && !one.Since.Add(-c.Offset).After(disturbed)
+	cameSince := c.Backend.Dates(one.Czxid) && one.Since.Add(-c.Offset).After(disturbed)
+	return !disturbed.IsZero() && at.Sub(disturbed) < expiry(timeout) && !cameSince
 }
 
 // readOnce reports whether the backend is read once: its locks first, and then who its clients are.

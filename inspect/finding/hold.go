@@ -46,13 +46,16 @@ func usually(s inspect.Spans) time.Duration {
 type knowledge int
 
 const (
-	unknown knowledge = iota
-	atMost            // from entering the queue: granted some time since
-	atLeast           // from when it was first seen to hold
+	unknown   knowledge = iota
+	unchecked           // by a clock of the servers that could not be compared with ours
+	atMost              // from entering the queue: granted some time since
+	atLeast             // from when it was first seen to hold
 	exact
 )
 
-func (k knowledge) String() string { return [...]string{"unknown", "at-most", "at-least", "exact"}[k] }
+func (k knowledge) String() string {
+	return [...]string{"unknown", "unchecked", "at-most", "at-least", "exact"}[k]
+}
 
 // confidence of a finding that rests on a span.
 func (k knowledge) confidence() recipe.Confidence {
@@ -68,22 +71,42 @@ func (k knowledge) confidence() recipe.Confidence {
 
 // heldFor returns how long a contender has held: the surest knowledge that reaches limit, else the best there is.
 func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.Duration, knowledge) {
+	from, how := h.Since, atMost
 	if !h.HeldSince.IsZero() {
-		return backendNow(c).Sub(h.HeldSince), exact
+		from, how = h.HeldSince, exact
 	}
-	queued, entered := time.Duration(0), !h.Since.IsZero()
-	if entered {
-		queued = backendNow(c).Sub(h.Since)
+	seenGranted := how == exact && !h.HeldSince.Equal(h.Since) // by our clock
+	entered, checked := !from.IsZero(), seenGranted || c.Backend.Dates(h.Czxid)
+	if entered && checked && how == exact {
+		return backendNow(c).Sub(from), exact
 	}
 	if c.History != nil && !h.Seen.IsZero() {
 		if seen := c.Now.Sub(h.Seen.Time()); seen > limit || !entered {
 			return seen, atLeast
 		}
 	}
-	if entered {
-		return queued, atMost
+	switch {
+	case !entered:
+		return 0, unknown
+	case checked:
+		return backendNow(c).Sub(from), how
 	}
-	return 0, unknown
+	if least := c.Backend.AgeAtLeast(from, h.Czxid, c.Now); least > limit {
+		return least, min(how, atLeast)
+	}
+	return backendNow(c).Sub(from), unchecked
+}
+
+// pastFor is for how long an instant of a contender's is past for sure: at least, where the clock that dated it is not known.
+func pastFor(c *inspect.Case, one *inspect.Contender, at time.Time) time.Duration {
+	if c.Backend.Dates(one.Czxid) || at.Equal(one.HeldSince) && !at.Equal(one.Since) {
+		return backendNow(c).Sub(at)
+	}
+	least := c.Backend.AgeAtLeast(at, one.Czxid, c.Now)
+	if c.History != nil && !one.Seen.IsZero() {
+		least = max(least, c.Now.Sub(one.Seen.Time()))
+	}
+	return least
 }
 
 // waits reports whether somebody is known to wait for the lock.

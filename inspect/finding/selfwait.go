@@ -99,11 +99,11 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 		Evidence:   e, Subject: w.Subject(),
 		Advice: "wait: threads of one client share its session. If it lasts, see what that client's threads do",
 	}
-	since := w.Since
+	since, by := w.Since, w
 	if h.HeldSince.After(since) {
-		since = h.HeldSince
+		since, by = h.HeldSince, h
 	}
-	if lasted := backendNow(c).Sub(since); !since.IsZero() && lasted > stuckAfter(c) {
+	if lasted := pastFor(c, by, since); !since.IsZero() && lasted > stuckAfter(c) {
 		f.Severity, f.Confidence = inspect.Warning, recipe.Likely
 		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s", describe.BriefOwner(w), describe.Over(lasted), describe.BriefName(h.Name))
 		f.Advice = "restart that client. If none of its threads works under the lock: " + releaseOf(c, h)

@@ -38,7 +38,7 @@ func starvation() rule {
 			if n == 0 || w.Dead {
 				continue
 			}
-			long := usual > 0 && !w.Since.IsZero() && backendNow(c).Sub(w.Since) > usual
+			long := usual > 0 && !w.Since.IsZero() && pastFor(c, w, w.Since) > usual
 			if n < overtakenBy && !long {
 				continue
 			}
@@ -56,7 +56,7 @@ func starvation() rule {
 		text := ""
 		if compared {
 			e["wait_p99_ms"] = c.History.Waits.P99.Milliseconds()
-			text = ", waiting for over " + describe.Over(backendNow(c).Sub(worst.Since)) + ", usually at most " + describe.Limit(c.History.Waits.P99)
+			text = ", waiting for over " + describe.Over(pastFor(c, worst, worst.Since)) + ", usually at most " + describe.Limit(c.History.Waits.P99)
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,

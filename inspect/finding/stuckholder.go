@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 // election, that somebody leads it for long is worth knowing, no more, unless it was seen to be held again and again. Of a lock
 // that was watched for an hour without any hand-over either may be true: the finding is only possible, and says so.
 //
+// Where the clock by which the servers dated its entry could not be compared with ours, only the time between that and the
+// last thing that the same clock has dated counts; what goes beyond is only worth knowing, and no release rests on it.
+//
 // When the grant was not seen, a holder that held at our first look has held at least since then (likely), and one that
 // was in the queue for longer than the limit may have been granted just now (possible).
 //
@@ -28,8 +32,8 @@ func stuckHolder() rule {
 	const name = "stuck-holder"
 	return rule{
 		name: name, severity: inspect.Warning, sometimes: inspect.Info,
-		means:    "held for too long while others wait (info where it may be an election)",
-		evidence: "contender with held_since (the longest holder), known (exact, at-least, at-most), held_over, limit_ms, hold_p99_ms where the limit came from the history, expected_ms where it is configured, waiters; kind of what may be an election; watched_since where no hand-over was seen since",
+		means:    "held for too long while others wait (info where it may be an election, or only a server's clock says so that could not be compared)",
+		evidence: "contender with held_since (the longest holder), known (exact, at-least, at-most, unchecked: by a clock that could not be compared with ours), held_at_least_ms where unchecked, held_over, limit_ms, hold_p99_ms where the limit came from the history, expected_ms where it is configured, waiters; kind of what may be an election; watched_since where no hand-over was seen since",
 		do:       "look at the holder; release it",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
@@ -47,7 +51,7 @@ func stuckHolder() rule {
 			confidence = recipe.Possible // it happened before, and ended
 		}
 		severity, mayElect := inspect.Warning, elects(c) != ""
-		if mayElect {
+		if mayElect || how == unchecked {
 			severity, confidence = inspect.Info, recipe.Possible
 		}
 		watchedSince := ""
@@ -72,6 +76,9 @@ func stuckHolder() rule {
 		}
 		advice := stuckAdvice(c, h)
 		switch {
+		case how == unchecked:
+			e["held_at_least_ms"] = c.Backend.AgeAtLeast(cmp.Or(h.HeldSince, h.Since), h.Czxid, c.Now).Milliseconds()
+			advice = uncheckedAdvice(c)
 		case mayElect:
 			e["kind"] = string(l.Kind)
 			advice = "if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election). If it is a lock: " + advice
@@ -118,11 +125,20 @@ func neverHandedOver(c *inspect.Case) bool {
 	return h != nil && h.Grants == 0 && h.Holds.Count == 0 && !h.Since.IsZero() && c.Now.Sub(h.Since) > watchedLong
 }
 
+// surer reports whether that somebody has held for d is more worth telling than that another has for held: what rests on a clock
+// that was not checked counts behind all else that is over the limit.
+func surer(k knowledge, d time.Duration, how knowledge, held, limit time.Duration) bool {
+	if (k == unchecked) != (how == unchecked) {
+		return how == unchecked && d > limit || k == unchecked && held <= limit
+	}
+	return d > held
+}
+
 // longest is the holder that has held longest.
 func longest(c *inspect.Case, limit time.Duration) (h *inspect.Contender, held time.Duration, how knowledge) {
 	for i := range c.Lock.Holders {
 		d, k := heldFor(c, &c.Lock.Holders[i], limit)
-		if k != unknown && (how == unknown || d > held) {
+		if k != unknown && (how == unknown || surer(k, d, how, held, limit)) {
 			h, held, how = &c.Lock.Holders[i], d, k
 		}
 	}
@@ -136,6 +152,8 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 		text += " has held it for over " + describe.Over(held)
 	case atLeast:
 		text += " has held it for at least " + describe.Over(held)
+	case unchecked:
+		text += " holds it and queued over " + describe.Over(held) + " ago, if the server's clock, which could not be compared, is right"
 	default:
 		text += " holds it and queued over " + describe.Over(held) + " ago"
 	}
@@ -149,6 +167,15 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 		text += ", perhaps as a leader"
 	}
 	return text + "; " + queued(c.Lock)
+}
+
+// uncheckedAdvice is how to learn whether a time by the servers' clock is right, where nothing has shown it.
+func uncheckedAdvice(c *inspect.Case) string {
+	advice := "compare the output of date on the ZooKeeper leader with this machine's before anything is done"
+	if c.Backend.ClockKnown() {
+		return advice + ": the entry is from before the present leader, or before its clock was set"
+	}
+	return advice + ". Where cons is in 4lw.commands.whitelist, or the AdminServer is given in the target (admin=), it is compared by itself"
 }
 
 // canBeAsked begins the advice about a holder that is revocable; by it the advice is told from one about a holder that is not.

@@ -124,8 +124,34 @@ func TestStuckHolder(t *testing.T) {
 		{name: "nothing is known of its time", c: present(with(queue("kazoo", 2), holder(func(h *inspect.Contender) { h.Since = time.Time{} })))},
 		{name: "the backend's clock is behind", c: present(held(11*time.Minute), func(c *inspect.Case) { c.Offset = -2 * time.Minute })},
 		warning("the backend's clock is ahead", present(held(9*time.Minute), func(c *inspect.Case) { c.Offset = 2 * time.Minute }), recipe.Certain),
+		{
+			name: "by a clock that could not be compared", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-58 * time.Minute)})),
+			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"queued over 1h ago, if the server's clock"},
+			evidence: map[string]any{"known": "unchecked", "held_at_least_ms": (2 * time.Minute).Milliseconds()}, advice: "compare the output of date",
+		},
+		warning("the servers' own clock dated something much later", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-20 * time.Minute)})), recipe.Possible, "queued over 30m ago"),
+		{
+			name: "granted at its making, by a clock that could not be compared", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			c: present(with(came(time.Hour), holder(func(h *inspect.Contender) { h.HeldSince = h.Since })), datedBy(inspect.LeaderClock{From: 1})),
+		},
+		warning("seen to hold for that long, by whatever clock it was dated", present(came(time.Hour), seen(watched(15*time.Minute)), datedBy(inspect.LeaderClock{From: 1})), recipe.Likely, "at least 10m"),
+		warning("its grant was seen, by whatever clock it was dated", present(held(11*time.Minute), datedBy(inspect.LeaderClock{From: 1})), recipe.Certain, "for over 10m"),
+		{name: "the leader's clock is an hour behind", c: present(came(time.Hour+time.Minute), datedBy(inspect.LeaderClock{From: 1, Known: true, Offset: -time.Hour}))},
+		{
+			name: "dated by a former leader, whose clock is not known", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-time.Minute)})),
+			fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "before the present leader",
+		},
+		warning("dated by a former leader, but the present one has led for long", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "queued over 20m ago"),
 		{name: "nobody holds", c: present(inspect.FreeDirectory(inspect.ID{Backend: "zk", Path: "/l"}, nil, now))},
 	})
+}
+
+// datedBy has the contenders dated by a leader's clock.
+func datedBy(clock inspect.LeaderClock) func(*inspect.Case) {
+	return func(c *inspect.Case) {
+		c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, Clock: clock}
+		c.Offset = c.Backend.ClockOffset()
+	}
 }
 
 // sessionsKnown has the case know these sessions, all there are or some, as of when their table was read.

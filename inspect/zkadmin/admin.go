@@ -36,6 +36,9 @@ type Status struct {
 	Zxid uint64
 	// Nodes counts its znodes; zero when unknown.
 	Nodes int
+	// Date is the server's wall clock, cut to the second, as it made the answer; zero where it does not give it: only
+	// the AdminServer does.
+	Date time.Time
 }
 
 func parseConnections(body []byte) ([]Connection, error) {

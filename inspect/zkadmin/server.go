@@ -97,7 +97,8 @@ type Server struct {
 	http      *http.Client
 	requests  atomic.Uint64
 	admin     atomic.Pointer[Failure]
-	noMonitor atomic.Bool // mntr is not in the whitelist
+	date      atomic.Pointer[time.Time] // of the AdminServer's newest answer
+	noMonitor atomic.Bool               // mntr is not in the whitelist
 }
 
 // New makes a Server. It does not connect.
@@ -161,7 +162,8 @@ func (s *Server) WatchSummary(ctx context.Context) (WatchSummary, error) {
 // Status returns the server's role, version, newest transaction and uptime. The four-letter word it falls back to is
 // allowed by default, but has the uptime only where mntr is allowed too.
 func (s *Server) Status(ctx context.Context) (Status, error) {
-	return query(ctx, s, "server_stats", parseStats, "srvr", func(text string) (Status, error) {
+	s.date.Store(nil)
+	st, err := query(ctx, s, "server_stats", parseStats, "srvr", func(text string) (Status, error) {
 		st, err := parseSrvr(text)
 		if err == nil && !s.noMonitor.Load() {
 			more, err := s.word(ctx, "mntr")
@@ -170,6 +172,10 @@ func (s *Server) Status(ctx context.Context) (Status, error) {
 		}
 		return st, err
 	})
+	if date := s.date.Load(); date != nil {
+		st.Date = *date
+	}
+	return st, err
 }
 
 // query tries the AdminServer, then the four-letter word. An error is Failures, or the context's own.
@@ -247,6 +253,9 @@ func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK:
+		if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && resp.Header.Get("Age") == "" { // of a cache it is old
+			s.date.Store(&date)
+		}
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if s.cfg.Username != "" {
 			return nil, fmt.Errorf("HTTP %d: other %w than those of user %s", resp.StatusCode, ErrUnauthorized, s.cfg.Username)

@@ -54,6 +54,7 @@ func (r *run) describe() *inspect.Backend {
 		b.Servers = append(b.Servers, r.serverState(i))
 	}
 	b.Lost = r.lostLinks
+	b.Clock = r.clock.ofLeader(r.answers)
 	b.Cost = inspect.Cost{Requests: r.spent, Heartbeats: r.heartbeats, Watches: r.watches, Slowed: r.queue.pace.Slow}
 	if !r.cfg.Once && !r.cfg.Budget.Unlimited {
 		b.Cost.Limit, b.Cost.WatchLimit = r.cfg.Budget.Steady, r.cfg.Budget.Watches
@@ -143,9 +144,9 @@ func (r *run) serverState(i int) inspect.Server {
 	}
 	if r.ready && r.link.tap.Server() == s.Addr {
 		s.State, s.Error, s.Latency = inspect.ServerUp, "", r.link.tap.Latency()
-		if r.clock.known && !r.cfg.Once {
-			s.ClockOffset, s.ClockKnown = r.clock.offset(), true
-		}
+	}
+	if c := r.clock.ofServer(i, r.answers); c.known {
+		s.ClockOffset, s.ClockWithin, s.ClockKnown = c.middle(), c.within(), true
 	}
 	return s
 }

@@ -1,32 +1,288 @@
 package zksource
 
-import "time"
+import (
+	"context"
+	"time"
 
-// clock estimates how far the servers' clock is ahead of ours: a node was created, by the servers' clock, before we
-// heard of it, so the least of what our clock showed minus its creation time is the closest bound. It is renewed from
-// time to time, since clocks drift.
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zkadmin"
+)
+
+// clock knows how far the clocks of the servers are ahead of ours, foremost that of the leader, which dates all transactions
+// (PrepRequestProcessor sets the time of each, and a follower sends it there).
 type clock struct {
+	// A node was created, by the leader's clock, before we heard of it, so the least of what our clock showed minus its creation
+	// time is the closest bound. It is renewed from time to time, since clocks drift.
 	least, older time.Duration
 	known        bool
 	since        time.Time
+
+	servers  map[int]bounds // by their place in the target
+	everyone bool           // these are all of the ensemble
+	probedAt time.Time      // when a session was made for its sake; zero: never
+	// oldest and newest are the first and the last transaction that were read of the newest election, and after stepped: the
+	// last one from before a step of the leader's clock. last is the newest of all.
+	oldest, newest transaction
+	last, stepped  int64
+	// ahead is by how much the leader's clock is ahead of ours at least, by instants that lay in our future.
+	ahead time.Duration
 }
 
-// window is the time after which a bound is replaced, since clocks drift; it serves for this window and the next.
-const window = 10 * time.Minute
+// transaction is one that was read, with its time by the leader's clock.
+type transaction struct {
+	zxid int64
+	at   time.Time
+}
 
-// created takes in a creation that was seen live.
-func (c *clock) created(seen, ctime time.Time) {
-	age := seen.Sub(ctime)
-	if !c.known {
-		c.least, c.older, c.known, c.since = age, age, true, seen
+// epoch is the number of the election that a transaction follows.
+func epoch(zxid int64) int64 { return zxid >> 32 }
+
+const (
+	// window is the time after which a bound is replaced, since clocks drift; it serves for this window and the next.
+	window = 10 * time.Minute
+	// promptNews is the time within which a creation that was seen live was heard of, most likely: a connection that is later
+	// ends.
+	promptNews = 20 * time.Second
+	// agreed is the gap up to which the clocks of two servers pass for the same.
+	agreed = 2 * time.Second
+)
+
+// bounds of a server's clock minus ours, as they were at an instant.
+type bounds struct {
+	low, high time.Duration
+	at        time.Time
+	known     bool
+}
+
+// readBetween bounds a clock that showed an instant, cut to a unit, between two of ours.
+func readBetween(shown time.Time, unit time.Duration, from, to time.Time) bounds {
+	return bounds{low: shown.Sub(to.Round(0)), high: shown.Add(unit).Sub(from.Round(0)), at: to, known: true}
+}
+
+func (b bounds) middle() time.Duration { return b.low + (b.high-b.low)/2 }
+
+// within is the tolerance of middle.
+func (b bounds) within() time.Duration { return (b.high - b.low) / 2 }
+
+// apart is the gap between the two, zero where they overlap.
+func (b bounds) apart(o bounds) time.Duration { return max(0, b.low-o.high, o.low-b.high) }
+
+// with narrows bounds by others that are as old. Of two that contradict each other the newer ones count.
+func (b bounds) with(o bounds) bounds {
+	switch {
+	case !o.known, b.known && b.apart(o) > 0 && b.at.After(o.at):
+		return b
+	case !b.known, b.apart(o) > 0:
+		return o
+	}
+	at := b.at
+	if o.at.After(at) {
+		at = o.at
+	}
+	return bounds{low: max(b.low, o.low), high: min(b.high, o.high), at: at, known: true}
+}
+
+// establishedOn compares a server's clock with ours by our own connection, which it says when it took (est of cons: ServerCnxn's
+// established, new Date() at its making, in 3.4 to 3.9). Nothing is known where the connection is to another server.
+func establishedOn(l *link, conns []zkadmin.Connection) bounds {
+	if l == nil {
+		return bounds{}
+	}
+	id, _ := l.tap.Session()
+	from, to, known := l.established()
+	for _, c := range conns {
+		if known && c.Session == id && !c.Established.IsZero() {
+			return readBetween(c.Established, time.Millisecond, from, to)
+		}
+	}
+	return bounds{}
+}
+
+// leader is the place of the server that dates all transactions; -1 where it is not known.
+func leader(answers []serverAnswer) int {
+	for i := range answers {
+		if a := &answers[i]; a.serves() && (a.status.Role == "leader" || a.status.Role == "standalone") {
+			return i
+		}
+	}
+	return -1
+}
+
+// wanted reports whether it is worth a session on the leader to know its clock.
+func (c *clock) wanted(now time.Time, once bool) bool {
+	return once || !c.known && (c.probedAt.IsZero() || now.Sub(c.probedAt) > window)
+}
+
+// probeLeader makes a session on the leader where nothing else relates its clock to ours, and returns it, to be closed.
+func (q *inquiry) probeLeader(ctx context.Context, answers []serverAnswer) *link {
+	i := leader(answers)
+	if q.probe == nil || q.link == nil || i < 0 || i >= len(q.admins) || answers[i].clock.known || answers[i].oldest.IsZero() {
+		return nil // it is known, or the leader does not tell of its connections
+	}
+	l, err := q.probe([]string{q.admins[i].Addr()})
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, q.limit)
+	defer cancel()
+	for up := false; !up; {
+		select {
+		case <-ctx.Done():
+			return l
+		case <-l.inbox.ready:
+		}
+		for _, e := range l.inbox.take() {
+			if up = e.kind == linkUp; e.kind == linkFailed || e.kind == linkLost {
+				return l
+			}
+		}
+	}
+	if conns, err := q.admins[i].Connections(ctx); err == nil {
+		answers[i].clock = establishedOn(l, conns)
+	}
+	return l
+}
+
+// measure takes in what the servers' answers show of their clocks.
+func (c *clock) measure(answers []serverAnswer, everyone bool, now time.Time) {
+	c.everyone = everyone
+	if c.servers == nil {
+		c.servers = map[int]bounds{}
+	}
+	dates := leader(answers)
+	for i := range answers {
+		is, was := answers[i].clock, c.servers[i]
+		switch {
+		case !is.known:
+			if now.Sub(was.at) > window {
+				delete(c.servers, i) // it may have drifted, or stepped
+			}
+			continue
+		case was.known && i == dates && was.apart(is) > agreed:
+			c.steps(c.last)
+		}
+		if was.known && now.Sub(was.at) <= window {
+			is = was.with(is)
+		}
+		c.servers[i] = is
+	}
+}
+
+// steps takes in that the leader's clock was another one up to a transaction.
+func (c *clock) steps(zxid int64) {
+	c.stepped, c.oldest, c.newest, c.known, c.ahead = zxid, transaction{}, transaction{}, false, 0
+}
+
+// forget drops what relates the servers' clocks to ours, which may have stepped.
+func (c *clock) forget() {
+	c.known, c.probedAt, c.ahead = false, time.Time{}, 0
+	clear(c.servers)
+}
+
+// shift takes in that our own clock was set ahead (below zero: back).
+func (c *clock) shift(by time.Duration) {
+	c.least, c.older, c.since, c.ahead = c.least+by, c.older+by, c.since.Add(by), max(0, c.ahead-by)
+	for i, b := range c.servers {
+		b.low, b.high, b.at = b.low-by, b.high-by, b.at.Add(by)
+		c.servers[i] = b
+	}
+}
+
+// dated takes in the instants of a node that was read.
+func (c *clock) dated(stat *zk.Stat, now time.Time) {
+	if stat == nil {
 		return
 	}
-	if seen.Sub(c.since) > window {
+	for _, t := range [2]transaction{{stat.Czxid, time.UnixMilli(stat.Ctime)}, {stat.Mzxid, time.UnixMilli(stat.Mtime)}} {
+		if epoch(t.zxid) > epoch(c.last) {
+			c.oldest, c.newest, c.ahead = transaction{}, transaction{}, 0
+		}
+		c.last = max(c.last, t.zxid)
+		if t.zxid <= c.stepped || epoch(t.zxid) < epoch(c.last) {
+			continue
+		}
+		if t.zxid > c.newest.zxid {
+			c.newest = t
+		}
+		if c.oldest.zxid == 0 || t.zxid < c.oldest.zxid {
+			c.oldest = t
+		}
+		c.ahead = max(c.ahead, t.at.Sub(now.Round(0)))
+	}
+}
+
+// created takes in a creation that was seen live.
+func (c *clock) created(seen, ctime time.Time, zxid int64) {
+	age := seen.Round(0).Sub(ctime)
+	switch {
+	case c.known && (age-min(c.least, c.older)).Abs() > promptNews:
+		c.steps(zxid - 1)
+		clear(c.servers)
+		fallthrough
+	case !c.known:
+		c.least, c.older, c.known, c.since = age, age, true, seen
+		return
+	case seen.Sub(c.since) > window:
 		c.older, c.least, c.since = c.least, age, seen
 		return
 	}
 	c.least = min(c.least, age)
 }
 
-// offset is the servers' clock minus ours.
+// offset is the leader's clock minus ours, by the creations that were seen live.
 func (c *clock) offset() time.Duration { return -min(c.least, c.older) }
+
+// ofServer is what is known of a server's clock.
+func (c *clock) ofServer(i int, answers []serverAnswer) bounds {
+	b := c.servers[i]
+	if c.known && (i == leader(answers) || len(answers) == 1) {
+		live := bounds{low: c.offset(), high: c.offset(), known: true}
+		if !b.known || b.apart(live) > agreed {
+			return live
+		}
+	}
+	return b
+}
+
+// ofLeader is what is known of the clock that dates transactions.
+func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
+	i, from := leader(answers), max(c.stepped+1, epoch(c.last)<<32)
+	leads := i >= 0 && answers[i].status.Role == "leader"
+	if leads {
+		from = max(from, int64(answers[i].status.Zxid>>32)<<32)
+	}
+	if c.allAgree(len(answers)) {
+		from = c.stepped + 1
+	}
+	k := inspect.LeaderClock{From: from, Offset: c.ahead}
+	if c.newest.zxid >= from {
+		k.Oldest, k.Newest = c.oldest.at, c.newest.at
+	}
+	b := c.ofServer(i, answers)
+	if c.known && !b.known {
+		b = bounds{low: c.offset(), high: c.offset(), known: true}
+	}
+	if !b.known {
+		return k
+	}
+	k.Offset, k.Within, k.Known = b.middle(), b.within(), true
+	if leads && answers[i].status.Uptime > 0 && epoch(c.stepped) < epoch(from) {
+		began := answers[i].at.Round(0).Add(k.Offset + k.Within - answers[i].status.Uptime)
+		if k.Oldest.IsZero() || began.Before(k.Oldest) {
+			k.Oldest = began
+		}
+	}
+	return k
+}
+
+// allAgree reports whether the clocks of all servers of the ensemble are known and the same, so that it does not matter who led when.
+func (c *clock) allAgree(servers int) bool {
+	for i := range servers {
+		if b := c.servers[i]; !b.known || b.apart(c.servers[0]) > agreed {
+			return false
+		}
+	}
+	return servers > 0 && c.everyone
+}

@@ -38,7 +38,11 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 			// It does not report the beginning of its service, and has served all the time between two answers, most
 			// likely.
 		case !a.oldest.IsZero():
-			r.disturbAbout(a.oldest.Add(-r.clock.offset())) // it serves since then at least
+			ahead := r.clock.offset()
+			if a.clock.known {
+				ahead = a.clock.middle()
+			}
+			r.disturbAbout(a.oldest.Add(-ahead)) // it serves since then at least
 		default:
 			r.disturb(a.at)
 		}
@@ -54,6 +58,7 @@ func (r *run) attend() time.Time {
 		return now
 	}
 	r.disturb(now)
+	r.clock.forget() // our own may have been set ahead, which looks the same
 	r.stood = inspect.Interval{From: from, To: now}
 	r.blindUntil(now)
 	r.extra = inspect.Update{} // tables of before

@@ -29,6 +29,7 @@ type identity struct {
 	connected   map[int64]time.Time // sessions on the servers that answered for their watches, with the time of connecting
 	covers      []inspect.ID
 	missed      missed
+	probed      *link // that was opened for a look at the leader's clock; nil: none was
 }
 
 // missed collects refusals and failures of servers. Those of the watches stay until these are asked for again.
@@ -171,6 +172,11 @@ func (r *run) startInquiry(now time.Time) {
 	r.requestAccessAgain()
 	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, covers: r.covers(now)}
 	q.limit = r.queryTime()
+	if r.clock.wanted(now, r.cfg.Once) {
+		q.probe = func(servers []string) (*link, error) {
+			return open(r.cfg, servers, false, r.sessionTimeout(), q.limit, newInbox())
+		}
+	}
 	r.tasks.Go(func() {
 		who := q.run(r.ctx)
 		if r.ctx.Err() == nil { // else it is our own end that failed the questions
@@ -228,12 +234,17 @@ func (r *run) identify(who identity) {
 		r.event(e)
 	}
 	r.asking = false
+	if who.probed != nil {
+		r.drop(who.probed)
+		r.clock.probedAt = r.askedAt
+	}
 	if r.stall.Since(r.askedAt) { // the tables may be of before it
 		r.askAt = r.cfg.Now()
 		return
 	}
 	r.disturbedBy(who.servers)
 	r.measureLag(who.servers)
+	r.clock.measure(who.servers, who.allSessions, r.cfg.Now())
 	r.answers = who.servers
 	if who.covers == nil { // nobody asked for the watches this time
 		who.missed.watches, who.missed.neverWatching = r.missed.watches, r.missed.neverWatching

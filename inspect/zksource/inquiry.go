@@ -19,8 +19,9 @@ type inquiry struct {
 	limit  time.Duration // of a question to one server
 	now    func() time.Time
 	admins []*zkadmin.Server
-	link   *link        // nil while there is none
-	covers []inspect.ID // locks whose watches are wanted; none: they are not asked for
+	link   *link                                 // nil while there is none
+	probe  func(servers []string) (*link, error) // opens one more, for a look at the leader's clock; nil: none is wanted
+	covers []inspect.ID                          // locks whose watches are wanted; none: they are not asked for
 }
 
 // serverAnswer is the last report of a server about itself.
@@ -33,6 +34,7 @@ type serverAnswer struct {
 	failed error
 	// oldest of its connections, by its own clock; zero when unknown.
 	oldest time.Time
+	clock  bounds // of its clock minus ours, as this answer shows it
 	// asOf is the time of status.Zxid. See inspect.Server for lag and nodesApart.
 	asOf       time.Time
 	lag        time.Duration
@@ -83,6 +85,7 @@ func (q *inquiry) run(ctx context.Context) identity {
 	who := identity{covers: q.covers}
 	who.join(q.admins, answers, len(q.covers) > 0)
 	who.count(q.link, answers)
+	who.probed = q.probeLeader(ctx, who.servers)
 	q.compareMembers(ctx, who.servers)
 	return who
 }
@@ -104,7 +107,7 @@ func (q *inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled
 	})
 	if !errors.Is(t.sessionsErr, context.DeadlineExceeded) {
 		t.sessionsErr = query(func(ctx context.Context) (err error) {
-			t.sessions, t.status.oldest, err = q.readSessions(ctx, admin)
+			t.sessions, err = q.readSessions(ctx, admin, &t.status)
 			return err
 		})
 	}
@@ -136,6 +139,9 @@ func (q *inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) serverA
 	a := serverAnswer{asked: true, at: q.now(), status: st, failed: err}
 	a.asOf = a.at
 	a.took = a.at.Sub(start)
+	if !st.Date.IsZero() {
+		a.clock = readBetween(st.Date, time.Second, start, a.at)
+	}
 	switch {
 	case errors.Is(err, zkadmin.ErrNoQuorum):
 		a.err = zkadmin.ErrNoQuorum.Error()
@@ -147,13 +153,13 @@ func (q *inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) serverA
 	return a
 }
 
-// readSessions also returns when the oldest connection was made, by the server's clock.
-func (q *inquiry) readSessions(ctx context.Context, admin *zkadmin.Server) (map[int64]inspect.Session, time.Time, error) {
-	var oldest time.Time
+// readSessions also notes when the oldest connection was made, by the server's clock, and what ours shows of that.
+func (q *inquiry) readSessions(ctx context.Context, admin *zkadmin.Server, a *serverAnswer) (map[int64]inspect.Session, error) {
 	conns, err := admin.Connections(ctx)
 	if err != nil {
-		return nil, oldest, err
+		return nil, err
 	}
+	a.clock = a.clock.with(establishedOn(q.link, conns))
 	// Its clock for the last answers is not ours: our own session, if it is there, relates the two.
 	var ours time.Duration
 	var acked time.Time
@@ -172,11 +178,11 @@ func (q *inquiry) readSessions(ctx context.Context, admin *zkadmin.Server) (map[
 			s.LastContact = acked.Add(c.LastResponse - ours)
 		}
 		sessions[c.Session] = s
-		if oldest.IsZero() || c.Established.Before(oldest) {
-			oldest = c.Established
+		if a.oldest.IsZero() || c.Established.Before(a.oldest) {
+			a.oldest = c.Established
 		}
 	}
-	return sessions, oldest, nil
+	return sessions, nil
 }
 
 var errTooDear = errors.New("too many to ask for without hurting the server")

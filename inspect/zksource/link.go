@@ -35,7 +35,9 @@ type link struct {
 	servers  int
 	attempts int
 	session  bool
-	server   string // that gave it the session
+	server   string    // that gave it the session
+	dialled  time.Time // when the connection was begun on which it has the session, and when it had it
+	greeted  time.Time
 	failed   bool
 	slow     bool // a server did not answer in time
 	raw      net.Conn
@@ -129,6 +131,9 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 	l.mu.Lock()
 	l.attempts++
 	spent := l.session || l.attempts > l.servers
+	if !spent {
+		l.dialled = l.now()
+	}
 	l.mu.Unlock()
 	if spent {
 		return nil, errSpent
@@ -172,6 +177,9 @@ func (l *link) event(e zk.Event) {
 	had := l.session
 	switch e.State {
 	case zk.StateHasSession:
+		if !l.session {
+			l.greeted = now
+		}
 		l.session, l.server = true, l.tap.Server()
 	case zk.StateDisconnected, zk.StateExpired:
 		if err := l.tap.DialError(); err != nil && !had {
@@ -209,6 +217,13 @@ func (l *link) connectedTo() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.server
+}
+
+// established bounds the instant at which the server took the connection; false while there was no session.
+func (l *link) established() (from, to time.Time, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dialled, l.greeted, l.session
 }
 
 // reasons returns the newest failure of each server, by address.

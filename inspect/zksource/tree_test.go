@@ -77,7 +77,7 @@ func TestClockTakesTheClosestBound(t *testing.T) {
 	server := 3 * time.Second // ahead of us
 	for _, late := range []time.Duration{40, 2, 15} {
 		seen := noon.Add(time.Hour)
-		c.created(seen, seen.Add(server-late*time.Millisecond))
+		c.created(seen, seen.Add(server-late*time.Millisecond), 1)
 	}
 	if got := c.offset(); (got - server).Abs() > 2*time.Millisecond {
 		t.Errorf("offset %v", got)

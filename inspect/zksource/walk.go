@@ -302,6 +302,7 @@ func (r *run) listed(d *dir, res result) {
 	answers := d.answers
 	d.answers, d.sentAt = false, res.sent
 	added, removed := d.adopt(res.names, res.stat, res.at)
+	r.clock.dated(res.stat, res.at)
 	for _, name := range removed {
 		r.childLeft(d, name)
 	}
@@ -390,9 +391,10 @@ func (r *run) got(d *dir, res result) {
 	switch {
 	case res.err == nil || res.sealed:
 		d.keep(name, r.shared.one(res.data), res.stat, res.sealed)
+		r.clock.dated(res.stat, res.at)
 		r.recordContender(d, res)
 		if seen := res.job.seen; !seen.IsZero() {
-			r.clock.created(seen, time.UnixMilli(res.stat.Ctime))
+			r.clock.created(seen, time.UnixMilli(res.stat.Ctime), res.stat.Czxid)
 		}
 		if z, _ := d.of(name); res.stat.EphemeralOwner == 0 && !recipe.Proves(name) && !z.IsLease() {
 			r.child(d, name)

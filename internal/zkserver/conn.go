@@ -48,7 +48,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return &conn{
 		srv: s, nc: nc, remote: remote, who: []identity{addressOf(remote)},
 		watched:     newWatchedPaths(),
-		established: time.Now(), lastOp: "NA", lastXid: -1, lastZxid: -1,
+		established: s.wall(), lastOp: "NA", lastXid: -1, lastZxid: -1,
 		wake: make(chan struct{}, 1),
 	}
 }
@@ -75,7 +75,7 @@ func (c *conn) read(br *bufio.Reader) {
 		return
 	}
 	if word, ok := fourLetterWords[string(head)]; ok {
-		c.answerWord(word)
+		c.answerWord(string(head), word)
 		c.linger(br)
 		return
 	}

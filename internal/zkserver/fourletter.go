@@ -9,7 +9,7 @@ import (
 )
 
 // fourLetterWords are the commands on the client port: a connection that starts with one gets the answer and is closed.
-// None needs a whitelist here.
+// Config.Words is the whitelist.
 var fourLetterWords = map[string]func(*Server, *strings.Builder){
 	"ruok": func(_ *Server, b *strings.Builder) { b.WriteString("imok") },
 	"isro": func(_ *Server, b *strings.Builder) { b.WriteString("rw") },
@@ -25,8 +25,14 @@ var fourLetterWords = map[string]func(*Server, *strings.Builder){
 }
 
 // answerWord queues the answer to a four-letter word.
-func (c *conn) answerWord(word func(*Server, *strings.Builder)) {
+func (c *conn) answerWord(name string, word func(*Server, *strings.Builder)) {
 	var b strings.Builder
+	if words := c.srv.cfg.Words; words != nil && !slices.Contains(words, name) {
+		c.queue(func(e *encoder) {
+			e.buf = append(e.buf, name+" is not executed because it is not in the whitelist.\n"...)
+		})
+		return
+	}
 	c.srv.mu.Lock()
 	c.stats.received++
 	c.srv.stats.received++

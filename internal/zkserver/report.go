@@ -100,5 +100,5 @@ func (s *Server) ephemeralCount() (total int) {
 
 // wallTime turns the server's own clock into a time of day.
 func (s *Server) wallTime(millis int64) time.Time {
-	return s.started.Add(time.Duration(millis) * time.Millisecond)
+	return s.started.Add(time.Duration(millis)*time.Millisecond + time.Duration(s.ahead.Load()))
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,6 +27,8 @@ type Config struct {
 	// WithoutMultiRead and WithoutAddWatch leave out operations that servers know since 3.6: Unimplemented, and the end of the
 	// session, are the answer.
 	WithoutMultiRead, WithoutAddWatch bool
+	// Words are the four-letter words in the whitelist (4lw.commands.whitelist); nil: all.
+	Words []string
 	// Throttled, when not nil, is asked for every request of an operation (ZooDefs.OpCode) whether to answer that it was
 	// throttled (-127, since 3.7 with zookeeper.throttled_op_wait_time) in place of running it.
 	Throttled func(op int32) bool
@@ -61,6 +64,7 @@ type Server struct {
 	admin    *http.Server // nil in an Ensemble
 	member   *member      // nil alone
 	started  time.Time
+	ahead    atomic.Int64  // see SetClock
 	done     chan struct{} // closed by Close
 	wg       sync.WaitGroup
 	close    sync.Once
@@ -134,6 +138,13 @@ func newServer(cfg Config, listener net.Listener) *Server {
 	s.nextSession = firstSession(s.started)
 	return s
 }
+
+// SetClock steps the server's wall clock, which dates its transactions, its connections and the AdminServer's answers, to so much
+// ahead of this machine's. Sessions do not depend on it.
+func (s *Server) SetClock(ahead time.Duration) { s.ahead.Store(int64(ahead)) }
+
+// wall is the time by its wall clock.
+func (s *Server) wall() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
 // Addr is the host:port that clients connect to.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
@@ -246,7 +257,7 @@ func (s *Server) housekeep() {
 func (s *Server) reap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, path := range s.tree.reap(time.Now().UnixMilli()) {
+	for _, path := range s.tree.reap(s.wall().UnixMilli()) {
 		tx := s.begin(0, super)
 		tx.delete(path, -1)
 		s.commit(tx)
@@ -256,7 +267,7 @@ func (s *Server) reap() {
 // begin numbers a new transaction. Failed ones keep their number too, as in the real server.
 func (s *Server) begin(session int64, who []identity) *txn {
 	s.zxid++
-	return &txn{tree: s.tree, zxid: s.zxid, now: time.Now().UnixMilli(), session: session, who: who}
+	return &txn{tree: s.tree, zxid: s.zxid, now: s.wall().UnixMilli(), session: session, who: who}
 }
 
 // commit fires the watches of a transaction.

@@ -86,6 +86,7 @@ func (r *rateMeter) perSecond() float64 {
 func same(a, b *inspect.Backend) bool {
 	return a.State == b.State && a.Mode == b.Mode && a.Error == b.Error && a.Reading == b.Reading && a.FirstPass == b.FirstPass && slices.Equal(a.Unseen, b.Unseen) &&
 		slices.EqualFunc(a.Findings, b.Findings, func(x, y inspect.Finding) bool { return x.Message == y.Message }) &&
+		a.Clock.Known == b.Clock.Known && a.Clock.From == b.Clock.From && (a.Clock.Offset-b.Clock.Offset).Abs() < 5*time.Millisecond &&
 		slices.EqualFunc(a.Servers, b.Servers, func(x, y inspect.Server) bool {
 			return x.Addr == y.Addr && x.State == y.State && x.Role == y.Role && x.Error == y.Error &&
 				x.ClockKnown == y.ClockKnown && (x.ClockOffset-y.ClockOffset).Abs() < 5*time.Millisecond && x.StartedAt.Equal(y.StartedAt) &&

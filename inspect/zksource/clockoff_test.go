@@ -1,0 +1,86 @@
+package zksource_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+func rulesOf(found []inspect.Finding) (rules []string) {
+	for _, f := range found {
+		rules = append(rules, f.Rule)
+	}
+	return rules
+}
+
+// A server's clock that is hours off, with somebody who has just queued behind a holder that has just come: by our own connection, or by
+// the AdminServer's date, that is known, and nobody is stuck.
+func TestOneLookKnowsAClockThatIsOff(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{-2 * time.Hour, 2 * time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			t.Parallel()
+			zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+			zks.Embedded.SetClock(ahead)
+			contended(t, zks, "/l")
+			b, l := lookWithRules(t, zksource.Config{Servers: []string{zks.Addr}})
+			if off := b.ClockOffset() - ahead; !b.ClockKnown() || off.Abs() > b.Clock.Within+time.Millisecond {
+				t.Errorf("%+v is %v off", b.Clock, off)
+			}
+			if rules := rulesOf(l.Findings); slices.Contains(rules, "stuck-holder") {
+				t.Errorf("%+v", l.Findings)
+			}
+			if rules := rulesOf(b.Findings); !slices.Contains(rules, "clock-skew") {
+				t.Errorf("%+v", b.Findings)
+			}
+			snapshot := observe(t, zksource.Config{Servers: []string{zks.Addr}})
+			held := describe.View{Snapshot: snapshot, Now: snapshot.TakenAt}.Held(l, &l.Holders[0])
+			if held.Known == describe.About || held.Duration > time.Hour {
+				t.Errorf("held %v", held)
+			}
+		})
+	}
+}
+
+// Where nothing shows the server's clock, no release rests on it.
+func TestOneLookThatCannotKnowAClockSaysSo(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Words: []string{"srvr"}})
+	zks.Embedded.SetClock(-2 * time.Hour)
+	contended(t, zks, "/l")
+	b, l := lookWithRules(t, zksource.Config{Servers: []string{zks.Addr}})
+	if b.ClockKnown() {
+		t.Errorf("%+v", b.Clock)
+	}
+	i := slices.Index(rulesOf(l.Findings), "stuck-holder")
+	if i < 0 {
+		t.Fatalf("%+v", l.Findings)
+	}
+	if f := l.Findings[i]; f.Severity != inspect.Info || strings.Contains(f.Advice, "release") || !strings.Contains(f.Advice, "date") {
+		t.Errorf("%+v", f)
+	}
+	snapshot := observe(t, zksource.Config{Servers: []string{zks.Addr}})
+	held := describe.View{Snapshot: snapshot, Now: snapshot.TakenAt}.Held(l, &l.Holders[0])
+	if held.Known != describe.About || !strings.Contains(held.String(), "about 2h") {
+		t.Errorf("held %v", held)
+	}
+}
+
+// A node that is from our future shows that the server's clock is ahead.
+func TestANodeOfOurFutureShowsAClockThatIsAhead(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Words: []string{"srvr"}})
+	zks.Embedded.SetClock(2 * time.Hour)
+	contended(t, zks, "/l")
+	b, _ := lookWithRules(t, zksource.Config{Servers: []string{zks.Addr}})
+	if off := b.ClockOffset(); b.ClockKnown() || off < 2*time.Hour-time.Minute || off > 2*time.Hour {
+		t.Errorf("%+v", b.Clock)
+	}
+}
