@@ -169,7 +169,7 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 	return text + "; " + queued(c.Lock)
 }
 
-// uncheckedAdvice is how to learn whether a time by the servers' clock is right, where nothing has shown it.
+// uncheckedAdvice names no action on the lock: a person has to learn first whether the servers' clock is right.
 func uncheckedAdvice(c *inspect.Case) string {
 	advice := "compare the output of date on the ZooKeeper leader with this machine's before anything is done"
 	if c.Backend.ClockKnown() {

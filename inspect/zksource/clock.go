@@ -234,7 +234,7 @@ func (c *clock) created(seen, ctime time.Time, zxid int64) {
 // offset is the leader's clock minus ours, by the creations that were seen live.
 func (c *clock) offset() time.Duration { return -min(c.least, c.older) }
 
-// ofServer is what is known of a server's clock.
+// ofServer bounds a server's clock; where what was seen live contradicts what was measured, that is newer.
 func (c *clock) ofServer(i int, answers []serverAnswer) bounds {
 	b := c.servers[i]
 	if c.known && (i == leader(answers) || len(answers) == 1) {
@@ -246,7 +246,7 @@ func (c *clock) ofServer(i int, answers []serverAnswer) bounds {
 	return b
 }
 
-// ofLeader is what is known of the clock that dates transactions.
+// ofLeader relates the clock that dates transactions to ours, from the first one on that is known to be by it.
 func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 	i, from := leader(answers), max(c.stepped+1, epoch(c.last)<<32)
 	leads := i >= 0 && answers[i].status.Role == "leader"
