@@ -61,10 +61,16 @@ func readBetween(shown time.Time, unit time.Duration, from, to time.Time) bounds
 	return bounds{low: shown.Sub(to.Round(0)), high: shown.Add(unit).Sub(from.Round(0)), at: to, known: true}
 }
 
-func (b bounds) middle() time.Duration { return b.low + (b.high-b.low)/2 }
+// middle is 0 where the two clocks may be the same: within a round trip they mostly are, and what is computed does not jitter.
+func (b bounds) middle() time.Duration {
+	if b.low <= 0 && b.high >= 0 {
+		return 0
+	}
+	return b.low + (b.high-b.low)/2
+}
 
 // within is the tolerance of middle.
-func (b bounds) within() time.Duration { return (b.high - b.low) / 2 }
+func (b bounds) within() time.Duration { return max(b.high-b.middle(), b.middle()-b.low) }
 
 // apart is the gap between the two, zero where they overlap.
 func (b bounds) apart(o bounds) time.Duration { return max(0, b.low-o.high, o.low-b.high) }
@@ -234,14 +240,11 @@ func (c *clock) created(seen, ctime time.Time, zxid int64) {
 // offset is the leader's clock minus ours, by the creations that were seen live.
 func (c *clock) offset() time.Duration { return -min(c.least, c.older) }
 
-// ofServer bounds a server's clock; where what was seen live contradicts what was measured, that is newer.
+// ofServer bounds a server's clock; what was seen live is closer than what was measured, and newer.
 func (c *clock) ofServer(i int, answers []serverAnswer) bounds {
 	b := c.servers[i]
 	if c.known && (i == leader(answers) || len(answers) == 1) {
-		live := bounds{low: c.offset(), high: c.offset(), known: true}
-		if !b.known || b.apart(live) > agreed {
-			return live
-		}
+		return bounds{low: c.offset(), high: c.offset(), known: true}
 	}
 	return b
 }

@@ -54,6 +54,8 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 // comes, and nobody says that the servers were away.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
+	r.clock.shift(setAhead(r.turned, now))
+	r.turned = now
 	if !stalled {
 		return now
 	}
@@ -67,6 +69,15 @@ func (r *run) attend() time.Time {
 		r.reconnect(now)
 	}
 	return now
+}
+
+// setAhead is by how much our wall clock went on more than the monotonic one between two readings (below zero: it was set back).
+func setAhead(from, to time.Time) time.Duration {
+	by := to.Round(0).Sub(from.Round(0)) - to.Sub(from)
+	if from.IsZero() || by.Abs() < time.Second/2 {
+		return 0 // slewed, if at all
+	}
+	return by
 }
 
 // looksAgain takes in that there is a connection. The first one after a stall that took its time to come made that longer: nobody

@@ -128,6 +128,7 @@ type run struct {
 	focused   sourcekit.Focus
 	focus     map[string]bool
 	clock     clock
+	turned    time.Time // when the loop last turned
 
 	// Identities of the sessions.
 	admins     []*zkadmin.Server

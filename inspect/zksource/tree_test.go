@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
+	"lockscope/inspect/zkadmin"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -81,6 +82,59 @@ func TestClockTakesTheClosestBound(t *testing.T) {
 	}
 	if got := c.offset(); (got - server).Abs() > 2*time.Millisecond {
 		t.Errorf("offset %v", got)
+	}
+}
+
+// Our own clock is set back by an hour: what was known of the servers' is known as before.
+func TestAClockOfOursThatIsSetMovesWhatIsKnown(t *testing.T) {
+	var c clock
+	c.created(noon, noon.Add(3*time.Second), 1)
+	c.measure([]serverAnswer{{asked: true, clock: readBetween(noon.Add(3*time.Second), time.Second, noon, noon)}}, true, noon)
+	c.shift(-time.Hour)
+	if got := c.offset(); got != time.Hour+3*time.Second {
+		t.Errorf("offset %v", got)
+	}
+	if b := c.servers[0]; b.low != time.Hour+3*time.Second || b.high != b.low+time.Second {
+		t.Errorf("measured %+v", b)
+	}
+	c.created(noon.Add(-time.Hour), noon.Add(3*time.Second), 2)
+	if c.stepped != 0 {
+		t.Error("the servers' clock has not stepped, ours has")
+	}
+	if got := setAhead(noon, noon.Add(time.Hour)); got != 0 {
+		t.Errorf("set ahead by %v", got)
+	}
+}
+
+// The leader's clock is set ahead by an hour: what it dated before is not dated by what is known of it now.
+func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
+	leads := []serverAnswer{{asked: true, status: zkadmin.Status{Role: "standalone"}}}
+	var c clock
+	c.dated(&zk.Stat{Czxid: 7, Ctime: noon.UnixMilli(), Mzxid: 7, Mtime: noon.UnixMilli()}, noon)
+	c.created(noon, noon, 7)
+	if k := c.ofLeader(leads); !k.Known || k.From > 7 || k.Offset != 0 {
+		t.Errorf("%+v", k)
+	}
+	c.created(noon.Add(time.Minute), noon.Add(time.Minute+time.Hour), 8)
+	if k := c.ofLeader(leads); !k.Known || k.From != 8 || k.Offset != time.Hour {
+		t.Errorf("%+v", k)
+	}
+}
+
+// Another leader has its own clock: what the former one dated is unknown unless the clocks of all are known and the same.
+func TestANewLeadersClockDatesOnlyItsOwn(t *testing.T) {
+	shown := func(ahead time.Duration) bounds { return readBetween(noon.Add(ahead), time.Second, noon, noon) }
+	for name, former := range map[string]bounds{"the former is an hour off": shown(time.Hour), "nothing is known of it": {}, "both are right": shown(0)} {
+		t.Run(name, func(t *testing.T) {
+			answers := []serverAnswer{{asked: true, status: zkadmin.Status{Role: "leader", Zxid: 5<<32 | 3}, clock: shown(0)}, {asked: true, status: zkadmin.Status{Role: "follower"}, clock: former}}
+			var c clock
+			c.dated(&zk.Stat{Czxid: 4<<32 | 7, Ctime: noon.UnixMilli()}, noon)
+			c.measure(answers, true, noon)
+			k := c.ofLeader(answers)
+			if dates := k.From <= 4<<32|7; !k.Known || dates != (former == shown(0)) {
+				t.Errorf("%+v", k)
+			}
+		})
 	}
 }
 
