@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/sync/errgroup"
 
 	"lockscope/inspect"
 )
@@ -20,8 +21,8 @@ import (
 // How the index keeps places: a mark so many bytes of text after the one before, or so many for each lock of which one has the place. What
 // is played from a mark on is no more than that.
 const (
-	markEvery   = 512 << 10
-	markPerLock = 512
+	markEvery   = 256 << 10
+	markPerLock = 256
 )
 
 // keptTables is the most watch tables of parts of a backend that a mark leads to.
@@ -277,39 +278,62 @@ func (m *Moment) Run(ctx context.Context, emit func(inspect.Update)) error {
 
 // first emits what was so of a backend at the mark, in one update as a first look does, and after it what was read of the watches.
 func (m *Moment) first(b *backendPlaces, options json.Options, emit func(inspect.Update)) error {
-	fields := []string{"Put", "Backend", "Sessions", "Watches"}
-	values := [][]place{b.locks, {b.backend}, {b.sessions}, nil}
-	for i := -1; i < len(b.watches); i++ {
-		if i >= 0 {
-			values = [][]place{nil, nil, nil, b.watches[i : i+1]}
-		}
-		line := fmt.Appendf(nil, `{"at":%q,"update":{"AllSessions":%v`, m.mark.at.Format(time.RFC3339Nano), i < 0 && b.allSessions)
-		for n, places := range values {
-			if len(places) == 0 || places[0].size == 0 {
-				continue
-			}
-			line = fmt.Appendf(line, `,%q:`, fields[n])
-			before := byte('[')
-			for _, p := range places {
-				if fields[n] == "Put" {
-					line = append(line, before)
-					before = ','
-				}
-				from := len(line)
-				line = slices.Grow(line, int(p.size))[:from+int(p.size)]
-				if _, err := m.index.text.ReadAt(line[from:], p.offset); err != nil {
-					return fmt.Errorf("recording: %s: %w", m.index.name, err)
-				}
-			}
-			if fields[n] == "Put" {
-				line = append(line, ']')
-			}
-		}
-		e, err := decode(append(line, "}}"...), options)
+	half := len(b.locks) / 2 // read beside each other: this is most of the work
+	var second inspect.Update
+	var g errgroup.Group
+	g.Go(func() (err error) {
+		second, err = m.compose(options, false, []places{{"Put", b.locks[half:]}})
+		return err
+	})
+	u, err := m.compose(options, b.allSessions, []places{{"Put", b.locks[:half]}, {"Backend", []place{b.backend}}, {"Sessions", []place{b.sessions}}})
+	if err = errors.Join(err, g.Wait()); err != nil {
+		return err
+	}
+	u.Put = append(u.Put, second.Put...)
+	emit(u)
+	for i := range b.watches {
+		u, err := m.compose(options, false, []places{{"Watches", b.watches[i : i+1]}})
 		if err != nil {
-			return fmt.Errorf("recording: %s: %w", m.index.name, err)
+			return err
 		}
-		emit(e.Update)
+		emit(u)
 	}
 	return nil
+}
+
+// places are those of a field's values.
+type places struct {
+	field  string
+	values []place
+}
+
+// compose reads an update of values in the text.
+func (m *Moment) compose(options json.Options, allSessions bool, fields []places) (inspect.Update, error) {
+	line := fmt.Appendf(nil, `{"at":%q,"update":{"AllSessions":%v`, m.mark.at.Format(time.RFC3339Nano), allSessions)
+	for _, f := range fields {
+		if len(f.values) == 0 || f.values[0].size == 0 {
+			continue
+		}
+		line = fmt.Appendf(line, `,%q:`, f.field)
+		before := byte('[')
+		for _, p := range f.values {
+			if f.field == "Put" {
+				line = append(line, before)
+				before = ','
+			}
+			from := len(line)
+			line = slices.Grow(line, int(p.size))[:from+int(p.size)]
+			if _, err := m.index.text.ReadAt(line[from:], p.offset); err != nil {
+				return inspect.Update{}, fmt.Errorf("recording: %s: %w", m.index.name, err)
+			}
+		}
+		if f.field == "Put" {
+			line = append(line, ']')
+		}
+	}
+	e, err := decode(append(line, "}}"...), options)
+	if err != nil {
+		return inspect.Update{}, fmt.Errorf("recording: %s: %w", m.index.name, err)
+	}
+	return e.Update, nil
 }
