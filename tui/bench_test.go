@@ -252,10 +252,16 @@ func runDiscarding(tb testing.TB, o Options, w io.Writer) (feed fakeFeed, quit f
 }
 
 // BenchmarkKeyToScreen is the time from a key to what it does on the terminal while 1,000 changes a second arrive among
-// 10,000 locks.
+// so many locks.
 func BenchmarkKeyToScreen(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 20_000} {
+		b.Run(fmt.Sprintf("locks=%d", n), func(b *testing.B) { keyToScreen(b, n) })
+	}
+}
+
+func keyToScreen(b *testing.B, n int) {
 	p := start(b, Options{}, 120, 40)
-	list := fixture.ManyLocks(10_000)
+	list := fixture.ManyLocks(n)
 	sub, change := observed(b, list)
 	ctx, cancel := context.WithCancel(b.Context())
 	var running sync.WaitGroup
@@ -275,7 +281,7 @@ func BenchmarkKeyToScreen(b *testing.B) {
 			}
 		}
 	})
-	p.wait("10000 locks")
+	p.wait(fmt.Sprintf("%d locks", n))
 	running.Go(func() {
 		beat := time.NewTicker(17 * time.Millisecond)
 		defer beat.Stop()
