@@ -84,3 +84,15 @@ func TestANodeOfOurFutureShowsAClockThatIsAhead(t *testing.T) {
 		t.Errorf("%+v", b.Clock)
 	}
 }
+
+// Whichever member a look is connected to, the leader's clock dates the locks: it is asked for its own.
+func TestOneLookAtAnEnsembleKnowsTheLeadersClock(t *testing.T) {
+	e, _, cfg := ensembleLock(t, servertest.EnsembleConfig{})
+	cfg.Admin = nil
+	e.Leader(t)
+	for range 6 { // it connects to any of them
+		if b, l := lookWithRules(t, cfg); !b.ClockKnown() || l == nil || b.Clock.Offset.Abs() > b.Clock.Within {
+			t.Errorf("%+v, servers %+v", b.Clock, b.Servers)
+		}
+	}
+}
