@@ -205,7 +205,7 @@ func (s *sawtooth) apply(c *change) {
 	}
 	if s.Count > 0 && !c.blind {
 		if s.Every > 0 && gap > s.Every*3/2 {
-			s.Missed += int((gap+s.Every/2)/s.Every) - 1
+			s.Skipped += int((gap+s.Every/2)/s.Every) - 1
 		}
 		s.intervals[s.seen%recentRenewals] = gap
 		s.seen++

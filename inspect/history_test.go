@@ -137,7 +137,7 @@ func TestRenewalsShowInTheTimesToLive(t *testing.T) {
 	for _, second := range []int{10, 20, 30, 40, 70, 80} { // two are missed
 		a.send(second, Update{Put: []*Lock{key("x", second, 30)}})
 	}
-	want := Renewal{Count: 6, Every: 10 * time.Second, Last: now.Add(80 * time.Second), TTL: 30 * time.Second, Missed: 2}
+	want := Renewal{Count: 6, Every: 10 * time.Second, Last: now.Add(80 * time.Second), TTL: 30 * time.Second, Skipped: 2}
 	if diff := cmp.Diff(want, a.history().Renewal); diff != "" {
 		t.Error(diff)
 	}
@@ -174,7 +174,7 @@ func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
 		}
 	}
 	r := a.history().Renewal
-	if r.Count != 4 || r.Every != 2*time.Second || r.Missed != 0 {
+	if r.Count != 4 || r.Every != 2*time.Second || r.Skipped != 0 {
 		t.Errorf("four renewals, 2 s apart, are %+v", r)
 	}
 }
@@ -194,7 +194,7 @@ func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
 		a.apply(sourceUpdate{0, u})
 		u.Backend = nil
 	}
-	if r := a.history().Renewal; r.Count != 3 || r.Every < 1900*time.Millisecond || r.Every > 2100*time.Millisecond || r.Missed != 0 {
+	if r := a.history().Renewal; r.Count != 3 || r.Every < 1900*time.Millisecond || r.Every > 2100*time.Millisecond || r.Skipped != 0 {
 		t.Errorf("three renewals, 2 s apart, are %+v", r)
 	}
 }
@@ -229,7 +229,7 @@ func TestAGapMissesNoRenewal(t *testing.T) {
 	}
 	a.send(50, Update{Gap: &Gap{Backend: "zk", From: now.Add(31 * time.Second), Until: now.Add(50 * time.Second)}})
 	a.send(51, Update{Put: key(51, 59)}) // what another server has of it
-	if r := a.history().Renewal; r.Count != 3 || !r.Last.Equal(now.Add(51*time.Second)) || r.Missed != 0 {
+	if r := a.history().Renewal; r.Count != 3 || !r.Last.Equal(now.Add(51*time.Second)) || r.Skipped != 0 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -255,7 +255,7 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 	if h := l.history; h != nil {
 		j.Grants = &jsonGrants{h.Grants, stamp(h.Since)}
 		if r := &h.Renewal; r.Count > 0 {
-			j.Renewal = &jsonRenewal{Count: r.Count, Last: stamp(r.Last), Missed: r.Missed}
+			j.Renewal = &jsonRenewal{Count: r.Count, Last: stamp(r.Last), Missed: r.Skipped}
 			if r.Every > 0 {
 				j.Renewal.EveryMS = whole(r.Every)
 			}

@@ -119,7 +119,7 @@ func TestJSONKeepsTheContract(t *testing.T) {
 // What was watched of renewals and grants is in the JSON, and nothing where nothing was.
 func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 	l := KeyLock(ID{"redis", "held"}, ballots("x"), now)
-	l.history = &History{Since: now, Grants: 7, Renewal: Renewal{Count: 3, Every: 2 * time.Second, Last: now, Missed: 1}}
+	l.history = &History{Since: now, Grants: 7, Renewal: Renewal{Count: 3, Every: 2 * time.Second, Last: now, Skipped: 1}}
 	once := KeyLock(ID{"redis", "once"}, ballots("x"), now)
 	text, err := json.Marshal(NewSnapshot(now, nil, []*Lock{l, once}).JSON())
 	if err != nil {

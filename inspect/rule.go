@@ -82,9 +82,9 @@ type Renewal struct {
 	Last  time.Time
 	// TTL that a renewal sets.
 	TTL time.Duration
-	// Missed counts the renewals that should have been between two others and were not. Those that are missing since the last
+	// Skipped counts the renewals that should have been between two others and were not. Those that are missing since the last
 	// one are not among them: the finding renewal-stopped is about these.
-	Missed int
+	Skipped int
 }
 
 // Cycle is a deadlock: each of Owners waits for the next, and the last for the first, on the lock of the same place.

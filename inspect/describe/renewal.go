@@ -18,8 +18,8 @@ func Renewal(h *inspect.History, now time.Time) string {
 		words += " every " + Age(r.Every) + ","
 	}
 	words += " " + Age(max(0, now.Sub(r.Last))) + " ago"
-	if r.Missed > 0 {
-		words += fmt.Sprintf(", %d missed", r.Missed)
+	if r.Skipped > 0 {
+		words += fmt.Sprintf(", %d missed", r.Skipped)
 	}
 	return words
 }

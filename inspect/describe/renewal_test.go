@@ -13,7 +13,7 @@ func TestRenewalInWords(t *testing.T) {
 		"":                                      {},
 		"renewed 3.0s ago":                      {Count: 1, Last: now.Add(-3 * time.Second)},
 		"renewed every 10s, 3.0s ago":           {Count: 2, Every: 10 * time.Second, Last: now.Add(-3 * time.Second)},
-		"renewed every 10s, 3.0s ago, 2 missed": {Count: 9, Every: 10 * time.Second, Last: now.Add(-3 * time.Second), Missed: 2},
+		"renewed every 10s, 3.0s ago, 2 missed": {Count: 9, Every: 10 * time.Second, Last: now.Add(-3 * time.Second), Skipped: 2},
 	} {
 		if got := Renewal(&inspect.History{Renewal: r}, now); got != want {
 			t.Errorf("%+v: %q, want %q", r, got, want)
