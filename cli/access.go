@@ -70,7 +70,7 @@ func (a *app) accessOf(ctx context.Context, s setup, allowPartial bool) error {
 			return err
 		}
 	}
-	return a.judgePartial(snapshot, allowPartial)
+	return a.exitOfPartial(snapshot, allowPartial)
 }
 
 func (a *app) access(ctx context.Context, s setup, t connect.Target, snapshot *inspect.Snapshot) access {

@@ -60,7 +60,7 @@ func (b *bulk) look(ctx context.Context, all *releasers) (may bool, err error) {
 		return false, err
 	}
 	if slices.ContainsFunc(s.Backends, unseen) {
-		return false, errors.Join(errors.New("not all could be read: nothing was done"), b.judgeStates(s.Backends))
+		return false, errors.Join(errors.New("not all could be read: nothing was done"), b.exitOfStates(s.Backends))
 	}
 	b.choose(s)
 	if b.left > 0 {

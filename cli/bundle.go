@@ -170,7 +170,7 @@ func (b *bundle) watch(ctx context.Context, s setup, hide *strings.Replacer) err
 	}
 	b.snapshot, b.source = last, target.URL()
 	if last.Lock(b.id) == nil {
-		return b.judge(last.Backends)
+		return b.exitOf(last.Backends)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (a *app) showCandidates(ctx context.Context, s setup, id inspect.ID, output
 	}
 	l, view := snapshot.Lock(id), describe.View{Snapshot: snapshot, Now: snapshot.TakenAt}
 	if l == nil || l.Contention() == 0 {
-		if failed := a.judge(snapshot.Backends); failed != nil {
+		if failed := a.exitOf(snapshot.Backends); failed != nil {
 			return failed
 		}
 		if l != nil && (l.State == inspect.StateUnknown || l.Unknown(inspect.AspectHolders)) {

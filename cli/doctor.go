@@ -93,7 +93,7 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int, 
 	if output == "text" && !blank(s) { // the report says it
 		quiet.Stderr = io.Discard
 	}
-	failed := quiet.judgePartial(s, allowPartial)
+	failed := quiet.exitOfPartial(s, allowPartial)
 	if slices.ContainsFunc(found, func(c complaint) bool { return c.Muted == nil && c.Severity.Rank() >= threshold }) {
 		return exitError{code: exitNo}
 	}

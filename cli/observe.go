@@ -93,8 +93,8 @@ func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot
 	return observer.Snapshot(), ctx.Err()
 }
 
-// judge is the exit code of a look: an error for every backend that could not be read in full.
-func (a *app) judge(backends []*inspect.Backend) error {
+// exitOf is the exit code of a look: an error for every backend that could not be read in full.
+func (a *app) exitOf(backends []*inspect.Backend) error {
 	for _, b := range backends {
 		if b.State == inspect.Down {
 			continue // reported below, and the cause that nothing of it was seen
@@ -103,11 +103,11 @@ func (a *app) judge(backends []*inspect.Backend) error {
 			a.say("%s: %s: %s (%s)", b.Name, f.Rule, f.Message, f.Advice)
 		}
 	}
-	return a.judgeStates(backends)
+	return a.exitOfStates(backends)
 }
 
-// judgeStates is the same for who prints the backends' findings in another way.
-func (a *app) judgeStates(backends []*inspect.Backend) error {
+// exitOfStates is the same for who prints the backends' findings in another way.
+func (a *app) exitOfStates(backends []*inspect.Backend) error {
 	var failed error
 	for _, b := range backends {
 		if unseen(b) {

@@ -24,7 +24,7 @@ func partial(s *inspect.Snapshot) []string {
 	var lines []string
 	for _, b := range s.Backends {
 		if b.State == inspect.Down {
-			continue // judgeStates says it
+			continue // exitOfStates says it
 		}
 		var parts []string
 		if unseen(b) {
@@ -75,11 +75,11 @@ func silent(s *inspect.Server) bool {
 // hides reports whether a finding may be hidden in what was not seen. What happens between two readings is none of a look's.
 func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
 
-// judgePartial returns the exit code of an incomplete look. allowed: what was seen is enough, as long as every backend
+// exitOfPartial returns the exit code of an incomplete look. allowed: what was seen is enough, as long as every backend
 // showed something.
-func (a *app) judgePartial(s *inspect.Snapshot, allowed bool) error {
+func (a *app) exitOfPartial(s *inspect.Snapshot, allowed bool) error {
 	down := slices.DeleteFunc(slices.Clone(s.Backends), func(b *inspect.Backend) bool { return b.State != inspect.Down })
-	failed := a.judgeStates(down)
+	failed := a.exitOfStates(down)
 	lines := partial(s)
 	if len(lines) == 0 || allowed {
 		return failed

@@ -85,7 +85,7 @@ func (r *record) run(ctx context.Context, path string, targets []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := source.judge(r.app, len(sources)); interrupted.Err() == nil {
+	if err := source.exitOf(r.app, len(sources)); interrupted.Err() == nil {
 		return err
 	}
 	return nil // somebody ended it, and has read what is missing
@@ -137,8 +137,8 @@ func (a attentive) Run(ctx context.Context, emit func(inspect.Update)) error {
 	})
 }
 
-// judge is the exit code: an error when a backend did not answer at all.
-func (a attentive) judge(app *app, backends int) error {
+// exitOf is the exit code: an error when a backend did not answer at all.
+func (a attentive) exitOf(app *app, backends int) error {
 	var failed error
 	if len(a.newest) < backends {
 		failed = exitError{code: exitUnreachable}

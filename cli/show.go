@@ -121,7 +121,7 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string, look 
 		}
 		return usageError("no backend of the recording is named %q (there are: %s)", id.Backend, strings.Join(names, ", "))
 	}
-	failed := a.judge([]*inspect.Backend{own})
+	failed := a.exitOf([]*inspect.Backend{own})
 	if absent := l == nil || l.State == inspect.StateFree && len(l.Masters) > 0; absent {
 		if failed != nil && l == nil {
 			return failed

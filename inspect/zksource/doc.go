@@ -4,7 +4,7 @@
 // The clients of sessions it learns from the servers themselves at a slow beat (package zkadmin). It never writes.
 //
 // One goroutine has all of the state: run, whose loop is in source.go. It goes round from what was heard (link.go,
-// fired.go, below.go) over what is to be asked (queue.go, manyreads.go) and what was answered (walk.go, tree.go) to the
+// fired.go, below.go) over what is to be asked (jobs.go, manyreads.go) and what was answered (walk.go, tree.go) to the
 // locks that this makes (parts.go) and to the update that is emitted (flush in source.go). ReadLock reads one lock by the same
 // rules for who acts on it, over a connection of theirs (readlock.go).
 package zksource

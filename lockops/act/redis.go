@@ -179,7 +179,7 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 		result.HoldersAfter = after.lock.Holders
 	}
 	result.Next = nextNow(p.Next, after.lock)
-	settle(result.Masters, p.Seen, before, after)
+	correctByKeys(result.Masters, p.Seen, before, after)
 	result.Released, result.Reason = outcome(p, result.Masters, after)
 	return result, unreachableMasters(result.Masters)
 }
@@ -225,9 +225,9 @@ func (r *Redis) timeLimit(ctx context.Context, i int) int64 {
 	return at.Add(r.limit).UnixMilli()
 }
 
-// settle corrects what masters answered by what their keys say: where the answer was lost or an error, the contender
+// correctByKeys corrects what masters answered by what their keys say: where the answer was lost or an error, the contender
 // that stood there right before and, for all of what was read, does no longer is gone.
-func settle(masters []MasterResult, seen *inspect.Contender, before, after reading) {
+func correctByKeys(masters []MasterResult, seen *inspect.Contender, before, after reading) {
 	for i := range masters {
 		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
 		if m.Err != nil && stands(was, seen) && is.Up && !stands(is, seen) && !hides(is, seen) {
