@@ -14,38 +14,57 @@ import (
 
 // TestTheAuditTrailIsRead: what was acted on, by whom, why, and what came of it, filtered by lock and time; locks taken by hand
 // are in it; damage and missing outcomes are found.
-func TestTheAuditTrailIsRead(t *testing.T) {
+// auditing is a server, and the audit file of what is done to its locks.
+type auditing struct {
+	*testing.T
+	env    map[string]string
+	target string
+}
+
+// auditedValue holds lock:a when an auditing begins.
+const auditedValue = "YWFhYWFhYWFhYWFhYWFhYQ=="
+
+func startAuditing(t *testing.T) auditing {
 	server := servertest.StartEmbeddedRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
-	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
-	client.Set(t.Context(), "lock:a", value, 0)
-	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
-	target := "redis://" + server.Addr
-	do := func(code int, args ...string) outcome {
-		t.Helper()
-		got := runIn(t, t.Context(), env, args...)
-		if got.code != code {
-			t.Fatalf("%v: %+v", args, got)
-		}
-		return got
+	client.Set(t.Context(), "lock:a", auditedValue, 0)
+	return auditing{t, map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}, "redis://" + server.Addr}
+}
+
+func (a auditing) do(code int, args ...string) outcome {
+	a.Helper()
+	got := runIn(a.T, a.Context(), a.env, args...)
+	if got.code != code {
+		a.Fatalf("%v: %+v", args, got)
 	}
-	trail := func(args ...string) []auditRecord {
-		t.Helper()
-		var list []auditRecord
-		if err := json.Unmarshal([]byte(do(0, append([]string{"audit", "-o", "json"}, args...)...).stdout), &list); err != nil {
-			t.Fatal(err)
-		}
-		return list
+	return got
+}
+
+func (a auditing) trail(args ...string) (list []auditRecord) {
+	a.Helper()
+	if err := json.Unmarshal([]byte(a.do(0, append([]string{"audit", "-o", "json"}, args...)...).stdout), &list); err != nil {
+		a.Fatal(err)
 	}
-	if list := trail(); len(list) != 0 {
+	return list
+}
+
+// act leaves three actions in the file.
+func (a auditing) act() {
+	a.Helper()
+	a.do(1, "release", "redis:lock:a", a.target, "--owner", "another", "--yes") // refused in the preview: nothing is begun
+	a.do(0, "ttl", "redis:lock:a", a.target, "--owner", auditedValue, "--set", "10m", "--yes", "--reason", "its worker is gone, ticket 7")
+	a.do(0, "release", "redis:lock:a", a.target, "--owner", auditedValue, "--yes")
+	a.do(0, "acquire", "redis:lock:b", a.target, "--", "true")
+}
+
+func TestTheAuditTrailIsRead(t *testing.T) {
+	a := startAuditing(t)
+	if list := a.trail(); len(list) != 0 {
 		t.Errorf("without a file: %+v", list)
 	}
-	do(1, "release", "redis:lock:a", target, "--owner", "another", "--yes") // refused in the preview: nothing is begun
-	do(0, "ttl", "redis:lock:a", target, "--owner", value, "--set", "10m", "--yes", "--reason", "its worker is gone, ticket 7")
-	do(0, "release", "redis:lock:a", target, "--owner", value, "--yes")
-	do(0, "acquire", "redis:lock:b", target, "--", "true")
-	list := trail()
+	a.act()
+	list := a.trail()
 	var got []string
 	for _, r := range list {
 		got = append(got, r.Action+" "+r.Lock+" "+r.Outcome)
@@ -59,22 +78,27 @@ func TestTheAuditTrailIsRead(t *testing.T) {
 	if list[0].Why != "its worker is gone, ticket 7" || list[0].Confirmed != "--yes" {
 		t.Errorf("record %+v", list[0])
 	}
-	if list := trail("--lock", "redis:lock:b"); len(list) != 1 || list[0].Action != "acquire" {
+	if list := a.trail("--lock", "redis:lock:b"); len(list) != 1 || list[0].Action != "acquire" {
 		t.Errorf("of one lock: %+v", list)
 	}
-	if list := trail("--since", "2999-01-01T00:00:00Z"); len(list) != 0 {
+	if list := a.trail("--since", "2999-01-01T00:00:00Z"); len(list) != 0 {
 		t.Errorf("of the future: %+v", list)
 	}
-	if list := trail("--since", "1h"); len(list) != 3 {
+	if list := a.trail("--since", "1h"); len(list) != 3 {
 		t.Errorf("of an hour: %+v", list)
 	}
-	if text := do(0, "audit").stdout; strings.Count(text, "\n") != 3 || !strings.Contains(text, "why its worker is gone, ticket 7") {
+	if text := a.do(0, "audit").stdout; strings.Count(text, "\n") != 3 || !strings.Contains(text, "why its worker is gone, ticket 7") {
 		t.Errorf("text:\n%s", text)
 	}
-	do(2, "audit", "--since", "yesterday")
-	do(2, "audit", "check")
-	do(0, "audit", "verify")
-	path := filepath.Join(env["XDG_STATE_HOME"], "lockscope", "audit.jsonl")
+	a.do(2, "audit", "--since", "yesterday")
+	a.do(2, "audit", "check")
+}
+
+func TestADamagedAuditTrailIsNotVerified(t *testing.T) {
+	a := startAuditing(t)
+	a.act()
+	a.do(0, "audit", "verify")
+	path := filepath.Join(a.env["XDG_STATE_HOME"], "lockscope", "audit.jsonl")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +107,7 @@ func TestTheAuditTrailIsRead(t *testing.T) {
 	if err := os.WriteFile(path, []byte(cut), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := do(1, "audit", "verify"); !strings.Contains(got.stderr, "1 action of unknown outcome, 1 line that cannot be read, 1 line not as written") || !strings.Contains(got.stdout, "release  unknown") {
+	if got := a.do(1, "audit", "verify"); !strings.Contains(got.stderr, "1 action of unknown outcome, 1 line that cannot be read, 1 line not as written") || !strings.Contains(got.stdout, "release  unknown") {
 		t.Errorf("damaged: %+v", got)
 	}
 }

@@ -9,76 +9,85 @@ import (
 	"lockscope/internal/servertest"
 )
 
+// Labels of the two programs.
+const (
+	cartOnBoth = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
+	tillOnBoth = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
+)
+
+// foundLocks are the locks of doctor's JSON.
+type foundLocks []struct {
+	ID       string
+	Holders  []struct{ Name string }
+	Waiters  []struct{ Name string }
+	Findings []struct {
+		Rule, Confidence, Advice string
+		Evidence                 struct {
+			Locks []string
+			Ties  []struct{ By, Certainty string }
+		}
+	}
+}
+
+func lookAtBoth(t *testing.T, targets []string) foundLocks {
+	t.Helper()
+	got := run(t, append([]string{"doctor", "-o", "json"}, targets...)...)
+	var j struct{ Locks foundLocks }
+	if err := json.Unmarshal([]byte(got.stdout), &j); err != nil {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	return j.Locks
+}
+
+func (locks foundLocks) waiting() (n int) {
+	for _, l := range locks {
+		n += len(l.Waiters)
+	}
+	return n
+}
+
+// deadlocks returns the advice of each finding of a deadlock; all are to know the programs by their labels.
+func (locks foundLocks) deadlocks(t *testing.T) (advice []string) {
+	t.Helper()
+	for _, l := range locks {
+		for _, f := range l.Findings {
+			if f.Rule != "deadlock" {
+				continue
+			}
+			ties := f.Evidence.Ties
+			if f.Confidence != "likely" || len(f.Evidence.Locks) != 2 || len(ties) != 2 || !strings.Contains(ties[0].By+ties[1].By, cartOnBoth) || ties[0].Certainty != "likely" {
+				t.Errorf("%s: %+v", l.ID, f)
+			}
+			advice = append(advice, f.Advice)
+		}
+	}
+	return advice
+}
+
 // Two programs, each with a kazoo client and a redis-py client, wait for each other over ZooKeeper and Redis: doctor finds it on
 // both locks and says by what it knows the programs, the advised release is carried out, and then both go on.
 func TestADeadlockOverBothBackends(t *testing.T) {
-	const (
-		cart = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
-		till = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
-	)
 	zk, redis := servertest.StartZooKeeper(t), servertest.StartRedis(t)
-	one := servertest.StartOnBoth(t, zk.Addr, redis.Addr, cart, "/locks/orders", "lock:ledger", false)
-	two := servertest.StartOnBoth(t, zk.Addr, redis.Addr, till, "/locks/orders", "lock:ledger", true)
+	one := servertest.StartOnBoth(t, zk.Addr, redis.Addr, cartOnBoth, "/locks/orders", "lock:ledger", false)
+	two := servertest.StartOnBoth(t, zk.Addr, redis.Addr, tillOnBoth, "/locks/orders", "lock:ledger", true)
 	one.Expect(t, "waiting zookeeper")
 	one.Expect(t, "acquired zookeeper")
 	two.Expect(t, "acquired redis")
 	targets := []string{"zk://" + zk.Addr + "/locks", "redis://" + redis.Addr + "?match=lock:*"}
-	type found struct {
-		ID       string
-		Holders  []struct{ Name string }
-		Waiters  []struct{ Name string }
-		Findings []struct {
-			Rule, Confidence, Advice string
-			Evidence                 struct {
-				Locks []string
-				Ties  []struct{ By, Certainty string }
-			}
-		}
-	}
-	look := func() (locks []found) {
-		got := run(t, append([]string{"doctor", "-o", "json"}, targets...)...)
-		var j struct{ Locks []found }
-		if err := json.Unmarshal([]byte(got.stdout), &j); err != nil {
-			t.Fatalf("%v: %+v", err, got)
-		}
-		return j.Locks
-	}
-	deadlocks := func(locks []found) (advice []string) {
-		for _, l := range locks {
-			for _, f := range l.Findings {
-				if f.Rule != "deadlock" {
-					continue
-				}
-				ties := f.Evidence.Ties
-				if f.Confidence != "likely" || len(f.Evidence.Locks) != 2 || len(ties) != 2 || !strings.Contains(ties[0].By+ties[1].By, cart) || ties[0].Certainty != "likely" {
-					t.Errorf("%s: %+v", l.ID, f)
-				}
-				advice = append(advice, f.Advice)
-			}
-		}
-		return advice
-	}
-	waiting := func(n int) func() bool {
-		return func() bool {
-			count := 0
-			for _, l := range look() {
-				count += len(l.Waiters)
-			}
-			return count == n
-		}
-	}
-	if got := deadlocks(look()); got != nil {
+	look := func() foundLocks { return lookAtBoth(t, targets) }
+	waiting := func(n int) func() bool { return func() bool { return look().waiting() == n } }
+	if got := look().deadlocks(t); got != nil {
 		t.Fatalf("before anybody waits: %v", got)
 	}
 	two.Send(t, "")
 	two.Expect(t, "waiting zookeeper")
 	eventually(t, "one waits", waiting(1))
-	if got := deadlocks(look()); got != nil {
+	if got := look().deadlocks(t); got != nil {
 		t.Fatalf("one waits, the other does not: %v", got)
 	}
 	one.Send(t, "")
 	one.Expect(t, "waiting redis")
-	advice := deadlocks(look())
+	advice := look().deadlocks(t)
 	if len(advice) != 2 || advice[0] != advice[1] {
 		t.Fatalf("advice: %v", advice)
 	}
@@ -104,7 +113,7 @@ func TestADeadlockOverBothBackends(t *testing.T) {
 	} else {
 		two.Expect(t, "acquired zookeeper")
 	}
-	if got := deadlocks(look()); got != nil {
+	if got := look().deadlocks(t); got != nil {
 		t.Errorf("after the release: %v", got)
 	}
 }

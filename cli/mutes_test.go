@@ -13,40 +13,49 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestAMutedFindingCallsNobody: doctor reports it as muted, does not exit with 1 because of it, and does again once it is unmuted
-// or its time is up.
-func TestAMutedFindingCallsNobody(t *testing.T) {
+// muting is a server with a key that never expires, and the home of who mutes that finding.
+type muting struct {
+	*testing.T
+	target, state, config string
+}
+
+func startMuting(t *testing.T) muting {
 	server := servertest.StartRedis(t)
-	client := newRedisClient(t, server.Addr)
-	client.Set(t.Context(), "lock:a", "YWFhYWFhYWFhYWFhYWFhYQ==", 0)
-	target, state, config := "redis://"+server.Addr, t.TempDir(), t.TempDir()
-	do := func(args ...string) outcome {
-		t.Helper()
-		return runIn(t, t.Context(), map[string]string{"XDG_STATE_HOME": state, "XDG_CONFIG_HOME": config}, args...)
+	newRedisClient(t, server.Addr).Set(t.Context(), "lock:a", "YWFhYWFhYWFhYWFhYWFhYQ==", 0)
+	return muting{t, "redis://" + server.Addr, t.TempDir(), t.TempDir()}
+}
+
+func (m muting) do(args ...string) outcome {
+	m.Helper()
+	return runIn(m.T, m.Context(), map[string]string{"XDG_STATE_HOME": m.state, "XDG_CONFIG_HOME": m.config}, args...)
+}
+
+// exits does something, and expects this exit code of it.
+func (m muting) exits(code int, args ...string) outcome {
+	m.Helper()
+	got := m.do(args...)
+	if got.code != code {
+		m.Errorf("%v: %+v, want exit code %d", args, got, code)
 	}
-	if got := do("doctor", target); got.code != 1 || !strings.Contains(got.stdout, "no-ttl") {
+	return got
+}
+
+func (m muting) file() string { return filepath.Join(m.state, "lockscope", "mutes.json") }
+
+// TestAMutedFindingCallsNobody: doctor reports it as muted, does not exit with 1 because of it, and does again once it is unmuted.
+func TestAMutedFindingCallsNobody(t *testing.T) {
+	m := startMuting(t)
+	if got := m.exits(1, "doctor", m.target); !strings.Contains(got.stdout, "no-ttl") {
 		t.Fatalf("a key without a TTL: %+v", got)
 	}
-	for _, bad := range [][]string{
-		{"mute", "redis:lock:a", "no-ttl", "--for", "1h"},
-		{"mute", "redis:lock:a", "no-ttl", "--reason", "x"},
-		{"mute", "redis:lock:a", "no-ttl", "--reason", "x", "--for", "721h"},
-		{"mute", "redis:lock:a", "no-such", "--reason", "x", "--for", "1h"},
-		{"mute", "redis:lock:a"},
-		{"unmute", "redis:lock:a"},
-	} {
-		if got := do(bad...); got.code != 2 {
-			t.Errorf("%v: %+v", bad, got)
-		}
-	}
-	if got := do("mute", "redis:lock:a", "no-ttl", "--for", "1h", "--reason", "see OPS-7"); got.code != 0 || !strings.Contains(got.stdout, "OPS-7") {
+	if got := m.exits(0, "mute", "redis:lock:a", "no-ttl", "--for", "1h", "--reason", "see OPS-7"); !strings.Contains(got.stdout, "OPS-7") {
 		t.Fatalf("mute: %+v", got)
 	}
-	if info, err := os.Stat(filepath.Join(state, "lockscope", "mutes.json")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(m.file()); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
 	}
-	got := do("doctor", target)
-	if _, muted, ok := strings.Cut(got.stdout, "\nMUTED\n"); got.code != 0 || !ok || !strings.Contains(muted, "no-ttl") || !strings.Contains(muted, "OPS-7") || !strings.HasPrefix(got.stdout, "no problems found") {
+	got := m.exits(0, "doctor", m.target)
+	if _, muted, ok := strings.Cut(got.stdout, "\nMUTED\n"); !ok || !strings.Contains(muted, "no-ttl") || !strings.Contains(muted, "OPS-7") || !strings.HasPrefix(got.stdout, "no problems found") {
 		t.Errorf("muted: %+v", got)
 	}
 	var s struct {
@@ -60,33 +69,43 @@ func TestAMutedFindingCallsNobody(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(do("doctor", target, "-o", "json").stdout), &s); err != nil || len(s.Locks) != 1 || len(s.Locks[0].Findings) != 1 || s.Locks[0].Findings[0].Muted == nil {
+	if err := json.Unmarshal([]byte(m.do("doctor", m.target, "-o", "json").stdout), &s); err != nil || len(s.Locks) != 1 || len(s.Locks[0].Findings) != 1 || s.Locks[0].Findings[0].Muted == nil {
 		t.Errorf("in JSON: %+v, %v", s, err)
 	}
-	if got := do("mute"); got.code != 0 || !strings.Contains(got.stdout, "redis:lock:a  no-ttl  until ") {
+	if got := m.exits(0, "mute"); !strings.Contains(got.stdout, "redis:lock:a  no-ttl  until ") {
 		t.Errorf("the list: %+v", got)
 	}
-	if got := do("unmute", "redis:lock:a", "no-ttl"); got.code != 0 {
-		t.Errorf("unmute: %+v", got)
+	m.exits(0, "unmute", "redis:lock:a", "no-ttl")
+	m.exits(1, "unmute", "redis:lock:a", "no-ttl") // once more
+	m.exits(1, "doctor", m.target)
+}
+
+func TestAMuteNamesAFindingAReasonAndAnEnd(t *testing.T) {
+	m := startMuting(t)
+	for _, bad := range [][]string{
+		{"mute", "redis:lock:a", "no-ttl", "--for", "1h"},
+		{"mute", "redis:lock:a", "no-ttl", "--reason", "x"},
+		{"mute", "redis:lock:a", "no-ttl", "--reason", "x", "--for", "721h"},
+		{"mute", "redis:lock:a", "no-such", "--reason", "x", "--for", "1h"},
+		{"mute", "redis:lock:a"},
+		{"unmute", "redis:lock:a"},
+	} {
+		m.exits(2, bad...)
 	}
-	if got := do("unmute", "redis:lock:a", "no-ttl"); got.code != 1 {
-		t.Errorf("unmute once more: %+v", got)
-	}
-	if got := do("doctor", target); got.code != 1 {
-		t.Errorf("unmuted: %+v", got)
-	}
+}
+
+// TestAMuteThatIsOverMutesNothing: nor does a file that cannot be read.
+func TestAMuteThatIsOverMutesNothing(t *testing.T) {
+	m := startMuting(t)
+	m.exits(0, "mute", "redis:lock:a", "no-ttl", "--for", "1h", "--reason", "its file is there")
 	over := `[{"lock":"redis:lock:a","finding":"no-ttl","until":"2020-01-01T00:00:00Z","reason":"old","by":"ann","at":"2019-12-31T00:00:00Z"}]`
-	if err := os.WriteFile(filepath.Join(state, "lockscope", "mutes.json"), []byte(over), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := do("doctor", target); got.code != 1 {
-		t.Errorf("its time is up: %+v", got)
-	}
-	if err := os.WriteFile(filepath.Join(state, "lockscope", "mutes.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := do("doctor", target); got.code != 1 || !strings.Contains(got.stderr, "nothing is muted") {
-		t.Errorf("a damaged file: %+v", got)
+	for text, said := range map[string]string{over: "", "{": "nothing is muted"} {
+		if err := os.WriteFile(m.file(), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.exits(1, "doctor", m.target); !strings.Contains(got.stderr, said) {
+			t.Errorf("%s: %+v", text, got)
+		}
 	}
 }
 

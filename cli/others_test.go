@@ -17,80 +17,101 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
 
+// entangled are the queues of two clients, each of which holds what the other waits for.
+type entangled struct {
+	*testing.T
+	root, target string
+}
+
+// entangle has them hold /a and /b and wait for the other's; /chain is held by the first, for which the second waits, too.
+func entangle(t *testing.T, addr string) entangled {
+	e := entangled{t, servertest.UniquePath(t), ""}
+	e.target = "zk://" + addr + e.root
+	clients := make([]*zk.Conn, 2)
+	for i := range clients {
+		c, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(silentLogger{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		clients[i] = c
+	}
+	create := func(client int, path string, flags int32) {
+		if _, err := clients[client].Create(e.root+path, nil, flags, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+	for _, dir := range []string{"", "/a", "/b", "/chain"} {
+		create(0, dir, 0)
+	}
+	for _, join := range []struct {
+		client int
+		dir    string
+	}{{0, "/a"}, {1, "/b"}, {1, "/a"}, {0, "/b"}, {0, "/chain"}, {1, "/chain"}} {
+		create(join.client, join.dir+"/e3b0c44298fc1c149afbf4c8996fb924__lock__", zk.FlagEphemeral|zk.FlagSequence)
+	}
+	return e
+}
+
+// show reads what show knows of a lock.
+func (e entangled) show(lock string, into any) {
+	e.Helper()
+	if got := run(e.T, "show", "zk:"+e.root+lock, e.target, "-o", "json"); json.Unmarshal([]byte(got.stdout), into) != nil {
+		e.Fatalf("%+v", got)
+	}
+}
+
+func (e entangled) rules(lock string) (rules []string) {
+	e.Helper()
+	var l struct{ Findings []struct{ Rule string } }
+	e.show(lock, &l)
+	for _, f := range l.Findings {
+		rules = append(rules, f.Rule)
+	}
+	return rules
+}
+
+// release is the preview of a release of the holder.
+func (e entangled) release(lock string, more ...string) (outcome, *releaseOthers) {
+	e.Helper()
+	var l struct{ Holders []struct{ Name string } }
+	if e.show(lock, &l); len(l.Holders) != 1 {
+		e.Fatalf("%+v", l)
+	}
+	got := run(e.T, append([]string{"release", "zk:" + e.root + lock, e.target, "--owner", l.Holders[0].Name, "--dry-run", "-o", "json"}, more...)...)
+	var j releaseJSON
+	if err := json.Unmarshal([]byte(got.stdout), &j); err != nil || j.Others == nil {
+		e.Fatalf("%v %+v", err, got)
+	}
+	return got, j.Others
+}
+
 // show finds the deadlock that doctor finds: only the other locks show it.
 func TestShowFindsADeadlock(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		root := servertest.UniquePath(t)
-		clients := make([]*zk.Conn, 2)
-		for i := range clients {
-			c, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogger(silentLogger{}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			clients[i] = c
-		}
-		create := func(client int, path string, flags int32) {
-			if _, err := clients[client].Create(root+path, nil, flags, zk.WorldACL(zk.PermAll)); err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-		}
-		const kazoo = "/e3b0c44298fc1c149afbf4c8996fb924__lock__"
-		for _, dir := range []string{"", "/a", "/b", "/chain"} {
-			create(0, dir, 0)
-		}
-		for _, join := range []struct {
-			client int
-			dir    string
-		}{{0, "/a"}, {1, "/b"}, {1, "/a"}, {0, "/b"}, {0, "/chain"}, {1, "/chain"}} {
-			create(join.client, join.dir+kazoo, zk.FlagEphemeral|zk.FlagSequence)
-		}
-		target := "zk://" + server.Addr + root
-		rules := func(lock string) (rules []string) {
-			got := run(t, "show", "zk:"+root+lock, target, "-o", "json")
-			var l struct{ Findings []struct{ Rule string } }
-			if err := json.Unmarshal([]byte(got.stdout), &l); err != nil {
-				t.Fatalf("%v: %+v", err, got)
-			}
-			for _, f := range l.Findings {
-				rules = append(rules, f.Rule)
-			}
-			return rules
-		}
-		if got := rules("/a"); !slices.Contains(got, "deadlock") {
+		e := entangle(t, server.Addr)
+		if got := e.rules("/a"); !slices.Contains(got, "deadlock") {
 			t.Errorf("in a deadlock: %v", got)
 		}
-		if got := rules("/chain"); slices.Contains(got, "deadlock") {
+		if got := e.rules("/chain"); slices.Contains(got, "deadlock") {
 			t.Errorf("in none: %v", got)
 		}
 		// So does the preview of a release, and who only holds one thing has no more.
-		release := func(lock string, more ...string) (outcome, *releaseOthers) {
-			var l struct{ Holders []struct{ Name string } }
-			if err := json.Unmarshal([]byte(run(t, "show", "zk:"+root+lock, target, "-o", "json").stdout), &l); err != nil || len(l.Holders) != 1 {
-				t.Fatalf("%v %+v", err, l)
-			}
-			got := run(t, append([]string{"release", "zk:" + root + lock, target, "--owner", l.Holders[0].Name, "--dry-run", "-o", "json"}, more...)...)
-			var j releaseJSON
-			if err := json.Unmarshal([]byte(got.stdout), &j); err != nil || j.Others == nil {
-				t.Fatalf("%v %+v", err, got)
-			}
-			return got, j.Others
-		}
-		got, others := release("/b")
-		if !others.Read || !others.Known || others.Deadlock != "ends" || len(others.Holds) != 0 || !slices.Equal(others.Waits, []string{"zk:" + root + "/a", "zk:" + root + "/chain"}) ||
+		got, others := e.release("/b")
+		if !others.Read || !others.Known || others.Deadlock != "ends" || len(others.Holds) != 0 || !slices.Equal(others.Waits, []string{"zk:" + e.root + "/a", "zk:" + e.root + "/chain"}) ||
 			!strings.Contains(got.stderr, "the deadlock that it stands in ends with it") {
 			t.Errorf("release of one in a deadlock: %+v, %s", others, got.stderr)
 		}
-		if _, others := release("/a"); others.Deadlock != "stays" || !slices.Equal(others.Holds, []string{"zk:" + root + "/chain"}) || !slices.Equal(others.Waits, []string{"zk:" + root + "/b"}) {
+		if _, others := e.release("/a"); others.Deadlock != "stays" || !slices.Equal(others.Holds, []string{"zk:" + e.root + "/chain"}) || !slices.Equal(others.Waits, []string{"zk:" + e.root + "/b"}) {
 			t.Errorf("release of one whose owner lets the other wait elsewhere, too: %+v", others)
 		}
-		if got, others := release("/chain"); others.Deadlock != "unknown" || !slices.Equal(others.NotGiven, []inspect.BackendKind{inspect.Redis}) || !strings.Contains(got.stderr, "no server of Redis was given") {
+		if got, others := e.release("/chain"); others.Deadlock != "unknown" || !slices.Equal(others.NotGiven, []inspect.BackendKind{inspect.Redis}) || !strings.Contains(got.stderr, "no server of Redis was given") {
 			t.Errorf("its owner may wait on servers that were not given: %+v, %s", others, got.stderr)
 		}
-		if _, others := release("/chain", "redis://"+servertest.StartEmbeddedRedis(t).Addr); others.Deadlock != "none" || others.NotGiven != nil || !slices.Equal(others.Holds, []string{"zk:" + root + "/a"}) {
+		if _, others := e.release("/chain", "redis://"+servertest.StartEmbeddedRedis(t).Addr); others.Deadlock != "none" || others.NotGiven != nil || !slices.Equal(others.Holds, []string{"zk:" + e.root + "/a"}) {
 			t.Errorf("release of one in none: %+v", others)
 		}
-		if got := run(t, "show", "zk:"+root+"/a", target); !strings.Contains(got.stdout, "deadlock over 2 locks") {
+		if got := run(t, "show", "zk:"+e.root+"/a", e.target); !strings.Contains(got.stdout, "deadlock over 2 locks") {
 			t.Errorf("%s", got.stdout)
 		}
 	})

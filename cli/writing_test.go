@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
@@ -14,86 +16,107 @@ import (
 	"lockscope/tui/lab"
 )
 
-// TestWritingIsArmedAndDisarmed: previews are possible all the time; nothing is done to locks of others, and none is taken,
-// unless writing is allowed, which needs the audit file; what is done is in it.
-func TestWritingIsArmedAndDisarmed(t *testing.T) {
+// armoury is a program that may be allowed to write, with a server to write to.
+type armoury struct {
+	*testing.T
+	ctx         context.Context
+	w           *writing
+	releaser    act.Releaser
+	client      *redis.Client
+	state, file string // the audit file, and the directory that its own is in
+}
+
+func newArmoury(t *testing.T) *armoury {
 	server := servertest.StartRedis(t)
-	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
 	targets, err := connect.ParseTargets([]string{"redis://" + server.Addr})
 	if err != nil {
 		t.Fatal(err)
 	}
 	state := t.TempDir()
 	a := &app{Environment: Environment{Stderr: os.Stderr, Getenv: func(string) string { return "" }, Now: time.Now}, options: options{timeout: time.Minute}}
-	path := filepath.Join(state, "lockscope", "audit.jsonl")
-	w := a.newWriting(setup{targets: targets}, path, inspect.NewObserver(time.Now))
-	defer w.close()
+	file := filepath.Join(state, "lockscope", "audit.jsonl")
+	w := a.newWriting(setup{targets: targets}, file, inspect.NewObserver(time.Now))
+	t.Cleanup(w.close)
 	releaser, ok := w.all.of("redis")
 	if !ok {
 		t.Fatal("no releaser")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	t.Cleanup(cancel)
+	return &armoury{t, ctx, w, releaser, newRedisClient(t, server.Addr), state, file}
+}
+
+func (a *armoury) acquire() (lab.Held, error) {
 	order := lab.Order{Lock: inspect.ID{Backend: "redis", Path: "lock:mine"}, Kind: "mutex", Try: true}
-	acquire := func() (lab.Held, error) { return w.lab.Acquire(ctx, order, func(string) {}) }
-	client := newRedisClient(t, server.Addr)
-	release := func(key string) act.Result {
-		t.Helper()
-		client.Set(ctx, key, value, time.Minute)
-		p, err := releaser.Preview(ctx, act.Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: value})
-		if err != nil || p.Refused != "" || p.Seen == nil {
-			t.Fatalf("preview %+v, %v", p, err)
-		}
-		result, err := releaser.Execute(ctx, p, "typed")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return result
+	return a.w.lab.Acquire(a.ctx, order, func(string) {})
+}
+
+// release has somebody take a lock, and releases that.
+func (a *armoury) release(key string) act.Result {
+	a.Helper()
+	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
+	a.client.Set(a.ctx, key, value, time.Minute)
+	p, err := a.releaser.Preview(a.ctx, act.Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: value})
+	if err != nil || p.Refused != "" || p.Seen == nil {
+		a.Fatalf("preview %+v, %v", p, err)
 	}
-	forbidden := func(when string) {
-		t.Helper()
-		if r := release("lock:a"); r.Released || r.Reason != act.ReadOnly || client.Exists(ctx, "lock:a").Val() != 1 {
-			t.Errorf("%s: %+v", when, r)
-		}
-		if _, err := acquire(); err == nil {
-			t.Errorf("%s: a lock was taken", when)
-		}
+	result, err := a.releaser.Execute(a.ctx, p, "typed")
+	if err != nil {
+		a.Fatal(err)
 	}
-	forbidden("at first")
-	if err := os.WriteFile(filepath.Join(state, "lockscope"), nil, 0o600); err != nil { // where the directory is to be
+	return result
+}
+
+func (a *armoury) arm(on bool) {
+	a.Helper()
+	if err := a.w.arm(on); err != nil {
+		a.Fatal(err)
+	}
+}
+
+func (a *armoury) forbidden(when string) {
+	a.Helper()
+	if r := a.release("lock:a"); r.Released || r.Reason != act.ReadOnly || a.client.Exists(a.ctx, "lock:a").Val() != 1 {
+		a.Errorf("%s: %+v", when, r)
+	}
+	if _, err := a.acquire(); err == nil {
+		a.Errorf("%s: a lock was taken", when)
+	}
+}
+
+// TestWritingIsArmedAndDisarmed: previews are possible all the time; nothing is done to locks of others, and none is taken,
+// unless writing is allowed, which needs the audit file; what is done is in it.
+func TestWritingIsArmedAndDisarmed(t *testing.T) {
+	a := newArmoury(t)
+	a.forbidden("at first")
+	if err := os.WriteFile(filepath.Join(a.state, "lockscope"), nil, 0o600); err != nil { // where the directory is to be
 		t.Fatal(err)
 	}
-	if err := w.arm(true); err == nil {
+	if err := a.w.arm(true); err == nil {
 		t.Error("armed without an audit file")
 	}
-	forbidden("without an audit file")
-	if err := os.Remove(filepath.Join(state, "lockscope")); err != nil {
+	a.forbidden("without an audit file")
+	if err := os.Remove(filepath.Join(a.state, "lockscope")); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.arm(true); err != nil {
-		t.Fatal(err)
-	}
-	if r := release("lock:a"); !r.Released {
+	a.arm(true)
+	if r := a.release("lock:a"); !r.Released {
 		t.Errorf("armed: %+v", r)
 	}
-	held, err := acquire()
+	held, err := a.acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := held.Release(ctx); err != nil {
+	if err := held.Release(a.ctx); err != nil {
 		t.Error(err)
 	}
-	if err := w.arm(false); err != nil {
-		t.Fatal(err)
-	}
-	forbidden("disarmed")
-	if err := w.arm(true); err != nil {
-		t.Fatal(err)
-	}
-	if r := release("lock:b"); !r.Released {
+	a.arm(false)
+	a.forbidden("disarmed")
+	a.arm(true)
+	if r := a.release("lock:b"); !r.Released {
 		t.Errorf("armed again: %+v", r)
 	}
-	trail, err := act.ReadTrail(path)
+	trail, err := act.ReadTrail(a.file)
 	if err != nil || len(trail.Records) != 3 || trail.Records[1].Action != "acquire" || trail.Records[1].Outcome != "released" {
 		t.Errorf("trail %+v, %v", trail, err)
 	}

@@ -166,28 +166,34 @@ func TestNodesThatAreLocksByThemselves(t *testing.T) {
 	}
 }
 
+// curatorWithLeases is one of Curator V2, with these leases and this queue for them.
+func curatorWithLeases(leases, locks []Znode) *Lock {
+	d := Directory{Children: []Znode{node("leases", 0), node("locks", 0)}, Parts: map[string][]Znode{"leases": leases, "locks": locks}}
+	l, _ := d.Lock(ID{"zk", "/l"}, now)
+	return l
+}
+
+func kazooPermit(session, czxid int64) Znode {
+	z := node(fmt.Sprintf("%032x", session), session)
+	z.Czxid = czxid
+	return z
+}
+
+func kazooPlace(session, czxid int64) Znode {
+	z := node(fmt.Sprintf("%s__lock__%010d", guid, session), session)
+	z.Czxid = czxid
+	return z
+}
+
+// kazooWithLease is one of kazoo, with one lease.
+func kazooWithLease(leases []Znode, queue ...Znode) *Lock {
+	d := Directory{Children: leases, Data: []byte("1"), Parts: map[string][]Znode{recipe.KazooQueue("/l"): queue}}
+	l, _ := d.Lock(ID{"zk", "/l"}, now)
+	return l
+}
+
 // A client of a semaphore stands in its queue by one entry and holds by another: that is no coming and going.
 func TestASemaphoresClientsAreFollowed(t *testing.T) {
-	curator := func(leases, locks []Znode) *Lock {
-		d := Directory{Children: []Znode{node("leases", 0), node("locks", 0)}, Parts: map[string][]Znode{"leases": leases, "locks": locks}}
-		l, _ := d.Lock(ID{"zk", "/l"}, now)
-		return l
-	}
-	permit := func(session, czxid int64) Znode {
-		z := node(fmt.Sprintf("%032x", session), session)
-		z.Czxid = czxid
-		return z
-	}
-	place := func(session, czxid int64) Znode {
-		z := node(fmt.Sprintf("%s__lock__%010d", guid, session), session)
-		z.Czxid = czxid
-		return z
-	}
-	kazoo := func(leases []Znode, queue ...Znode) *Lock {
-		d := Directory{Children: leases, Data: []byte("1"), Parts: map[string][]Znode{recipe.KazooQueue("/l"): queue}}
-		l, _ := d.Lock(ID{"zk", "/l"}, now)
-		return l
-	}
 	first, pending := curatorNode("lease-", 0, 1, 10), curatorNode("lease-", 1, 3, 35)
 	head, next := curatorNode("lock-", 5, 3, 30), curatorNode("lock-", 6, 4, 40)
 	for _, tt := range []struct {
@@ -198,16 +204,16 @@ func TestASemaphoresClientsAreFollowed(t *testing.T) {
 		{
 			"Curator",
 			[]*Lock{
-				curator([]Znode{first}, []Znode{head, next}), curator([]Znode{first, pending}, []Znode{head, next}),
-				curator([]Znode{pending}, []Znode{head, next}), curator([]Znode{pending}, []Znode{next}), curator([]Znode{pending}, nil),
+				curatorWithLeases([]Znode{first}, []Znode{head, next}), curatorWithLeases([]Znode{first, pending}, []Znode{head, next}),
+				curatorWithLeases([]Znode{pending}, []Znode{head, next}), curatorWithLeases([]Znode{pending}, []Znode{next}), curatorWithLeases([]Znode{pending}, nil),
 			},
 			[]string{"", "", "released", "", "gone"},
 		},
 		{
 			"kazoo",
 			[]*Lock{
-				kazoo([]Znode{permit(1, 10)}, place(2, 20), place(3, 30)), kazoo(nil, place(2, 20), place(3, 30)),
-				kazoo([]Znode{permit(2, 40)}, place(2, 20), place(3, 30)), kazoo([]Znode{permit(2, 40)}, place(3, 30), place(2, 50)), kazoo([]Znode{permit(2, 40)}, place(2, 50)),
+				kazooWithLease([]Znode{kazooPermit(1, 10)}, kazooPlace(2, 20), kazooPlace(3, 30)), kazooWithLease(nil, kazooPlace(2, 20), kazooPlace(3, 30)),
+				kazooWithLease([]Znode{kazooPermit(2, 40)}, kazooPlace(2, 20), kazooPlace(3, 30)), kazooWithLease([]Znode{kazooPermit(2, 40)}, kazooPlace(3, 30), kazooPlace(2, 50)), kazooWithLease([]Znode{kazooPermit(2, 40)}, kazooPlace(2, 50)),
 			},
 			[]string{"", "released", "acquired", "waiting", "gone"},
 		},

@@ -42,75 +42,80 @@ func between(zk, redis [2]string) []*Lock {
 	return []*Lock{make(ID{"redis", "r"}, []Vote{{Addr: "r:1"}}, redis), make(ID{"zk", "/z"}, nil, zk)}
 }
 
+// Ids that nobody else has.
+const (
+	cartID = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
+	tillID = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
+)
+
+// tiedCases are pairs of locks whose holders wait for each other if each is who waits for the other: want says by what that is known.
+var tiedCases = map[string]struct {
+	zk, redis [2]string // holder, waiter: the holder of one is to be the waiter of the other
+	more      []*Lock
+	want      string
+}{
+	"processes by their labels": {
+		zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "L=web-1:7"},
+		want: "process web-1:7 (likely), process web-2:8 (likely)",
+	},
+	"a label and what a library writes": {
+		zk: [2]string{"s1 L=7@web-1", "s2 L=web-2:8"}, redis: [2]string{"P=web-2:8", "P=web-1:7"},
+		want: "process web-1:7 (likely), process web-2:8 (likely)",
+	},
+	"names on one host each": {
+		zk:    [2]string{"s1 L=cart @10.0.0.1:5", "s2 L=till @10.0.0.2:5"},
+		redis: [2]string{"L=till @10.0.0.2:9", "L=cart @10.0.0.1:9"}, want: "name cart (likely), name till (likely)",
+	},
+	"names alone": {
+		zk: [2]string{"s1 L=cart", "s2 L=till"}, redis: [2]string{"L=till", "L=cart"},
+		want: "name cart (possible), name till (possible)",
+	},
+	"loopback is no host": {
+		zk:    [2]string{"s1 L=cart @127.0.0.1:5", "s2 L=till @127.0.0.1:6"},
+		redis: [2]string{"L=till @127.0.0.1:7", "L=cart @127.0.0.1:8"}, want: "name cart (possible), name till (possible)",
+	},
+	"ids that nobody else has": {
+		zk: [2]string{"s1 L=" + cartID, "s2 L=" + tillID}, redis: [2]string{"I=" + tillID, "I=" + cartID},
+		want: "name " + cartID + " (likely), name " + tillID + " (likely)",
+	},
+	"hosts alone": {
+		zk: [2]string{"s1 @10.0.0.1:5", "s2 @10.0.0.2:5"}, redis: [2]string{"I=b @10.0.0.2:9", "I=a @10.0.0.1:9"},
+		want: "host 10.0.0.1 (possible), host 10.0.0.2 (possible)",
+	},
+	"one of them by its host": {
+		zk: [2]string{"s1 L=web-1:7", "s2 @10.0.0.2:5"}, redis: [2]string{"I=b @10.0.0.2:9", "L=web-1:7"},
+		want: "process web-1:7 (likely), host 10.0.0.2 (possible)",
+	},
+	"the loopback address alone": {
+		zk: [2]string{"s1 @127.0.0.1:5", "s2 @127.0.0.1:6"}, redis: [2]string{"I=b @127.0.0.1:9", "I=a @127.0.0.1:9"},
+	},
+	"one host, other processes": {
+		zk: [2]string{"s1 L=web-1:7 @10.0.0.1:5", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "L=web-1:9 @10.0.0.1:6"},
+	},
+	"one host, other names": {
+		zk: [2]string{"s1 L=cart @10.0.0.1:5", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "L=till @10.0.0.1:6"},
+	},
+	"one host, two sessions of which one waits for nobody": {
+		zk: [2]string{"s1 @10.0.0.1:5", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "I=a @10.0.0.1:9"},
+		more: []*Lock{{ID: ID{"zk", "/idle"}, Holders: []Contender{{Name: "x", State: Holding, Owner: someone("s3 @10.0.0.1:6")}}}},
+	},
+	"one name on two hosts": {
+		zk: [2]string{"s1 L=cart @10.0.0.1:5", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "L=cart @10.0.0.3:6"},
+	},
+	"one name of two sessions": {
+		zk: [2]string{"s1 L=cart", "s2 L=cart"}, redis: [2]string{"L=cart", "L=till"},
+	},
+	"one name twice in a queue": {
+		zk: [2]string{"s1 L=cart", "s2 L=till"}, redis: [2]string{"L=cart", "L=cart"},
+	},
+	"an unknown waiter":   {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", ""}},
+	"an unknown holder":   {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"", "L=web-1:7"}},
+	"they hold in a line": {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-1:7", "L=web-2:8"}},
+}
+
 // A cycle over ZooKeeper and Redis closes where a session and a client are one program, and says by what, and how surely.
 func TestCyclesOverBothBackends(t *testing.T) {
-	const (
-		one = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
-		two = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
-	)
-	for name, tt := range map[string]struct {
-		zk, redis [2]string // holder, waiter: the holder of one is to be the waiter of the other
-		more      []*Lock
-		want      string
-	}{
-		"processes by their labels": {
-			zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "L=web-1:7"},
-			want: "process web-1:7 (likely), process web-2:8 (likely)",
-		},
-		"a label and what a library writes": {
-			zk: [2]string{"s1 L=7@web-1", "s2 L=web-2:8"}, redis: [2]string{"P=web-2:8", "P=web-1:7"},
-			want: "process web-1:7 (likely), process web-2:8 (likely)",
-		},
-		"names on one host each": {
-			zk:    [2]string{"s1 L=cart @10.0.0.1:5", "s2 L=till @10.0.0.2:5"},
-			redis: [2]string{"L=till @10.0.0.2:9", "L=cart @10.0.0.1:9"}, want: "name cart (likely), name till (likely)",
-		},
-		"names alone": {
-			zk: [2]string{"s1 L=cart", "s2 L=till"}, redis: [2]string{"L=till", "L=cart"},
-			want: "name cart (possible), name till (possible)",
-		},
-		"loopback is no host": {
-			zk:    [2]string{"s1 L=cart @127.0.0.1:5", "s2 L=till @127.0.0.1:6"},
-			redis: [2]string{"L=till @127.0.0.1:7", "L=cart @127.0.0.1:8"}, want: "name cart (possible), name till (possible)",
-		},
-		"ids that nobody else has": {
-			zk: [2]string{"s1 L=" + one, "s2 L=" + two}, redis: [2]string{"I=" + two, "I=" + one},
-			want: "name " + one + " (likely), name " + two + " (likely)",
-		},
-		"hosts alone": {
-			zk: [2]string{"s1 @10.0.0.1:5", "s2 @10.0.0.2:5"}, redis: [2]string{"I=b @10.0.0.2:9", "I=a @10.0.0.1:9"},
-			want: "host 10.0.0.1 (possible), host 10.0.0.2 (possible)",
-		},
-		"one of them by its host": {
-			zk: [2]string{"s1 L=web-1:7", "s2 @10.0.0.2:5"}, redis: [2]string{"I=b @10.0.0.2:9", "L=web-1:7"},
-			want: "process web-1:7 (likely), host 10.0.0.2 (possible)",
-		},
-		"the loopback address alone": {
-			zk: [2]string{"s1 @127.0.0.1:5", "s2 @127.0.0.1:6"}, redis: [2]string{"I=b @127.0.0.1:9", "I=a @127.0.0.1:9"},
-		},
-		"one host, other processes": {
-			zk: [2]string{"s1 L=web-1:7 @10.0.0.1:5", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "L=web-1:9 @10.0.0.1:6"},
-		},
-		"one host, other names": {
-			zk: [2]string{"s1 L=cart @10.0.0.1:5", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "L=till @10.0.0.1:6"},
-		},
-		"one host, two sessions of which one waits for nobody": {
-			zk: [2]string{"s1 @10.0.0.1:5", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "I=a @10.0.0.1:9"},
-			more: []*Lock{{ID: ID{"zk", "/idle"}, Holders: []Contender{{Name: "x", State: Holding, Owner: someone("s3 @10.0.0.1:6")}}}},
-		},
-		"one name on two hosts": {
-			zk: [2]string{"s1 L=cart @10.0.0.1:5", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "L=cart @10.0.0.3:6"},
-		},
-		"one name of two sessions": {
-			zk: [2]string{"s1 L=cart", "s2 L=cart"}, redis: [2]string{"L=cart", "L=till"},
-		},
-		"one name twice in a queue": {
-			zk: [2]string{"s1 L=cart", "s2 L=till"}, redis: [2]string{"L=cart", "L=cart"},
-		},
-		"an unknown waiter":   {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", ""}},
-		"an unknown holder":   {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"", "L=web-1:7"}},
-		"they hold in a line": {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-1:7", "L=web-2:8"}},
-	} {
+	for name, tt := range tiedCases {
 		t.Run(name, func(t *testing.T) {
 			locks := append(between(tt.zk, tt.redis), tt.more...)
 			cycles := findCycles(slices.Values(locks))

@@ -117,79 +117,106 @@ func TestRealMasterRestarts(t *testing.T) {
 	}
 }
 
+// queuing are two clients that queue below a root.
+type queuing struct {
+	*testing.T
+	clients [2]*zk.Conn
+	root    string
+}
+
+func startQueuing(t *testing.T, addr string) *queuing {
+	q := &queuing{T: t, root: servertest.UniquePath(t)}
+	for i := range q.clients {
+		c, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(quiet{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		q.clients[i] = c
+	}
+	return q
+}
+
+func (q *queuing) create(client int, path string, flags int32) string {
+	q.Helper()
+	made, err := q.clients[client].Create(q.root+path, nil, flags, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		q.Fatalf("%s: %v", path, err)
+	}
+	return made
+}
+
+func (q *queuing) join(client int, path string) string {
+	q.Helper()
+	return q.create(client, path, zk.FlagEphemeral|zk.FlagSequence)
+}
+
+// behind has a client queue, and watch the data of whom it waits for.
+func (q *queuing) behind(client int, before, path string) {
+	q.Helper()
+	q.join(client, path)
+	if _, _, _, err := q.clients[client].GetW(before); err != nil {
+		q.Fatal(err)
+	}
+}
+
+// writeLock names a client's node as the recipes' WriteLock does.
+func (q *queuing) writeLock(client int) string {
+	return fmt.Sprintf("/x-%d-", q.clients[client].SessionID())
+}
+
+// late has a client of WriteLock wait for one that is gone by the time at which it watches it.
+func (q *queuing) late(dir string, client int) {
+	q.Helper()
+	gone := q.join(1-client, dir+q.writeLock(1-client))
+	q.join(client, dir+q.writeLock(client))
+	if err := q.clients[1].Delete(gone, -1); err != nil {
+		q.Fatal(err)
+	}
+	if _, _, _, err := q.clients[client].ExistsW(gone); err != nil {
+		q.Fatal(err)
+	}
+}
+
 // Queues as clients leave them on an ensemble, and what is wrong with each.
 func TestDiagnosisOfRealQueues(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		root := servertest.UniquePath(t)
-		clients := [2]*zk.Conn{}
-		for i := range clients {
-			c, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogger(quiet{}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			clients[i] = c
-		}
+		q := startQueuing(t, server.Addr)
 		const curator, kazoo, gozk = "_c_e3b0c442-98fc-1c14-9afb-f4c8996fb924-lock-", "e3b0c44298fc1c149afbf4c8996fb924__lock__", "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-"
-		create := func(client int, path string, flags int32) string {
-			made, err := clients[client].Create(root+path, nil, flags, zk.WorldACL(zk.PermAll))
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-			return made
-		}
-		join := func(client int, path string) string { return create(client, path, zk.FlagEphemeral|zk.FlagSequence) }
-		behind := func(client int, before, path string) {
-			join(client, path)
-			if _, _, _, err := clients[client].GetW(before); err != nil {
-				t.Fatal(err)
-			}
-		}
 		for _, dir := range []string{"", "/fine", "/mixed", "/alien", "/persistent", "/itself", "/unwatched", "/orphan", "/threads", "/late", "/alone"} {
-			create(0, dir, 0)
+			q.create(0, dir, 0)
 		}
-		behind(1, join(0, "/fine/"+curator), "/fine/"+curator)
-		behind(1, join(0, "/mixed/"+kazoo), "/mixed/"+curator)
-		join(0, "/alien/"+gozk)
-		create(0, "/alien/README", 0)
-		create(0, "/persistent/"+kazoo, zk.FlagSequence)
-		behind(0, join(0, "/itself/"+kazoo), "/itself/"+kazoo)
-		join(0, "/unwatched/"+curator)
-		join(1, "/unwatched/"+curator)
+		q.behind(1, q.join(0, "/fine/"+curator), "/fine/"+curator)
+		q.behind(1, q.join(0, "/mixed/"+kazoo), "/mixed/"+curator)
+		q.join(0, "/alien/"+gozk)
+		q.create(0, "/alien/README", 0)
+		q.create(0, "/persistent/"+kazoo, zk.FlagSequence)
+		q.behind(0, q.join(0, "/itself/"+kazoo), "/itself/"+kazoo)
+		q.join(0, "/unwatched/"+curator)
+		q.join(1, "/unwatched/"+curator)
 
 		// A lost reply to create: its client queues behind what it made; and two threads that wait, each for its own.
-		join(0, "/orphan/"+gozk)
-		behind(1, join(1, "/orphan/"+gozk), "/orphan/"+gozk)
-		behind(1, join(0, "/threads/"+gozk), "/threads/"+gozk)
-		behind(1, join(1, "/threads/"+gozk), "/threads/"+gozk)
-		// WriteLock's way of waiting for one that is gone by then, with others behind it and alone.
-		writeLock := func(client int) string { return fmt.Sprintf("/x-%d-", clients[client].SessionID()) }
-		late := func(dir string, client int) {
-			gone := join(1-client, dir+writeLock(1-client))
-			join(client, dir+writeLock(client))
-			if err := clients[1].Delete(gone, -1); err != nil {
-				t.Fatal(err)
-			}
-			if _, _, _, err := clients[client].ExistsW(gone); err != nil {
-				t.Fatal(err)
-			}
-		}
-		late("/late", 0)
-		behind(1, root+"/late", "/late"+writeLock(1))
-		late("/alone", 1)
+		q.join(0, "/orphan/"+gozk)
+		q.behind(1, q.join(1, "/orphan/"+gozk), "/orphan/"+gozk)
+		q.behind(1, q.join(0, "/threads/"+gozk), "/threads/"+gozk)
+		q.behind(1, q.join(1, "/threads/"+gozk), "/threads/"+gozk)
+		// With others behind it, and alone.
+		q.late("/late", 0)
+		q.behind(1, q.root+"/late", "/late"+q.writeLock(1))
+		q.late("/alone", 1)
 
-		cfg := zksource.Config{Backend: "zk", Servers: []string{server.Addr}, Admin: []string{server.Admin}, Roots: []string{root}, Once: true}
+		cfg := zksource.Config{Backend: "zk", Servers: []string{server.Addr}, Admin: []string{server.Admin}, Roots: []string{q.root}, Once: true}
 		found := diagnosis(t, zksource.New(cfg), 0)
 		for dir, want := range map[string][]string{
 			"/fine": nil, "/mixed": {"mixed-recipes"}, "/alien": {"alien-child"}, "/persistent": {"persistent-contender"},
 			"/itself": {"self-wait"}, "/unwatched": {"missing-watch"},
 			"/orphan": {"self-wait"}, "/threads": {"self-wait"}, "/late": {"lost-wakeup", "missing-watch"}, "/alone": {"lost-wakeup"},
 		} {
-			if got, there := found[root+dir]; !there || !slices.Equal(got, want) {
+			if got, there := found[q.root+dir]; !there || !slices.Equal(got, want) {
 				t.Errorf("%s: found %v (listed: %v), want %v", dir, got, there, want)
 			}
 		}
-		cfg.Only = root + "/fine"
+		cfg.Only = q.root + "/fine"
 		if found := diagnosis(t, zksource.New(cfg), time.Millisecond)[cfg.Only]; !slices.Equal(found, []string{"stuck-holder"}) {
 			t.Errorf("held for longer than allowed: %v", found)
 		}

@@ -102,58 +102,7 @@ func start(t *testing.T, p program, dir, addr string) running {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
-	file, err := filepath.Abs(filepath.Join("programs", p.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sh := func(name string, args ...string) {
-		t.Helper()
-		cmd := exec.CommandContext(ctx, name, args...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
-		}
-	}
-	var cmd *exec.Cmd
-	switch filepath.Ext(p.file) {
-	case ".js":
-		source, err := os.ReadFile(file) // it looks for its packages from where it stands
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, p.file), source, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if *modules == "" {
-			sh("npm", append([]string{"install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps"}, p.packages["npm"]...)...)
-		} else if err := os.Symlink(*modules, filepath.Join(dir, "node_modules")); err != nil {
-			t.Fatal(err)
-		}
-		cmd = exec.CommandContext(ctx, "node", filepath.Join(dir, p.file), addr)
-	case ".py":
-		cmd = exec.CommandContext(ctx, "/usr/bin/python3", "-P", file, addr)
-	case ".rb":
-		cmd = exec.CommandContext(ctx, "ruby", file, addr)
-	case ".php":
-		cmd = exec.CommandContext(ctx, "php", file, addr)
-	case ".java":
-		cmd = exec.CommandContext(ctx, "java", "-cp", javaPath, file, addr)
-	case ".gosrc": // not .go: this module has not what it imports
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		sh("go", "mod", "init", "foreign")
-		sh("go", append([]string{"get"}, p.packages["go"]...)...)
-		sh("go", "mod", "tidy")
-		sh("go", "build", "-o", "program", ".")
-		cmd = exec.CommandContext(ctx, filepath.Join(dir, "program"), addr)
-	default:
-		t.Fatalf("%s: unknown kind of script", p.file)
-	}
+	cmd := command(ctx, t, p, dir, addr)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -174,6 +123,63 @@ func start(t *testing.T, p program, dir, addr string) running {
 	}
 	t.Fatalf("it ended and was never ready: %v", cmd.Wait())
 	return running{}
+}
+
+// command runs a program in a directory of its own, with what it needs fetched or built there.
+func command(ctx context.Context, t *testing.T, p program, dir, addr string) *exec.Cmd {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join("programs", p.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := func(name string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+	}
+	switch filepath.Ext(p.file) {
+	case ".js":
+		source, err := os.ReadFile(file) // it looks for its packages from where it stands
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, p.file), source, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if *modules == "" {
+			sh("npm", append([]string{"install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps"}, p.packages["npm"]...)...)
+		} else if err := os.Symlink(*modules, filepath.Join(dir, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+		return exec.CommandContext(ctx, "node", filepath.Join(dir, p.file), addr)
+	case ".py":
+		return exec.CommandContext(ctx, "/usr/bin/python3", "-P", file, addr)
+	case ".rb":
+		return exec.CommandContext(ctx, "ruby", file, addr)
+	case ".php":
+		return exec.CommandContext(ctx, "php", file, addr)
+	case ".java":
+		return exec.CommandContext(ctx, "java", "-cp", javaPath, file, addr)
+	case ".gosrc": // not .go: this module has not what it imports
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sh("go", "mod", "init", "foreign")
+		sh("go", append([]string{"get"}, p.packages["go"]...)...)
+		sh("go", "mod", "tidy")
+		sh("go", "build", "-o", "program", ".")
+		return exec.CommandContext(ctx, filepath.Join(dir, "program"), addr)
+	default:
+		t.Fatalf("%s: unknown kind of script", p.file)
+		return nil
+	}
 }
 
 func end(t *testing.T, r running) {

@@ -82,14 +82,20 @@ func controls(t *testing.T, notes *ledger, f *faults, events []observed, held pi
 	}
 }
 
-// TestCheckersNoticeLies: the same without servers, so that every lie has its turn.
-func TestCheckersNoticeLies(t *testing.T) {
-	notes, f := newLedger(), &faults{}
-	at := time.Now().Add(-time.Minute)
+// oneHold is a grant that was asked for a minute ago, came a second later and ended after six.
+func oneHold() (notes *ledger, at time.Time) {
+	notes, at = newLedger(), time.Now().Add(-time.Minute)
 	notes.record("", "five:lock:a", "x", func(h *hold) {
 		h.client, h.asked, h.acquired = "c", at, at.Add(time.Second)
 		h.releasing, h.released = at.Add(6*time.Second), at.Add(6*time.Second+time.Millisecond)
 	})
+	return notes, at
+}
+
+// TestCheckersNoticeLies: the same without servers, so that every lie has its turn.
+func TestCheckersNoticeLies(t *testing.T) {
+	notes, at := oneHold()
+	f := &faults{}
 	falsify := func(kind string, after time.Duration) observed {
 		return observed{Event: kind, At: at.Add(after), Lock: "five:lock:a", Contender: &struct{ Name string }{"x"}, by: observerName}
 	}
@@ -118,6 +124,25 @@ func TestCheckersNoticeLies(t *testing.T) {
 	if judge.event(events[0]) != "" || judge.event(events[0]) == "" {
 		t.Error("a second grant without an end between is not noticed")
 	}
+	notes.record("", "five:lock:a", "dead", func(h *hold) { h.acquired, h.lost = at, at.Add(time.Second) })
+	between := falsify("ended", 20*time.Second) // seen then
+	for from, wrong := range map[time.Duration]bool{5 * time.Second: false, 10 * time.Second: true} {
+		if between.Between.From, between.Between.To = at.Add(from), between.At; (judge.event(between) != "") != wrong {
+			t.Errorf("an end reported from %v on, at 6s: wrong %v", from, !wrong)
+		}
+	}
+	died := falsify("released", 10*time.Second)
+	died.Contender = &struct{ Name string }{"dead"}
+	for _, sure := range []string{"certain", "likely"} {
+		if died.Certainty = sure; judge.event(died) == "" {
+			t.Errorf("a client that died is reported to have released, %s, and that is not noticed", sure)
+		}
+	}
+}
+
+func TestFindingsAreTrueOnlyOfWhatWasDone(t *testing.T) {
+	notes, at := oneHold()
+	f := &faults{}
 	notes.began("five:lock:a", "left__lock__")
 	for name, wrong := range map[string]bool{"x": true, "left__lock__0000000007": false, "other__lock__0000000007": true} {
 		stuck := inspect.Finding{Rule: "stuck-holder", Severity: inspect.Warning, Subject: inspect.Subject{Contender: inspect.Untrusted(name)}}
@@ -132,20 +157,11 @@ func TestCheckersNoticeLies(t *testing.T) {
 			t.Errorf("its client waits behind %s: excused %v", left, !excused)
 		}
 	}
-	between := falsify("ended", 20*time.Second) // seen then
-	for from, wrong := range map[time.Duration]bool{5 * time.Second: false, 10 * time.Second: true} {
-		if between.Between.From, between.Between.To = at.Add(from), between.At; (judge.event(between) != "") != wrong {
-			t.Errorf("an end reported from %v on, at 6s: wrong %v", from, !wrong)
-		}
-	}
-	died := falsify("released", 10*time.Second)
-	died.Contender = &struct{ Name string }{"dead"}
-	for _, sure := range []string{"certain", "likely"} {
-		if died.Certainty = sure; judge.event(died) == "" {
-			t.Errorf("a client that died is reported to have released, %s, and that is not noticed", sure)
-		}
-	}
+}
 
+func TestDoctorsExitCodesAreChecked(t *testing.T) {
+	notes, at := oneHold()
+	f := &faults{}
 	doctor := cron{faults: f, notes: notes}
 	seen, err := json.Marshal(map[string]any{"locks": []any{map[string]any{
 		"id": "five:lock:a", "findings": []inspect.Finding{{Rule: "no-ttl", Severity: inspect.Warning}},

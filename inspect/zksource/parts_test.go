@@ -13,6 +13,27 @@ import (
 	"lockscope/internal/zkserver"
 )
 
+// semaphoresOf checks that below a root stand one semaphore of Curator's, one of kazoo's, a lock whose name is that of a part, and so many
+// more.
+func semaphoresOf(t *testing.T, v *sourcetest.View, root string, more int) {
+	t.Helper()
+	v2, sem := v.Locks[root+"/v2"], v.Locks[root+"/sem"]
+	if v2 == nil || v2.Kind != inspect.KindSemaphore || v2.Limit != 1 || len(v2.Holders) != 1 || len(v2.Waiters) != 1 ||
+		v2.Waiters[0].State != inspect.Pending || len(v2.Aliens) != 0 {
+		t.Errorf("Curator's: %+v", v2)
+	}
+	if sem == nil || sem.Kind != inspect.KindSemaphore || sem.Limit != 1 || len(sem.Holders) != 1 || len(sem.Waiters) != 1 ||
+		sem.Waiters[0].Owner.Label != "b" {
+		t.Errorf("kazoo's: %+v", sem)
+	}
+	if l := v.Locks[root+"/locks"]; l == nil || l.Kind != inspect.KindMutex {
+		t.Errorf("a lock that is called so: %+v", l)
+	}
+	if len(v.Locks) != 3+more {
+		t.Errorf("locks: %v", v.Describe())
+	}
+}
+
 func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, other, root := client(t, zks), client(t, zks), servertest.UniquePath(t)
@@ -27,39 +48,20 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 		create(t, c, root+"/sem-__lock__/"+guid+"__lock__", "b'b'", contender)
 		create(t, c, root+"/locks/_c_"+uuid+"-lock-", "10.0.0.9", contender)
 		create(t, c, root+"/w/leases/x", "", 1)
-		check := func(v *sourcetest.View, more int) {
-			t.Helper()
-			v2, sem := v.Locks[root+"/v2"], v.Locks[root+"/sem"]
-			if v2 == nil || v2.Kind != inspect.KindSemaphore || v2.Limit != 1 || len(v2.Holders) != 1 || len(v2.Waiters) != 1 ||
-				v2.Waiters[0].State != inspect.Pending || len(v2.Aliens) != 0 {
-				t.Errorf("Curator's: %+v", v2)
-			}
-			if sem == nil || sem.Kind != inspect.KindSemaphore || sem.Limit != 1 || len(sem.Holders) != 1 || len(sem.Waiters) != 1 ||
-				sem.Waiters[0].Owner.Label != "b" {
-				t.Errorf("kazoo's: %+v", sem)
-			}
-			if l := v.Locks[root+"/locks"]; l == nil || l.Kind != inspect.KindMutex {
-				t.Errorf("a lock that is called so: %+v", l)
-			}
-			if len(v.Locks) != 3+more {
-				t.Errorf("locks: %v", v.Describe())
-			}
-		}
 		v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
 		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
 		v.Await("all", func() bool {
-			check(v, 1) // and the lone node
+			semaphoresOf(t, v, root, 1) // and the lone node
 			return true
 		})
-		check(once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}), 1)
+		semaphoresOf(t, once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}), root, 1)
 		for _, name := range []string{"/v2", "/sem"} {
-			w := once(t, zksource.Config{Servers: []string{zks.Addr}, Only: root + name})
-			if l := w.Locks[root+name]; len(w.Locks) != 1 || l == nil || l.Kind != inspect.KindSemaphore || len(l.Waiters) != 1 {
-				t.Errorf("named %s: %v", name, w.Describe())
-			}
-			w = once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root + name}})
-			if l := w.Locks[root+name]; len(w.Locks) != 1 || l == nil || l.Kind != inspect.KindSemaphore || len(l.Waiters) != 1 {
-				t.Errorf("as root %s: %v", name, w.Describe())
+			for how, cfg := range map[string]zksource.Config{"named": {Only: root + name}, "as root": {Roots: []string{root + name}}} {
+				cfg.Servers = []string{zks.Addr}
+				w := once(t, cfg)
+				if l := w.Locks[root+name]; len(w.Locks) != 1 || l == nil || l.Kind != inspect.KindSemaphore || len(l.Waiters) != 1 {
+					t.Errorf("%s %s: %v", how, name, w.Describe())
+				}
 			}
 		}
 		s.Focus([]inspect.ID{{Backend: "zk", Path: root + "/v2"}})

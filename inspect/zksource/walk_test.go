@@ -89,6 +89,39 @@ func TestALoneNodeIsOneInEveryOrderOfAnswers(t *testing.T) {
 	}
 }
 
+// tableServer is an AdminServer that tells of no watches; meanwhile is called while the table is read.
+func tableServer(t *testing.T, meanwhile func()) *httptest.Server {
+	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch req.URL.Path {
+		case "/commands/watch_summary":
+			fmt.Fprint(w, `{"num_total_watches": 0, "error": null}`)
+		case "/commands/watches_by_path":
+			meanwhile()
+			fmt.Fprint(w, `{"path_to_session_ids": {}, "error": null}`)
+		default:
+			http.NotFound(w, req)
+		}
+	}))
+	t.Cleanup(admin.Close)
+	return admin
+}
+
+// running runs a source until the test ends, and returns its updates.
+func running(t *testing.T, s *Source) <-chan inspect.Update {
+	updates := make(chan inspect.Update, 1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		s.Run(ctx, func(u inspect.Update) { updates <- u })
+		close(updates)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		for range updates { // until it has ended
+		}
+	})
+	return updates
+}
+
 func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 	for _, once := range []bool{true, false} {
 		t.Run(fmt.Sprintf("once %v", once), func(t *testing.T) {
@@ -111,30 +144,9 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 			create("/same", 0)
 			create("/same/"+guid+"__lock__", zk.FlagEphemeral|zk.FlagSequence)
 			create("/same/"+guid+"__lock__", zk.FlagEphemeral|zk.FlagSequence)
-			admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				switch req.URL.Path {
-				case "/commands/watch_summary":
-					fmt.Fprint(w, `{"num_total_watches": 0, "error": null}`)
-				case "/commands/watches_by_path":
-					c.Delete(holder, -1) // leaves while the table is read
-					fmt.Fprint(w, `{"path_to_session_ids": {}, "error": null}`)
-				default:
-					http.NotFound(w, req)
-				}
-			}))
-			defer admin.Close()
+			admin := tableServer(t, func() { c.Delete(holder, -1) }) // leaves while the table is read
 			s := New(Config{Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{admin.URL}, Once: once})
-			updates := make(chan inspect.Update, 1000)
-			ctx, cancel := context.WithCancel(t.Context())
-			go func() {
-				s.Run(ctx, func(u inspect.Update) { updates <- u })
-				close(updates)
-			}()
-			defer func() {
-				cancel()
-				for range updates { // until it has ended
-				}
-			}()
+			updates := running(t, s)
 			before, after := map[string]*inspect.Lock{}, map[string]*inspect.Lock{}
 			var table *inspect.WatchTable
 			timeout := time.After(60 * time.Second)

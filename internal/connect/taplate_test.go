@@ -101,67 +101,69 @@ func (w *wired) refuse(xid, code int32) {
 	w.say(AppendInt(append(AppendInt(nil, xid), make([]byte, 8)...), code))
 }
 
+var lateNews = map[string]struct {
+	happens  func(w *wired)
+	from, to time.Duration // since the greeting
+}{
+	"an event a second after the newest answer": {happens: func(w *wired) { time.Sleep(time.Second); w.answer(xidEvent) }},
+	"an event long after the newest answer":     {func(w *wired) { time.Sleep(4 * time.Second); w.answer(xidEvent) }, 0, 4 * time.Second},
+	"several": {func(w *wired) {
+		time.Sleep(4 * time.Second)
+		w.answer(xidEvent)
+		time.Sleep(time.Second)
+		w.answer(xidEvent)
+	}, 0, 5 * time.Second},
+	"a sync that was answered at once": {happens: func(w *wired) {
+		time.Sleep(4 * time.Second)
+		w.answer(w.sync())
+		time.Sleep(time.Second)
+		w.answer(xidEvent)
+	}},
+	"by a server that has no leader and only reads": {happens: func(w *wired) {
+		time.Sleep(4 * time.Second)
+		w.refuse(w.sync(), errNotReadOnly)
+		time.Sleep(time.Second)
+		w.answer(xidEvent)
+	}},
+	"a sync that was put off": {func(w *wired) {
+		time.Sleep(4 * time.Second)
+		w.refuse(w.sync(), errThrottled)
+		w.answer(xidEvent)
+	}, 0, 4 * time.Second},
+	"a sync that was answered late, alone": {happens: func(w *wired) {
+		time.Sleep(time.Second)
+		xid := w.sync()
+		time.Sleep(4 * time.Second)
+		w.answer(xid)
+	}},
+	"an event behind that answer": {func(w *wired) {
+		time.Sleep(time.Second)
+		xid := w.sync()
+		time.Sleep(4 * time.Second)
+		w.answer(xid)
+		w.answer(xidEvent)
+	}, time.Second, 5 * time.Second},
+	"a follower that answers by itself, cut off from its leader": {func(w *wired) {
+		for range 4 {
+			time.Sleep(time.Second)
+			go func() { _, _ = w.conn.Write(framed(AppendInt(AppendInt(nil, xidPing), 11))) }()
+			w.sent()
+			w.answer(xidPing)
+			w.answer(w.request())
+		}
+		w.answer(xidEvent)
+	}, 0, 4 * time.Second},
+	"a late answer to a question": {func(w *wired) {
+		time.Sleep(2 * time.Second)
+		xid := w.request()
+		time.Sleep(3 * time.Second)
+		w.answer(xid)
+	}, 0, 5 * time.Second},
+	"an answer in time to a question after a long rest": {happens: func(w *wired) { time.Sleep(9 * time.Second); w.answer(w.request()) }},
+}
+
 func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
-	for name, tt := range map[string]struct {
-		happens  func(w *wired)
-		from, to time.Duration // since the greeting
-	}{
-		"an event a second after the newest answer": {happens: func(w *wired) { time.Sleep(time.Second); w.answer(xidEvent) }},
-		"an event long after the newest answer":     {func(w *wired) { time.Sleep(4 * time.Second); w.answer(xidEvent) }, 0, 4 * time.Second},
-		"several": {func(w *wired) {
-			time.Sleep(4 * time.Second)
-			w.answer(xidEvent)
-			time.Sleep(time.Second)
-			w.answer(xidEvent)
-		}, 0, 5 * time.Second},
-		"a sync that was answered at once": {happens: func(w *wired) {
-			time.Sleep(4 * time.Second)
-			w.answer(w.sync())
-			time.Sleep(time.Second)
-			w.answer(xidEvent)
-		}},
-		"by a server that has no leader and only reads": {happens: func(w *wired) {
-			time.Sleep(4 * time.Second)
-			w.refuse(w.sync(), errNotReadOnly)
-			time.Sleep(time.Second)
-			w.answer(xidEvent)
-		}},
-		"a sync that was put off": {func(w *wired) {
-			time.Sleep(4 * time.Second)
-			w.refuse(w.sync(), errThrottled)
-			w.answer(xidEvent)
-		}, 0, 4 * time.Second},
-		"a sync that was answered late, alone": {happens: func(w *wired) {
-			time.Sleep(time.Second)
-			xid := w.sync()
-			time.Sleep(4 * time.Second)
-			w.answer(xid)
-		}},
-		"an event behind that answer": {func(w *wired) {
-			time.Sleep(time.Second)
-			xid := w.sync()
-			time.Sleep(4 * time.Second)
-			w.answer(xid)
-			w.answer(xidEvent)
-		}, time.Second, 5 * time.Second},
-		"a follower that answers by itself, cut off from its leader": {func(w *wired) {
-			for range 4 {
-				time.Sleep(time.Second)
-				go func() { _, _ = w.conn.Write(framed(AppendInt(AppendInt(nil, xidPing), 11))) }()
-				w.sent()
-				w.answer(xidPing)
-				w.answer(w.request())
-			}
-			w.answer(xidEvent)
-		}, 0, 4 * time.Second},
-		"a late answer to a question": {func(w *wired) {
-			time.Sleep(2 * time.Second)
-			xid := w.request()
-			time.Sleep(3 * time.Second)
-			w.answer(xid)
-		}, 0, 5 * time.Second},
-		"an answer in time to a question after a long rest": {happens: func(w *wired) { time.Sleep(9 * time.Second); w.answer(w.request()) }},
-	} {
+	for name, tt := range lateNews {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := withSession(t)

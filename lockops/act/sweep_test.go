@@ -13,89 +13,106 @@ import (
 	"lockscope/internal/servertest"
 )
 
+// sweeping is a root with directories that locks left, and who sweeps them.
+type sweeping struct {
+	*testing.T
+	conn    *zk.Conn
+	wire    *hooked
+	sweeper *ZooKeeper
+	root    string
+}
+
+// startSweeping makes directories that were used long ago, one with data, one that never was used, those that somebody has, and one that
+// nothing dates.
+func startSweeping(t *testing.T, addr string, audit *Audit) *sweeping {
+	conn := connectZooKeeper(t, addr)
+	wire := &hooked{ZKConn: conn, beforeRemoval: func() {}}
+	s := &sweeping{t, conn, wire, NewZooKeeper(wire, Target{Name: "zk", Servers: []string{addr}}, audit), servertest.UniquePath(t)}
+	t.Cleanup(s.sweeper.Close)
+	s.create("", "", 0)
+	for _, dir := range []string{"/idle", "/idler", "/data", "/never", "/held", "/last"} {
+		data := ""
+		if dir == "/data" {
+			data = "quota=7"
+		}
+		s.create(dir, data, 0)
+	}
+	s.create("/owned", "", zk.FlagEphemeral)
+	for _, dir := range []string{"/idler", "/idle", "/data"} {
+		s.use(dir)
+	}
+	s.create("/held/lock-", "", zk.FlagEphemeral|zk.FlagSequence)
+	s.create("/later", "", 0) // dates what was before it
+	s.use("/last")            // which nothing dates: it may have been just now
+	return s
+}
+
+func (s *sweeping) create(node, data string, flags int32) string {
+	s.Helper()
+	made, err := s.conn.Create(s.root+node, []byte(data), flags, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return made
+}
+
+func (s *sweeping) use(dir string) {
+	s.Helper()
+	if err := s.conn.Delete(s.create(dir+"/lock-", "", zk.FlagEphemeral|zk.FlagSequence), -1); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *sweeping) preview(idle, later time.Duration) SweepPreview {
+	s.Helper()
+	p, err := s.sweeper.PreviewSweep(s.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: s.root}, Idle: idle, Now: time.Now().Add(later), Why: "a test"})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return p
+}
+
+// sweep expects a reason why the directory is left, or none where it is to go.
+func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason) {
+	s.Helper()
+	if r, err := s.sweeper.Sweep(s.Context(), p, dir, "--yes"); err != nil || r.Released != (want == "") || r.Reason != want {
+		s.Errorf("%s: %+v, %v", what, r, err)
+	}
+}
+
 // TestSweep: what had children once and is empty and idle is deleted, by itself and audited. What is used, used lately, has data, is
 // somebody's or never was a directory stays, and so does what a client uses between the look and the delete.
 func TestSweep(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		conn := connectZooKeeper(t, server.Addr)
 		audit, trail := openAudit(t)
-		wire := &hooked{ZKConn: conn, beforeRemoval: func() {}}
-		root := servertest.UniquePath(t)
-		sweeper := NewZooKeeper(wire, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(sweeper.Close)
-		create := func(node, data string, flags int32) string {
-			t.Helper()
-			made, err := conn.Create(node, []byte(data), flags, zk.WorldACL(zk.PermAll))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return made
-		}
-		use := func(dir string) {
-			t.Helper()
-			if err := conn.Delete(create(dir+"/lock-", "", zk.FlagEphemeral|zk.FlagSequence), -1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		create(root, "", 0)
-		for _, dir := range []string{"/idle", "/idler", "/data", "/never", "/held", "/last"} {
-			data := ""
-			if dir == "/data" {
-				data = "quota=7"
-			}
-			create(root+dir, data, 0)
-		}
-		create(root+"/owned", "", zk.FlagEphemeral)
-		for _, dir := range []string{"/idler", "/idle", "/data"} {
-			use(root + dir)
-		}
-		create(root+"/held/lock-", "", zk.FlagEphemeral|zk.FlagSequence)
-		create(root+"/later", "", 0) // dates what was before it
-		use(root + "/last")          // which nothing dates: it may have been just now
-
-		preview := func(idle, later time.Duration) SweepPreview {
-			t.Helper()
-			p, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root}, Idle: idle, Now: time.Now().Add(later), Why: "a test"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p
-		}
-		p := preview(24*time.Hour, 48*time.Hour)
+		s := startSweeping(t, server.Addr, audit)
+		p := s.preview(24*time.Hour, 48*time.Hour)
 		var paths []string
 		for _, dir := range p.Found {
 			paths = append(paths, dir.Path)
 		}
 		slices.Sort(paths)
-		if want := []string{root + "/idle", root + "/idler"}; !slices.Equal(paths, want) || p.Undated != 1 || p.WithData != 1 || p.Recent != 0 {
+		if want := []string{s.root + "/idle", s.root + "/idler"}; !slices.Equal(paths, want) || p.Undated != 1 || p.WithData != 1 || p.Recent != 0 {
 			t.Fatalf("found %v, want %v: %+v", paths, want, p)
 		}
-		if p := preview(24*time.Hour, 0); len(p.Found) != 0 || p.Recent != 2 {
+		if p := s.preview(24*time.Hour, 0); len(p.Found) != 0 || p.Recent != 2 {
 			t.Errorf("of what was used today: %+v", p)
 		}
 
-		at := slices.IndexFunc(p.Found, func(dir EmptyDir) bool { return dir.Path == root+"/idle" })
+		at := slices.IndexFunc(p.Found, func(dir EmptyDir) bool { return dir.Path == s.root+"/idle" })
 		idle, idler := p.Found[at], p.Found[1-at]
-		wire.beforeRemoval = func() { create(idler.Path+"/lock-", "", zk.FlagEphemeral) }
-		if r, err := sweeper.Sweep(t.Context(), p, idler, "--yes"); err != nil || r.Released || r.Reason != Changed {
-			t.Errorf("used right before the delete: %+v, %v", r, err)
-		}
-		wire.beforeRemoval = func() {}
-		if err := conn.Delete(idler.Path+"/lock-", -1); err != nil {
+		s.wire.beforeRemoval = func() { s.create("/idler/lock-", "", zk.FlagEphemeral) }
+		s.sweep("used right before the delete", p, idler, Changed)
+		s.wire.beforeRemoval = func() {}
+		if err := s.conn.Delete(idler.Path+"/lock-", -1); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := sweeper.Sweep(t.Context(), p, idler, "--yes"); err != nil || r.Released || r.Reason != Changed {
-			t.Errorf("used since it was looked at: %+v, %v", r, err)
-		}
-		if r, err := sweeper.Sweep(t.Context(), p, idle, "--yes"); err != nil || !r.Released || r.Reason != "" {
-			t.Errorf("%+v, %v", r, err)
-		}
-		if there, _, err := conn.Exists(idle.Path); there || err != nil {
+		s.sweep("used since it was looked at", p, idler, Changed)
+		s.sweep("idle", p, idle, "")
+		if there, _, err := s.conn.Exists(idle.Path); there || err != nil {
 			t.Errorf("it is there: %v, %v", there, err)
 		}
-		if r, err := sweeper.Sweep(t.Context(), p, idle, "--yes"); err != nil || r.Reason != Gone {
-			t.Errorf("once more: %+v, %v", r, err)
-		}
+		s.sweep("once more", p, idle, Gone)
 		lines := auditLines(t, trail)
 		if len(lines) != 8 || lines[5]["action"] != "sweep" || lines[5]["released"] != true || lines[5]["lock"] != "zk:"+idle.Path || lines[4]["why"] != "a test" {
 			t.Errorf("audit: %v", lines)
