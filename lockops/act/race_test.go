@@ -42,6 +42,145 @@ func (b *racePace) run(other func(), action func() (Result, error)) (Result, err
 	return result, err
 }
 
+// redisRaces are tries of an action beside something that happens to the lock of one key.
+type redisRaces struct {
+	*testing.T
+	client     *redis.Client
+	releaser   *Redis
+	pace       racePace
+	try        int
+	key, value string
+	request    Request
+	ours       int // races with the holder's own release that we won
+}
+
+// nextValue is of the client that takes the lock when it is free.
+var nextValue = strings.Repeat("n", 21) + "g=="
+
+// lock has the holder take the lock for so long; the action is a release, or with ttl one that sets it.
+func (r *redisRaces) lock(lasts, ttl time.Duration) {
+	r.client.Set(r.Context(), r.key, r.value, lasts)
+	r.request.TTL = ttl
+}
+
+// race runs f beside the action, and returns the result of that.
+func (r *redisRaces) race(f func()) Result {
+	r.Helper()
+	p, err := r.releaser.Preview(r.Context(), r.request)
+	if err != nil {
+		r.Fatal(err)
+	}
+	result, err := r.pace.run(f, func() (Result, error) { return r.releaser.Execute(r.Context(), p, "--yes") })
+	if err != nil {
+		r.Fatal(err)
+	}
+	return result
+}
+
+// raceItsEnd runs the action beside the end of the key's TTL, after which another takes the lock; false: it had ended before the preview.
+func (r *redisRaces) raceItsEnd(what string) (result Result, taken, ok bool, err error) {
+	r.Helper()
+	p, err := r.releaser.Preview(r.Context(), r.request)
+	if err != nil || p.Refused != "" && p.Refused != Gone {
+		r.Fatalf("%s, try %d: %+v, %v", what, r.try, p, err)
+	}
+	if p.Refused != "" {
+		return result, false, false, nil
+	}
+	result, err = r.pace.run(func() { taken = r.take() }, func() (Result, error) { return r.releaser.Execute(r.Context(), p, "--yes") })
+	return result, taken, true, err
+}
+
+func (r *redisRaces) take() bool {
+	taken, _ := r.client.SetNX(r.Context(), r.key, nextValue, time.Hour).Result()
+	return taken
+}
+
+// free is the holder's own release.
+func (r *redisRaces) free() int {
+	freed, _ := ownRelease.Run(r.Context(), r.client, []string{r.key}, r.value).Int()
+	return freed
+}
+
+func (r *redisRaces) renew() int {
+	renewed, _ := ownRenewal.Run(r.Context(), r.client, []string{r.key}, r.value, 2*time.Hour.Milliseconds()).Int()
+	return renewed
+}
+
+func (r *redisRaces) left() time.Duration { return r.client.PTTL(r.Context(), r.key).Val() }
+
+// untouched checks that whoever took the lock has it.
+func (r *redisRaces) untouched(what string, taken bool) {
+	r.Helper()
+	if taken && r.client.Get(r.Context(), r.key).Val() != nextValue {
+		r.Fatalf("%s, try %d: the next client's lock was taken from it", what, r.try)
+	}
+}
+
+func (r *redisRaces) releaseDuringARelease() {
+	r.lock(time.Hour, 0)
+	var freed int
+	var taken bool
+	result := r.race(func() { freed, taken = r.free(), r.take() })
+	if deleted := len(result.Masters) > 0 && result.Masters[0].Deleted; deleted == (freed == 1) || result.Released && !deleted {
+		r.Fatalf("own release, try %d: the holder freed it %d times, and we report %+v", r.try, freed, result)
+	} else if deleted {
+		r.ours++
+	}
+	r.untouched("own release", taken)
+}
+
+func (r *redisRaces) releaseDuringItsEnd() {
+	r.lock(3*time.Millisecond, 0)
+	result, taken, ok, err := r.raceItsEnd("expiry")
+	if ok && (err != nil || result.Released && !result.Masters[0].Deleted || result.Reason != "" && result.Reason != Gone && result.Reason != Changed) {
+		r.Fatalf("expiry, try %d: %+v, %v", r.try, result, err)
+	}
+	r.untouched("expiry", taken)
+}
+
+func (r *redisRaces) ttlDuringARelease() {
+	r.lock(time.Hour, 10*time.Minute)
+	var freed int
+	var taken bool
+	result := r.race(func() { freed, taken = r.free(), r.take() })
+	if left := r.left(); freed != 1 || !taken || left < 30*time.Minute {
+		r.Fatalf("a TTL, try %d: the next client's key has %v left; %+v", r.try, left, result)
+	}
+	r.untouched("a TTL", taken)
+	r.client.Del(r.Context(), r.key)
+}
+
+// releaseDuringARenewal: that is the holder's. Whether it came first or not, its key is there when we did not free it, and gone when we
+// did.
+func (r *redisRaces) releaseDuringARenewal() {
+	r.lock(time.Hour, 0)
+	var renewed int
+	result := r.race(func() { renewed = r.renew() })
+	if there := r.client.Exists(r.Context(), r.key).Val() == 1; result.Released == there || !result.Released && (renewed != 1 || result.Reason != Changed && result.Reason != Gone) {
+		r.Fatalf("a renewal, try %d: renewed %d times, the key is there: %v; we report %+v", r.try, renewed, there, result)
+	}
+}
+
+func (r *redisRaces) ttlDuringARenewal() {
+	r.lock(time.Hour, 10*time.Minute)
+	var renewed int
+	result := r.race(func() { renewed = r.renew() })
+	if left := r.left(); renewed != 1 || r.client.Get(r.Context(), r.key).Val() != r.value || left < 9*time.Minute || result.Set && left > 2*time.Hour {
+		r.Fatalf("a TTL beside a renewal, try %d: renewed %d times, %v left; we report %+v", r.try, renewed, left, result)
+	}
+}
+
+func (r *redisRaces) ttlDuringItsEnd() {
+	r.lock(3*time.Millisecond, 10*time.Minute)
+	result, taken, ok, err := r.raceItsEnd("a TTL beside the end")
+	if left := r.left(); ok && (err != nil || taken && left < 30*time.Minute || result.Set && taken) {
+		r.Fatalf("a TTL beside the end, try %d: taken by another: %v, %v left; we report %+v, %v", r.try, taken, left, result, err)
+	}
+	r.untouched("a TTL beside the end", taken)
+	r.client.Del(r.Context(), r.key)
+}
+
 // TestActsInRacesOnRedis: an action races with the holder's own release, with its expiry and with its renewal, each time with
 // another client that takes the lock as soon as it is free. What the other client has is never touched, and what is reported is
 // what was done: the lock was freed by the holder or by us, never by both.
@@ -51,109 +190,18 @@ func TestActsInRacesOnRedis(t *testing.T) {
 	defer client.Close()
 	audit, _ := openAudit(t)
 	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
-	ctx := t.Context()
-	pace := racePace{}
-	// race runs one try: f beside the action; it returns the result of the action.
-	race := func(r Request, f func()) Result {
-		t.Helper()
-		p, err := releaser.Preview(ctx, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := pace.run(f, func() (Result, error) { return releaser.Execute(ctx, p, "--yes") })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return result
+	r := &redisRaces{T: t, client: client, releaser: releaser, value: strings.Repeat("o", 21) + "g=="}
+	for r.try = range *tries {
+		r.key = fmt.Sprintf("lock:%d", r.try)
+		r.request = Request{ID: inspect.ID{Backend: "redis", Path: r.key}, Owner: inspect.Untrusted(r.value)}
+		r.releaseDuringARelease()
+		r.releaseDuringItsEnd()
+		r.ttlDuringARelease()
+		r.releaseDuringARenewal()
+		r.ttlDuringARenewal()
+		r.ttlDuringItsEnd()
 	}
-	next := strings.Repeat("n", 21) + "g=="
-	check := func(what, key string, i int, taken bool) {
-		t.Helper()
-		if taken && client.Get(ctx, key).Val() != next {
-			t.Fatalf("%s, try %d: the next client's lock was taken from it", what, i)
-		}
-	}
-	ours := 0
-	for i := range *tries {
-		key, value := fmt.Sprintf("lock:%d", i), strings.Repeat("o", 21)+"g=="
-		request := Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: inspect.Untrusted(value)}
-
-		client.Set(ctx, key, value, time.Hour)
-		var freed int
-		var taken bool
-		result := race(request, func() {
-			freed, _ = ownRelease.Run(ctx, client, []string{key}, value).Int()
-			taken, _ = client.SetNX(ctx, key, next, time.Hour).Result()
-		})
-		if deleted := len(result.Masters) > 0 && result.Masters[0].Deleted; deleted == (freed == 1) || result.Released && !deleted {
-			t.Fatalf("own release, try %d: the holder freed it %d times, and we report %+v", i, freed, result)
-		} else if deleted {
-			ours++
-		}
-		check("own release", key, i, taken)
-
-		client.Set(ctx, key, value, 3*time.Millisecond)
-		if p, err := releaser.Preview(ctx, request); err != nil || p.Refused != "" && p.Refused != Gone {
-			t.Fatalf("expiry, try %d: %+v, %v", i, p, err)
-		} else if p.Refused == "" {
-			taken = false
-			result, err := pace.run(func() { taken, _ = client.SetNX(ctx, key, next, time.Hour).Result() }, func() (Result, error) {
-				return releaser.Execute(ctx, p, "--yes")
-			})
-			if err != nil || result.Released && !result.Masters[0].Deleted || result.Reason != "" && result.Reason != Gone && result.Reason != Changed {
-				t.Fatalf("expiry, try %d: %+v, %v", i, result, err)
-			}
-			check("expiry", key, i, taken)
-		}
-
-		client.Set(ctx, key, value, time.Hour)
-		request.TTL = 10 * time.Minute
-		result = race(request, func() {
-			freed, _ = ownRelease.Run(ctx, client, []string{key}, value).Int()
-			taken, _ = client.SetNX(ctx, key, next, time.Hour).Result()
-		})
-		if left := client.PTTL(ctx, key).Val(); freed != 1 || !taken || left < 30*time.Minute {
-			t.Fatalf("a TTL, try %d: the next client's key has %v left; %+v", i, left, result)
-		}
-		check("a TTL", key, i, taken)
-		client.Del(ctx, key)
-
-		// A renewal is the holder's: whether it came first or not, its key is there when we did not free it, and gone when we did.
-		client.Set(ctx, key, value, time.Hour)
-		request.TTL = 0
-		var renewed int
-		result = race(request, func() {
-			renewed, _ = ownRenewal.Run(ctx, client, []string{key}, value, 2*time.Hour.Milliseconds()).Int()
-		})
-		if there := client.Exists(ctx, key).Val() == 1; result.Released == there || !result.Released && (renewed != 1 || result.Reason != Changed && result.Reason != Gone) {
-			t.Fatalf("a renewal, try %d: renewed %d times, the key is there: %v; we report %+v", i, renewed, there, result)
-		}
-
-		client.Set(ctx, key, value, time.Hour)
-		request.TTL = 10 * time.Minute
-		result = race(request, func() {
-			renewed, _ = ownRenewal.Run(ctx, client, []string{key}, value, 2*time.Hour.Milliseconds()).Int()
-		})
-		if left := client.PTTL(ctx, key).Val(); renewed != 1 || client.Get(ctx, key).Val() != value || left < 9*time.Minute || result.Set && left > 2*time.Hour {
-			t.Fatalf("a TTL beside a renewal, try %d: renewed %d times, %v left; we report %+v", i, renewed, left, result)
-		}
-
-		client.Set(ctx, key, value, 3*time.Millisecond)
-		if p, err := releaser.Preview(ctx, request); err != nil || p.Refused != "" && p.Refused != Gone {
-			t.Fatalf("a TTL beside the end, try %d: %+v, %v", i, p, err)
-		} else if p.Refused == "" {
-			taken = false
-			result, err := pace.run(func() { taken, _ = client.SetNX(ctx, key, next, time.Hour).Result() }, func() (Result, error) {
-				return releaser.Execute(ctx, p, "--yes")
-			})
-			if left := client.PTTL(ctx, key).Val(); err != nil || taken && left < 30*time.Minute || result.Set && taken {
-				t.Fatalf("a TTL beside the end, try %d: taken by another: %v, %v left; we report %+v, %v", i, taken, left, result, err)
-			}
-			check("a TTL beside the end", key, i, taken)
-		}
-		client.Del(ctx, key)
-	}
-	t.Logf("of %d races with the holder's own release we won %d", *tries, ours)
+	t.Logf("of %d races with the holder's own release we won %d", *tries, r.ours)
 }
 
 // TestActsInRacesOnZooKeeper: the same for a znode: it is deleted by its holder or by us, never reported as both, and whoever
