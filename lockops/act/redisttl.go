@@ -152,6 +152,12 @@ func ttlOutcome(p Preview, masters []MasterResult, before, after reading, other 
 	case other:
 		return false, Changed, "its expiry is another than the one that was confirmed: it has a TTL by now, or none any more"
 	}
+	for i := range masters {
+		v := &after.lock.Masters[i]
+		if masters[i].Err != nil && (!v.Up || stands(v, p.Seen) || hides(v, p.Seen)) { // it may be there still, as it was
+			return false, NoQuorum, "no master took the TTL: " + inspect.Escape(masters[i].Err.Error())
+		}
+	}
 	return false, after.missing(), ""
 }
 

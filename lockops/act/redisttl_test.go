@@ -163,6 +163,29 @@ func TestATTLBelowAQuorum(t *testing.T) {
 	})
 }
 
+// TestATTLThatIsRefusedIsNotSaidToBeGone: a master that refuses the script still has the contender, and says why.
+func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	r := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	if err := client.Set(t.Context(), "lock:a", aToken, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: aToken, TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Do(t.Context(), "acl", "setuser", "default", "-pexpire").Err(); err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.Execute(t.Context(), p, "--yes")
+	if result.Set || result.Reason != NoQuorum || !strings.Contains(result.Detail, "no master took the TTL") || !strings.Contains(result.Detail, "+pexpire") {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
 // TestATTLOfLocksWithStructure: those whose TTL is their key's take one, in all keys of the lock; those whose holders have
 // times of their own, and waiters, are refused with that reason.
 func TestATTLOfLocksWithStructure(t *testing.T) {
