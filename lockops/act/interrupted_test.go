@@ -71,7 +71,9 @@ func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 // quorum, or loads its data, and with it some of the questions of the look after it: nothing was released, and nothing is said to be.
 func TestAReleaseThatIsRefusedForAWhileIsNone(t *testing.T) {
 	server := servertest.StartRedis(t)
-	for n, tt := range releases {
+	long := strings.Repeat("v", 3000)
+	all := append(slices.Clone(releases), releasing{name: "long-value", write: "SET lock:NAME " + long + " PX 60000", lock: "lock:NAME", owner: digest(long)})
+	for n, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // some wait to confirm what looks dead
 			admin := redis.NewClient(&redis.Options{Addr: server.Addr})

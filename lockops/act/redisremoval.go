@@ -267,7 +267,8 @@ func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 
 // hides reports whether a master may have the contender although it was not seen there: what would show it could not be read.
 func hides(v *inspect.Vote, seen *inspect.Contender) bool {
-	return v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectKind) || seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)
+	undigested := seen.Digest != "" && v.Digest == "" && v.Value == seen.Name // its first KiB is there, the rest was not read
+	return undigested || v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectKind) || seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)
 }
 
 // waiterWarnings are for a waiter in a queue that its library keeps.
