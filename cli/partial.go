@@ -56,7 +56,7 @@ func (a *app) judgeLocks(locks iter.Seq[*inspect.Lock], failed error) error {
 	}
 	hidden := make(map[string]int)
 	for l := range locks {
-		if slices.ContainsFunc(l.Masters, func(m inspect.Vote) bool { return !m.Up }) {
+		if slices.ContainsFunc(l.Masters, silentOn) {
 			hidden[l.ID.Backend]++
 		}
 	}
@@ -65,6 +65,11 @@ func (a *app) judgeLocks(locks iter.Seq[*inspect.Lock], failed error) error {
 		a.say("backend %s: a master did not answer for %s", name, describe.Count(hidden[name], "lock"))
 	}
 	return failed
+}
+
+// silentOn reports whether a master did not answer for a lock; one that refused did, and that is for doctor to report.
+func silentOn(m inspect.Vote) bool {
+	return !m.Up && !slices.ContainsFunc(m.Unseen, func(u inspect.Unseen) bool { return u.Right != "" })
 }
 
 // silent reports whether a server that has a say in locks does not answer. A replica of a cluster has none.

@@ -83,11 +83,14 @@ func TestAVoteThatCouldNotBeLookedAtIsToldByTheExitCode(t *testing.T) {
 	}
 	refused := vote("r3:6379", true)
 	refused.Unseen = []inspect.Unseen{{Aspect: inspect.AspectVotes, Where: "r3:6379", Read: "GETRANGE", Reason: "NOPERM", Right: "+getrange"}}
+	allRefused := vote("r3:6379", false)
+	allRefused.Error, allRefused.Unseen = "NOPERM", refused.Unseen
 	for name, tt := range map[string]struct {
 		last inspect.Vote
 		code int
 	}{
-		"all answered": {vote("r3:6379", true), 0}, "one did not": {vote("r3:6379", false), 3}, "one refused": {refused, 0},
+		"one refused all": {allRefused, 0},
+		"all answered":    {vote("r3:6379", true), 0}, "one did not": {vote("r3:6379", false), 3}, "one refused": {refused, 0},
 	} {
 		l := inspect.KeyLock(id, []inspect.Vote{vote("r1:6379", true), vote("r2:6379", true), tt.last}, time.Now())
 		b := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected}
