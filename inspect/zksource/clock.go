@@ -90,9 +90,9 @@ func (b bounds) with(o bounds) bounds {
 	return bounds{low: max(b.low, o.low), high: min(b.high, o.high), at: at, known: true}
 }
 
-// establishedOn compares a server's clock with ours by our own connection, which it says when it took (est of cons: ServerCnxn's
-// established, new Date() at its making, in 3.4 to 3.9). Nothing is known where the connection is to another server.
-func establishedOn(l *link, conns []zkadmin.Connection) bounds {
+// establishedOn compares a server's clock with ours, which shows now, by our own connection, which it says when it took (est of cons:
+// ServerCnxn's established, new Date() at its making, in 3.4 to 3.9). Nothing is known where the connection is to another server.
+func establishedOn(l *link, conns []zkadmin.Connection, now time.Time) bounds {
 	if l == nil {
 		return bounds{}
 	}
@@ -100,7 +100,7 @@ func establishedOn(l *link, conns []zkadmin.Connection) bounds {
 	from, to, known := l.established()
 	for _, c := range conns {
 		if known && c.Session == id && !c.Established.IsZero() {
-			return readBetween(c.Established, time.Millisecond, from, to)
+			return readBetween(c.Established, time.Millisecond, byClockOf(now, from), byClockOf(now, to))
 		}
 	}
 	return bounds{}
@@ -146,7 +146,7 @@ func (q *inquiry) probeLeader(ctx context.Context, answers []serverAnswer) *link
 		}
 	}
 	if conns, err := q.admins[i].Connections(ctx); err == nil {
-		answers[i].clock = establishedOn(l, conns)
+		answers[i].clock = establishedOn(l, conns, answers[i].at)
 	}
 	return l
 }
@@ -189,10 +189,29 @@ func (c *clock) forget() {
 
 // shift takes in that our own clock was set ahead (below zero: back).
 func (c *clock) shift(by time.Duration) {
-	c.least, c.older, c.since, c.ahead = c.least+by, c.older+by, c.since.Add(by), max(0, c.ahead-by)
+	c.least, c.older, c.ahead = c.least+by, c.older+by, max(0, c.ahead-by)
 	for i, b := range c.servers {
-		b.low, b.high, b.at = b.low-by, b.high-by, b.at.Add(by)
-		c.servers[i] = b
+		c.servers[i] = b.shift(by)
+	}
+}
+
+// byClockOf is an earlier instant as the wall clock of now would have shown it: that may have been set in between, and the
+// monotonic one was not.
+func byClockOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }
+
+// shift is for a clock of ours that was set ahead. The instant stays: its monotonic part does not go with the wall clock.
+func (b bounds) shift(by time.Duration) bounds {
+	b.low, b.high = b.low-by, b.high-by
+	return b
+}
+
+// byPresentClock takes in that our own clock may have been set while the servers answered.
+func byPresentClock(answers []serverAnswer, now time.Time) {
+	for i := range answers {
+		a := &answers[i]
+		if by := setAhead(a.at, now); by != 0 {
+			a.clock, a.at, a.asOf = a.clock.shift(by), byClockOf(now, a.at), byClockOf(now, a.asOf)
+		}
 	}
 }
 

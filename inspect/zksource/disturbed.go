@@ -54,7 +54,12 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 // comes, and nobody says that the servers were away.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
-	r.clock.shift(setAhead(r.turned, now))
+	if by := setAhead(r.turned, now); by != 0 {
+		r.clock.shift(by)
+		if !r.disturbedAt.IsZero() {
+			r.disturbedAt = r.disturbedAt.Add(by)
+		}
+	}
 	r.turned = now
 	if !stalled {
 		return now

@@ -242,6 +242,7 @@ func (r *run) identify(who identity) {
 		r.askAt = r.cfg.Now()
 		return
 	}
+	byPresentClock(who.servers, r.cfg.Now())
 	r.disturbedBy(who.servers)
 	r.measureLag(who.servers)
 	r.clock.measure(who.servers, who.allSessions, r.cfg.Now())

@@ -1,0 +1,105 @@
+package zksource
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"lockscope/inspect/zkadmin"
+	"lockscope/internal/connect"
+)
+
+// wallSet is a reading of a clock whose wall part was set ahead by whole seconds (below zero: back), and whose monotonic part was not.
+// Nothing public makes one: the first word of a time.Time has the wall's seconds above 30 bits of nanoseconds.
+func wallSet(t *testing.T, now time.Time, by time.Duration) time.Time {
+	t.Helper()
+	set := now
+	*(*uint64)(unsafe.Pointer(&set)) += uint64(by/time.Second) << 30
+	if set.Sub(now) != 0 || set.Round(0).Sub(now.Round(0)) != by {
+		t.Fatalf("%v is not %v set by %v", set, now, by)
+	}
+	return set
+}
+
+// hoursOld is a run that has been connected for three hours to a server whose clock is three seconds ahead, and what that answers.
+// It has seen a creation live, and asked the server once.
+func hoursOld(t *testing.T) (r *run, began time.Time, answer func(now time.Time) []serverAnswer) {
+	began = time.Now()
+	const ahead = 3 * time.Second
+	l := &link{tap: &connect.Tap{}, session: true, dialled: began, greeted: began.Add(time.Millisecond)}
+	conns := []zkadmin.Connection{{Established: began.Round(0).Add(ahead)}}
+	answer = func(now time.Time) []serverAnswer {
+		return []serverAnswer{{
+			asked: true, at: now, asOf: now, status: zkadmin.Status{Role: "standalone"}, oldest: conns[0].Established,
+			clock: establishedOn(l, conns, now),
+		}}
+	}
+	var now time.Time
+	r = testRun(t, Config{Now: func() time.Time { return now }})
+	now = began.Add(3*time.Hour - time.Minute)
+	r.cfg.Now = func() time.Time { return now }
+	r.clock.created(now, now.Round(0).Add(ahead), 7)
+	r.identify(identity{servers: answer(now)})
+	r.turned = now
+	return r, began, answer
+}
+
+// Our own clock is set back by an hour when we have been connected for hours: what the server says of our connection is compared with
+// when that was by our clock of now, and what was known live still counts.
+func TestAClockOfOursThatIsSetDoesNotMisdateAnOldConnection(t *testing.T) {
+	for name, askedBefore := range map[string]bool{"asked after": false, "set while the server answers": true} {
+		for _, by := range []time.Duration{-time.Hour, time.Hour} {
+			t.Run(name+" by "+by.String(), func(t *testing.T) {
+				r, began, answer := hoursOld(t)
+				before := began.Add(3 * time.Hour)
+				now := wallSet(t, before, by)
+				r.cfg.Now = func() time.Time { return now }
+				r.clock.shift(setAhead(r.turned, now))
+				answers := answer(now)
+				if askedBefore {
+					answers = answer(before)
+				}
+				r.identify(identity{servers: answers})
+				want := 3*time.Second - by
+				if !r.clock.known || r.clock.stepped != 0 || (r.clock.offset()-want).Abs() > time.Millisecond {
+					t.Errorf("live: %+v, want %v", r.clock, want)
+				}
+				if b := r.clock.servers[0]; !b.known || (b.middle()-want).Abs() > 2*time.Millisecond {
+					t.Errorf("by the connection: %+v, want %v", b, want)
+				}
+			})
+		}
+	}
+}
+
+// What was measured lately is as fresh after our own clock was set.
+func TestAClockOfOursThatIsSetMakesNothingOld(t *testing.T) {
+	began := time.Now()
+	var c clock
+	c.measure([]serverAnswer{{asked: true, clock: readBetween(began, time.Second, began, began)}}, true, began)
+	now := wallSet(t, began.Add(time.Minute), -time.Hour)
+	c.shift(setAhead(began, now))
+	c.measure([]serverAnswer{{asked: true}}, true, now)
+	if b := c.servers[0]; !b.known || b.low != time.Hour {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A reason to connect anew was as long ago after our own clock was set.
+func TestAClockOfOursThatIsSetMovesTheLastReasonToConnectAnew(t *testing.T) {
+	now := time.Now()
+	r := testRun(t, Config{Now: func() time.Time { return now }})
+	r.attend()
+	if now = wallSet(t, now, -time.Hour); !r.disturbedAt.IsZero() {
+		t.Errorf("disturbed at %v", r.disturbedAt)
+	}
+	if r.attend(); !r.disturbedAt.IsZero() {
+		t.Errorf("there was none: %v", r.disturbedAt)
+	}
+	r.disturb(now)
+	at := r.disturbedAt
+	now = wallSet(t, now, -time.Hour)
+	if r.attend(); !r.disturbedAt.Equal(at.Add(-time.Hour)) {
+		t.Errorf("%v, was %v", r.disturbedAt, at)
+	}
+}
