@@ -119,8 +119,8 @@ func (s sizes) decide(r *keyReading) (kind recipe.KeyType, again bool) {
 				return t, s.worth(r, t)
 			}
 		}
-	case r.untyped == nil:
-		r.rewritten = true // it was of that type a moment ago
+	case r.untyped == nil: // it was of that type a moment ago, and is gone or an empty string
+		return recipe.KeyType(r.vote.Value), true
 	case empty > 1 && empty == len(s.by):
 		r.there = isAbsent
 	case empty == 0:
