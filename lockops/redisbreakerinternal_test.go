@@ -63,7 +63,7 @@ func TestASilentMasterOrdersNobody(t *testing.T) {
 		t.Errorf("the first is number %d", slices.Index(s.masters, v.master))
 	}
 	silent.identity, silent.replaced = identity{known: true, runID: "new", started: time.Now()}, true
-	if err := e.votes[0].entitled(); !errors.Is(err, ErrRestarted) {
+	if err := e.votes[0].entitled(time.Time{}); !errors.Is(err, ErrRestarted) {
 		t.Errorf("a master that was restarted may vote: %v", err)
 	}
 }

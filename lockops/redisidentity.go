@@ -27,7 +27,7 @@ type identity struct {
 	// started is the latest instant at which it can have been started: INFO reports whole seconds.
 	started time.Time
 	dials   uint64 // connections made before it was read
-	read    time.Time
+	asked   time.Time
 }
 
 // identities distinguish a session's masters.
@@ -36,11 +36,13 @@ type identities struct {
 	owner map[string]*master // by run id
 }
 
-// lentIdentity is for how long what an adopted client's server said of itself holds: its connections are not seen.
+// lentIdentity is for how long an adopted client's server may be asked for its vote by what it said of itself. Its connections are
+// not seen, so that it is asked again once it has voted.
 const lentIdentity = time.Second
 
-// identify reads a master's identity, unless it was asked since the newest connection was made.
-func (m *master) identify(limit time.Duration) error {
+// identify reads a master's identity, unless it was asked since the newest connection was made; an adopted client's, unless it
+// was asked since then.
+func (m *master) identify(since time.Time, limit time.Duration) error {
 	s := m.session
 	if len(s.masters) == 1 || s.opts.unchecked {
 		return nil
@@ -49,9 +51,10 @@ func (m *master) identify(limit time.Duration) error {
 	m.mu.Lock()
 	before := m.identity
 	m.mu.Unlock()
-	if before.known && before.dials == dials && (!s.lent || s.clock.since(before.read) < lentIdentity) {
+	if before.known && before.dials == dials && (!s.lent || !before.asked.Before(since)) {
 		return nil
 	}
+	asked := s.clock.now()
 	m.requests.Add(1)
 	info, err := m.client.Info(within(limit), "server").Result()
 	m.record(err)
@@ -59,7 +62,7 @@ func (m *master) identify(limit time.Duration) error {
 		return m.failed(err)
 	}
 	now := s.clock.now()
-	id := identity{known: true, dials: dials, read: now}
+	id := identity{known: true, dials: dials, asked: asked}
 	if seconds, failed := strconv.Atoi(infoField(info, "uptime_in_seconds")); err == nil && failed == nil {
 		id.runID, id.started = infoField(info, "run_id"), now.Add(-time.Duration(seconds)*time.Second)
 	}
@@ -75,6 +78,9 @@ func (m *master) identify(limit time.Duration) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.identity.asked.After(asked) { // what is known is newer
+		return nil
+	}
 	m.replaced = m.replaced || before.runID != "" && before.runID != id.runID
 	m.identity = id
 	return nil

@@ -38,7 +38,7 @@ type master struct {
 
 // meet reads a master's clock and identity.
 func (m *master) meet(limit time.Duration) error {
-	if err := m.identify(limit); err != nil {
+	if err := m.identify(m.session.clock.now().Add(-lentIdentity), limit); err != nil {
 		return err
 	}
 	if m.cluster { // each slot has a clock of its own

@@ -56,7 +56,8 @@ func (v *vote) set() {
 		v.err = v.master.failed(ErrDead)
 		return
 	}
-	if v.err = v.entitled(); v.err != nil {
+	s := v.e.l.session
+	if v.err = v.entitled(s.clock.now().Add(-lentIdentity)); v.err != nil {
 		return
 	}
 	dials := v.master.dials.Load()
@@ -67,15 +68,16 @@ func (v *vote) set() {
 	if got.lateUntil.After(v.lateUntil) {
 		v.lateUntil = got.lateUntil
 	}
-	if v.has && v.master.dials.Load() != dials { // perhaps to another server, or another run of it
-		v.err = v.entitled()
+	if v.has && (s.lent || v.master.dials.Load() != dials) { // perhaps to another server, or another run of it
+		v.err = v.entitled(s.clock.now())
 	}
 }
 
-// entitled returns an error for a master that is the same server as another, or that may not vote yet.
-func (v *vote) entitled() error {
+// entitled returns an error for a master that is the same server as another, or that may not vote yet, by what it says of itself
+// now, or has said since.
+func (v *vote) entitled(since time.Time) error {
 	o := &v.e.l.opts
-	if err := v.master.identify(o.limit); err != nil {
+	if err := v.master.identify(since, o.limit); err != nil {
 		return err
 	}
 	return v.master.mayVote(o.ttl)

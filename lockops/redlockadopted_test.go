@@ -1,0 +1,75 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// beforeVote is a hook of an adopted client: once armed, it stops the first script until proceed is closed.
+type beforeVote struct {
+	armed            atomic.Bool
+	reached, proceed chan struct{}
+}
+
+func (b *beforeVote) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b *beforeVote) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if name := cmd.Name(); (name == "eval" || name == "evalsha") && b.armed.CompareAndSwap(true, false) {
+			close(b.reached)
+			<-b.proceed
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (b *beforeVote) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote, though it said who it is just before it was restarted.
+func TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	hook := &beforeVote{reached: make(chan struct{}), proceed: make(chan struct{})}
+	var clients []redis.UniversalClient
+	for _, m := range masters {
+		c := redis.NewClient(&redis.Options{Addr: m.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+		t.Cleanup(func() { c.Close() })
+		clients = append(clients, c)
+	}
+	clients[1].AddHook(hook)
+	s, err := lockops.AdoptRedis(within(t), clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(time.Minute), lockops.WithMasterLimit(30*time.Second))
+	eventually(t, "all masters voted", func() bool { // learns their identities
+		h := acquire(t, l)
+		defer release(t, h)
+		return votes(t, masters, "lock") == 3
+	})
+	eventually(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
+	redisClient(t, masters[0]).Set(within(t), "lock", "somebody else's", time.Minute)
+	hook.armed.Store(true)
+	tried := make(chan error, 1)
+	ctx := within(t)
+	go func() {
+		_, err := l.TryAcquire(ctx)
+		tried <- err
+	}()
+	<-hook.reached
+	masters[1].Restart(t) // the other two were somebody else's majority
+	close(hook.proceed)
+	if err := <-tried; !errors.Is(err, lockops.ErrHeld) && !errors.Is(err, lockops.ErrNoQuorum) {
+		t.Errorf("with a vote of a master that was restarted after it had said who it is: %v", err)
+	}
+}
