@@ -284,6 +284,9 @@ func (c *tapConn) recordReply(f *frames) error {
 	case errConnectionLoss, errSessionExpired, errSessionMoved: // answered, but not by a server that keeps the session
 		return nil
 	}
+	if request.op == opAuth { // answered without a look at the session (ZooKeeperServer.processPacket)
+		return nil
+	}
 	c.acknowledged(request)
 	if code == 0 && commits(request.op) {
 		c.committed(request)

@@ -1,6 +1,9 @@
 package connect
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // mark is a request that a server has answered: it has heard of the session since sent, and before answered.
 type mark struct {
@@ -15,12 +18,15 @@ const (
 	reportsPerTimeout = 4
 )
 
-// mark notes an answered request.
+// mark notes an answered request, and forgets what was sent so long before that no lease can be counted from it any more.
 func (c *tapConn) mark(request sent) {
 	n := len(c.marks)
-	if n > 0 && request.at.Sub(c.marks[n-1].sent) >= c.tap.timeout/marksPerTimeout {
-		c.marks = append(c.marks, mark{request.at, c.heard})
+	if n == 0 || request.at.Sub(c.marks[n-1].sent) < c.tap.timeout/marksPerTimeout {
+		return
 	}
+	past := request.at.Add(-c.tap.timeout)
+	c.marks = slices.DeleteFunc(c.marks, func(m mark) bool { return m.sent.Before(past) })
+	c.marks = append(c.marks, mark{request.at, c.heard})
 }
 
 // keep draws from a request that a quorum has committed what the leader has heard of: by then, what the server had answered a

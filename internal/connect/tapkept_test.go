@@ -1,0 +1,60 @@
+package connect
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestReadsAloneLeaveFewMarks: a connection that never commits anything keeps no more of what was answered than a lease can be
+// counted from.
+func TestReadsAloneLeaveFewMarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := withSession(t)
+		defer w.conn.Close()
+		_, timeout := w.tap.Session()
+		for range 10_000 {
+			time.Sleep(timeout / 20)
+			w.answer(w.request())
+		}
+		w.tap.mu.Lock()
+		defer w.tap.mu.Unlock()
+		marks := w.tap.current.marks
+		if n := len(marks); n < 20 || n > marksPerTimeout+2 {
+			t.Errorf("%d marks", n)
+		}
+		if age := time.Since(marks[0].sent); age < timeout-timeout/20 {
+			t.Errorf("the oldest mark is only %v old", age)
+		}
+	})
+}
+
+// TestOnlyRequestsOfTheSessionAreMarks: a server that was told who the client is has not heard of its session by that.
+func TestOnlyRequestsOfTheSessionAreMarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := withSession(t)
+		defer w.conn.Close()
+		c := w.tap.current
+		const xidAuth, opPing = -4, 11
+		for _, ask := range []struct {
+			op    int32
+			marks int
+		}{{opAuth, 1}, {opAuth, 1}, {opPing, 2}, {opAuth, 2}} {
+			time.Sleep(5 * time.Second)
+			before := lastAck(w.tap)
+			xid := int32(xidAuth)
+			if ask.op == opPing {
+				xid = xidPing
+			}
+			go func() { _, _ = w.conn.Write(framed(AppendInt(AppendInt(nil, xid), ask.op))) }()
+			w.sent()
+			w.answer(xid)
+			w.tap.mu.Lock()
+			n := len(c.marks)
+			w.tap.mu.Unlock()
+			if acknowledged := lastAck(w.tap).After(before); n != ask.marks || acknowledged != (ask.op != opAuth) {
+				t.Errorf("operation %d: %d marks, want %d; acknowledged: %v", ask.op, n, ask.marks, acknowledged)
+			}
+		}
+	})
+}
