@@ -17,14 +17,15 @@ type film struct {
 	*recording.Replay
 	batches chan []*inspect.Snapshot
 	index   *recording.Index // nil: none
-	stuck   time.Duration
+	look    func(ctx context.Context, at time.Time) (*inspect.Snapshot, error)
+	looking chan struct{} // has one while there is a look: each takes as much memory as all the locks
 	mu      sync.Mutex
 	end     time.Time // once all is read
 	err     error
 }
 
 func newFilm(played *recording.Replay) *film {
-	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1)}
+	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1), looking: make(chan struct{}, 1)}
 }
 
 // indexed has moments found that are not read yet, from the recording's file, until end is called. A file that can be read only once
@@ -37,7 +38,10 @@ func (f *film) indexed(ctx context.Context, path string, stuckAfter time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	f.index, f.stuck = index, stuckAfter
+	f.index = index
+	f.look = func(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
+		return lookAt(ctx, index, at, stuckAfter)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -51,17 +55,31 @@ func (f *film) indexed(ctx context.Context, path string, stuckAfter time.Duratio
 	}, nil
 }
 
-// Moment shows an observer the recording from shortly before an instant up to it, or to the end where that comes first.
+// Moment looks for what was so at an instant, or at the end where that comes first, once no other look is under way.
 func (f *film) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
-	if f.index == nil {
+	if f.look == nil {
 		return nil, recording.ErrNoIndex
 	}
-	m, err := f.index.Moment(ctx, at)
+	select {
+	case f.looking <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-f.looking }()
+	if err := ctx.Err(); err != nil { // both may have come at once
+		return nil, err
+	}
+	return f.look(ctx, at)
+}
+
+// lookAt shows an observer the recording from shortly before an instant up to it.
+func lookAt(ctx context.Context, index *recording.Index, at time.Time, stuckAfter time.Duration) (*inspect.Snapshot, error) {
+	m, err := index.Moment(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	observer := inspect.NewObserver(m.Now, m)
-	observer.Diagnose(finding.Rules(), f.stuck)
+	observer.Diagnose(finding.Rules(), stuckAfter)
 	if err := observer.Play(func(emit func(inspect.Update)) error { return m.Run(ctx, emit) }); err != nil {
 		return nil, err
 	}

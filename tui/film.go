@@ -42,11 +42,18 @@ type momentMsg struct {
 	snapshot *inspect.Snapshot
 }
 
-// lookAhead asks for the sought moment, which is drawn until the film is read up to it.
-func (m *Model) lookAhead() tea.Cmd {
-	source, to := m.options.Film, m.playhead.sought
-	return m.Command(0, func(ctx context.Context) tea.Msg {
-		s, err := source.Moment(ctx, to)
+// lookAhead seeks a moment, which is drawn until the film is read up to it, in place of the one that was sought before.
+func (m *Model) lookAhead(to time.Time) tea.Cmd {
+	m.playhead.seekNothing()
+	source := m.options.Film
+	own, giveUp := context.WithCancel(m.ctx)
+	m.playhead.sought, m.playhead.giveUp = to, giveUp
+	return m.Command(0, func(context.Context) tea.Msg {
+		defer giveUp()
+		if own.Err() != nil {
+			return momentMsg{sought: to}
+		}
+		s, err := source.Moment(own, to)
 		if err != nil {
 			s = nil // what is wrong with the recording Next reports
 		}

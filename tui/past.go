@@ -25,6 +25,7 @@ type playhead struct {
 	inexact int       // locks of which a later version stands for one that is not kept
 	sought  time.Time // a moment that is not read yet, drawn once it is; zero: none
 	ahead   bool      // it is drawn, without what was learnt before it
+	giveUp  func()    // ends the look for it; nil: there was none
 }
 
 // The slowest and the fastest playing that keys choose.
@@ -107,8 +108,7 @@ func (m *Model) seek(to time.Time) tea.Cmd {
 	switch {
 	case to.Before(m.newest()):
 	case m.reading():
-		m.playhead.sought = to
-		return m.lookAhead()
+		return m.lookAhead(to)
 	default:
 		return m.toPresent()
 	}
@@ -133,7 +133,8 @@ func (m *Model) draw(to time.Time, all bool) tea.Cmd {
 		m.heldBack, m.skipped = nil, 0
 	}
 	m.playhead.at, m.playhead.inexact, m.playhead.moved, m.now = to, inexact, m.options.now(), to
-	m.playhead.sought, m.playhead.ahead = time.Time{}, false
+	m.playhead.seekNothing()
+	m.playhead.ahead = false
 	var changed []inspect.ID
 	if !all {
 		changed = s.Changes(m.snapshot)
@@ -150,8 +151,7 @@ func (m *Model) toPresent() tea.Cmd {
 	case !m.inPast():
 		return nil
 	case m.reading():
-		m.playhead.sought = filmEnd
-		return m.lookAhead()
+		return m.lookAhead(filmEnd)
 	case m.filmed():
 		return m.atEnd()
 	}
@@ -169,7 +169,8 @@ func (m *Model) play() {
 		p.plays = !p.plays
 		return
 	case !p.sought.IsZero():
-		p.sought, p.plays = time.Time{}, false
+		p.seekNothing()
+		p.plays = false
 		return
 	}
 	if m.filmed() && m.filmRead && !m.playhead.at.Before(m.past.To()) {
@@ -177,6 +178,14 @@ func (m *Model) play() {
 	}
 	m.playhead.plays = !m.playhead.plays
 	m.playhead.moved = m.options.now()
+}
+
+// seekNothing gives up the moment that is sought, and the look for it.
+func (p *playhead) seekNothing() {
+	if p.giveUp != nil {
+		p.giveUp()
+	}
+	p.sought, p.giveUp = time.Time{}, nil
 }
 
 // advance plays on to where the playhead is by now.

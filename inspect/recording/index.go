@@ -251,7 +251,7 @@ func (m *Moment) Run(ctx context.Context, emit func(inspect.Update)) error {
 	options := decoding(0)
 	from := m.mark.offset
 	for i := range m.mark.backends {
-		if err := m.first(&m.mark.backends[i], options, emit); err != nil {
+		if err := m.first(ctx, &m.mark.backends[i], options, emit); err != nil {
 			return err
 		}
 	}
@@ -277,22 +277,25 @@ func (m *Moment) Run(ctx context.Context, emit func(inspect.Update)) error {
 }
 
 // first emits what was so of a backend at the mark, in one update as a first look does, and after it what was read of the watches.
-func (m *Moment) first(b *backendPlaces, options json.Options, emit func(inspect.Update)) error {
+func (m *Moment) first(ctx context.Context, b *backendPlaces, options json.Options, emit func(inspect.Update)) error {
 	half := len(b.locks) / 2 // read beside each other: this is most of the work
-	var second inspect.Update
+	var second []*inspect.Lock
 	var g errgroup.Group
 	g.Go(func() (err error) {
-		second, err = m.compose(options, false, []places{{"Put", b.locks[half:]}})
+		second, err = m.locks(ctx, options, b.locks[half:])
 		return err
 	})
-	u, err := m.compose(options, b.allSessions, []places{{"Put", b.locks[:half]}, {"Backend", []place{b.backend}}, {"Sessions", []place{b.sessions}}})
+	u, err := m.compose(ctx, options, b.allSessions, []places{{"Backend", []place{b.backend}}, {"Sessions", []place{b.sessions}}})
+	if err == nil {
+		u.Put, err = m.locks(ctx, options, b.locks[:half])
+	}
 	if err = errors.Join(err, g.Wait()); err != nil {
 		return err
 	}
-	u.Put = append(u.Put, second.Put...)
+	u.Put = append(u.Put, second...)
 	emit(u)
 	for i := range b.watches {
-		u, err := m.compose(options, false, []places{{"Watches", b.watches[i : i+1]}})
+		u, err := m.compose(ctx, options, false, []places{{"Watches", b.watches[i : i+1]}})
 		if err != nil {
 			return err
 		}
@@ -301,14 +304,30 @@ func (m *Moment) first(b *backendPlaces, options json.Options, emit func(inspect
 	return nil
 }
 
+// locksAtOnce are composed in one text: nobody waits for much more than these when it is given up.
+const locksAtOnce = 1000
+
+// locks reads locks in the text.
+func (m *Moment) locks(ctx context.Context, options json.Options, all []place) ([]*inspect.Lock, error) {
+	list := make([]*inspect.Lock, 0, len(all))
+	for some := range slices.Chunk(all, locksAtOnce) {
+		u, err := m.compose(ctx, options, false, []places{{"Put", some}})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, u.Put...)
+	}
+	return list, nil
+}
+
 // places are those of a field's values.
 type places struct {
 	field  string
 	values []place
 }
 
-// compose reads an update of values in the text.
-func (m *Moment) compose(options json.Options, allSessions bool, fields []places) (inspect.Update, error) {
+// compose reads an update of values in the text, until the end of ctx.
+func (m *Moment) compose(ctx context.Context, options json.Options, allSessions bool, fields []places) (inspect.Update, error) {
 	line := fmt.Appendf(nil, `{"at":%q,"update":{"AllSessions":%v`, m.mark.at.Format(time.RFC3339Nano), allSessions)
 	for _, f := range fields {
 		if len(f.values) == 0 || f.values[0].size == 0 {
@@ -317,6 +336,9 @@ func (m *Moment) compose(options json.Options, allSessions bool, fields []places
 		line = fmt.Appendf(line, `,%q:`, f.field)
 		before := byte('[')
 		for _, p := range f.values {
+			if err := ctx.Err(); err != nil {
+				return inspect.Update{}, err
+			}
 			if f.field == "Put" {
 				line = append(line, before)
 				before = ','

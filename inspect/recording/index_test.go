@@ -3,6 +3,8 @@ package recording
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -286,4 +289,38 @@ func busyHour(b *testing.B, pack bool) (path string, at func(n int) time.Time) {
 		b.Fatal(err)
 	}
 	return path, at
+}
+
+// endsAt is a context that is at its end when it has been asked so often.
+type endsAt struct {
+	context.Context
+	left *atomic.Int32
+}
+
+func (e endsAt) Err() error {
+	if e.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A moment that is given up while its first look is composed ends there.
+func TestAMomentIsGivenUp(t *testing.T) {
+	t.Parallel()
+	path, at := written(t, 9000, false)
+	m, err := indexed(t, path).Moment(t.Context(), at(8900))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.mark.backends) == 0 {
+		t.Fatal("it is played from the beginning")
+	}
+	for _, asked := range []int32{0, 1, 10, 20} {
+		ctx := endsAt{t.Context(), &atomic.Int32{}}
+		ctx.left.Store(asked)
+		err := m.Run(ctx, func(inspect.Update) { t.Errorf("asked %d times: goes on", asked) })
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+	}
 }
