@@ -50,7 +50,7 @@ func (a *app) lsCommand() *cobra.Command {
 			} else if err := a.printLocks(shown, output, order); err != nil {
 				return err
 			}
-			return a.judgeLocks(snapshot.Locks(), a.exitOf(snapshot.Backends))
+			return a.exitOfLocks(snapshot.Locks(), a.exitOf(snapshot.Backends))
 		},
 	}
 	outputFlag(command, &output, "table", "wide", "json", "csv")

@@ -48,9 +48,9 @@ func partial(s *inspect.Snapshot) []string {
 	return lines
 }
 
-// judgeLocks returns the exit code of a look at locks, failed being that of their backends: a vote of a master that did not answer for
+// exitOfLocks returns the exit code of a look at locks, failed being that of their backends: a vote of a master that did not answer for
 // the lock is one that could not be looked at, though the master answers as a whole.
-func (a *app) judgeLocks(locks iter.Seq[*inspect.Lock], failed error) error {
+func (a *app) exitOfLocks(locks iter.Seq[*inspect.Lock], failed error) error {
 	if failed != nil {
 		return failed
 	}

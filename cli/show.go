@@ -128,7 +128,7 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string, look 
 		}
 		return exit(exitNo, "%s: no such lock (see: lockscope ls)", id)
 	}
-	failed = a.judgeLocks(slices.Values([]*inspect.Lock{l}), failed)
+	failed = a.exitOfLocks(slices.Values([]*inspect.Lock{l}), failed)
 	var err error
 	switch form, isGraph := graphForms()[output]; {
 	case output == "json":
