@@ -3,6 +3,7 @@ package recording
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 const (
 	markEvery   = 256 << 10
 	markPerLock = 256
+	mostPlaces  = 96 << 20 // bytes of all marks
 )
 
 // keptTables is the most watch tables of parts of a backend that a mark leads to.
@@ -33,15 +35,18 @@ const keptTables = 32
 // recording. A packed recording is kept unpacked in blocks, which are packed anew. For concurrent use.
 type Index struct {
 	name string
-	open func() (io.ReadCloser, error)
+	file *os.File // also when another takes its name
+	pack bool
 	text store
 
 	mu    sync.Mutex
 	grown chan struct{} // closed when what follows has changed
 	began time.Time
 	marks []mark
-	to    time.Time // of the last entry
-	end   int64     // where that ends
+	bytes int       // of the marks
+	most  int       // of these bytes
+	to    time.Time // the latest of an entry: one may be dated back
+	end   int64     // where the last entry ends
 	ended bool
 	whole bool // there the recording does, too
 }
@@ -79,33 +84,34 @@ func NewIndex(path string) (*Index, error) {
 	if !info.Mode().IsRegular() {
 		return nil, ErrNoIndex
 	}
-	x := &Index{name: path, open: func() (io.ReadCloser, error) { return openFile(path) }, grown: make(chan struct{})}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
+	x := &Index{name: path, file: file, text: plainText{file}, grown: make(chan struct{}), most: mostPlaces}
 	magic := make([]byte, 2)
 	if _, err := file.ReadAt(magic, 0); err == nil && string(magic) == gzipMagic {
-		x.text = &blocks{}
-		return x, file.Close()
+		x.pack, x.text = true, &blocks{}
 	}
-	x.text = plainText{file}
 	return x, nil
 }
 
 // Close ends the use of the file. Build must have returned.
-func (x *Index) Close() error { return x.text.Close() }
+func (x *Index) Close() error { return x.file.Close() }
 
 // Build reads the recording to its end, to that of ctx, or to where it is damaged or more than can be kept: there the index ends, too, which is
 // no error of its own, as whoever plays the recording comes there.
 func (x *Index) Build(ctx context.Context) error {
 	defer x.change(func() { x.ended = true })
-	file, err := x.open()
-	if err != nil {
-		return fmt.Errorf("recording: %w", err)
+	var text io.Reader = io.NewSectionReader(x.file, 0, 1<<62)
+	if x.pack {
+		unpacked, err := gzip.NewReader(bufio.NewReader(text))
+		if err != nil {
+			return fmt.Errorf("recording: %s is %w: %w", x.name, ErrFormat, err)
+		}
+		text = unpacked
 	}
-	defer file.Close()
-	in := bufio.NewReaderSize(file, 256<<10)
+	in := bufio.NewReaderSize(text, 256<<10)
 	head, err := in.ReadSlice('\n')
 	if err != nil {
 		return fmt.Errorf("recording: %s: %w", x.name, err)
@@ -124,6 +130,7 @@ func (x *Index) Build(ctx context.Context) error {
 
 func (x *Index) scan(ctx context.Context, in *bufio.Reader, s *scan) error {
 	var long []byte
+	stride := int64(1) // doubled whenever there were too many marks
 	for ctx.Err() == nil {
 		line, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
@@ -152,15 +159,49 @@ func (x *Index) scan(ctx context.Context, in *bufio.Reader, s *scan) error {
 			continue
 		}
 		x.mu.Lock()
-		x.to, x.end = at, s.offset
-		due := s.offset-s.marked >= max(markEvery, int64(s.count)*markPerLock)
+		if at.After(x.to) {
+			x.to = at
+		}
+		to := x.to
+		x.end = s.offset
+		due := s.offset-s.marked >= stride*max(markEvery, int64(s.count)*markPerLock)
 		x.mu.Unlock()
 		if due {
-			m := s.mark(at)
-			x.change(func() { x.marks = append(x.marks, m) })
+			m := s.mark(to)
+			x.change(func() {
+				if !x.keep(m) {
+					stride *= 2
+				}
+			})
 		}
 	}
 	return ctx.Err()
+}
+
+// keep keeps a mark. False: there were too many, and every other one is gone.
+func (x *Index) keep(m mark) bool {
+	x.marks, x.bytes = append(x.marks, m), x.bytes+m.size()
+	if x.bytes <= x.most {
+		return true
+	}
+	kept := make([]mark, 0, len(x.marks)/2)
+	x.bytes = 0
+	for i := 1; i < len(x.marks); i += 2 {
+		kept = append(kept, x.marks[i])
+		x.bytes += x.marks[i].size()
+	}
+	x.marks = kept
+	return false
+}
+
+// size is the bytes that a mark takes.
+func (m mark) size() int {
+	const aPlace, aBackend = 16, 128
+	n := 0
+	for _, b := range m.backends {
+		n += aBackend + aPlace*(len(b.locks)+len(b.watches))
+	}
+	return n
 }
 
 // change changes what others wait for.
@@ -255,7 +296,8 @@ func (m *Moment) Run(ctx context.Context, emit func(inspect.Update)) error {
 			return err
 		}
 	}
-	in := newLines(m.index.name, io.NewSectionReader(m.index.text, from, m.end-from))
+	text := &counted{Reader: io.NewSectionReader(m.index.text, from, m.end-from)}
+	in := newLines(m.index.name, text)
 	if in.decoding = options; from == 0 {
 		if _, err := in.scan(); err != nil { // its header
 			return err
@@ -263,6 +305,9 @@ func (m *Moment) Run(ctx context.Context, emit func(inspect.Update)) error {
 	}
 	for ctx.Err() == nil {
 		at, u, err := in.next()
+		if errors.Is(err, io.EOF) && text.n < m.end-from {
+			return fmt.Errorf("recording: %s: %w: shorter than it was", m.index.name, io.ErrUnexpectedEOF)
+		}
 		if errors.Is(err, io.EOF) || err == nil && at.After(m.to) {
 			m.setClock(m.to)
 			return nil
@@ -274,6 +319,18 @@ func (m *Moment) Run(ctx context.Context, emit func(inspect.Update)) error {
 		emit(u)
 	}
 	return ctx.Err()
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	io.Reader
+	n int64
+}
+
+func (c *counted) Read(into []byte) (int, error) {
+	n, err := c.Reader.Read(into)
+	c.n += int64(n)
+	return n, err
 }
 
 // first emits what was so of a backend at the mark, in one update as a first look does, and after it what was read of the watches.

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"lockscope/inspect"
 )
 
@@ -124,27 +126,142 @@ func TestAMomentIsAsPlayedFromTheBeginning(t *testing.T) {
 			t.Fatalf("packed %v: %d marks", pack, len(x.marks))
 		}
 		for _, n := range []int{0, 1, 39, 100, 2000, 4321, 6499, 8900, 8999} {
-			m, err := x.Moment(t.Context(), at(n))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n > 4000 && m.mark.offset == 0 {
+			if m := sameMoment(t, x, at(0), at(n)); n > 4000 && m.mark.offset == 0 {
 				t.Errorf("packed %v: the moment after %d changes is played from the beginning", pack, n)
 			}
-			played, err := Open(time.Now, path, Kept(), Speed(0))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := seenOf(t, played.Now, func(emit func(inspect.Update)) error { return played.To(at(n).Sub(at(0)), emit) })
-			got := seenOf(t, m.Now, func(emit func(inspect.Update)) error { return m.Run(t.Context(), emit) })
-			is, should := strings.Split(got, "\n"), strings.Split(want, "\n")
-			for i := range max(len(is), len(should)) {
-				if i >= len(is) || i >= len(should) || is[i] != should[i] {
-					t.Errorf("packed %v, after %d changes, line %d:\n%s\nwant\n%s", pack, n, i, is[min(i, len(is)-1)], should[min(i, len(should)-1)])
-					break
-				}
-			}
 		}
+	}
+}
+
+// sameMoment compares a moment from an index with the recording played from its beginning.
+func sameMoment(t *testing.T, x *Index, began, at time.Time) *Moment {
+	t.Helper()
+	m, err := x.Moment(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	played, err := Open(time.Now, x.name, Kept(), Speed(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := seenOf(t, played.Now, func(emit func(inspect.Update)) error { return played.To(at.Sub(began), emit) })
+	got := seenOf(t, m.Now, func(emit func(inspect.Update)) error { return m.Run(t.Context(), emit) })
+	is, should := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(is), len(should)) {
+		if i >= len(is) || i >= len(should) || is[i] != should[i] {
+			t.Errorf("%v, line %d:\n%s\nwant\n%s", at, i, is[min(i, len(is)-1)], should[min(i, len(should)-1)])
+			break
+		}
+	}
+	return m
+}
+
+// A line that is dated back, as after a stall of who recorded it, leaves the marks in their order and the end where it was.
+func TestALineDatedBack(t *testing.T) {
+	t.Parallel()
+	path, at := written(t, 9000, false)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked := indexed(t, path).marks[1]
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	lines = lines[:len(lines)-1]
+	back := func(i int, by time.Duration) {
+		var head struct {
+			At time.Time `json:"at"`
+		}
+		if err := json.Unmarshal(lines[i], &head); err != nil {
+			t.Fatal(err)
+		}
+		was, is := head.At.Format(time.RFC3339Nano), head.At.Add(-by).Format(time.RFC3339Nano)
+		if lines[i] = bytes.Replace(lines[i], []byte(was), []byte(is), 1); !bytes.Contains(lines[i], []byte(is)) {
+			t.Fatalf("%s", lines[i][:60])
+		}
+	}
+	read := int64(0)
+	for i := range lines {
+		if read += int64(len(lines[i])); read == marked.offset {
+			back(i, 7*time.Second)
+		}
+	}
+	back(len(lines)-1, 7*time.Second)
+	path = filepath.Join(t.TempDir(), "back.jsonl")
+	if err := os.WriteFile(path, bytes.Join(lines, nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := indexed(t, path)
+	if _, to, _ := x.Span(); !to.Equal(at(8998)) {
+		t.Errorf("it ends at %v", to)
+	}
+	if !slices.IsSortedFunc(x.marks, func(a, b mark) int { return a.at.Compare(b.at) }) {
+		t.Error("the marks are in no order")
+	}
+	for d := -10 * time.Second; d < 10*time.Second; d += time.Second / 2 {
+		sameMoment(t, x, at(0), marked.at.Add(d))
+	}
+}
+
+// The index reads the file that it was made of, also when another has its name; that it is cut off is no end.
+func TestTheIndexIsOfOneFile(t *testing.T) {
+	t.Parallel()
+	for _, pack := range []bool{false, true} {
+		path, at := written(t, 9000, pack)
+		x, err := NewIndex(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		if err := os.Rename(path, path+".1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("another\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Build(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m, err := x.Moment(t.Context(), at(8900))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path+".1", m.mark.offset+1000); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Run(t.Context(), func(inspect.Update) {}); errors.Is(err, io.ErrUnexpectedEOF) == pack { // packed, the index has all of it
+			t.Errorf("packed %v, cut off: %v", pack, err)
+		}
+	}
+}
+
+// The marks take no more than they may, and are then further apart, all over the recording.
+func TestTheMarksAreBounded(t *testing.T) {
+	t.Parallel()
+	path, at := written(t, 18000, false)
+	all := indexed(t, path)
+	x, err := NewIndex(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	x.most = 5 * all.marks[1].size()
+	if err := x.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	bytes := 0
+	for _, m := range x.marks {
+		bytes += m.size()
+	}
+	if n := len(x.marks); bytes > x.most || bytes != x.bytes || n < 2 || len(all.marks) < 2*n {
+		t.Errorf("%d bytes, counted as %d, of %d; %d marks of %d", bytes, x.bytes, x.most, n, len(all.marks))
+	}
+	for i, m := range x.marks[1:] {
+		if apart := m.offset - x.marks[i].offset; apart > x.marks[0].offset*2 {
+			t.Errorf("%d bytes after %d there is no mark", apart, x.marks[i].offset)
+		}
+	}
+	for _, n := range []int{100, 9000, 17500} {
+		sameMoment(t, x, at(0), at(n))
 	}
 }
 

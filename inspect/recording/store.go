@@ -13,7 +13,6 @@ import (
 // store has the text of a recording, of which any part can be read.
 type store interface {
 	io.ReaderAt
-	io.Closer
 	// add tells of the next part.
 	add(text []byte) error
 }
@@ -48,8 +47,6 @@ type openBlock struct {
 	text   []byte
 	number int
 }
-
-func (b *blocks) Close() error { return nil }
 
 func (b *blocks) add(text []byte) error {
 	b.mu.Lock()
