@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,6 +104,37 @@ type pusher struct {
 	news     func(keys []string)
 	flushed  func()
 	heard    func(asked time.Time) // a ping that was sent then was answered
+	pings    unanswered
+}
+
+// unanswered are the times at which the pings of a connection were sent that have no answer yet: an error does not repeat what it was
+// asked. Answers come in the order of the pings.
+type unanswered struct {
+	mu   sync.Mutex
+	sent []time.Time
+}
+
+func (u *unanswered) reset() {
+	u.mu.Lock()
+	u.sent = nil
+	u.mu.Unlock()
+}
+
+func (u *unanswered) add(at time.Time) {
+	u.mu.Lock()
+	u.sent = append(u.sent, at)
+	u.mu.Unlock()
+}
+
+// next takes the oldest out, which the newest answer is for; false where none waits for one.
+func (u *unanswered) next() (at time.Time, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.sent) == 0 {
+		return time.Time{}, false
+	}
+	at, u.sent = u.sent[0], u.sent[1:]
+	return at, true
 }
 
 // run keeps the connection until the context ends and reports its states.
@@ -153,6 +185,7 @@ func (p *pusher) session(ctx context.Context, armed func()) error {
 	conn := client.Subscribe(ctx) // to nothing: a connection on which the server may speak first
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	p.pings.reset()
 	if err := p.ping(ctx, conn); err != nil {
 		return err
 	}
@@ -209,8 +242,10 @@ func saidBy(err error) string {
 func (p *pusher) ping(ctx context.Context, conn *redis.PubSub) error {
 	ctx, cancel := context.WithTimeout(ctx, p.m.timeout)
 	defer cancel()
-	p.m.sent.heartbeats.Add(1)                                                  // it goes around the hook
-	return conn.Ping(ctx, strconv.FormatInt(int64(p.m.now().Sub(p.began)), 10)) // no step of the clock is in it
+	p.m.sent.heartbeats.Add(1) // it goes around the hook
+	now := p.m.now()
+	p.pings.add(now)
+	return conn.Ping(ctx, strconv.FormatInt(int64(now.Sub(p.began)), 10)) // no step of the clock is in it
 }
 
 // pong takes in that a ping was answered; one without its time was sent less than the time limit ago.
@@ -219,6 +254,7 @@ func (p *pusher) pong(message any, armed func()) {
 	if !ok {
 		return
 	}
+	p.pings.next()
 	armed()
 	after, err := strconv.ParseInt(pong.Payload, 10, 64)
 	asked := p.began.Add(time.Duration(after))
@@ -226,6 +262,26 @@ func (p *pusher) pong(message any, armed func()) {
 		asked = p.m.now().Add(-p.m.timeout)
 	}
 	p.heard(asked)
+}
+
+// refusesPing reports whether a server refuses the ping alone: one whose disk fails says so to PING as it does to writes (MISCONF), and
+// answers reads and pushes as ever; our user may lack PING, or it may have another name. After all other errors (LOADING, MASTERDOWN,
+// BUSY) no key is answered either.
+func refusesPing(err error) bool {
+	if denied := deniedCommand.FindStringSubmatch(fmt.Sprint(err)); isDenied(err) && denied != nil {
+		return strings.EqualFold(denied[1], "ping")
+	}
+	return replyStarts(err, "MISCONF") || isUnknownCommand(err)
+}
+
+// refused takes in that a ping was answered by an error; false where none was sent.
+func (p *pusher) refused(armed func()) bool {
+	asked, ok := p.pings.next()
+	if ok {
+		armed()
+		p.heard(asked)
+	}
+	return ok
 }
 
 // listen takes what the server pushes, armed from its first answer to a ping on: it may allow tracking and refuse all else. A server
@@ -256,6 +312,7 @@ func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 		switch {
 		case err == nil:
 			p.pong(message, armed)
+		case refusesPing(err) && p.refused(armed):
 		case h.isOver():
 			return refusal{
 				why:   fmt.Sprintf("more than %.0f keys a second change", 1/p.rate.every.Seconds()),

@@ -140,6 +140,39 @@ func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	}
 }
 
+// An error by which a server refuses PING alone is a sign of life; one after which it answers nothing is none.
+func TestWhatRefusesPingAlone(t *testing.T) {
+	for said, want := range map[string]bool{
+		"MISCONF Errors writing to the AOF file: No space left on device":         true,
+		"NOPERM User ops has no permissions to run the 'ping' command":            true,
+		"NOPERM this user has no permissions to run the 'ping' command":           true,
+		"ERR unknown command 'ping', with args beginning with: '1'":               true,
+		"NOPERM User ops has no permissions to run the 'client|tracking' command": false,
+		"LOADING Redis is loading the dataset in memory":                          false,
+		"MASTERDOWN Link with MASTER is down":                                     false,
+		"BUSY Redis is busy running a script":                                     false,
+		"NOAUTH Authentication required.":                                         false,
+	} {
+		if got := refusesPing(proto(said)); got != want {
+			t.Errorf("%s: %v", said, got)
+		}
+	}
+	if refusesPing(nil) || refusesPing(io.EOF) {
+		t.Error("no reply refuses nothing")
+	}
+	p := &pusher{}
+	if p.refused(func() { t.Error("armed") }) {
+		t.Error("an answer to no ping")
+	}
+	first, heard := time.Now(), time.Time{}
+	p.heard = func(asked time.Time) { heard = asked }
+	p.pings.add(first)
+	p.pings.add(first.Add(time.Second))
+	if !p.refused(func() {}) || !heard.Equal(first) {
+		t.Errorf("the first ping was answered, heard %v", heard)
+	}
+}
+
 // loseMaster makes a server the replica of one that is not there, and so refuse all that asks for data.
 func loseMaster(t *testing.T, admin *redis.Client) {
 	t.Helper()

@@ -1,0 +1,81 @@
+package redissource_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// A master that answers PING by an error and all else as ever pushes over one connection: one whose disk fails, or whose user has no
+// PING.
+func TestAMasterThatRefusesOnlyPingPushes(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		prepare, write [][]any
+		said           string
+		user           string
+	}{
+		"its disk fails": {
+			prepare: [][]any{{"config", "set", "save", "3600 1"}, {"set", "other", "x"}, {"bgsave"}},
+			write:   [][]any{{"config", "set", "stop-writes-on-bgsave-error", "no"}, {"set", "lock:a", "one"}, {"config", "set", "stop-writes-on-bgsave-error", "yes"}},
+			said:    "MISCONF",
+		},
+		"PING is denied": {
+			prepare: [][]any{{"acl", "setuser", "viewer", "on", ">pw", "~*", "&*", "+@all", "-ping"}},
+			write:   [][]any{{"set", "lock:a", "one"}},
+			said:    "NOPERM",
+			user:    "viewer",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			server := servertest.StartRedis(t, "--dir", dir)
+			if err := os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755); err != nil { // a snapshot cannot take its place
+				t.Fatal(err)
+			}
+			admin, ctx := client(t, server), context.Background()
+			do := func(lines [][]any) {
+				t.Helper()
+				for _, words := range lines {
+					if err := admin.Do(ctx, words...).Err(); err != nil {
+						t.Fatalf("%v: %v", words, err)
+					}
+				}
+			}
+			do(tt.prepare)
+			cfg := pushConfig(server)
+			asked := admin
+			if tt.user != "" {
+				cfg.Masters[0].Username, cfg.Masters[0].Password = tt.user, "pw"
+				asked = redis.NewClient(&redis.Options{Addr: server.Addr, Username: tt.user, Password: "pw"})
+				defer asked.Close()
+			}
+			for err := asked.Ping(ctx).Err(); ; err = asked.Ping(ctx).Err() { // nothing tells of the end of a snapshot
+				if err != nil {
+					if !strings.HasPrefix(err.Error(), tt.said) {
+						t.Fatal(err)
+					}
+					break
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			v, _ := watch(t, cfg)
+			awaitPush(v)
+			do(tt.write)
+			v.Await("held", state(v, "lock:a", inspect.StateHeld))
+			awaitPush(v)
+			if n := commands(t, server)["client|tracking"]; n != 1 {
+				t.Errorf("%d tracking connections", n)
+			}
+		})
+	}
+}
