@@ -121,34 +121,43 @@ func (c *clock) wanted(now time.Time, once bool) bool {
 	return once || !c.known && (c.probedAt.IsZero() || now.Sub(c.probedAt) > window)
 }
 
-// probeLeader makes a session on the leader where nothing else relates its clock to ours, and returns it, to be closed.
-func (q *inquiry) probeLeader(ctx context.Context, answers []serverAnswer) *link {
+// probeLeader makes a session on the leader where nothing else relates its clock to ours, and ends it. What that cost is nil where
+// none was made.
+func (q *inquiry) probeLeader(ctx context.Context, answers []serverAnswer) *cost {
 	i := leader(answers)
-	if q.probe == nil || q.link == nil || i < 0 || i >= len(q.admins) || answers[i].clock.known || answers[i].oldest.IsZero() {
+	if ctx.Err() != nil || q.probe == nil || q.link == nil || i < 0 || i >= len(q.admins) || answers[i].clock.known || answers[i].oldest.IsZero() {
 		return nil // it is known, or the leader does not tell of its connections
 	}
 	l, err := q.probe([]string{q.admins[i].Addr()})
 	if err != nil {
 		return nil
 	}
+	defer l.close() // here: whoever asked may have ended meanwhile
+	answers[i].clock = q.clockBy(ctx, l, i, answers[i].at)
+	return l.cost()
+}
+
+// clockBy compares the clock of a server with ours, as of an instant, by a connection to it that is being made.
+func (q *inquiry) clockBy(ctx context.Context, l *link, server int, asOf time.Time) bounds {
 	ctx, cancel := context.WithTimeout(ctx, q.limit)
 	defer cancel()
 	for up := false; !up; {
 		select {
 		case <-ctx.Done():
-			return l
+			return bounds{}
 		case <-l.inbox.ready:
 		}
 		for _, e := range l.inbox.take() {
 			if up = e.kind == linkUp; e.kind == linkFailed || e.kind == linkLost {
-				return l
+				return bounds{}
 			}
 		}
 	}
-	if conns, err := q.admins[i].Connections(ctx); err == nil {
-		answers[i].clock = establishedOn(l, conns, answers[i].at)
+	conns, err := q.admins[server].Connections(ctx)
+	if err != nil {
+		return bounds{}
 	}
-	return l
+	return establishedOn(l, conns, asOf)
 }
 
 // measure takes in what the servers' answers show of their clocks.

@@ -29,7 +29,7 @@ type identity struct {
 	connected   map[int64]time.Time // sessions on the servers that answered for their watches, with the time of connecting
 	covers      []inspect.ID
 	missed      missed
-	probed      *link // that was opened for a look at the leader's clock; nil: none was
+	probed      *cost // of a look at the leader's clock; nil: there was none
 }
 
 // missed collects refusals and failures of servers. Those of the watches stay until these are asked for again.
@@ -235,7 +235,7 @@ func (r *run) identify(who identity) {
 	}
 	r.asking = false
 	if who.probed != nil {
-		r.drop(who.probed)
+		r.spend(who.probed)
 		r.clock.probedAt = r.askedAt
 	}
 	if r.stall.Since(r.askedAt) { // the tables may be of before it

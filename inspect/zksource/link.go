@@ -226,6 +226,16 @@ func (l *link) established() (from, to time.Time, known bool) {
 	return l.dialled, l.greeted, l.session
 }
 
+// cost of a connection to the server that gave it the session.
+type cost struct {
+	server               string
+	requests, heartbeats uint64
+}
+
+func (l *link) cost() *cost {
+	return &cost{server: l.connectedTo(), requests: l.tap.Requests(), heartbeats: l.tap.Heartbeats()}
+}
+
 // reasons returns the newest failure of each server, by address.
 func (l *link) reasons() map[string]string {
 	l.mu.Lock()

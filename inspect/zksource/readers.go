@@ -66,8 +66,13 @@ func (r *run) dropReaders() {
 
 // drop ends a connection in the background.
 func (r *run) drop(l *link) {
-	r.spent += l.tap.Requests()
-	r.heartbeats += l.tap.Heartbeats()
-	r.spentOn[l.connectedTo()] += l.tap.Requests()
+	r.spend(l.cost())
 	r.tasks.Go(l.close)
+}
+
+// spend counts what a connection that is gone has cost.
+func (r *run) spend(c *cost) {
+	r.spent += c.requests
+	r.heartbeats += c.heartbeats
+	r.spentOn[c.server] += c.requests
 }
