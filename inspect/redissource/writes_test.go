@@ -1,6 +1,7 @@
 package redissource
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,6 +34,7 @@ func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
 		"full, nothing can be evicted":        {does: []string{"set old b", "config set maxmemory-policy volatile-lru", "config set maxmemory 1"}, want: inspect.RefusedForMemory, set: true},
 		"full, and what can be is evicted":    {does: []string{"config set maxmemory-policy allkeys-lru", "filled", "config set maxmemory 4mb"}},
 		"a replica, which says so itself":     {does: []string{"replicaof 127.0.0.1 1"}, set: true, del: true},
+		"a replica whose snapshot failed":     {does: []string{"config set save 3600:1", "replicaof 127.0.0.1 1", "bgsave"}, set: true, del: true},
 		"a replica that is full as well":      {does: []string{"config set maxmemory 1", "replicaof 127.0.0.1 1"}, set: true, del: true},
 		"the append-only file has no room":    {does: []string{"set new a"}, want: inspect.RefusedForAOF, set: true, del: true},
 		"it had none, and is written no more": {does: []string{"set new a", "config set appendonly no"}},
@@ -93,11 +95,60 @@ func prepare(t *testing.T, c *redis.Client, line string) {
 	if err := c.Do(t.Context(), words...).Err(); err != nil && !replyStarts(err, "MISCONF") {
 		t.Fatalf("%s: %v", line, err)
 	}
-	for line == "bgsave" && infoField(c.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status") != "err" {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for line == "bgsave" && infoField(c.Info(ctx, "persistence").Val(), "rdb_last_bgsave_status") != "err" {
 		time.Sleep(5 * time.Millisecond) // nothing tells of its end
-		if t.Context().Err() != nil {
+		if ctx.Err() != nil {
 			t.Fatal("it did not fail")
 		}
+	}
+}
+
+// Under a full memory each library's own commands decide whether its locks can be renewed and released.
+func TestWhatAFullMasterRefusesOfLocks(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	c := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer c.Close()
+	const redisson, value, queue = "lock:redisson", "lock:value", "lock:queue"
+	c.HSet(t.Context(), redisson, "owner:1", 1)
+	c.PExpire(t.Context(), redisson, time.Hour)
+	c.Set(t.Context(), value, "a", time.Hour)
+	c.ZAdd(t.Context(), queue, redis.Z{Score: 1, Member: "a"})
+	if err := c.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	eval := func(script, key string, args ...any) error {
+		return c.Eval(t.Context(), script, []string{key}, args...).Err()
+	}
+	for _, tt := range []struct {
+		name    string
+		do      func() error
+		refused bool
+	}{
+		{"Redisson's renewal", func() error {
+			return eval(`if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`, redisson, "owner:1", 30_000)
+		}, false},
+		{"Redisson's unlock", func() error {
+			return eval(`if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) > 0 then return 0 end return redis.call('DEL', KEYS[1])`, redisson, "owner:1")
+		}, true},
+		{"SET XX as a renewal", func() error { return c.SetXX(t.Context(), value, "a", time.Hour).Err() }, true},
+		{"ZADD as a renewal", func() error { return c.ZAdd(t.Context(), queue, redis.Z{Score: 2, Member: "a"}).Err() }, true},
+		{"GET and PEXPIRE", func() error {
+			return eval(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`, value, "a", 30_000)
+		}, false},
+		{"GET and DEL", func() error {
+			return eval(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`, value, "a")
+		}, false},
+	} {
+		if err := tt.do(); (err != nil) != tt.refused || err != nil && !strings.Contains(err.Error(), "OOM") {
+			t.Errorf("%s: %v, refused should be %v", tt.name, err, tt.refused)
+		}
+	}
+	if ttl := c.PTTL(t.Context(), redisson).Val(); ttl <= 0 {
+		t.Errorf("Redisson's key is gone, or has no end: %v", ttl)
 	}
 }
 
