@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -270,12 +271,14 @@ func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
 	}
 	save := func(want string) {
 		t.Helper()
-		if err := c.BgSave(t.Context()).Err(); err != nil {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := c.BgSave(ctx).Err(); err != nil {
 			t.Fatal(err)
 		}
-		for !strings.Contains(c.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:"+want) {
+		for !strings.Contains(c.Info(ctx, "persistence").Val(), "rdb_last_bgsave_status:"+want) {
 			time.Sleep(5 * time.Millisecond) // nothing tells of its end
-			if t.Context().Err() != nil {
+			if ctx.Err() != nil {
 				t.Fatal("its save did not end " + want)
 			}
 		}
