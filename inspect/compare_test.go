@@ -270,6 +270,11 @@ func TestCompareFindings(t *testing.T) {
 		}
 		return f
 	}
+	refused := func(reason WriteRefusal) Finding {
+		f := f("writes-refused", Critical, "")
+		f.Subject.Reason = string(reason)
+		return f
+	}
 	for name, tt := range map[string]struct {
 		was, is []Finding
 		want    string
@@ -282,6 +287,8 @@ func TestCompareFindings(t *testing.T) {
 		"more severe":      {[]Finding{f("self-wait", Info, "a")}, []Finding{f("self-wait", Warning, "a")}, "finding self-wait"},
 		"less severe":      {[]Finding{f("self-wait", Warning, "a")}, []Finding{f("self-wait", Info, "a")}, ""},
 		"one for another":  {[]Finding{f("herd", Warning, "")}, []Finding{f("no-ttl", Warning, "")}, "finding no-ttl, cleared herd"},
+		"another reason":   {[]Finding{refused(RefusedForMemory)}, []Finding{refused(RefusedForSave)}, "finding writes-refused, cleared writes-refused"},
+		"one reason more":  {[]Finding{refused(RefusedForMemory)}, []Finding{refused(RefusedForMemory), refused(RefusedForSave)}, "finding writes-refused"},
 		"as it was before": {[]Finding{f("herd", Warning, "")}, []Finding{f("herd", Warning, "")}, ""},
 	} {
 		if got := short(compareFindings(tt.was, tt.is, Event{At: now})); got != tt.want {

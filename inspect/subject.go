@@ -16,6 +16,8 @@ type Subject struct {
 	Locks []ID `json:"locks,omitzero"`
 	// Unseen are the aspects that a blind finding speaks of.
 	Unseen []Aspect `json:"unseen,omitzero"`
+	// Reason tells apart what one rule finds for several, such as a [WriteRefusal]: another reason is another finding.
+	Reason string `json:"reason,omitzero"`
 }
 
 // Subject is a contender as what a finding is about.
@@ -30,7 +32,7 @@ func (s *Subject) Is(c *Contender) bool {
 // each.
 func (f *Finding) Key() string {
 	s := &f.Subject
-	if s.Contender == "" && s.Server == "" && s.Node == "" && s.Unseen == nil && s.Locks == nil {
+	if s.Contender == "" && s.Server == "" && s.Node == "" && s.Unseen == nil && s.Locks == nil && s.Reason == "" {
 		for _, key := range [...]string{"contender", "master"} { // recorded before findings had a subject
 			if text, ok := f.Evidence[key].(string); ok {
 				return f.Rule + "\x00" + text
@@ -47,5 +49,6 @@ func (f *Finding) Key() string {
 		b.WriteString(string(a))
 		b.WriteByte(0)
 	}
+	b.WriteString(s.Reason)
 	return b.String()
 }

@@ -12,15 +12,17 @@ import (
 
 // writesRefused: a Redis master that answers reads and refuses writes. All locks look as ever, and none can be taken; where the
 // reason is its disk or its replicas none can be renewed or released either, so that those that are held run out under their
-// holders. Of independent masters each that refuses is a vote less; when no quorum is left, or the key has one master only, it is
-// critical. It concerns the backend, one finding for each reason.
+// holders. Where its memory is full each library's commands decide: DEL, PEXPIRE and scripts of them go on, Redisson's unlock first
+// writes by HINCRBY and is refused. A script that has written goes on, so that some locks are granted. Of independent masters each
+// that refuses is a vote less; when no quorum is left, or the key has one master only, it is critical. It concerns the backend, one
+// finding for each reason.
 //
 // Source: processCommand in Redis' server.c (the order of refusals, and which commands each is about), tried on Redis 7. Causes in the
 // wild: a full disk under RDB or AOF, vm.overcommit_memory 0 (a fork fails), a replica that is rebuilt, a leak under noeviction.
 func writesRefused() rule {
 	return rule{
 		name: "writes-refused", severity: inspect.Critical, sometimes: inspect.Warning,
-		means:    "a master refuses writes: no lock can be taken on it (a warning while other masters are a quorum)",
+		means:    "a master refuses writes: no lock can be taken on it, or hardly any where its memory is full (a warning while other masters are a quorum)",
 		evidence: "servers (addr, and maxmemory in bytes of one that is full), reason (save, aof, replicas, memory), unusable (how many refuse or are down) and quorum of independent masters",
 		do:       "room on its disk, a replica, or memory",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
@@ -47,7 +49,10 @@ type refusal struct {
 }
 
 func refusals() []refusal {
-	const all, some = "no lock can be taken, renewed or released", "no lock can be taken"
+	const (
+		all  = "no lock can be taken, renewed or released"
+		some = "most locks cannot be taken, nor can Redisson's be released"
+	)
 	return []refusal{
 		{
 			inspect.RefusedForSave, "its last snapshot failed", all, "its disk is full, it may not write there, or it had no memory to fork (MISCONF)",
@@ -70,7 +75,7 @@ func refusals() []refusal {
 		{
 			inspect.RefusedForMemory, "its memory is full", some, "it is over maxmemory, and its policy lets it evict nothing that it has (OOM)",
 			func(cli func(string) string) string {
-				return "see what fills it (" + cli("MEMORY STATS") + "), and free it or raise maxmemory; held locks can be renewed and released"
+				return "see what fills it (" + cli("MEMORY STATS") + "), and free it or raise maxmemory; DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not"
 			},
 		},
 	}
@@ -78,9 +83,13 @@ func refusals() []refusal {
 
 func (w *refusal) finding(b *inspect.Backend) (f inspect.Finding, ok bool) {
 	var servers []evidence
-	first, n, unusable := "", 0, 0
+	first, n, masters, unusable := "", 0, 0, 0
 	for i := range b.Servers {
 		s := &b.Servers[i]
+		if s.Role == "replica" { // it has no vote, and takes no client's writes whatever else it refuses
+			continue
+		}
+		masters++
 		if s.State == inspect.ServerDown || refusing(*s) {
 			unusable++
 		}
@@ -102,6 +111,7 @@ func (w *refusal) finding(b *inspect.Backend) (f inspect.Finding, ok bool) {
 		return f, false
 	}
 	f = inspect.Finding{
+		Subject:  inspect.Subject{Reason: string(w.reason)},
 		Severity: inspect.Critical, Confidence: recipe.Certain,
 		Message:  fmt.Sprintf("%s refuses writes, since %s: %s", at(first), w.why, w.harm),
 		Evidence: evidence{"servers": servers, "reason": string(w.reason), "cause": w.cause},
@@ -111,10 +121,10 @@ func (w *refusal) finding(b *inspect.Backend) (f inspect.Finding, ok bool) {
 	if n > 1 {
 		others = fmt.Sprintf(" (and so %s)", describe.Count(n-1, "other"))
 	}
-	if b.Topology != inspect.Sentinel && b.Topology != inspect.Cluster && len(b.Servers) > 1 {
-		quorum := len(b.Servers)/2 + 1
+	if b.Topology != inspect.Sentinel && b.Topology != inspect.Cluster && masters > 1 {
+		quorum := masters/2 + 1
 		f.Evidence["quorum"], f.Evidence["unusable"] = quorum, unusable
-		if len(b.Servers)-unusable >= quorum {
+		if masters-unusable >= quorum {
 			f.Severity = inspect.Warning
 			others = " there" + others
 		}

@@ -1,7 +1,10 @@
 package finding
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -12,6 +15,9 @@ func TestWritesRefused(t *testing.T) {
 	const up, down = inspect.ServerUp, inspect.ServerDown
 	master := func(addr string, state inspect.ServerState, refused inspect.WriteRefusal) inspect.Server {
 		return inspect.Server{Addr: addr, State: state, Role: "master", WritesRefused: refused, MaxMemory: 1 << 20}
+	}
+	replica := func(addr string, refused inspect.WriteRefusal) inspect.Server {
+		return inspect.Server{Addr: addr, State: up, Role: "replica", WritesRefused: refused}
 	}
 	of := func(topology inspect.Topology, servers ...inspect.Server) inspect.Case {
 		return inspect.Case{Backend: &inspect.Backend{Kind: inspect.Redis, Topology: topology, Servers: servers}, Now: now}
@@ -31,14 +37,53 @@ func TestWritesRefused(t *testing.T) {
 		fires("one of three while another is down", of(independent, master("r1", down, ""), master("r2", up, replicas), master("r3", up, "")), inspect.Critical,
 			"since no replica keeps up: no lock can be taken, renewed or released", "a person has to decide", map[string]any{"quorum": 2, "unusable": 2}),
 		fires("two of three", of(independent, master("r1", up, memory), master("r2", up, memory), master("r3", up, "")), inspect.Critical,
-			"its memory is full: no lock can be taken (and so 1 other)", "held locks can be renewed and released",
+			"its memory is full: most locks cannot be taken, nor can Redisson's be released (and so 1 other)", "DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not",
 			map[string]any{"servers": []evidence{{"addr": "r1", "maxmemory": int64(1 << 20)}, {"addr": "r2", "maxmemory": int64(1 << 20)}}}),
 		fires("a node of a cluster", of(inspect.Cluster, master("r1", up, ""), master("r2", up, ""), master("r3", up, save)), inspect.Critical, "r3 refuses writes", "", nil),
+		fires("one of three, of which another is a replica", of(independent, master("r1", up, save), replica("r2", ""), master("r3", up, "")), inspect.Critical,
+			"r1 refuses writes, since its last snapshot failed: no lock can be taken, renewed or released", "", map[string]any{"quorum": 2, "unusable": 1}),
+		fires("one of three, beside a replica", of(independent, master("r1", up, save), replica("r2", save), master("r3", up, ""), master("r4", up, "")), inspect.Warning,
+			"no lock can be taken, renewed or released there", "", map[string]any{"quorum": 2, "unusable": 1, "servers": []evidence{{"addr": "r1"}}}),
+		fires("the only master, beside its replica", of(independent, master("r1", up, save), replica("r2", "")), inspect.Critical, "r1 refuses writes", "", map[string]any{"quorum": nil}),
+		{name: "a replica of a cluster cannot save", c: of(inspect.Cluster, master("r1", up, ""), replica("r2", save))},
 		{name: "all take writes", c: of(independent, master("r1", up, ""), master("r2", up, ""))},
 		{name: "what it said before it went down", c: of(independent, master("r1", down, save), master("r2", up, ""))},
 		{name: "a cluster that takes writes", c: of(inspect.Cluster, master("r1", up, ""))},
 	})
 	if found := diagnose(t, "writes-refused", of(independent, master("r1", up, save), master("r2", up, memory))); len(found) != 2 {
 		t.Errorf("two reasons: %+v", found)
+	}
+}
+
+// Another reason is another finding: who watches is told of it, and of both where there are two.
+func TestAnotherReasonOfARefusalIsReported(t *testing.T) {
+	at := now
+	o := inspect.NewObserver(func() time.Time { return at }, struct{ inspect.Source }{}) // played, not run
+	o.Diagnose(Rules(), time.Hour)
+	var reported []string
+	err := o.Film(time.Second, func(emit func(inspect.Update)) error {
+		for _, reasons := range [][2]inspect.WriteRefusal{
+			{inspect.RefusedForMemory, ""}, {inspect.RefusedForSave, ""}, {inspect.RefusedForSave, inspect.RefusedForReplicas},
+		} {
+			b := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, Topology: inspect.Cluster, FirstPass: true}
+			for i, reason := range reasons {
+				b.Servers = append(b.Servers, inspect.Server{Addr: fmt.Sprint("r", i), State: inspect.ServerUp, Role: "master", WritesRefused: reason})
+			}
+			emit(inspect.Update{Backend: b})
+			at = at.Add(time.Minute)
+		}
+		return nil
+	}, func(s *inspect.Snapshot) {
+		for _, e := range s.Events {
+			if e.Finding != nil && e.Finding.Rule == "writes-refused" {
+				reported = append(reported, fmt.Sprint(e.Kind, " ", e.Finding.Evidence["reason"]))
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"finding memory", "finding save", "cleared memory", "finding replicas"}; !slices.Equal(reported, want) {
+		t.Errorf("reported %q, want %q", reported, want)
 	}
 }
