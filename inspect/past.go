@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"sort"
@@ -29,7 +30,8 @@ type Past struct {
 	locks      map[ID]*earlier
 	states     []pastState
 	gaps       []pastGap
-	bytes      int // of all earlier versions
+	bytes      int // of all earlier versions, and of the states
+	stateBytes int
 	swept      time.Time
 }
 
@@ -142,6 +144,63 @@ func (p *Past) recordState(before, s *Snapshot) {
 		state.sessions = before.sessions
 	}
 	p.states = append(p.states, state)
+	n := p.stateSize(len(p.states) - 1)
+	p.stateBytes += n
+	p.bytes += n
+}
+
+// stateSize is about how many bytes a state takes that the one before does not share.
+func (p *Past) stateSize(i int) int {
+	const own, backend, text, session = 96, 1024, 64, 160
+	var before pastState
+	if i > 0 {
+		before = p.states[i-1]
+	}
+	s := &p.states[i]
+	n := own + 8*(len(s.backends)+len(s.reported))
+	for _, b := range s.backends {
+		if !slices.Contains(before.backends, b) {
+			n += backend + len(b.Servers)*(serverSize+2*text) + len(b.Unseen)*3*text + len(b.Findings)*findingSize + len(b.Outliers)*2*text
+		}
+	}
+	if !sameSlice(before.cycles, s.cycles) {
+		n += len(s.cycles) * 4 * text
+	}
+	for name, table := range s.sessions {
+		if reflect.ValueOf(table).Pointer() != reflect.ValueOf(before.sessions[name]).Pointer() {
+			n += session * len(table)
+		}
+	}
+	return n
+}
+
+// recount counts the states anew, as each may share much with the one before it.
+func (p *Past) recount() {
+	p.bytes -= p.stateBytes
+	p.stateBytes = 0
+	for i := range p.states {
+		p.stateBytes += p.stateSize(i)
+	}
+	p.bytes += p.stateBytes
+}
+
+// thinStates drops states, for which the next one stands, so that they are further apart, the closest first, when they take more than a
+// quarter of the budget.
+func (p *Past) thinStates() {
+	if p.stateBytes <= p.budget/4 {
+		return
+	}
+	for apart := 2 * max(p.step, time.Second); p.stateBytes > p.budget/16*3 && len(p.states) > 0; apart *= 2 {
+		last := p.first
+		p.states = slices.DeleteFunc(p.states, func(s pastState) bool {
+			if s.until.Sub(last) < apart {
+				return true
+			}
+			last = s.until
+			return false
+		})
+		p.recount()
+	}
 }
 
 func sameSlice(a, b []Cycle) bool {
@@ -165,6 +224,7 @@ func (p *Past) sweep(from time.Time) {
 		}
 	}
 	p.states = slices.DeleteFunc(p.states, func(s pastState) bool { return !s.until.After(from) })
+	p.recount()
 	p.gaps = slices.DeleteFunc(p.gaps, func(g pastGap) bool { return !g.at.After(from) })
 }
 
@@ -174,8 +234,9 @@ func (p *Past) forget(e *earlier, bytes int) {
 }
 
 // thin halves the versions of the locks that take most, until seven eighths of the budget are in use. A lock that takes less
-// than its share loses nothing.
+// than its share loses nothing. States beside the locks are thinned to a quarter.
 func (p *Past) thin() {
+	p.thinStates()
 	all := make([]*earlier, 0, len(p.locks))
 	for _, e := range p.locks {
 		all = append(all, e)
@@ -196,6 +257,7 @@ func (p *Past) thin() {
 		}
 		slices.SortFunc(all, func(a, b *earlier) int { return cmp.Compare(b.bytes, a.bytes) })
 	}
+	maps.DeleteFunc(p.locks, func(_ ID, e *earlier) bool { return len(e.versions) == 0 })
 }
 
 // halve merges every other version of a lock into the one that followed it; one alone is forgotten, so that the newest version
@@ -371,6 +433,7 @@ func (p *Past) Gaps(after, to time.Time) []Gap {
 var (
 	lockSize      = int(reflect.TypeFor[Lock]().Size())
 	contenderSize = int(reflect.TypeFor[Contender]().Size())
+	serverSize    = int(reflect.TypeFor[Server]().Size())
 	voteSize      = int(reflect.TypeFor[Vote]().Size())
 	findingSize   = int(reflect.TypeFor[Finding]().Size())
 )

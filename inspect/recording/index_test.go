@@ -256,8 +256,8 @@ func TestTheMarksAreBounded(t *testing.T) {
 		t.Errorf("%d bytes, counted as %d, of %d; %d marks of %d", bytes, x.bytes, x.most, n, len(all.marks))
 	}
 	for i, m := range x.marks[1:] {
-		if apart := m.offset - x.marks[i].offset; apart > x.marks[0].offset*2 {
-			t.Errorf("%d bytes after %d there is no mark", apart, x.marks[i].offset)
+		if apart := m.offset - x.marks[i].offset; apart > 2*x.marks[0].offset || apart < x.marks[0].offset/2 {
+			t.Errorf("a mark is %d bytes after that at %d, and the first one at %d", apart, x.marks[i].offset, x.marks[0].offset)
 		}
 	}
 	for _, n := range []int{100, 9000, 17500} {
