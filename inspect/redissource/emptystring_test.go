@@ -1,11 +1,15 @@
 package redissource
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 	"lockscope/internal/servertest"
 )
@@ -50,5 +54,73 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 		if votes, err := m.readVotes(t.Context(), []string{key}); err != nil || !votes[0].Up || !votes[0].Present {
 			t.Errorf("%+v, %v", votes, err)
 		}
+	}
+}
+
+// What reads as an empty string is held by it, or is no key, where a permitted command tells; else it is unknown, and says what is missing.
+func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer admin.Close()
+	const key = "lock:a"
+	for n, denied := range [][]any{
+		{"-exists"},
+		{"-exists", "-type"},
+		{"-exists", "-type", "-hlen"},
+		{"-exists", "-hlen", "-pttl"},
+		{"-exists", "-type", "-pttl"},
+		{"-exists", "-type", "-hlen", "-pttl"},
+	} {
+		user := fmt.Sprint("viewer", n)
+		if err := admin.Do(t.Context(), append([]any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}, denied...)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for name, write := range map[string]func() error{
+			"absent":  func() error { return admin.Del(t.Context(), key).Err() },
+			"empty":   func() error { return admin.Set(t.Context(), key, "", 0).Err() },
+			"ran out": func() error { return admin.Set(t.Context(), key, "x", 0).Err() },
+		} {
+			if err := write(); err != nil {
+				t.Fatal(err)
+			}
+			reader := redis.NewClient(&redis.Options{Addr: server.Addr, Username: user, Password: "pw"})
+			if name == "ran out" {
+				reader.AddHook(&endsBetween{end: func() { admin.Del(t.Context(), key) }})
+			}
+			vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
+			reader.Close()
+			switch untold := len(denied) == 4; {
+			case err != nil, vote.Up == untold:
+				t.Errorf("%s, %v: %+v, %v", name, denied, vote, err)
+			case vote.Present != (name == "empty" && !untold):
+				t.Errorf("%s, %v: present %v", name, denied, vote.Present)
+			case untold && !slices.ContainsFunc(vote.Unseen, func(u inspect.Unseen) bool { return u.Aspect == inspect.AspectVotes && u.Right != "" }):
+				t.Errorf("%s, %v: %+v", name, denied, vote.Unseen)
+			}
+		}
+	}
+}
+
+// endsBetween ends a key between the PTTL and the GETRANGE of one pipeline.
+type endsBetween struct {
+	end  func()
+	done bool
+}
+
+func (*endsBetween) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*endsBetween) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (e *endsBetween) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			if value, ok := cmd.(*redis.StringCmd); ok && cmd.Name() == "getrange" && !e.done {
+				e.done = true
+				e.end()
+				value.SetVal("")
+			}
+		}
+		return err
 	}
 }

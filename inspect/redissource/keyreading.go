@@ -117,30 +117,46 @@ func (m *master) readMain(r *keyReading) {
 	}
 }
 
-// settle asks the questions that some replies raise, in one pipeline: TYPE of a key that is no string or could not be
-// read, EXISTS of one that may not be there, STRLEN of a long one, and of an empty one, which may be the next client's. Where PTTL was refused, TYPE and HLEN also distinguish
-// an empty string from no key: HLEN has no answer to a string.
+// questions are those that some replies raise about a key; nil where they do not.
+type questions struct {
+	kind                   *redis.StatusCmd
+	ttl                    *redis.DurationCmd
+	fields, exists, length *redis.IntCmd
+}
+
+// question asks TYPE of a key that is no string or could not be read, EXISTS of one that may not be there, STRLEN of a long one, and of an
+// empty one, which may be the next client's. What reads as an empty string may have run out since PTTL was answered: where EXISTS is
+// refused, PTTL once more, TYPE, and HLEN, which has no answer to a string, distinguish it from no key.
+func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questions) {
+	if r.there == isAbsent || r.content == elsewhere {
+		return q
+	}
+	if r.empty {
+		r.there, q.ttl = thereUnknown, p.PTTL(ctx, r.keys.Key)
+	}
+	unsure := r.there == thereUnknown
+	if r.content != noFault || unsure {
+		q.kind = p.Type(ctx, r.keys.Key)
+	}
+	if r.content == noFault && unsure {
+		q.fields = p.HLen(ctx, r.keys.Key)
+	}
+	if unsure {
+		q.exists = p.Exists(ctx, r.keys.Key)
+	}
+	if r.long || r.empty {
+		q.length = p.StrLen(ctx, r.keys.Key)
+	}
+	return q
+}
+
+// settle asks the questions that some replies raise, in one pipeline.
 func (m *master) settle(ctx context.Context, readings []*keyReading) error {
-	types := make([]*redis.StatusCmd, len(readings))
-	exists, fields, lengths := make([]*redis.IntCmd, len(readings)), make([]*redis.IntCmd, len(readings)), make([]*redis.IntCmd, len(readings))
+	asked := make([]questions, len(readings))
 	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		p := c.Pipeline()
 		for i, r := range readings {
-			if r.there == isAbsent || r.content == elsewhere {
-				continue
-			}
-			if r.content != noFault || r.there == thereUnknown {
-				types[i] = p.Type(ctx, r.keys.Key)
-			}
-			if r.content == noFault && r.there == thereUnknown {
-				fields[i] = p.HLen(ctx, r.keys.Key)
-			}
-			if r.empty || r.there == thereUnknown {
-				exists[i] = p.Exists(ctx, r.keys.Key)
-			}
-			if r.long || r.empty {
-				lengths[i] = p.StrLen(ctx, r.keys.Key)
-			}
+			asked[i] = r.question(ctx, p)
 		}
 		if p.Len() == 0 {
 			return nil
@@ -152,26 +168,38 @@ func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 		return err
 	}
 	for i, r := range readings {
-		if cmd := exists[i]; cmd != nil && cmd.Err() == nil {
-			r.there = presentIf(cmd.Val() > 0)
-		}
-		if cmd := fields[i]; cmd != nil && r.there == thereUnknown {
-			r.readFields(cmd)
-		}
-		if types[i] != nil {
-			r.readType(types[i])
-		}
-		if r.empty && lengths[i] != nil {
-			r.rewritten = lengths[i].Err() == nil && lengths[i].Val() > 0
+		q := asked[i]
+		r.readPresence(q)
+		if r.empty && q.length != nil {
+			r.rewritten = q.length.Err() == nil && q.length.Val() > 0
 		}
 		if !r.long {
 			continue
 		}
-		if err := m.readLength(ctx, r, lengths[i]); err != nil {
+		if err := m.readLength(ctx, r, q.length); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readPresence takes in whether the key is there, by the newest answer that tells it, and its type.
+func (r *keyReading) readPresence(q questions) {
+	if q.kind != nil {
+		r.readType(q.kind)
+	}
+	if q.exists != nil && q.exists.Err() == nil {
+		r.there = presentIf(q.exists.Val() > 0)
+	}
+	if q.fields != nil && r.there == thereUnknown {
+		r.readFields(q.fields)
+	}
+	if q.ttl != nil && r.there == thereUnknown && faultOf(q.ttl.Err()) == noFault {
+		r.there = presentIf(q.ttl.Val() != gone)
+	}
+	if r.empty && r.there == thereUnknown && r.main.ttl.Err() == nil {
+		r.untyped = q.exists // what is missing
+	}
 }
 
 // readType takes in what type the key has.
