@@ -29,6 +29,7 @@ type contender struct {
 	creating *flight // of the create request, while its answer is due
 	reported string  // whom it was last said to wait for
 	alone    bool    // nobody else was in the directory when it was first
+	proofs   proofs
 }
 
 // contend queues once. Whatever it ends with but success, its node is gone, or its removal goes on in the background.
@@ -325,17 +326,9 @@ func (s *ZKSession) removeCreated(session int64, n *node, creating *flight) remo
 // granted makes the hold, if the session is certain to live for a while. One that has waited for long proves it first.
 func (c *contender) granted(ctx context.Context) (*Hold, error) {
 	s := c.q.session
-	if !s.leased(c.session) {
-		if err := s.prove(ctx, c.session, c.node.path); errors.Is(err, zk.ErrNoNode) {
-			return nil, errAgain
-		} else if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+	if !s.leased(c.session, leastLease) {
+		if err := c.proveLease(ctx); err != nil {
 			return nil, err
-		}
-		if !s.leased(c.session) { // the answer came late, or behind a silence of which the leader may have heard no end
-			if err := s.rest(ctx); err != nil {
-				return nil, err
-			}
-			return nil, errLook
 		}
 	}
 	if ctx.Err() != nil {

@@ -96,8 +96,8 @@ func TestTheLeaseHasAMargin(t *testing.T) {
 func TestALeaseIsOfItsSession(t *testing.T) {
 	s := leasedSession(t)
 	id, _ := s.tap.Session()
-	if !s.leased(id) || s.leased(id+1) {
-		t.Errorf("leased: own %v, other %v", s.leased(id), s.leased(id+1))
+	if !s.leased(id, leastLease) || s.leased(id+1, leastLease) {
+		t.Errorf("leased: own %v, other %v", s.leased(id, leastLease), s.leased(id+1, leastLease))
 	}
 }
 
@@ -264,7 +264,7 @@ func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 	}
 	id, timeout := s.tap.Session()
 	ahead.Store(int64(timeout))
-	if s.leased(id) {
+	if s.leased(id, leastLease) {
 		t.Error("leased, though a session timeout has passed")
 	}
 	if holds := s.held.begin(s.clock.now(), false); len(holds) > 0 {

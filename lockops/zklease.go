@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"lockscope/internal/connect"
 )
 
@@ -43,11 +45,18 @@ func (s *ZKSession) lease() (session int64, deadline time.Time) {
 	return session, s.sleep.correct(since, end.Add(-timeout/100-earlyZK))
 }
 
-// leased reports whether a session is certain to live for a while: long enough to begin a hold.
-func (s *ZKSession) leased(session int64) bool {
+// A hold begins where its session is certain to live for such a part of the timeout; slowLease is for servers so slow that more cannot
+// be proven.
+const (
+	leastLease = 4
+	slowLease  = 8
+)
+
+// leased reports whether a session is certain to live for a part of its timeout.
+func (s *ZKSession) leased(session int64, part time.Duration) bool {
 	current, deadline := s.lease()
 	_, timeout := s.tap.Session()
-	return current == session && s.clock.until(deadline) > timeout/4
+	return current == session && s.clock.until(deadline) > timeout/part
 }
 
 // prove has a quorum commit that a node is there, and so that its session lives.
@@ -60,13 +69,59 @@ func (s *ZKSession) prove(ctx context.Context, session int64, path string) error
 	return err
 }
 
-// restPerTimeout: whoever waits for a session to be certain to live for a while has it proven so often.
-const restPerTimeout = 16
+// proofs are those that a contender's session lives which were not enough to begin a hold.
+type proofs struct {
+	n     int
+	since time.Time
+}
 
-// rest waits between two proofs.
-func (s *ZKSession) rest(ctx context.Context) error {
+// proveLease returns nil once the session is certain to live for a while, errLook when the queue is to be looked at before that is proven
+// again. Who does not wait has it proven for one session timeout.
+func (c *contender) proveLease(ctx context.Context) error {
+	s, p := c.q.session, &c.proofs
+	if p.n == 0 {
+		p.since = s.clock.now()
+	}
+	p.n++
+	part := time.Duration(leastLease)
+	if p.n > 2 { // by now the queue's list was answered a report before the proof, however long that takes
+		part = slowLease
+		if err := s.rest(ctx, reportsPerTimeout); err != nil {
+			return err
+		}
+	}
+	if err := s.prove(ctx, c.session, c.node.path); errors.Is(err, zk.ErrNoNode) {
+		return errAgain
+	} else if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+		return err
+	}
+	if s.leased(c.session, part) {
+		return nil
+	}
+	// The answer came late, or behind a silence of which the leader may have heard no end.
 	_, timeout := s.tap.Session()
-	timer := time.NewTimer(timeout / restPerTimeout)
+	switch {
+	case !c.wait && c.inside == nil && s.clock.since(p.since) >= timeout:
+		return errSilence
+	case p.n == 1:
+		if err := s.rest(ctx, restPerTimeout); err != nil {
+			return err
+		}
+	}
+	return errLook
+}
+
+const (
+	// reportsPerTimeout: the leader hears at least so often whom a server has heard of.
+	reportsPerTimeout = 4
+	// restPerTimeout is for a first proof that came too soon.
+	restPerTimeout = 16
+)
+
+// rest waits for a part of the session timeout.
+func (s *ZKSession) rest(ctx context.Context, part time.Duration) error {
+	_, timeout := s.tap.Session()
+	timer := time.NewTimer(timeout / part)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

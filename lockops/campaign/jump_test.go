@@ -5,6 +5,7 @@ package campaign
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,6 +103,71 @@ func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
 			}
 			e.Heal()
 			_, _ = next.Release(t.Context()), h.Release(t.Context())
+		})
+	}
+}
+
+// laggard is a connection on which all that comes is late.
+type laggard struct {
+	net.Conn
+	late *time.Duration
+}
+
+func (l laggard) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	time.Sleep(*l.late)
+	return n, err
+}
+
+// Where answers take a good part of the session timeout, a lock is granted as long as enough is left to hold it, and who does not wait
+// hears that it is not.
+func TestSlowAnswersGrantOrEnd(t *testing.T) {
+	const commits, all, most = simTimeout * 3 / 10, simTimeout * 16 / 100, simTimeout / 5 // an answer comes in two pieces
+	for _, c := range []struct {
+		slow         string
+		lag, late    time.Duration
+		granted      bool          // for certain
+		tried, waits time.Duration // at most
+	}{
+		{"nothing", 0, 0, true, simTimeout / 2, simTimeout / 2},
+		{"commits", commits, 0, true, 3 * simTimeout, 3 * simTimeout},
+		{"all", 0, all, true, 3 * simTimeout, 3 * simTimeout},
+		{"all, too much,", 0, most, false, 4 * simTimeout, 9 * simTimeout},
+	} {
+		onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, n *network, _ func(addr string) *lockops.ZKSession) {
+			var late time.Duration
+			dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := n.dial(ctx, network, addr)
+				return laggard{conn, &late}, err
+			}
+			s, err := lockops.NewZKSession(t.Context(), []string{member2}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(dial))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			m := lockops.NewZKMutex(s, "/lock")
+			for _, a := range []struct {
+				name string
+				take func(context.Context) (*lockops.Hold, error)
+				most time.Duration
+			}{{"TryAcquire", m.TryAcquire, c.tried}, {"Acquire", m.Acquire, c.waits}} {
+				time.Sleep(2 * simTimeout) // idle but for pings
+				e.Lag(1, c.lag)
+				late = c.late
+				ctx, cancel := context.WithTimeout(t.Context(), 8*simTimeout)
+				start := time.Now()
+				h, err := a.take(ctx)
+				took := time.Since(start)
+				cancel()
+				if granted := err == nil; c.granted && !granted || took > a.most {
+					t.Errorf("%s slow: %s returned %v after %v", c.slow, a.name, err, took)
+				}
+				e.Heal()
+				late = 0
+				if h != nil {
+					_ = h.Release(t.Context())
+				}
+			}
 		})
 	}
 }
