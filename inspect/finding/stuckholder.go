@@ -32,7 +32,7 @@ func stuckHolder() rule {
 	const name = "stuck-holder"
 	return rule{
 		name: name, severity: inspect.Warning, sometimes: inspect.Info,
-		means:    "held for too long while others wait (info where it may be an election, or only a server's clock says so that could not be compared)",
+		means:    "held for too long while others wait (info where it may be an election; where only a server's clock says so that could not be compared, no release is advised)",
 		evidence: "contender with held_since (the longest holder), known (exact, at-least, at-most, unchecked: by a clock that could not be compared with ours), held_at_least_ms where unchecked, held_over, limit_ms, hold_p99_ms where the limit came from the history, expected_ms where it is configured, waiters; kind of what may be an election; watched_since where no hand-over was seen since",
 		do:       "look at the holder; release it",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
@@ -52,7 +52,10 @@ func stuckHolder() rule {
 		}
 		severity, mayElect := inspect.Warning, elects(c) != ""
 		if mayElect || how == unchecked {
-			severity, confidence = inspect.Info, recipe.Possible
+			confidence = recipe.Possible
+		}
+		if mayElect {
+			severity = inspect.Info
 		}
 		watchedSince := ""
 		if !mayElect && neverHandedOver(c) {

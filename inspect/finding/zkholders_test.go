@@ -143,12 +143,12 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 	check(t, "stuck-holder", []state{
 		{
 			name: "by a clock that could not be compared", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-58 * time.Minute)})),
-			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"queued over 1h ago, if the server's clock"},
+			fires: true, severity: inspect.Warning, confidence: recipe.Possible, has: []string{"queued over 1h ago, if the server's clock"},
 			evidence: map[string]any{"known": "unchecked", "held_at_least_ms": (2 * time.Minute).Milliseconds()}, advice: "compare the output of date",
 		},
 		warning("the servers' own clock dated something much later", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-20 * time.Minute)})), recipe.Possible, "queued over 30m ago"),
 		{
-			name: "granted at its making, by a clock that could not be compared", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			name: "granted at its making, by a clock that could not be compared", fires: true, severity: inspect.Warning, confidence: recipe.Possible,
 			c: present(with(came(time.Hour), holder(func(h *inspect.Contender) { h.HeldSince = h.Since })), datedBy(inspect.LeaderClock{From: 1})),
 		},
 		warning("seen to hold for that long, by whatever clock it was dated", present(came(time.Hour), seen(watched), datedBy(inspect.LeaderClock{From: 1})), recipe.Likely, "at least 10m"),
@@ -156,7 +156,7 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 		{name: "the leader's clock is an hour behind", c: present(came(time.Hour+time.Minute), datedBy(inspect.LeaderClock{From: 1, Known: true, Offset: -time.Hour}))},
 		{
 			name: "dated by a former leader, whose clock is not known", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-time.Minute)})),
-			fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "before the present leader",
+			fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "before the present leader",
 		},
 		warning("dated by a former leader, but the present one has led for long", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "queued over 20m ago"),
 	})
