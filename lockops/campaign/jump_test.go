@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,12 +111,12 @@ func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
 // laggard is a connection on which all that comes is late.
 type laggard struct {
 	net.Conn
-	late *time.Duration
+	late *atomic.Int64 // nanoseconds
 }
 
 func (l laggard) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
-	time.Sleep(*l.late)
+	time.Sleep(time.Duration(l.late.Load()))
 	return n, err
 }
 
@@ -135,7 +136,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 		{"all, too much,", 0, most, false, 4 * simTimeout, 9 * simTimeout},
 	} {
 		onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, n *network, _ func(addr string) *lockops.ZKSession) {
-			var late time.Duration
+			var late atomic.Int64
 			dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := n.dial(ctx, network, addr)
 				return laggard{conn, &late}, err
@@ -153,7 +154,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 			}{{"TryAcquire", m.TryAcquire, c.tried}, {"Acquire", m.Acquire, c.waits}} {
 				time.Sleep(2 * simTimeout) // idle but for pings
 				e.Lag(1, c.lag)
-				late = c.late
+				late.Store(int64(c.late))
 				ctx, cancel := context.WithTimeout(t.Context(), 8*simTimeout)
 				start := time.Now()
 				h, err := a.take(ctx)
@@ -163,7 +164,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 					t.Errorf("%s slow: %s returned %v after %v", c.slow, a.name, err, took)
 				}
 				e.Heal()
-				late = 0
+				late.Store(0)
 				if h != nil {
 					_ = h.Release(t.Context())
 				}
