@@ -45,6 +45,8 @@ type master struct {
 	noTime atomic.Pointer[redis.TimeCmd]
 	// noClock: INFO does not tell it either.
 	noClock atomic.Bool
+	// answeredAsked dates the newest answer by its question, since an answer may have waited for long; nil before the first.
+	answeredAsked atomic.Pointer[time.Time]
 	// listRefused holds why the list of clients is unknown; it is not asked for before listAfter. Both belong to the
 	// goroutine that asks for the status.
 	listRefused *inspect.Unseen
@@ -112,11 +114,22 @@ func (m *master) try(ctx context.Context, request func(context.Context, redis.Un
 	if err != nil {
 		return fmt.Errorf("master %s: %w", m.address(), err)
 	}
+	asked := m.now()
 	err = request(ctx, client)
-	if err != nil && !isReply(err) && !m.borrowed {
+	if err == nil || isReply(err) {
+		m.answeredAsked.Store(&asked)
+	} else if !m.borrowed {
 		err = m.drop(client, err)
 	}
 	return m.explain(err)
+}
+
+// answeredAt dates the newest answer, an error or not, by the sending of its question; zero before the first.
+func (m *master) answeredAt() time.Time {
+	if asked := m.answeredAsked.Load(); asked != nil {
+		return *asked
+	}
+	return time.Time{}
 }
 
 // doKeys is do for a request about keys: of a cluster they may be on another node by now.

@@ -77,10 +77,20 @@ func (r *run) attend() time.Time {
 func (r *run) alive(p *masterState, latency time.Duration) {
 	if p.down() {
 		p.requestStatusNow()
-		r.readAll(p)
+		r.back(p)
 	}
 	p.answered(latency)
 	p.silent.Store(0)
+}
+
+// back has everything read of a master that answers again. What it pushed meanwhile, if its connection lived, says what has changed, not
+// when: that may have waited in the network.
+func (r *run) back(p *masterState) {
+	if p.pushing {
+		p.armedAt = r.cfg.Now() // its keys have to be gone over once more
+		p.resting.Store(false)
+	}
+	r.readAll(p)
 }
 
 // down records that a master does not answer.
@@ -92,6 +102,9 @@ func (r *run) down(p *masterState, err error) {
 	p.failed(err)
 	p.silent.Store(1)
 	p.forgetReads()
+	if p.pushing { // what was pushed since may come after the answers that show it
+		r.table.unwatch(p.index, p.heard)
+	}
 	r.table.silence(p.index, err, r.cfg.Now())
 	for key := range r.table.entries {
 		r.dirty[key] = true
@@ -114,7 +127,7 @@ func (r *run) status(rep statusReport) {
 		return
 	}
 	if p.down() { // what it says of itself is known with that: asked again at once, who refuses all else is asked without end
-		r.readAll(p)
+		r.back(p)
 	}
 	p.answered(rep.status.latency)
 	p.silent.Store(0)

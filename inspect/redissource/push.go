@@ -104,37 +104,8 @@ type pusher struct {
 	news     func(keys []string)
 	flushed  func()
 	heard    func(asked time.Time) // a ping that was sent then was answered
+	late     func()                // the server is to be asked whether it is there
 	pings    unanswered
-}
-
-// unanswered are the times at which the pings of a connection were sent that have no answer yet: an error does not repeat what it was
-// asked. Answers come in the order of the pings.
-type unanswered struct {
-	mu   sync.Mutex
-	sent []time.Time
-}
-
-func (u *unanswered) reset() {
-	u.mu.Lock()
-	u.sent = nil
-	u.mu.Unlock()
-}
-
-func (u *unanswered) add(at time.Time) {
-	u.mu.Lock()
-	u.sent = append(u.sent, at)
-	u.mu.Unlock()
-}
-
-// next takes the oldest out, which the newest answer is for; false where none waits for one.
-func (u *unanswered) next() (at time.Time, ok bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if len(u.sent) == 0 {
-		return time.Time{}, false
-	}
-	at, u.sent = u.sent[0], u.sent[1:]
-	return at, true
 }
 
 // run keeps the connection until the context ends and reports its states.
@@ -284,22 +255,15 @@ func (p *pusher) refused(armed func()) bool {
 	return ok
 }
 
-// listen takes what the server pushes, armed from its first answer to a ping on: it may allow tracking and refuse all else. A server
-// that has not answered a ping within the time limit is lost.
+// listen takes what the server pushes, armed from its first answer to a ping on: it may allow tracking and refuse all else. When it is
+// lost is for patience to say.
 func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidations, armed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var beats sync.WaitGroup
 	defer beats.Wait()
 	defer cancel()
 	at := p.m.address() // where the connection goes: direct has just found it
-	beats.Go(func() {
-		for sleep(ctx, p.m.timeout/2) == nil && p.ping(ctx, conn) == nil {
-			if p.m.address() != at { // the sentinels have replaced it
-				conn.Close()
-				return
-			}
-		}
-	})
+	beats.Go(func() { p.keepAlive(ctx, conn, at) })
 	beats.Go(func() {
 		select {
 		case <-h.over:
@@ -308,7 +272,7 @@ func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 		}
 	})
 	for {
-		message, err := conn.ReceiveTimeout(ctx, p.m.timeout)
+		message, err := conn.ReceiveTimeout(ctx, silentFor*p.m.timeout)
 		switch {
 		case err == nil:
 			p.pong(message, armed)

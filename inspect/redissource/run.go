@@ -143,7 +143,7 @@ func (r *run) push(st pushState) {
 		return
 	}
 	if was {
-		p.pushedUntil = r.cfg.Now().Add(-p.timeout) // a connection that was silent for longer would have been lost before
+		p.pushedUntil = p.heard // what was pushed before that ping has come
 	}
 	p.probe = p.probe || was && p.refused == refusal{} // is it still there?
 }

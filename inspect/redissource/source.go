@@ -348,6 +348,7 @@ func (r *run) track(p *masterState) {
 	}
 	pusher := &pusher{
 		heard: func(asked time.Time) { p.inbox.hear(asked); signal() },
+		late:  p.requestStatusNow,
 		m:     p.master, began: r.cfg.Now(), prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
 		rate:    limit{every: time.Second / time.Duration(r.cfg.Budget.Pushes), burst: 2 * r.cfg.Budget.Pushes},
 		news:    func(keys []string) { p.inbox.add(keys); signal() },

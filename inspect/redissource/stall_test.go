@@ -139,12 +139,15 @@ func TestWhatChangedWhileNothingWasPushedHasABound(t *testing.T) {
 	armed(0, true)
 	w.answer(0, noon, "x")
 	w.answer(1, noon, "x")
+	want := noon.Add(time.Hour - 3*time.Second)
+	for i := range w.masters {
+		w.masters[i].heard = want // when the last ping was sent that was answered
+	}
 	armed(time.Hour, false)
 	armed(time.Hour+time.Second, true)
 	w.answer(0, w.clock, "y")
 	w.answer(1, w.clock, "y")
 	w.flush(w.clock)
-	want := noon.Add(time.Hour - w.masters[0].timeout)
 	if len(w.emitted) == 0 || len(w.emitted[len(w.emitted)-1].Put) != 1 {
 		t.Fatalf("emitted %+v", w.emitted)
 	}
