@@ -101,6 +101,38 @@ func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 	}
 }
 
+// Who takes a key while it runs out between two commands holds it, whatever is refused besides GETRANGE; nobody is called "".
+func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer admin.Close()
+	const key = "lock:a"
+	for n, denied := range [][]any{{"-strlen"}, {"-strlen", "-type"}, {"-strlen", "-type", "-hlen"}, {"-strlen", "-exists"}, {"-strlen", "-exists", "-type", "-hlen"}} {
+		user := fmt.Sprint("taken", n)
+		if err := admin.Do(t.Context(), append([]any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}, denied...)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for name, take := range map[string]func(){
+			"string": func() { admin.Set(t.Context(), key, "next", time.Hour) },
+			"hash": func() {
+				admin.Del(t.Context(), key)
+				admin.HSet(t.Context(), key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1)
+			},
+		} {
+			if err := admin.Set(t.Context(), key, "before", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			reader := redis.NewClient(&redis.Options{Addr: server.Addr, Username: user, Password: "pw"})
+			reader.AddHook(&endsBetween{end: take})
+			vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
+			reader.Close()
+			if err != nil || vote.Up && (!vote.Present && vote.Held == nil || vote.Value == "") || name == "string" && vote.Value != "next" {
+				t.Errorf("taken by a %s, %v: %+v, %v", name, denied, vote, err)
+			}
+		}
+	}
+}
+
 // endsBetween ends a key between the PTTL and the GETRANGE of one pipeline.
 type endsBetween struct {
 	end  func()

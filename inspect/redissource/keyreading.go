@@ -122,10 +122,11 @@ type questions struct {
 	kind                   *redis.StatusCmd
 	ttl                    *redis.DurationCmd
 	fields, exists, length *redis.IntCmd
+	value                  *redis.StringCmd
 }
 
-// question asks TYPE of a key that is no string or could not be read, EXISTS of one that may not be there, STRLEN of a long one, and of an
-// empty one, which may be the next client's. What reads as an empty string may have run out since PTTL was answered: where EXISTS is
+// question asks TYPE of a key that is no string or could not be read, EXISTS of one that may not be there, STRLEN of a long one, and an
+// empty one, which may be the next client's, for its value again. What reads as an empty string may have run out since PTTL was answered: where EXISTS is
 // refused, PTTL once more, TYPE, and HLEN, which has no answer to a string, distinguish it from no key.
 func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questions) {
 	if r.there == isAbsent || r.content == elsewhere {
@@ -144,8 +145,11 @@ func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questio
 	if unsure {
 		q.exists = p.Exists(ctx, r.keys.Key)
 	}
-	if r.long || r.empty {
+	if r.long {
 		q.length = p.StrLen(ctx, r.keys.Key)
+	}
+	if r.empty {
+		q.value = p.GetRange(ctx, r.keys.Key, 0, 0) // that is not refused: it was read so before
 	}
 	return q
 }
@@ -170,8 +174,8 @@ func (m *master) settle(ctx context.Context, readings []*keyReading) error {
 	for i, r := range readings {
 		q := asked[i]
 		r.readPresence(q)
-		if r.empty && q.length != nil {
-			r.rewritten = q.length.Err() == nil && q.length.Val() > 0
+		if q.value != nil && r.content == noFault { // TYPE told of nothing else
+			r.rewritten = faultOf(q.value.Err()) == otherType || q.value.Err() == nil && q.value.Val() != ""
 		}
 		if !r.long {
 			continue
