@@ -17,13 +17,16 @@ func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 		places[path.Dir(node)] = true
 	})
 	gone := make(map[int64]string)
-	for p, sessions := range t.Sessions {
-		if there[p] || !places[path.Dir(p)] || !recipe.Contends(path.Base(p)) {
-			continue
-		}
-		for _, id := range sessions {
-			if name := path.Base(p); gone[id] == "" || name < gone[id] {
-				gone[id] = name
+	for place := range places {
+		for _, p := range t.pathsIn(place) {
+			name := path.Base(p)
+			if there[p] || !recipe.Contends(name) {
+				continue
+			}
+			for _, id := range t.Sessions[p] {
+				if gone[id] == "" || name < gone[id] {
+					gone[id] = name
+				}
 			}
 		}
 	}

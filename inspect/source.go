@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"path"
 	"slices"
 	"time"
 )
@@ -59,6 +60,21 @@ type WatchTable struct {
 	Unheard []int64
 	// Covers lists the lock directories of which the table is complete; nil means all.
 	Covers []ID
+
+	in map[string][]string // see pathsIn
+}
+
+// pathsIn are the watched paths in a directory. An Observer holds a table against each lock that it covers, thousands where all are.
+// The table does not change any more.
+func (t *WatchTable) pathsIn(dir string) []string {
+	if t.in == nil {
+		t.in = make(map[string][]string)
+		for p := range t.Sessions {
+			in := path.Dir(p)
+			t.in[in] = append(t.in[in], p)
+		}
+	}
+	return t.in[dir]
 }
 
 // hears reports whether the table has all watches of a session.
