@@ -26,6 +26,8 @@ type clock struct {
 	// last one from before a step of the leader's clock. last is the newest of all.
 	oldest, newest transaction
 	last, stepped  int64
+	// began is when the newest leader began to serve, at the latest, by its own clock, with the first number of its election.
+	began transaction
 	// ahead is by how much the leader's clock is ahead of ours at least, by instants that lay in our future.
 	ahead time.Duration
 }
@@ -106,14 +108,33 @@ func establishedOn(l *link, conns []zkadmin.Connection, now time.Time) bounds {
 	return bounds{}
 }
 
-// leader is the place of the server that dates all transactions; -1 where it is not known.
+// leader is the place of the server that dates all transactions; -1 where it is not known. Of two that say they lead, the one that
+// was elected later does: the other has not noticed yet.
 func leader(answers []serverAnswer) int {
+	at := -1
 	for i := range answers {
-		if a := &answers[i]; a.serves() && (a.status.Role == "leader" || a.status.Role == "standalone") {
-			return i
+		a := &answers[i]
+		if a.serves() && (a.leads() || a.status.Role == "standalone") && (at < 0 || a.epoch() > answers[at].epoch()) {
+			at = i
 		}
 	}
-	return -1
+	return at
+}
+
+// leads reports whether a server says that it leads others.
+func (a *serverAnswer) leads() bool { return a.status.Role == "leader" }
+
+// epoch is the number of the election that a server follows; 0 where it does not tell its newest transaction.
+func (a *serverAnswer) epoch() int64 { return epoch(int64(a.status.Zxid)) }
+
+// leader is the place of the one that dates transactions now: who led before the newest election that was heard of is not known to
+// have won that, too.
+func (c *clock) leader(answers []serverAnswer) int {
+	i := leader(answers)
+	if i >= 0 && answers[i].leads() && answers[i].epoch() < epoch(c.last) {
+		return -1
+	}
+	return i
 }
 
 // wanted reports whether it is worth a session on the leader to know its clock.
@@ -166,7 +187,7 @@ func (c *clock) measure(answers []serverAnswer, everyone bool, now time.Time) {
 	if c.servers == nil {
 		c.servers = map[int]bounds{}
 	}
-	dates := leader(answers)
+	dates := c.leader(answers)
 	for i := range answers {
 		is, was := answers[i].clock, c.servers[i]
 		switch {
@@ -183,11 +204,23 @@ func (c *clock) measure(answers []serverAnswer, everyone bool, now time.Time) {
 		}
 		c.servers[i] = is
 	}
+	if dates >= 0 && answers[dates].leads() && answers[dates].status.Uptime > 0 {
+		c.leadsSince(&answers[dates], c.ofServer(dates, answers))
+	}
+}
+
+// leadsSince takes in for how long a server leads. It is kept by the leader's clock, as of the answer: ours may step, and the next
+// answer may be of another election.
+func (c *clock) leadsSince(a *serverAnswer, ahead bounds) {
+	is := transaction{zxid: a.epoch() << 32, at: a.at.Round(0).Add(ahead.high - a.status.Uptime)}
+	if ahead.known && (is.zxid > c.began.zxid || is.zxid == c.began.zxid && is.at.Before(c.began.at)) {
+		c.began = is
+	}
 }
 
 // steps takes in that the leader's clock was another one up to a transaction.
 func (c *clock) steps(zxid int64) {
-	c.stepped, c.oldest, c.newest, c.known, c.ahead = zxid, transaction{}, transaction{}, false, 0
+	c.stepped, c.oldest, c.newest, c.began, c.known, c.ahead = zxid, transaction{}, transaction{}, transaction{}, false, 0
 }
 
 // forget drops what relates the servers' clocks to ours, which may have stepped.
@@ -231,7 +264,7 @@ func (c *clock) dated(stat *zk.Stat, now time.Time) {
 	}
 	for _, t := range [2]transaction{{stat.Czxid, time.UnixMilli(stat.Ctime)}, {stat.Mzxid, time.UnixMilli(stat.Mtime)}} {
 		if epoch(t.zxid) > epoch(c.last) {
-			c.oldest, c.newest, c.ahead = transaction{}, transaction{}, 0
+			c.oldest, c.newest, c.known, c.ahead = transaction{}, transaction{}, false, 0 // another leader, another clock
 		}
 		c.last = max(c.last, t.zxid)
 		if t.zxid <= c.stepped || epoch(t.zxid) < epoch(c.last) {
@@ -268,42 +301,45 @@ func (c *clock) created(seen, ctime time.Time, zxid int64) {
 // offset is the leader's clock minus ours, by the creations that were seen live.
 func (c *clock) offset() time.Duration { return -min(c.least, c.older) }
 
+// live bounds the clock of who leads since an election by what was created under it and seen live.
+func (c *clock) live(election int64) bounds {
+	if !c.known || election > epoch(c.last) {
+		return bounds{}
+	}
+	return bounds{low: c.offset(), high: c.offset(), known: true}
+}
+
 // ofServer bounds a server's clock; what was seen live is closer than what was measured, and newer.
 func (c *clock) ofServer(i int, answers []serverAnswer) bounds {
-	b := c.servers[i]
-	if c.known && (i == leader(answers) || len(answers) == 1) {
-		return bounds{low: c.offset(), high: c.offset(), known: true}
+	alone := len(answers) == 1 && answers[i].status.Role == "" // which of them it is does not show
+	if b := c.live(answers[i].epoch()); b.known && (alone || i == c.leader(answers)) {
+		return b
 	}
-	return b
+	return c.servers[i]
 }
 
 // ofLeader relates the clock that dates transactions to ours, from the first one on that is known to be by it.
 func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
-	i, from := leader(answers), max(c.stepped+1, epoch(c.last)<<32)
-	leads := i >= 0 && answers[i].status.Role == "leader"
-	if leads {
-		from = max(from, int64(answers[i].status.Zxid>>32)<<32)
+	i, from := c.leader(answers), max(c.stepped+1, epoch(c.last)<<32)
+	if i >= 0 && answers[i].leads() {
+		from = max(from, answers[i].epoch()<<32)
 	}
+	b := c.servers[i]
 	if c.allAgree(len(answers)) {
-		from = c.stepped + 1
+		b, from = c.servers[0], c.stepped+1
+	}
+	if seen := c.live(epoch(from)); seen.known {
+		b = seen
 	}
 	k := inspect.LeaderClock{From: from, Offset: c.ahead}
 	if c.newest.zxid >= from {
 		k.Oldest, k.Newest = c.oldest.at, c.newest.at
 	}
-	b := c.ofServer(i, answers)
-	if c.known && !b.known {
-		b = bounds{low: c.offset(), high: c.offset(), known: true}
+	if c.began.zxid == from && (k.Oldest.IsZero() || c.began.at.Before(k.Oldest)) {
+		k.Oldest = c.began.at
 	}
-	if !b.known {
-		return k
-	}
-	k.Offset, k.Within, k.Known = b.middle(), b.within(), true
-	if leads && answers[i].status.Uptime > 0 && epoch(c.stepped) < epoch(from) {
-		began := answers[i].at.Round(0).Add(k.Offset + k.Within - answers[i].status.Uptime)
-		if k.Oldest.IsZero() || began.Before(k.Oldest) {
-			k.Oldest = began
-		}
+	if b.known {
+		k.Offset, k.Within, k.Known = b.middle(), b.within(), true
 	}
 	return k
 }

@@ -1,0 +1,117 @@
+package zksource
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zkadmin"
+)
+
+// leads is what a leader says of itself at noon, of the election of a number.
+func leads(election uint64, uptime time.Duration, clock bounds) serverAnswer {
+	return serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: "leader", Zxid: election<<32 | 3, Uptime: uptime}, clock: clock}
+}
+
+// follows is what another server says, of whose clock nothing is known.
+func follows() serverAnswer {
+	return serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: "follower"}}
+}
+
+// clockAhead bounds a clock that was compared with ours at noon.
+func clockAhead(by time.Duration) bounds { return readBetween(noon.Add(by), time.Second, noon, noon) }
+
+// written is a node that was made in an election, by a clock that showed an instant.
+func written(election int64, at time.Time) *zk.Stat {
+	return &zk.Stat{Czxid: election<<32 | 7, Mzxid: election<<32 | 7, Ctime: at.UnixMilli(), Mtime: at.UnixMilli()}
+}
+
+// There was an election after the servers were asked: what the former leader said of its own service is not taken for the new one's,
+// or a node that was made just before would be as old as that.
+func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
+	answers := []serverAnswer{leads(4, 5*time.Minute, clockAhead(0)), follows()}
+	var c clock
+	c.measure(answers, true, noon)
+	made, now := noon.Add(-8*time.Second), noon.Add(3*time.Second)
+	c.dated(written(4, made), made)
+	c.dated(written(5, noon.Add(2*time.Second)), now)
+	for _, live := range []bool{false, true} {
+		if live {
+			c.created(now, noon.Add(2*time.Second), 5<<32|7)
+		}
+		k := c.ofLeader(answers)
+		b := &inspect.Backend{Clock: k}
+		if got := b.AgeAtLeast(made, 4<<32|7, now); k.Known != live || got > now.Sub(made) {
+			t.Errorf("at least %v of %v: %+v", got, now.Sub(made), k)
+		}
+	}
+}
+
+// A leader's own service bounds from when on all that was there before is at least: by its clock, however ours is set later.
+func TestHowLongALeaderLeadsBoundsWhatWasThereBefore(t *testing.T) {
+	answers := []serverAnswer{leads(5, time.Minute, clockAhead(time.Hour)), follows()}
+	for name, set := range map[string]time.Duration{"our clock is not set": 0, "our clock is set ahead": time.Hour, "our clock is set back": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			var c clock
+			c.measure(answers, true, noon)
+			c.shift(set)
+			now := noon.Add(set)
+			b := &inspect.Backend{Clock: c.ofLeader(answers)}
+			if got := b.AgeAtLeast(noon.Add(-time.Hour), 4<<32|7, now); got > time.Minute || got < time.Minute-2*time.Second {
+				t.Errorf("at least %v: %+v", got, b.Clock)
+			}
+		})
+	}
+}
+
+// Nothing that relates the former leader's clock to ours is taken for the new one's, whoever is heard of first: a node of the new
+// election, or its leader.
+func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
+	former, later := []serverAnswer{leads(4, 0, clockAhead(time.Hour)), follows()}, []serverAnswer{follows(), leads(5, 0, bounds{})}
+	for name, elected := range map[string]func(c *clock) []serverAnswer{
+		"a node is read": func(c *clock) []serverAnswer {
+			c.dated(written(5, noon), noon)
+			return former
+		},
+		"the leader answers": func(c *clock) []serverAnswer {
+			c.measure(later, true, noon)
+			return later
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c clock
+			c.dated(written(4, noon.Add(time.Hour)), noon)
+			c.created(noon, noon.Add(time.Hour), 4<<32|7)
+			c.measure(former, true, noon)
+			if k := c.ofLeader(former); !k.Known || k.Offset != time.Hour {
+				t.Fatalf("the former: %+v", k)
+			}
+			answers := elected(&c)
+			if k := c.ofLeader(answers); k.Known || k.From != 5<<32 {
+				t.Errorf("%+v", k)
+			}
+			for i := range answers {
+				if b := c.ofServer(i, answers); i == 1 && b.known {
+					t.Errorf("server %d: %+v", i, b)
+				}
+			}
+			c.dated(written(5, noon), noon)
+			c.created(noon.Add(time.Second), noon.Add(time.Second), 5<<32|8)
+			if k := c.ofLeader(answers); !k.Known || k.Offset != 0 {
+				t.Errorf("after a creation: %+v", k)
+			}
+		})
+	}
+}
+
+// Two servers say that they lead: who was elected later does, and the other has not noticed yet.
+func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
+	answers := []serverAnswer{leads(4, 0, clockAhead(time.Hour)), leads(5, 0, clockAhead(0)), follows()}
+	var c clock
+	c.measure(answers, true, noon)
+	if k := c.ofLeader(answers); !k.Known || k.Offset != 0 || k.From != 5<<32 {
+		t.Errorf("%+v", k)
+	}
+}
