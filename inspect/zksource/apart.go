@@ -63,9 +63,12 @@ func nodesApart(one, leader zkadmin.Status) int {
 	return one.Nodes - leader.Nodes
 }
 
-// leaderOf is the leader's index; -1 where none answered.
+// leaderOf is the index of the leader that others follow; -1 where none answered.
 func leaderOf(servers []serverAnswer) int {
-	return slices.IndexFunc(servers, func(a serverAnswer) bool { return a.status.Role == "leader" })
+	if i := leader(servers); i >= 0 && servers[i].leads() {
+		return i
+	}
+	return -1
 }
 
 // leaderZxid returns the leader's newest transaction; zero when no leader answered.

@@ -115,3 +115,18 @@ func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 }
+
+// The former leader does not know yet that it lost: it lags, and the others do not lag behind it.
+func TestWhoLostTheElectionLags(t *testing.T) {
+	former, now := leads(4, 0, bounds{}), leads(5, 0, bounds{})
+	servers := []serverAnswer{former, now, {asked: true, status: now.status}}
+	servers[2].status.Role = "follower"
+	if i := leaderOf(servers); i != 1 {
+		t.Fatalf("leader %d", i)
+	}
+	for i, lags := range []bool{true, false, false} {
+		if got := behind(servers[i].status.Zxid, leaderZxid(servers)); got != lags {
+			t.Errorf("server %d lags: %v", i, got)
+		}
+	}
+}
