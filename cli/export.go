@@ -65,7 +65,7 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 		return usageError("--listen %s: %w", x.listen, err)
 	}
 	collector := metrics.New(x.Now, x.lockSeries)
-	server := &http.Server{Handler: x.handler(collector), ReadHeaderTimeout: headersWithin, WriteTimeout: scrapeWithin, IdleTimeout: 2 * time.Minute}
+	server := &http.Server{Handler: x.handler(collector, observer.Sources()), ReadHeaderTimeout: headersWithin, WriteTimeout: scrapeWithin, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() {
 		served <- server.Serve(listener)
@@ -83,7 +83,7 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 	return errors.Join(err, observed)
 }
 
-func (x *export) handler(collector *metrics.Collector) http.Handler {
+func (x *export) handler(collector *metrics.Collector, backends int) http.Handler {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "lockscope_build_info", Help: "1, with the version of lockscope.",
 		ConstLabels: prometheus.Labels{"version": Version, "goversion": runtime.Version()},
@@ -95,7 +95,7 @@ func (x *export) handler(collector *metrics.Collector) http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeWithin}))
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !collector.Ready() {
+		if !collector.Ready(backends) {
 			http.Error(w, "not everything was looked at yet", http.StatusServiceUnavailable)
 		}
 	})

@@ -91,6 +91,9 @@ type sourceUpdate struct {
 	Update
 }
 
+// Sources is the number of backends that it looks at, whether or not a snapshot has them yet.
+func (o *Observer) Sources() int { return len(o.sources) }
+
 // Run runs the sources until ctx ends or, when all are made for one pass, until they are done; the last snapshot
 // then holds all they saw. Its error joins theirs; the end of ctx is none.
 func (o *Observer) Run(ctx context.Context) error {

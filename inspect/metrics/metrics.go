@@ -57,11 +57,12 @@ func (c *Collector) Observe(s *inspect.Snapshot) {
 	}
 }
 
-// Ready reports whether each backend was looked at in full once, or is known to be down.
-func (c *Collector) Ready() bool {
+// Ready reports whether each of so many backends was looked at in full once, or is known to be down. Those to which nobody has got
+// through yet are in no snapshot.
+func (c *Collector) Ready(backends int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.latest != nil && len(c.latest.Backends) > 0 && !slices.ContainsFunc(c.latest.Backends, func(b *inspect.Backend) bool {
+	return c.latest != nil && len(c.latest.Backends) >= backends && !slices.ContainsFunc(c.latest.Backends, func(b *inspect.Backend) bool {
 		return !b.FirstPass && b.State != inspect.Down
 	})
 }

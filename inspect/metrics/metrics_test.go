@@ -42,3 +42,24 @@ func TestAMutedFindingIsCountedApart(t *testing.T) {
 		}
 	}
 }
+
+// One backend is down and nobody has got through to the other yet: not everything was looked at.
+func TestNotReadyWhileABackendIsMissing(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	gone := &inspect.Backend{Name: "gone", State: inspect.Down}
+	c := New(func() time.Time { return now }, 10)
+	for _, step := range []struct {
+		backends []*inspect.Backend
+		ready    bool
+	}{
+		{nil, false},
+		{[]*inspect.Backend{gone}, false},
+		{[]*inspect.Backend{{Name: "redis", State: inspect.Connected}, gone}, false},
+		{[]*inspect.Backend{{Name: "redis", State: inspect.Connected, FirstPass: true}, gone}, true},
+	} {
+		c.Observe(inspect.NewSnapshot(now, step.backends, nil))
+		if got := c.Ready(2); got != step.ready {
+			t.Errorf("%d backends: %v", len(step.backends), got)
+		}
+	}
+}
