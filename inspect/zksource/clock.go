@@ -26,7 +26,7 @@ type clock struct {
 	// last one from before a step of the leader's clock. last is the newest of all.
 	oldest, newest transaction
 	last, stepped  int64
-	// began is when the newest leader began to serve, at the latest, by its own clock, with the first number of its election.
+	// The newest leader began to serve at began, at the latest, by its own clock; its number is the first of that election.
 	began transaction
 	// ahead is by how much the leader's clock is ahead of ours at least, by instants that lay in our future.
 	ahead time.Duration

@@ -10,12 +10,12 @@ import (
 	"lockscope/inspect/zkadmin"
 )
 
-// leads is what a leader says of itself at noon, of the election of a number.
+// leads makes the answer of a leader at noon. Its clock is as it would show by the same answer.
 func leads(election uint64, uptime time.Duration, clock bounds) serverAnswer {
 	return serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: "leader", Zxid: election<<32 | 3, Uptime: uptime}, clock: clock}
 }
 
-// follows is what another server says, of whose clock nothing is known.
+// follows makes that of another server, of whose clock nothing is known.
 func follows() serverAnswer {
 	return serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: "follower"}}
 }
