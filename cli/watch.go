@@ -184,6 +184,9 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 	}
 	switch e.Kind {
 	case inspect.EventEnded:
+		if e.Evictable {
+			return text + ": its key was evicted or deleted"
+		}
 		text += ": how is unknown"
 	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
 		if !c.HeldSince.IsZero() {
@@ -193,8 +196,6 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 		case e.Kind != inspect.EventReleased || e.Certainty != recipe.Likely:
 		case c.Owner.Session != 0:
 			text += "; or its session expired"
-		case e.Evictable:
-			text += "; or its key was evicted"
 		}
 	}
 	return text

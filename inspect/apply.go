@@ -202,7 +202,6 @@ func (o *Observer) view(p *backendState, id ID, was *Lock, blindFrom, now time.T
 		v.sessionLived = func(c *Contender) bool { return p.sessionLived(c, now) }
 		v.unheardSince = func(c *Contender) time.Time { return p.unheardSince(c, now) }
 		v.restarted = func(m Vote) bool { return p.restarted(m.Addr, cmp.Or(m.ReadAt, was.ReadAt)) }
-		v.evicts = p.evicts
 	}
 	return v
 }

@@ -213,3 +213,8 @@ type Session struct {
 func (s *Server) Evicts() bool {
 	return s.MaxMemory > 0 && (strings.HasPrefix(s.EvictionPolicy, "allkeys-") || strings.HasPrefix(s.EvictionPolicy, "volatile-"))
 }
+
+// MayEvict reports whether it may delete so the key of a vote.
+func (s *Server) MayEvict(v *Vote) bool {
+	return s.Evicts() && (v.Present || v.Held != nil) && !(v.NoExpiry && strings.HasPrefix(s.EvictionPolicy, "volatile-"))
+}

@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -284,19 +283,6 @@ func (p *backendState) restarted(addr string, since time.Time) bool {
 	for _, s := range p.state.Servers {
 		if s.Addr == addr {
 			return s.StartedAt.After(since)
-		}
-	}
-	return false
-}
-
-// evicts reports whether a vote's server deletes such keys by itself when its memory is full.
-func (p *backendState) evicts(m Vote) bool {
-	if p.state == nil {
-		return false
-	}
-	for i := range p.state.Servers {
-		if s := &p.state.Servers[i]; s.Addr == m.Addr {
-			return s.Evicts() && !(m.NoExpiry && strings.HasPrefix(s.EvictionPolicy, "volatile-"))
 		}
 	}
 	return false

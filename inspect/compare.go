@@ -26,8 +26,6 @@ type view struct {
 	within time.Duration
 	// isKey: the lock is a Redis key.
 	isKey bool
-	// evictable: a master that voted for the older version deletes such keys by itself when its memory is full.
-	evictable bool
 	// forced, sessionEnded, sessionLived and restarted may be nil. They are about a holder that left: whether this
 	// program freed it, whether its session is known to be gone, and whether it cannot have run out; and of a vote in the
 	// version before, whether its master started after it was read.
@@ -37,8 +35,6 @@ type view struct {
 	restarted    func(Vote) bool
 	// unheardSince is the time since which nobody has heard of a holder's client where it may have died unseen; it may be nil.
 	unheardSince func(*Contender) time.Time
-	// evicts reports whether a vote's master may delete its key by itself; it may be nil.
-	evicts func(Vote) bool
 }
 
 // within is the greatest tolerance of the expiries of the votes that agree.
@@ -80,17 +76,15 @@ func compare(was, is *Lock, v view) []Event {
 	if was != nil {
 		v.within = was.within()
 		v.isKey = was.Masters != nil
-		v.evictable = v.evicts != nil && slices.ContainsFunc(was.Masters, func(m Vote) bool { return m.Agrees && v.evicts(m) })
 	}
 	events := changes(was, is, v)
 	for i := range events {
 		e := &events[i]
 		e.Certainty = certaintyOf(e, v)
-		e.Evictable = e.Kind == EventReleased && v.evictable
 		switch {
 		case v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting):
 			e.Between = Interval{v.blindFrom, v.at}
-		case e.Kind == EventEnded:
+		case e.Kind == EventEnded && !e.Evictable: // that of an eviction is reported
 			e.Between = Interval{cmp.Or(v.unseenSince, v.unheard(e.Contender), was.agreedAt()), v.at}
 		case v.late() && e.Kind != EventExpired && e.Kind != EventForced: // whose own time is known
 			e.Between = Interval{v.unseenSince, v.at}
@@ -112,7 +106,7 @@ func certaintyOf(e *Event, v view) recipe.Confidence {
 		}
 	case EventReleased:
 		if v.isKey {
-			return recipe.Likely // RENAME, SWAPDB, an eviction and anybody's DEL look the same
+			return recipe.Likely // RENAME, SWAPDB and anybody's DEL look the same
 		}
 		if e.Contender.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(e.Contender) {
 			return recipe.Likely
@@ -182,7 +176,11 @@ func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 			continue // one that waits now was not rightly read before
 		}
 		left = append(left, h)
-		events = append(events, Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h})
+		e := Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h}
+		if e.Kind == EventReleased && gone(was, is, func(_, m Vote) bool { return m.Evicted }) {
+			e.Kind, e.Evictable = EventEnded, true
+		}
+		events = append(events, e)
 	}
 	return left, events
 }
@@ -214,11 +212,13 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 // lostByServer reports whether a master which voted for the holder does not have the key any more since it has restarted, or deleted
 // all keys.
 func lostByServer(was, is *Lock, v view) bool {
+	return gone(was, is, func(before, now Vote) bool { return now.Flushed || v.restarted != nil && v.restarted(before) })
+}
+
+// gone reports whether a master which voted for the holder does not have the key any more, for a reason.
+func gone(was, is *Lock, reason func(before, now Vote) bool) bool {
 	for i, m := range was.Masters {
-		if !m.Agrees || i >= len(is.Masters) || !is.Masters[i].Up || is.Masters[i].Present {
-			continue
-		}
-		if is.Masters[i].Flushed || v.restarted != nil && v.restarted(m) {
+		if m.Agrees && i < len(is.Masters) && is.Masters[i].Up && !is.Masters[i].Present && reason(m, is.Masters[i]) {
 			return true
 		}
 	}

@@ -159,24 +159,27 @@ func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
 	for name, tt := range map[string]struct {
 		is      string
 		flushed int // a master, -1 for none
-		evicts  string
+		evicted int // a master, -1 for none
 		want    string
 		sure    recipe.Confidence
 	}{
-		"deleted, or renamed":                 {"- - -", -1, "", "released x", recipe.Likely},
-		"flushed on one":                      {"- - x", 1, "", "lost x", recipe.Likely},
-		"flushed where a quorum is left":      {"- x x", 0, "", "", ""},
-		"a master may evict it":               {"- - -", -1, "b", "released x", recipe.Likely},
-		"a master that has no vote may evict": {"- - -", -1, "d", "released x", recipe.Likely},
-		"flushed on one where another evicts": {"- - x", 0, "b", "lost x", recipe.Likely},
+		"deleted, or renamed":                  {"- - -", -1, -1, "released x", recipe.Likely},
+		"flushed on one":                       {"- - x", 1, -1, "lost x", recipe.Likely},
+		"flushed where a quorum is left":       {"- x x", 0, -1, "", ""},
+		"evicted or deleted":                   {"- - -", -1, 1, "ended x", CertaintyUnknown},
+		"evicted where a quorum is left":       {"- x x", -1, 0, "", ""},
+		"flushed on one where another evicted": {"- - x", 0, 1, "lost x", recipe.Likely},
 	} {
 		votes := ballots(tt.is)
 		if tt.flushed >= 0 {
 			votes[tt.flushed].Flushed = true
 		}
-		v := view{at: now.Add(time.Millisecond), evicts: func(m Vote) bool { return m.Addr == tt.evicts }}
+		if tt.evicted >= 0 {
+			votes[tt.evicted].Evicted = true
+		}
+		v := view{at: now.Add(time.Millisecond)}
 		events := compare(was, KeyLock(id, votes, v.at), v)
-		if got := short(events); got != tt.want || got != "" && (events[0].Certainty != tt.sure || events[0].Evictable != (name == "a master may evict it")) {
+		if got := short(events); got != tt.want || got != "" && (events[0].Certainty != tt.sure || (events[0].Evictable != (tt.want == "ended x") || events[0].Unseen())) {
 			t.Errorf("%s: %q, %+v", name, got, events)
 		}
 	}
@@ -195,8 +198,8 @@ func TestWhatAServerEvicts(t *testing.T) {
 		{"noeviction", 1 << 20, false, false},
 		{"allkeys-lru", 0, false, false},
 	} {
-		p := &backendState{state: &Backend{Servers: []Server{{Addr: "a", MaxMemory: tt.memory, EvictionPolicy: tt.policy}}}}
-		if got := p.evicts(Vote{Addr: "a", NoExpiry: tt.noExpiry}); got != tt.wantEvict {
+		s := &Server{Addr: "a", MaxMemory: tt.memory, EvictionPolicy: tt.policy}
+		if got := s.MayEvict(&Vote{Addr: "a", Present: true, NoExpiry: tt.noExpiry}); got != tt.wantEvict {
 			t.Errorf("%+v: %v", tt, got)
 		}
 	}

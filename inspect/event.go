@@ -26,7 +26,7 @@ const (
 	// The end of a hold. EventExpired: its key was gone at or after the time it had to live, or its session is gone.
 	// EventForced: this program freed it. EventLost: a Redis master restarted without it, or deleted all
 	// its keys (FLUSHALL). EventEnded: it ended while we could
-	// not look (Between), in whatever way. EventReleased: any other; its entry was deleted before its time. Who deleted it
+	// not look (Between), in whatever way, or its key was evicted or deleted (Evictable). EventReleased: any other; its entry was deleted before its time. Who deleted it
 	// does not show: an operator's delete by another tool looks the same, and so does, where that is only likely, the end of a
 	// ZooKeeper session.
 	EventReleased EventKind = "released"
@@ -81,9 +81,10 @@ type Event struct {
 	Contender *Contender
 	// Certainty of what Kind says. An EventReleased of a znode is only likely where its session may have run out instead: the
 	// servers report no sessions, or what they last reported of this one was too long ago. That of a Redis key always is: no
-	// server reports by what command a key went, and it may have been renamed, swapped out with its database or evicted.
+	// server reports by what command a key went, and it may have been renamed, or swapped out with its database.
 	Certainty recipe.Confidence
-	// Evictable: the key of an EventReleased may have been deleted by its master, whose memory was full.
+	// Evictable: the key of an EventEnded was deleted, by a client or by its master, whose memory was full: that has evicted keys since
+	// this one was last seen, or it is not known whether it has.
 	Evictable bool
 	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
 	// at At.

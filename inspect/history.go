@@ -138,7 +138,7 @@ func (t *track) ended(c change, e *Event) {
 	h := e.Contender
 	s := Span{Contender: h.Name, Label: h.Owner.Label, Queued: h.Since, Granted: h.HeldSince, Ended: c.is.ReadAt.Add(c.offset)}
 	switch {
-	case e.Kind == EventEnded:
+	case e.Kind == EventEnded && (!e.Evictable || e.Unseen()):
 		s.Ended = time.Time{} // some time while we could not look
 	case e.Kind == EventExpired && !h.ExpiresAt.IsZero() && h.ExpiresAt.Before(c.is.ReadAt):
 		s.Ended = h.ExpiresAt.Add(c.offset)

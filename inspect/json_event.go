@@ -6,6 +6,9 @@ import (
 	"lockscope/inspect/recipe"
 )
 
+// evictedOrDeleted is the reason of an end that is Evictable.
+const evictedOrDeleted = "evicted or deleted"
+
 // EventJSON is one line of watch in the contract's form. offset is the clock of the event's backend minus ours, which its
 // times are given in.
 func EventJSON(e Event, offset time.Duration) any {
@@ -23,6 +26,9 @@ func EventJSON(e Event, offset time.Duration) any {
 	}
 	if e.Between != (Interval{}) {
 		j.Between = &jsonInterval{stamp(e.Between.From.Add(offset)), stamp(e.Between.To.Add(offset))}
+	}
+	if e.Evictable {
+		j.Reason = evictedOrDeleted
 	}
 	if c := e.Change; c != nil {
 		j.Change = &jsonChange{c.What, Escape(c.From), Escape(c.To)}
@@ -47,6 +53,7 @@ type jsonEvent struct {
 	Between   *jsonInterval     `json:"between,omitempty"`
 	Previous  *jsonContender    `json:"previous,omitempty"`
 	Change    *jsonChange       `json:"change,omitempty"`
+	Reason    string            `json:"reason,omitempty"`
 }
 
 type jsonInterval struct {

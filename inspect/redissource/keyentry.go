@@ -46,6 +46,8 @@ type entry struct {
 	watchedUntil time.Time
 	// flushedAt is, by master, when it last said that it flushed a database while the key was there; nil before any did.
 	flushedAt map[int]time.Time
+	// changed is, by master, after which instant it pushed a change that was not read yet; nil before any did.
+	changed map[int]time.Time
 }
 
 // cameUnreported notes that the key came at some time after an instant; zero: nobody looked before.
@@ -201,7 +203,7 @@ func (e *entry) partOf() string {
 // sameVotes compares all but who agrees, which follows from the rest.
 func sameVotes(a, b []inspect.Vote) bool {
 	return slices.EqualFunc(a, b, func(x, y inspect.Vote) bool {
-		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign && x.Flushed == y.Flushed &&
+		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign && x.Flushed == y.Flushed && x.Evicted == y.Evicted &&
 			x.Value == y.Value && x.Digest == y.Digest && x.NoExpiry == y.NoExpiry && x.ExpiresAt.Equal(y.ExpiresAt) &&
 			x.Held.Equal(y.Held) && slices.Equal(x.Unseen, y.Unseen)
 	})

@@ -130,6 +130,7 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 		}
 	}
 	e.unwatched[at] = false
+	delete(e.changed, at)
 	v.ReadAt = now
 	if v.Value == old.Value && v.Digest == old.Digest {
 		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
@@ -148,6 +149,7 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 		b.refused[key] = true
 	}
 	v.Flushed = e.wasFlushed(at, v, now)
+	v.Evicted = v.Evicted || old.Evicted && v.Up && !there(&v)
 	*old = lastPresent(*old, v, now)
 }
 

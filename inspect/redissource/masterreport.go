@@ -37,6 +37,7 @@ func (r *run) report(rep report) {
 	}
 	defer r.judgeMissed(p)
 	p.pace.Add(took - time.Duration(len(rep.keys))*perKey)
+	r.markEvicted(p, &rep)
 	now := rep.answered
 	for i, key := range rep.keys {
 		if !r.cfg.Once {

@@ -30,6 +30,7 @@ type masterState struct {
 	tracking
 	auditing
 	unpushed
+	evictions evictions
 	readQueue
 	inFlight
 }
@@ -180,6 +181,7 @@ func (p *masterState) setStatus(st status) {
 	s.Replicas, s.NeedsReplicas = st.replicas, st.needsReplicas
 	s.MaxMemory, s.EvictionPolicy, s.Persistence = st.maxMemory, st.evictionPolicy, st.persistence
 	s.WritesRefused = st.refused
+	p.evictions.take(st.evicted, st.evictedKnown, st.asked)
 	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
 		s.ClockOffset, s.ClockKnown, s.ClockWithin = st.offset, st.offsetKnown, st.latency/2
 	}

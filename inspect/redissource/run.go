@@ -86,6 +86,7 @@ func (r *run) read() {
 			p.armedAt = now // its keys have to be gone over once more: there may be new ones
 			p.resting.Store(false)
 		}
+		before := p.heard
 		locks, others := p.lockKeys(slices.Collect(maps.Keys(keys)))
 		others = slices.DeleteFunc(others, func(key string) bool { return r.table.entries[key] == nil })
 		for _, key := range r.table.whole(append(locks, others...)) {
@@ -101,6 +102,7 @@ func (r *run) read() {
 				continue
 			}
 			r.table.reportedByName(p.index, key)
+			r.table.pushedAfter(p.index, key, before)
 			if r.table.topology != nil {
 				r.wantOf(key, now) // a helper key may be on another node
 				continue
@@ -229,10 +231,13 @@ func (r *run) requestReads(now time.Time) {
 				r.asked[key]++
 			}
 		}
+		evictable := r.evictable(p, keys, now)
 		r.tasks.Go(func() {
-			asked := r.cfg.Now()
-			votes, err := p.readVotes(r.ctx, keys)
-			send(r.ctx, r.reports, report{p.index, keys, votes, asked, r.cfg.Now(), err})
+			rep := report{master: p.index, keys: keys, asked: r.cfg.Now(), evictable: evictable}
+			rep.votes, rep.err = p.readVotes(r.ctx, keys)
+			rep.answered = r.cfg.Now()
+			rep.evicted = p.countEvicted(r.ctx, evictable, keys, rep.votes)
+			send(r.ctx, r.reports, rep)
 		})
 	}
 }

@@ -160,6 +160,9 @@ type report struct {
 	asked    time.Time
 	answered time.Time
 	err      error
+
+	evictable map[string]bool // keys
+	evicted   evicted
 }
 
 // passed reports the end of a pass over a master's keys. An error means that it did not answer, unsought that it would

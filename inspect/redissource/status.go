@@ -29,6 +29,10 @@ type status struct {
 	needsReplicas bool
 
 	evictionPolicy, persistence string
+	// evicted counts the keys that it has evicted, as of some time after asked.
+	evicted      int64
+	evictedKnown bool
+	asked        time.Time
 	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
 	cluster bool
 	master  string
@@ -70,7 +74,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	if err := m.fresh(asked, nil); err != nil {
 		return st, err // the clocks would be off by that
 	}
-	st.latency = end.Sub(start)
+	st.latency, st.asked = end.Sub(start), start
 	st.readInfo(info.Val(), end)
 	if counts != nil && strings.Contains(counts.Val(), "cmdstat_") {
 		st.swaps, st.swapsAt, st.calls = calls(counts.Val(), "swapdb"), start, allCalls(counts.Val())
@@ -171,6 +175,7 @@ func (st *status) readInfo(info string, now time.Time) {
 	if policy := infoField(info, "maxmemory_policy"); len(policy) <= 32 && only(policy, "abcdefghijklmnopqrstuvwxyz-") {
 		st.evictionPolicy = policy
 	}
+	st.evicted, st.evictedKnown = infoNumber(info, "evicted_keys")
 	st.persistence = persistence(info)
 	if n, ok := infoNumber(info, "connected_slaves"); ok && n < 1e4 {
 		st.replicas = int(max(0, n))

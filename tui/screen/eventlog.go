@@ -214,10 +214,15 @@ func EventWord(e *inspect.Event) string {
 	case inspect.EventHandover:
 		return "handed over"
 	case inspect.EventReleased:
-		if e.Certainty == recipe.Likely && (e.Evictable || e.Contender.Owner.Session != 0) {
-			return "released?" // or its session ran out, or its key was evicted; that a Redis key may have been renamed goes without saying
+		if e.Certainty == recipe.Likely && e.Contender.Owner.Session != 0 {
+			return "released?" // or its session ran out; that a Redis key may have been renamed goes without saying
 		}
 		return "released"
+	case inspect.EventEnded:
+		if e.Evictable {
+			return "evicted?" // or deleted by a client
+		}
+		return "ended"
 	default:
 		return string(e.Kind) // acquired, expired, lost, ended, forced, finding, cleared, backend, blind, changed
 	}
