@@ -69,32 +69,34 @@ func (l *lab) unchanged(ctx context.Context, m *mutant) error {
 	return nil
 }
 
-// verdict builds a mutant and runs its tests; why is the first complaint of those that noticed.
-func (l *lab) verdict(ctx context.Context, m *mutant) (verdict, why string, err error) {
+// verdict builds a mutant and runs its tests, for as long as tested; why is the first complaint of those that noticed.
+func (l *lab) verdict(ctx context.Context, m *mutant) (verdict, why string, tested time.Duration, err error) {
 	dir, err := os.MkdirTemp(l.dir, "")
 	if err != nil {
-		return "", "", err
+		return "", "", 0, err
 	}
 	defer os.RemoveAll(dir)
 	overlay, err := m.overlay(dir)
 	if err != nil {
-		return "", "", err
+		return "", "", 0, err
 	}
 	program := filepath.Join(dir, "test")
 	if out, err := build(ctx, program, overlay, m.pkg); ctx.Err() != nil {
-		return "", "", context.Cause(ctx)
+		return "", "", 0, context.Cause(ctx)
 	} else if err != nil {
 		fmt.Fprintf(os.Stderr, "%s\n", out)
-		return unbuilt, "", nil
+		return unbuilt, "", 0, nil
 	}
+	began := time.Now()
 	passed, out, err := test(ctx, program, m)
+	tested = time.Since(began)
 	switch {
 	case err != nil:
-		return "", "", err
+		return "", "", 0, err
 	case passed:
-		return survived, "", nil
+		return survived, "", tested, nil
 	}
-	return dead, complaint(out), nil
+	return dead, complaint(out), tested, nil
 }
 
 // complaints of tests: the line of a test, a panic, a data race.

@@ -126,13 +126,13 @@ func (l *lab) judgeAll(ctx context.Context, mutants []*mutant, parallel int) err
 // judge runs the tests that are to kill a mutant, and counts it.
 func (l *lab) judge(ctx context.Context, m *mutant) error {
 	began := time.Now()
-	verdict, why, err := l.verdict(ctx, m)
+	verdict, why, tested, err := l.verdict(ctx, m)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Printf("%-9s %s (%s, %.1f s)\n", verdict, m.name, m.tests, time.Since(began).Seconds())
+	fmt.Printf("%-9s %s (%s, %.1f s, of which tests %.1f s)\n", verdict, m.name, m.tests, time.Since(began).Seconds(), tested.Seconds())
 	if why != "" {
 		fmt.Printf("          %s\n", why)
 	}

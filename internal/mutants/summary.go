@@ -66,7 +66,7 @@ func summarize(w io.Writer, all []*mutant, outputs ...string) error {
 	return nil
 }
 
-// readVerdicts reads the output of a run: "VERDICT NAME (TESTS, SECONDS s)" of each mutant.
+// readVerdicts reads the output of a run: "VERDICT NAME (TESTS, SECONDS s…)" of each mutant.
 func readVerdicts(r io.Reader, verdicts map[string]string) error {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
