@@ -62,11 +62,10 @@ func (s *sim) force(random *rand.Rand) {
 		if random.IntN(2) != 0 {
 			continue
 		}
-		r := &removal{}
-		s.mu.Lock()
-		s.forced[name] = r
-		s.note(simForced, "%s is to be deleted", name)
-		s.mu.Unlock()
+		r := s.toRemove(name)
+		if r == nil {
+			continue
+		}
 		s.ensemble.Delete(simForced+"/"+name, func(deleted bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -74,6 +73,20 @@ func (s *sim) force(random *rand.Rand) {
 			s.note(simForced, "%s was deleted: %v", name, deleted)
 		})
 	}
+}
+
+// toRemove begins the deletion of a node; nil while one has no answer yet, or has been answered that it deleted the node. Another would
+// find nothing, and that answer must not take the place of the one that excuses.
+func (s *sim) toRemove(name string) *removal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before := s.forced[name]; before != nil && (!before.done || before.deleted) {
+		return nil
+	}
+	r := &removal{}
+	s.forced[name] = r
+	s.note(simForced, "%s is to be deleted", name)
+	return r
 }
 
 // note keeps what was seen of a lock, or of all where it is empty. Callers hold s.mu.
@@ -116,7 +129,12 @@ func TestDeletionsThatExcuse(t *testing.T) {
 			t.Errorf("%s: excused %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	s := &sim{forced: map[string]*removal{"n": {true, true, now}}}
+	s := &sim{forced: map[string]*removal{"n": {true, true, now}, "due": {}, "refused": {true, false, now}}}
+	for name, want := range map[string]bool{"n": false, "due": false, "refused": true, "another": true} {
+		if again := s.toRemove(name) != nil; again != want {
+			t.Errorf("%s: to be deleted again: %v, want %v", name, again, want)
+		}
+	}
 	if s.removed("/sim/curator", "n", never) {
 		t.Error("excused in a lock whose nodes nobody deletes")
 	}
