@@ -102,7 +102,7 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 			result.Unknown, result.Detail = true, "it was asked; whether it let go could not be seen"
 		}
 		return result, err
-	case now == nil || now.Czxid != p.Seen.Czxid:
+	case after.over(p.Seen, now):
 		result.LetGo = true
 	case waited:
 		result.Reason, result.Detail = Ignored, fmt.Sprintf("it was asked, and still holds the lock after %v", p.Request.Wait)
