@@ -74,8 +74,12 @@ func TestOptionsThatAKindCannotKeepAreErrors(t *testing.T) {
 			wrong = redisOnly
 		}
 		for name, option := range wrong {
-			if _, err := lock(option).TryAcquire(within(t)); !errors.Is(err, lockops.ErrOption) || !contains(err, name) {
+			h, err := lock(option).TryAcquire(within(t))
+			if !errors.Is(err, lockops.ErrOption) || !contains(err, name) {
 				t.Errorf("%s: %v, want ErrOption that names it", name, err)
+			}
+			if h != nil {
+				release(t, h)
 			}
 		}
 		release(t, acquire(t, lock(lockops.WithLabel("me"), lockops.OnWaiting(func(string) {}))))

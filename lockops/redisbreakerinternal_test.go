@@ -68,6 +68,23 @@ func TestASilentMasterOrdersNobody(t *testing.T) {
 	}
 }
 
+// TestAMissingVoteIsAskedFor when the hold is prolonged, and counts from the next time on.
+func TestAMissingVoteIsAskedFor(t *testing.T) {
+	m := servertest.StartRedis(t)
+	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	v := &NewRedlock(s, "lock", WithMasterLimit(time.Minute)).newElection().votes[0]
+	if err := v.prolongOnce(t.Context()); !errors.Is(err, errNoVote) || !v.has {
+		t.Errorf("the first time: %v, and it has a vote: %v", err, v.has)
+	}
+	if err := v.prolongOnce(t.Context()); err != nil {
+		t.Errorf("the next time: %v", err)
+	}
+}
+
 // TestARequestIsMadeByTheCallerWhereAnswersAreQuick, and by a goroutine that it can leave where they are not, or where its
 // context may end first.
 func TestARequestIsMadeByTheCallerWhereAnswersAreQuick(t *testing.T) {

@@ -234,22 +234,28 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 			h := acquire(t, kind.make(redisSession(t, m), "lock", hour))
 			ctx, cancel := context.WithCancel(within(t))
 			first, second := make(chan *lockops.Hold, 1), make(chan *lockops.Hold, 1)
-			for _, w := range []struct {
+			sessions := []*lockops.RedisSession{redisSession(t, m), redisSession(t, m)}
+			var names []string
+			for i, w := range []struct {
 				ctx context.Context
 				got chan *lockops.Hold
 			}{{ctx, first}, {within(t), second}} {
 				waits := make(chan string, 1)
-				s := redisSession(t, m)
+				s := sessions[i]
 				go func() {
 					h, _ := kind.make(s, "lock", hour, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(w.ctx)
 					w.got <- h
 				}()
-				<-waits
+				names = append(names, <-waits)
 			}
 			go cancel()
 			release(t, h)
 			if h := <-first; h != nil {
 				release(t, h)
+			}
+			sessions[0].Close() // behind what it cleans up
+			if v := get(t, c, "lock"); v == names[0] {
+				t.Fatalf("%s: who gave up has the key", kind.name)
 			}
 			if h = <-second; h == nil {
 				t.Fatalf("%s: the turn is lost", kind.name)

@@ -120,19 +120,26 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	s := zkSession(t, server.Addr)
 	w := acquire(t, writer(s, "/lock"))
+	behind := make(chan lockops.Queue, 100)
 	var waiting []<-chan acquired
 	for range 5 {
-		_, got := queueUp(t, within(t), side(s, "/lock", 'r'))
+		_, got := queueUp(t, within(t), side(s, "/lock", 'r', lockops.OnBehind(func(q lockops.Queue) { behind <- q })))
 		waiting = append(waiting, got)
 	}
 	release(t, w)
 	var holds []*lockops.Hold
-	for _, got := range waiting {
-		a := <-got
-		if a.err != nil {
-			t.Fatal(a.err)
+	for len(holds) < len(waiting) {
+		select {
+		case a := <-waiting[len(holds)]:
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			holds = append(holds, a.h)
+		case q := <-behind:
+			if q.Holder != w.Name() {
+				t.Fatalf("a reader waits for another: %+v", q)
+			}
 		}
-		holds = append(holds, a.h)
 	}
 	for _, h := range holds {
 		release(t, h)
