@@ -185,11 +185,15 @@ func settled(err error) bool {
 const removeAttempts = 5
 
 // removeLater removes a key once no request of ours can take it any more: also while the session is being closed, since
-// that is at most a request limit and clockMaxAge/500 away.
+// that is at most a request limit and clockMaxAge/500 away. Close cuts the wait between two attempts short, for one more.
 func (s *RedisSession) removeLater(lateUntil time.Time, limit time.Duration, remove func() error) {
 	time.Sleep(s.clock.until(lateUntil))
 	for i := range removeAttempts {
-		if settled(remove()) || s.sleep(limit<<i) != nil {
+		if settled(remove()) {
+			return
+		}
+		if s.sleep(limit<<i) != nil {
+			_ = remove()
 			return
 		}
 	}
