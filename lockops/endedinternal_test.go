@@ -12,7 +12,7 @@ import (
 )
 
 // TestNothingIsGrantedOnceTheWaitHasEnded: a turn that has come, but is not granted yet, is given up when the context has ended
-// or the session is being closed, whichever of them a select would have noticed first.
+// or the session is being closed, whichever of them a select would have noticed first. No key is left of it.
 func TestNothingIsGrantedOnceTheWaitHasEnded(t *testing.T) {
 	for kind, turn := range map[string]func(*testing.T) readyTurn{
 		"zookeeper": zkTurn, "redis": redisTurn("mutex"), "redis-fair": redisTurn("fair"), "redlock": redlockTurn,
@@ -24,10 +24,16 @@ func TestNothingIsGrantedOnceTheWaitHasEnded(t *testing.T) {
 			if h, err := ready.grant(ctx); h != nil || !errors.Is(err, context.Canceled) {
 				t.Errorf("the context has ended: %v, %v", h, err)
 			}
+			if ready.keys != nil && ready.keys(t) != 0 {
+				t.Error("the context has ended: the key is left")
+			}
 			again := turn(t)
 			again.close()
 			if h, err := again.grant(t.Context()); h != nil || !errors.Is(err, ErrClosed) {
 				t.Errorf("the session is being closed: %v, %v", h, err)
+			}
+			if again.keys != nil && again.keys(t) != 0 {
+				t.Error("the session is being closed: the key is left")
 			}
 		})
 	}
@@ -37,6 +43,8 @@ func TestNothingIsGrantedOnceTheWaitHasEnded(t *testing.T) {
 type readyTurn struct {
 	grant func(ctx context.Context) (*Hold, error)
 	close func() // begins to close its session
+	// keys counts the masters on which the key is, behind what is cleaned up. Nil on ZooKeeper, where who queues removes its node.
+	keys func(*testing.T) int64
 }
 
 func zkTurn(t *testing.T) readyTurn {
@@ -55,7 +63,7 @@ func zkTurn(t *testing.T) readyTurn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readyTurn{c.granted, func() { s.end(ErrClosed) }}
+	return readyTurn{grant: c.granted, close: func() { s.end(ErrClosed) }}
 }
 
 func redisTurn(kind string) func(*testing.T) readyTurn {
@@ -70,7 +78,7 @@ func redisTurn(kind string) func(*testing.T) readyTurn {
 			t.Fatal(err)
 		}
 		return readyTurn{
-			func(ctx context.Context) (*Hold, error) { return a.granted(ctx, expiry(a.sent, k.opts.ttl)) }, func() { beginClose(s) },
+			func(ctx context.Context) (*Hold, error) { return a.granted(ctx, expiry(a.sent, k.opts.ttl)) }, func() { beginClose(s) }, keysOn(s),
 		}
 	}
 }
@@ -82,7 +90,22 @@ func redlockTurn(t *testing.T) readyTurn {
 	if err := e.await(t.Context(), func() bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	return readyTurn{e.decide, func() { beginClose(s) }}
+	return readyTurn{e.decide, func() { beginClose(s) }, keysOn(s)}
+}
+
+func keysOn(s *RedisSession) func(*testing.T) int64 {
+	return func(t *testing.T) (n int64) {
+		beginClose(s)
+		s.work.Wait()
+		for _, m := range s.masters {
+			is, err := m.client.Exists(context.Background(), "key").Result()
+			if err != nil {
+				t.Error(err)
+			}
+			n += is
+		}
+		return n
+	}
 }
 
 func beginClose(s *RedisSession) {
