@@ -55,6 +55,16 @@ func TestTimelineSaysWhatItKnows(t *testing.T) {
 	wantText(t, m, "waits for 1m50s", "overtaken twice")
 }
 
+// The figures count a wait that a lane shows to have ended, also where it began before anybody looked.
+func TestAWaitThatALaneShowsIsCounted(t *testing.T) {
+	t.Parallel()
+	p := playing(t, Options{}, startOfPlay(), 120, 36)
+	m := p.timeline()
+	p.pass(100*time.Second, 0)
+	wantText(t, m, "waited 35s", "wait p50 35s", "of 1", "waits ended: 1")
+	wantNoText(t, m, "no completed waits", "no waits ended")
+}
+
 func timelineOf(m *Model) *timeline.Screen { return m.screens[screen.Timeline].(*timeline.Screen) }
 
 // The cursor is with whoever holds the lock until it is moved; then it stays with its lane.
