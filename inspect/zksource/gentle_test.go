@@ -73,14 +73,17 @@ func TestASmallBudgetIsNotNone(t *testing.T) {
 // no later than one alone: a server far away soon has as many as the budget sends, one that is slow does not.
 func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
 	for name, tt := range map[string]struct {
-		took       func(flying int) time.Duration
-		most, last int
+		took              func(flying int) time.Duration
+		apart             time.Duration // two answers
+		most, last, after int           // as many after so many answers
 	}{
-		"far away": {func(int) time.Duration { return 250 * time.Millisecond }, 64, 64},
-		"slow":     {func(flying int) time.Duration { return time.Duration(flying) * 250 * time.Millisecond }, 3, 2},
+		"far away": {func(int) time.Duration { return 250 * time.Millisecond }, time.Millisecond, 64, 64, 8},
+		"far away, over a network that holds back": {func(int) time.Duration { return 250 * time.Millisecond }, 0, 64, 64, 8},
+		"slow":                            {func(flying int) time.Duration { return time.Duration(flying) * 250 * time.Millisecond }, 250 * time.Millisecond, 3, 2, 1},
+		"slow, and answers come in pairs": {func(flying int) time.Duration { return time.Duration(flying) * 250 * time.Millisecond }, 0, 10, 2, 20},
 		"far, and slow": {func(flying int) time.Duration {
 			return 250*time.Millisecond + time.Duration(flying)*10*time.Millisecond
-		}, 16, 6},
+		}, 10 * time.Millisecond, 16, 6, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := New(Config{}).newRun(t.Context(), nil)
@@ -91,9 +94,12 @@ func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
 				t.Fatalf("begins with %d", fly)
 			}
 			most := 0
-			for range 200 {
+			for i := range 200 {
+				if i == tt.after && r.mayFly() < tt.last {
+					t.Errorf("%d requests on their way after %d answers, want %d", r.mayFly(), i, tt.last)
+				}
 				most = max(most, r.mayFly())
-				r.link.quicker(tt.took(r.mayFly()))
+				r.link.quicker(tt.took(r.mayFly()), tt.apart)
 			}
 			if fly := r.mayFly(); most > tt.most || fly < tt.last {
 				t.Errorf("%d requests on their way, %d at most; want %d to %d", fly, most, tt.last, tt.most)
@@ -102,8 +108,8 @@ func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
 	}
 	l := &link{spare: 40}
 	for range 5 {
-		l.quicker(time.Second)
-		l.quicker(3 * time.Second)
+		l.quicker(time.Second, time.Second)
+		l.quicker(3*time.Second, time.Second)
 	}
 	if l.spare > 5 {
 		t.Errorf("a server that has become slow has %d more on their way", l.spare)

@@ -28,8 +28,9 @@ type link struct {
 	patience time.Duration // for one attempt to connect, where that is more than go-zookeeper's second
 	quickest time.Duration // answer of the server, at first to the request for a session; zero: there was none. Of the run's goroutine
 	// spare requests for many reads may be on their way beyond the first ones: as many as were answered as quickly as the quickest.
-	// Of the run's goroutine.
-	spare int
+	// answered: the newest one, for how far apart answers come. Of the run's goroutine.
+	spare    int
+	answered time.Time
 
 	mu       sync.Mutex
 	servers  int

@@ -19,6 +19,8 @@ const (
 	gentleItems, gentleInFlight = 50, 2
 	// mostInFlight limits those to servers far away.
 	mostInFlight = 64
+	// mostMore limits by how many more an answer lets be on their way: a network may deliver two at once that were not made so.
+	mostMore = 8
 	// listGoal limits the names that one request asks for, in bytes, by the counts known before; a name is taken for
 	// nameBytes.
 	listGoal, nameBytes = 512 << 10, 64
@@ -91,16 +93,19 @@ func (r *run) mayFly() int {
 	return gentleInFlight + int(min(onTheWay, mostInFlight-gentleInFlight, float64(r.link.spare)))
 }
 
-// quicker takes in how long a request took. A server far away answers each as late as the one before, however many are on their way;
-// one that is slow lets them wait for each other, and has no more than it can answer: who is both slow and far cannot be told by its
-// greeting.
-func (l *link) quicker(took time.Duration) {
+// quicker takes in how long a request took, and how long after the answer before it its own came. A server far away answers each as
+// late as the one before, however many are on their way; one that is slow lets them wait for each other, and has no more than it can
+// answer: who is both slow and far cannot be told by its greeting. A session's requests are answered one after the other, so that an
+// answer took the server no longer than it came apart from the one before. Where that is a small part of the way, several more may be
+// on it at once: of one more for each answer, 64 are on their way after five times the way there and back.
+func (l *link) quicker(took, apart time.Duration) {
 	if l.quickest == 0 || took < l.quickest {
 		l.quickest = took
 	}
 	switch {
 	case took <= l.quickest+l.quickest/4:
-		l.spare = min(l.spare+1, mostInFlight-gentleInFlight)
+		more := min(l.quickest/2/max(apart, 1), mostMore)
+		l.spare = min(l.spare+max(int(more), 1), mostInFlight-gentleInFlight)
 	case took > 2*l.quickest:
 		l.spare /= 2
 	}
@@ -173,7 +178,8 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	r.itemsRead += uint64(b.items)
 	r.bytesRead += uint64(b.bytes)
 	r.queue.answered(b.pace(at))
-	l.quicker(at.Sub(b.sent))
+	l.quicker(at.Sub(b.sent), at.Sub(l.answered))
+	l.answered = at
 	for i, j := range b.jobs {
 		r.answeredOne(result{job: j, link: l, sent: b.sent, at: at}, &b.results[i])
 		if r.link != l {
