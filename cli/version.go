@@ -10,21 +10,27 @@ import (
 // Version of this program.
 const Version = "0.1.0"
 
+// source is "REVISION TIME MODIFIED" of the commit where who builds gives it (-ldflags -X), in the words of the go command, which
+// finds none in a linked worktree of git: internal/release does.
+var source string
+
 // versionText is the version with the commit that it was built of, the time of that commit, and where it runs.
 func versionText() string {
 	info, _ := debug.ReadBuildInfo()
-	return fmt.Sprintf("%s (%s%s %s/%s)", Version, built(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s (%s%s %s/%s)", Version, built(info, source), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// built repeats the go command's note of the source: "commit abc, 2026-01-02T03:04:05Z, "; empty where it was built outside a
-// repository.
-func built(info *debug.BuildInfo) string {
-	if info == nil {
-		return ""
-	}
+// built repeats what was given of the source, else the go command's note of it: "commit abc, 2026-01-02T03:04:05Z, "; empty where it
+// was built outside a repository.
+func built(info *debug.BuildInfo, given string) string {
 	notes := make(map[string]string)
-	for _, s := range info.Settings {
-		notes[s.Key] = s.Value
+	if info != nil {
+		for _, s := range info.Settings {
+			notes[s.Key] = s.Value
+		}
+	}
+	if parts := strings.Fields(given); len(parts) == 3 {
+		notes["vcs.revision"], notes["vcs.time"], notes["vcs.modified"] = parts[0], parts[1], parts[2]
 	}
 	var b strings.Builder
 	if commit := notes["vcs.revision"]; commit != "" {

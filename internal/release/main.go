@@ -112,6 +112,19 @@ func builtAt(ctx context.Context) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
+// source gives the program the commit that it is built of, for its variable of this name: the go command would not in a linked worktree, which
+// has a file .git, and the same commit is to give the same bytes in each. Empty outside a repository.
+func source(ctx context.Context) string {
+	commit := exec.CommandContext(ctx, "git", "log", "-1", "--format=%H %cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ")
+	commit.Env = append(os.Environ(), "TZ=UTC")
+	text, err := commit.Output()
+	if err != nil {
+		return ""
+	}
+	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain").Output()
+	return fmt.Sprintf("%s %t", strings.TrimSpace(string(text)), err != nil || len(changes) > 0)
+}
+
 // build is the program for a platform, static and without paths of this machine.
 func build(ctx context.Context, program, goos, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "lockscope-release-")
@@ -120,7 +133,7 @@ func build(ctx context.Context, program, goos, arch string) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "lockscope")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, program)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X 'lockscope/cli.source="+source(ctx)+"'", "-o", out, program)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s/%s: %w: %s", goos, arch, err, said)
