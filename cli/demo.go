@@ -211,7 +211,12 @@ func (d *demo) watchFor(ctx context.Context, s setup, box *sandbox.Sandbox) (*in
 			return nil, err
 		}
 		defer file.Close()
-		sources = []inspect.Source{recording.New(d.Now, file, sources...)}
+		to, err := packedByName(d.record, file)
+		if err != nil {
+			return nil, err
+		}
+		defer to.Close()
+		sources = []inspect.Source{recording.New(d.Now, to, sources...)}
 	}
 	observer := inspect.NewObserver(d.Now, sources...)
 	observer.Diagnose(finding.Rules(), d.stuckAfter)

@@ -146,6 +146,7 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 	write("config/lockscope/config.yaml", fmt.Sprintf("profiles:\n  prod:\n    targets: ['zk://%s/locks', 'redis://%s?match=lock:*']\n", world["ZK"], world["R1"]), 0o600)
 	write("deploy.sh", "#!/bin/sh\n", 0o700)
 	write("page-oncall", "#!/bin/sh\ncat > /dev/null\n", 0o700)
+	write("age", "#!/bin/sh\ngzip -t\n", 0o700) // where the recording is not whole it fails
 	write("webhook-url", "http://127.0.0.1:1/\n", 0o600)
 	if err := os.Symlink(program, filepath.Join(dir, "lockscope")); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -178,6 +179,37 @@ func TestARecordingThatEndsInTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := run(t, "ls", path); got.code != 3 || !strings.Contains(got.stderr, "redis is degraded: r2 has gone") || got.stdout != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A recording is packed where its name says so, for its owner only, and is read like any other.
+func TestAPackedRecordingIsWrittenAndRead(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedRedis(t)
+	if err := server.Mini.Set("lock:a", "x"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "night.jsonl.zst")
+	if got := run(t, "record", path, "redis://"+server.Addr+"?match=lock:*", "--for", "1s"); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.HasPrefix(string(text), "\x28\xb5\x2f\xfd") {
+		t.Errorf("it is not packed: %q, %v", text, err)
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	whole := run(t, "ls", path)
+	if whole.code != 0 || !strings.Contains(whole.stdout, "lock:a") || strings.Contains(whole.stderr, "cut") {
+		t.Errorf("%+v", whole)
+	}
+	demo := filepath.Join(t.TempDir(), "demo.zst")
+	if got := run(t, "demo", "wakeup", "--headless", "--for", "1s", "--record", demo); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := run(t, "ls", demo); got.code != 0 || !strings.Contains(got.stdout, "zk:/locks/archive") || strings.Contains(got.stderr, "cut") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -23,9 +23,9 @@ func (a *app) replayCommand() *cobra.Command {
 		Use:   "replay FILE",
 		Short: "Open the screen on a recording",
 		Long: "replay opens the screen on a recording. No server is contacted and nothing can be changed. Space plays or stops,\n" +
-			"[ ] { } seek, < > change the speed, backspace goes to the end. FILE may be gzipped. ls, show and doctor take\n" +
+			"[ ] { } seek, < > change the speed, backspace goes to the end. FILE may be packed (gzip, zstd). ls, show and doctor take\n" +
 			"a recording too, in place of a target.",
-		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl --speed 60\n  lockscope replay incident.jsonl --at 4m30s",
+		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl.zst --speed 60\n  lockscope replay incident.jsonl --at 4m30s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError("%s needs one FILE, made by lockscope record", nameOf(cmd))

@@ -103,7 +103,7 @@ func playOne(t *testing.T, file []byte) inspect.Update {
 	return played[0]
 }
 
-var exported = cmpopts.IgnoreUnexported(inspect.Contender{}, inspect.Lock{})
+var exported = cmpopts.IgnoreUnexported(inspect.Contender{}, inspect.Lock{}, inspect.WatchTable{})
 
 // No field is lost, whatever bytes are in it.
 func TestEveryFieldIsRecorded(t *testing.T) {

@@ -3,7 +3,6 @@ package recording
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -89,8 +88,8 @@ func NewIndex(path string) (*Index, error) {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
 	x := &Index{name: path, file: file, text: plainText{file}, grown: make(chan struct{}), most: mostPlaces}
-	magic := make([]byte, 2)
-	if _, err := file.ReadAt(magic, 0); err == nil && string(magic) == gzipMagic {
+	magic := make([]byte, len(zstdMagic))
+	if _, err := file.ReadAt(magic, 0); err == nil && isPacked(magic) {
 		x.pack, x.text = true, &blocks{}
 	}
 	return x, nil
@@ -105,9 +104,9 @@ func (x *Index) Build(ctx context.Context) error {
 	defer x.change(func() { x.ended = true })
 	var text io.Reader = io.NewSectionReader(x.file, 0, 1<<62)
 	if x.pack {
-		unpacked, err := gzip.NewReader(bufio.NewReader(text))
+		unpacked, err := unpack(x.name, text)
 		if err != nil {
-			return fmt.Errorf("recording: %s is %w: %w", x.name, ErrFormat, err)
+			return fmt.Errorf("recording: %w", err)
 		}
 		text = unpacked
 	}

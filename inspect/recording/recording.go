@@ -3,7 +3,7 @@
 // A recording is a text of JSON lines. The first is a header, {"recording":1,"at":TIME}. Each other one is an update,
 // {"at":TIME,"update":{...}}, with the fields of inspect.Update by their Go names and empty ones left out; a large
 // update continues on the next line where "more" is true. Instants are absolute and in RFC 3339. All text but that
-// of a finding's evidence is in the form of inspect.Escape. A file of it may be packed with gzip.
+// of a finding's evidence is in the form of inspect.Escape. A file of it may be packed with gzip or zstd.
 package recording
 
 import (

@@ -3,7 +3,6 @@ package recording
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +41,7 @@ func Speed(factor float64) Option { return func(r *Replay) { r.speed = max(0, fa
 // Kept keeps all instants as they were recorded. Without it they are moved so that the recording begins when it is played.
 func Kept() Option { return func(r *Replay) { r.shift = false } }
 
-// Open makes a source of the recording in a file, which may be packed with gzip. It is played by the clock now. It fails when the file does not begin as one.
+// Open makes a source of the recording in a file, which may be packed with gzip or zstd. It is played by the clock now. It fails when the file does not begin as one.
 func Open(now func() time.Time, path string, options ...Option) (*Replay, error) {
 	r := newReplay(now, path, func() (io.ReadCloser, error) { return openFile(path) }, options)
 	in, err := r.open()
@@ -53,9 +52,6 @@ func Open(now func() time.Time, path string, options ...Option) (*Replay, error)
 	_, err = newReader(r.name, in)
 	return r, err
 }
-
-// gzipMagic begins a packed file.
-const gzipMagic = "\x1f\x8b"
 
 // packed is a file that is unpacked while it is read.
 type packed struct {
@@ -69,14 +65,10 @@ func openFile(path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := bufio.NewReader(file)
-	if magic, _ := in.Peek(2); string(magic) != gzipMagic {
-		return packed{in, file}, nil
-	}
-	text, err := gzip.NewReader(in)
+	text, err := unpack(path, file)
 	if err != nil {
 		file.Close()
-		return nil, fmt.Errorf("%s is %w: %w", path, ErrFormat, err)
+		return nil, err
 	}
 	return packed{text, file}, nil
 }

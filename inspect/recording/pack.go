@@ -1,0 +1,69 @@
+package recording
+
+import (
+	"bufio"
+	"compress/gzip"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// What packed files begin with: RFC 1952 2.3.1, RFC 8878 3.1.1.
+const (
+	gzipMagic = "\x1f\x8b"
+	zstdMagic = "\x28\xb5\x2f\xfd"
+)
+
+// mostWindow in bytes is four times that of Pack: a file of others may ask for more memory to unpack it.
+const mostWindow = 32 << 20
+
+// Pack returns a writer of a recording that packs it with zstd into w. Each line can be read from w as soon as it was written, so that a
+// crash loses no more than of a file that is not packed. Close ends the file, and leaves w open.
+func Pack(w io.Writer) (io.WriteCloser, error) {
+	// Packed where it is written: no other goroutine has a part of a line, or an error of w.
+	e, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	return packing{e}, nil
+}
+
+type packing struct{ *zstd.Encoder }
+
+func (p packing) Write(line []byte) (int, error) {
+	n, err := p.Encoder.Write(line)
+	if err == nil {
+		err = p.Flush()
+	}
+	return n, err
+}
+
+func isPacked(begin []byte) bool {
+	return len(begin) >= len(zstdMagic) && (string(begin[:len(gzipMagic)]) == gzipMagic || string(begin[:len(zstdMagic)]) == zstdMagic)
+}
+
+// unpack reads what is in a file, packed or not, of that name.
+func unpack(name string, file io.Reader) (io.Reader, error) {
+	in := bufio.NewReader(file)
+	begin, _ := in.Peek(len(zstdMagic))
+	if !isPacked(begin) {
+		return in, nil
+	}
+	var text io.Reader
+	var err error
+	if string(begin) == zstdMagic {
+		text, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostWindow))
+	} else {
+		text, err = gzip.NewReader(in)
+	}
+	if err == nil {
+		checked := bufio.NewReader(text)
+		_, err = checked.Peek(1) // zstd looks at its header when it is first read
+		text = checked
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is %w: %w", name, ErrFormat, err)
+	}
+	return text, nil
+}
