@@ -28,7 +28,7 @@ func burdened(t testing.TB) *inspect.Snapshot {
 		Items: 160_250, ItemsPerSecond: 12_000, ItemLimit: 40_000, Bytes: 19 << 20, BytesPerSecond: 1.5 * (1 << 20), ByteLimit: 4 << 20,
 	}
 	zk.Lost = 2
-	zk.Reading = "many reads a request, a watch a directory: 10.1.0.1:2181 does not know addWatch (ZooKeeper 3.6)"
+	zk.Reading = "many reads per request, one watch per directory: 10.1.0.1:2181 does not know addWatch (ZooKeeper 3.6)"
 	zk.Findings = []inspect.Finding{{
 		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Message: "server 10.1.0.3:2181 does not tell who its clients are",
 		Advice: "give the server's AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist",
@@ -191,4 +191,29 @@ func TestEveryBackendsFrameFits(t *testing.T) {
 		press(m, "tab", "G")
 		fits(t, m)
 	}
+}
+
+// What is worth a warning is told without colour, and an error without our packages' names.
+func TestBackendWarningsHaveMarks(t *testing.T) {
+	t.Parallel()
+	at := fixture.Backends()
+	at[0].Cost.Watches, at[0].Cost.WatchLimit = 19_214, 20_000
+	at[1].Servers[0].ClockKnown, at[1].Servers[0].ClockOffset = true, -4200*time.Millisecond
+	at[1].Error = "redissource: connection lost\nredissource: master a:1: EOF"
+	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, at, nil))
+	press(m, "b")
+	wantText(t, m, "▲ 19214 of 20000 allowed, nearly all", "▲-4200 ms")
+	press(m, "down", "down", "down", "down")
+	wantText(t, m, "connection lost", "master a:1: EOF")
+	wantNoText(t, m, "redissource", `\u{a}`)
+}
+
+// A window with room shows names whole.
+func TestWideChainCutsNoNames(t *testing.T) {
+	t.Parallel()
+	l := fixture.Orders()
+	name := "_c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000604"
+	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	press(m, "enter")
+	wantText(t, m, name)
 }

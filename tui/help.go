@@ -202,6 +202,6 @@ func (h *help) legend() []widget.Line {
 			Add(t.Waiting, g.WatchConfirmed).Add(t.Muted, " watches   ").
 			Add(t.Muted, g.WatchExpected+" should watch   ").
 			Add(t.Critical, g.WatchMissing).Add(t.Muted, " does not watch"),
-		widget.Line{}.Add(t.Strong, g.AtMost).Add(t.Muted, " at most   ").Add(t.Strong, g.AtLeast).Add(t.Muted, " at least: its begin was not seen"),
+		widget.Line{}.Add(t.Strong, g.AtMost).Add(t.Muted, " at most   ").Add(t.Strong, g.AtLeast).Add(t.Muted, " at least: its beginning was not seen"),
 	}
 }

@@ -24,7 +24,7 @@ func fairQueue() *inspect.Lock {
 		l.Waiters = append(l.Waiters, c)
 	}
 	l.Findings = []inspect.Finding{{
-		Rule: "stale-fair-queue", Severity: inspect.Warning, Message: "1 of 3 waiters is gone",
+		Rule: "stale-fair-queue", Severity: inspect.Warning, Message: "1 of 3 waiters is most likely gone",
 		Advice: "wait: Redisson drops each within 5 min. If its client is gone: lockscope release redis:fair --owner " +
 			string(l.Waiters[0].Name) + " --waiter. Or restart Redisson, and have its users know",
 	}}
@@ -99,5 +99,5 @@ func TestHeldAtLeast(t *testing.T) {
 	l.Holders[0].Seen = inspect.InstantOf(fixture.Noon.Add(-90 * time.Second))
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	wantText(t, m, "≥1m30s")
-	wantText(t, opening(t, l, 120, 36), "for ≥1m30s (seen since 11:58:30, not its begin)")
+	wantText(t, opening(t, l, 120, 36), "for ≥1m30s (seen since 11:58:30, not its beginning)")
 }

@@ -355,7 +355,7 @@ func TestVerdicts(t *testing.T) {
 		{fixture.Orders(), "worker-3 (10.2.0.2:53122) holds it for 13m58s; 3 wait, next worker-7, longest 13m40s"},
 		{fixture.Readers(), "3 readers hold it; 3 wait, next writer-1, longest 12s"},
 		{fixture.FreeLock(), "free: nobody holds it and nobody waits"},
-		{fixture.Hostile(), `if it is a lock, evil\u{1b}]52;c;AAAA\u{7}\u{202e} (10.0.0.1\u{1b}[2J) holds it for ≤1h00m (its begin was not seen); nobody waits`},
+		{fixture.Hostile(), `if it is a lock, evil\u{1b}]52;c;AAAA\u{7}\u{202e} (10.0.0.1\u{1b}[2J) holds it for ≤1h00m (its beginning was not seen); nobody waits`},
 		{fixture.Thin(), "Y2NjY2NjY2NjY2NjY2NjYw== holds it with 3 of 5 votes for 0.7s: one restart from a double hold · valid 6.8s"},
 		{fixture.Split(), "split 2·2: 2 values, none with the 3 votes it needs; nobody holds it and nobody can get it; all expire in 7.0s"},
 		{fixture.Minority(), "nobody holds it: one value on 1 of 5, short of the 3 votes it needs; all expire in 1m10s"},

@@ -60,7 +60,8 @@ func TestCauseNamesNoAddress(t *testing.T) {
 		"redissource: master 10.0.0.1:6379: dial tcp 10.0.0.1:6379: connect: connection refused": "connection refused",
 		"redissource: master 10.0.0.1:6379: no answer within 2s":                                 "no answer within 2s",
 		"something else": "something else",
-		"":               "",
+		"redissource: connection lost\ndial tcp: i/o timeout": "connection lost: dial tcp: i/o timeout",
+		"": "",
 	} {
 		if got := Cause(text, "10.0.0.1:6379"); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -33,7 +33,7 @@ type Held struct {
 	Usual time.Duration
 
 	once   bool      // by a one-shot command, which does not watch
-	seen   time.Time // since when it is seen, by our clock, where its begin was not
+	seen   time.Time // since when it is seen, by our clock, where its beginning was not
 	now    time.Time
 	learnt bool // from history; else it is configured
 }
@@ -63,7 +63,7 @@ func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	return held
 }
 
-// InState is for how long, at most, a contender has held the lock or waited for it; 0 where that is not known, as where its begin
+// InState is for how long, at most, a contender has held the lock or waited for it; 0 where that is not known, as where its beginning
 // was before our watching.
 func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 	if c.State == inspect.Holding {
@@ -142,13 +142,13 @@ func (h Held) text() string {
 	}
 }
 
-// beginUnseen says of a hold that its begin was not seen, as where watching began later or stood still for a while. seen is since
+// beginUnseen says of a hold that its beginning was not seen, as where watching began later or stood still for a while. seen is since
 // when it is seen, by our clock; zero where that is not known.
 func beginUnseen(seen, now time.Time) string {
 	if seen.IsZero() {
-		return " (its begin was not seen)"
+		return " (its beginning was not seen)"
 	}
-	return " (seen since " + When(seen, now.Local()) + ", not its begin)"
+	return " (seen since " + When(seen, now.Local()) + ", not its beginning)"
 }
 
 // LongestWait returns the wait of the oldest waiter; false where that is unknown.

@@ -21,9 +21,9 @@ func TestHeldTime(t *testing.T) {
 	}{
 		{"seen", s(20), s(30), s(20), " for 20s", " for 20s"},
 		{"between two instants that are close", time.Time{}, s(21), s(20), " for 21s", " for 21s"},
-		{"between two that are not", time.Time{}, s(30), s(20), " for ≤30s (seen since " + Clock(s(20)) + ", not its begin)", " for ≤30s"},
-		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (seen since " + Clock(s(20)) + ", not its begin)", ""},
-		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (its begin was not seen)", ""},
+		{"between two that are not", time.Time{}, s(30), s(20), " for ≤30s (seen since " + Clock(s(20)) + ", not its beginning)", " for ≤30s"},
+		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (seen since " + Clock(s(20)) + ", not its beginning)", ""},
+		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (its beginning was not seen)", ""},
 	} {
 		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: inspect.InstantOf(test.at)}
 		for backend, want := range map[string]string{"zk": test.want, "once": test.once} {
@@ -44,7 +44,7 @@ func TestHeldAfterAGap(t *testing.T) {
 		ID: inspect.ID{Backend: "redis", Path: "k"}, State: inspect.StateHeld, UnseenSince: now.Add(-time.Hour),
 		Holders: []inspect.Contender{{Name: "b", State: inspect.Holding, Seen: inspect.InstantOf(back)}},
 	}
-	want := " (seen since " + Clock(back) + ", not its begin)"
+	want := " (seen since " + Clock(back) + ", not its beginning)"
 	if got := view.Verdict(l); !strings.Contains(got, "for ≥8s"+want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -10,11 +10,11 @@ import (
 // of it.
 func Failure(b *inspect.Backend) string {
 	if b.Error != "" {
-		return Printable(strings.ReplaceAll(b.Error, "\n", "; "))
+		return Printable(strings.ReplaceAll(plain(b.Error), "\n", "; "))
 	}
 	for _, server := range b.Servers {
 		if server.Error != "" {
-			return Printable(server.Addr + ": " + server.Error)
+			return Printable(server.Addr+": ") + Cause(server.Error, server.Addr)
 		}
 	}
 	return "not every server answered"
@@ -42,7 +42,7 @@ func Trouble(b *inspect.Backend) string {
 
 // briefError is a backend's error, each server in it named once.
 func briefError(b *inspect.Backend) string {
-	lines := strings.Split(b.Error, "\n")
+	lines := strings.Split(plain(b.Error), "\n")
 	for i, text := range lines {
 		for _, s := range b.Servers {
 			if s.Addr != "" && strings.Contains(text, s.Addr+": ") {
@@ -58,5 +58,25 @@ func Cause(text, addr string) string {
 	if at := strings.LastIndex(text, addr+": "); addr != "" && at >= 0 {
 		text = text[at+len(addr)+2:]
 	}
-	return Printable(strings.TrimPrefix(text, "connect: "))
+	return Printable(strings.TrimPrefix(strings.ReplaceAll(plain(text), "\n", ": "), "connect: "))
+}
+
+// Errors returns the errors of a backend, each on a line of its own, safe to print.
+func Errors(b *inspect.Backend) []string {
+	lines := strings.Split(plain(b.Error), "\n")
+	for i := range lines {
+		lines[i] = Printable(lines[i])
+	}
+	return lines
+}
+
+// plain is an error without the names of our own packages, which tell a reader nothing.
+func plain(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		for _, name := range []string{"redissource: ", "zksource: "} {
+			lines[i] = strings.TrimPrefix(lines[i], name)
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -269,9 +269,9 @@ func TestStaleFairQueue(t *testing.T) {
 	check(t, "stale-fair-queue", []state{
 		{
 			name: "the next in turn is dead", c: present(fair(deadAt(0))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
-			has: []string{"the next in turn, u:1, is gone and holds up the queue; stale: 1 of 3"}, evidence: map[string]any{"head": true, "stale": 1, "contenders": []string{"u:1"}},
+			has: []string{"the next in turn, u:1, is most likely gone and holds up the queue; stale: 1 of 3"}, evidence: map[string]any{"head": true, "stale": 1, "contenders": []string{"u:1"}},
 		},
-		{name: "two later ones are dead", c: present(fair(deadAt(1), deadAt(2))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"2 of 3 waiters are gone (first u:2)"}, evidence: map[string]any{"head": false}},
+		{name: "two later ones are dead", c: present(fair(deadAt(1), deadAt(2))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"2 of 3 waiters are most likely gone (first u:2)"}, evidence: map[string]any{"head": false}},
 		{name: "a place has lapsed", c: present(fair(lapsed(0, 5*time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"past due"}, evidence: map[string]any{"lapsed_since": stamp(now.Add(-5 * time.Second))}},
 		{name: "a place lapses this moment", c: present(fair(lapsed(0, 500*time.Millisecond)))},
 		{name: "all live", c: present(fair())},

@@ -57,7 +57,7 @@ func staleFairQueue() rule {
 		if !expiredSince.IsZero() {
 			e["lapsed_since"] = stamp(expiredSince)
 		}
-		confidence, what := recipe.Likely, "gone"
+		confidence, what := recipe.Likely, "most likely gone"
 		if dead == 0 {
 			confidence, what = recipe.Certain, "past due"
 		}

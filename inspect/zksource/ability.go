@@ -128,7 +128,7 @@ func (r *run) reading() string {
 	}
 	many, below := r.able(r.cfg.Now())
 	at := r.link.connectedTo()
-	reads, watches := "many reads a request", "one watch a root"
+	reads, watches := "many reads per request", "one watch per root"
 	if !many {
 		reads = "one by one: " + at + " " + r.lacks[at].manyReads
 	}
@@ -136,9 +136,9 @@ func (r *run) reading() string {
 	case r.cfg.Once:
 		return reads
 	case !below:
-		watches = "a watch a directory: " + at + " " + r.lacks[at].watchBelow
+		watches = "one watch per directory: " + at + " " + r.lacks[at].watchBelow
 	case !r.heat.until.IsZero():
-		watches = "a watch a directory, what is on the screen first: the tree changes too fast to be told of all"
+		watches = "one watch per directory, those on the screen first: the tree changes too fast to follow all of it"
 	}
 	return reads + ", " + watches
 }

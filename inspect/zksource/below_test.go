@@ -48,7 +48,7 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 			}
 			var b *inspect.Backend
 			v.Await("all", func() bool { b = v.Backend; return whole() && b.FirstPass })
-			if many, below := strings.Contains(b.Reading, "many reads a request"), strings.Contains(b.Reading, "one watch a root"); many == cfg.WithoutMultiRead || below == cfg.WithoutAddWatch {
+			if many, below := strings.Contains(b.Reading, "many reads per request"), strings.Contains(b.Reading, "one watch per root"); many == cfg.WithoutMultiRead || below == cfg.WithoutAddWatch {
 				t.Errorf("reading: %q", b.Reading)
 			}
 			if below := b.Cost.Watches == 1; below == cfg.WithoutAddWatch || b.Lost > 0 || b.State != inspect.Connected {
@@ -182,7 +182,7 @@ func TestAHotTreeIsWatchedByDirectory(t *testing.T) {
 	close(stop)
 	changing.Wait()
 	var b *inspect.Backend
-	v.Await("a watch a directory", func() bool { b = v.Backend; return b.Cost.Watches > 1 })
+	v.Await("one watch per directory", func() bool { b = v.Backend; return b.Cost.Watches > 1 })
 	if b.Lost > 0 || b.State != inspect.Connected {
 		t.Errorf("%d lost, %s", b.Lost, b.State)
 	}

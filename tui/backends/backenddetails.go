@@ -58,13 +58,19 @@ func (d *backendFacts) head(mark widget.Span, text, about string) {
 	d.lines = append(d.lines, widget.Line{{" " + mark.Text + " ", mark.Style}, {text, d.Theme().Strong}, {"  " + about, d.Theme().Muted}})
 }
 
+// nearLimit is the part of a limit from which a bar warns, before there is nothing left.
+const nearLimit = 0.9
+
 // gauge adds a bar of how much of a limit is used.
 func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 	t := d.Theme()
 	full, rest := t.Gauge(used/max(1, limit), 16)
 	style := t.Holding
-	if used > limit {
-		style = t.Warning
+	switch {
+	case used > limit:
+		style, text = t.Warning, t.Glyphs.Warning+" "+text
+	case used >= nearLimit*limit:
+		style, text = t.Warning, t.Glyphs.Warning+" "+text+", nearly all"
 	}
 	d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {full, style}, {rest, t.Faint}, {"  " + text, t.Text}})
 }
@@ -88,11 +94,11 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	d.head(mark, describe.Printable(v.Addr), describe.Printable(v.Role))
 	switch v.State {
 	case inspect.ServerDown:
-		d.fact("down", orElse(describe.Printable(v.Error), "no reason was given"), t.Critical)
+		d.fact("down", orElse(describe.Cause(v.Error, v.Addr), "no reason was given"), t.Critical)
 	case inspect.ServerUnknown:
-		d.fact("unknown", orElse(describe.Printable(v.Error), "not asked yet, or it does not say"), t.Unknown)
+		d.fact("unknown", orElse(describe.Cause(v.Error, v.Addr), "not asked yet, or it does not say"), t.Unknown)
 	default:
-		d.fact("error", describe.Printable(v.Error), t.Warning)
+		d.fact("error", describe.Cause(v.Error, v.Addr), t.Warning)
 	}
 	if v.Role == "" && v.State == inspect.ServerUp {
 		d.fact("role", "unknown: the server does not report it, or is part of a cluster", t.Unknown)
@@ -110,7 +116,7 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 		}, func(most float64) string { return describe.Millis(time.Duration(most * float64(time.Second))) })
 	}
 	if v.ClockKnown {
-		d.fact("clock", offsetWords(v.ClockOffset)+" from ours", clockStyle(t, v.ClockOffset))
+		d.fact("clock", clockMark(t, v.ClockOffset)+offsetWords(v.ClockOffset)+" from ours", clockStyle(t, v.ClockOffset))
 	} else {
 		d.fact("clock", "its offset is not known", t.Unknown)
 	}
@@ -166,8 +172,8 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 		}
 	}
 	d.head(mark, describe.Printable(b.Name), fmt.Sprintf("%s, %s: %d of %s up", b.Kind, b.State, up, describe.Count(len(b.Servers), "server")))
-	for _, text := range strings.Split(b.Error, "\n") {
-		d.fact("error", describe.Printable(text), mark.Style)
+	for _, text := range describe.Errors(b) {
+		d.fact("error", text, mark.Style)
 	}
 	if target := b.Reach.Target; target != "" {
 		words := describe.Printable(target)

@@ -127,7 +127,7 @@ func (s *Screen) columns() []widget.Column {
 		{Title: "ROLE", Width: 8, Grow: 1, Most: 10},
 		{Title: "VERSION", Width: 8, From: 90},
 		{Title: "LATENCY", Width: 8, Right: true, From: 60},
-		{Title: "CLOCK", Width: 8, Right: true, From: 60},
+		{Title: "CLOCK", Width: 9, Right: true, From: 60},
 		{Title: "UP FOR", Width: 6, Right: true, From: 60},
 		{Title: "NOTE", Width: 22, Grow: 4, Most: 60, From: 100},
 	}
@@ -196,14 +196,14 @@ func (s *Screen) serverCells(v *inspect.Server) (widget.Span, []widget.Line) {
 		latency = widget.Line{{describe.Millis(v.Latency), t.Text}}
 	}
 	if v.ClockKnown && v.State == inspect.ServerUp {
-		clock = widget.Line{{offsetWords(v.ClockOffset), clockStyle(t, v.ClockOffset)}}
+		clock = widget.Line{{clockMark(t, v.ClockOffset) + offsetWords(v.ClockOffset), clockStyle(t, v.ClockOffset)}}
 	}
 	if !v.StartedAt.IsZero() && v.State == inspect.ServerUp {
 		up = widget.Line{{describe.Seconds(s.Now().Sub(v.StartedAt)), t.Text}}
 	}
 	note := widget.Line(nil)
 	if v.Error != "" {
-		note = widget.Line{{describe.Printable(describe.Cause(v.Error, v.Addr)), mark.Style}}
+		note = widget.Line{{describe.Cause(v.Error, v.Addr), mark.Style}}
 	}
 	return mark, []widget.Line{{{"  ", t.Text}, {describe.Printable(v.Addr), t.Text}}, {{string(v.State), mark.Style}}, role, version, latency, clock, up, note}
 }
@@ -216,6 +216,14 @@ func clockStyle(t *theme.Theme, d time.Duration) lipgloss.Style {
 		return t.Warning
 	}
 	return t.Text
+}
+
+// clockMark goes before an offset that is worth a warning, for those who see no colour.
+func clockMark(t *theme.Theme, d time.Duration) string {
+	if d.Abs() > skewed {
+		return t.Glyphs.Warning
+	}
+	return ""
 }
 
 // offsetWords is a clock's offset with its sign.

@@ -212,9 +212,9 @@ func (p *Pane) groupDetails(l *inspect.Lock, g *group) []widget.Line {
 	for _, c := range g.members {
 		names = append(names, describe.Owner(c))
 	}
-	how := "enter opens the group"
+	how := p.Key("enter") + " opens the group"
 	if g.open {
-		how = "enter closes the group"
+		how = p.Key("enter") + " closes the group"
 	}
 	var since string
 	if d, ok := p.Snapshot().Age(l, g.oldest(), p.Now()); ok {

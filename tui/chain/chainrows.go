@@ -103,6 +103,16 @@ func (p *Pane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) lipgl
 	return nil
 }
 
+// measured bounds the names, from the queue's head, that may widen their column: a queue may be very long.
+const measured = 200
+
+func contenderName(c *inspect.Contender) string {
+	if name := c.Owner.Label.String(); name != "" {
+		return name
+	}
+	return c.Name.String()
+}
+
 func queueColumns(l *inspect.Lock) []widget.Column {
 	columns := []widget.Column{
 		{Title: "#", Width: 4, Grow: 1, Most: 6, Right: true},
@@ -120,6 +130,11 @@ func queueColumns(l *inspect.Lock) []widget.Column {
 	} else {
 		columns[2].From, columns[5].From, columns[7].From = widget.Never, 105, 88
 	}
+	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters[:min(len(l.Waiters), measured)]} {
+		for i := range list {
+			columns[3].Most = max(columns[3].Most, lipgloss.Width(contenderName(&list[i])))
+		}
+	}
 	return columns
 }
 
@@ -130,10 +145,7 @@ func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
 	if c.Sequential {
 		number = widget.Line{{fmt.Sprint(c.Sequence), t.Text}}
 	}
-	name := c.Owner.Label.String()
-	if name == "" {
-		name = c.Name.String()
-	}
+	name := contenderName(c)
 	at, id, since, blocks := dash, dash, dash, dash
 	if where := screen.Ages(p).Client(&c.Owner); where != "" {
 		at = widget.Line{{where, t.Text}}
@@ -188,7 +200,7 @@ func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 		{Title: "TTL", Width: 18, Grow: 3, Most: 44},
 		{Title: "ROLE", Width: 7, From: 76},
 		{Title: "UP", Width: 6, Right: true, From: 76},
-		{Title: "CLOCK", Width: 7, Right: true, From: 86},
+		{Title: "CLOCK", Width: 8, Right: true, From: 86},
 	}
 	if len(l.Masters) == 1 { // nobody votes
 		columns[1].Title = "HELD"
@@ -200,6 +212,10 @@ func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 			known[1] = known[1] || !s.StartedAt.IsZero()
 			known[2] = known[2] || s.ClockKnown
 		}
+	}
+	for i := range l.Masters {
+		_, value, _ := p.voteCells(l, &l.Masters[i], 0)
+		columns[2].Most = max(columns[2].Most, value.Width())
 	}
 	for i, any := range known {
 		if !any {
@@ -241,14 +257,14 @@ func (p *Pane) upCell(l *inspect.Lock, v *inspect.Vote, up time.Duration) widget
 }
 
 func offsetCell(t *theme.Theme, d time.Duration) widget.Line {
-	style := t.Muted
+	style, mark := t.Muted, ""
 	if d.Abs() > time.Second {
-		style = t.Warning
+		style, mark = t.Warning, t.Glyphs.Warning
 	}
 	if d.Abs() < 10*time.Second {
-		return widget.Line{{fmt.Sprintf("%+dms", d.Milliseconds()), style}}
+		return widget.Line{{mark + fmt.Sprintf("%+dms", d.Milliseconds()), style}}
 	}
-	return widget.Line{{fmt.Sprintf("%+ds", int(d.Seconds())), style}}
+	return widget.Line{{mark + fmt.Sprintf("%+ds", int(d.Seconds())), style}}
 }
 
 func (p *Pane) server(l *inspect.Lock, addr string) *inspect.Server {

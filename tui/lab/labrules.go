@@ -82,7 +82,8 @@ func takingPreview(b *Backend, o *Order) []string {
 	switch {
 	case b.ZooKeeper && o.Try:
 		return []string{
-			"an ephemeral sequential node below " + name + ", as " + o.Recipe + " names it",
+			"an ephemeral sequential node below " + name,
+			"named by the " + o.Recipe + " recipe",
 			"it is deleted at once when someone else is ahead of it",
 		}
 	case b.ZooKeeper:
@@ -91,7 +92,8 @@ func takingPreview(b *Backend, o *Order) []string {
 			before = "the writers"
 		}
 		return []string{
-			"an ephemeral sequential node below " + name + ", as " + o.Recipe + " names it",
+			"an ephemeral sequential node below " + name,
+			"named by the " + o.Recipe + " recipe",
 			"it waits for " + before + " before it, and vanishes with our session",
 		}
 	case b.Masters > 1 && o.Kind == "redlock":

@@ -41,6 +41,8 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 		v.kind = l.Kind
 	}
 	switch {
+	case width >= 190:
+		v.label = 48 // an instance's UUID, its thread and a mark
 	case width >= 150:
 		v.label = 34
 	case width >= 110:

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"charm.land/lipgloss/v2"
+
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/tui/screen"
@@ -77,9 +79,15 @@ func (s *Screen) waitLines(width, rows int) []widget.Line {
 	if len(all) == 0 {
 		return append(lines, widget.Line{{"   nobody is seen to wait", t.Muted}})
 	}
-	for _, w := range all[:min(rows, len(all))] {
+	all = all[:min(rows, len(all))]
+	names := 12
+	for _, w := range all {
+		names = max(names, lipgloss.Width(describe.Owner(w.who)))
+	}
+	names = min(names, max(12, width/3))
+	for _, w := range all {
 		l := widget.Line{{describe.Seconds(w.took), t.Text}}.Align(9, true, "").Add(t.Text, "  ")
-		l = append(l, widget.Line{{describe.Owner(w.who), t.Waiting}}.Align(max(12, width/4), false, t.Glyphs.Ellipsis)...)
+		l = append(l, widget.Line{{describe.Owner(w.who), t.Waiting}}.Align(names, false, t.Glyphs.Ellipsis)...)
 		l = l.Add(t.Muted, "  waits for ").Add(t.Text, w.lock.ID.String()).Add(t.Muted, ", held by ")
 		lines = append(lines, append(l, whoHolds(s, w.lock)...))
 	}
