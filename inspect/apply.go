@@ -18,9 +18,11 @@ const forcedFor = 10 * time.Second
 
 // Forced tells the observer that this program is about to free a holder, so that its end is known for what it is.
 func (o *Observer) Forced(id ID, holder Untrusted) {
+	now := o.now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.forced[freed{id, holder}] = o.now()
+	maps.DeleteFunc(o.forced, func(_ freed, at time.Time) bool { return now.Sub(at) > forcedFor }) // their ends were not seen
+	o.forced[freed{id, holder}] = now
 }
 
 // wasForced reports whether this program freed a holder, and forgets it.
@@ -344,7 +346,7 @@ func (o *Observer) rejoin(p *backendState, now time.Time) {
 
 // confirm compares the waiters' expected watches with the server's table.
 func (o *Observer) confirm(p *backendState, t *WatchTable, now time.Time) {
-	p.keep(t)
+	p.keep(t, func(id ID) bool { return o.locks.get(id) != nil })
 	check := func(l *Lock) {
 		if l == nil || l.ID.Backend != t.Backend || !l.Watched() {
 			return

@@ -61,7 +61,9 @@ func (p *backendState) watchTable(id ID) *WatchTable {
 	return p.watches
 }
 
-func (p *backendState) keep(t *WatchTable) {
+// keep takes in a table. there reports whether there is such a lock: it may have gone while the table was read, and nothing would
+// forget the table then.
+func (p *backendState) keep(t *WatchTable, there func(ID) bool) {
 	if t.Covers == nil {
 		p.watches, p.covered = t, nil
 		return
@@ -70,7 +72,9 @@ func (p *backendState) keep(t *WatchTable) {
 		p.covered = make(map[ID]*WatchTable)
 	}
 	for _, id := range t.Covers {
-		p.covered[id] = t
+		if there(id) {
+			p.covered[id] = t
+		}
 	}
 }
 

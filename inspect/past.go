@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"maps"
-	"reflect"
 	"slices"
 	"sort"
 	"time"
@@ -38,7 +37,7 @@ type Past struct {
 // earlier are the versions of a lock before its newest one, the oldest first.
 type earlier struct {
 	versions []version
-	bytes    int
+	bytes    int // of the versions and, as long as there are any, of having them by the lock's name
 }
 
 // version was true until an instant, by our clock, from the end of the one before it on. lock is nil where there was none.
@@ -108,8 +107,9 @@ func (p *Past) Add(s *Snapshot) {
 func (p *Past) retire(id ID, was *Lock, until time.Time) {
 	e := p.locks[id]
 	if e == nil {
-		e = &earlier{}
+		e = &earlier{bytes: entrySize(id)}
 		p.locks[id] = e
+		p.bytes += e.bytes
 	}
 	if n := len(e.versions); n > 0 && until.Sub(e.versions[n-1].until) < p.step {
 		return
@@ -117,14 +117,6 @@ func (p *Past) retire(id ID, was *Lock, until time.Time) {
 	e.versions = append(e.versions, version{until: until, lock: was})
 	e.bytes += versionSize(was)
 	p.bytes += versionSize(was)
-}
-
-func versionSize(l *Lock) int {
-	const own = 48
-	if l == nil {
-		return own
-	}
-	return own + l.size()
 }
 
 // recordState keeps what a snapshot had beside its locks, once a second at most.
@@ -147,31 +139,6 @@ func (p *Past) recordState(before, s *Snapshot) {
 	n := p.stateSize(len(p.states) - 1)
 	p.stateBytes += n
 	p.bytes += n
-}
-
-// stateSize is about how many bytes a state takes that the one before does not share.
-func (p *Past) stateSize(i int) int {
-	const own, backend, text, session = 96, 1024, 64, 160
-	var before pastState
-	if i > 0 {
-		before = p.states[i-1]
-	}
-	s := &p.states[i]
-	n := own + 8*(len(s.backends)+len(s.reported))
-	for _, b := range s.backends {
-		if !slices.Contains(before.backends, b) {
-			n += backend + len(b.Servers)*(serverSize+2*text) + len(b.Unseen)*3*text + len(b.Findings)*findingSize + len(b.Outliers)*2*text
-		}
-	}
-	if !sameSlice(before.cycles, s.cycles) {
-		n += len(s.cycles) * 4 * text
-	}
-	for name, table := range s.sessions {
-		if reflect.ValueOf(table).Pointer() != reflect.ValueOf(before.sessions[name]).Pointer() {
-			n += session * len(table)
-		}
-	}
-	return n
 }
 
 // recount counts the states anew, as each may share much with the one before it.
@@ -220,6 +187,7 @@ func (p *Past) sweep(from time.Time) {
 			n++
 		}
 		if e.versions = slices.Delete(e.versions, 0, n); len(e.versions) == 0 {
+			p.forget(e, e.bytes)
 			delete(p.locks, id)
 		}
 	}
@@ -274,7 +242,9 @@ func (p *Past) halve(e *earlier) bool {
 		kept = append(kept, v)
 	}
 	clear(e.versions[len(kept):])
-	e.versions = kept
+	if e.versions = kept; len(kept) == 0 {
+		p.forget(e, e.bytes) // thin removes it
+	}
 	return n > 0
 }
 
@@ -428,23 +398,4 @@ func (p *Past) Gaps(after, to time.Time) []Gap {
 		}
 	}
 	return gaps
-}
-
-var (
-	lockSize      = int(reflect.TypeFor[Lock]().Size())
-	contenderSize = int(reflect.TypeFor[Contender]().Size())
-	serverSize    = int(reflect.TypeFor[Server]().Size())
-	voteSize      = int(reflect.TypeFor[Vote]().Size())
-	findingSize   = int(reflect.TypeFor[Finding]().Size())
-)
-
-// size is about how many bytes a version of a lock takes that the one before does not share: texts are counted for those that
-// come anew with each reading, and the history where there is one.
-func (l *Lock) size() int {
-	const text, evidence, history = 48, 512, 512
-	n := lockSize + l.Contention()*(contenderSize+text) + len(l.Masters)*(voteSize+text) + len(l.Findings)*(findingSize+evidence)
-	if l.history != nil {
-		n += history
-	}
-	return n
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -56,10 +57,24 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 		}
 		k.runs[s.Addr] = run{s.RunID, s.StartedAt}
 	}
+	k.forget(b.Servers)
 	for _, move := range k.moved(b.Servers) {
 		report(ChangedMaster, move[0], move[1])
 	}
 	return events
+}
+
+// mostRuns limits the runs that are remembered of servers that are not there now, and may come again.
+const mostRuns = 1000
+
+// forget drops the runs of the servers that are not there now, when they are too many.
+func (k *cluster) forget(there []Server) {
+	if len(k.runs) <= mostRuns+len(there) {
+		return
+	}
+	maps.DeleteFunc(k.runs, func(addr string, _ run) bool {
+		return !slices.ContainsFunc(there, func(s Server) bool { return s.Addr == addr })
+	})
 }
 
 // moved are the masters that others have become, each from and to. Which came for which is known by their place in the

@@ -1,0 +1,90 @@
+package inspect
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A lock may go while the table of its watches is read.
+func TestATableOfALockThatIsGoneIsNotKept(t *testing.T) {
+	a := applying(t)
+	there := queueOf(t, "11 12")
+	a.send(0, Update{Put: []*Lock{there}, Backend: zkUp})
+	p := a.byName["zk"]
+	for i := range 100 {
+		gone := queueOf(t, "11 12")
+		gone.ID.Path += fmt.Sprint(i)
+		a.send(i, Update{Put: []*Lock{gone}})
+		a.send(i, Update{Gone: []ID{gone.ID}})
+		a.send(i, Update{Watches: &WatchTable{Backend: "zk", Covers: []ID{gone.ID, there.ID}}})
+	}
+	if len(p.covered) != 1 || p.covered[there.ID] == nil {
+		t.Errorf("%d tables are kept", len(p.covered))
+	}
+	a.send(200, Update{Gone: []ID{there.ID}})
+	if len(p.covered) != 0 {
+		t.Errorf("%d tables are kept of no lock", len(p.covered))
+	}
+}
+
+// The end of a holder that was freed may never be seen, and who it was may never be asked.
+func TestWhatWeEndedIsForgotten(t *testing.T) {
+	a := applying(t)
+	for i := range 1000 {
+		a.clock.at = now.Add(time.Duration(i) * time.Second)
+		a.Forced(ID{"zk", fmt.Sprint("/locks/", i)}, "lock-0000000001")
+		a.Expired("zk", int64(i))
+	}
+	if most := int(forcedFor/time.Second) + 1; len(a.forced) > most || len(a.ended) > most {
+		t.Errorf("%d holders and %d sessions, want at most %d", len(a.forced), len(a.ended), most)
+	}
+}
+
+// Locks that come and go under ever new names leave little of each but the name. What that takes is in the budget, too.
+func TestNamesOfThePastAreInTheBudget(t *testing.T) {
+	const budget = 1 << 20
+	name := strings.Repeat("x", 2000)
+	p := NewPast(0, time.Second, budget)
+	start := heap()
+	for i := range 20_000 {
+		one := &Lock{ID: ID{"zk", fmt.Sprint("/locks/", name, i)}}
+		p.Add(NewSnapshot(now.Add(time.Duration(i)*2*time.Second), nil, []*Lock{one}))
+	}
+	if taken := int(heap() - start); taken > 4*budget || p.Bytes() > budget {
+		t.Errorf("%d bytes are taken, %d counted", taken, p.Bytes())
+	}
+	if n := len(p.locks); n < 100 {
+		t.Errorf("only %d locks are kept", n)
+	}
+	sum := p.stateBytes
+	for _, e := range p.locks {
+		sum += e.bytes
+	}
+	if sum != p.Bytes() {
+		t.Errorf("%d bytes are counted, of %d", p.Bytes(), sum)
+	}
+	runtime.KeepAlive(p)
+}
+
+// Servers come under ever new addresses: of those that are gone only so many are remembered.
+func TestRunsOfServersThatAreGoneAreForgotten(t *testing.T) {
+	var k cluster
+	for i := range 10_000 {
+		k.changed(redisAt(fmt.Sprintf("10.0.%d.%d:6379", i/250, i%250), "one"), now)
+	}
+	if len(k.runs) > mostRuns+1 {
+		t.Errorf("%d are remembered", len(k.runs))
+	}
+	last := redisAt("10.0.39.249:6379", "two")
+	last.Servers[0].StartedAt = now
+	if got := k.changed(last, now); len(got) != 1 || got[0].Change.What != Restarted {
+		t.Errorf("restarted: %v", got)
+	}
+}
+
+func redisAt(addr, id string) *Backend {
+	return &Backend{Name: "redis", Kind: Redis, State: Connected, Servers: []Server{{Addr: addr, RunID: id}}}
+}
