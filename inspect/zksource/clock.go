@@ -2,12 +2,14 @@ package zksource
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
 	"lockscope/inspect/zkadmin"
+	"lockscope/internal/connect"
 )
 
 // clock knows how far the clocks of the servers are ahead of ours, foremost that of the leader, which dates all transactions
@@ -17,7 +19,7 @@ type clock struct {
 	// time is the closest bound. It is renewed from time to time, since clocks drift.
 	least, older time.Duration
 	known        bool
-	since        time.Time
+	since, heard time.Time // when least was renewed, and when a creation was last heard of
 
 	servers  map[int]bounds // by their place in the target
 	everyone bool           // these are all of the ensemble
@@ -26,6 +28,9 @@ type clock struct {
 	// last one from before a step of the leader's clock. last is the newest of all.
 	oldest, newest transaction
 	last, stepped  int64
+	steppedAt      time.Time // what showed the leader's clock before is of the one from before its step
+	// apart is the last transaction at which the servers' clocks are known to have differed, or one of them stepped.
+	apart int64
 	// The newest leader began to serve at began, at the latest, by its own clock; its number is the first of that election.
 	began transaction
 	// ahead is by how much the leader's clock is ahead of ours at least, by instants that lay in our future.
@@ -44,9 +49,12 @@ func epoch(zxid int64) int64 { return zxid >> 32 }
 const (
 	// window is the time after which a bound is replaced, since clocks drift; it serves for this window and the next.
 	window = 10 * time.Minute
-	// promptNews is the time within which a creation that was seen live was heard of, most likely: a connection that is later
-	// ends.
-	promptNews = 20 * time.Second
+	// promptNews is the time within which a creation that was seen live was heard of: later news are known as late (connect.MaxLag),
+	// and a list that took longer to come shows none.
+	promptNews = connect.MaxLag + promptList
+	promptList = time.Second / 2
+	// drift of two clocks within two windows is far below this.
+	drift = 7 * time.Second
 	// agreed is the gap up to which the clocks of two servers pass for the same.
 	agreed = 2 * time.Second
 )
@@ -56,6 +64,7 @@ type bounds struct {
 	low, high time.Duration
 	at        time.Time
 	known     bool
+	atLow     bool // the truth is most likely next to low
 }
 
 // readBetween bounds a clock that showed an instant, cut to a unit, between two of ours.
@@ -65,8 +74,11 @@ func readBetween(shown time.Time, unit time.Duration, from, to time.Time) bounds
 
 // middle is 0 where the two clocks may be the same: within a round trip they mostly are, and what is computed does not jitter.
 func (b bounds) middle() time.Duration {
-	if b.low <= 0 && b.high >= 0 {
+	switch {
+	case b.low <= 0 && b.high >= 0:
 		return 0
+	case b.atLow:
+		return b.low
 	}
 	return b.low + (b.high-b.low)/2
 }
@@ -85,11 +97,31 @@ func (b bounds) with(o bounds) bounds {
 	case !b.known, b.apart(o) > 0:
 		return o
 	}
-	at := b.at
-	if o.at.After(at) {
-		at = o.at
+	if b.low > o.low {
+		b, o = o, b // the low of the two is o's
 	}
-	return bounds{low: max(b.low, o.low), high: min(b.high, o.high), at: at, known: true}
+	both := bounds{low: o.low, high: min(b.high, o.high), at: b.at, known: true, atLow: o.atLow}
+	if o.at.After(b.at) {
+		both.at = o.at
+	}
+	return both
+}
+
+// against joins the date of an answer with what our own connection shows, which is the server's own word, but as old as that. A proxy
+// before the AdminServer may give a date of its own.
+func (b bounds) against(connection bounds, now time.Time) bounds {
+	switch {
+	case !b.known || !connection.known || b.apart(connection) <= agreed:
+		return b.with(connection)
+	case now.Sub(connection.at) <= window:
+		return connection
+	}
+	return bounds{} // either the date is not the server's, or its clock was set: a connection that is made now shows which
+}
+
+// hull allows what either does, so that it holds for both clocks.
+func (b bounds) hull(o bounds) bounds {
+	return bounds{low: min(b.low, o.low), high: max(b.high, o.high), at: b.at, known: b.known && o.known}
 }
 
 // establishedOn compares a server's clock with ours, which shows now, by our own connection, which it says when it took (est of cons:
@@ -187,26 +219,40 @@ func (c *clock) measure(answers []serverAnswer, everyone bool, now time.Time) {
 	if c.servers == nil {
 		c.servers = map[int]bounds{}
 	}
-	dates := c.leader(answers)
+	dates, newest := c.leader(answers), c.last
+	for i := range answers {
+		newest = max(newest, int64(answers[i].status.Zxid))
+	}
 	for i := range answers {
 		is, was := answers[i].clock, c.servers[i]
-		switch {
-		case !is.known:
-			if now.Sub(was.at) > window {
-				delete(c.servers, i) // it may have drifted, or stepped
+		if was.known && now.Sub(was.at) > 2*window { // it may have drifted, or stepped
+			was, c.apart = bounds{}, newest
+		}
+		if now.Sub(is.at) > 2*window || is.at.Before(c.steppedAt) {
+			is = bounds{} // an old connection of ours
+		}
+		if is.known && was.known && was.apart(is) > agreed {
+			c.apart = newest
+			if i == dates {
+				c.steps(lastBefore(&answers[i], newest))
 			}
-			continue
-		case was.known && i == dates && was.apart(is) > agreed:
-			c.steps(c.last)
 		}
-		if was.known && now.Sub(was.at) <= window {
-			is = was.with(is)
-		}
-		c.servers[i] = is
+		c.servers[i] = was.with(is)
+	}
+	if c.differ(len(answers)) {
+		c.apart = newest
 	}
 	if dates >= 0 && answers[dates].leads() && answers[dates].status.Uptime > 0 {
 		c.leadsSince(&answers[dates], c.ofServer(dates, answers))
 	}
+}
+
+// lastBefore is the last transaction that a leader may have dated before it gave an answer: any of its election where it does not say.
+func lastBefore(a *serverAnswer, newest int64) int64 {
+	if a.status.Zxid == 0 {
+		return newest | math.MaxUint32
+	}
+	return newest
 }
 
 // leadsSince takes in for how long a server leads. It is kept by the leader's clock, as of the answer: ours may step, and the next
@@ -220,7 +266,16 @@ func (c *clock) leadsSince(a *serverAnswer, ahead bounds) {
 
 // steps takes in that the leader's clock was another one up to a transaction.
 func (c *clock) steps(zxid int64) {
-	c.stepped, c.oldest, c.newest, c.began, c.known, c.ahead = zxid, transaction{}, transaction{}, transaction{}, false, 0
+	c.stepped, c.apart = zxid, max(c.apart, zxid)
+	c.oldest, c.newest, c.began, c.known, c.ahead = transaction{}, transaction{}, transaction{}, false, 0
+}
+
+// hasStepped takes in the same where it shows by what the leader dated. Which server that is may not be known, and what related its clock
+// to ours before that instant no longer does.
+func (c *clock) hasStepped(zxid int64, at time.Time) {
+	c.steps(zxid)
+	c.steppedAt = at
+	clear(c.servers)
 }
 
 // forget drops what relates the servers' clocks to ours, which may have stepped.
@@ -270,6 +325,9 @@ func (c *clock) dated(stat *zk.Stat, now time.Time) {
 		if t.zxid <= c.stepped || epoch(t.zxid) < epoch(c.last) {
 			continue
 		}
+		if t.zxid > c.newest.zxid && c.newest.at.Sub(t.at) > agreed { // time goes on, but for a clock that is set back
+			c.hasStepped(t.zxid-1, now)
+		}
 		if t.zxid > c.newest.zxid {
 			c.newest = t
 		}
@@ -283,19 +341,19 @@ func (c *clock) dated(stat *zk.Stat, now time.Time) {
 // created takes in a creation that was seen live.
 func (c *clock) created(seen, ctime time.Time, zxid int64) {
 	age := seen.Round(0).Sub(ctime)
+	if c.known && (age-min(c.least, c.older)).Abs() > promptNews+drift {
+		c.hasStepped(zxid-1, seen)
+	}
+	c.heard = seen
 	switch {
-	case c.known && (age-min(c.least, c.older)).Abs() > promptNews:
-		c.steps(zxid - 1)
-		clear(c.servers)
-		fallthrough
 	case !c.known:
 		c.least, c.older, c.known, c.since = age, age, true, seen
-		return
+		c.stepped = min(c.stepped, zxid-1)
 	case seen.Sub(c.since) > window:
 		c.older, c.least, c.since = c.least, age, seen
-		return
+	default:
+		c.least = min(c.least, age)
 	}
-	c.least = min(c.least, age)
 }
 
 // offset is the leader's clock minus ours, by the creations that were seen live.
@@ -306,14 +364,14 @@ func (c *clock) live(election int64) bounds {
 	if !c.known || election > epoch(c.last) {
 		return bounds{}
 	}
-	return bounds{low: c.offset(), high: c.offset(), known: true}
+	return bounds{low: c.offset(), high: c.offset() + promptNews, at: c.heard, known: true, atLow: true}
 }
 
-// ofServer bounds a server's clock; what was seen live is closer than what was measured, and newer.
+// ofServer bounds a server's clock, by what was measured and what was seen live.
 func (c *clock) ofServer(i int, answers []serverAnswer) bounds {
 	alone := len(answers) == 1 && answers[i].status.Role == "" // which of them it is does not show
-	if b := c.live(answers[i].epoch()); b.known && (alone || i == c.leader(answers)) {
-		return b
+	if alone || i == c.leader(answers) {
+		return c.servers[i].with(c.live(answers[i].epoch()))
 	}
 	return c.servers[i]
 }
@@ -325,11 +383,14 @@ func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 		from = max(from, answers[i].epoch()<<32)
 	}
 	b := c.servers[i]
-	if c.allAgree(len(answers)) {
-		b, from = c.servers[0], c.stepped+1
+	if c.agree(len(answers)) {
+		if from = min(from, c.apart+1); !b.known {
+			b = c.everybody(len(answers))
+		}
 	}
-	if seen := c.live(epoch(from)); seen.known {
-		b = seen
+	b = b.with(c.live(epoch(from)))
+	if c.ahead > 0 && c.ahead > b.high+agreed {
+		b = bounds{} // it was set since
 	}
 	k := inspect.LeaderClock{From: from, Offset: c.ahead}
 	if c.newest.zxid >= from {
@@ -344,12 +405,33 @@ func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 	return k
 }
 
-// allAgree reports whether the clocks of all servers of the ensemble are known and the same, so that it does not matter who led when.
-func (c *clock) allAgree(servers int) bool {
+// agree reports whether the clocks of all servers of the ensemble are known and the same, so that it does not matter who leads.
+func (c *clock) agree(servers int) bool {
 	for i := range servers {
 		if b := c.servers[i]; !b.known || b.apart(c.servers[0]) > agreed {
 			return false
 		}
 	}
 	return servers > 0 && c.everyone
+}
+
+// differ reports whether the clocks of two servers are known to differ.
+func (c *clock) differ(servers int) bool {
+	for i := range servers {
+		for j := range i {
+			if a, b := c.servers[i], c.servers[j]; a.known && b.known && a.apart(b) > agreed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// everybody bounds the clocks of all servers.
+func (c *clock) everybody(servers int) bounds {
+	b := c.servers[0]
+	for i := 1; i < servers; i++ {
+		b = b.hull(c.servers[i])
+	}
+	return b
 }

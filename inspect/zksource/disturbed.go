@@ -38,11 +38,15 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 			// It does not report the beginning of its service, and has served all the time between two answers, most
 			// likely.
 		case !a.oldest.IsZero():
-			ahead := r.clock.offset()
-			if a.clock.known {
-				ahead = a.clock.middle()
+			ahead := a.clock
+			if !ahead.known { // nor may this be: then its clock passes for ours
+				ahead = r.clock.ofServer(i, answers)
 			}
-			r.disturbAbout(a.oldest.Add(-ahead)) // it serves since then at least
+			serves := a.oldest.Add(-ahead.middle()) // since then at least
+			if serves.After(a.at) {
+				serves = a.at
+			}
+			r.disturbAbout(serves)
 		default:
 			r.disturb(a.at)
 		}
@@ -108,5 +112,6 @@ func (r *run) cameLate() {
 	if until.IsZero() || r.cfg.Once {
 		return
 	}
-	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from.Round(0), Until: until.Round(0)}})
+	r.lateUntil = until
+	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: until}})
 }

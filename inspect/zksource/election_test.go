@@ -130,3 +130,113 @@ func TestWhoLostTheElectionLags(t *testing.T) {
 		}
 	}
 }
+
+// The former leader's clock was an hour behind, and is put right when it only follows: what it dated is not dated by what all clocks
+// show since.
+func TestAClockThatIsPutRightDoesNotDateWhatWasBefore(t *testing.T) {
+	behind := []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "follower", Zxid: 5<<32 | 3}, clock: clockAhead(-time.Hour)}, leads(5, 0, clockAhead(0))}
+	right := []serverAnswer{behind[0], behind[1]}
+	right[0].clock = clockAhead(0)
+	var c clock
+	c.dated(written(5, noon), noon)
+	for i, answers := range [][]serverAnswer{behind, right} {
+		c.measure(answers, true, noon)
+		if k := c.ofLeader(answers); !k.Known || k.From < 5<<32 {
+			t.Errorf("%d: %+v", i, k)
+		}
+	}
+	later := []serverAnswer{right[0], leads(6, 0, clockAhead(0))}
+	c.measure(later, true, noon)
+	if k := c.ofLeader(later); !k.Known || k.From > 5<<32|8 || k.From <= 5<<32|3 {
+		t.Errorf("another leader, and all clocks right: %+v", k)
+	}
+}
+
+// What a leader dated before its clock was set, and we had not read by then, is not dated by its clock of now.
+func TestALeadersClockThatIsSetDatesNothingThatWeReadLater(t *testing.T) {
+	for name, zxid := range map[string]uint64{"it tells its newest transaction": 5<<32 | 50, "it does not": 0} {
+		t.Run(name, func(t *testing.T) {
+			a := serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: "standalone", Zxid: zxid}, clock: clockAhead(-time.Hour)}
+			var c clock
+			c.dated(written(5, noon.Add(-time.Hour)), noon)
+			c.measure([]serverAnswer{a}, true, noon)
+			a.clock = clockAhead(0)
+			c.measure([]serverAnswer{a}, true, noon)
+			made := written(5, noon.Add(-time.Hour))
+			made.Czxid, made.Mzxid = 5<<32|40, 5<<32|40
+			c.dated(made, noon)
+			b := &inspect.Backend{Clock: c.ofLeader([]serverAnswer{a})}
+			if got := b.AgeAtLeast(noon.Add(-time.Hour), made.Czxid, noon); b.Dates(made.Czxid) || got > 0 {
+				t.Errorf("at least %v: %+v", got, b.Clock)
+			}
+			c.created(noon.Add(time.Second), noon.Add(time.Second), 5<<32|51)
+			b.Clock = c.ofLeader([]serverAnswer{a})
+			if !b.Dates(5<<32 | 51) {
+				t.Errorf("what was seen live since: %+v", b.Clock)
+			}
+		})
+	}
+}
+
+// Time that goes back from one transaction to the next shows that the leader's clock was set, before any inquiry does.
+func TestTimeThatGoesBackShowsThatAClockWasSet(t *testing.T) {
+	answers := []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}, clock: clockAhead(time.Hour)}}
+	var c clock
+	c.measure(answers, true, noon)
+	c.dated(written(5, noon.Add(time.Hour)), noon)
+	set := written(5, noon)
+	set.Czxid, set.Mzxid = 5<<32|9, 5<<32|9
+	c.dated(set, noon.Add(time.Second))
+	if k := c.ofLeader(answers); k.Known || k.From != 5<<32|9 {
+		t.Errorf("%+v", k)
+	}
+	answers[0].clock = clockAhead(time.Hour) // by a connection from before
+	if c.measure(answers, true, noon.Add(time.Second)); c.ofLeader(answers).Known {
+		t.Errorf("%+v", c.ofLeader(answers))
+	}
+}
+
+// A creation that was heard of late is no closer than the bounds allow, and does not pass before what was measured.
+func TestWhatIsHeardOfLateDoesNotMoveAClock(t *testing.T) {
+	answers := []serverAnswer{leads(5, 0, readBetween(noon, time.Millisecond, noon, noon))}
+	var c clock
+	c.dated(written(5, noon), noon)
+	c.measure(answers, true, noon)
+	c.created(noon, noon.Add(-2*time.Second), 5<<32|7)
+	if k := c.ofLeader(answers); !k.Known || k.Offset != 0 || k.Within > time.Millisecond {
+		t.Errorf("%+v", k)
+	}
+	delete(c.servers, 0)
+	if k := c.ofLeader(answers); !k.Known || k.Within < 2*time.Second {
+		t.Errorf("without the measurement: %+v", k)
+	}
+}
+
+// A connection of ours from long ago shows nothing of a clock that may have been set since.
+func TestAnOldConnectionDoesNotShowAClockOfNow(t *testing.T) {
+	a := serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}, clock: clockAhead(0)}
+	for _, age := range []time.Duration{window, 3 * window} {
+		var c clock
+		c.measure([]serverAnswer{a}, true, noon.Add(age))
+		if k := c.ofLeader([]serverAnswer{a}); k.Known != (age == window) {
+			t.Errorf("%v: %+v", age, k)
+		}
+	}
+}
+
+// The AdminServer's date may be its proxy's: where it contradicts what our own connection shows, the server's own word counts, and
+// nothing where that is old.
+func TestADateThatContradictsTheServer(t *testing.T) {
+	date, young := readBetween(noon, time.Second, noon, noon), clockAhead(time.Hour)
+	old := young
+	old.at = noon.Add(-2 * window)
+	if b := date.against(young, noon); !b.known || b.low != time.Hour {
+		t.Errorf("young: %+v", b)
+	}
+	if b := date.against(old, noon); b.known {
+		t.Errorf("old: %+v", b)
+	}
+	if b := date.against(readBetween(noon, time.Millisecond, noon, noon), noon); !b.known || b.high != time.Millisecond {
+		t.Errorf("agreed: %+v", b)
+	}
+}

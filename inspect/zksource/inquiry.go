@@ -159,7 +159,7 @@ func (q *inquiry) readSessions(ctx context.Context, admin *zkadmin.Server, a *se
 	if err != nil {
 		return nil, err
 	}
-	a.clock = a.clock.with(establishedOn(q.link, conns, a.at))
+	a.clock = a.clock.against(establishedOn(q.link, conns, a.at), a.at)
 	// Its clock for the last answers is not ours: our own session, if it is there, relates the two.
 	var ours time.Duration
 	var acked time.Time

@@ -21,9 +21,9 @@ func wallSet(t *testing.T, now time.Time, by time.Duration) time.Time {
 	return set
 }
 
-// hoursOld is a run that has been connected for three hours to a server whose clock is three seconds ahead, and what that answers.
+// connected is a run that has been connected for a quarter of an hour to a server whose clock is three seconds ahead, and what that answers.
 // It has seen a creation live, and asked the server once.
-func hoursOld(t *testing.T) (r *run, began time.Time, answer func(now time.Time) []serverAnswer) {
+func connected(t *testing.T) (r *run, began time.Time, answer func(now time.Time) []serverAnswer) {
 	began = time.Now()
 	const ahead = 3 * time.Second
 	l := &link{tap: &connect.Tap{}, session: true, dialled: began, greeted: began.Add(time.Millisecond)}
@@ -36,7 +36,7 @@ func hoursOld(t *testing.T) (r *run, began time.Time, answer func(now time.Time)
 	}
 	var now time.Time
 	r = testRun(t, Config{Now: func() time.Time { return now }})
-	now = began.Add(3*time.Hour - time.Minute)
+	now = began.Add(14 * time.Minute)
 	r.cfg.Now = func() time.Time { return now }
 	r.clock.created(now, now.Round(0).Add(ahead), 7)
 	r.identify(identity{servers: answer(now)})
@@ -44,14 +44,14 @@ func hoursOld(t *testing.T) (r *run, began time.Time, answer func(now time.Time)
 	return r, began, answer
 }
 
-// Our own clock is set back by an hour when we have been connected for hours: what the server says of our connection is compared with
+// Our own clock is set back by an hour when we have been connected for a while: what the server says of our connection is compared with
 // when that was by our clock of now, and what was known live still counts.
 func TestAClockOfOursThatIsSetDoesNotMisdateAnOldConnection(t *testing.T) {
 	for name, askedBefore := range map[string]bool{"asked after": false, "set while the server answers": true} {
 		for _, by := range []time.Duration{-time.Hour, time.Hour} {
 			t.Run(name+" by "+by.String(), func(t *testing.T) {
-				r, began, answer := hoursOld(t)
-				before := began.Add(3 * time.Hour)
+				r, began, answer := connected(t)
+				before := began.Add(15 * time.Minute)
 				now := wallSet(t, before, by)
 				r.cfg.Now = func() time.Time { return now }
 				r.clock.shift(setAhead(r.turned, now))

@@ -147,6 +147,7 @@ type run struct {
 	// What happened to the servers, and to us.
 	heardAt        time.Time // all that had happened by then has been heard: see connect.Tap.Ordered
 	disturbedAt    time.Time // see inspect.Backend
+	lateUntil      time.Time // when news came late, the last time
 	stall          *stall.Watch
 	stood          inspect.Interval // the stall since which there was no connection; zero once there was
 	commits        []commit         // of the leader, the newest last

@@ -311,11 +311,11 @@ func (r *run) listed(d *dir, res result) {
 	if answers || r.inFocus(d) {
 		list = &r.queue.urgent
 	}
-	// For the clock: children that are new in a list which was asked for as soon as the watch fired were made a moment
-	// ago.
+	// For the clock: children that are new in a list which was asked for as soon as the watch fired, and came soon, were made a
+	// moment ago, but where events come late.
 	var born []string
 	if late := res.sent.Sub(d.firedAt); !d.firedAt.IsZero() && late >= 0 { // negative: this list was on its way already
-		if late < promptly {
+		if late < promptly && res.at.Sub(res.sent) < promptList && d.firedAt.Sub(r.lateUntil) > connect.MaxLag {
 			born = added
 		}
 		d.firedAt = time.Time{}
@@ -394,7 +394,7 @@ func (r *run) got(d *dir, res result) {
 		r.clock.dated(res.stat, res.at)
 		r.recordContender(d, res)
 		if seen := res.job.seen; !seen.IsZero() {
-			r.clock.created(seen, time.UnixMilli(res.stat.Ctime), res.stat.Czxid)
+			r.clock.created(byClockOf(res.at, seen), time.UnixMilli(res.stat.Ctime), res.stat.Czxid)
 		}
 		if z, _ := d.of(name); res.stat.EphemeralOwner == 0 && !recipe.Proves(name) && !z.IsLease() {
 			r.child(d, name)
