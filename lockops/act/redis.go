@@ -144,6 +144,9 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 		for i, err := range before.errs {
 			result.Masters[i].Err = err
 		}
+	case p.Seen.State != inspect.Holding && before.again(p.Seen) == nil: // its turn may come now: what is compared next would be the holder's
+		result.Reason, result.HoldersAfter = before.missing(), before.lock.Holders
+		return before, result, errors.Join(before.unanswered(), before.unread())
 	case other:
 		result.Reason, result.Detail = Changed, detail
 	}
@@ -181,6 +184,11 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	result.Next = nextNow(p.Next, after.lock)
 	correctByKeys(result.Masters, p.Seen, before, after)
 	result.Released, result.Reason = outcome(p, result.Masters, after)
+	if result.Reason == NoQuorum && !slices.ContainsFunc(result.Masters, func(m MasterResult) bool { return m.Deleted || m.Err != nil }) {
+		if detail, other := after.otherRole(p.Seen); other { // each master refused it: its turn came right before
+			result.Reason, result.Detail = Changed, detail
+		}
+	}
 	return result, unreachableMasters(result.Masters)
 }
 

@@ -185,14 +185,19 @@ func (rd reading) value(c *inspect.Contender) (string, bool) {
 
 // otherRole reports whether the contender has gained or lost its role, or its quorum, since it was confirmed.
 func (rd reading) otherRole(confirmed *inspect.Contender) (string, bool) {
-	now := rd.seen(confirmed.Name)
-	if confirmed.Digest != "" {
-		now = rd.seen(inspect.Untrusted(confirmed.Digest))
-	}
+	now := rd.again(confirmed)
 	if now == nil {
 		return "", false
 	}
 	return otherRole(confirmed, now)
+}
+
+// again is a contender that was seen before as it is now; nil: it is nowhere.
+func (rd reading) again(was *inspect.Contender) *inspect.Contender {
+	if was.Digest != "" {
+		return rd.seen(inspect.Untrusted(was.Digest))
+	}
+	return rd.seen(was.Name)
 }
 
 // unanswered are the masters that could not be asked.

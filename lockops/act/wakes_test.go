@@ -303,3 +303,42 @@ func TestReleaseOfALockThatStays(t *testing.T) {
 		}
 	})
 }
+
+// A waiter of our own queue left it, and takes the lock by the same value right after that was seen: it is no waiter then, and stays.
+func TestAWaiterThatLeftItsQueueIsNotReleasedAsTheHolder(t *testing.T) {
+	server := servertest.StartRedis(t)
+	clients, addrs := redisMastersOf(t, []*servertest.Redis{server})
+	client := clients[0]
+	value := func(r byte) string { return recipe.LockscopeToken([16]byte{r}, "w") }
+	queue := recipe.LockscopeKey(recipe.QueuePrefix, "lock:a")
+	client.Set(t.Context(), "lock:a", value(1), time.Hour)
+	client.ZAdd(t.Context(), queue, redis.Z{Score: 1, Member: value(2)})
+	client.HSet(t.Context(), recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), value(2), client.Time(t.Context()).Val().Add(time.Hour).UnixMicro())
+	takes := func() { client.Set(t.Context(), "lock:a", value(2), time.Hour) }
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{&beforeEval{client, takes}}, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
+	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: inspect.Untrusted(value(2)), Waiter: true})
+	if err != nil || p.Refused != "" || p.Seen.State == inspect.Holding {
+		t.Fatalf("preview %+v, %v", p, err)
+	}
+	client.ZRem(t.Context(), queue, value(2))
+	result, err := releaser.Execute(t.Context(), p, "typed")
+	if err != nil || result.Released || result.Reason != Changed && result.Reason != Gone {
+		t.Errorf("result %+v, %v", result, err)
+	}
+
+	if got := client.Get(t.Context(), "lock:a").Val(); got == "" {
+		t.Error("nobody holds it any more")
+	}
+}
+
+// beforeEval is a client before whose scripts something happens.
+type beforeEval struct {
+	redis.UniversalClient
+	happens func()
+}
+
+func (b *beforeEval) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	b.happens()
+	return b.UniversalClient.EvalSha(ctx, sha, keys, args...)
+}
