@@ -101,3 +101,44 @@ func TestHeldAtLeast(t *testing.T) {
 	wantText(t, m, "≥1m30s")
 	wantText(t, opening(t, l, 120, 36), "for ≥1m30s (seen since 11:58:30, not its beginning)")
 }
+
+// That a master started within the key's time to live is a sign only where the rule found that it lost the key, or may have.
+func TestOnlyWhoLostAKeyIsSaidToHaveRestarted(t *testing.T) {
+	t.Parallel()
+	const lost, maybe, mark = "absent, restarted inside the TTL", "absent, up for less than the TTL", "▲3.0s"
+	found := func(master int, c recipe.Confidence) inspect.Finding {
+		f := inspect.Finding{Rule: "master-restarted", Severity: inspect.Warning, Confidence: c}
+		f.Subject.Server = inspect.Untrusted(fixture.Vote(master, "", 0).Addr)
+		return f
+	}
+	for name, tt := range map[string]struct {
+		votes   string
+		found   []inspect.Finding
+		is, not []string
+	}{
+		"written after the start": {"aaa-", nil, []string{"absent  "}, []string{lost, maybe, mark}},
+		"lost":                    {"aaa-", []inspect.Finding{found(4, recipe.Likely)}, []string{lost, mark}, []string{maybe}},
+		"may be lost":             {"aaa-", []inspect.Finding{found(4, recipe.Possible)}, []string{maybe, mark}, []string{lost}},
+		"another one lost it":     {"aa--", []inspect.Finding{found(3, recipe.Likely)}, []string{lost, "▲41d"}, []string{maybe, mark}},
+		"it has it again":         {"aaaa", []inspect.Finding{found(4, recipe.Likely)}, []string{"3.0s"}, []string{"absent", mark}},
+		"released":                {"----", nil, []string{"absent  "}, []string{lost, maybe, mark}},
+	} {
+		var votes []inspect.Vote
+		for i, v := range strings.ReplaceAll(tt.votes, "-", " ") {
+			votes = append(votes, fixture.Vote(i+1, strings.TrimSpace(string(v)), 7*time.Second))
+		}
+		l := inspect.KeyLock(fixture.Id("redis:lock:cart:42"), votes, fixture.Noon)
+		l.Findings = tt.found
+		text := content(opening(t, l, 120, 36))
+		for _, part := range tt.is {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: no %q in\n%s", name, part, text)
+			}
+		}
+		for _, part := range tt.not {
+			if strings.Contains(text, part) {
+				t.Errorf("%s: %q is in\n%s", name, part, text)
+			}
+		}
+	}
+}

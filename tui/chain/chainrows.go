@@ -234,7 +234,7 @@ func (p *Pane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []wid
 			role = widget.Line{{describe.Printable(s.Role), t.Muted}}
 		}
 		if !s.StartedAt.IsZero() {
-			up = p.upCell(l, v, p.Now().Sub(s.StartedAt))
+			up = p.upCell(l, v, s)
 		}
 		if s.ClockKnown {
 			offset = offsetCell(t, s.ClockOffset)
@@ -244,16 +244,24 @@ func (p *Pane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []wid
 	return []widget.Line{{{describe.Printable(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
 }
 
-// mayForget reports whether a master without the key started later than the key's time to live ago.
-func mayForget(l *inspect.Lock, v *inspect.Vote, up time.Duration) bool {
-	return !v.Present && up < l.LongestTTL()
+// restart is the finding that a master lost the key in a restart; nil where there is none. Its time alone proves nothing: the key
+// may have been written elsewhere since, or be deleted.
+func restart(l *inspect.Lock, v *inspect.Vote) *inspect.Finding {
+	i := slices.IndexFunc(l.Findings, func(f inspect.Finding) bool {
+		return f.Rule == "master-restarted" && f.Subject.Server == inspect.Untrusted(v.Addr)
+	})
+	if v.Present || i < 0 {
+		return nil
+	}
+	return &l.Findings[i]
 }
 
-func (p *Pane) upCell(l *inspect.Lock, v *inspect.Vote, up time.Duration) widget.Line {
-	if mayForget(l, v, up) {
-		return widget.Line{{p.Theme().Glyphs.Warning + describe.Age(up), p.Theme().Warning}}
+func (p *Pane) upCell(l *inspect.Lock, v *inspect.Vote, s *inspect.Server) widget.Line {
+	t, up := p.Theme(), describe.Age(p.Now().Sub(s.StartedAt))
+	if restart(l, v) != nil {
+		return widget.Line{{t.Glyphs.Warning + up, t.Warning}}
 	}
-	return widget.Line{{describe.Age(up), p.Theme().Muted}}
+	return widget.Line{{up, t.Muted}}
 }
 
 func offsetCell(t *theme.Theme, d time.Duration) widget.Line {
@@ -302,13 +310,17 @@ func (p *Pane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (mark, 
 	return mark, value, screen.Gauge(p.Theme(), v.ExpiresAt.Sub(p.Now()), l.LongestTTL(), ttlWidth-7, v.Agrees)
 }
 
-// absence is the sign of a master without the key, one that may have forgotten it apart.
+// absence is the sign of a master without the key, one that lost it, or may have, apart.
 func (p *Pane) absence(l *inspect.Lock, v *inspect.Vote) widget.Line {
 	t := p.Theme()
-	if s := p.server(l, v.Addr); s != nil && mayForget(l, v, p.Now().Sub(s.StartedAt)) {
+	switch f := restart(l, v); {
+	case f == nil:
+		return widget.Line{{"absent", t.Muted}}
+	case f.Confidence == recipe.Possible:
+		return widget.Line{{"absent, up for less than the TTL", t.Muted}}
+	default:
 		return widget.Line{{"absent, ", t.Muted}, {"restarted inside the TTL", t.Warning}}
 	}
-	return widget.Line{{"absent", t.Muted}}
 }
 
 // noAnswer is the reason why a master did not answer.
