@@ -45,12 +45,12 @@ func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	wantText(t, p.Model, "last 15m", "most 30/s", "most 3.0 ms")
 }
 
-// The header's load is that of all backends together: of each all its commands, or its round trips where these are counted, with the watches.
+// The header's load is that of ZooKeeper and Redis together: all requests that are sent, each command of a pipeline too, with the watches.
 func TestTheHeaderShowsAllOfOurLoad(t *testing.T) {
 	t.Parallel()
 	b := fixture.Backends()
-	b[0].Cost = inspect.Cost{Requests: 900, Trips: 300, PerSecond: 90, TripsPerSecond: 30, Watches: 214}
-	b[1].Cost = inspect.Cost{Requests: 20_000, PerSecond: 2_012}
+	b[0].Cost = inspect.Cost{Requests: 900, Trips: 900, PerSecond: 30, TripsPerSecond: 30, Watches: 214}
+	b[1].Cost = inspect.Cost{Requests: 20_000, Trips: 150, PerSecond: 2_012, TripsPerSecond: 15}
 	m := model(t, Options{}, 160, 40, fixture.ObservedOf(t, inspect.Update{Backend: b[0]}, inspect.Update{Backend: b[1]}))
 	wantText(t, m, "our load 2042/s", "214 watches")
 }

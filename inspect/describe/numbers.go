@@ -33,13 +33,8 @@ func Millis(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 }
 
-// Load returns our requests a second, a pipeline counted as one where that is known.
-func Load(c inspect.Cost) float64 {
-	if c.Trips == 0 {
-		return c.PerSecond
-	}
-	return c.TripsPerSecond
-}
+// Load returns our requests a second, each command of a pipeline counted: it costs the server as much as one alone.
+func Load(c inspect.Cost) float64 { return c.PerSecond }
 
 func PerSecond(rate float64) string {
 	if rate > 0 && rate < 10 {

@@ -246,9 +246,6 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 		d.fact("our requests", describe.PerSecond(rate)+", "+all, t.Text)
 	}
 	d.trend("  last 15m", b, func(b *inspect.Backend) float64 { return describe.Load(b.Cost) }, describe.PerSecond)
-	if b.Kind == inspect.Redis && c.PerSecond > rate {
-		d.fact("", fmt.Sprintf("with %s, as one request may carry many", describe.PerSecond(c.PerSecond)+" commands"), t.Muted)
-	}
 	if c.ItemLimit > 0 {
 		items, bytes := c.ItemLimit, c.ByteLimit
 		if c.Slowed {
