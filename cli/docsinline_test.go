@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+var (
+	anyFence = regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	inline   = regexp.MustCompile("`((?:lockscope |--?[a-z])[^`]*)`")
+)
+
+// What stands in a text or a table beside the blocks that are run: the commands are there, with these flags and as many arguments.
+func TestEveryCommandInATextIsOne(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, page := range append(pages, "../README.md", "../SECURITY.md", "../CHANGELOG.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range inline.FindAllSubmatch(anyFence.ReplaceAll(text, nil), -1) {
+			words := strings.Fields(string(found[1]))
+			if words[0] == "lockscope" {
+				commands++
+				if err := parses(words[1:]); err != nil {
+					t.Errorf("%s: %s: %v", filepath.Base(page), found[1], err)
+				}
+			} else if flag := strings.TrimPrefix(words[0], "--"); flag != words[0] && !someCommandHas(flag) {
+				t.Errorf("%s: %s: no command has this flag", filepath.Base(page), found[1])
+			}
+		}
+	}
+	if commands < 20 {
+		t.Errorf("only %d commands", commands)
+	}
+}
+
+// placeholders are words of the pages in whose place something stands that is no text.
+var placeholders = map[string]string{"N": "3", "D": "3s", "COMMAND": "ls", "COMMAND…": "ls"}
+
+// parses reads a command line without the program's name as the program does, and does nothing. A command alone is its name.
+func parses(words []string) error {
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "[") })
+	for i, w := range words {
+		if w, _, several := strings.Cut(w, "|"); several {
+			words[i] = w
+		}
+		if value, ok := placeholders[words[i]]; ok {
+			words[i] = value
+		}
+	}
+	on, rest, err := documentedRoot().Find(words)
+	if err != nil {
+		return err
+	}
+	on.InitDefaultHelpFlag()
+	if err := on.ParseFlags(rest); err != nil {
+		return err
+	}
+	args := on.Flags().Args()
+	if len(args) == 0 {
+		return nil
+	}
+	if !on.HasParent() && !strings.Contains(args[0], "://") {
+		return fmt.Errorf("%q is neither a command nor a target", args[0])
+	}
+	return on.ValidateArgs(args)
+}
+
+func someCommandHas(flag string) bool {
+	var has func(*cobra.Command) bool
+	has = func(cmd *cobra.Command) bool {
+		for _, set := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.PersistentFlags()} {
+			if set.Lookup(flag) != nil {
+				return true
+			}
+		}
+		return slices.ContainsFunc(cmd.Commands(), has)
+	}
+	name, _, _ := strings.Cut(flag, "=")
+	return name == "help" || has(documentedRoot())
+}
+
+func TestACommandThatIsNoneIsFound(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"frobnicate", "sweep --nosuch", "diff A", "audit anew", "config make", "release LOCK --max few"} {
+		if parses(strings.Fields(line)) == nil {
+			t.Errorf("%q is taken for a command", line)
+		}
+	}
+	if someCommandHas("nosuch") || !someCommandHas("lock-series") {
+		t.Error("flags are not known")
+	}
+}
