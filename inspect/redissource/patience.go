@@ -16,19 +16,23 @@ const silentFor = 10
 // unanswered are the times at which the pings of a connection were sent that have no answer yet: an error does not repeat what it was
 // asked. Answers come in the order of the pings.
 type unanswered struct {
-	mu   sync.Mutex
-	sent []time.Time
+	mu    sync.Mutex
+	sent  []time.Time
+	since time.Time // when the newest ping was sent that has its answer; before the first, when the first was sent
 }
 
 func (u *unanswered) reset() {
 	u.mu.Lock()
-	u.sent = nil
+	u.sent, u.since = nil, time.Time{}
 	u.mu.Unlock()
 }
 
 func (u *unanswered) add(at time.Time) {
 	u.mu.Lock()
 	u.sent = append(u.sent, at)
+	if u.since.IsZero() {
+		u.since = at
+	}
 	u.mu.Unlock()
 }
 
@@ -50,7 +54,15 @@ func (u *unanswered) next() (at time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	at, u.sent = u.sent[0], u.sent[1:]
+	u.since = at
 	return at, true
+}
+
+// backlog returns since when what comes now may have waited, and whether an answer is late: all that comes before it has waited then.
+func (u *unanswered) backlog(now time.Time, limit time.Duration) (since time.Time, late bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.since, len(u.sent) > 0 && now.Sub(u.sent[0]) >= limit
 }
 
 // patience tells a connection that is lost without a word (a router forgot it) from a server that is late. Both are silent on it; but the

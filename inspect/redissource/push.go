@@ -111,7 +111,7 @@ type pusher struct {
 // run keeps the connection until the context ends and reports its states.
 func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
 	for ctx.Err() == nil {
-		began, armed, rest := p.m.now(), false, retryEvery
+		began, armed := p.m.now(), false
 		err := p.session(ctx, func() {
 			report(true, nil)
 			armed = true
@@ -119,18 +119,30 @@ func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
 		if ctx.Err() != nil {
 			return
 		}
-		if !p.m.stall.Since(p.m.now().Add(-2 * p.m.timeout)) { // else it was lost by our fault, and comes back at once
+		said, rest := p.afterLoss(began, armed, err)
+		if said {
 			report(false, err)
-		}
-		if _, refused := asRefusal(err); refused {
-			rest = rearmEvery
-		} else if armed && p.m.now().Sub(began) >= retryEvery {
-			rest = time.Millisecond // one that was lost is made anew at once; one that the server ends at once, is not
 		}
 		if sleep(ctx, rest) != nil {
 			return
 		}
 	}
+}
+
+// afterLoss returns whether the end of a connection is to be told, and the rest before the next one.
+func (p *pusher) afterLoss(began time.Time, armed bool, err error) (said bool, rest time.Duration) {
+	now := p.m.now()
+	stood := p.m.stall.Since(now.Add(-2 * p.m.timeout))
+	_, refused := asRefusal(err)
+	switch {
+	case refused && !stood:
+		return true, rearmEvery
+	case refused || !armed:
+		return true, retryEvery
+	case now.Sub(began) < retryEvery: // one that the server ends at once is not made anew at once
+		return !stood, retryEvery
+	}
+	return !stood, time.Millisecond // one that we lost by standing still comes back before anybody misses it
 }
 
 // session is the life of one connection; it returns why that ended.
@@ -292,8 +304,28 @@ func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 type invalidations struct {
 	*pusher
 	spent time.Time
-	once  sync.Once
-	over  chan struct{} // closed when there are too many
+	// waited: what came of late had waited; it was counted as of the time since when.
+	waited bool
+	once   sync.Once
+	over   chan struct{} // closed when there are too many
+}
+
+// tooMany reports whether more keys came than the limit allows. Those that had waited while the network, the server or this process stood
+// still come at once: they are counted as spread over the time since the newest ping that was answered.
+func (h *invalidations) tooMany(now time.Time) bool {
+	if !h.rate.ready(h.spent, now).After(now) {
+		return false
+	}
+	since, late := h.pings.backlog(now, h.m.timeout)
+	if late || h.m.stall.Since(since) {
+		h.waited = true
+		return h.rate.ready(h.spent, now).After(now.Add(now.Sub(since)))
+	}
+	if h.waited {
+		h.waited, h.spent = false, time.Time{}
+		return false
+	}
+	return true
 }
 
 func (h *invalidations) isOver() bool {
@@ -317,7 +349,7 @@ func (h *invalidations) HandlePushNotification(_ context.Context, _ push.Notific
 		return nil
 	}
 	now := h.m.now()
-	if h.rate.ready(h.spent, now).After(now) {
+	if h.tooMany(now) {
 		h.once.Do(func() { close(h.over) })
 		return nil
 	}
