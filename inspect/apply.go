@@ -90,6 +90,7 @@ func (o *Observer) dropPassed(now time.Time) {
 // apply takes in what a source saw.
 func (o *Observer) apply(u sourceUpdate) {
 	now := o.now()
+	o.noticeClock(now)
 	if !u.At.IsZero() && u.At.Before(now) {
 		now = u.At
 	}
@@ -144,14 +145,13 @@ func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
 // moveGrants moves the instants of grants that we saw, which were computed from what was then taken for the backend's
 // clock.
 func (o *Observer) moveGrants(p *backendState, by time.Duration) {
-	ours := func(c Contender) bool { return !c.HeldSince.IsZero() && !c.HeldSince.Equal(c.Since) }
 	for l := range o.locks.all() {
-		if l.ID.Backend != p.name || !slices.ContainsFunc(l.Holders, ours) {
+		if l.ID.Backend != p.name || !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.grantSeen() }) {
 			continue
 		}
 		moved := clone(l)
 		for i := range moved.Holders {
-			if h := &moved.Holders[i]; ours(*h) {
+			if h := &moved.Holders[i]; h.grantSeen() {
 				h.HeldSince = h.HeldSince.Add(by)
 			}
 		}

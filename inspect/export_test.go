@@ -16,3 +16,6 @@ func (o *Observer) Apply(u Update) { o.apply(sourceUpdate{0, u}) }
 
 // ManyLocks is for benchmarks with the real rules, which this package cannot import.
 var ManyLocks = manyLocks
+
+// Publish makes a snapshot as of a time.
+func (o *Observer) Publish(at time.Time) { o.publishAsOf(at) }

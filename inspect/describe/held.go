@@ -90,7 +90,7 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	switch {
 	case made && !dated:
 		return Held{Duration: most, Known: About, once: once, seen: seen, now: v.Now}
-	case made && !c.Seen.IsZero() && most-least <= Near:
+	case made && !c.Seen.IsZero() && most >= least-Near && most-least <= Near:
 		return Held{Duration: most, Known: Exactly}
 	case made:
 		return Held{Duration: most, Known: AtMost, once: once, seen: seen, now: v.Now}

@@ -22,6 +22,7 @@ func TestHeldTime(t *testing.T) {
 		{"seen", s(20), s(30), s(20), " for 20s", " for 20s"},
 		{"between two instants that are close", time.Time{}, s(21), s(20), " for 21s", " for 21s"},
 		{"between two that are not", time.Time{}, s(30), s(20), " for ≤30s (seen since " + Clock(s(20)) + ", not its beginning)", " for ≤30s"},
+		{"seen for longer than it is there: our clock was set ahead", time.Time{}, s(21), s(3620), " for ≤21s (seen since " + Clock(s(3620)) + ", not its beginning)", " for ≤21s"},
 		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (seen since " + Clock(s(20)) + ", not its beginning)", ""},
 		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (its beginning was not seen)", ""},
 	} {

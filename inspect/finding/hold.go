@@ -81,8 +81,12 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 		return backendNow(c).Sub(from), exact
 	}
 	if c.History != nil && !h.Seen.IsZero() {
-		if seen := c.Now.Sub(h.Seen.Time()); seen > limit || !entered {
-			return seen, atLeast
+		seen := c.Now.Sub(h.Seen.Time())
+		if entered && checked {
+			seen = min(seen, backendNow(c).Sub(from)) // nobody was seen before it entered: our clock was set since
+		}
+		if seen > limit || !entered {
+			return max(0, seen), atLeast
 		}
 	}
 	switch {

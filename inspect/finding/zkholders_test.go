@@ -120,6 +120,10 @@ func TestStuckHolder(t *testing.T) {
 		warning("granted while we could not look", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Seen = inspect.InstantOf(now.Add(-time.Minute))
 		}), recipe.Possible, "queued over 1h ago"),
+		{name: "seen for longer than it is there: our clock was set ahead", c: present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
+			c.Lock.Holders[0].Since, c.Lock.Holders[0].Seen = now.Add(-time.Hour-5*time.Minute), inspect.InstantOf(now.Add(-time.Hour-4*time.Minute))
+			c.Offset, c.Backend = -time.Hour, &inspect.Backend{Clock: inspect.LeaderClock{Known: true, Offset: -time.Hour, From: 1}}
+		})},
 		{name: "listed, and not read yet", c: present(with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 })), seen(watched(time.Minute)))},
 		{name: "nothing is known of its time", c: present(with(queue("kazoo", 2), holder(func(h *inspect.Contender) { h.Since = time.Time{} })))},
 		{name: "the backend's clock is behind", c: present(held(11*time.Minute), func(c *inspect.Case) { c.Offset = -2 * time.Minute })},

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/stall"
 	"lockscope/inspect/zkadmin"
 	"lockscope/internal/connect"
 )
@@ -306,7 +307,7 @@ func (b bounds) shift(by time.Duration) bounds {
 func byPresentClock(answers []serverAnswer, now time.Time) {
 	for i := range answers {
 		a := &answers[i]
-		if by := setAhead(a.at, now); by != 0 {
+		if by := stall.SetAhead(a.at, now); by != 0 {
 			a.clock, a.at, a.asOf = a.clock.shift(by), byClockOf(now, a.at), byClockOf(now, a.asOf)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/stall"
 )
 
 // disturb notes that clients had reason to connect anew at an instant of our clock, however soon after another.
@@ -58,7 +59,7 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 // comes, and nobody says that the servers were away.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
-	if by := setAhead(r.turned, now); by != 0 {
+	if by := stall.SetAhead(r.turned, now); by != 0 {
 		r.clock.shift(by)
 		if !r.disturbedAt.IsZero() {
 			r.disturbedAt = r.disturbedAt.Add(by)
@@ -78,15 +79,6 @@ func (r *run) attend() time.Time {
 		r.reconnect(now)
 	}
 	return now
-}
-
-// setAhead is by how much our wall clock went on more than the monotonic one between two readings (below zero: it was set back).
-func setAhead(from, to time.Time) time.Duration {
-	by := to.Round(0).Sub(from.Round(0)) - to.Sub(from)
-	if from.IsZero() || by.Abs() < time.Second/2 {
-		return 0 // slewed, if at all
-	}
-	return by
 }
 
 // looksAgain takes in that there is a connection. The first one after a stall that took its time to come made that longer: nobody

@@ -3,23 +3,12 @@ package zksource
 import (
 	"testing"
 	"time"
-	"unsafe"
 
+	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/internal/stall"
 	"lockscope/inspect/zkadmin"
 	"lockscope/internal/connect"
 )
-
-// wallSet is a reading of a clock whose wall part was set ahead by whole seconds (below zero: back), and whose monotonic part was not.
-// Nothing public makes one: the first word of a time.Time has the wall's seconds above 30 bits of nanoseconds.
-func wallSet(t *testing.T, now time.Time, by time.Duration) time.Time {
-	t.Helper()
-	set := now
-	*(*uint64)(unsafe.Pointer(&set)) += uint64(by/time.Second) << 30
-	if set.Sub(now) != 0 || set.Round(0).Sub(now.Round(0)) != by {
-		t.Fatalf("%v is not %v set by %v", set, now, by)
-	}
-	return set
-}
 
 // connected is a run that has been connected for a quarter of an hour to a server whose clock is three seconds ahead, and what that answers.
 // It has seen a creation live, and asked the server once.
@@ -52,9 +41,9 @@ func TestAClockOfOursThatIsSetDoesNotMisdateAnOldConnection(t *testing.T) {
 			t.Run(name+" by "+by.String(), func(t *testing.T) {
 				r, began, answer := connected(t)
 				before := began.Add(15 * time.Minute)
-				now := wallSet(t, before, by)
+				now := sourcetest.WallSet(t, before, by)
 				r.cfg.Now = func() time.Time { return now }
-				r.clock.shift(setAhead(r.turned, now))
+				r.clock.shift(stall.SetAhead(r.turned, now))
 				answers := answer(now)
 				if askedBefore {
 					answers = answer(before)
@@ -77,8 +66,8 @@ func TestAClockOfOursThatIsSetMakesNothingOld(t *testing.T) {
 	began := time.Now()
 	var c clock
 	c.measure([]serverAnswer{{asked: true, clock: readBetween(began, time.Second, began, began)}}, true, began)
-	now := wallSet(t, began.Add(time.Minute), -time.Hour)
-	c.shift(setAhead(began, now))
+	now := sourcetest.WallSet(t, began.Add(time.Minute), -time.Hour)
+	c.shift(stall.SetAhead(began, now))
 	c.measure([]serverAnswer{{asked: true}}, true, now)
 	if b := c.servers[0]; !b.known || b.low != time.Hour {
 		t.Errorf("%+v", b)
@@ -90,7 +79,7 @@ func TestAClockOfOursThatIsSetMovesTheLastReasonToConnectAnew(t *testing.T) {
 	now := time.Now()
 	r := testRun(t, Config{Now: func() time.Time { return now }})
 	r.attend()
-	if now = wallSet(t, now, -time.Hour); !r.disturbedAt.IsZero() {
+	if now = sourcetest.WallSet(t, now, -time.Hour); !r.disturbedAt.IsZero() {
 		t.Errorf("disturbed at %v", r.disturbedAt)
 	}
 	if r.attend(); !r.disturbedAt.IsZero() {
@@ -98,7 +87,7 @@ func TestAClockOfOursThatIsSetMovesTheLastReasonToConnectAnew(t *testing.T) {
 	}
 	r.disturb(now)
 	at := r.disturbedAt
-	now = wallSet(t, now, -time.Hour)
+	now = sourcetest.WallSet(t, now, -time.Hour)
 	if r.attend(); !r.disturbedAt.Equal(at.Add(-time.Hour)) {
 		t.Errorf("%v, was %v", r.disturbedAt, at)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/stall"
 	"lockscope/inspect/zkadmin"
 )
 
@@ -101,7 +102,7 @@ func TestAClockOfOursThatIsSetMovesWhatIsKnown(t *testing.T) {
 	if c.stepped != 0 {
 		t.Error("the servers' clock has not stepped, ours has")
 	}
-	if got := setAhead(noon, noon.Add(time.Hour)); got != 0 {
+	if got := stall.SetAhead(noon, noon.Add(time.Hour)); got != 0 {
 		t.Errorf("set ahead by %v", got)
 	}
 }
