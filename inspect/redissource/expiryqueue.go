@@ -2,6 +2,7 @@ package redissource
 
 import (
 	"container/heap"
+	"maps"
 	"time"
 )
 
@@ -49,6 +50,20 @@ func (a *expiryQueue) due(now time.Time) []string {
 		keys = append(keys, key)
 	}
 	return keys
+}
+
+// trim drops the deadlines of keys that are not among the known ones any more, and those that came sooner, once most are such: a
+// key that is gone was to run out in a year, and many have come and gone since.
+func (a *expiryQueue) trim(known map[string]*entry) {
+	if len(a.heap) <= 4*len(known)+64 {
+		return
+	}
+	maps.DeleteFunc(a.at, func(key string, _ time.Time) bool { return known[key] == nil })
+	a.heap = make(dueKeys, 0, len(a.at))
+	for key, at := range a.at {
+		a.heap = append(a.heap, dueKey{key, at})
+	}
+	heap.Init(&a.heap)
 }
 
 // clear takes out all.

@@ -183,6 +183,7 @@ func (r *run) remind(key string, now time.Time) {
 	if r.cfg.Once {
 		return
 	}
+	r.expiries.trim(r.table.entries)
 	e := r.table.entries[key]
 	if e == nil {
 		return
