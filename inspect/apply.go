@@ -103,7 +103,7 @@ func (o *Observer) apply(u sourceUpdate) {
 	}
 	if p := o.reported[u.source]; u.Sessions != nil && p != nil {
 		p.former, p.allFormer, p.formerAt = p.sessions, p.allSessions, p.sessionsAt
-		p.sessions, p.allSessions, p.sessionsAt = u.Sessions, u.AllSessions, now
+		p.sessions, p.allSessions, p.sessionsAt, p.sessionsIn = u.Sessions, u.AllSessions, u.sessionsAsked(now), now
 		o.rejoin(p, now)
 		o.dirty = true
 	}

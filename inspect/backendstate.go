@@ -25,9 +25,9 @@ type backendState struct {
 	// sessions as last reported, former the time before.
 	sessions, former map[int64]Session
 	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there. sessionsAt
-	// and formerAt date the reports, by our clock.
-	allSessions, allFormer bool
-	sessionsAt, formerAt   time.Time
+	// and formerAt are when the servers were asked for them, by our clock, and sessionsIn when all had answered.
+	allSessions, allFormer           bool
+	sessionsAt, formerAt, sessionsIn time.Time
 	// watches is the newest table of all watches, covered the newer ones that speak of some locks only.
 	watches *WatchTable
 	covered map[ID]*WatchTable
@@ -179,11 +179,11 @@ func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 		if known && p.sessionsAt.Sub(before.LastContact) < before.Timeout/3 {
 			return false // it may have been between two servers, and come back since
 		}
-		missing := p.sessionsAt
+		missing, by := p.sessionsAt, p.sessionsIn // the last server may have been asked then only
 		if !known && p.allFormer && p.formerAt.After(p.came(c)) {
-			missing = p.formerAt
+			missing, by = p.formerAt, p.sessionsAt
 		}
-		if now.Sub(missing) < SettleFor || p.returning(c, missing) {
+		if now.Sub(by) < SettleFor || p.returning(c, missing) {
 			return false
 		}
 		return p.allSessions && (known || c.Owner.Client != "" || p.sessionsAt.After(p.came(c).Add(arrived)))

@@ -272,21 +272,27 @@ func TestAHolderWhoseSessionIsGoneExpired(t *testing.T) {
 	silent := Session{ID: 11, Timeout: 10 * time.Second, LastContact: now.Add(20 * time.Second)}
 	recent := silent
 	recent.LastContact = now.Add(29 * time.Second)
+	waited := silent // its server answered at once, and another one six seconds later
+	waited.LastContact = now.Add(21 * time.Second)
 	for name, tt := range map[string]struct {
 		sessions map[int64]Session
 		all      bool
+		took     int // seconds to read them
 		want     string
 	}{
-		"not in a table of all":   {map[int64]Session{12: {ID: 12}}, true, "expired 11, handover 11>12"},
-		"not in a table of some":  {map[int64]Session{12: {ID: 12}}, false, "released 11, handover 11>12"},
-		"silent for too long":     {map[int64]Session{11: silent}, true, "expired 11, handover 11>12"},
-		"alive a moment before":   {map[int64]Session{11: recent}, true, "released 11, handover 11>12"},
-		"no time of last contact": {map[int64]Session{11: {ID: 11}}, true, "released 11, handover 11>12"},
-		"no server reported any":  {nil, false, "released 11, handover 11>12"},
+		"not in a table of all":    {map[int64]Session{12: {ID: 12}}, true, 0, "expired 11, handover 11>12"},
+		"not in a table of some":   {map[int64]Session{12: {ID: 12}}, false, 0, "released 11, handover 11>12"},
+		"silent for too long":      {map[int64]Session{11: silent}, true, 0, "expired 11, handover 11>12"},
+		"alive a moment before":    {map[int64]Session{11: recent}, true, 0, "released 11, handover 11>12"},
+		"no time of last contact":  {map[int64]Session{11: {ID: 11}}, true, 0, "released 11, handover 11>12"},
+		"heard of before one hung": {map[int64]Session{11: waited}, true, 6, "released 11, handover 11>12"},
+		"not there before that":    {map[int64]Session{12: {ID: 12}}, true, 6, "expired 11, handover 11>12"},
+		"it came while one hung":   {map[int64]Session{12: {ID: 12}}, true, 26, "released 11, handover 11>12"},
+		"no server reported any":   {nil, false, 0, "released 11, handover 11>12"},
 	} {
 		a := applying(t)
 		a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
-		a.send(30, Update{Sessions: tt.sessions, AllSessions: tt.all})
+		a.send(30, Update{Sessions: tt.sessions, AllSessions: tt.all, SessionsAt: now.Add(time.Duration(30-tt.took) * time.Second)})
 		a.reports(t)
 		a.send(31, Update{Put: []*Lock{at(queueOf(t, "12"), 31)}})
 		expect(t, name, a.reports(t), tt.want)

@@ -28,6 +28,9 @@ type Update struct {
 	Sessions map[int64]Session
 	// AllSessions: every server of the ensemble reported its sessions, so that one that is not in the table is gone.
 	AllSessions bool
+	// SessionsAt is the time, by our clock, at which the first of the servers was asked for them: a server that hangs lets the
+	// update wait. Zero: they are as of the update.
+	SessionsAt time.Time
 	// Watches is the server's watch table, when it was read again; nil otherwise. It holds the paths below the
 	// locks it was asked for.
 	Watches *WatchTable
@@ -39,6 +42,14 @@ type Update struct {
 	// Gap is a time in which the source did not look, such as while this process was stopped; nil otherwise. It comes
 	// before what was read after it. (A backend that was down has a state for that.)
 	Gap *Gap
+}
+
+// sessionsAsked dates the table of sessions of an update that is taken in now.
+func (u *Update) sessionsAsked(now time.Time) time.Time {
+	if u.SessionsAt.IsZero() || u.SessionsAt.After(now) {
+		return now
+	}
+	return u.SessionsAt
 }
 
 // Gap is a time, by our clock, in which nobody looked at a backend: what changed in it is known, but not when.

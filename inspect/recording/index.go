@@ -65,10 +65,12 @@ type place struct {
 
 // backendPlaces has the places of the newest values of one backend.
 type backendPlaces struct {
-	backend, sessions place
-	allSessions       bool
-	watches           []place
-	locks             []place
+	backend     place
+	sessions    place
+	sessionsAt  place // when the servers were asked for them
+	allSessions bool
+	watches     []place
+	locks       []place
 }
 
 // ErrNoIndex is returned for what can be read only once.
@@ -341,7 +343,7 @@ func (m *Moment) first(ctx context.Context, b *backendPlaces, options json.Optio
 		second, err = m.locks(ctx, options, b.locks[half:])
 		return err
 	})
-	u, err := m.compose(ctx, options, b.allSessions, []places{{"Backend", []place{b.backend}}, {"Sessions", []place{b.sessions}}})
+	u, err := m.compose(ctx, options, b.allSessions, []places{{"Backend", []place{b.backend}}, {"Sessions", []place{b.sessions}}, {"SessionsAt", []place{b.sessionsAt}}})
 	if err == nil {
 		u.Put, err = m.locks(ctx, options, b.locks[:half])
 	}

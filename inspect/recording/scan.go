@@ -104,6 +104,8 @@ func (s *scan) update() error {
 		case "AllSessions":
 			v, _, err = s.value()
 			is.allSessions = string(v) == "true"
+		case "SessionsAt":
+			_, is.sessionsAt, err = s.value()
 		case "Watches":
 			var at place
 			if v, at, err = s.value(); err == nil {
@@ -119,7 +121,7 @@ func (s *scan) update() error {
 	if backend != nil {
 		b := s.backend(backend)
 		if b.backend = is.backend; is.sessions.size > 0 {
-			b.sessions, b.allSessions = is.sessions, is.allSessions
+			b.sessions, b.sessionsAt, b.allSessions = is.sessions, is.sessionsAt, is.allSessions
 		}
 	}
 	if watched != nil {

@@ -2,6 +2,7 @@ package zksource
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,7 +24,8 @@ type identity struct {
 	servers []serverAnswer
 	// sessions and watches of all servers that answered; nil when none did.
 	sessions    map[int64]inspect.Session
-	allSessions bool // every server of the ensemble answered
+	sessionsAt  time.Time // when the first of them was asked for its sessions
+	allSessions bool      // every server of the ensemble answered
 	watches     map[string][]int64
 	allWatches  bool                // every server of the ensemble answered
 	connected   map[int64]time.Time // sessions on the servers that answered for their watches, with the time of connecting
@@ -93,7 +95,10 @@ func (who *identity) join(admins []*zkadmin.Server, answers []tables, watches bo
 		who.missed.record(admins[i], t.watchesRead, t.watchesErr)
 		if t.sessionsErr == nil {
 			if who.sessions == nil {
-				who.sessions = map[int64]inspect.Session{}
+				who.sessions, who.sessionsAt = map[int64]inspect.Session{}, t.sessionsAt
+			}
+			if t.sessionsAt.Before(who.sessionsAt) {
+				who.sessionsAt = t.sessionsAt
 			}
 			maps.Copy(who.sessions, t.sessions)
 		}
@@ -131,7 +136,7 @@ func (who *identity) hears(session int64, queued time.Time) bool {
 
 // count finds out whether every server of the ensemble answered. One that is named twice in the target counts once: it shows
 // by its sessions.
-func (who *identity) count(l *link, answers []tables) {
+func (q *inquiry) count(ctx context.Context, who *identity, answers []tables) {
 	sessions, withSessions, withWatches := 0, 0, 0
 	for _, t := range answers {
 		sessions += len(t.sessions)
@@ -142,9 +147,9 @@ func (who *identity) count(l *link, answers []tables) {
 			withWatches++
 		}
 	}
-	members, hosts, err := who.members(l)
+	members, hosts, err := q.members(ctx, who.servers)
 	if errors.Is(err, zk.ErrNoAuth) {
-		who.missed.unseen = append(who.missed.unseen, configUnseen(l, err)...)
+		who.missed.unseen = append(who.missed.unseen, configUnseen(q.link, err)...)
 	}
 	known := members > 0 && sessions == len(who.sessions)
 	who.allSessions = known && withSessions >= members
@@ -170,7 +175,7 @@ func (r *run) startInquiry(now time.Time) {
 	r.asking = true
 	r.askAt, r.askedAt, r.afterPass = now.Add(r.identityBeat()), now, r.firstPass
 	r.requestAccessAgain()
-	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, covers: r.covers(now)}
+	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, aside: r.tasks.Go, covers: r.covers(now)}
 	q.limit = r.queryTime()
 	if r.clock.wanted(now, r.cfg.Once) {
 		q.probe = func(servers []string) (*link, error) {
@@ -253,7 +258,7 @@ func (r *run) identify(who identity) {
 	r.missed = who.missed
 	r.backend.stale = true
 	if who.sessions != nil {
-		r.extra.Sessions, r.extra.AllSessions = who.sessions, who.allSessions
+		r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = who.sessions, who.allSessions, who.sessionsAt.Round(0)
 		r.shortest = r.shortestTimeout(who.sessions)
 	}
 	if next := r.askedAt.Add(r.identityBeat()); next.Before(r.askAt) {

@@ -20,6 +20,7 @@ type inquiry struct {
 	now    func() time.Time
 	admins []*zkadmin.Server
 	link   *link                                 // nil while there is none
+	aside  func(func())                          // runs what may outlast the inquiry
 	probe  func(servers []string) (*link, error) // opens one more, for a look at the leader's clock; nil: none is wanted
 	covers []inspect.ID                          // locks whose watches are wanted; none: they are not asked for
 }
@@ -54,6 +55,7 @@ func (a *serverAnswer) lacksQuorum() bool { return errors.Is(a.failed, zkadmin.E
 // tables holds the answers of one server.
 type tables struct {
 	status      serverAnswer
+	sessionsAt  time.Time // when it was asked for its sessions
 	sessions    map[int64]inspect.Session
 	sessionsErr error
 	asked       time.Time // when the table of watches was
@@ -84,7 +86,7 @@ func (q *inquiry) run(ctx context.Context) identity {
 	asking.Wait()
 	who := identity{covers: q.covers}
 	who.join(q.admins, answers, len(q.covers) > 0)
-	who.count(q.link, answers)
+	q.count(ctx, &who, answers)
 	who.probed = q.probeLeader(ctx, who.servers)
 	q.compareMembers(ctx, who.servers)
 	return who
@@ -107,6 +109,7 @@ func (q *inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled
 	})
 	if !errors.Is(t.sessionsErr, context.DeadlineExceeded) {
 		t.sessionsErr = query(func(ctx context.Context) (err error) {
+			t.sessionsAt = q.now()
 			t.sessions, err = q.readSessions(ctx, admin, &t.status)
 			return err
 		})

@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"context"
 	"slices"
 	"strings"
 )
@@ -9,19 +10,34 @@ import (
 const configNode = "/zookeeper/config"
 
 // members counts the ensemble's servers, in our target or not, and lists their addresses for clients; 0 when the count is
-// unknown.
-func (who *identity) members(l *link) (count int, at string, err error) {
-	if len(who.servers) == 1 && who.servers[0].status.Role == "standalone" {
+// unknown. It waits for as long as for any other answer.
+func (q *inquiry) members(ctx context.Context, servers []serverAnswer) (count int, at string, err error) {
+	if len(servers) == 1 && servers[0].status.Role == "standalone" {
 		return 1, "", nil
 	}
-	if l == nil {
+	if q.link == nil {
 		return 0, "", nil
 	}
-	config, _, err := l.conn.Get(configNode)
-	if err != nil {
-		return 0, "", err
+	ctx, cancel := context.WithTimeout(ctx, q.limit)
+	defer cancel()
+	type answer struct {
+		config []byte
+		err    error
 	}
-	return strings.Count("\n"+string(config), "\nserver."), addresses(string(config)), nil
+	answered := make(chan answer, 1)
+	q.aside(func() { // until the answer or the end of the connection: go-zookeeper's Get has no limit
+		config, _, err := q.link.conn.Get(configNode)
+		answered <- answer{config, err}
+	})
+	select {
+	case a := <-answered:
+		if a.err != nil {
+			return 0, "", a.err
+		}
+		return strings.Count("\n"+string(a.config), "\nserver."), addresses(string(a.config)), nil
+	case <-ctx.Done():
+		return 0, "", ctx.Err()
+	}
 }
 
 // addresses lists the client addresses of a configuration, "server.ID=HOST:PORT:PORT[:ROLE][;[CLIENT:]PORT]" a line
