@@ -159,6 +159,9 @@ type Server struct {
 	// NodesApart is by how many znodes it has more than the leader at the same transaction (below zero: fewer), as two looks
 	// found while nothing was written; zero where it has as many, or that is unknown.
 	NodesApart int
+	// LeadsFor is the time from the first to the newest of the answers in a row in which a ZooKeeper server said that it leads in one
+	// and the same election; zero where it said so once, or not at all.
+	LeadsFor time.Duration
 	// RunID changes when a Redis server restarts; empty when unknown.
 	RunID string
 	// MaxMemory in bytes, 0 when not limited or unknown, and the policy by which a full Redis server evicts keys;

@@ -15,10 +15,12 @@ const (
 	farBehind = 10 * time.Second
 	// elected is for how long after an election its loser may still take itself for the leader.
 	elected = time.Minute
+	// deposed is for how long one that stood still meanwhile may: it leaves when its followers have not answered for syncLimit.
+	deposed = 30 * time.Second
 )
 
 // serversDisagree: servers of a ZooKeeper target that do not show the same locks. They are no ensemble: one stands alone among
-// others, or two lead, and no election explains that. Or a member hangs far behind its leader and serves its clients all the same. Or
+// others, or two lead, and no election explains that: one that stood still while another was elected leads on for some seconds. Or a member hangs far behind its leader and serves its clients all the same. Or
 // it has another number of znodes at the same transaction; other differences cannot be seen.
 //
 // Cause in the wild: addresses of several standalone servers in one list of servers; a member that was started without the list of
@@ -26,8 +28,8 @@ const (
 // elections in which connections broke, a member has what no other has, or lacks it, until it loads all anew.
 func serversDisagree() rule {
 	return rule{
-		name: "servers-disagree", severity: inspect.Warning,
-		means:    "servers given as one ensemble that are none, or a member far behind its leader or with other data",
+		name: "servers-disagree", severity: inspect.Warning, sometimes: inspect.Info,
+		means:    "servers given as one ensemble that are none (info where one look found two leaders of two elections), or a member far behind its leader or with other data",
 		evidence: "servers (addr, role); of a member server, role, zxid, lag_ms (at least; after 10 s of watching), nodes_apart (znodes more than its leader has)",
 		do:       "a target for each; have the member load all from its leader",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
@@ -95,25 +97,48 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 			other = says
 		}
 	}
-	if len(servers) < 2 || alone == 0 && (leaders < 2 || electing(b)) {
+	if len(servers) < 2 || alone == 0 && leaders < 2 {
 		return nil
 	}
-	return one(inspect.Finding{
+	f := inspect.Finding{
 		Confidence: recipe.Certain,
 		Message:    fmt.Sprintf("not one ensemble: %s, %s", odd, other),
 		Evidence:   evidence{"servers": servers, "cause": "the target names servers that do not belong together, or a member runs without the others"},
 		Advice:     "give each ensemble a target of its own; compare the lists of servers in the members' configurations (server.N lines)",
-	})
+	}
+	if alone == 0 {
+		switch apart := leadersOf(b); {
+		case apart.oneElection || apart.together >= deposed:
+		case b.Mode != inspect.ModeOnce || apart.elected:
+			return nil // one may not have heard of the other yet
+		default:
+			f.Severity, f.Confidence = inspect.Info, recipe.Possible
+			f.Message = fmt.Sprintf("two lead: %s, %s: one stood still and has not heard of the other's election yet, or they are not one ensemble", odd, other)
+			f.Advice = "look again after half a minute: if two still lead, give each ensemble a target of its own"
+		}
+	}
+	return one(f)
 }
 
-// electing reports whether two leaders are an election that one of them has not heard of: the newer is of another epoch, and has led
-// for a short time only, as far as is known. One that is cut off from the others takes itself for their leader for syncLimit ticks.
-func electing(b *inspect.Backend) bool {
+// leading is known of two leaders, or more.
+type leading struct {
+	oneElection bool          // no ensemble has two in that
+	together    time.Duration // for how long, at least, each of them has said in all its answers that it leads
+	elected     bool          // the newest was a short time ago, as far as is known
+}
+
+// leadersOf compares the leaders of a backend that has two, or more. One that is cut off from the others takes itself for their leader
+// for syncLimit ticks; one that stood still answers as the leader that it was until it finds that its followers have left.
+func leadersOf(b *inspect.Backend) leading {
 	var oldest, newest *inspect.Server
+	is := leading{together: -1}
 	for i := range b.Servers {
 		s := &b.Servers[i]
 		if s.State != inspect.ServerUp || s.Role != "leader" {
 			continue
+		}
+		if is.together < 0 || s.LeadsFor < is.together {
+			is.together = s.LeadsFor
 		}
 		if oldest == nil || s.Zxid < oldest.Zxid {
 			oldest = s
@@ -122,8 +147,7 @@ func electing(b *inspect.Backend) bool {
 			newest = s
 		}
 	}
-	if newest.Zxid>>32 == oldest.Zxid>>32 {
-		return false
-	}
-	return newest.StartedAt.IsZero() || b.HeardAt.Sub(newest.StartedAt) < elected
+	is.oneElection = newest.Zxid>>32 == oldest.Zxid>>32 && oldest.Zxid != 0
+	is.elected = newest.StartedAt.IsZero() || b.HeardAt.Sub(newest.StartedAt) < elected
+	return is
 }

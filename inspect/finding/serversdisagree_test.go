@@ -26,7 +26,7 @@ func TestServersDisagree(t *testing.T) {
 	} {
 		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}
 		for i, role := range tt.roles {
-			b.Servers = append(b.Servers, inspect.Server{Addr: fmt.Sprintf("10.0.0.%d:2181", i+1), State: inspect.ServerUp, Role: role})
+			b.Servers = append(b.Servers, inspect.Server{Addr: fmt.Sprintf("10.0.0.%d:2181", i+1), State: inspect.ServerUp, Role: role, Zxid: 1<<32 + 7})
 		}
 		found := serversDisagree().rule().Backend(b, now)
 		if (len(found) == 1) != (tt.says != "") {
@@ -50,27 +50,43 @@ func TestServersDisagree(t *testing.T) {
 	}
 }
 
-// Two leaders of one ensemble are two epochs of it, for a short time.
+// Two leaders of one ensemble are two epochs of it, for a short time: one was elected while the other stood still, say. They are of two
+// ensembles when they go on to say so.
 func TestTwoLeadersMayBeAnElection(t *testing.T) {
-	leader := func(zxid uint64, led time.Duration) inspect.Server {
-		s := inspect.Server{Addr: "10.0.0.1:2181", State: inspect.ServerUp, Role: "leader", Zxid: zxid}
+	leader := func(zxid uint64, led, said time.Duration) inspect.Server {
+		s := inspect.Server{Addr: "10.0.0.1:2181", State: inspect.ServerUp, Role: "leader", Zxid: zxid, LeadsFor: said}
 		if led > 0 {
 			s.StartedAt = now.Add(-led)
 		}
 		return s
 	}
+	const once, later, epoch = 0, 40 * time.Second, 1 << 32
 	for name, tt := range map[string]struct {
-		servers []inspect.Server
-		fires   bool
+		servers    []inspect.Server
+		watch, one recipe.Confidence // of what is found by who watches, and by one look; empty: nothing
 	}{
-		"one was elected just now":        {[]inspect.Server{leader(1<<32+7, time.Hour), leader(2<<32+1, 5*time.Second)}, false},
-		"nobody tells since when it does": {[]inspect.Server{leader(2<<32+1, 0), leader(1<<32+7, 0)}, false},
-		"both lead for long":              {[]inspect.Server{leader(1<<32+7, time.Hour), leader(2<<32+1, time.Hour)}, true},
-		"two in one epoch":                {[]inspect.Server{leader(1<<32+7, time.Hour), leader(1<<32+8, 5*time.Second)}, true},
+		"one was elected just now":             {[]inspect.Server{leader(epoch+7, time.Hour, later), leader(2*epoch+1, 5*time.Second, once)}, "", ""},
+		"nobody tells since when it does":      {[]inspect.Server{leader(2*epoch+1, 0, once), leader(epoch+7, 0, later)}, "", ""},
+		"one stood still for long":             {[]inspect.Server{leader(epoch+7, time.Hour, once), leader(2*epoch+1, 5*time.Minute, later)}, "", recipe.Possible},
+		"it said so twice since":               {[]inspect.Server{leader(epoch+7, time.Hour, 10*time.Second), leader(2*epoch+1, 5*time.Minute, later)}, "", recipe.Possible},
+		"nobody tells their transactions":      {[]inspect.Server{leader(0, time.Hour, once), leader(0, time.Hour, later)}, "", recipe.Possible},
+		"both lead for long":                   {[]inspect.Server{leader(epoch+7, time.Hour, later), leader(2*epoch+1, time.Hour, later)}, recipe.Certain, recipe.Certain},
+		"both say so, not since when they do":  {[]inspect.Server{leader(epoch+7, 0, later), leader(2*epoch+1, 0, later)}, recipe.Certain, recipe.Certain},
+		"two in one epoch":                     {[]inspect.Server{leader(epoch+7, time.Hour, once), leader(epoch+8, 5*time.Second, once)}, recipe.Certain, recipe.Certain},
+		"two in one epoch, as one was elected": {[]inspect.Server{leader(epoch+7, 0, later), leader(epoch+8, 0, once)}, recipe.Certain, recipe.Certain},
 	} {
-		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, HeardAt: now, Servers: tt.servers}
-		if found := serversDisagree().rule().Backend(b, now); (len(found) == 1) != tt.fires {
-			t.Errorf("%s: %+v", name, found)
+		for mode, want := range map[inspect.Mode]recipe.Confidence{inspect.ModeWatch: tt.watch, inspect.ModeOnce: tt.one} {
+			b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Mode: mode, HeardAt: now, Servers: tt.servers}
+			found := serversDisagree().rule().Backend(b, now)
+			if (len(found) == 1) != (want != "") {
+				t.Errorf("%s, %s: %+v", name, mode, found)
+			}
+			for _, f := range found {
+				if f.Confidence != want || (f.Severity == inspect.Warning) != (want == recipe.Certain) || strings.HasPrefix(f.Message, "not one") != (want == recipe.Certain) {
+					t.Errorf("%s, %s: %+v", name, mode, f)
+				}
+				readable(t, f)
+			}
 		}
 	}
 }

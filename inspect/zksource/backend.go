@@ -134,6 +134,9 @@ func (r *run) serverState(i int) inspect.Server {
 			s.State, s.Role, s.Version, s.Latency = inspect.ServerUp, a.status.Role, inspect.Escape(a.status.Version), a.took
 			s.Zxid, s.Lagging = a.status.Zxid, behind(a.status.Zxid, leaderZxid(r.answers))
 			s.Lag, s.NodesApart = a.lag, a.nodesApart
+			if !a.ledFrom.IsZero() {
+				s.LeadsFor = a.at.Sub(a.ledFrom)
+			}
 			if a.status.Uptime > 0 {
 				s.StartedAt = r.startedAt(i, a.status.Uptime)
 			}

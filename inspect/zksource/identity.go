@@ -175,7 +175,7 @@ func (r *run) startInquiry(now time.Time) {
 	r.asking = true
 	r.askAt, r.askedAt, r.afterPass = now.Add(r.identityBeat()), now, r.firstPass
 	r.requestAccessAgain()
-	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, aside: r.tasks.Go, covers: r.covers(now)}
+	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, spawn: r.tasks.Go, covers: r.covers(now)}
 	q.limit = r.queryTime()
 	if r.clock.wanted(now, r.cfg.Once) {
 		q.probe = func(servers []string) (*link, error) {
@@ -250,6 +250,7 @@ func (r *run) identify(who identity) {
 	byPresentClock(who.servers, r.cfg.Now())
 	r.disturbedBy(who.servers)
 	r.measureLag(who.servers)
+	r.recordLeaders(who.servers)
 	r.clock.measure(who.servers, who.allSessions, r.cfg.Now())
 	r.answers = who.servers
 	if who.covers == nil { // nobody asked for the watches this time

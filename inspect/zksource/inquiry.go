@@ -20,7 +20,7 @@ type inquiry struct {
 	now    func() time.Time
 	admins []*zkadmin.Server
 	link   *link                                 // nil while there is none
-	aside  func(func())                          // runs what may outlast the inquiry
+	spawn  func(func())                          // runs what may outlast the inquiry
 	probe  func(servers []string) (*link, error) // opens one more, for a look at the leader's clock; nil: none is wanted
 	covers []inspect.ID                          // locks whose watches are wanted; none: they are not asked for
 }
@@ -40,6 +40,8 @@ type serverAnswer struct {
 	asOf       time.Time
 	lag        time.Duration
 	nodesApart int
+	// ledFrom dates the first of the answers in a row in which it says that it leads in this election; zero where it does not.
+	ledFrom time.Time
 }
 
 // serves reports whether a server serves all clients.

@@ -25,7 +25,7 @@ func (q *inquiry) members(ctx context.Context, servers []serverAnswer) (count in
 		err    error
 	}
 	answered := make(chan answer, 1)
-	q.aside(func() { // until the answer or the end of the connection: go-zookeeper's Get has no limit
+	q.spawn(func() { // until the answer or the end of the connection: go-zookeeper's Get has no limit
 		config, _, err := q.link.conn.Get(configNode)
 		answered <- answer{config, err}
 	})
