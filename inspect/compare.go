@@ -177,7 +177,7 @@ func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 		}
 		left = append(left, h)
 		e := Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h}
-		if e.Kind == EventReleased && gone(was, is, func(_, m Vote) bool { return m.Evicted }) {
+		if e.Kind == EventReleased && taken(was, is, func(_, m Vote) bool { return m.Evicted }) {
 			e.Kind, e.Evictable = EventEnded, true
 		}
 		events = append(events, e)
@@ -212,17 +212,24 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 // lostByServer reports whether a master which voted for the holder does not have the key any more since it has restarted, or deleted
 // all keys.
 func lostByServer(was, is *Lock, v view) bool {
-	return gone(was, is, func(before, now Vote) bool { return now.Flushed || v.restarted != nil && v.restarted(before) })
+	return taken(was, is, func(before, now Vote) bool {
+		return now.Flushed || !now.Present && v.restarted != nil && v.restarted(before)
+	})
 }
 
-// gone reports whether a master which voted for the holder does not have the key any more, for a reason.
-func gone(was, is *Lock, reason func(before, now Vote) bool) bool {
+// taken reports whether a master which voted for the holder has its key no more, for a reason: none, or already another's.
+func taken(was, is *Lock, reason func(before, now Vote) bool) bool {
 	for i, m := range was.Masters {
-		if m.Agrees && i < len(is.Masters) && is.Masters[i].Up && !is.Masters[i].Present && reason(m, is.Masters[i]) {
+		if m.Agrees && i < len(is.Masters) && is.Masters[i].Up && reason(m, is.Masters[i]) {
 			return true
 		}
 	}
 	return false
+}
+
+// takenByServer reports whether a holder may have lost its key without giving it up: who has it now was not handed it, and both may work.
+func takenByServer(was, is *Lock, v view) bool {
+	return lostByServer(was, is, v) || taken(was, is, func(_, m Vote) bool { return m.Evicted })
 }
 
 // granted reports the contenders that hold now and did not before. left are the holders that left in the same change.
@@ -239,7 +246,7 @@ func granted(was, is *Lock, left []*Contender, v view) []Event {
 			continue
 		}
 		e := Event{Kind: EventAcquired, At: v.at, Lock: is.ID, Contender: h}
-		if len(left) > 0 && !v.blind() {
+		if len(left) > 0 && !v.blind() && !takenByServer(was, is, v) {
 			e.Kind, e.Previous = EventHandover, left[min(handed, len(left)-1)]
 			handed++
 		}

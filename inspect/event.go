@@ -84,7 +84,8 @@ type Event struct {
 	// server reports by what command a key went, and it may have been renamed, or swapped out with its database.
 	Certainty recipe.Confidence
 	// Evictable: the key of an EventEnded was deleted, by a client or by its master, whose memory was full: that has evicted keys since
-	// this one was last seen, or it is not known whether it has.
+	// this one was last seen, or it is not known whether it has. Another may have taken it since: that is an EventAcquired then, and no
+	// handover, since both may work.
 	Evictable bool
 	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
 	// at At.

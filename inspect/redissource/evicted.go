@@ -2,49 +2,68 @@ package redissource
 
 import (
 	"context"
+	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 )
 
 // evictions are the keys that a master has deleted since its memory was full: it counts them (evicted_keys of INFO stats), and tells of each
 // as of one that somebody deleted.
 type evictions struct {
-	count int64
-	known bool      // it told the count when it was asked last
-	newAt time.Time // when the present count was first told, or could not be asked for
+	count     int64
+	known     bool      // it told the count when it was asked last
+	newAt     time.Time // when the present count was first told; zero before any was
+	countedAt time.Time
+	askedAt   time.Time // for a key that was gone
+	limited   bool      // it told once how much memory it has, and by what policy it evicts
 }
 
-// take takes in a count; known is false where it was not told.
+// countEvery is the least time between two questions for the count, and limitFor for how long a master that does not evict is believed
+// without one: its limit may be set at any time.
+const (
+	countEvery = 100 * time.Millisecond
+	limitFor   = time.Second
+)
+
+// take takes in a count as of an instant, at which it was answered; known is false where it was not told.
 func (v *evictions) take(count int64, known bool, at time.Time) {
-	if !known || !v.known || count != v.count { // less than before: its counts began anew
-		*v = evictions{count: count, known: known, newAt: at}
+	if v.known = known; !known {
+		return
 	}
+	if v.newAt.IsZero() || count != v.count { // less than before: its counts began anew
+		v.count, v.newAt = count, at
+	}
+	v.countedAt = at
 }
 
 // mayHave reports whether the master may have evicted something after an instant.
-func (v *evictions) mayHave(after time.Time) bool { return !v.known || v.newAt.After(after) }
+func (v *evictions) mayHave(after time.Time) bool { return !v.known || !v.newAt.Before(after) }
 
 // evicted holds the count after a reading; it was asked for only where a key is gone that the master may have evicted.
 type evicted struct {
 	asked, known bool
 	count        int64
+	at           time.Time
 }
 
-// evictable are those of some keys that are there, have not run out, and that the master deletes when its memory is full; nil for none.
-func (r *run) evictable(p *masterState, keys []string, now time.Time) map[string]bool {
-	if !p.server.Evicts() {
+// mayEvict reports whether a master may evict by what it told last; one that never told, may.
+func (p *masterState) mayEvict() bool { return !p.evictions.limited || p.server.Evicts() }
+
+// evictable are the votes for those of some keys that are there, have not run out, and that the master may delete when its memory is full.
+func (r *run) evictable(p *masterState, keys []string, now time.Time) map[string]inspect.Vote {
+	if !p.mayEvict() && now.Sub(p.evictions.countedAt) < limitFor {
 		return nil
 	}
-	some := map[string]bool{}
+	some := map[string]inspect.Vote{}
 	for _, key := range keys {
-		if e := r.table.entries[key]; e != nil {
-			if at, ok := r.table.place(key, p.index); ok && p.server.MayEvict(&e.votes[at]) && !ranOut(e.votes[at], now) {
-				some[key] = true
-			}
+		e := r.table.entries[key]
+		at, ok := r.table.place(key, p.index)
+		if e == nil || !ok || !there(&e.votes[at]) || ranOut(e.votes[at], now) || p.server.Evicts() && !p.server.MayEvict(&e.votes[at]) {
+			continue
 		}
+		some[key] = e.votes[at]
 	}
 	return some
 }
@@ -53,37 +72,73 @@ func ranOut(v inspect.Vote, now time.Time) bool {
 	return !v.ExpiresAt.IsZero() && !v.ExpiresAt.After(now)
 }
 
-// countEvicted asks for the count where one of the keys that may be evicted is gone.
-func (m *master) countEvicted(ctx context.Context, evictable map[string]bool, keys []string, votes []inspect.Vote) (c evicted) {
-	for i, v := range votes {
-		c.asked = c.asked || evictable[keys[i]] && v.Up && !there(&v)
+// countEvicted asks for the count where one of the keys that may be evicted is gone, or another's. A server that does not answer that in time
+// is found by the next reading: nothing else has to end for it.
+func (m *master) countEvicted(ctx context.Context, wait time.Duration, rep *report) (c evicted) {
+	for i := range rep.votes {
+		was, ok := rep.evictable[rep.keys[i]]
+		c.asked = c.asked || ok && vanished(&was, &rep.votes[i])
 	}
-	if !c.asked {
+	if !c.asked || sleep(ctx, wait) != nil {
 		return c
 	}
-	_ = m.do(ctx, func(ctx context.Context, client redis.UniversalClient) error {
-		info, err := client.Info(ctx, "stats").Result()
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return c
+	}
+	if client, err := m.connect(ctx); err == nil {
+		info, _ := client.Info(ctx, "stats").Result()
 		c.count, c.known = infoNumber(info, "evicted_keys")
-		return onlyBroken(err)
-	})
+	}
+	c.at = m.now()
 	return c
 }
 
 func there(v *inspect.Vote) bool { return v.Present || v.Held != nil }
+
+// replaced reports whether a key that is there has nothing more of what it held.
+func replaced(was, is *inspect.Vote) bool {
+	if was.Held == nil || is.Held == nil {
+		return was.Value != is.Value || was.Digest != is.Digest
+	}
+	return !slices.ContainsFunc(was.Held.Claims, func(c recipe.Claim) bool {
+		return slices.ContainsFunc(is.Held.Claims, func(d recipe.Claim) bool { return c.Name == d.Name })
+	})
+}
+
+// vanished reports whether what a key held is there no more: no key is, or another's.
+func vanished(was, is *inspect.Vote) bool { return is.Up && (!there(is) || replaced(was, is)) }
 
 // markEvicted notes of which keys that are gone the master does not tell whether it evicted them.
 func (r *run) markEvicted(p *masterState, rep *report) {
 	if !rep.evicted.asked {
 		return
 	}
-	p.evictions.take(rep.evicted.count, rep.evicted.known, rep.answered)
+	p.reads = r.limitOf(p).spend(p.reads, rep.answered, 1)
+	p.evictions.askedAt = rep.evicted.at
+	p.evictions.take(rep.evicted.count, rep.evicted.known, rep.evicted.at)
 	for i, key := range rep.keys {
+		was, ok := rep.evictable[key]
 		e := r.table.entries[key]
-		if v := &rep.votes[i]; e != nil && rep.evictable[key] && v.Up && !there(v) {
+		if v := &rep.votes[i]; ok && e != nil && vanished(&was, v) && (rep.evicted.known || p.mayEvict()) {
 			at, ok := r.table.place(key, p.index)
 			v.Evicted = ok && p.evictions.mayHave(e.stoodUntil(at))
 		}
 	}
+}
+
+// keeps reports whether a vote goes on to have a mark by which what was there before was lost: while nothing is there, and until it was told.
+func (e *entry) keeps(at int, v *inspect.Vote, mark func(*inspect.Vote) bool) bool {
+	old := &e.votes[at]
+	if !v.Up || !mark(old) {
+		return false
+	}
+	said := e.lock != nil && slices.ContainsFunc(e.lock.Masters, func(m inspect.Vote) bool { return m.Addr == old.Addr && mark(&m) })
+	return !said || !there(v) && !there(old)
 }
 
 // pushedAfter notes that a master pushed a change of a key, after an instant.
@@ -101,7 +156,7 @@ func (b *keyTable) pushedAfter(master int, key string, after time.Time) {
 // stoodUntil is the newest instant at which a key of a master is known not to have changed since it was read.
 func (e *entry) stoodUntil(at int) time.Time {
 	if e.unwatched[at] {
-		return e.votes[at].ReadAt
+		return e.soughtAt[at]
 	}
-	return later(e.votes[at].ReadAt, e.changed[at])
+	return later(e.soughtAt[at], e.changed[at])
 }

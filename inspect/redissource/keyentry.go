@@ -45,9 +45,11 @@ type entry struct {
 	unwatched    []bool
 	watchedUntil time.Time
 	// flushedAt is, by master, when it last said that it flushed a database while the key was there; nil before any did.
-	flushedAt map[int]time.Time
+	flushedAt map[int]flushing
 	// changed is, by master, after which instant it pushed a change that was not read yet; nil before any did.
 	changed map[int]time.Time
+	// soughtAt is, by vote, when its reading was asked for.
+	soughtAt []time.Time
 }
 
 // cameUnreported notes that the key came at some time after an instant; zero: nobody looked before.

@@ -82,7 +82,7 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	if len(e.votes) == 0 {
 		e.votes = []inspect.Vote{downVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
 	}
-	e.unwatched = make([]bool, len(e.votes))
+	e.unwatched, e.soughtAt = make([]bool, len(e.votes)), make([]time.Time, len(e.votes))
 	switch a, ok := b.foreign[key]; {
 	case b.denied[key]:
 		e.cameUnreported(inspect.NeverSeen)
@@ -148,8 +148,8 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	if refused(v) {
 		b.refused[key] = true
 	}
-	v.Flushed = e.wasFlushed(at, v, now)
-	v.Evicted = v.Evicted || old.Evicted && v.Up && !there(&v)
+	v.Flushed = e.wasFlushed(at, &v, now) || e.keeps(at, &v, func(v *inspect.Vote) bool { return v.Flushed })
+	v.Evicted = v.Evicted || e.keeps(at, &v, func(v *inspect.Vote) bool { return v.Evicted })
 	*old = lastPresent(*old, v, now)
 }
 

@@ -179,9 +179,12 @@ func (p *masterState) setStatus(st status) {
 	p.unseen = st.unseen
 	s.Role, s.Version, s.RunID, s.Cluster = st.role, st.version, st.runID, st.cluster
 	s.Replicas, s.NeedsReplicas = st.replicas, st.needsReplicas
-	s.MaxMemory, s.EvictionPolicy, s.Persistence = st.maxMemory, st.evictionPolicy, st.persistence
+	s.Persistence = st.persistence
+	if st.limited {
+		s.MaxMemory, s.EvictionPolicy, p.evictions.limited = st.maxMemory, st.evictionPolicy, true
+	}
 	s.WritesRefused = st.refused
-	p.evictions.take(st.evicted, st.evictedKnown, st.asked)
+	p.evictions.take(st.evicted, st.evictedKnown, st.answered)
 	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
 		s.ClockOffset, s.ClockKnown, s.ClockWithin = st.offset, st.offsetKnown, st.latency/2
 	}

@@ -232,12 +232,12 @@ func (r *run) requestReads(now time.Time) {
 				r.asked[key]++
 			}
 		}
-		evictable := r.evictable(p, keys, now)
+		evictable, wait := r.evictable(p, keys, now), p.evictions.askedAt.Add(countEvery).Sub(now)
 		r.tasks.Go(func() {
 			rep := report{master: p.index, keys: keys, asked: r.cfg.Now(), evictable: evictable}
 			rep.votes, rep.err = p.readVotes(r.ctx, keys)
 			rep.answered = r.cfg.Now()
-			rep.evicted = p.countEvicted(r.ctx, evictable, keys, rep.votes)
+			rep.evicted = p.countEvicted(r.ctx, wait, &rep)
 			send(r.ctx, r.reports, rep)
 		})
 	}

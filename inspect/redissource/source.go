@@ -161,7 +161,7 @@ type report struct {
 	answered time.Time
 	err      error
 
-	evictable map[string]bool // keys
+	evictable map[string]inspect.Vote // as they were before, by key
 	evicted   evicted
 }
 

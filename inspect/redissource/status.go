@@ -29,10 +29,11 @@ type status struct {
 	needsReplicas bool
 
 	evictionPolicy, persistence string
-	// evicted counts the keys that it has evicted, as of some time after asked.
+	limited                     bool // maxMemory is known
+	// evicted counts the keys that it has evicted, as of some time before answered.
 	evicted      int64
 	evictedKnown bool
-	asked        time.Time
+	answered     time.Time
 	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
 	cluster bool
 	master  string
@@ -74,7 +75,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	if err := m.fresh(asked, nil); err != nil {
 		return st, err // the clocks would be off by that
 	}
-	st.latency, st.asked = end.Sub(start), start
+	st.latency, st.answered = end.Sub(start), end
 	st.readInfo(info.Val(), end)
 	if counts != nil && strings.Contains(counts.Val(), "cmdstat_") {
 		st.swaps, st.swapsAt, st.calls = calls(counts.Val(), "swapdb"), start, allCalls(counts.Val())
@@ -171,7 +172,7 @@ func (st *status) readInfo(info string, now time.Time) {
 		st.runID = id
 	}
 	st.version = versionOf(infoField(info, "redis_version"))
-	st.maxMemory, _ = infoNumber(info, "maxmemory")
+	st.maxMemory, st.limited = infoNumber(info, "maxmemory")
 	if policy := infoField(info, "maxmemory_policy"); len(policy) <= 32 && only(policy, "abcdefghijklmnopqrstuvwxyz-") {
 		st.evictionPolicy = policy
 	}
