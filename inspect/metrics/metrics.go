@@ -232,14 +232,14 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 		t.unknown[aspect]++
 	}
 	for i := range l.Holders {
-		if age, ok := s.Age(l, l.Holders[i].HeldSince, now); ok {
+		if age, ok := heldFor(s, l, &l.Holders[i], now); ok {
 			t.oldest, t.held = max(t.oldest, age), true
 		} else {
 			t.undated++
 		}
 	}
 	for i := range l.Waiters {
-		if age, ok := s.Age(l, l.Waiters[i].Since, now); ok && !l.Waiters[i].Dead {
+		if age, ok := s.Age(l, l.Waiters[i].Since, now); ok && !l.Waiters[i].Dead && s.Backend(l.ID.Backend).Dates(l.Waiters[i].Czxid) {
 			t.wait, t.waited = max(t.wait, age), true
 		}
 	}
@@ -254,6 +254,12 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 			t.buckets[le]++
 		}
 	}
+}
+
+// heldFor is the age of a hold; false where its beginning is not known, or was dated by a clock that nobody has compared with ours.
+func heldFor(s *inspect.Snapshot, l *inspect.Lock, h *inspect.Contender, now time.Time) (time.Duration, bool) {
+	age, known := s.Age(l, h.HeldSince, now)
+	return age, known && (s.Backend(l.ID.Backend).Dates(h.Czxid) || !h.HeldSince.Equal(h.Since)) // else we saw the grant
 }
 
 func (o samples) tally(backend string, t *tally) {
@@ -291,7 +297,7 @@ func (o samples) lock(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 	var oldest time.Duration
 	known := false
 	for i := range l.Holders {
-		if age, ok := s.Age(l, l.Holders[i].HeldSince, now); ok {
+		if age, ok := heldFor(s, l, &l.Holders[i], now); ok {
 			oldest, known = max(oldest, age), true
 		}
 	}
