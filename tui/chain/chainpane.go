@@ -25,6 +25,8 @@ type Pane struct {
 	list          widget.Scroller
 	// selected is the key of the cursor's row: the cursor follows it.
 	selected string
+	// names is the width of the contenders' or the values' column.
+	names widget.Widest
 	// ListTop is the line of the view where the rows start, room how many there is room for.
 	ListTop, room int
 	// lanes are those of the strip below the rows, length the time that it shows.
@@ -64,6 +66,7 @@ func NewPane(host screen.Context) *Pane {
 func (p *Pane) Show(id inspect.ID) {
 	if id != p.id {
 		p.id, p.list, p.selected, p.length, p.root = id, widget.Scroller{}, "", 0, nil
+		p.names = widget.Widest{}
 		clear(p.opened)
 	}
 	p.refresh()

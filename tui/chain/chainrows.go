@@ -43,7 +43,7 @@ func tree(holders, waiters []inspect.Contender, branch, lastBranch string) []cha
 
 // table has the columns that this lock's rows need, and what makes a row.
 func (p *Pane) table(l *inspect.Lock) ([]widget.Column, func(chainRow) widget.Line) {
-	columns := queueColumns(l)
+	columns := p.queueColumns(l)
 	if len(l.Masters) > 0 {
 		columns = p.masterColumns(l)
 	}
@@ -113,7 +113,7 @@ func contenderName(c *inspect.Contender) string {
 	return c.Name.String()
 }
 
-func queueColumns(l *inspect.Lock) []widget.Column {
+func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 	columns := []widget.Column{
 		{Title: "#", Width: 4, Grow: 1, Most: 6, Right: true},
 		{Title: "STATE", Width: 13, Grow: 1, Most: 14},
@@ -130,11 +130,13 @@ func queueColumns(l *inspect.Lock) []widget.Column {
 	} else {
 		columns[2].From, columns[5].From, columns[7].From = widget.Never, 105, 88
 	}
+	need := 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters[:min(len(l.Waiters), measured)]} {
 		for i := range list {
-			columns[3].Most = max(columns[3].Most, lipgloss.Width(contenderName(&list[i])))
+			need = max(need, lipgloss.Width(contenderName(&list[i])))
 		}
 	}
+	columns[3].Most = max(columns[3].Most, p.names.Keep(need, p.Now()))
 	return columns
 }
 
@@ -213,10 +215,12 @@ func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 			known[2] = known[2] || s.ClockKnown
 		}
 	}
+	need := 0
 	for i := range l.Masters {
 		_, value, _ := p.voteCells(l, &l.Masters[i], 0)
-		columns[2].Most = max(columns[2].Most, value.Width())
+		need = max(need, value.Width())
 	}
+	columns[2].Most = max(columns[2].Most, p.names.Keep(need, p.Now()))
 	for i, any := range known {
 		if !any {
 			columns[ttlOfMaster+1+i].From = widget.Never

@@ -35,6 +35,7 @@ type Screen struct {
 	input      screen.FilterInput
 	chainPane  *chain.Pane
 	needs      needs
+	waiting    widget.Widest // of the names among the longest waits
 	cachedRows map[inspect.ID]cachedRow
 	// marks are the locks that the next action is about, in place of the selected one.
 	marks map[inspect.ID]bool

@@ -84,7 +84,7 @@ func (s *Screen) waitLines(width, rows int) []widget.Line {
 	for _, w := range all {
 		names = max(names, lipgloss.Width(describe.Owner(w.who)))
 	}
-	names = min(names, max(12, width/3))
+	names = min(s.waiting.Keep(names, s.Now()), max(12, width/3))
 	for _, w := range all {
 		l := widget.Line{{describe.Seconds(w.took), t.Text}}.Align(9, true, "").Add(t.Text, "  ")
 		l = append(l, widget.Line{{describe.Owner(w.who), t.Waiting}}.Align(names, false, t.Glyphs.Ellipsis)...)

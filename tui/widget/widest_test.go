@@ -1,0 +1,29 @@
+package widget
+
+import (
+	"testing"
+	"time"
+)
+
+// A long name that comes and goes does not make its column jump; one that stays away gives its room back.
+func TestWidestShrinksAfterAWhile(t *testing.T) {
+	start := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	var w Widest
+	for _, step := range []struct {
+		after      time.Duration
+		need, want int
+	}{
+		{0, 20, 20},
+		{time.Second, 40, 40},
+		{2 * time.Second, 20, 40},
+		{20 * time.Second, 40, 40},
+		{45 * time.Second, 20, 40},
+		{50 * time.Second, 20, 20},
+		{51 * time.Second, 30, 30},
+		{-time.Hour, 10, 10},
+	} {
+		if got := w.Keep(step.need, start.Add(step.after)); got != step.want {
+			t.Errorf("need %d after %v: %d cells, want %d", step.need, step.after, got, step.want)
+		}
+	}
+}
