@@ -123,10 +123,11 @@ type questions struct {
 	ttl                    *redis.DurationCmd
 	fields, exists, length *redis.IntCmd
 	value                  *redis.StringCmd
+	still                  *redis.IntCmd
 }
 
 // question asks TYPE of a key that is no string or could not be read, EXISTS of one that may not be there, STRLEN of a long one, and an
-// empty one, which may be the next client's, for its value again. What reads as an empty string may have run out since PTTL was answered: where EXISTS is
+// empty one, which may be the next client's, for its value again, and then whether it is still there: that one may have given it back. What reads as an empty string may have run out since PTTL was answered: where EXISTS is
 // refused, PTTL once more, TYPE, and HLEN, which has no answer to a string, distinguish it from no key.
 func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questions) {
 	if r.there == isAbsent || r.content == elsewhere {
@@ -150,6 +151,7 @@ func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questio
 	}
 	if r.empty {
 		q.value = p.GetRange(ctx, r.keys.Key, 0, 0) // that is not refused: it was read so before
+		q.still = p.Exists(ctx, r.keys.Key)
 	}
 	return q
 }
@@ -194,6 +196,9 @@ func (r *keyReading) readPresence(q questions) {
 	}
 	if q.exists != nil && q.exists.Err() == nil {
 		r.there = presentIf(q.exists.Val() > 0)
+	}
+	if q.still != nil && q.still.Err() == nil && q.still.Val() == 0 {
+		r.there = isAbsent
 	}
 	if q.fields != nil && r.there == thereUnknown {
 		r.readFields(q.fields)
