@@ -20,6 +20,7 @@ type lease struct {
 	cleanUp func()                          // runs after the hold's context has ended because prolong found the lock lost; may be nil
 
 	mu       sync.Mutex
+	since    time.Time // of which until counts: suspensions from then on are taken off it
 	until    time.Time
 	renewAt  time.Time // zero: never
 	listenAt time.Time // zero: it listens, or never will
@@ -29,10 +30,13 @@ type lease struct {
 	timer    *time.Timer
 }
 
-// newLease makes the lease of a lock that is held until an instant, as far as is known.
-func newLease(s *RedisSession, g *grant, opts *options, prolong func(context.Context) error, until time.Time) *lease {
-	return &lease{session: s, grant: g, opts: opts, prolong: prolong, until: until}
+// newLease makes the lease of a lock that is held until an instant, as far as is known; that counts from since.
+func newLease(s *RedisSession, g *grant, opts *options, prolong func(context.Context) error, since, until time.Time) *lease {
+	return &lease{session: s, grant: g, opts: opts, prolong: prolong, since: since, until: until}
 }
+
+// certain is until when the lock is held for certain. The server's clock has gone on while this machine was suspended.
+func (l *lease) certain() time.Time { return l.session.sleepClock.correct(l.since, l.until) }
 
 // expiry counts from the sending: the server may have set the TTL at any time after that.
 func expiry(sent time.Time, ttl time.Duration) time.Time { return sent.Add(ttl - drift(ttl)) }
@@ -46,17 +50,18 @@ const (
 
 // run starts to keep the lease, unless ctx, the session or the lease itself has ended: that is errRanOut.
 func (l *lease) run(ctx context.Context) error {
+	until := l.certain()
 	now := l.session.clock.now()
 	if ctx.Err() != nil {
 		return because(ctx)
 	}
-	if !now.Before(l.until.Add(-early)) {
+	if !now.Before(until.Add(-early)) {
 		return errRanOut
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.opts.renew {
-		l.renewAt = now.Add(min(l.opts.ttl, l.until.Sub(now)) / 3)
+		l.renewAt = now.Add(min(l.opts.ttl, until.Sub(now)) / 3)
 		if l.opts.ttl > 3*listenAfter {
 			l.listenAt = now.Add(listenAfter)
 		}
@@ -70,7 +75,7 @@ func (l *lease) run(ctx context.Context) error {
 
 // next is the instant of the next renewal, subscription or expiry, whichever is first.
 func (l *lease) next() time.Time {
-	at := l.until.Add(-early)
+	at := l.certain().Add(-early)
 	if !l.renewing && !l.renewAt.IsZero() && l.renewAt.Before(at) {
 		at = l.renewAt
 	}
@@ -80,10 +85,19 @@ func (l *lease) next() time.Time {
 	return at
 }
 
+// wake lets it be judged now, whatever its timer was set to.
+func (l *lease) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended && l.timer != nil {
+		l.timer.Reset(0)
+	}
+}
+
 func (l *lease) deadline() (time.Time, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.until, true
+	return l.certain(), true
 }
 
 // stop ends the keeping, when the lock is given back or lost.
@@ -113,13 +127,14 @@ func (l *lease) tick() {
 		return
 	}
 	defer l.session.leave()
-	now := l.session.clock.now()
 	l.mu.Lock()
+	until := l.certain()
+	now := l.session.clock.now()
 	switch {
 	case l.ended:
 		l.mu.Unlock()
 		return
-	case !now.Before(l.until.Add(-early)):
+	case !now.Before(until.Add(-early)):
 		l.mu.Unlock()
 		l.lose(errRanOut)
 		return
@@ -170,7 +185,7 @@ func (l *lease) renew() {
 		l.mu.Unlock()
 		return
 	}
-	wait, until := l.opts.ttl/3, l.until
+	wait, until := l.opts.ttl/3, l.certain()
 	if err != nil {
 		wait = max(l.opts.ttl/30, 5*time.Millisecond)
 	}
@@ -212,11 +227,14 @@ func (l *lease) extend(ctx context.Context) error {
 		return ErrClosed
 	}
 	defer l.session.leave()
-	until, _ := l.deadline()
-	ctx, cancel := context.WithDeadline(ctx, until)
+	l.mu.Lock()
+	since, until := l.since, l.until
+	l.mu.Unlock()
+	ctx, cancel := context.WithDeadline(ctx, l.session.sleepClock.correct(since, until))
 	defer cancel()
-	sent := l.session.clock.now()
+	sent := l.session.sleepClock.now()
 	err := l.prolong(ctx)
+	until = l.session.sleepClock.correct(since, until)
 	if err == nil && l.session.clock.before(until) {
 		l.prolonged(sent)
 	}
@@ -238,8 +256,9 @@ func (l *lease) extend(ctx context.Context) error {
 func (l *lease) prolonged(sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if until := expiry(sent, l.opts.ttl); until.After(l.until) {
-		l.until = until
+	until := expiry(sent, l.opts.ttl)
+	if l.session.sleepClock.correct(sent, until).After(l.certain()) {
+		l.since, l.until = sent, until
 		if !l.ended && l.timer != nil {
 			l.timer.Reset(l.session.clock.until(l.next()))
 		}
@@ -251,6 +270,8 @@ type leases struct {
 	mu     sync.Mutex
 	all    map[*lease]struct{}
 	closed bool
+	watch  *time.Timer   // looks for suspensions while there are leases; nil: nobody does
+	slept  time.Duration // in all, when it last looked
 }
 
 func (ls *leases) add(l *lease) bool {
@@ -263,7 +284,35 @@ func (ls *leases) add(l *lease) bool {
 		ls.all = make(map[*lease]struct{})
 	}
 	ls.all[l] = struct{}{}
+	if ls.watch == nil {
+		ls.slept = l.session.sleepClock.look()
+		ls.watch = time.AfterFunc(sleepLook, func() { ls.lookForSleep(l.session.sleepClock) })
+	}
 	return true
+}
+
+// sleepLook is for how long, after the machine has woken, a hold may go on that has run out while it was suspended: the timers
+// of the leases stood still, too.
+const sleepLook = 250 * time.Millisecond
+
+// lookForSleep judges all leases anew when the machine was suspended.
+func (ls *leases) lookForSleep(sleep *sleepClock) {
+	total := sleep.look()
+	ls.mu.Lock()
+	slept := total != ls.slept
+	ls.slept = total
+	if len(ls.all) > 0 && !ls.closed {
+		ls.watch.Reset(sleepLook)
+	} else {
+		ls.watch = nil
+	}
+	ls.mu.Unlock()
+	if !slept {
+		return
+	}
+	for _, l := range ls.of("") {
+		l.wake()
+	}
 }
 
 func (ls *leases) remove(l *lease) {

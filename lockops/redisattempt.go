@@ -115,12 +115,12 @@ func (a *redisAttempt) request(ctx context.Context) (answer, error) {
 		return answer{verdict: verdict{err: k.master.failed(ErrDead)}}, nil
 	}
 	if limit, ok := k.soon(ctx); ok && a.lateUntil.IsZero() {
-		sent := k.session.clock.now()
+		sent := k.session.sleepClock.now()
 		return answer{k.master.acquire(r, limit), sent}, nil
 	}
 	due := make(chan answer, 1)
 	k.session.goDo(func() {
-		sent := k.session.clock.now()
+		sent := k.session.sleepClock.now()
 		due <- answer{k.master.acquire(r, k.opts.limit), sent}
 	})
 	select {
@@ -203,7 +203,7 @@ func (s *RedisSession) removeLater(lateUntil time.Time, limit time.Duration, rem
 func (a *redisAttempt) granted(ctx context.Context, until time.Time) (*Hold, error) {
 	k := a.k
 	r := &redisGrant{k: k, value: a.value, number: a.token, lateUntil: a.lateUntil}
-	r.lease = newLease(k.session, newGrant(ctx, k.lock), &k.opts, r.prolong, until)
+	r.lease = newLease(k.session, newGrant(ctx, k.lock), &k.opts, r.prolong, a.sent, until)
 	r.grant.backend = r
 	err := r.run(ctx)
 	if err == nil {

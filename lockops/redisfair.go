@@ -109,14 +109,15 @@ func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok b
 		return time.Time{}, false
 	}
 	since := time.Duration(t.at-a.at) * time.Microsecond
+	until = m.session.sleepClock.correct(a.sent, a.sent.Add(since-since/100+t.grant-drift(t.grant)))
 	now := m.session.clock.now()
-	until = a.sent.Add(since - since/100 + t.grant - drift(t.grant))
 	if latest := expiry(now, t.grant); until.After(latest) { // the server's clock was set
 		until = latest
 	}
 	if until.Sub(now) < t.grant/3 {
 		return time.Time{}, false
 	}
+	a.sent = now // what the machine slept until now is taken off
 	a.token, a.maybe = t.token, true
 	return until, true
 }

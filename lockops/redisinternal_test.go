@@ -149,7 +149,9 @@ func TestClockReadings(t *testing.T) {
 // never from when the message came.
 func TestHandedDeadline(t *testing.T) {
 	now := time.Now()
-	m := &RedisFairMutex{redisKey{session: &RedisSession{clock: clock{now: func() time.Time { return now }}}}}
+	var slept time.Duration
+	c := clock{func() time.Time { return now }, func() time.Duration { return slept }}
+	m := &RedisFairMutex{redisKey{session: &RedisSession{clock: c, sleepClock: newSleepClock(c)}}}
 	m.opts.renew = true
 	const grant = time.Second
 	at := func(sent time.Duration, serverLater time.Duration) (time.Duration, bool) {
@@ -172,6 +174,8 @@ func TestHandedDeadline(t *testing.T) {
 	if got, ok := at(900*time.Millisecond, 0); ok {
 		t.Errorf("a message that took 900 ms of 1 s is trusted for %v", got)
 	}
+	slept = 40 * time.Second // noticed now
+	want(100*time.Millisecond, slept+100*time.Millisecond, 587*time.Millisecond)
 	if _, ok := at(0, -time.Second); ok {
 		t.Error("a message from before our request is trusted")
 	}
@@ -263,7 +267,7 @@ func TestExtensionCountsFromItsSending(t *testing.T) {
 	l := newLease(s, g, &o, func(context.Context) error {
 		now = now.Add(10 * time.Second) // the server's
 		return nil
-	}, now.Add(30*time.Second))
+	}, now, now.Add(30*time.Second))
 	sent := now
 	if err := l.extend(t.Context()); err != nil {
 		t.Fatal(err)
@@ -283,7 +287,7 @@ func TestAnExtensionMayComeTooLate(t *testing.T) {
 	l := newLease(s, g, &options{ttl: time.Hour}, func(context.Context) error {
 		now = until
 		return nil
-	}, until)
+	}, now, until)
 	if err := l.extend(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(err, errRanOut) {
 		t.Errorf("%v, want ErrLost", err)
 	}

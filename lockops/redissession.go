@@ -44,14 +44,15 @@ func OnRestart(f func(master string, until time.Time)) RedisOption {
 // RedisSession is the connections to one Redis (also a Sentinel or Cluster deployment) or to N independent masters. It
 // may be shared by any number of locks and goroutines; a lock never closes it.
 type RedisSession struct {
-	id      string // the first characters of every value
-	random  [sessionBytes]byte
-	opts    redisOptions
-	masters []*master
-	clock   clock
-	lent    bool            // the clients are somebody else's
-	ctx     context.Context // ends with ErrClosed
-	end     context.CancelCauseFunc
+	id         string // the first characters of every value
+	random     [sessionBytes]byte
+	opts       redisOptions
+	masters    []*master
+	clock      clock
+	sleepClock *sleepClock
+	lent       bool            // the clients are somebody else's
+	ctx        context.Context // ends with ErrClosed
+	end        context.CancelCauseFunc
 
 	localQueue localQueue
 	waiters    waiters
@@ -106,6 +107,7 @@ func newRedisSession(opts []RedisOption) *RedisSession {
 		opt(&s.opts)
 	}
 	s.clock = s.opts.clock
+	s.sleepClock = newSleepClock(s.clock)
 	_, _ = crand.Read(s.random[:]) // never fails
 	s.id = base64.RawURLEncoding.EncodeToString(s.random[:])
 	s.ctx, s.end = context.WithCancelCause(context.Background())

@@ -122,7 +122,7 @@ func (w *subscriber) request(do func(context.Context, ...string) error, channels
 // run receives until the session is closed.
 func (w *subscriber) run() {
 	pubsub := w.pubsub // nobody else changes it
-	stop := context.AfterFunc(w.session.ctx, func() { pubsub.Close() })
+	stop := w.closeWithSession(pubsub)
 	defer func() { stop(); pubsub.Close() }()
 	w.request(pubsub.Subscribe, w.own)
 	asked := false // a ping is unanswered
@@ -151,11 +151,16 @@ func (w *subscriber) run() {
 				stop()
 				_ = pubsub.Close()
 				pubsub = w.renew()
-				stop = context.AfterFunc(w.session.ctx, func() { pubsub.Close() })
+				stop = w.closeWithSession(pubsub)
 			}
 			_ = w.session.sleep(subscriberRest/2 + rand.N(subscriberRest))
 		}
 	}
+}
+
+// closeWithSession ends what waits for a message when the session ends.
+func (w *subscriber) closeWithSession(pubsub *redis.PubSub) (stop func() bool) {
+	return context.AfterFunc(w.session.ctx, func() { pubsub.Close() })
 }
 
 // renew subscribes anew to all that was asked for, on a connection of its own.

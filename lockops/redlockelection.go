@@ -34,7 +34,7 @@ type election struct {
 
 func (l *Redlock) newElection() *election {
 	e := &election{
-		l: l, value: l.session.newValue(l.opts.label), sent: l.session.clock.now(),
+		l: l, value: l.session.newValue(l.opts.label), sent: l.session.sleepClock.now(),
 		votes: make([]vote, len(l.session.masters)), cast: make(chan *vote, len(l.session.masters)),
 	}
 	for i, m := range l.session.masters {
@@ -142,7 +142,7 @@ func (e *election) decide(ctx context.Context) (*Hold, error) {
 	if err == nil {
 		g := newGrant(ctx, e.l.lock)
 		r := &redlockGrant{e: e}
-		r.lease = newLease(e.l.session, g, &e.l.opts, r.prolong, expiry(e.sent, e.l.opts.ttl))
+		r.lease = newLease(e.l.session, g, &e.l.opts, r.prolong, e.sent, expiry(e.sent, e.l.opts.ttl))
 		r.cleanUp = r.abandon
 		g.backend = r
 		if err = r.run(ctx); err == nil {

@@ -80,6 +80,22 @@ func TestSuspensionCounts(t *testing.T) {
 	if got := c.correct(after, deadline); !got.Equal(deadline) {
 		t.Errorf("noise: %v early", deadline.Sub(got))
 	}
+	now = now.Add(time.Second)
+	total += 10 * time.Second
+	if got := deadline.Sub(c.correct(since, deadline)); got != total {
+		t.Errorf("slept twice, %v in all: %v early", total, got)
+	}
+	if got, want := deadline.Sub(c.correct(after, deadline)), total-40*time.Second; got != want {
+		t.Errorf("slept once since, for %v: %v early", want, got)
+	}
+	for range 2 * sleepsKept { // more than are remembered one by one
+		now = now.Add(time.Second)
+		total += time.Minute
+		c.look()
+	}
+	if got := deadline.Sub(c.correct(since, deadline)); got != total {
+		t.Errorf("slept often, %v in all: %v early", total, got)
+	}
 }
 
 // TestTheLeaseHasAMargin for clocks that run at different rates, and is of one session only.

@@ -1,0 +1,90 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// sleeper makes the machine of a session look as if it had been suspended, and notices that as a session does.
+func sleeper(s *RedisSession) func(time.Duration) {
+	var slept atomic.Int64
+	s.clock.suspended = func() time.Duration { return time.Duration(slept.Load()) }
+	s.sleepClock = newSleepClock(s.clock)
+	return func(d time.Duration) { slept.Add(int64(d)) }
+}
+
+type acquirer interface {
+	Acquire(ctx context.Context) (*Hold, error)
+}
+
+var sleptKinds = []struct {
+	name    string
+	masters int
+	make    func(s *RedisSession, opts ...Option) acquirer
+}{
+	{"mutex", 1, func(s *RedisSession, opts ...Option) acquirer { return NewRedisMutex(s, "lock", opts...) }},
+	{"fair", 1, func(s *RedisSession, opts ...Option) acquirer { return NewRedisFairMutex(s, "lock", opts...) }},
+	{"redlock", 3, func(s *RedisSession, opts ...Option) acquirer { return NewRedlock(s, "lock", opts...) }},
+}
+
+// TestASuspendedMachineHoldsNoLongerThanItsTTL: its own clock stood still, those of the servers did not. The hold ends soon after
+// the machine has woken, though its timers stood still as well; what is taken afterwards is not shortened.
+func TestASuspendedMachineHoldsNoLongerThanItsTTL(t *testing.T) {
+	for _, kind := range sleptKinds {
+		for name, opts := range map[string][]Option{"renewed": nil, "not renewed": {WithoutRenewal()}} {
+			t.Run(kind.name+"/"+name, func(t *testing.T) {
+				s := embeddedMasters(t, kind.masters)
+				suspend := sleeper(s)
+				l := kind.make(s, append(opts, WithTTL(time.Hour))...)
+				h, err := l.Acquire(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				before, _ := h.Deadline()
+				suspend(20 * time.Minute)
+				if at, ok := h.Deadline(); !ok || before.Sub(at) != 20*time.Minute {
+					t.Errorf("20 minutes' sleep are %v of the hold's (%v)", before.Sub(at), ok)
+				}
+				suspend(40 * time.Minute)
+				if at, ok := h.Deadline(); ok && time.Now().Before(at) {
+					t.Errorf("after an hour's sleep, which was the TTL, it is held for %v more", time.Until(at))
+				}
+				select {
+				case <-h.Context().Done():
+				case <-time.After(30 * time.Second):
+					t.Fatal("nobody was told")
+				}
+				if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) || !errors.Is(cause, errRanOut) {
+					t.Errorf("cause %v", cause)
+				}
+				_ = h.Release(t.Context()) // these servers did not go on
+				suspend(24 * time.Hour)
+				if h, err = l.Acquire(t.Context()); err != nil {
+					t.Fatalf("taken after the sleep: %v", err)
+				}
+				if at, ok := h.Deadline(); !ok || !time.Now().Before(at) { // a fair lock that was handed over: a heartbeat, at first
+					t.Errorf("taken after the sleep, it is held for %v (%v)", time.Until(at), ok)
+				}
+			})
+		}
+	}
+}
+
+// TestAnExtensionBehindASuspensionComesTooLate: the machine slept for longer than the TTL while the answer was on its way.
+func TestAnExtensionBehindASuspensionComesTooLate(t *testing.T) {
+	s := newRedisSession(nil)
+	defer s.Close()
+	suspend := sleeper(s)
+	g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
+	since := s.sleepClock.now()
+	l := newLease(s, g, &options{ttl: time.Hour}, func(context.Context) error {
+		suspend(2 * time.Minute)
+		return nil
+	}, since, since.Add(time.Minute))
+	if err := l.extend(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(err, errRanOut) {
+		t.Errorf("%v, want ErrLost", err)
+	}
+}
