@@ -88,3 +88,21 @@ func TestAnExtensionBehindASuspensionComesTooLate(t *testing.T) {
 		t.Errorf("%v, want ErrLost", err)
 	}
 }
+
+// TestAReleaseWhoseAnswerWasLost: a key that is gone was deleted by the first request; one that somebody else has may have
+// been theirs before.
+func TestAReleaseWhoseAnswerWasLost(t *testing.T) {
+	s := newRedisSession(nil)
+	defer s.Close()
+	r := &redisGrant{k: &redisKey{session: s}}
+	reply := &NodeError{Err: ErrOther}
+	if err := r.removed(ErrGone, context.DeadlineExceeded); err != nil {
+		t.Errorf("gone: %v", err)
+	}
+	if err := r.removed(reply, context.DeadlineExceeded); !errors.Is(err, ErrOther) || !errors.Is(err, errUnknownRelease) || errors.Is(err, ErrLost) {
+		t.Errorf("somebody else's: %v, want that it is unknown", err)
+	}
+	if err := r.removed(reply, nil); !errors.Is(err, ErrLost) {
+		t.Errorf("somebody else's at the first answer: %v, want ErrLost", err)
+	}
+}
