@@ -61,6 +61,22 @@ func (p *backendState) watchTable(id ID) *WatchTable {
 	return p.watches
 }
 
+// tablesLast is the time after which a table is old: it is read every 10 s while somebody looks at the lock.
+const tablesLast = time.Minute
+
+// ageOf judges a table by when it was read. Who looks once has read it just now.
+func (p *backendState) ageOf(t *WatchTable, now time.Time) TableAge {
+	switch {
+	case t == nil || p.once():
+		return TableOfNow
+	case t.ReadAt.Before(p.state.DisturbedAt), t.ReadAt.Before(p.blindUntil):
+		return TableVoid
+	case now.Sub(t.ReadAt) > tablesLast:
+		return TableOld
+	}
+	return TableOfNow
+}
+
 // keep takes in a table. there reports whether there is such a lock: it may have gone while the table was read, and nothing would
 // forget the table then.
 func (p *backendState) keep(t *WatchTable, there func(ID) bool) {

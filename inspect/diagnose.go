@@ -58,9 +58,10 @@ func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 }
 
 func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) *Case {
+	watches := p.watchTable(l.ID)
 	return &Case{
 		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
-		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: p.watchTable(l.ID),
+		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: watches, WatchesAre: p.ageOf(watches, now),
 		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter, Reach: o.reach, Spread: p.spreadNow(),
 	}
 }

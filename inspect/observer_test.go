@@ -124,6 +124,34 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	}
 }
 
+// A table of watches is of then, and of nothing once clients may have set them again.
+func TestATableOfWatchesGrowsOld(t *testing.T) {
+	for name, tt := range map[string]struct {
+		readAgo, disturbedAgo time.Duration
+		change                func(*backendState)
+		want                  TableAge
+	}{
+		"just now":                       {time.Second, time.Hour, nil, TableOfNow},
+		"a while ago":                    {tablesLast + time.Second, time.Hour, nil, TableOld},
+		"before a server began to serve": {10 * time.Second, 5 * time.Second, nil, TableVoid},
+		"before nobody could look":       {10 * time.Second, time.Hour, func(p *backendState) { p.blindUntil = now.Add(-time.Second) }, TableVoid},
+		"by who looks once":              {time.Hour, time.Second, func(p *backendState) { p.state.Mode = ModeOnce }, TableOfNow},
+	} {
+		a := applying(t)
+		b := *zkUp
+		b.DisturbedAt = now.Add(-tt.disturbedAgo)
+		l := queueOf(t, "11 12")
+		a.send(0, Update{Put: []*Lock{l}, Backend: &b, Watches: &WatchTable{Backend: "zk", ReadAt: now.Add(-tt.readAgo), Covers: []ID{l.ID}}})
+		p := a.byName["zk"]
+		if tt.change != nil {
+			tt.change(p)
+		}
+		if got := a.caseOf(p, l, now).WatchesAre; got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
 // What the servers' silence hid is not taken for a new grant, and what appears while we watch was not there before.
 func TestObserverKnowsWhatItDidNotSee(t *testing.T) {
 	send, next := watched(t)

@@ -17,6 +17,16 @@ type Rule struct {
 	Backend func(*Backend, time.Time) []Finding
 }
 
+// TableAge tells a table of watches of now from one of then: only of locks that somebody looks at is it read again and again.
+type TableAge uint8
+
+// The ages of a table.
+const (
+	TableOfNow TableAge = iota
+	TableOld            // it was read a minute ago or earlier
+	TableVoid           // clients may have connected anew since, and set their watches again
+)
+
 // Case is a lock and what is known around it.
 type Case struct {
 	Lock    *Lock
@@ -31,6 +41,8 @@ type Case struct {
 	SessionsAt time.Time
 	// Watches is the newest watch table that speaks of the lock; nil when none was read.
 	Watches *WatchTable
+	// WatchesAre of now, unless they were read a minute ago or before clients may have set theirs anew.
+	WatchesAre TableAge
 	// History of the lock so far; nil in a one-shot command.
 	History *History
 	// Spread of the backend's locks over its masters.

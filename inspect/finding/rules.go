@@ -122,15 +122,21 @@ func (r *rule) sign(fs []inspect.Finding) []inspect.Finding {
 // blindAdvice replaces the advice of a finding that rests on what was not seen.
 const blindAdvice = "do nothing yet: part of the evidence could not be read (see blind); look again once it can be"
 
+// oldAdvice replaces that of a finding that rests on watches that were read a while ago.
+const oldAdvice = "look at the lock (lockscope show, or its chain) before you act: who watches what was read a while ago, and may have changed since"
+
 // possibleAdvice replaces the advice of a finding about what is only possibly a lock.
 const possibleAdvice = "this may not be a lock: find out which program writes it before you act"
 
 // temper holds the findings of a rule to what is known of the lock. On what is only possibly a lock (a name, a value of no
 // known shape) nothing is worse than worth knowing, and nothing is advised but to find out. Where something was not seen
-// that the rule rests on, its findings are only possible, and no action is advised.
+// that the rule rests on, its findings are only possible, and no action is advised; the same where it was seen long ago.
 func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Finding {
+	onWatches := slices.Contains(r.restsOn, inspect.AspectWatches)
 	switch l := c.Lock; {
 	case len(found) == 0 || r.asFound:
+	case onWatches && c.WatchesAre == inspect.TableVoid:
+		return nil
 	case l.Confidence == recipe.Possible:
 		if r.quiet {
 			return nil
@@ -146,6 +152,10 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 			f.Confidence = recipe.Possible
 			f.Advice = blindAdvice
 		}
+	case onWatches && c.WatchesAre == inspect.TableOld:
+		for i := range found {
+			found[i].Confidence, found[i].Advice = recipe.Possible, oldAdvice
+		}
 	}
 	return found
 }
@@ -155,7 +165,7 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 // its own advice.
 func again(c *inspect.Case, name, message string, confidence recipe.Confidence, about *inspect.Contender) []inspect.Finding {
 	for _, f := range c.Lock.Findings {
-		if f.Rule == name && f.Advice != blindAdvice && f.Advice != possibleAdvice && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
+		if f.Rule == name && f.Advice != blindAdvice && f.Advice != oldAdvice && f.Advice != possibleAdvice && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
 			return one(f)
 		}
 	}

@@ -55,6 +55,9 @@ func selfWait() rule {
 // lostEntry is a waiter that does not watch whom it waits for, and one of the same client behind it that does.
 func lostEntry(c *inspect.Case) (lost, behind *inspect.Contender) {
 	l := c.Lock
+	if c.WatchesAre != inspect.TableOfNow {
+		return nil, nil
+	}
 	for i := range l.Waiters {
 		w := &l.Waiters[i]
 		if w.Watch != inspect.Missing || away(c, w) {

@@ -32,6 +32,11 @@ func TestMissingWatch(t *testing.T) {
 		{name: "kazoo has no such semaphore", c: watching("kazoo", recipe.Certain, inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "all watch", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed)},
 		{name: "nobody could look", c: watching("curator", recipe.Certain, inspect.Unconfirmed, inspect.Unconfirmed)},
+		{
+			name: "it was looked at a while ago", c: read(inspect.TableOld, watching("kazoo", recipe.Certain, inspect.Missing)), fires: true,
+			severity: inspect.Warning, confidence: recipe.Possible, advice: "look at the lock",
+		},
+		{name: "all may have connected anew since", c: read(inspect.TableVoid, watching("kazoo", recipe.Certain, inspect.Missing))},
 	})
 	const left = "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"
 	gone := func(answer inspect.Confirmation, tableAfter time.Duration, changes ...func(*inspect.Case)) inspect.Case {
@@ -73,6 +78,12 @@ func TestMissingWatch(t *testing.T) {
 	}
 }
 
+// read is the same case with a table of watches from earlier.
+func read(age inspect.TableAge, c inspect.Case) inspect.Case {
+	c.WatchesAre = age
+	return c
+}
+
 func TestHerd(t *testing.T) {
 	ids := func(from, to int64) (list []int64) {
 		for id := from; id < to; id++ {
@@ -107,6 +118,11 @@ func TestHerd(t *testing.T) {
 		{name: "ten watch a node that has no queue", c: on(with(queue("sequential", 1), func(l *inspect.Lock) { l.Recipe = "ephemeral" }), "/l", ids(3, 13))},
 		{name: "another node is watched", c: on(queue("sequential", 12), "/l/x", ids(3, 13))},
 		{name: "nobody could look", c: present(queue("sequential", 12))},
+		{
+			name: "somebody looked a while ago", c: read(inspect.TableOld, on(queue("sequential", 12), first, ids(3, 13))), fires: true,
+			severity: inspect.Warning, confidence: recipe.Possible, advice: "look at the lock",
+		},
+		{name: "all may have connected anew since", c: read(inspect.TableVoid, on(queue("sequential", 12), first, ids(3, 13)))},
 	})
 }
 
