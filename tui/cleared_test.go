@@ -64,3 +64,16 @@ func TestNothingWrongAnyMore(t *testing.T) {
 	fits(t, m)
 	wantText(t, m, "Nothing wrong that we can see.", "cleared in the last 15m", "until 11:59:00")
 }
+
+// A command of the advice stands whole beside the list too: somebody may copy it with the mouse.
+func TestAdviceBesideTheListIsWhole(t *testing.T) {
+	t.Parallel()
+	name := "_c_7f3e0c51-0000-4000-8000-0000000000aa-__WRIT__0000000602"
+	for _, width := range []int{80, 120, 199, 200, 220} {
+		l := fixture.Orders()
+		l.Findings[0].Advice = "If it hangs: lockscope release zk:/locks/orders --owner " + name
+		m := model(t, Options{}, width, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+		press(m, "f")
+		wantText(t, m, name)
+	}
+}
