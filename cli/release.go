@@ -137,7 +137,9 @@ type releaseOthers struct {
 type releaseMaster struct {
 	Addr    string `json:"addr"`
 	Deleted bool   `json:"deleted"`
-	Error   string `json:"error"`
+	// Ended: of a contender that is gone and that this master did not say it deleted: not by the request, or somehow.
+	Ended act.Ended `json:"ended,omitempty"`
+	Error string    `json:"error"`
 }
 
 // report implements deed.
@@ -155,7 +157,7 @@ func (r *release) json(result act.Result) releaseJSON {
 		j.Others = &releaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock, NotGiven: o.NotGiven}
 	}
 	for _, m := range result.Masters {
-		master := releaseMaster{Addr: m.Addr, Deleted: m.Deleted}
+		master := releaseMaster{Addr: m.Addr, Deleted: m.Deleted, Ended: m.Ended}
 		if m.Err != nil {
 			master.Error = inspect.Escape(m.Err.Error())
 		}
@@ -176,6 +178,8 @@ func (r *release) print(request act.Request, result act.Result) {
 	for _, m := range result.Masters {
 		answer := "had another value or none"
 		switch {
+		case m.Ended != "":
+			answer = fmt.Sprintf("%s (%s)", m.Ended.Words(), inspect.Escape(m.Err.Error()))
 		case m.Err != nil:
 			answer = inspect.Escape(m.Err.Error())
 		case m.Deleted:

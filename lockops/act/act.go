@@ -88,9 +88,10 @@ type Preview struct {
 // MasterResult is the outcome on one Redis master.
 type MasterResult struct {
 	Addr string
-	// Deleted: the contender is gone from this master. Where its answer was lost, it was there right before and is no
-	// longer.
+	// Deleted: the master answered that it took the contender out.
 	Deleted bool
+	// Ended: it did not answer so, and the contender was there right before and is no longer. Err is then why it did not.
+	Ended Ended
 	// Set: the TTL was set on this master. After is its key as it was read afterwards. Both of a request for a TTL only.
 	Set   bool
 	After inspect.Vote

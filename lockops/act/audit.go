@@ -131,6 +131,7 @@ type masterRecord struct {
 	Addr    string `json:"addr"`
 	Deleted bool   `json:"deleted"`
 	Set     bool   `json:"set,omitempty"`
+	Ended   Ended  `json:"ended,omitempty"`
 	Error   string `json:"error"`
 }
 
@@ -155,7 +156,7 @@ func (l line) outcome(p phase, r Result, err error) line {
 		after.Error = inspect.Escape(err.Error())
 	}
 	for _, m := range r.Masters {
-		record := masterRecord{Addr: m.Addr, Deleted: m.Deleted, Set: m.Set}
+		record := masterRecord{Addr: m.Addr, Deleted: m.Deleted, Set: m.Set, Ended: m.Ended}
 		if m.Err != nil {
 			record.Error = inspect.Escape(m.Err.Error())
 		}

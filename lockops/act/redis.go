@@ -182,14 +182,20 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 		result.HoldersAfter = after.lock.Holders
 	}
 	result.Next = nextNow(p.Next, after.lock)
-	correctByKeys(result.Masters, p.Seen, before, after)
+	r.endedByKeys(way.name, result.Masters, p.Seen, before, after)
 	result.Released, result.Reason = outcome(p, result.Masters, after)
+	if result.Reason != NoQuorum && !result.Released {
+		result.Unknown, result.Detail = otherEnd(result.Masters)
+	}
+	if result.Unknown {
+		result.Reason = ""
+	}
 	if result.Reason == NoQuorum && !slices.ContainsFunc(result.Masters, func(m MasterResult) bool { return m.Deleted || m.Err != nil }) {
 		if detail, other := after.otherRole(p.Seen); other { // each master refused it: its turn came right before
 			result.Reason, result.Detail = Changed, detail
 		}
 	}
-	return result, unreachableMasters(result.Masters)
+	return result, errors.Join(unreachableMasters(result.Masters), unknownEnd(result))
 }
 
 // permitsOnly reports whether what is left of a semaphore is the number of its free permits, which by itself looks like a lock that
@@ -198,11 +204,11 @@ func permitsOnly(before, after *inspect.Lock) bool {
 	return before.Recipe == "redisson" && before.Kind == inspect.KindSemaphore && after.Kind != inspect.KindSemaphore
 }
 
-// unreachableMasters is the error of the masters that failed.
+// unreachableMasters is the error of the masters that failed and that the contender is not gone from.
 func unreachableMasters(masters []MasterResult) error {
 	var failed error
 	for _, m := range masters {
-		if m.Err != nil {
+		if m.Err != nil && m.Ended == "" {
 			failed = errors.Join(failed, fmt.Errorf("%w: master %s: %w", ErrUnreachable, m.Addr, m.Err))
 		}
 	}
@@ -233,17 +239,6 @@ func (r *Redis) timeLimit(ctx context.Context, i int) int64 {
 	return at.Add(r.limit).UnixMilli()
 }
 
-// correctByKeys corrects what masters answered by what their keys say: where the answer was lost or an error, the contender
-// that stood there right before and, for all of what was read, does no longer is gone.
-func correctByKeys(masters []MasterResult, seen *inspect.Contender, before, after reading) {
-	for i := range masters {
-		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
-		if m.Err != nil && stands(was, seen) && is.Up && !stands(is, seen) && !hides(is, seen) {
-			m.Deleted, m.Err = true, nil
-		}
-	}
-}
-
 // outcome reports whether the release freed the lock: it did when some master deleted the value and no quorum is left
 // that could still hold it, silent masters counted against us.
 func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
@@ -252,7 +247,7 @@ func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 		if m.Deleted {
 			deleted++
 		}
-		if m.Err != nil || stands(&after.lock.Masters[i], p.Seen) {
+		if m.Err != nil && m.Ended == "" || stands(&after.lock.Masters[i], p.Seen) {
 			left++
 		}
 	}

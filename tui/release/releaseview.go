@@ -161,6 +161,8 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 		lines = append(lines, widget.Line{{t.Glyphs.Holding + " It let go: ", t.Holding}, {describe.Owner(&d.target), t.Strong}, {" no longer holds it.", t.Text}})
 	case r.Asked && r.Unknown:
 		lines = append(lines, widget.Line{{t.Glyphs.Unknown + " It was asked; unknown whether it let go.", t.Unknown}})
+	case r.Unknown:
+		lines = append(lines, widget.Line{{t.Glyphs.Unknown + " Unknown whether it was done.", t.Unknown}})
 	case r.Set:
 		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Set: ", t.Holding}, {"the key expires in " + describe.Exact(d.request.TTL) + " unless its client renews it.", t.Text}})
 	case d.err != nil && !d.sent:
@@ -190,6 +192,10 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 	t := d.Theme()
 	switch {
+	case m.Ended == act.EndedItself:
+		return widget.Line{{"  " + t.Glyphs.Free + " ", t.Free}, {describe.Printable(m.Addr) + "  ", t.Text}, {m.Ended.Words(), t.Muted}}
+	case m.Ended != "":
+		return widget.Line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {m.Ended.Words(), t.Unknown}}
 	case m.Err != nil:
 		return widget.Line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {describe.Printable(m.Err.Error()), t.Unknown}}
 	case m.Set:

@@ -1,0 +1,107 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// endsItself ends the lock right after the script was answered, as its TTL or its holder may; with lost, the answer does not arrive,
+// and with late the script's time is over.
+type endsItself struct {
+	redis.UniversalClient
+	end        func()
+	lost, late bool
+}
+
+func (e *endsItself) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	return e.Eval(ctx, "", keys, append([]any{sha}, args...)...)
+}
+
+func (e *endsItself) Eval(ctx context.Context, text string, keys []string, args ...any) *redis.Cmd {
+	var c *redis.Cmd
+	if args = slices.Clone(args); e.late {
+		args[len(args)-1] = 1 // ms since 1970
+	}
+	if text == "" {
+		c = e.UniversalClient.EvalSha(ctx, args[0].(string), keys, args[1:]...)
+	} else {
+		c = e.UniversalClient.Eval(ctx, text, keys, args...)
+	}
+	if redis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
+		return c
+	}
+	if e.end(); e.lost {
+		c.SetErr(context.DeadlineExceeded)
+	}
+	return c
+}
+
+// TestWhatEndsByItselfWasNotReleased: a lock that ends between a refused request and the look after it was not released by that; where
+// the request may have done it, it is unknown what did.
+func TestWhatEndsByItselfWasNotReleased(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
+	const rueidis = "SET rueidislock:0:lock 0123456789abcdefghijklmn PX 60000;SET rueidislock:1:lock 0123456789abcdefghijklmn PX 60000;SET rueidislock:2:lock 0123456789abcdefghijklmn PX 60000"
+	for _, tt := range []struct {
+		name, write, lock, owner, denied string
+		lost, late                       bool
+		unknown                          bool
+	}{
+		{name: "no right to scripts", write: "SET lock v PX 60000", lock: "lock", owner: "v", denied: "-evalsha"},
+		{name: "no right to delete", write: "SET lock v PX 60000", lock: "lock", owner: "v", denied: "-del"},
+		{name: "no right to delete a hash", write: "HSET lock " + ownerA + " 1", lock: "lock", owner: ownerA, denied: "-del"},
+		{name: "too late", write: "SET lock v PX 60000", lock: "lock", owner: "v", late: true},
+		{name: "no answer", write: "SET lock v PX 60000", lock: "lock", owner: "v", lost: true, unknown: true},
+		{name: "no answer, too late", write: "SET lock v PX 60000", lock: "lock", owner: "v", lost: true, late: true, unknown: true},
+		{name: "one of several deletes may be refused", write: rueidis, lock: "rueidislock:0:lock", owner: "0123456789abcdefghijklmn", denied: "-del", unknown: true},
+		{name: "several deletes, no right to scripts", write: rueidis, lock: "rueidislock:0:lock", owner: "0123456789abcdefghijklmn", denied: "-evalsha"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, line := range strings.Split("FLUSHDB;"+tt.write, ";") {
+				var args []any
+				for _, word := range strings.Fields(line) {
+					args = append(args, word)
+				}
+				if err := admin[0].Do(t.Context(), args...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rights := []any{"~*", "&*", "+@all"}
+			if tt.denied != "" {
+				rights = append(rights, tt.denied)
+			}
+			ends := &endsItself{aclUser(t, server, "ops", rights...), func() { admin[0].FlushDB(t.Context()) }, tt.lost, tt.late}
+			audit, path := openAudit(t)
+			releaser := NewRedis([]redis.UniversalClient{ends}, Target{Servers: addrs}, 30*time.Second, audit)
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: tt.lock}, Owner: inspect.Untrusted(tt.owner)})
+			if err != nil || p.Refused != "" {
+				t.Fatalf("preview %+v, %v", p, err)
+			}
+			result, err := releaser.Execute(t.Context(), p, "typed")
+			m, words := result.Masters[0], "gone, not by this request"
+			if tt.unknown {
+				words = "gone; by this request or by itself"
+			}
+			if result.Released || m.Deleted || m.Err == nil || result.Unknown != tt.unknown || !strings.HasPrefix(result.Detail, words) {
+				t.Errorf("result %+v, %v", result, err)
+			}
+			if tt.unknown && (result.Reason != "" || !errors.Is(err, ErrUnreachable) || m.Ended != EndedSomehow) || !tt.unknown && (result.Reason != Gone || err != nil || m.Ended != EndedItself) {
+				t.Errorf("reason %q, error %v, ended %q", result.Reason, err, m.Ended)
+			}
+			lines := auditLines(t, path)
+			last := lines[len(lines)-1]
+			if detail, _ := last["detail"].(string); last["released"] != false || last["unknown"] == true != tt.unknown || !strings.HasPrefix(detail, words) {
+				t.Errorf("audit %v", last)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package act
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+)
+
+// Ended distinguishes what a contender's end on a master can be due to, where the master did not answer that it took it out.
+type Ended string
+
+// The ends.
+const (
+	EndedItself  Ended = "itself"  // the master's answer proves that the request removed nothing
+	EndedSomehow Ended = "somehow" // by the request, whose answer is missing or does not tell, or by itself
+)
+
+// Words say it to the operator; empty where there was no such end.
+func (e Ended) Words() string {
+	switch e {
+	case EndedItself:
+		return "gone, not by this request"
+	case EndedSomehow:
+		return "gone; by this request or by itself"
+	}
+	return ""
+}
+
+// refusedWhole are the scripts that have nothing left that could fail once they have removed something: when they fail, nothing is removed.
+// The others go on to a command that may be refused.
+var refusedWhole = []string{"string", "redisson", "redisson_waiter", "member"}
+
+// endedByKeys fills in Ended, of masters that failed, by what their keys say: the contender that stood there right before and, for all of
+// what was read, does no longer is gone. Its TTL may have run out meanwhile, or its holder have released it.
+func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect.Contender, before, after reading) {
+	for i := range masters {
+		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
+		switch {
+		case m.Err == nil || !stands(was, seen) || !is.Up || stands(is, seen) || hides(is, seen):
+		case r.removedNothing(i, script, m.Err):
+			m.Ended = EndedItself
+		default:
+			m.Ended = EndedSomehow
+		}
+	}
+}
+
+// removedNothing reports whether an error proves that the script has removed nothing: it is a reply, and either no command of the script
+// was refused, so that it did not begin, or one before which it removes nothing. A client of a Cluster sends a request again whose
+// answer was lost, so that a reply may be to the second one; only who has no right to it had none to the first one either.
+func (r *Redis) removedNothing(i int, script string, err error) bool {
+	var reply redis.Error
+	if errors.Is(err, errTooLate) {
+		return true
+	}
+	if !errors.As(err, &reply) {
+		return false
+	}
+	text := reply.Error()
+	if _, cluster := r.masters[i].(*redis.ClusterClient); cluster && deniedText(text) == "" {
+		return false
+	}
+	return slices.Contains(refusedWhole, script) || !inScript.MatchString(text)
+}
+
+// otherEnd says of a release that no master confirmed how the contender ended on those where it did: unknown where it can have been
+// by the request.
+func otherEnd(masters []MasterResult) (unknown bool, detail string) {
+	for _, end := range []Ended{EndedSomehow, EndedItself} {
+		if at := slices.IndexFunc(masters, func(m MasterResult) bool { return m.Ended == end }); at >= 0 {
+			return end == EndedSomehow, fmt.Sprintf("%s (%s)", end.Words(), inspect.Escape(masters[at].Err.Error()))
+		}
+	}
+	return false, ""
+}
+
+// unknownEnd is the error of a release of which no master that can have done it has said so.
+func unknownEnd(r Result) error {
+	if !r.Unknown {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrUnreachable, r.Detail)
+}
