@@ -87,7 +87,9 @@ func (r *sweep) look(ctx context.Context, all *releasers) (may bool, err error) 
 	if r.sweeper, err = all.sweeper(ctx, r.id.Backend); err != nil {
 		return false, r.setup.explain(err)
 	}
-	r.seen, err = r.sweeper.PreviewSweep(ctx, act.SweepRequest{Root: r.id, Idle: r.idle, Now: r.Now(), Within: r.timeout, Why: r.action.reason})
+	r.seen, err = r.sweeper.PreviewSweep(ctx, act.SweepRequest{
+		Root: r.id, Idle: r.idle, Now: r.Now(), Backend: r.dating(ctx), Within: r.timeout, Why: r.action.reason,
+	})
 	if err != nil {
 		return false, r.setup.explain(err)
 	}
@@ -98,10 +100,31 @@ func (r *sweep) look(ctx context.Context, all *releasers) (may bool, err error) 
 	return len(r.seen.Found) > 0 || r.dryRun, nil
 }
 
+// dating reads what is known of the servers' clock; nil where nothing is.
+func (r *sweep) dating(ctx context.Context) *inspect.Backend {
+	looking, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	one := r.setup
+	t, err := one.backend(r.id.Backend)
+	if err != nil {
+		return nil
+	}
+	one.targets = []connect.Target{t}
+	s, err := r.app.look(looking, one, r.id.Path)
+	if err != nil {
+		return nil
+	}
+	return s.Backend(r.id.Backend)
+}
+
 // show implements deed.
 func (r *sweep) show(to io.Writer) {
 	for _, dir := range r.seen.Found {
-		fmt.Fprintf(to, "%s  made %s ago, idle for %s or more\n", inspect.Escape(dir.Path), describe.Age(r.Now().Sub(dir.Made)), describe.Age(r.Now().Sub(dir.IdleSince)))
+		made := "made " + describe.Age(dir.Age) + " ago"
+		if dir.AgeUnknown {
+			made = "made by a clock that is not known"
+		}
+		fmt.Fprintf(to, "%s  %s, idle for %s or more\n", inspect.Escape(dir.Path), made, describe.Age(dir.Idle))
 	}
 	r.counts(to)
 	if len(r.seen.Found) > 0 {
@@ -120,6 +143,9 @@ func (r *sweep) counts(to io.Writer) {
 		if left.count > 0 {
 			fmt.Fprintf(to, "left: %d empty ones %s\n", left.count, left.why)
 		}
+	}
+	if p.WhyUndated != "" {
+		fmt.Fprintf(to, "undated: %s\n", p.WhyUndated)
 	}
 	for _, unread := range p.Unread {
 		fmt.Fprintf(to, "not read: %s\n", unread)

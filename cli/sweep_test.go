@@ -9,11 +9,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
 )
 
 // TestSweepIsACommand: it shows what it would delete, deletes it when it is told to, and nothing where more is found than it may.
 func TestSweepIsACommand(t *testing.T) {
-	server := servertest.StartZooKeeper(t)
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	server.Embedded.SetClock(-48 * time.Hour)
 	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +41,7 @@ func TestSweepIsACommand(t *testing.T) {
 		t.Helper()
 		var stdout, stderr output
 		got := Main(t.Context(), append([]string{"sweep", "zk:" + root, "zk://" + server.Addr, "-o", "json"}, args...), Environment{
-			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: func() time.Time { return time.Now().Add(48 * time.Hour) },
+			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
 			Getenv: func(name string) string {
 				return map[string]string{"XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}[name]
 			},
@@ -50,6 +52,10 @@ func TestSweepIsACommand(t *testing.T) {
 		}
 		return stderr.String()
 	}
+	if do(0, "--max", "10", "--dry-run"); j.Found != 0 || j.Recent != 2 { // our clock is two days ahead of the server's
+		t.Errorf("%+v", j)
+	}
+	server.Embedded.SetClock(0) // it is two days later
 	if says := do(0, "--max", "10", "--dry-run"); j.Found != 2 || !j.DryRun || j.Swept != 0 || !strings.Contains(says, root+"/a  made 2d") || !strings.Contains(says, "2 directories of at most 10") {
 		t.Errorf("%+v: %s", j, says)
 	}

@@ -309,7 +309,7 @@ func TestSweepsInRaces(t *testing.T) {
 		t.Cleanup(sweeper.Close)
 		swept, pace := 0, racePace{}
 		for try := range *tries {
-			s := &sweeping{T: t, conn: client, sweeper: sweeper, root: fmt.Sprintf("%s-%d", servertest.UniquePath(t), try)}
+			s := &sweeping{T: t, conn: client, sweeper: sweeper, root: fmt.Sprintf("%s-%d", servertest.UniquePath(t), try), backend: dated(inspect.LeaderClock{Known: true, From: 1})}
 			s.create("", "", 0)
 			s.create("/dir", "", 0)
 			s.use("/dir")

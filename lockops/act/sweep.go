@@ -22,8 +22,9 @@ type SweepRequest struct {
 	Root inspect.ID
 	// Idle is for how long nothing must have come or gone in one.
 	Idle time.Duration
-	// Now is our clock's time, by which Idle counts.
-	Now time.Time
+	// Now is our clock's time. Backend has what is known of the servers' clock, by which Idle counts; nil: nothing.
+	Now     time.Time
+	Backend *inspect.Backend
 	// Within bounds each answer of a server; 0: nothing does.
 	Within time.Duration
 	// Why the operator does it, for the audit file; may be empty.
@@ -36,6 +37,9 @@ type EmptyDir struct {
 	// gone in it.
 	Path            string
 	Made, IdleSince time.Time
+	// Age counts from Made, and Idle, which is the least it can be, from IdleSince, by the clock that dated them. AgeUnknown: that of Made is not known.
+	Age, Idle  time.Duration
+	AgeUnknown bool
 
 	czxid, pzxid      int64
 	version, cversion int32
@@ -49,6 +53,8 @@ type SweepPreview struct {
 	// Walked counts the znodes that were looked at. Of the empty directories Recent were used since, of Undated that cannot be told, and
 	// WithData have data of their own: these stay.
 	Walked, Recent, Undated, WithData int
+	// WhyUndated is a sentence about those; empty where there are none.
+	WhyUndated string
 	// Unread names what could not be listed, as far as that is said.
 	Unread []string
 }
@@ -172,26 +178,43 @@ func (z *ZooKeeper) inChroot(node string) string {
 	return node
 }
 
-// judge keeps the candidates that are idle for as long as was asked for.
+// judge keeps the candidates that are idle for as long as was asked for, by the clock that dated what came after them: what another
+// leader dated, or this one before its clock was set, proves nothing about them.
 func (w *sweepWalk) judge() {
+	b, now := w.p.Request.Backend, w.p.Request.Now
+	if b == nil || b.Clock == (inspect.LeaderClock{}) {
+		if w.p.Undated = len(w.empty); w.p.Undated > 0 {
+			w.p.WhyUndated = "the servers' clock could not be compared with ours, so that no age is known"
+		}
+		return
+	}
 	slices.SortFunc(w.dated, func(a, b datedZxid) int { return cmp.Compare(a.zxid, b.zxid) })
-	for i := len(w.dated) - 2; i >= 0; i-- { // each then has the earliest time from it on
+	for i := len(w.dated) - 2; i >= 0 && w.dated[i].zxid >= b.Clock.From; i-- { // each then has the earliest time from it on
 		w.dated[i].ms = min(w.dated[i].ms, w.dated[i+1].ms)
 	}
 	for _, dir := range w.empty {
-		at, _ := slices.BinarySearchFunc(w.dated, dir.pzxid, func(d datedZxid, zxid int64) int { return cmp.Compare(d.zxid, zxid) })
-		if at == len(w.dated) {
+		after := max(dir.pzxid, b.Clock.From)
+		at, _ := slices.BinarySearchFunc(w.dated, after, func(d datedZxid, zxid int64) int { return cmp.Compare(d.zxid, zxid) })
+		if at < len(w.dated) {
+			dir.IdleSince = time.UnixMilli(w.dated[at].ms)
+		} else if after = dir.pzxid; !b.Dates(after) { // nothing in the tree is newer, but in what else was read
+			dir.IdleSince = b.Clock.Oldest
+		}
+		if !dir.IdleSince.IsZero() {
+			dir.Idle = b.AgeAtLeast(dir.IdleSince, after, now)
+		}
+		switch {
+		case dir.Idle >= w.p.Request.Idle && !dir.IdleSince.IsZero():
+			dir.Age, dir.AgeUnknown = now.Add(b.ClockOffset()).Sub(dir.Made), !b.Dates(dir.czxid)
+			w.p.Found = append(w.p.Found, dir)
+		case dir.IdleSince.IsZero() || !b.Dates(dir.pzxid):
 			w.p.Undated++
-			continue
-		}
-		dir.IdleSince = time.UnixMilli(w.dated[at].ms)
-		if w.p.Request.Now.Sub(dir.IdleSince) < w.p.Request.Idle {
+			w.p.WhyUndated = "nothing that the servers' present clock has dated shows that they were last used so long ago"
+		default:
 			w.p.Recent++
-			continue
 		}
-		w.p.Found = append(w.p.Found, dir)
 	}
-	slices.SortFunc(w.p.Found, func(a, b EmptyDir) int { return cmp.Or(a.IdleSince.Compare(b.IdleSince), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(w.p.Found, func(a, b EmptyDir) int { return cmp.Or(cmp.Compare(b.Idle, a.Idle), cmp.Compare(a.Path, b.Path)) })
 }
 
 // Sweep implements Sweeper. The server refuses to delete a znode that has children: what a client makes in it meanwhile stays.

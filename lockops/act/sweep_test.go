@@ -20,6 +20,7 @@ type sweeping struct {
 	wire    *hooked
 	sweeper *ZooKeeper
 	root    string
+	backend *inspect.Backend // with the clock that is known of the server
 }
 
 // startSweeping makes directories that were used long ago, one with data, one that never was used, those that somebody has, and one that
@@ -27,7 +28,7 @@ type sweeping struct {
 func startSweeping(t *testing.T, addr string, audit *Audit) *sweeping {
 	conn := connectZooKeeper(t, addr)
 	wire := &hooked{ZKConn: conn, beforeRemoval: func() {}}
-	s := &sweeping{t, conn, wire, NewZooKeeper(wire, Target{Name: "zk", Servers: []string{addr}}, audit), servertest.UniquePath(t)}
+	s := &sweeping{t, conn, wire, NewZooKeeper(wire, Target{Name: "zk", Servers: []string{addr}}, audit), servertest.UniquePath(t), dated(inspect.LeaderClock{Known: true, From: 1})}
 	t.Cleanup(s.sweeper.Close)
 	s.create("", "", 0)
 	for _, dir := range []string{"/idle", "/idler", "/data", "/never", "/held", "/last"} {
@@ -65,7 +66,7 @@ func (s *sweeping) use(dir string) {
 
 func (s *sweeping) preview(idle, later time.Duration) SweepPreview {
 	s.Helper()
-	p, err := s.sweeper.PreviewSweep(s.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: s.root}, Idle: idle, Now: time.Now().Add(later), Why: "a test"})
+	p, err := s.sweeper.PreviewSweep(s.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: s.root}, Idle: idle, Now: time.Now().Add(later), Backend: s.backend, Why: "a test"})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -139,5 +140,42 @@ func TestSweepSaysWhatItCannotRead(t *testing.T) {
 	}
 	if _, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root + "/none"}}); err == nil || !errors.Is(err, ErrUnreachable) {
 		t.Errorf("a root that is not there: %v", err)
+	}
+}
+
+func dated(by inspect.LeaderClock) *inspect.Backend { return &inspect.Backend{Name: "zk", Clock: by} }
+
+// TestSweepCountsByTheClockThatDatedIt: directories that were used right before stay, whatever our clock or that of a leader of the past
+// shows; and what nobody can tell is said.
+func TestSweepCountsByTheClockThatDatedIt(t *testing.T) {
+	server := servertest.StartZooKeeper(t)
+	s := startSweeping(t, server.Addr, nil)
+	_, stat, err := s.conn.Get(s.root + "/later")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * time.Hour
+	ms := time.UnixMilli(stat.Ctime)
+	for _, tt := range []struct {
+		name                   string
+		backend                *inspect.Backend
+		ahead                  time.Duration // of our clock
+		found, recent, undated int
+	}{
+		{"our clock is two days ahead", dated(inspect.LeaderClock{Known: true, From: 1, Offset: -2 * day}), 2 * day, 0, 2, 1},
+		{"it was two days ago", dated(inspect.LeaderClock{Known: true, From: 1}), 2 * day, 2, 0, 1},
+		{"our clock is two days behind", dated(inspect.LeaderClock{Known: true, From: 1, Offset: 2 * day}), 0, 2, 0, 1},
+		{"a leader of the past dated them", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms.Add(2 * day)}), 2 * day, 0, 0, 3},
+		{"that one's successor leads for two days", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms}), 2 * day, 3, 0, 0},
+		{"the clock is not known", dated(inspect.LeaderClock{From: 1}), 2 * day, 0, 0, 3},
+		{"it is not, and has dated much later things", dated(inspect.LeaderClock{From: 1, Newest: ms.Add(2 * day)}), 0, 2, 0, 1},
+		{"no clock was read", dated(inspect.LeaderClock{}), 2 * day, 0, 0, 3},
+		{"nothing is known", nil, 2 * day, 0, 0, 3},
+	} {
+		s.backend = tt.backend
+		p := s.preview(day, tt.ahead)
+		if len(p.Found) != tt.found || p.Recent != tt.recent || p.Undated != tt.undated || (p.WhyUndated == "") != (tt.undated == 0) {
+			t.Errorf("%s: %+v", tt.name, p)
+		}
 	}
 }
