@@ -72,6 +72,29 @@ func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
 	}
 }
 
+// No server of the sandbox evicts anything: what is given back there was released, and who takes it at once was handed it.
+func TestWhatIsGivenBackInTheSandboxWasNotEvicted(t *testing.T) {
+	_, _, observer := observed(t, "redlock", 1)
+	feed := observer.Subscribe()
+	ctx := observing(t, observer)
+	for released, handed := false, false; !released || !handed; {
+		change, err := feed.Next(ctx)
+		if err != nil {
+			t.Fatalf("released %v, handed over %v: %v", released, handed, err)
+		}
+		for _, e := range change.Events {
+			if e.Lock.Backend != "redis" {
+				continue
+			}
+			if e.Evictable {
+				t.Fatalf("%s ended, evicted or deleted", e.Lock)
+			}
+			released = released || e.Kind == inspect.EventReleased
+			handed = handed || e.Kind == inspect.EventHandover
+		}
+	}
+}
+
 // The scenes of servers that fail happen on the servers, and the rules find them there.
 func TestScenesOfFailingServersAreFound(t *testing.T) {
 	for scenario, rule := range map[string]string{"failover": "replica-failover", "restart": "master-restarted", "clock": "clock-skew", "wakeup": "lost-wakeup"} {

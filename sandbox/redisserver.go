@@ -127,6 +127,11 @@ func (r *redisServer) info() string {
 	line("redis_mode:standalone")
 	line("run_id:%s", r.runID)
 	line("uptime_in_seconds:%d", int64(time.Since(r.started)/time.Second))
+	line("# Memory")
+	line("maxmemory:0")
+	line("maxmemory_policy:noeviction")
+	line("# Stats")
+	line("evicted_keys:0")
 	line("# Replication")
 	if r.master == nil {
 		line("role:master")

@@ -17,7 +17,7 @@ type evictions struct {
 	newAt     time.Time // when the present count was first told; zero before any was
 	countedAt time.Time
 	askedAt   time.Time // for a key that was gone
-	limited   bool      // it told once how much memory it has, and by what policy it evicts
+	reported  bool      // its INFO was answered once: by that it evicts, or does not where its limit is not in it
 }
 
 // countEvery is the least time between two questions for the count, and limitFor for how long a master that does not evict is believed
@@ -48,8 +48,8 @@ type evicted struct {
 	at           time.Time
 }
 
-// mayEvict reports whether a master may evict by what it told last; one that never told, may.
-func (p *masterState) mayEvict() bool { return !p.evictions.limited || p.server.Evicts() }
+// mayEvict reports whether a master may evict by what it told last; one whose INFO was never answered, may.
+func (p *masterState) mayEvict() bool { return !p.evictions.reported || p.server.Evicts() }
 
 // evictable are the votes for those of some keys that are there, have not run out, and that the master may delete when its memory is full.
 func (r *run) evictable(p *masterState, keys []string, now time.Time) map[string]inspect.Vote {

@@ -180,8 +180,8 @@ func (p *masterState) setStatus(st status) {
 	s.Role, s.Version, s.RunID, s.Cluster = st.role, st.version, st.runID, st.cluster
 	s.Replicas, s.NeedsReplicas = st.replicas, st.needsReplicas
 	s.Persistence = st.persistence
-	if st.limited {
-		s.MaxMemory, s.EvictionPolicy, p.evictions.limited = st.maxMemory, st.evictionPolicy, true
+	if st.reported {
+		s.MaxMemory, s.EvictionPolicy, p.evictions.reported = st.maxMemory, st.evictionPolicy, true
 	}
 	s.WritesRefused = st.refused
 	p.evictions.take(st.evicted, st.evictedKnown, st.answered)

@@ -79,19 +79,21 @@ func TestTheCountOfEvictionsIsAskedForWhereAKeyIsAnothers(t *testing.T) {
 	}
 }
 
-// A master that no longer tells its limit has the one that it told last; one that never told may evict.
+// A master that no longer tells its limit has the one that it told last; one that never told may evict, and one whose INFO has none does not.
 func TestALimitThatIsNotToldIsTheOneBefore(t *testing.T) {
-	full := status{limited: true, maxMemory: 1, evictionPolicy: "allkeys-lru"}
+	full := info("maxmemory:1", "maxmemory_policy:allkeys-lru")
 	for name, tt := range map[string]struct {
 		reported []status
 		want     bool
 	}{
 		"never":                 {reported: []status{{}}, want: true},
-		"none":                  {reported: []status{{limited: true}}},
-		"none, and then not":    {reported: []status{{limited: true}, {}}},
+		"none":                  {reported: []status{info("maxmemory:0")}},
+		"none, and then not":    {reported: []status{info("maxmemory:0"), {}}},
+		"none is in it":         {reported: []status{info("redis_mode:standalone")}},
+		"in it no more":         {reported: []status{full, info("redis_mode:standalone")}},
 		"limited":               {reported: []status{full}, want: true},
 		"limited, and then not": {reported: []status{full, {}}, want: true},
-		"limited no more":       {reported: []status{full, {limited: true}}},
+		"limited no more":       {reported: []status{full, info("maxmemory:0")}},
 	} {
 		p := newMasterState(nil, 0)
 		for _, st := range tt.reported {

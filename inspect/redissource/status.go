@@ -29,7 +29,7 @@ type status struct {
 	needsReplicas bool
 
 	evictionPolicy, persistence string
-	limited                     bool // maxMemory is known
+	reported                    bool // INFO was answered: what is not in it, a server does not do
 	// evicted counts the keys that it has evicted, as of some time before answered.
 	evicted      int64
 	evictedKnown bool
@@ -172,7 +172,8 @@ func (st *status) readInfo(info string, now time.Time) {
 		st.runID = id
 	}
 	st.version = versionOf(infoField(info, "redis_version"))
-	st.maxMemory, st.limited = infoNumber(info, "maxmemory")
+	st.reported = info != ""
+	st.maxMemory, _ = infoNumber(info, "maxmemory")
 	if policy := infoField(info, "maxmemory_policy"); len(policy) <= 32 && only(policy, "abcdefghijklmnopqrstuvwxyz-") {
 		st.evictionPolicy = policy
 	}

@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
+// info is a status of an INFO of some lines.
+func info(lines ...string) (st status) {
+	st.readInfo("# Section\r\n"+strings.Join(lines, "\r\n")+"\r\n", noon)
+	return st
+}
+
 func TestReadInfoTakesWhatItKnows(t *testing.T) {
-	info := func(lines ...string) status {
-		var st status
-		st.readInfo("# Section\r\n"+strings.Join(lines, "\r\n")+"\r\n", noon)
-		return st
-	}
 	st := info("run_id:"+strings.Repeat("a1", 20), "uptime_in_seconds:60", "maxmemory:1048576", "maxmemory_policy:allkeys-lru", "role:slave", "aof_enabled:1")
 	if st.runID != strings.Repeat("a1", 20) || !st.startedAt.Equal(noon.Add(-time.Minute)) || st.maxMemory != 1<<20 ||
 		st.evictionPolicy != "allkeys-lru" || st.role != "replica" || st.persistence != "aof" {
