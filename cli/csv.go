@@ -32,15 +32,15 @@ func csvText(text string) string {
 func locksCSV(s *inspect.Snapshot, locks []*inspect.Lock) [][]string {
 	rows := [][]string{{
 		"id", "state", "kind", "library", "confidence", "holders", "holder", "client", "session", "held_since", "held_ms", "ttl_ms",
-		"waiters", "waiters_known", "longest_wait_ms", "votes", "masters", "finding", "severity", "grants",
+		"waiters", "waiters_known", "longest_wait_ms", "votes", "masters", "finding", "severity", "grants", "ages_known",
 	}}
 	view := describe.View{Snapshot: s, Now: s.TakenAt}
 	for _, l := range locks {
 		row := []string{csvText(l.ID.String()), string(l.State), string(l.Kind), l.Recipe, string(l.Confidence), fmt.Sprint(len(l.Holders))}
-		row = append(row, holderCSV(s, l)...)
+		row = append(row, holderCSV(view, l)...)
 		wait := ""
 		if d, ok := view.LongestWait(l); ok {
-			wait = millis(d)
+			wait = millis(d.Duration)
 		}
 		row = append(row, fmt.Sprint(l.Waiting()), fmt.Sprint(l.WaitersAtLeast == 0 && !l.Unknown(inspect.AspectWaiters)), wait)
 		if len(l.Masters) > 0 {
@@ -53,13 +53,13 @@ func locksCSV(s *inspect.Snapshot, locks []*inspect.Lock) [][]string {
 		} else {
 			row = append(row, "", "")
 		}
-		rows = append(rows, append(row, grants(s, l)))
+		rows = append(rows, append(row, grants(s, l), agesKnown(view, l)))
 	}
 	return rows
 }
 
 // holderCSV are the cells of a lock's holder, the first of several.
-func holderCSV(s *inspect.Snapshot, l *inspect.Lock) []string {
+func holderCSV(view describe.View, l *inspect.Lock) []string {
 	if len(l.Holders) == 0 {
 		return make([]string, 6)
 	}
@@ -68,16 +68,33 @@ func holderCSV(s *inspect.Snapshot, l *inspect.Lock) []string {
 	if !c.Since.IsZero() {
 		since = c.Since.UTC().Format(time.RFC3339Nano)
 	}
-	if d, ok := s.Age(l, c.Since, s.TakenAt); ok {
-		held = millis(d)
+	if d, ok := view.Since(l, c); ok {
+		held = millis(d.Duration)
 	}
 	switch {
 	case c.NoExpiry:
 		ttl = "-1"
 	case !c.ExpiresAt.IsZero():
-		ttl = millis(c.ExpiresAt.Sub(s.TakenAt))
+		ttl = millis(c.ExpiresAt.Sub(view.Now))
 	}
 	return []string{csvText(c.Who().String()), csvText(inspect.Escape(c.Owner.Client)), inspect.SessionID(c.Owner.Session), since, held, ttl}
+}
+
+// agesKnown is false where a row's held_ms or longest_wait_ms rests on a clock that nobody has compared with ours; empty where it has neither.
+func agesKnown(view describe.View, l *inspect.Lock) string {
+	known, some := true, false
+	if len(l.Holders) > 0 {
+		if d, ok := view.Since(l, &l.Holders[0]); ok {
+			known, some = d.Known, true
+		}
+	}
+	if d, ok := view.LongestWait(l); ok {
+		known, some = known && d.Known, true
+	}
+	if !some {
+		return ""
+	}
+	return fmt.Sprint(known)
 }
 
 func millis(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }

@@ -184,7 +184,7 @@ func (r *action) contender(c *inspect.Contender) any {
 	if c == nil {
 		return nil
 	}
-	return inspect.ContenderJSON(c, r.Now(), 0)
+	return inspect.ContenderJSON(c, r.Now(), nil)
 }
 
 // contenders in JSON, never nil.

@@ -163,11 +163,8 @@ func holderAge(s *inspect.Snapshot, l *inspect.Lock) string {
 }
 
 func age(s *inspect.Snapshot, l *inspect.Lock, c *inspect.Contender) string {
-	if d, ok := s.Age(l, c.Since, s.TakenAt); ok {
-		if !s.Backend(l.ID.Backend).Dates(c.Czxid) {
-			return describe.About.Sign() + describe.Span(d)
-		}
-		return describe.Span(d)
+	if d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).Since(l, c); ok {
+		return describe.SignOf(d) + describe.Span(d.Duration)
 	}
 	return "–"
 }
@@ -209,7 +206,7 @@ func session(l *inspect.Lock) string {
 // longestWait is that of the waiter who came first: a queue that is not fair may have another at its head.
 func longestWait(s *inspect.Snapshot, l *inspect.Lock) string {
 	if d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).LongestWait(l); ok {
-		return describe.Span(d)
+		return describe.SignOf(d) + describe.Span(d.Duration)
 	}
 	return ""
 }

@@ -10,7 +10,8 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// lockOrder is an order of ls: the locks with the most first, those of which that is unknown last.
+// lockOrder is an order of ls: the locks with the most first, those of which that is unknown last. An age by a clock that nobody has
+// compared with ours counts as its least.
 type lockOrder struct {
 	name string
 	of   func(*inspect.Snapshot, *inspect.Lock) (most int64, known bool)
@@ -32,8 +33,8 @@ func lockOrders() []lockOrder {
 			if len(l.Holders) == 0 {
 				return 0, false
 			}
-			d, ok := s.Age(l, l.Holders[0].Since, s.TakenAt)
-			return int64(d), ok
+			d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).Since(l, &l.Holders[0])
+			return int64(d.Least), ok
 		}},
 		{"queue", func(_ *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
 			n := l.Waiting()
@@ -41,7 +42,7 @@ func lockOrders() []lockOrder {
 		}},
 		{"wait", func(s *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
 			d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).LongestWait(l)
-			return int64(d), ok
+			return int64(d.Least), ok
 		}},
 		{byGrants, func(s *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
 			h := s.History(l.ID)

@@ -220,7 +220,7 @@ func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.E
 	var body bytes.Buffer
 	lines := json.NewEncoder(&body)
 	lines.SetEscapeHTML(false)
-	if err := lines.Encode(inspect.EventJSON(e, s.Backend(backend).ClockOffset())); err != nil {
+	if err := lines.Encode(inspect.EventJSON(e, s.Backend(backend))); err != nil {
 		n.say("%v", err)
 		return
 	}

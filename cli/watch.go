@@ -116,13 +116,13 @@ func (w *watch) event(s *inspect.Snapshot, e inspect.Event) error {
 	if e.Backend != nil {
 		backend = e.Backend.Name
 	}
-	offset := s.Backend(backend).ClockOffset()
+	b := s.Backend(backend)
 	if w.output == "jsonl" {
 		lines := json.NewEncoder(w.lines)
 		lines.SetEscapeHTML(false)
-		return lines.Encode(inspect.EventJSON(e, offset))
+		return lines.Encode(inspect.EventJSON(e, b))
 	}
-	line := w.text(e, offset)
+	line := w.text(e, b.ClockOffset())
 	if width := w.width(); width > 0 {
 		line = ansi.Truncate(line, width, "...")
 	}

@@ -306,7 +306,7 @@ func TestEventJSON(t *testing.T) {
 	l := queueOf(t, "11 12")
 	events := compare(l, queueOf(t, "12"), view{at: now})
 	line := func(e Event) map[string]any {
-		text, err := json.Marshal(EventJSON(e, time.Second))
+		text, err := json.Marshal(EventJSON(e, &Backend{Servers: []Server{{ClockKnown: true, ClockOffset: time.Second}}}))
 		if err != nil {
 			t.Fatal(err)
 		}

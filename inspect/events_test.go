@@ -129,8 +129,8 @@ func TestGrantsKeepTheirAgeWhenTheClockBecomesKnown(t *testing.T) {
 	a.publish()
 	s := a.Snapshot()
 	l := s.Lock(ID{"zk", "/l"})
-	if age, _ := s.Age(l, l.Holders[0].HeldSince, a.clock.at); age != 9*time.Second {
-		t.Errorf("held for %v, want 9s", age)
+	if age, _ := s.Age(l, &l.Holders[0], l.Holders[0].HeldSince, a.clock.at); age.Duration != 9*time.Second {
+		t.Errorf("held for %v, want 9s", age.Duration)
 	}
 	a.send(20, Update{Put: []*Lock{at(queueOf(t, "13"), 20)}})
 	if h := a.history(); h.Holds.Max != 19*time.Second {

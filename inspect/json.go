@@ -81,10 +81,10 @@ func (s *Snapshot) LockJSON(l *Lock) any { return s.lockJSON(l) }
 // BackendJSON is one backend in the same form.
 func BackendJSON(b *Backend) any { return backendJSON(b) }
 
-// ContenderJSON is one contender in the same form, its ages as of at by our clock; offset is its backend's clock
-// minus ours.
-func ContenderJSON(c *Contender, at time.Time, offset time.Duration) any {
-	return contenderJSON(c, at, offset)
+// ContenderJSON is one contender in the same form, its ages as of at by our clock and that of its backend; nil: by
+// ours alone.
+func ContenderJSON(c *Contender, at time.Time, b *Backend) any {
+	return contenderJSON(c, at, b)
 }
 
 type document struct {
@@ -178,6 +178,7 @@ type jsonContender struct {
 	HeldSince    *string        `json:"held_since"`
 	SeenSince    *string        `json:"seen_since,omitempty"`
 	AgeMS        *int64         `json:"age_ms"`
+	AgeKnown     *bool          `json:"age_known,omitempty"`
 	TTLMS        *int64         `json:"ttl_ms"`
 	Dead         bool           `json:"dead,omitempty"`
 	Revocable    bool           `json:"revocable,omitempty"`
@@ -226,11 +227,11 @@ func backendJSON(b *Backend) jsonBackend {
 }
 
 func (s *Snapshot) lockJSON(l *Lock) jsonLock {
-	offset := s.Backend(l.ID.Backend).ClockOffset()
+	b := s.Backend(l.ID.Backend)
 	j := jsonLock{
 		ID: l.ID.String(), Backend: l.ID.Backend, Path: Escape(l.ID.Path),
 		Kind: l.Kind, KindSure: l.KindConfidence, Recipe: l.Recipe, Confidence: l.Confidence, State: l.State,
-		Holders: s.contendersJSON(l.Holders, offset), Waiters: s.contendersJSON(l.Waiters, offset),
+		Holders: s.contendersJSON(l.Holders, b), Waiters: s.contendersJSON(l.Waiters, b),
 		AtLeast: l.WaitersAtLeast,
 		Masters: []jsonMaster{}, Unseen: unseenJSON(l.Unseen), Findings: findings(l.Findings),
 	}
@@ -288,10 +289,10 @@ func masterJSON(m Vote, at time.Time) jsonMaster {
 	return j
 }
 
-func (s *Snapshot) contendersJSON(cs []Contender, offset time.Duration) []jsonContender {
+func (s *Snapshot) contendersJSON(cs []Contender, b *Backend) []jsonContender {
 	js := make([]jsonContender, 0, len(cs))
 	for i := range cs {
-		j := contenderJSON(&cs[i], s.TakenAt, offset)
+		j := contenderJSON(&cs[i], s.TakenAt, b)
 		if n, ok := s.HostName(&cs[i].Owner); ok {
 			j.Owner.HostName = &jsonHostName{Name: n.Name.String(), From: n.From, Unknown: Escape(n.Unknown)}
 		}
@@ -300,7 +301,7 @@ func (s *Snapshot) contendersJSON(cs []Contender, offset time.Duration) []jsonCo
 	return js
 }
 
-func contenderJSON(c *Contender, at time.Time, offset time.Duration) jsonContender {
+func contenderJSON(c *Contender, at time.Time, b *Backend) jsonContender {
 	j := jsonContender{
 		Name: c.Name.String(), Digest: c.Digest, Mode: "exclusive", State: c.State, Count: max(1, c.Count),
 		Owner: jsonOwner{
@@ -317,8 +318,11 @@ func contenderJSON(c *Contender, at time.Time, offset time.Duration) jsonContend
 	if c.Mode == recipe.Shared {
 		j.Mode = "shared"
 	}
-	if !c.Since.IsZero() {
-		j.AgeMS = whole(max(0, at.Add(offset).Sub(c.Since)))
+	if age, ok := b.age(c, c.Since, at); ok {
+		j.AgeMS = whole(age.Duration)
+		if !age.Known {
+			j.AgeKnown = &age.Known
+		}
 	}
 	never := int64(-1)
 	if c.NoExpiry {

@@ -30,7 +30,7 @@ func lockChangeJSON(d *Difference, from, to *Snapshot) jsonLockChange {
 	contenders := func(s *Snapshot, list []*Contender) []jsonContender {
 		all := []jsonContender{}
 		for _, c := range list {
-			all = append(all, contenderJSON(c, s.TakenAt, s.Backend(d.Backend).ClockOffset()))
+			all = append(all, contenderJSON(c, s.TakenAt, s.Backend(d.Backend)))
 		}
 		return all
 	}

@@ -1,27 +1,23 @@
 package inspect
 
-import (
-	"time"
-
-	"lockscope/inspect/recipe"
-)
+import "lockscope/inspect/recipe"
 
 // evictedOrDeleted is the reason of an end that is Evictable.
 const evictedOrDeleted = "evicted or deleted"
 
-// EventJSON is one line of watch in the contract's form. offset is the clock of the event's backend minus ours, which its
-// times are given in.
-func EventJSON(e Event, offset time.Duration) any {
+// EventJSON is one line of watch in the contract's form, its times by the clock of its backend; nil: by ours.
+func EventJSON(e Event, b *Backend) any {
+	offset := b.ClockOffset()
 	j := jsonEvent{Event: e.Kind, At: stamp(e.At.Add(offset)), Certainty: e.Certainty, Finding: e.Finding}
 	if e.Lock != (ID{}) {
 		j.Lock = e.Lock.String()
 	}
 	if e.Contender != nil {
-		c := contenderJSON(e.Contender, e.At, offset)
+		c := contenderJSON(e.Contender, e.At, b)
 		j.Contender = &c
 	}
 	if p := e.Previous; p != nil {
-		from, previous := p.Name.String(), contenderJSON(p, e.At, offset)
+		from, previous := p.Name.String(), contenderJSON(p, e.At, b)
 		j.From, j.Previous = &from, &previous
 	}
 	if e.Between != (Interval{}) {
@@ -34,8 +30,8 @@ func EventJSON(e Event, offset time.Duration) any {
 		j.Change = &jsonChange{c.What, Escape(c.From), Escape(c.To)}
 	}
 	if e.Backend != nil {
-		b := backendJSON(e.Backend)
-		j.Backend = &b
+		is := backendJSON(e.Backend)
+		j.Backend = &is
 	}
 	return j
 }

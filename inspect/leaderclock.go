@@ -62,6 +62,19 @@ func (b *Backend) ClockOffset() time.Duration {
 	return 0
 }
 
+// clockOf is one of its servers' clock minus ours; false where that is not known, and the backend's is taken for it.
+func (b *Backend) clockOf(server string) (time.Duration, bool) {
+	if b == nil {
+		return 0, false
+	}
+	for i := range b.Servers {
+		if s := &b.Servers[i]; s.Addr == server && s.ClockKnown {
+			return s.ClockOffset, true
+		}
+	}
+	return b.ClockOffset(), len(b.Servers) == 1 && b.ClockKnown()
+}
+
 // ClockKnown reports whether ClockOffset is known and not only taken for 0.
 func (b *Backend) ClockKnown() bool {
 	if b == nil || !b.Clock.isZero() {

@@ -79,8 +79,8 @@ func mustHold(t *testing.T, o *inspect.Observer, now time.Time, seen bool, when 
 		t.Errorf("%s: seen for %v", when, got)
 	}
 	for _, at := range []time.Time{now, now.Round(0)} {
-		if got, known := s.Age(l, h.HeldSince, at); seen != known || known && got != 4*time.Minute {
-			t.Errorf("%s: held for %v, known %v", when, got, known)
+		if got, known := s.Age(l, h, h.HeldSince, at); seen != known || known && got.Duration != 4*time.Minute {
+			t.Errorf("%s: held for %v, known %v", when, got.Duration, known)
 		}
 	}
 	if history := s.History(l.ID); seen && now.Round(0).Sub(history.Since.Round(0)) != 4*time.Minute {

@@ -93,10 +93,41 @@ func (s *Snapshot) Backend(name string) *Backend {
 	return nil
 }
 
-// Age of an instant by the clock of the lock's backend; false when t is zero.
-func (s *Snapshot) Age(l *Lock, t time.Time, now time.Time) (time.Duration, bool) {
-	if t.IsZero() {
-		return 0, false
+// Age is for how long an instant by a clock of the servers is past.
+type Age struct {
+	time.Duration
+	// Known: that clock was compared with ours. Else it is about so long as far as the two agree, and Least at least.
+	Known bool
+	Least time.Duration
+}
+
+// Age of a contender since an instant of its own, its arrival or its grant; false when that is zero.
+func (s *Snapshot) Age(l *Lock, c *Contender, instant, now time.Time) (Age, bool) {
+	return s.Backend(l.ID.Backend).age(c, instant, now)
+}
+
+func (b *Backend) age(c *Contender, instant, now time.Time) (Age, bool) {
+	if instant.IsZero() {
+		return Age{}, false
 	}
-	return max(0, now.Add(s.Backend(l.ID.Backend).ClockOffset()).Sub(t)), true
+	d := max(0, now.Add(b.ClockOffset()).Sub(instant))
+	if b.Dates(c.Czxid) || instant.Equal(c.HeldSince) && !c.HeldSince.Equal(c.Since) { // a grant that we saw was dated by our clock
+		return Age{d, true, d}, true
+	}
+	return Age{Duration: d, Least: b.AgeAtLeast(instant, c.Czxid, now)}, true
+}
+
+// Established is for how long a session's client has been connected; false where that is not known. It was dated by the server that
+// the client is connected to, not by the leader.
+func (s *Snapshot) Established(l *Lock, session Session, now time.Time) (Age, bool) {
+	if session.Established.IsZero() {
+		return Age{}, false
+	}
+	b := s.Backend(l.ID.Backend)
+	offset, known := b.clockOf(session.Server)
+	d := max(0, now.Add(offset).Sub(session.Established))
+	if !known {
+		return Age{Duration: d}, true
+	}
+	return Age{d, true, d}, true
 }

@@ -68,27 +68,34 @@ func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 	if c.State == inspect.Holding {
 		held := v.held(l, c)
-		if held.Known == AtLeast {
+		if held.Known == AtLeast || held.Known == About {
 			return 0
 		}
 		return held.Duration
 	}
-	waited, _ := v.Snapshot.Age(l, c.Since, v.Now)
-	return waited
+	if waited, _ := v.Since(l, c); waited.Known {
+		return waited.Duration
+	}
+	return 0
+}
+
+// Since is the age of a contender's entry; false where that is not known.
+func (v View) Since(l *inspect.Lock, c *inspect.Contender) (inspect.Age, bool) {
+	return v.Snapshot.Age(l, c, c.Since, v.Now)
 }
 
 func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	b := v.Snapshot.Backend(l.ID.Backend)
-	dated := b.Dates(c.Czxid)
-	if d, ok := v.Snapshot.Age(l, c.HeldSince, v.Now); ok && (dated || !c.HeldSince.Equal(c.Since)) {
-		return Held{Duration: d, Known: Exactly}
+	if granted, ok := v.Snapshot.Age(l, c, c.HeldSince, v.Now); ok && granted.Known {
+		return Held{Duration: granted.Duration, Known: Exactly}
 	}
 	once := b != nil && b.Mode == inspect.ModeOnce
 	seen := c.Seen.Time()
-	most, made := v.Snapshot.Age(l, c.Since, v.Now)
+	entered, made := v.Since(l, c)
+	most := entered.Duration
 	least := v.Now.Sub(c.Seen.Time())
 	switch {
-	case made && !dated:
+	case made && !entered.Known:
 		return Held{Duration: most, Known: About, once: once, seen: seen, now: v.Now}
 	case made && !c.Seen.IsZero() && most >= least-Near && most-least <= Near:
 		return Held{Duration: most, Known: Exactly}
@@ -152,18 +159,40 @@ func beginUnseen(seen, now time.Time) string {
 }
 
 // LongestWait returns the wait of the oldest waiter; false where that is unknown.
-func (v View) LongestWait(l *inspect.Lock) (time.Duration, bool) {
-	return v.Snapshot.Age(l, OldestWaiter(l), v.Now)
+func (v View) LongestWait(l *inspect.Lock) (inspect.Age, bool) {
+	if oldest := LongestWaiter(l); oldest != nil {
+		return v.Since(l, oldest)
+	}
+	return inspect.Age{}, false
 }
 
-// OldestWaiter returns the time at which the waiter came that has waited longest, by the backend's clock; zero where
-// unknown. Who is most likely gone waits no more.
-func OldestWaiter(l *inspect.Lock) time.Time {
-	var oldest time.Time
+// LongestWaiter returns the waiter that came first, by the servers' clocks; nil where that is unknown. Who is most likely gone
+// waits no more.
+func LongestWaiter(l *inspect.Lock) *inspect.Contender {
+	var oldest *inspect.Contender
 	for i := range l.Waiters {
-		if since := l.Waiters[i].Since; !l.Waiters[i].Dead && !since.IsZero() && (oldest.IsZero() || since.Before(oldest)) {
-			oldest = since
+		if w := &l.Waiters[i]; !w.Dead && !w.Since.IsZero() && (oldest == nil || w.Since.Before(oldest.Since)) {
+			oldest = w
 		}
 	}
 	return oldest
 }
+
+// OldestWaiter returns the time at which that waiter came, by the backend's clock; zero where unknown.
+func OldestWaiter(l *inspect.Lock) time.Time {
+	if oldest := LongestWaiter(l); oldest != nil {
+		return oldest.Since
+	}
+	return time.Time{}
+}
+
+// SignOf stands before an age that a clock gives that nobody has compared with ours.
+func SignOf(a inspect.Age) string {
+	if a.Known {
+		return ""
+	}
+	return About.Sign()
+}
+
+// Signed is an age with its sign.
+func Signed(a inspect.Age) string { return SignOf(a) + Age(a.Duration) }

@@ -165,7 +165,7 @@ func (v View) queue(l *inspect.Lock) string {
 	}
 	text := "; " + inQueue(l)
 	if longest, ok := v.LongestWait(l); ok {
-		text += ", longest " + Age(longest)
+		text += ", longest " + Signed(longest)
 	}
 	return text
 }

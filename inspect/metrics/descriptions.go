@@ -27,9 +27,9 @@ var (
 
 	locks        = describe("gauge", "locks", "Locks by kind and state. None while the backend is down.", "backend", "kind", "state")
 	locksUnknown = describe("gauge", "locks_unknown", "Locks of which something is unknown, by what it is.", "backend", "aspect")
-	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest hold whose beginning is known. None while nothing is held.", "backend")
-	undatedHolds = describe("gauge", "holds_undated", "Holds whose beginning is unknown.", "backend")
-	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait whose beginning is known. None while nobody waits.", "backend")
+	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest hold whose beginning is known, by a clock that was compared with ours. None while there is none.", "backend")
+	undatedHolds = describe("gauge", "holds_undated", "Holds whose beginning is unknown, or known only by a clock that could not be compared with ours: no other sample has their age.", "backend")
+	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait whose beginning is known, by a clock that was compared with ours. None while there is none.", "backend")
 	queueLength  = describe("histogram", "queue_length", "Waiters of each lock now; locks whose waiters are unknown are left out.", "backend")
 	findings     = describe("gauge", "findings", "Findings by rule and severity, of locks and of the backend; muted: an operator knows of them.", "backend", "rule", "severity", "muted")
 
@@ -39,7 +39,7 @@ var (
 
 	lockFinding   = describe("gauge", "lock_finding", "1 for each finding from warning on of a lock that is not muted, for the worst locks only.", "lock", "rule", "severity")
 	lockWaiters   = describe("gauge", "lock_waiters", "Waiters of a lock with such a finding.", "lock")
-	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold of a lock with such a finding.", "lock")
+	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold, dated so, of a lock with such a finding.", "lock")
 	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with a finding from warning on that have no series of their own.")
 
 	serverUp      = describe("gauge", "server_up", "1 for a server that answers, 0 for one that does not. None where that is unknown.", "backend", "server")

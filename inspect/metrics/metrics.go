@@ -239,8 +239,8 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 		}
 	}
 	for i := range l.Waiters {
-		if age, ok := s.Age(l, l.Waiters[i].Since, now); ok && !l.Waiters[i].Dead && s.Backend(l.ID.Backend).Dates(l.Waiters[i].Czxid) {
-			t.wait, t.waited = max(t.wait, age), true
+		if age, ok := s.Age(l, &l.Waiters[i], l.Waiters[i].Since, now); ok && age.Known && !l.Waiters[i].Dead {
+			t.wait, t.waited = max(t.wait, age.Duration), true
 		}
 	}
 	if l.Unknown(inspect.AspectWaiters) || l.State == inspect.StateUnknown {
@@ -258,8 +258,8 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 
 // heldFor is the age of a hold; false where its beginning is not known, or was dated by a clock that nobody has compared with ours.
 func heldFor(s *inspect.Snapshot, l *inspect.Lock, h *inspect.Contender, now time.Time) (time.Duration, bool) {
-	age, known := s.Age(l, h.HeldSince, now)
-	return age, known && (s.Backend(l.ID.Backend).Dates(h.Czxid) || !h.HeldSince.Equal(h.Since)) // else we saw the grant
+	age, ok := s.Age(l, h, h.HeldSince, now)
+	return age.Duration, ok && age.Known
 }
 
 func (o samples) tally(backend string, t *tally) {

@@ -146,7 +146,7 @@ func observe(t *testing.T, w *world, reports *story) *eye {
 				t.Errorf("the observer dropped %d events", s.Dropped)
 			}
 			for _, event := range s.Events {
-				line, err := json.Marshal(inspect.EventJSON(event, 0))
+				line, err := json.Marshal(inspect.EventJSON(event, nil))
 				if err != nil {
 					t.Error(err)
 				}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -126,15 +125,15 @@ func (p *Pane) groupTitle(g *group) widget.Line {
 	return widget.Line{{sign + " ", t.Key}, {fmt.Sprintf("%d readers", len(g.members)), t.Strong}}
 }
 
-// oldest is since when the first of a group is in the queue; zero when unknown.
-func (g *group) oldest() time.Time {
-	var oldest time.Time
+// oldest is for how long the first of a group is in the queue; false when unknown.
+func (g *group) oldest(v describe.View, l *inspect.Lock) (inspect.Age, bool) {
+	oldest := g.members[0]
 	for _, c := range g.members {
-		if !c.Since.IsZero() && (oldest.IsZero() || c.Since.Before(oldest)) {
-			oldest = c.Since
+		if !c.Since.IsZero() && (oldest.Since.IsZero() || c.Since.Before(oldest.Since)) {
+			oldest = c
 		}
 	}
-	return oldest
+	return v.Since(l, oldest)
 }
 
 // groupCells are a group's cells in the queue's columns. What is wrong with any of its members is shown.
@@ -146,8 +145,8 @@ func (p *Pane) groupCells(l *inspect.Lock, r chainRow) []widget.Line {
 	if first.Sequential {
 		number = widget.Line{{fmt.Sprint(first.Sequence), t.Text}}
 	}
-	if d, ok := p.Snapshot().Age(l, g.oldest(), p.Now()); ok {
-		since = widget.Line{{describe.Age(d), t.Text}}
+	if d, ok := g.oldest(screen.Ages(p), l); ok {
+		since = ageCell(t, d)
 	}
 	most := 0
 	for _, c := range g.members {
@@ -217,8 +216,8 @@ func (p *Pane) groupDetails(l *inspect.Lock, g *group) []widget.Line {
 		how = p.Key("enter") + " closes the group"
 	}
 	var since string
-	if d, ok := p.Snapshot().Age(l, g.oldest(), p.Now()); ok {
-		since = "the first in the queue for " + describe.Age(d)
+	if d, ok := g.oldest(screen.Ages(p), l); ok {
+		since = "the first in the queue for " + describe.Signed(d)
 	}
 	lines := p.facts(widget.Span{s.Text + " ", s.Style}, fmt.Sprintf("%d readers", len(g.members)), since, how)
 	for _, text := range widget.Wrap(strings.Join(names, ", "), p.width-4, 3, t.Glyphs.Ellipsis) {

@@ -176,7 +176,7 @@ func (p *Pane) NeedsFastTick() bool {
 	}
 	longest, waits := screen.Ages(p).LongestWait(l)
 	held, holds := screen.HeldFor(screen.Ages(p), l)
-	return describe.InTenths(screen.Expiry(l).Sub(p.Now())) || holds && describe.InTenths(held) || waits && describe.InTenths(longest)
+	return describe.InTenths(screen.Expiry(l).Sub(p.Now())) || holds && describe.InTenths(held) || waits && describe.InTenths(longest.Duration)
 }
 
 // View is the whole pane, exactly its height in lines, as SetSize drew it.

@@ -78,8 +78,8 @@ func (p *Pane) rootLines() []widget.Line {
 		return nil
 	}
 	text := describe.Owner(&c) + " holds"
-	if held, ok := p.Snapshot().Age(l, c.HeldSince, p.Now()); ok {
-		text += " for " + describe.Age(held)
+	if held, ok := p.Snapshot().Age(l, &c, c.HeldSince, p.Now()); ok {
+		text += " for " + describe.Signed(held)
 	}
 	var lines []widget.Line
 	lead := widget.Span{" " + t.Glyphs.Arrow + " ", t.Warning}

@@ -155,13 +155,18 @@ func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
 	if c.Owner.Session != 0 {
 		id = widget.Line{{inspect.SessionID(c.Owner.Session), t.Muted}}
 	}
-	if d, ok := p.Snapshot().Age(l, c.Since, p.Now()); ok {
-		since = widget.Line{{describe.Age(d), t.Text}}
+	if d, ok := screen.Ages(p).Since(l, c); ok {
+		since = ageCell(t, d)
 	}
 	if c.BlockedBelow > 0 {
 		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
 	}
 	return []widget.Line{number, p.stateCell(r), screen.ModeCell(t, c), {{name, t.Text}}, at, id, since, blocks, p.watchCell(l, c)}
+}
+
+// ageCell is an age, marked where its clock was not compared with ours.
+func ageCell(t *theme.Theme, d inspect.Age) widget.Line {
+	return widget.Line{{describe.SignOf(d), t.Muted}, {describe.Age(d.Duration), t.Text}}
 }
 
 func (p *Pane) stateCell(r chainRow) widget.Line {
@@ -342,8 +347,8 @@ func (p *Pane) redisContender(l *inspect.Lock, r chainRow) widget.Line {
 	if l.Kind == inspect.KindRW {
 		notes = append(notes, screen.ModeCell(t, c).Text())
 	}
-	if d, ok := p.Snapshot().Age(l, c.Since, p.Now()); ok && c.State != inspect.Holding {
-		notes = append(notes, "queued "+describe.Age(d))
+	if d, ok := screen.Ages(p).Since(l, c); ok && c.State != inspect.Holding {
+		notes = append(notes, "queued "+describe.Signed(d))
 	}
 	if left := c.ExpiresAt.Sub(p.Now()); !c.ExpiresAt.IsZero() && left > 0 {
 		notes = append(notes, describe.Age(left)+" left")

@@ -72,14 +72,15 @@ func (p *Pane) possible(l *inspect.Lock, c *inspect.Contender) []widget.Line {
 // times are a contender's arrival and grant, and the expiry of its entry.
 func (p *Pane) times(l *inspect.Lock, c *inspect.Contender) []string {
 	var words []string
-	since, known := p.Snapshot().Age(l, c.Since, p.Now())
+	since, known := screen.Ages(p).Since(l, c)
+	queued := "in the queue for " + describe.Signed(since)
 	held := screen.Ages(p).Held(l, c)
 	switch {
 	case c.State != inspect.Holding && known:
-		words = append(words, "in the queue for "+describe.Age(since))
+		words = append(words, queued)
 	case c.State != inspect.Holding:
-	case held.Known == describe.Exactly && known && since-held.Duration >= describe.Near:
-		words = append(words, p.Theme().Glyphs.Translate("held"+held.String()), "in the queue for "+describe.Age(since))
+	case held.Known == describe.Exactly && known && since.Duration-held.Duration >= describe.Near:
+		words = append(words, p.Theme().Glyphs.Translate("held"+held.String()), queued)
 	default:
 		words = append(words, p.Theme().Glyphs.Translate("held"+held.String()))
 	}
@@ -113,8 +114,8 @@ func (p *Pane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []widget.Line
 		timeout = "timeout " + describe.Age(limit)
 	}
 	contact := contactWords(p.Now().Sub(s.LastContact), ok && !s.LastContact.IsZero(), limit)
-	if d, known := p.Snapshot().Age(l, s.Established, p.Now()); ok && known {
-		established = "established " + describe.Age(d) + " ago"
+	if d, known := p.Snapshot().Established(l, s, p.Now()); ok && known {
+		established = "established " + describe.Signed(d) + " ago"
 	}
 	return p.facts(widget.Span{"session ", t.Muted}, inspect.SessionID(c.Owner.Session), timeout, contact, established)
 }

@@ -241,8 +241,8 @@ func (s *Screen) entryRow(e inspect.Entry, width int, selected bool) widget.Line
 	since, blocks, ahead := widget.Line{{t.Glyphs.Unknown, t.Unknown}}, none, none
 	if held := screen.Ages(s).Held(e.Lock, c); c.State == inspect.Holding && held.Known != describe.Unbounded {
 		since = widget.Line{{t.Glyphs.Translate(held.Known.Sign()), t.Muted}, {describe.Seconds(held.Duration), t.Text}}
-	} else if d, ok := s.Snapshot().Age(e.Lock, c.Since, s.Now()); ok && c.State != inspect.Holding {
-		since = widget.Line{{describe.Seconds(d), t.Text}}
+	} else if d, ok := screen.Ages(s).Since(e.Lock, c); ok && c.State != inspect.Holding {
+		since = widget.Line{{describe.SignOf(d), t.Muted}, {describe.Seconds(d.Duration), t.Text}}
 	}
 	if c.BlockedBelow > 0 {
 		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
@@ -302,8 +302,8 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	}
 	if r.idle {
 		timeout, contact = "", ""
-	} else if d, ok := s.Snapshot().Age(r.entries[0].Lock, r.session.Established, s.Now()); ok && r.known {
-		since = "established " + describe.Seconds(d) + " ago"
+	} else if d, ok := s.Snapshot().Established(r.entries[0].Lock, r.session, s.Now()); ok && r.known {
+		since = "established " + describe.SignOf(d) + describe.Seconds(d.Duration) + " ago"
 	}
 	return append(lines, widget.Facts(s.Theme(), width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)...)
 }

@@ -256,8 +256,8 @@ func (d *drawing) since(e inspect.Entry) string {
 		}
 		return ""
 	}
-	if a, ok := d.Snapshot().Age(e.Lock, c.Since, d.Now()); ok {
-		return " " + describe.Seconds(a)
+	if a, ok := screen.Ages(d).Since(e.Lock, c); ok {
+		return " " + describe.SignOf(a) + describe.Seconds(a.Duration)
 	}
 	return ""
 }

@@ -142,17 +142,20 @@ func heldTime(c cell) (time.Duration, bool) {
 // waitCell is the age of the longest wait.
 func waitCell(c cell) widget.Line {
 	t := c.Theme()
-	switch d, ok := waitTime(c); {
+	switch d, ok := c.ages().LongestWait(c.lock); {
 	case !ok && c.lock.Waiting() > 0:
 		return widget.Line{{t.Glyphs.Unknown, t.Unknown}}
 	case !ok:
 		return widget.Line{{t.Glyphs.Dash, t.Faint}}
 	default:
-		return widget.Line{{describe.Age(d), t.Text}}
+		return widget.Line{{describe.SignOf(d), t.Muted}, {describe.Age(d.Duration), t.Text}}
 	}
 }
 
-func waitTime(c cell) (time.Duration, bool) { return c.ages().LongestWait(c.lock) }
+func waitTime(c cell) (time.Duration, bool) {
+	longest, ok := c.ages().LongestWait(c.lock)
+	return longest.Duration, ok
+}
 
 // queueCell counts the waiters, a lower bound when more wait unseen, as far as there is room for it behind the last minutes, or
 // behind a bar.

@@ -44,10 +44,10 @@ func (s *Screen) overview(width, lines int) []string {
 type wait struct {
 	lock *inspect.Lock
 	who  *inspect.Contender
-	took time.Duration
+	took inspect.Age
 }
 
-// longestWaits are those of the locks in the table, one a lock, the longest first.
+// longestWaits are those of the locks in the table, one a lock, the longest first; one by a clock that is not compared with ours counts as its least.
 func (s *Screen) longestWaits() []wait {
 	var all []wait
 	for _, e := range s.Visible() {
@@ -62,12 +62,10 @@ func (s *Screen) longestWaits() []wait {
 		if !ok {
 			continue
 		}
-		oldest := describe.OldestWaiter(l)
-		who := slices.IndexFunc(l.Waiters, func(c inspect.Contender) bool { return !c.Dead && c.Since.Equal(oldest) })
-		all = append(all, wait{l, &l.Waiters[who], took})
+		all = append(all, wait{l, describe.LongestWaiter(l), took})
 	}
 	slices.SortStableFunc(all, func(a, b wait) int {
-		return cmp.Or(cmp.Compare(b.took, a.took), a.lock.ID.Compare(b.lock.ID))
+		return cmp.Or(cmp.Compare(b.took.Least, a.took.Least), a.lock.ID.Compare(b.lock.ID))
 	})
 	return all
 }
@@ -86,7 +84,7 @@ func (s *Screen) waitLines(width, rows int) []widget.Line {
 	}
 	names = min(s.waiting.Keep(names, s.Now()), max(12, width/3))
 	for _, w := range all {
-		l := widget.Line{{describe.Seconds(w.took), t.Text}}.Align(9, true, "").Add(t.Text, "  ")
+		l := widget.Line{{describe.SignOf(w.took), t.Muted}, {describe.Seconds(w.took.Duration), t.Text}}.Align(9, true, "").Add(t.Text, "  ")
 		l = append(l, widget.Line{{describe.Owner(w.who), t.Waiting}}.Align(names, false, t.Glyphs.Ellipsis)...)
 		l = l.Add(t.Muted, "  waits for ").Add(t.Text, w.lock.ID.String()).Add(t.Muted, ", held by ")
 		lines = append(lines, append(l, whoHolds(s, w.lock)...))

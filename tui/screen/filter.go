@@ -185,8 +185,8 @@ func flagTests() map[string]func(FilterSubject) bool {
 	return tests
 }
 
-// durationFields are the fields that are compared with a time; false: not known, which matches nothing. Each is named as its
-// column; age is another name of held.
+// durationFields are the fields that are compared with a time as it is drawn, whatever bound it is; false: not known, which matches
+// nothing. Each is named as its column; age is another name of held.
 func durationFields() map[string]func(FilterSubject) (time.Duration, bool) {
 	held := func(p FilterSubject) (time.Duration, bool) {
 		return HeldFor(describe.View{Snapshot: p.Snapshot, Now: p.Now}, p.Lock)
@@ -195,7 +195,8 @@ func durationFields() map[string]func(FilterSubject) (time.Duration, bool) {
 		"held": held,
 		"age":  held,
 		"wait": func(p FilterSubject) (time.Duration, bool) {
-			return p.Snapshot.Age(p.Lock, describe.OldestWaiter(p.Lock), p.Now)
+			longest, ok := describe.View{Snapshot: p.Snapshot, Now: p.Now}.LongestWait(p.Lock)
+			return longest.Duration, ok
 		},
 		"ttl": func(p FilterSubject) (time.Duration, bool) {
 			at := Expiry(p.Lock)

@@ -1,0 +1,34 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// An age by a clock that nobody has compared with ours is marked wherever it is drawn.
+func TestAgesByAnUnknownClockAreMarked(t *testing.T) {
+	t.Parallel()
+	l := fixture.Orders()
+	for i := range l.Waiters {
+		l.Waiters[i].Since, l.Waiters[i].Czxid = fixture.Ago(time.Hour), 3
+	}
+	known, unknown := fixture.Backends(), fixture.Backends()
+	known[0].Clock, unknown[0].Clock = inspect.LeaderClock{From: 1, Known: true}, inspect.LeaderClock{From: 1}
+	for _, one := range []struct {
+		list []*inspect.Backend
+		mark string
+	}{{known, ""}, {unknown, "~"}} {
+		m := model(t, Options{}, 120, 40, inspect.NewSnapshot(fixture.Noon, one.list, []*inspect.Lock{l}))
+		wantText(t, m, " "+one.mark+"1h00m")
+		m.Go(screen.Chain, screen.Subject{Lock: l.ID})
+		m.navigate()
+		wantText(t, m, "longest "+one.mark+"1h00m", "  "+one.mark+"1h00m ")
+		press(m, "j")
+		wantText(t, m, "in the queue for "+one.mark+"1h00m")
+		fits(t, m)
+	}
+}
