@@ -79,6 +79,7 @@ func (h *Hold) Release(ctx context.Context) error {
 		return fmt.Errorf("release %s: %w", h.grant.lock.name, ErrNotHeld)
 	}
 	g := h.grant
+	g.backend.judge()
 	h.end(ErrReleased)
 	lost := g.lost()
 	if !g.leave() {
@@ -144,6 +145,7 @@ type backend interface {
 	name() string
 	release(ctx context.Context) error
 	abandon() // release in the background, what was lost and may be there yet
+	judge()   // lose it, if its time is over and nobody has said so yet
 	extend(ctx context.Context) error
 	deadline() (time.Time, bool)
 	token() (uint64, bool)

@@ -85,12 +85,24 @@ func (l *lease) next() time.Time {
 	return at
 }
 
-// wake lets it be judged now, whatever its timer was set to.
+// wake lets it be judged now, whatever its timer was set to, and renewed: that was to come in time for a deadline which the
+// suspension has brought nearer.
 func (l *lease) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.ended && l.timer != nil {
-		l.timer.Reset(0)
+	if l.ended || l.timer == nil {
+		return
+	}
+	if !l.renewing && !l.renewAt.IsZero() {
+		l.renewAt = l.session.clock.now()
+	}
+	l.timer.Reset(0)
+}
+
+// judge ends a hold that has run out before its timer could tell: the machine has just woken, or the process was stopped.
+func (l *lease) judge() {
+	if at, _ := l.deadline(); !l.session.clock.before(at) {
+		l.lose(errRanOut)
 	}
 }
 

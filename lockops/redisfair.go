@@ -109,8 +109,8 @@ func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok b
 		return time.Time{}, false
 	}
 	since := time.Duration(t.at-a.at) * time.Microsecond
+	now := m.session.clock.now() // before correct: a suspension between the two is rather taken off twice than never
 	until = m.session.sleepClock.correct(a.sent, a.sent.Add(since-since/100+t.grant-drift(t.grant)))
-	now := m.session.clock.now()
 	if latest := expiry(now, t.grant); until.After(latest) { // the server's clock was set
 		until = latest
 	}

@@ -73,6 +73,56 @@ func TestASuspendedMachineHoldsNoLongerThanItsTTL(t *testing.T) {
 	}
 }
 
+// TestAReleaseOfWhatHasRunOutSaysSo: the work goes on as soon as the machine has woken, and may be done before anybody has looked
+// whether it was suspended.
+func TestAReleaseOfWhatHasRunOutSaysSo(t *testing.T) {
+	for _, kind := range sleptKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			s := embeddedMasters(t, kind.masters)
+			suspend := sleeper(s)
+			l := kind.make(s, WithTTL(time.Hour))
+			h, err := l.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			suspend(time.Hour)
+			if err := h.Release(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(err, errRanOut) {
+				t.Errorf("%v, want that it had run out", err)
+			}
+			if _, err := l.Acquire(t.Context()); err != nil { // these servers did not go on: what is left there was removed
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAHoldIsRenewedOnWaking: the time of its renewal is 20 minutes of this machine's ahead, its end 10.
+func TestAHoldIsRenewedOnWaking(t *testing.T) {
+	for _, kind := range sleptKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			s := embeddedMasters(t, kind.masters)
+			suspend := sleeper(s)
+			renewed := make(chan time.Time, 1)
+			h, err := kind.make(s, WithTTL(time.Hour), OnRenew(func(until time.Time) { renewed <- until })).Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			suspend(50 * time.Minute)
+			select {
+			case until := <-renewed:
+				if left := time.Until(until); left < 59*time.Minute {
+					t.Errorf("renewed for %v, want nearly an hour", left)
+				}
+			case <-time.After(30 * time.Second):
+				t.Error("not renewed")
+			}
+			if err := h.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestAnExtensionBehindASuspensionComesTooLate: the machine slept for longer than the TTL while the answer was on its way.
 func TestAnExtensionBehindASuspensionComesTooLate(t *testing.T) {
 	s := newRedisSession(nil)

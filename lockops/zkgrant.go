@@ -77,6 +77,9 @@ func (z *zkGrant) leaveInner(ctx context.Context) {
 // abandon has nothing to do: lost has done it.
 func (z *zkGrant) abandon() {}
 
+// judge has nothing to do: whether the session still had the node is what the servers answer to a release.
+func (z *zkGrant) judge() {}
+
 // watch ends the hold as soon as somebody deletes its node.
 func (z *zkGrant) watch() {
 	for z.grant.ctx.Err() == nil {
