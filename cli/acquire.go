@@ -76,8 +76,20 @@ func (q *acquisition) run(ctx context.Context, args []string) error {
 	defer q.trail.close()
 	q.trail.acquired(q.target, q.id, hold)
 	q.report("acquired", hold)
-	err = q.keep(ctx, hold)
-	return errors.Join(err, q.giveBack(hold))
+	return q.end(hold, q.keep(ctx, hold))
+}
+
+// end gives the lock back. That it was lost wins over what COMMAND's own exit code is.
+func (q *acquisition) end(hold *lockops.Hold, kept error) error {
+	back := q.giveBack(hold)
+	switch {
+	case !errors.Is(back, lockops.ErrLost):
+		return errors.Join(kept, back)
+	case exitCode(kept) != exitLost: // nobody was told so far
+		q.report("lost", hold)
+		return exit(exitLost, "%w", back)
+	}
+	return kept
 }
 
 // check reads the arguments and makes sure of what needs no server.
@@ -198,21 +210,29 @@ func (q *acquisition) keep(ctx context.Context, hold *lockops.Hold) error {
 	}
 }
 
-// giveBack releases the lock, unless it is lost already.
+// giveBack releases the lock. The error wraps ErrLost where it was lost before, which may show only now.
 func (q *acquisition) giveBack(hold *lockops.Hold) error {
 	ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
 	defer cancel()
 	switch err := hold.Release(ctx); {
 	case errors.Is(err, lockops.ErrLost):
 		q.trail.lost(hold)
-		return nil // reported when it happened
+		return err
 	case err != nil:
 		q.trail.failed(hold, err)
-		return exit(exitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)
+		return q.notReleased(err)
 	}
 	q.trail.released(hold)
 	q.report("released", hold)
 	return nil
+}
+
+// notReleased is the exit code after a release of which it is unknown what became of it.
+func (q *acquisition) notReleased(err error) error {
+	if errors.Is(err, lockops.ErrOther) {
+		return exit(exitUnreachable, "release %s: %w (nothing of ours is left)", q.id, err)
+	}
+	return exit(exitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)
 }
 
 // lockEvent is a line of -o jsonl.

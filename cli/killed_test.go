@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -68,20 +69,19 @@ func figure(t *testing.T, line, separator string, wanted map[string]*int) {
 // key's TTL.
 func TestTenInstancesAndTheirDeath(t *testing.T) {
 	t.Parallel()
-	server, master := servertest.StartZooKeeper(t), servertest.StartRedis(t)
+	// Twelve programs that start at once may hold up heartbeats and renewals for many seconds.
+	server, master := servertest.StartZooKeeper(t, "minSessionTimeout=40000"), servertest.StartRedis(t)
 	zookeeper, redis := "zk://"+server.Addr, "redis://"+master.Addr
 	var running []*exec.Cmd
-	begin := func(says string, args ...string) {
+	begin := func(says string, args ...string) *bufio.Scanner {
 		t.Helper()
 		cmd, lines := started(t, args...)
 		awaitLine(t, lines, says)
 		running = append(running, cmd)
+		return lines
 	}
-	holds := func() {
-		begin("holding", "acquire", "zk:/a", zookeeper)
-		begin("holding", "acquire", "redis:lock:a", redis, "--ttl", "20s") // twelve programs that start at once may hold up its renewal for seconds
-	}
-	holds()
+	sayOnFailure(t, "acquire in ZooKeeper", begin("holding", "acquire", "zk:/a", zookeeper))
+	sayOnFailure(t, "acquire in Redis", begin("holding", "acquire", "redis:lock:a", redis, "--ttl", "60s"))
 	held := burdenOf(t, server, master)
 	begin("watching 2 locks", "watch", zookeeper, redis)
 	awaitBurden(t, server, master, "one that watches", func(b burden) bool { return b.watches > held.watches && b.tracked > 0 })
@@ -111,10 +111,31 @@ func TestTenInstancesAndTheirDeath(t *testing.T) {
 	awaitBurden(t, server, master, "nothing", func(b burden) bool { return b == burden{} })
 }
 
+// sayOnFailure logs what a program says from now on, if the test fails.
+func sayOnFailure(t *testing.T, program string, lines *bufio.Scanner) {
+	t.Helper()
+	var mu sync.Mutex
+	var said []string
+	go func() {
+		for lines.Scan() {
+			mu.Lock()
+			said = append(said, lines.Text())
+			mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if t.Failed() {
+			t.Logf("%s said %q since it held", program, said)
+		}
+	})
+}
+
 // awaitBurden polls, as servers tell of none of it.
 func awaitBurden(t *testing.T, server *servertest.ZooKeeper, master *servertest.Redis, what string, ok func(burden) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		b := burdenOf(t, server, master)
 		if ok(b) {
 			return
