@@ -48,6 +48,10 @@ func (q *inquiry) compareMembers(ctx context.Context, servers []serverAnswer) {
 			continue
 		}
 		was := servers[i].status
+		if is := a.status; is.Role != was.Role || is.Zxid>>32 != was.Zxid>>32 { // it was elected, or lost, in between: nothing of before is of now
+			servers[i].status, servers[i].at, servers[i].asOf, servers[i].clock, servers[i].oldest = is, a.at, a.asOf, a.clock, time.Time{}
+			continue
+		}
 		if apart := nodesApart(a.status, second); was.Zxid == a.status.Zxid && first.Zxid == second.Zxid && apart == nodesApart(was, first) {
 			servers[i].nodesApart = apart
 		}

@@ -26,6 +26,10 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	if r.link != nil && !r.ready && r.linkErr == "" && !r.done {
 		return nil // still connecting for the first time
 	}
+	if last := r.backend.Last; last != nil { // the locks that go with it are dated by it
+		k := r.clock.ofLeader(r.answers)
+		r.backend.stale = r.backend.stale || k.From != last.Clock.From || k.Known != last.Clock.Known
+	}
 	if !r.backend.stale && !r.done && now.Sub(r.backend.lookedAt) < time.Second {
 		return nil
 	}

@@ -35,7 +35,8 @@ type clock struct {
 	// The newest leader began to serve at began, at the latest, by its own clock; its number is the first of that election.
 	began transaction
 	// ahead is by how much the leader's clock is ahead of ours at least, by instants that lay in our future.
-	ahead time.Duration
+	ahead   time.Duration
+	aheadAt time.Time
 }
 
 // transaction is one that was read, with its time by the leader's clock.
@@ -60,71 +61,6 @@ const (
 	agreed = 2 * time.Second
 )
 
-// bounds of a server's clock minus ours, as they were at an instant.
-type bounds struct {
-	low, high time.Duration
-	at        time.Time
-	known     bool
-	atLow     bool // the truth is most likely next to low
-}
-
-// readBetween bounds a clock that showed an instant, cut to a unit, between two of ours.
-func readBetween(shown time.Time, unit time.Duration, from, to time.Time) bounds {
-	return bounds{low: shown.Sub(to.Round(0)), high: shown.Add(unit).Sub(from.Round(0)), at: to, known: true}
-}
-
-// middle is 0 where the two clocks may be the same: within a round trip they mostly are, and what is computed does not jitter.
-func (b bounds) middle() time.Duration {
-	switch {
-	case b.low <= 0 && b.high >= 0:
-		return 0
-	case b.atLow:
-		return b.low
-	}
-	return b.low + (b.high-b.low)/2
-}
-
-// within is the tolerance of middle.
-func (b bounds) within() time.Duration { return max(b.high-b.middle(), b.middle()-b.low) }
-
-// apart is the gap between the two, zero where they overlap.
-func (b bounds) apart(o bounds) time.Duration { return max(0, b.low-o.high, o.low-b.high) }
-
-// with narrows bounds by others that are as old. Of two that contradict each other the newer ones count.
-func (b bounds) with(o bounds) bounds {
-	switch {
-	case !o.known, b.known && b.apart(o) > 0 && b.at.After(o.at):
-		return b
-	case !b.known, b.apart(o) > 0:
-		return o
-	}
-	if b.low > o.low {
-		b, o = o, b // the low of the two is o's
-	}
-	both := bounds{low: o.low, high: min(b.high, o.high), at: b.at, known: true, atLow: o.atLow}
-	if o.at.After(b.at) {
-		both.at = o.at
-	}
-	return both
-}
-
-// against joins the date of an answer with what our own connection shows, which is the server's own word, but as old as that. A proxy
-// before the AdminServer may give a date of its own.
-func (b bounds) against(connection bounds, now time.Time) bounds {
-	switch {
-	case !b.known || !connection.known || b.apart(connection) <= agreed:
-		return b.with(connection)
-	case now.Sub(connection.at) <= window:
-		return connection
-	}
-	return bounds{} // either the date is not the server's, or its clock was set: a connection that is made now shows which
-}
-
-// hull allows what either does, so that it holds for both clocks.
-func (b bounds) hull(o bounds) bounds {
-	return bounds{low: min(b.low, o.low), high: max(b.high, o.high), at: b.at, known: b.known && o.known}
-}
-
 // establishedOn compares a server's clock with ours, which shows now, by our own connection, which it says when it took (est of cons:
 // ServerCnxn's established, new Date() at its making, in 3.4 to 3.9). Nothing is known where the connection is to another server.
 func establishedOn(l *link, conns []zkadmin.Connection, now time.Time) bounds {
@@ -141,14 +77,26 @@ func establishedOn(l *link, conns []zkadmin.Connection, now time.Time) bounds {
 	return bounds{}
 }
 
-// leader is the place of the server that dates all transactions; -1 where it is not known. Of two that say they lead, the one that
-// was elected later does: the other has not noticed yet.
+// leader is the place of the server that dates all transactions; -1 where it is not known, as where one has not noticed yet that it lost:
+// the number of its election is lower, or two say that they lead the same.
 func leader(answers []serverAnswer) int {
+	newest := int64(0)
+	for i := range answers {
+		if answers[i].serves() {
+			newest = max(newest, answers[i].epoch())
+		}
+	}
 	at := -1
 	for i := range answers {
 		a := &answers[i]
-		if a.serves() && (a.leads() || a.status.Role == "standalone") && (at < 0 || a.epoch() > answers[at].epoch()) {
+		if !a.serves() || a.status.Role != "standalone" && (!a.leads() || a.status.Zxid != 0 && a.epoch() < newest) {
+			continue
+		}
+		switch {
+		case at < 0:
 			at = i
+		case a.leads() && answers[at].leads():
+			return -1 // one of them does not any more
 		}
 	}
 	return at
@@ -179,8 +127,8 @@ func (c *clock) wanted(now time.Time, once bool) bool {
 // none was made.
 func (q *inquiry) probeLeader(ctx context.Context, answers []serverAnswer) *cost {
 	i := leader(answers)
-	if ctx.Err() != nil || q.probe == nil || q.link == nil || i < 0 || i >= len(q.admins) || answers[i].clock.known || answers[i].oldest.IsZero() {
-		return nil // it is known, or the leader does not tell of its connections
+	if ctx.Err() != nil || q.probe == nil || q.link == nil || i < 0 || i >= len(q.admins) || answers[i].oldest.IsZero() || answers[i].clock.known && answers[i].at.Sub(answers[i].clock.at) <= window {
+		return nil // it is known by what is not old, or the leader does not tell of its connections
 	}
 	l, err := q.probe([]string{q.admins[i].Addr()})
 	if err != nil {
@@ -287,7 +235,10 @@ func (c *clock) forget() {
 
 // shift takes in that our own clock was set ahead (below zero: back).
 func (c *clock) shift(by time.Duration) {
-	c.least, c.older, c.ahead = c.least+by, c.older+by, max(0, c.ahead-by)
+	c.least, c.older = c.least+by, c.older+by
+	if c.ahead > 0 { // else nothing is known of it
+		c.ahead = max(0, c.ahead-by)
+	}
 	for i, b := range c.servers {
 		c.servers[i] = b.shift(by)
 	}
@@ -296,12 +247,6 @@ func (c *clock) shift(by time.Duration) {
 // byClockOf is an earlier instant as the wall clock of now would have shown it: that may have been set in between, and the
 // monotonic one was not.
 func byClockOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }
-
-// shift is for a clock of ours that was set ahead. The instant stays: its monotonic part does not go with the wall clock.
-func (b bounds) shift(by time.Duration) bounds {
-	b.low, b.high = b.low-by, b.high-by
-	return b
-}
 
 // byPresentClock takes in that our own clock may have been set while the servers answered.
 func byPresentClock(answers []serverAnswer, now time.Time) {
@@ -335,12 +280,17 @@ func (c *clock) dated(stat *zk.Stat, now time.Time) {
 		if c.oldest.zxid == 0 || t.zxid < c.oldest.zxid {
 			c.oldest = t
 		}
-		c.ahead = max(c.ahead, t.at.Sub(now.Round(0)))
+		if ahead := t.at.Sub(now.Round(0)); ahead > 0 && (ahead >= c.ahead || now.Sub(c.aheadAt) > window) {
+			c.ahead, c.aheadAt = ahead, now
+		}
 	}
 }
 
 // created takes in a creation that was seen live.
 func (c *clock) created(seen, ctime time.Time, zxid int64) {
+	if epoch(zxid) < epoch(c.last) {
+		return // by the clock of a former leader
+	}
 	age := seen.Round(0).Sub(ctime)
 	if c.known && (age-min(c.least, c.older)).Abs() > promptNews+drift {
 		c.hasStepped(zxid-1, seen)
@@ -349,7 +299,9 @@ func (c *clock) created(seen, ctime time.Time, zxid int64) {
 	switch {
 	case !c.known:
 		c.least, c.older, c.known, c.since = age, age, true, seen
-		c.stepped = min(c.stepped, zxid-1)
+		if c.stepped == zxid|math.MaxUint32 { // nobody knew where in this election
+			c.stepped = zxid - 1
+		}
 	case seen.Sub(c.since) > window:
 		c.older, c.least, c.since = c.least, age, seen
 	default:
@@ -390,7 +342,7 @@ func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 		}
 	}
 	b = b.with(c.live(epoch(from)))
-	if c.ahead > 0 && c.ahead > b.high+agreed {
+	if c.ahead > b.high+agreed && c.ahead > 0 && c.aheadAt.After(b.at) {
 		b = bounds{} // it was set since
 	}
 	k := inspect.LeaderClock{From: from, Offset: c.ahead}

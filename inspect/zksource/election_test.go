@@ -240,3 +240,61 @@ func TestADateThatContradictsTheServer(t *testing.T) {
 		t.Errorf("agreed: %+v", b)
 	}
 }
+
+// Our clock was an hour fast and is put right: nothing that we know of the leader's says since that it is ahead.
+func TestAClockOfOursThatIsSetBackPutsNobodyAhead(t *testing.T) {
+	a := []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}, clock: clockAhead(-time.Hour)}}
+	var c clock
+	c.dated(written(5, noon.Add(-time.Hour)), noon)
+	c.measure(a, true, noon)
+	c.shift(-time.Hour)
+	a[0].clock = clockAhead(0)
+	c.measure(a, true, noon)
+	if k := c.ofLeader(a); !k.Known || k.Offset != 0 {
+		t.Errorf("%+v", k)
+	}
+}
+
+// A clock that was ahead, and is measured as right since, is right.
+func TestAClockThatWasAheadIsMeasuredAnew(t *testing.T) {
+	a := []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}}}
+	var c clock
+	c.dated(written(5, noon.Add(5*time.Second)), noon)
+	if k := c.ofLeader(a); k.Known || k.Offset != 5*time.Second {
+		t.Errorf("before: %+v", k)
+	}
+	later := noon.Add(time.Minute)
+	a[0].clock = readBetween(later, time.Second, later, later)
+	c.measure(a, true, later)
+	if k := c.ofLeader(a); !k.Known || k.Offset != 0 {
+		t.Errorf("%+v", k)
+	}
+}
+
+// What a former leader made is no measure of the new one's clock, however late it is heard of.
+func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
+	var c clock
+	c.dated(written(6, noon), noon)
+	c.created(noon, noon.Add(-time.Hour), 5<<32|9)
+	if c.known || c.stepped != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A leader that stood still says that it leads until it is asked again: what it says then is taken whole, and its long service is
+// nobody's of the new election.
+func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
+	former, now := leads(5, 720*time.Hour, clockAhead(0)), leads(6, 0, clockAhead(0))
+	for name, answers := range map[string][]serverAnswer{
+		"both say so":                        {former, now},
+		"it lost, and the new one is silent": {former, {asked: true, at: noon, status: zkadmin.Status{Role: "follower", Zxid: 6<<32 | 2}}},
+		"one election, two leaders":          {leads(6, 720*time.Hour, clockAhead(0)), now},
+	} {
+		var c clock
+		c.measure(answers, false, noon)
+		b := &inspect.Backend{Clock: c.ofLeader(answers)}
+		if got := b.AgeAtLeast(noon.Add(-time.Second), 5<<32|9, noon); got > time.Second || leader(answers) == 0 {
+			t.Errorf("%s: at least %v, leader %d", name, got, leader(answers))
+		}
+	}
+}
