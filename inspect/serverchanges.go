@@ -31,16 +31,14 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 		events = append(events, Event{Kind: EventChanged, At: at, Backend: b, Certainty: recipe.Certain, Change: &Change{what, from, to}})
 	}
 	if b.Kind == ZooKeeper {
-		i := slices.IndexFunc(b.Servers, func(s Server) bool { return s.Role == "leader" })
-		if i < 0 {
+		leader := newestLeader(b.Servers)
+		if leader == "" || leader == k.leader {
 			return nil
 		}
-		if leader := b.Servers[i].Addr; leader != k.leader {
-			if k.leader != "" {
-				report(ChangedLeader, k.leader, leader)
-			}
-			k.leader = leader
+		if k.leader != "" {
+			report(ChangedLeader, k.leader, leader)
 		}
+		k.leader = leader
 		return events
 	}
 	for i := range b.Servers {
@@ -62,6 +60,25 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 		report(ChangedMaster, move[0], move[1])
 	}
 	return events
+}
+
+// newestLeader is the address of the leader of the newest election: one that stood still meanwhile answers as the leader that it was
+// when it goes on. Empty where none leads, or two do in one epoch, and nobody can tell which.
+func newestLeader(servers []Server) (addr string) {
+	newest, found := uint64(0), false
+	for i := range servers {
+		s := &servers[i]
+		if s.Role != "leader" {
+			continue
+		}
+		switch epoch := s.Zxid >> 32; {
+		case !found || epoch > newest:
+			addr, newest, found = s.Addr, epoch, true
+		case epoch == newest:
+			addr = ""
+		}
+	}
+	return addr
 }
 
 // mostRuns limits the runs that are remembered of servers that are not there now, and may come again.

@@ -8,7 +8,7 @@ import (
 )
 
 func TestChangesOfServersAreReported(t *testing.T) {
-	// A word is a server: ADDR:ROLE, or ADDR:ROLE:RUN with the second of its start; "-" is a backend that is down.
+	// A word is a server: ADDR:ROLE, or ADDR:ROLE:RUN with the second of its start, or ADDR:leader::EPOCH; "-" is a backend that is down.
 	backend := func(kind BackendKind, words string) *Backend {
 		b := &Backend{Name: "b", Kind: kind, State: Connected, Mode: ModePush}
 		if words == "-" {
@@ -16,7 +16,7 @@ func TestChangesOfServersAreReported(t *testing.T) {
 			return b
 		}
 		for _, w := range strings.Fields(words) {
-			parts := append(strings.Split(w, ":"), "")
+			parts := append(strings.Split(w, ":"), "", "")
 			s := Server{Addr: parts[0], Role: parts[1], State: ServerUp}
 			if run := parts[2]; run != "" {
 				var seconds int
@@ -24,6 +24,9 @@ func TestChangesOfServersAreReported(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.RunID, s.StartedAt = run, now.Add(time.Duration(seconds)*time.Second)
+			}
+			if epoch := parts[3]; epoch != "" {
+				s.Zxid = uint64(epoch[0]-'0')<<32 + 7
 			}
 			if s.Role == "" {
 				s.State = ServerDown
@@ -37,21 +40,25 @@ func TestChangesOfServersAreReported(t *testing.T) {
 		steps []string
 		want  string
 	}{
-		"nothing":                              {Redis, []string{"a:master:1 b:master:1", "a:master:1 b:master:1"}, ""},
-		"restarted":                            {Redis, []string{"a:master:1", "a:master:9"}, "restarted a a"},
-		"restarted while it was down":          {Redis, []string{"a:master:1", "-", "a:master:9"}, "restarted a a"},
-		"restarted while one did not answer":   {Redis, []string{"a:master:1 b:master:1", "a: b:master:1", "a:master:9 b:master:1"}, "restarted a a"},
-		"only heard of again":                  {Redis, []string{"a:master:1", "-", "a:master:1"}, ""},
-		"not reported for a while":             {Redis, []string{"a:master:1", "a:master", "a:master:1"}, ""},
-		"another master of the same name":      {Redis, []string{"a:master:1", "b:master:1"}, "master a b"},
-		"a replica took over":                  {Redis, []string{"a:master:1 b:replica:1", "a: b:replica:1", "a: b:master:1", "a:replica:9 b:master:1"}, "master a b, restarted a a"},
-		"one of three has another master":      {Redis, []string{"a:master:1 b:master:1 c:master:1", "a:master:1 d:master:1 c:master:1"}, "master b d"},
-		"a master was added":                   {Redis, []string{"a:master:1", "a:master:1 b:master:1"}, ""},
-		"a master of an older start took over": {Redis, []string{"a:master:5", "a:master:3"}, ""},
-		"another leads":                        {ZooKeeper, []string{"a:leader b:follower", "a:follower b:leader"}, "leader a b"},
-		"another leads after an election":      {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:follower b:leader"}, "leader a b"},
-		"the same leads after an election":     {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:leader b:follower"}, ""},
-		"the leader is heard of at last":       {ZooKeeper, []string{"a: b:", "a:leader b:follower"}, ""},
+		"nothing":                                         {Redis, []string{"a:master:1 b:master:1", "a:master:1 b:master:1"}, ""},
+		"restarted":                                       {Redis, []string{"a:master:1", "a:master:9"}, "restarted a a"},
+		"restarted while it was down":                     {Redis, []string{"a:master:1", "-", "a:master:9"}, "restarted a a"},
+		"restarted while one did not answer":              {Redis, []string{"a:master:1 b:master:1", "a: b:master:1", "a:master:9 b:master:1"}, "restarted a a"},
+		"only heard of again":                             {Redis, []string{"a:master:1", "-", "a:master:1"}, ""},
+		"not reported for a while":                        {Redis, []string{"a:master:1", "a:master", "a:master:1"}, ""},
+		"another master of the same name":                 {Redis, []string{"a:master:1", "b:master:1"}, "master a b"},
+		"a replica took over":                             {Redis, []string{"a:master:1 b:replica:1", "a: b:replica:1", "a: b:master:1", "a:replica:9 b:master:1"}, "master a b, restarted a a"},
+		"one of three has another master":                 {Redis, []string{"a:master:1 b:master:1 c:master:1", "a:master:1 d:master:1 c:master:1"}, "master b d"},
+		"a master was added":                              {Redis, []string{"a:master:1", "a:master:1 b:master:1"}, ""},
+		"a master of an older start took over":            {Redis, []string{"a:master:5", "a:master:3"}, ""},
+		"another leads":                                   {ZooKeeper, []string{"a:leader b:follower", "a:follower b:leader"}, "leader a b"},
+		"another leads after an election":                 {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:follower b:leader"}, "leader a b"},
+		"the same leads after an election":                {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:leader b:follower"}, ""},
+		"a stopped one wakes, and says it leads":          {ZooKeeper, []string{"a:leader::1 b:follower", "a: b:leader::2", "a:leader::1 b:leader::2", "a:follower b:leader::2"}, "leader a b"},
+		"the newest election is not the last in the list": {ZooKeeper, []string{"a:leader::2 b:follower", "a:leader::2 b:leader::1 c:leader::3", "a:leader::2 b:leader::1 c:leader::3"}, "leader a c"},
+		"two lead in one epoch":                           {ZooKeeper, []string{"b:leader::2", "a:leader::2 b:leader::2 c:leader::1", "b:leader::2"}, ""},
+		"two lead, and nobody tells their epochs":         {ZooKeeper, []string{"b:leader", "a:leader b:leader", "a:leader"}, "leader b a"},
+		"the leader is heard of at last":                  {ZooKeeper, []string{"a: b:", "a:leader b:follower"}, ""},
 	} {
 		var k cluster
 		var got []string

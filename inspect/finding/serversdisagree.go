@@ -76,7 +76,8 @@ func oddMember(s *inspect.Server) inspect.Finding {
 // noEnsemble is the finding about servers that are not of one ensemble.
 func noEnsemble(b *inspect.Backend) []inspect.Finding {
 	var servers []evidence
-	odd, other := "", "" // a server that stands alone, or another leader, and one beside it
+	odd, other := "", ""    // a server that stands alone, and one beside it
+	first, second := "", "" // of those that lead
 	alone, leaders := 0, 0
 	for i := range b.Servers {
 		s := &b.Servers[i]
@@ -91,14 +92,26 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 		}
 		role := inspect.Escape(s.Role)
 		servers = append(servers, evidence{"addr": inspect.Escape(s.Addr), "role": role})
-		if says := at(s.Addr) + " is " + role; odd == "" && (role == "standalone" || leaders > 1) {
+		says := at(s.Addr) + " is " + role
+		switch {
+		case odd == "" && role == "standalone":
 			odd = says
-		} else if other == "" {
+		case other == "":
 			other = says
+		}
+		switch {
+		case s.Role != "leader":
+		case first == "":
+			first = says
+		case second == "":
+			second = says
 		}
 	}
 	if len(servers) < 2 || alone == 0 && leaders < 2 {
 		return nil
+	}
+	if alone == 0 {
+		odd, other = second, first
 	}
 	f := inspect.Finding{
 		Confidence: recipe.Certain,
