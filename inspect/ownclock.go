@@ -1,20 +1,22 @@
 package inspect
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"lockscope/inspect/internal/stall"
 )
 
-// clockSet is that our own clock was set: found at an instant that it shows since, ahead by so much (below zero: back).
+// clockSet is that our own clock was set: found at an instant that it shows since, ahead by so much (below zero: back). By 0 is that
+// the machine was suspended: the monotonic clock stood still, and the wall clock is right.
 type clockSet struct {
 	now time.Time
 	by  time.Duration
 }
 
-// shows is an earlier instant as our clock would have shown it, had it been set before. Ages come out the same by both of the parts
-// of a time then, the wall clock's and the monotonic one.
+// shows is an earlier instant as our clock would have shown it, had it been set before, or had its monotonic part gone on. Ages come
+// out the same by both of the parts of a time then, the wall clock's and the monotonic one.
 func (s clockSet) shows(t time.Time) time.Time {
 	switch {
 	case t.IsZero():
@@ -22,14 +24,15 @@ func (s clockSet) shows(t time.Time) time.Time {
 	case t == t.Round(0): // it has the wall clock's alone
 		return t.Add(s.by)
 	}
-	return s.now.Add(t.Sub(s.now))
+	return s.now.Add(t.Round(0).Add(s.by).Sub(s.now.Round(0)))
 }
 
 // noticeClock takes in that our own clock was set since the last look at it: what was seen was seen as long ago as before, and the
-// servers' clocks are as far from where it was, until the sources have measured that anew.
+// servers' clocks are as far from where it was, until the sources have measured that anew. While the machine was suspended the
+// servers' clocks and ours went on: what was seen was seen longer ago by that.
 func (o *Observer) noticeClock(now time.Time) {
-	set := clockSet{now: now, by: stall.SetAhead(o.turned, now)}
-	if o.turned = now; set.by == 0 {
+	set, slept := clockSet{now: now, by: stall.SetAhead(o.turned, now)}, stall.Slept(o.turned)
+	if o.turned = now; set.by == 0 && slept == 0 {
 		return
 	}
 	offset := make(map[string]time.Duration) // by how much that of each backend changes
@@ -53,9 +56,10 @@ func (o *Observer) noticeClock(now time.Time) {
 
 // shift moves what a backend's knowledge has from our own clock, and returns by how much the backend's clock is further ahead of it.
 func (p *backendState) shift(set clockSet) (offset time.Duration) {
-	for _, t := range []*time.Time{&p.since, &p.sessionsAt, &p.formerAt, &p.blindFrom, &p.blindUntil, &p.blindReported} {
+	for _, t := range []*time.Time{&p.since, &p.sessionsAt, &p.formerAt, &p.sessionsIn, &p.blindFrom, &p.blindUntil, &p.blindReported} {
 		*t = set.shows(*t)
 	}
+	p.sessions, p.former = set.heard(p.sessions), set.heard(p.former)
 	p.blindBefore = slices.Clone(p.blindBefore)
 	for i, b := range p.blindBefore {
 		p.blindBefore[i] = Interval{set.shows(b.From), set.shows(b.To)}
@@ -70,6 +74,17 @@ func (p *backendState) shift(set clockSet) (offset time.Duration) {
 		p.offset += offset
 	}
 	return offset
+}
+
+// heard is a table of sessions with the instants of their clients' last contacts by our clock of now. What was published has the table
+// of before.
+func (s clockSet) heard(table map[int64]Session) map[int64]Session {
+	moved := maps.Clone(table)
+	for id, session := range moved {
+		session.LastContact = s.shows(session.LastContact)
+		moved[id] = session
+	}
+	return moved
 }
 
 // shifted is the backend with the distances of its servers' clocks from ours of now. What nobody has compared with ours stays unknown.

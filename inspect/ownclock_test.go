@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"lockscope/inspect/finding"
 	"lockscope/inspect/internal/sourcetest"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/suspend"
 )
 
 // contended is a lock that one holds and another waits for. A key does not tell when its holder entered.
@@ -92,4 +94,89 @@ func mustHold(t *testing.T, o *inspect.Observer, now time.Time, seen bool, when 
 		}
 	}
 	return l
+}
+
+// The machine is suspended while a lock is held: it is held for so much longer, also when the source has forgotten the distance of the
+// servers' clock, and measured it anew.
+func TestAHoldGoesOnWhileThisMachineIsSuspended(t *testing.T) {
+	const slept = 8 * time.Hour
+	for _, kind := range []inspect.BackendKind{inspect.ZooKeeper, inspect.Redis} {
+		for _, ahead := range []time.Duration{0, 5 * time.Second} {
+			clock := time.Now()
+			o := inspect.NewObserver(func() time.Time { return clock }, nil)
+			began, entered := clock, clock.Round(0).Add(-time.Minute)
+			o.Apply(inspect.Update{Backend: backendAhead(kind, ahead), Put: []*inspect.Lock{contended(kind, "before", entered, clock)}})
+			o.Apply(inspect.Update{Put: []*inspect.Lock{contended(kind, "h", entered, clock)}})
+			granted := clock.Round(0).Add(ahead)
+			suspend.Pretend(slept)
+			clock = sourcetest.WallSet(t, began.Add(4*time.Minute), slept)
+			check := func(when string) {
+				o.Publish(clock)
+				s := o.Snapshot()
+				l := s.Lock(inspect.ID{Backend: "b", Path: "/l"})
+				for _, at := range []time.Time{clock, clock.Round(0)} {
+					if got, known := s.Age(l, &l.Holders[0], l.Holders[0].HeldSince, at); !known || (got.Duration-slept-4*time.Minute).Abs() > 100*time.Millisecond {
+						t.Errorf("%s, %v ahead, %s: held for %v, known %v", kind, ahead, when, got.Duration, known)
+					}
+				}
+				if h := l.Holders[0]; when != "forgotten" && h.HeldSince.Round(0).Sub(granted).Abs() > 100*time.Millisecond {
+					t.Errorf("%s, %v ahead, %s: held since %v by the servers' clock, was %v", kind, ahead, when, h.HeldSince, granted)
+				}
+			}
+			o.Beat(clock)
+			check("awake")
+			forgotten := backendAhead(kind, 0)
+			forgotten.Clock.Known, forgotten.Servers[0].ClockKnown = false, false
+			o.Apply(inspect.Update{Backend: forgotten})
+			check("forgotten")
+			o.Apply(inspect.Update{Backend: backendAhead(kind, ahead)})
+			check("measured anew")
+		}
+	}
+}
+
+// Our own clock is set while a session is known: its client was heard of as long ago as before.
+func TestAClockOfOursThatIsSetEndsNoSession(t *testing.T) {
+	for name, tt := range map[string]struct {
+		heard, later time.Duration // before the table was read, and how much later the holder is gone
+		want         inspect.EventKind
+	}{
+		"let go":  {time.Second, 3 * time.Second, inspect.EventReleased},
+		"ran out": {25 * time.Second, 8 * time.Second, inspect.EventExpired},
+	} {
+		for _, by := range []time.Duration{0, time.Minute, -time.Minute} {
+			clock := time.Now()
+			o := inspect.NewObserver(func() time.Time { return clock }, nil)
+			entered := clock.Round(0).Add(-time.Hour)
+			held := func() *inspect.Lock {
+				l := contended(inspect.ZooKeeper, "h", entered, clock)
+				l.Holders[0].Owner.Session, l.Holders[0].Czxid = 11, 5
+				return l
+			}
+			table := map[int64]inspect.Session{11: {ID: 11, Timeout: 30 * time.Second, Client: "c:1", LastContact: clock.Round(0).Add(-tt.heard)}}
+			o.Apply(inspect.Update{Backend: backendAhead(inspect.ZooKeeper, 0), Put: []*inspect.Lock{held()}})
+			o.Apply(inspect.Update{Backend: backendAhead(inspect.ZooKeeper, 0), AllSessions: true, SessionsAt: clock.Round(0), Sessions: table})
+			was := table[11]
+			clock = sourcetest.WallSet(t, clock.Add(tt.later), by)
+			o.Apply(inspect.Update{Backend: backendAhead(inspect.ZooKeeper, -by), Put: []*inspect.Lock{held()}})
+			o.Publish(clock)
+			sub := o.Subscribe()
+			_, _ = sub.Next(t.Context())
+			free := held()
+			free.Holders, free.Waiters, free.State = nil, nil, inspect.StateFree
+			o.Apply(inspect.Update{Put: []*inspect.Lock{free}})
+			o.Publish(clock)
+			c, _ := sub.Next(t.Context())
+			var kinds []inspect.EventKind
+			for _, e := range c.Events {
+				kinds = append(kinds, e.Kind)
+			}
+			if !slices.Contains(kinds, tt.want) {
+				t.Errorf("%s, set by %v: %v", name, by, kinds)
+			}
+			if table[11] != was {
+				t.Errorf("%s, set by %v: the table that others have was changed", name, by)
+			}
+		}
+	}
 }

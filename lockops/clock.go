@@ -1,6 +1,10 @@
 package lockops
 
-import "time"
+import (
+	"time"
+
+	"lockscope/internal/suspend"
+)
 
 // clock is by what a session judges its leases and waits. Its instants have a monotonic reading, and compare with those at which
 // requests were sent. That reading leaves out the time for which the machine was suspended, which comes beside it, and by
@@ -13,7 +17,7 @@ type clock struct {
 	suspended func() time.Duration // in all, since the machine's start; always 0 where the system does not count it
 }
 
-func processClock() clock { return clock{time.Now, suspended} }
+func processClock() clock { return clock{time.Now, suspend.Total} }
 
 func (c clock) since(at time.Time) time.Duration { return c.now().Sub(at) }
 

@@ -1,4 +1,4 @@
-package lockops
+package suspend
 
 import (
 	"time"
@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspended is the total suspension of the machine since its start: the time that CLOCK_BOOTTIME counts and
-// CLOCK_MONOTONIC does not.
-func suspended() time.Duration {
+// counted is the time that CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
+func counted() time.Duration {
 	var boot, running unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &running) != nil {
 		return 0
