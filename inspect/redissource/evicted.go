@@ -2,11 +2,11 @@ package redissource
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/recipe"
 )
 
 // evictions are the keys that a master has deleted since its memory was full: it counts them (evicted_keys of INFO stats), and tells of each
@@ -15,37 +15,42 @@ type evictions struct {
 	count     int64
 	known     bool      // it told the count when it was asked last
 	newAt     time.Time // when the present count was first told; zero before any was
-	countedAt time.Time
-	askedAt   time.Time // for a key that was gone
+	countedAt time.Time // when it was asked for the present count
+	askAfter  time.Time // for a key that is gone
 	reported  bool      // its INFO was answered once: by that it evicts, or does not where its limit is not in it
 }
 
-// countEvery is the least time between two questions for the count, and limitFor for how long a master that does not evict is believed
+// countEvery is the least time between two questions for the count (rearmEvery, where it was refused), and limitFor for how long a master that does not evict is believed
 // without one: its limit may be set at any time.
 const (
 	countEvery = 100 * time.Millisecond
 	limitFor   = time.Second
 )
 
-// take takes in a count as of an instant, at which it was answered; known is false where it was not told.
-func (v *evictions) take(count int64, known bool, at time.Time) {
+// take takes in a count that was asked for at an instant and came at another; known is false where it was not in the answer. One that was
+// overtaken by a newer count says nothing.
+func (v *evictions) take(count int64, known bool, asked, answered time.Time) {
+	if asked.Before(v.countedAt) {
+		return
+	}
 	if v.known = known; !known {
 		return
 	}
 	if v.newAt.IsZero() || count != v.count { // less than before: its counts began anew
-		v.count, v.newAt = count, at
+		v.count, v.newAt = count, answered
 	}
-	v.countedAt = at
+	v.countedAt = asked
 }
 
 // mayHave reports whether the master may have evicted something after an instant.
 func (v *evictions) mayHave(after time.Time) bool { return !v.known || !v.newAt.Before(after) }
 
-// evicted holds the count after a reading; it was asked for only where a key is gone that the master may have evicted.
+// evicted holds the count after a reading, which is wanted only where a key is gone that the master may have evicted, and known only where
+// it was not asked for a moment ago, or refused.
 type evicted struct {
-	asked, known bool
-	count        int64
-	at           time.Time
+	wanted, known, refused bool
+	count                  int64
+	asked, at              time.Time // zero where it was not asked for
 }
 
 // mayEvict reports whether a master may evict by what it told last; one whose INFO was never answered, may.
@@ -72,14 +77,14 @@ func ranOut(v inspect.Vote, now time.Time) bool {
 	return !v.ExpiresAt.IsZero() && !v.ExpiresAt.After(now)
 }
 
-// countEvicted asks for the count where one of the keys that may be evicted is gone, or another's. A server that does not answer that in time
-// is found by the next reading: nothing else has to end for it.
-func (m *master) countEvicted(ctx context.Context, wait time.Duration, rep *report) (c evicted) {
+// countEvicted asks for the count, where it may, if one of the keys that may be evicted is gone, or another's. A server that does not answer
+// that in time is found by the next reading: nothing else has to end for it.
+func (m *master) countEvicted(ctx context.Context, may bool, rep *report) (c evicted) {
 	for i := range rep.votes {
 		was, ok := rep.evictable[rep.keys[i]]
-		c.asked = c.asked || ok && vanished(&was, &rep.votes[i])
+		c.wanted = c.wanted || ok && vanished(&was, &rep.votes[i])
 	}
-	if !c.asked || sleep(ctx, wait) != nil {
+	if !c.wanted || !may {
 		return c
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
@@ -90,9 +95,11 @@ func (m *master) countEvicted(ctx context.Context, wait time.Duration, rep *repo
 	case <-ctx.Done():
 		return c
 	}
+	c.asked = m.now()
 	if client, err := m.connect(ctx); err == nil {
-		info, _ := client.Info(ctx, "stats").Result()
+		info, err := client.Info(ctx, "stats").Result()
 		c.count, c.known = infoNumber(info, "evicted_keys")
+		c.refused = !c.known && onlyBroken(err) == nil
 	}
 	c.at = m.now()
 	return c
@@ -100,14 +107,25 @@ func (m *master) countEvicted(ctx context.Context, wait time.Duration, rep *repo
 
 func there(v *inspect.Vote) bool { return v.Present || v.Held != nil }
 
-// replaced reports whether a key that is there has nothing more of what it held.
+// replaced reports whether a key that is there was held, and by nobody who holds it now. Those that wait stay when it goes.
 func replaced(was, is *inspect.Vote) bool {
-	if was.Held == nil || is.Held == nil {
-		return was.Value != is.Value || was.Digest != is.Digest
+	before, now := holders(was), holders(is)
+	return before != nil && !slices.ContainsFunc(before, func(name string) bool { return slices.Contains(now, name) })
+}
+
+// holders are those of a vote by their names; of a plain key, it is its value.
+func holders(v *inspect.Vote) (names []string) {
+	switch {
+	case v.Held != nil:
+		for i := range v.Held.Claims {
+			if c := &v.Held.Claims[i]; !c.Waiting {
+				names = append(names, c.Name)
+			}
+		}
+	case v.Present:
+		names = []string{fmt.Sprintf("%s %x", string(v.Value), v.Digest)}
 	}
-	return !slices.ContainsFunc(was.Held.Claims, func(c recipe.Claim) bool {
-		return slices.ContainsFunc(is.Held.Claims, func(d recipe.Claim) bool { return c.Name == d.Name })
-	})
+	return names
 }
 
 // vanished reports whether what a key held is there no more: no key is, or another's.
@@ -115,18 +133,24 @@ func vanished(was, is *inspect.Vote) bool { return is.Up && (!there(is) || repla
 
 // markEvicted notes of which keys that are gone the master does not tell whether it evicted them.
 func (r *run) markEvicted(p *masterState, rep *report) {
-	if !rep.evicted.asked {
+	c := &rep.evicted
+	if !c.wanted {
 		return
 	}
-	p.reads = r.limitOf(p).spend(p.reads, rep.answered, 1)
-	p.evictions.askedAt = rep.evicted.at
-	p.evictions.take(rep.evicted.count, rep.evicted.known, rep.evicted.at)
+	if !c.at.IsZero() {
+		p.reads = r.limitOf(p).spend(p.reads, rep.answered, 1)
+		p.evictions.askAfter = c.at.Add(countEvery)
+		if c.refused {
+			p.evictions.askAfter = c.at.Add(rearmEvery)
+		}
+		p.evictions.take(c.count, c.known, c.asked, c.at)
+	}
 	for i, key := range rep.keys {
 		was, ok := rep.evictable[key]
 		e := r.table.entries[key]
-		if v := &rep.votes[i]; ok && e != nil && vanished(&was, v) && (rep.evicted.known || p.mayEvict()) {
+		if v := &rep.votes[i]; ok && e != nil && vanished(&was, v) {
 			at, ok := r.table.place(key, p.index)
-			v.Evicted = ok && p.evictions.mayHave(e.stoodUntil(at))
+			v.Evicted = ok && (c.known && p.evictions.mayHave(e.stoodUntil(at)) || !c.known && p.mayEvict())
 		}
 	}
 }

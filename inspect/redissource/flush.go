@@ -40,25 +40,28 @@ func (b *keyTable) reportedByName(master int, key string) {
 	}
 }
 
-// sought notes when a vote was asked for. Where the key stands as it was, what was flushed before that was another database.
-func (b *keyTable) sought(master int, key string, v *inspect.Vote, asked time.Time) {
-	e := b.entries[key]
-	at, ok := b.place(key, master)
-	if e == nil || !ok {
-		return
-	}
-	e.soughtAt[at] = asked
-	if f, ok := e.flushedAt[at]; ok && v.Up && there(v) && !replaced(&e.votes[at], v) && asked.After(f.at) {
-		delete(e.flushedAt, at)
+// sought notes when a vote was asked for.
+func (b *keyTable) sought(master int, key string, asked time.Time) {
+	if e := b.entries[key]; e != nil {
+		if at, ok := b.place(key, master); ok {
+			e.soughtAt[at] = asked
+		}
 	}
 }
 
-// wasFlushed reports whether a key is not on a master any more because of a flush, or is another's right after one.
-func (e *entry) wasFlushed(at int, v *inspect.Vote, now time.Time) bool {
-	old := &e.votes[at]
+// markFlushed notes whether a key is not on a master any more because of a flush. One that is another's by the first reading after it may have
+// been flushed, or given up where the flush was of another database: it was deleted, and no more is known. What comes after that reading, no
+// flush before it did.
+func (e *entry) markFlushed(at int, v *inspect.Vote, now time.Time) {
 	f, ok := e.flushedAt[at]
-	if !v.Up || !ok || !old.Present || now.Sub(f.at) > flushedFor {
-		return false
+	if !ok || !v.Up {
+		return
 	}
-	return !v.Present && !f.named || v.Present && replaced(old, v)
+	if old := &e.votes[at]; old.Present && now.After(f.at) && now.Sub(f.at) <= flushedFor {
+		v.Flushed = !v.Present && !f.named
+		v.Evicted = v.Evicted || v.Present && replaced(old, v)
+	}
+	if e.soughtAt[at].After(f.at) {
+		delete(e.flushedAt, at)
+	}
 }

@@ -148,7 +148,8 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	if refused(v) {
 		b.refused[key] = true
 	}
-	v.Flushed = e.wasFlushed(at, &v, now) || e.keeps(at, &v, func(v *inspect.Vote) bool { return v.Flushed })
+	e.markFlushed(at, &v, now)
+	v.Flushed = v.Flushed || e.keeps(at, &v, func(v *inspect.Vote) bool { return v.Flushed })
 	v.Evicted = v.Evicted || e.keeps(at, &v, func(v *inspect.Vote) bool { return v.Evicted })
 	*old = lastPresent(*old, v, now)
 }

@@ -44,7 +44,7 @@ func (r *run) report(rep report) {
 			r.remindOf(key, rep.votes[i], now) // as it was read, which may be sooner than what is shown
 		}
 		r.readable = r.readable || r.table.canBeRead(rep.master, key, rep.votes[i])
-		r.table.sought(rep.master, key, &rep.votes[i], rep.asked)
+		r.table.sought(rep.master, key, rep.asked)
 		r.table.vote(rep.master, key, rep.votes[i], now)
 		r.dirty[key] = true
 		r.remind(key, now) // not with its news: those may be held back for longer than it has left

@@ -184,7 +184,10 @@ func (p *masterState) setStatus(st status) {
 		s.MaxMemory, s.EvictionPolicy, p.evictions.reported = st.maxMemory, st.evictionPolicy, true
 	}
 	s.WritesRefused = st.refused
-	p.evictions.take(st.evicted, st.evictedKnown, st.answered)
+	p.evictions.take(st.evicted, st.evictedKnown, st.asked, st.answered)
+	if st.evictedKnown && p.evictions.askAfter.After(st.answered.Add(countEvery)) { // refused before
+		p.evictions.askAfter = st.answered
+	}
 	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
 		s.ClockOffset, s.ClockKnown, s.ClockWithin = st.offset, st.offsetKnown, st.latency/2
 	}

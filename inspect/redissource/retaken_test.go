@@ -2,12 +2,14 @@ package redissource
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/internal/servertest"
 )
 
@@ -18,16 +20,16 @@ func TestAKeyThatIsRetakenMayHaveBeenEvicted(t *testing.T) {
 		count evicted
 		want  bool
 	}{
-		"renewed":                     {value: "x", count: evicted{asked: true, known: true, count: 5}},
-		"handed over":                 {value: "y", count: evicted{asked: true, known: true, count: 4}},
-		"evicted, and retaken":        {value: "y", count: evicted{asked: true, known: true, count: 5}, want: true},
-		"retaken, and it is not told": {value: "y", count: evicted{asked: true}, want: true},
+		"renewed":                     {value: "x", count: evicted{wanted: true, known: true, count: 5}},
+		"handed over":                 {value: "y", count: evicted{wanted: true, known: true, count: 4}},
+		"evicted, and retaken":        {value: "y", count: evicted{wanted: true, known: true, count: 5}, want: true},
+		"retaken, and it is not told": {value: "y", count: evicted{wanted: true}, want: true},
 	} {
 		w := newWatchedRun(t)
 		p := w.masters[0]
-		p.evictions.take(4, true, noon.Add(-time.Second))
+		p.evictions.take(4, true, noon.Add(-time.Second), noon.Add(-time.Second))
 		w.clock = noon.Add(time.Second)
-		tt.count.at = w.clock
+		tt.count.asked, tt.count.at = w.clock, w.clock
 		for i := range w.masters {
 			w.masters[i].busy = true
 			rep := report{master: i, keys: []string{"lock:a"}, votes: []inspect.Vote{held(i, tt.value, 2*time.Hour, noon)}, asked: w.clock, answered: w.clock}
@@ -65,15 +67,15 @@ func TestTheCountOfEvictionsIsAskedForWhereAKeyIsAnothers(t *testing.T) {
 		"another's": {held(0, "y", time.Hour, noon), true},
 		"down":      {inspect.Vote{}, false},
 	} {
-		c := m.countEvicted(t.Context(), 0, &report{keys: []string{"lock:a"}, votes: []inspect.Vote{tt.is}, evictable: was})
-		if c.asked != tt.want || c.known != tt.want {
+		c := m.countEvicted(t.Context(), true, &report{keys: []string{"lock:a"}, votes: []inspect.Vote{tt.is}, evictable: was})
+		if c.wanted != tt.want || c.known != tt.want {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
 	client, ended := m.client, time.Time{}
 	ctx, cancel := context.WithDeadline(t.Context(), ended)
 	defer cancel()
-	m.countEvicted(ctx, 0, &report{keys: []string{"lock:a"}, votes: []inspect.Vote{absent(0)}, evictable: was})
+	m.countEvicted(ctx, true, &report{keys: []string{"lock:a"}, votes: []inspect.Vote{absent(0)}, evictable: was})
 	if m.client != client {
 		t.Error("its client is thrown away")
 	}
@@ -108,13 +110,17 @@ func TestALimitThatIsNotToldIsTheOneBefore(t *testing.T) {
 // A count is of some time before its answer, and a key is known to have stood when its reading was asked for.
 func TestAnEvictionBesideAReadingMayBeOfItsKey(t *testing.T) {
 	var v evictions
-	v.take(4, true, noon)
-	v.take(5, true, noon.Add(10*time.Second))
-	v.take(0, false, noon.Add(11*time.Second))
-	v.take(5, true, noon.Add(12*time.Second))
+	take := func(count int64, known bool, asked, answered time.Duration) {
+		v.take(count, known, noon.Add(asked*time.Second), noon.Add(answered*time.Second))
+	}
+	take(4, true, 0, 0)
+	take(5, true, 10, 10)
+	take(0, false, 11, 11)
+	take(5, true, 12, 12)
+	take(4, true, 9, 13) // overtaken
 	for at, want := range map[time.Duration]bool{9 * time.Second: true, 10 * time.Second: true, 11 * time.Second: false} {
-		if got := v.mayHave(noon.Add(at)); got != want {
-			t.Errorf("after %v: %v", at, got)
+		if got := v.mayHave(noon.Add(at)); got != want || v.count != 5 {
+			t.Errorf("after %v: %v, %+v", at, got, v)
 		}
 	}
 	w := newWatchedRun(t)
@@ -125,25 +131,92 @@ func TestAnEvictionBesideAReadingMayBeOfItsKey(t *testing.T) {
 	}
 }
 
-// Who takes a key right after a flush was not handed it; of a flush after which it still stood that is not said.
-func TestAKeyThatIsRetakenAfterAFlushWasLost(t *testing.T) {
+// Who has a key by the first reading after a flush may have been handed it, or not: of which database all is gone is not reported. Who has
+// it by a later one was, and so was who had it by one before.
+func TestAKeyThatIsRetakenAfterAFlushMayHaveBeenFlushed(t *testing.T) {
 	for name, tt := range map[string]struct {
-		stood bool
-		want  bool
-	}{"flushed": {want: true}, "another database": {stood: true}} {
+		before []inspect.Untrusted // by the readings after the flush, but for the last
+		at     time.Duration       // of the flush
+		want   bool
+	}{
+		"flushed, or not":                            {want: true},
+		"another database":                           {before: []inspect.Untrusted{"x"}},
+		"another database, and handed over":          {before: []inspect.Untrusted{"y"}},
+		"the flush came while a reading was waiting": {at: time.Minute},
+	} {
 		w := newWatchedRun(t)
-		w.table.flush(0, map[string]bool{"lock:a": true}, noon)
-		if tt.stood {
-			w.clock = noon.Add(time.Second)
-			w.answer(0, w.clock, "x")
+		w.table.flush(0, map[string]bool{"lock:a": true}, noon.Add(tt.at))
+		for _, value := range append(tt.before, "z") {
+			w.clock = w.clock.Add(time.Second)
+			w.table.reportedByName(0, "lock:a")
+			w.answer(0, w.clock, value)
+			w.answer(1, w.clock, value)
+			w.flush(w.attend())
 		}
-		w.clock = noon.Add(2 * time.Second)
-		w.table.reportedByName(0, "lock:a")
-		w.answer(0, w.clock, "y")
-		w.answer(1, w.clock, "y")
-		w.flush(w.attend())
-		if l := w.emitted[len(w.emitted)-1].Put[0]; l.Masters[0].Flushed != tt.want {
-			t.Errorf("%s: %+v", name, l.Masters[0])
+		if v := w.emitted[len(w.emitted)-1].Put[0].Masters[0]; v.Flushed || v.Evicted != tt.want {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+func TestAKeyIsReplacedWhereNoHolderIsLeft(t *testing.T) {
+	claims := func(words string) *inspect.Vote {
+		v := &inspect.Vote{Up: true, Present: true, Held: &recipe.Record{}}
+		for _, name := range strings.Fields(words) {
+			who, waits := strings.CutSuffix(name, "?")
+			v.Held.Claims = append(v.Held.Claims, recipe.Claim{Name: who, Waiting: waits})
+		}
+		return v
+	}
+	for _, tt := range []struct {
+		was, is string
+		want    bool
+	}{
+		{"x y?", "y", true},
+		{"x y?", "x", false},
+		{"x y?", "y?", true},
+		{"x y", "y z", false},
+		{"", "x", false},
+		{"", "", false},
+		{"y?", "y", false},
+	} {
+		if got := replaced(claims(tt.was), claims(tt.is)); got != tt.want {
+			t.Errorf("%q, %q: %v", tt.was, tt.is, got)
+		}
+	}
+	x := held(0, "x", time.Hour, noon)
+	if !replaced(&x, claims("x")) || !replaced(claims("x"), &x) || replaced(claims(""), &x) || replaced(&x, &x) {
+		t.Error("a plain key, and another")
+	}
+}
+
+// No reading waits for the next count, which is not asked for again soon once it was refused.
+func TestTheCountOfEvictionsIsNotAskedForAtOnceAgain(t *testing.T) {
+	m := newMaster("a", redis.UniversalOptions{Addrs: []string{"a"}}, time.Second, time.Now)
+	defer m.close()
+	was := map[string]inspect.Vote{"lock:a": held(0, "x", time.Hour, noon)}
+	if c := m.countEvicted(t.Context(), false, &report{keys: []string{"lock:a"}, votes: []inspect.Vote{absent(0)}, evictable: was}); !c.wanted || c.known || !c.asked.IsZero() {
+		t.Errorf("%+v", c)
+	}
+	w := newWatchedRun(t)
+	p := w.masters[0]
+	answer := info("evicted_keys:1")
+	answer.asked, answer.answered = noon.Add(time.Second), noon.Add(time.Second)
+	for name, tt := range map[string]struct {
+		count evicted
+		given status
+		want  time.Time
+	}{
+		"counted":       {evicted{wanted: true, known: true, asked: noon, at: noon}, status{}, noon.Add(countEvery)},
+		"refused":       {evicted{wanted: true, refused: true, asked: noon, at: noon}, status{}, noon.Add(rearmEvery)},
+		"not asked for": {evicted{wanted: true}, status{}, time.Time{}},
+		"no more":       {evicted{wanted: true, refused: true, asked: noon, at: noon}, answer, noon.Add(time.Second)},
+	} {
+		p.evictions = evictions{}
+		w.markEvicted(p, &report{evicted: tt.count, answered: noon})
+		p.setStatus(tt.given)
+		if got := p.evictions.askAfter; !got.Equal(tt.want) {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -232,12 +232,12 @@ func (r *run) requestReads(now time.Time) {
 				r.asked[key]++
 			}
 		}
-		evictable, wait := r.evictable(p, keys, now), p.evictions.askedAt.Add(countEvery).Sub(now)
+		evictable, mayCount := r.evictable(p, keys, now), !now.Before(p.evictions.askAfter)
 		r.tasks.Go(func() {
 			rep := report{master: p.index, keys: keys, asked: r.cfg.Now(), evictable: evictable}
 			rep.votes, rep.err = p.readVotes(r.ctx, keys)
 			rep.answered = r.cfg.Now()
-			rep.evicted = p.countEvicted(r.ctx, wait, &rep)
+			rep.evicted = p.countEvicted(r.ctx, mayCount, &rep)
 			send(r.ctx, r.reports, rep)
 		})
 	}

@@ -33,7 +33,8 @@ type status struct {
 	// evicted counts the keys that it has evicted, as of some time before answered.
 	evicted      int64
 	evictedKnown bool
-	answered     time.Time
+	// asked and answered: when INFO was.
+	asked, answered time.Time
 	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
 	cluster bool
 	master  string
@@ -75,7 +76,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	if err := m.fresh(asked, nil); err != nil {
 		return st, err // the clocks would be off by that
 	}
-	st.latency, st.answered = end.Sub(start), end
+	st.latency, st.asked, st.answered = end.Sub(start), start, end
 	st.readInfo(info.Val(), end)
 	if counts != nil && strings.Contains(counts.Val(), "cmdstat_") {
 		st.swaps, st.swapsAt, st.calls = calls(counts.Val(), "swapdb"), start, allCalls(counts.Val())
