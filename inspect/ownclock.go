@@ -90,9 +90,10 @@ func (s clockSet) heard(table map[int64]Session) map[int64]Session {
 // shifted is the backend with the distances of its servers' clocks from ours of now. What nobody has compared with ours stays unknown.
 func (b *Backend) shifted(set clockSet) *Backend {
 	moved := *b
-	if k := &moved.Clock; k.Known {
+	switch k := &moved.Clock; {
+	case k.Known:
 		k.Offset -= set.by
-	} else {
+	case k.Offset > 0: // that much ahead at least; else nothing is known
 		k.Offset = max(0, k.Offset-set.by)
 	}
 	moved.Servers = slices.Clone(b.Servers)
