@@ -311,6 +311,9 @@ func (h *hand) released(msg takeReleasedMsg) {
 		h.remove(k)
 	case isLoss(msg.err):
 		h.lose(k, msg.err)
+	case isOthers(msg.err):
+		k.state, k.text = takeFailed, "release not confirmed: "+describe.Printable(msg.err.Error())+"; nothing of ours is left"
+		h.Flash(name + ": " + k.text)
 	default:
 		k.state, k.text = takeFailed, "release not confirmed: "+describe.Printable(msg.err.Error())+"; it is retried while the session lives; the lock is free at the latest when the session or the TTL ends"
 		h.Flash(name + ": " + k.text)
