@@ -102,7 +102,11 @@ func (b *blocked) Error() string { return "waits for " + b.by.Name }
 func (c *contender) enter(ctx context.Context) (listing, error) {
 	s, q := c.q.session, c.q
 	c.node.maybe = true
-	past, alone := q.alone.expect(s.clock.now())
+	var past alonePast
+	var alone bool
+	if !c.node.numbered { // the number of any other is not the server's, and proves nothing
+		past, alone = q.alone.expect(s.clock.now())
+	}
 	list := listWith
 	switch {
 	case alone:
