@@ -197,7 +197,7 @@ func (w *sweepWalk) judge() {
 		at, _ := slices.BinarySearchFunc(w.dated, after, func(d datedZxid, zxid int64) int { return cmp.Compare(d.zxid, zxid) })
 		if at < len(w.dated) {
 			dir.IdleSince = time.UnixMilli(w.dated[at].ms)
-		} else if after = dir.pzxid; !b.Dates(after) { // nothing in the tree is newer, but in what else was read
+		} else if after = dir.pzxid; after < b.Clock.From { // nothing in the tree is newer, but in what else was read
 			dir.IdleSince = b.Clock.Oldest
 		}
 		if !dir.IdleSince.IsZero() {

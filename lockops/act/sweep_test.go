@@ -169,6 +169,8 @@ func TestSweepCountsByTheClockThatDatedIt(t *testing.T) {
 		{"that one's successor leads for two days", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms}), 2 * day, 3, 0, 0},
 		{"the clock is not known", dated(inspect.LeaderClock{From: 1}), 2 * day, 0, 0, 3},
 		{"it is not, and has dated much later things", dated(inspect.LeaderClock{From: 1, Newest: ms.Add(2 * day)}), 0, 2, 0, 1},
+		{"it is not, and has dated much earlier things as well", dated(inspect.LeaderClock{From: 1, Oldest: ms.Add(-2 * day), Newest: ms}), 0, 0, 0, 3},
+		{"it is not, and began two days before the newest of what it dated", dated(inspect.LeaderClock{From: stat.Czxid + 100, Oldest: ms, Newest: ms.Add(2 * day)}), 0, 3, 0, 0},
 		{"no clock was read", dated(inspect.LeaderClock{}), 2 * day, 0, 0, 3},
 		{"nothing is known", nil, 2 * day, 0, 0, 3},
 	} {
