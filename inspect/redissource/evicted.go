@@ -165,15 +165,37 @@ func (e *entry) keeps(at int, v *inspect.Vote, mark func(*inspect.Vote) bool) bo
 	return !said || !there(v) && !there(old)
 }
 
+// change of a key that a master pushed.
+type change struct {
+	after  time.Time // the key stood until then
+	pushed time.Time // when the newest was taken in
+}
+
 // pushedAfter notes that a master pushed a change of a key, after an instant.
-func (b *keyTable) pushedAfter(master int, key string, after time.Time) {
-	if e := b.entries[key]; e != nil {
-		if at, ok := b.place(key, master); ok && e.changed[at].IsZero() {
-			if e.changed == nil {
-				e.changed = map[int]time.Time{}
-			}
-			e.changed[at] = after
-		}
+func (b *keyTable) pushedAfter(master int, key string, after, now time.Time) {
+	e := b.entries[key]
+	if e == nil {
+		return
+	}
+	at, ok := b.place(key, master)
+	if !ok {
+		return
+	}
+	c, before := e.changed[at]
+	if !before {
+		c.after = after
+	}
+	if e.changed == nil {
+		e.changed = map[int]change{}
+	}
+	c.pushed = now
+	e.changed[at] = c
+}
+
+// wasRead drops the change that was pushed, unless the reading may be from before it.
+func (e *entry) wasRead(at int) {
+	if !e.soughtAt[at].Before(e.changed[at].pushed) {
+		delete(e.changed, at)
 	}
 }
 
@@ -182,5 +204,5 @@ func (e *entry) stoodUntil(at int) time.Time {
 	if e.unwatched[at] {
 		return e.soughtAt[at]
 	}
-	return later(e.soughtAt[at], e.changed[at])
+	return later(e.soughtAt[at], e.changed[at].after)
 }

@@ -10,33 +10,17 @@ import (
 // may it take to read all of them again.
 const flushedFor = 10 * time.Second
 
-// flushing of a database, which a master reported while a key was there. named: it reported a change of the key by its name, too.
-type flushing struct {
-	at    time.Time
-	named bool
-}
-
-// flush notes that a master has deleted all keys of one of its databases, or of all: it does not say which. Keys that it reported by
-// their names as well were changed by somebody.
-func (b *keyTable) flush(master int, named map[string]bool, now time.Time) {
+// flush notes that a master has deleted all keys of one of its databases, or of all: it does not say which.
+func (b *keyTable) flush(master int, now time.Time) {
 	for key, e := range b.entries {
 		at, ok := b.place(key, master)
 		if !ok || !e.votes[at].Present {
 			continue
 		}
 		if e.flushedAt == nil {
-			e.flushedAt = map[int]flushing{}
+			e.flushedAt = map[int]time.Time{}
 		}
-		e.flushedAt[at] = flushing{now, named[key]}
-	}
-}
-
-// reportedByName notes that a master reported a change of a key: that it is not there now, no flush did.
-func (b *keyTable) reportedByName(master int, key string) {
-	if e := b.entries[key]; e != nil {
-		if at, ok := b.place(key, master); ok && !e.flushedAt[at].at.IsZero() {
-			e.flushedAt[at] = flushing{e.flushedAt[at].at, true}
-		}
+		e.flushedAt[at] = now
 	}
 }
 
@@ -49,19 +33,26 @@ func (b *keyTable) sought(master int, key string, asked time.Time) {
 	}
 }
 
-// markFlushed notes whether a key is not on a master any more because of a flush. One that is another's by the first reading after it may have
-// been flushed, or given up where the flush was of another database: it was deleted, and no more is known. What comes after that reading, no
-// flush before it did.
+// markFlushed notes whether a key is not on a master any more because of a flush, by the first reading after it. One of which a change was
+// reported as well, or may not have been, and one that is another's by then, may have been flushed, or given up where the flush was of another
+// database: it was deleted, and no more is known. What comes after that reading, no flush before it did. Answers and pushes come over two
+// connections: what was answered a moment before the flush was reported may be from after it.
 func (e *entry) markFlushed(at int, v *inspect.Vote, now time.Time) {
-	f, ok := e.flushedAt[at]
+	flushed, ok := e.flushedAt[at]
 	if !ok || !v.Up {
 		return
 	}
-	if old := &e.votes[at]; old.Present && now.After(f.at) && now.Sub(f.at) <= flushedFor {
-		v.Flushed = !v.Present && !f.named
-		v.Evicted = v.Evicted || v.Present && replaced(old, v)
+	if old, since := &e.votes[at], now.Sub(flushed); old.Present && -grace < since && since <= flushedFor {
+		v.Flushed = !v.Present && !e.mayHaveChanged(at)
+		v.Evicted = v.Evicted || !v.Present && !v.Flushed || v.Present && replaced(old, v)
 	}
-	if e.soughtAt[at].After(f.at) {
+	if e.soughtAt[at].After(flushed) {
 		delete(e.flushedAt, at)
 	}
+}
+
+// mayHaveChanged reports whether a master pushed a change of the key that was not read yet, or may not have.
+func (e *entry) mayHaveChanged(at int) bool {
+	_, pushed := e.changed[at]
+	return pushed || e.unwatched[at]
 }

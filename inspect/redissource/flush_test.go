@@ -1,42 +1,64 @@
 package redissource
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"lockscope/inspect"
 )
 
+// After a flush, of whichever database, a key that is gone went by that where nothing else was reported of it; else it was deleted, and
+// how is unknown.
 func TestAFlushIsToldFromADelete(t *testing.T) {
-	const after = 100 * time.Millisecond
+	const ms = time.Millisecond
+	type step = func(w *watchedRun)
+	at := func(after time.Duration, do step) step {
+		return func(w *watchedRun) {
+			for ; w.clock.Before(noon.Add(after)); w.attend() { // as its heartbeat does, all the time
+				w.clock = w.clock.Add(min(time.Second, noon.Add(after).Sub(w.clock)))
+			}
+			do(w)
+		}
+	}
+	pushed := func(w *watchedRun) { w.masters[0].inbox.add([]string{"lock:a"}); w.read() }
+	flushed := func(w *watchedRun) { w.masters[0].inbox.addFlush(); w.read() }
+	both := func(w *watchedRun) { w.masters[0].inbox.addFlush(); pushed(w) }
+	asked := func(ago time.Duration, value inspect.Untrusted) step {
+		return func(w *watchedRun) { w.answer(0, w.clock.Add(-ago), value) }
+	}
+	gone := func(ago time.Duration) step { return asked(ago, "") }
+	rearmed := func(w *watchedRun) { w.push(pushState{armed: true}) }
 	for name, tt := range map[string]struct {
-		do   func(b *keyTable) // a flush was reported or not
-		at   time.Duration     // of the reading that finds nothing
-		want bool
+		steps            []step
+		flushed, unknown bool
 	}{
-		"deleted":                    {func(*keyTable) {}, after, false},
-		"flushed":                    {func(b *keyTable) { b.flush(0, nil, noon) }, after, true},
-		"of another master":          {func(b *keyTable) { b.flush(1, nil, noon) }, after, false},
-		"deleted, and then flushed":  {func(b *keyTable) { b.flush(0, map[string]bool{"k": true}, noon) }, after, false},
-		"another database, deleted":  {func(b *keyTable) { b.flush(0, nil, noon); b.reportedByName(0, "k") }, after, false},
-		"another database, long ago": {func(b *keyTable) { b.flush(0, nil, noon) }, flushedFor + time.Second, false},
+		"deleted":                          {steps: []step{at(ms, pushed), at(3*ms, gone(ms))}},
+		"flushed":                          {steps: []step{at(ms, flushed), at(3*ms, gone(ms))}, flushed: true},
+		"told with it":                     {steps: []step{at(ms, both), at(3*ms, gone(ms))}, unknown: true},
+		"told before":                      {steps: []step{at(ms, pushed), at(2*ms, flushed), at(4*ms, gone(ms))}, unknown: true},
+		"told after it":                    {steps: []step{at(ms, flushed), at(2*ms, pushed), at(4*ms, gone(ms))}, unknown: true},
+		"told before, and read since":      {steps: []step{at(ms, pushed), at(3*ms, asked(ms, "x")), at(4*ms, flushed), at(6*ms, gone(ms))}, flushed: true},
+		"told while it was read":           {steps: []step{at(ms, pushed), at(4*ms, pushed), at(5*ms, asked(3*ms, "x")), at(6*ms, flushed), at(8*ms, gone(ms))}, unknown: true},
+		"it stood, and was deleted":        {steps: []step{at(ms, flushed), at(3*ms, asked(ms, "x")), at(4*ms, pushed), at(6*ms, gone(ms))}},
+		"answered just before it was told": {steps: []step{at(3*ms, func(w *watchedRun) { flushed(w); w.clock = noon.Add(2 * ms); gone(ms)(w) })}, flushed: true},
+		"answered long before":             {steps: []step{at(time.Second, func(w *watchedRun) { flushed(w); w.clock = noon.Add(2 * ms); gone(ms)(w) })}},
+		"nobody told of it":                {steps: []step{at(ms, rearmed), at(2*ms, flushed), at(4*ms, gone(ms))}, unknown: true},
+		"nobody told of it since":          {steps: []step{at(ms, flushed), at(2*ms, rearmed), at(4*ms, gone(ms))}, unknown: true},
+		"long ago":                         {steps: []step{at(ms, flushed), at(2*ms+flushedFor, gone(ms))}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			b := testTable(2)
-			b.add("k", noon)
-			b.vote(0, "k", held(0, "a", time.Minute, noon), noon)
-			b.vote(1, "k", held(1, "a", time.Minute, noon), noon)
-			b.judge("k", noon)
-			tt.do(b)
-			b.vote(0, "k", absent(0), noon.Add(tt.at))
-			b.vote(1, "k", held(1, "a", time.Minute, noon), noon.Add(tt.at))
-			b.vote(0, "k", absent(0), noon.Add(tt.at+after)) // it is told for as long as the key is not there
-			l, _ := b.judge("k", noon.Add(tt.at+after))
-			if l == nil || l.Masters[0].Flushed != tt.want || l.Masters[1].Flushed {
-				t.Errorf("%+v", l)
-			}
-			b.vote(0, "k", held(0, "b", time.Minute, noon), noon.Add(tt.at+2*after))
-			if l, _ := b.judge("k", noon.Add(tt.at+2*after)); l == nil || l.Masters[0].Flushed {
-				t.Errorf("it is there again: %+v", l)
-			}
-		})
+		w := newWatchedRun(t)
+		for _, do := range slices.Concat(tt.steps, []step{gone(0)}) { // it is told for as long as the key is not there
+			do(w)
+		}
+		if v := w.table.entries["lock:a"].votes[0]; v.Present || v.Flushed != tt.flushed || v.Evicted != tt.unknown {
+			t.Errorf("%s: %+v", name, v)
+		}
+		w.clock = w.clock.Add(time.Second)
+		w.flush(w.attend())
+		w.answer(0, w.clock, "y")
+		if v := w.table.entries["lock:a"].votes; v[0].Flushed || v[0].Evicted || v[1].Flushed || v[1].Evicted {
+			t.Errorf("%s: it is there again: %+v", name, v)
+		}
 	}
 }

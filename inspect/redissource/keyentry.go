@@ -44,10 +44,10 @@ type entry struct {
 	// node of the cluster has the key, or where a pass over all keys came upon it. All changes until watchedUntil were reported.
 	unwatched    []bool
 	watchedUntil time.Time
-	// flushedAt is, by master, when it last said that it flushed a database while the key was there; nil before any did.
-	flushedAt map[int]flushing
-	// changed is, by master, after which instant it pushed a change that was not read yet; nil before any did.
-	changed map[int]time.Time
+	// flushedAt is, by vote, when its master last said that it flushed a database while the key was there; nil before any did.
+	flushedAt map[int]time.Time
+	// changed is, by vote, the change that was pushed and not read yet; nil before any was.
+	changed map[int]change
 	// soughtAt is, by vote, when its reading was asked for.
 	soughtAt []time.Time
 }

@@ -129,8 +129,9 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 			e.unreported, e.changedAfter = true, later(e.changedAfter, e.watchedUntil)
 		}
 	}
+	e.markFlushed(at, &v, now)
 	e.unwatched[at] = false
-	delete(e.changed, at)
+	e.wasRead(at)
 	v.ReadAt = now
 	if v.Value == old.Value && v.Digest == old.Digest {
 		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
@@ -148,7 +149,6 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	if refused(v) {
 		b.refused[key] = true
 	}
-	e.markFlushed(at, &v, now)
 	v.Flushed = v.Flushed || e.keeps(at, &v, func(v *inspect.Vote) bool { return v.Flushed })
 	v.Evicted = v.Evicted || e.keeps(at, &v, func(v *inspect.Vote) bool { return v.Evicted })
 	*old = lastPresent(*old, v, now)

@@ -145,10 +145,10 @@ func TestAKeyThatIsRetakenAfterAFlushMayHaveBeenFlushed(t *testing.T) {
 		"the flush came while a reading was waiting": {at: time.Minute},
 	} {
 		w := newWatchedRun(t)
-		w.table.flush(0, map[string]bool{"lock:a": true}, noon.Add(tt.at))
+		w.table.flush(0, noon.Add(tt.at))
 		for _, value := range append(tt.before, "z") {
 			w.clock = w.clock.Add(time.Second)
-			w.table.reportedByName(0, "lock:a")
+			w.table.pushedAfter(0, "lock:a", noon, w.clock)
 			w.answer(0, w.clock, value)
 			w.answer(1, w.clock, value)
 			w.flush(w.attend())

@@ -78,7 +78,7 @@ func (r *run) read() {
 	for _, p := range r.masters {
 		keys, all, flushed, heard := p.inbox.take()
 		if flushed {
-			r.table.flush(p.index, keys, now)
+			r.table.flush(p.index, now)
 			p.requestStatusNow() // a replica that begins to copy its master does that, too
 		}
 		if all {
@@ -101,8 +101,7 @@ func (r *run) read() {
 				r.table.recheck(key) // it was found to be no lock a moment ago
 				continue
 			}
-			r.table.reportedByName(p.index, key)
-			r.table.pushedAfter(p.index, key, before)
+			r.table.pushedAfter(p.index, key, before, now)
 			if r.table.topology != nil {
 				r.wantOf(key, now) // a helper key may be on another node
 				continue

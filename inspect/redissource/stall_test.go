@@ -41,12 +41,14 @@ func newWatchedRun(t *testing.T) *watchedRun {
 	return w
 }
 
-// answer of a master to what it was asked, now.
+// answer of a master to what it was asked, now: that it has the key with a value, or with "" that it does not.
 func (w *watchedRun) answer(master int, asked time.Time, value inspect.Untrusted) {
+	vote := held(master, value, time.Hour, noon)
+	if value == "" {
+		vote = absent(master)
+	}
 	w.masters[master].busy = true
-	w.report(report{
-		master: master, keys: []string{"lock:a"}, votes: []inspect.Vote{held(master, value, time.Hour, noon)}, asked: asked, answered: w.clock,
-	})
+	w.report(report{master: master, keys: []string{"lock:a"}, votes: []inspect.Vote{vote}, asked: asked, answered: w.clock})
 }
 
 func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
