@@ -20,8 +20,9 @@ type evictions struct {
 	reported  bool      // its INFO was answered once: by that it evicts, or does not where its limit is not in it
 }
 
-// countEvery is the least time between two questions for the count (rearmEvery, where it was refused), and limitFor for how long a master that does not evict is believed
-// without one: its limit may be set at any time.
+// countEvery is the least time until the count is asked for again where no answer came (rearmEvery, where it was refused), and limitFor for
+// how long a master that does not evict is believed without one: its limit may be set at any time. One that evicts is asked after each reading
+// that misses a key, within the limit on readings: without its count, what was given back would be told as evicted or deleted.
 const (
 	countEvery = 100 * time.Millisecond
 	limitFor   = time.Second
@@ -139,9 +140,11 @@ func (r *run) markEvicted(p *masterState, rep *report) {
 	}
 	if !c.at.IsZero() {
 		p.reads = r.limitOf(p).spend(p.reads, rep.answered, 1)
-		p.evictions.askAfter = c.at.Add(countEvery)
-		if c.refused {
+		switch {
+		case c.refused:
 			p.evictions.askAfter = c.at.Add(rearmEvery)
+		case !c.known:
+			p.evictions.askAfter = c.at.Add(countEvery)
 		}
 		p.evictions.take(c.count, c.known, c.asked, c.at)
 	}

@@ -83,6 +83,24 @@ func TestWhatMayHaveBeenEvicted(t *testing.T) {
 	}
 }
 
+// Each of several locks that are given back one right after the other was given back.
+func TestWhatIsDeletedInARowIsNotEvicted(t *testing.T) {
+	t.Parallel()
+	_, run, held, seen := evicting(t, "")
+	for i := range 10 {
+		run("setex", fmt.Sprint("lock:", i), 3600, "x")
+	}
+	for i := range 10 {
+		held(fmt.Sprint("lock:", i))
+	}
+	for i := range 10 {
+		key := fmt.Sprint("lock:", i)
+		if run("del", key); seen(key).Evicted {
+			t.Errorf("%s: taken for evicted", key)
+		}
+	}
+}
+
 // What a master evicted is counted as of an instant: a lock that is deleted later is not taken for evicted.
 func TestWhatIsDeletedAfterAnEvictionIsNotEvicted(t *testing.T) {
 	t.Parallel()

@@ -190,7 +190,7 @@ func TestAKeyIsReplacedWhereNoHolderIsLeft(t *testing.T) {
 	}
 }
 
-// No reading waits for the next count, which is not asked for again soon once it was refused.
+// No reading waits for the next count, which is not asked for again soon once it was refused or not answered.
 func TestTheCountOfEvictionsIsNotAskedForAtOnceAgain(t *testing.T) {
 	m := newMaster("a", redis.UniversalOptions{Addrs: []string{"a"}}, time.Second, time.Now)
 	defer m.close()
@@ -207,7 +207,8 @@ func TestTheCountOfEvictionsIsNotAskedForAtOnceAgain(t *testing.T) {
 		given status
 		want  time.Time
 	}{
-		"counted":       {evicted{wanted: true, known: true, asked: noon, at: noon}, status{}, noon.Add(countEvery)},
+		"counted":       {evicted{wanted: true, known: true, asked: noon, at: noon}, status{}, time.Time{}},
+		"not answered":  {evicted{wanted: true, asked: noon, at: noon}, status{}, noon.Add(countEvery)},
 		"refused":       {evicted{wanted: true, refused: true, asked: noon, at: noon}, status{}, noon.Add(rearmEvery)},
 		"not asked for": {evicted{wanted: true}, status{}, time.Time{}},
 		"no more":       {evicted{wanted: true, refused: true, asked: noon, at: noon}, answer, noon.Add(time.Second)},
