@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcetest"
 	"lockscope/inspect/zksource"
 	"lockscope/internal/connect"
@@ -37,12 +38,13 @@ func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
 			over := time.NewTimer(connect.MaxLag + 300*time.Millisecond) // the silence itself
 			<-over.C
 			wire.Heal()
-			v.Await("the event", func() bool { return v.Locks["/l"] != nil && len(v.Locks["/l"].Waiters) == 0 })
-			gap := v.Gap
+			var l *inspect.Lock
+			var gap *inspect.Gap
+			v.Await("the event", func() bool { l, gap = v.Locks["/l"], v.Gap; return l != nil && len(l.Waiters) == 0 })
 			if gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(connect.MaxLag)) {
 				t.Fatalf("gap %+v; cut at %v", gap, cut)
 			}
-			if at := v.Locks["/l"].ReadAt; at.Before(gap.Until) {
+			if at := l.ReadAt; at.Before(gap.Until) {
 				t.Errorf("read at %v, blind until %v", at, gap.Until)
 			}
 		})
@@ -83,8 +85,9 @@ func TestNewsOfAFollowerThatWasCutOffComeAfterAGap(t *testing.T) {
 	over := time.NewTimer(connect.MaxLag + 300*time.Millisecond) // the silence itself
 	<-over.C
 	e.Heal()
-	v.Await("the event", func() bool { return v.Locks["/l"] != nil && len(v.Locks["/l"].Waiters) == 0 })
-	if gap := v.Gap; gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(connect.MaxLag)) {
+	var gap *inspect.Gap
+	v.Await("the event", func() bool { gap = v.Gap; return v.Locks["/l"] != nil && len(v.Locks["/l"].Waiters) == 0 })
+	if gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(connect.MaxLag)) {
 		t.Fatalf("gap %+v; cut at %v", gap, cut)
 	}
 }

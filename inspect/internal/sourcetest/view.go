@@ -14,7 +14,7 @@ import (
 // Limit of a test's wait for what should happen soon; generous, for a busy machine.
 const Limit = 60 * time.Second
 
-// View keeps what a source emitted. Its fields may be read in the function given to Await, and when the source has
+// View keeps what a source emitted. Its fields may be read in the functions given to Await and Peek, and when the source has
 // ended.
 type View struct {
 	Locks    map[string]*inspect.Lock // by path or key
@@ -31,6 +31,13 @@ type View struct {
 	mu       sync.Mutex
 	changed  chan struct{}
 	emitting bool
+}
+
+// Peek calls read while nothing is emitted.
+func (v *View) Peek(read func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	read()
 }
 
 // NewView makes an empty view.
