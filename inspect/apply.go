@@ -146,18 +146,30 @@ func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
 // clock.
 func (o *Observer) moveGrants(p *backendState, by time.Duration) {
 	for l := range o.locks.all() {
-		if l.ID.Backend != p.name || !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.grantSeen() }) {
-			continue
+		if moved := l.movedBy(by); l.ID.Backend == p.name && moved != nil {
+			o.locks.put(moved)
+			o.changed[l.ID] = struct{}{}
 		}
-		moved := clone(l)
-		for i := range moved.Holders {
-			if h := &moved.Holders[i]; h.grantSeen() {
-				h.HeldSince = h.HeldSince.Add(by)
-			}
-		}
-		o.locks.put(moved)
-		o.changed[l.ID] = struct{}{}
 	}
+	for id, h := range o.hidden {
+		if moved := h.movedBy(by); id.Backend == p.name && moved != nil {
+			o.hidden[id] = hiddenLock{moved, h.since}
+		}
+	}
+}
+
+// movedBy is the lock with the grants that we saw moved; nil where there is none.
+func (l *Lock) movedBy(by time.Duration) *Lock {
+	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.grantSeen() }) {
+		return nil
+	}
+	moved := clone(l)
+	for i := range moved.Holders {
+		if h := &moved.Holders[i]; h.grantSeen() {
+			h.HeldSince = h.HeldSince.Add(by)
+		}
+	}
+	return moved
 }
 
 // endFirstPass notes that all of a backend was looked at once.

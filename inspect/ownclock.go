@@ -31,7 +31,7 @@ func (s clockSet) shows(t time.Time) time.Time {
 // servers' clocks are as far from where it was, until the sources have measured that anew. While the machine was suspended the
 // servers' clocks and ours went on: what was seen was seen longer ago by that.
 func (o *Observer) noticeClock(now time.Time) {
-	set, slept := clockSet{now: now, by: stall.SetAhead(o.turned, now)}, stall.Slept(o.turned)
+	set, slept := clockSet{now: now, by: stall.SetAhead(o.turned, now)}, stall.Slept(o.turned, now)
 	if o.turned = now; set.by == 0 && slept == 0 {
 		return
 	}
@@ -43,6 +43,7 @@ func (o *Observer) noticeClock(now time.Time) {
 	o.dirty = true
 	for id, h := range o.hidden {
 		h.since = set.shows(h.since)
+		h.Lock = h.Lock.shifted(set, offset[id.Backend])
 		o.hidden[id] = h
 	}
 	for _, t := range o.tracks {

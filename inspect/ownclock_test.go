@@ -180,3 +180,33 @@ func TestAClockOfOursThatIsSetEndsNoSession(t *testing.T) {
 		}
 	}
 }
+
+// Our own clock is set while a lock cannot be read, or a servers' clock is measured: when it can be again it is no older.
+func TestALockThatIsHiddenWhileAClockIsSetIsNoOlder(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		for _, by := range []time.Duration{time.Hour, -time.Hour} {
+			clock := time.Now()
+			began, entered := clock, clock.Round(0).Add(-time.Minute)
+			o := inspect.NewObserver(func() time.Time { return clock }, nil)
+			backend := func(ahead time.Duration) *inspect.Backend {
+				b := backendAhead(inspect.ZooKeeper, ahead)
+				b.Clock.Known = known
+				return b
+			}
+			o.Apply(inspect.Update{Backend: backend(0), Put: []*inspect.Lock{contended(inspect.ZooKeeper, "before", entered, clock)}})
+			o.Apply(inspect.Update{Put: []*inspect.Lock{contended(inspect.ZooKeeper, "h", entered, clock)}})
+			hidden := contended(inspect.ZooKeeper, "h", entered, clock)
+			hidden.State, hidden.Holders, hidden.Waiters = inspect.StateUnknown, nil, nil
+			o.Apply(inspect.Update{Put: []*inspect.Lock{hidden}})
+			clock = sourcetest.WallSet(t, began.Add(4*time.Minute), by)
+			o.Beat(clock)
+			ahead := time.Duration(0)
+			if known {
+				ahead = -by - 5*time.Second
+			}
+			o.Apply(inspect.Update{Backend: backend(ahead)})
+			o.Apply(inspect.Update{Put: []*inspect.Lock{contended(inspect.ZooKeeper, "h", entered, clock)}})
+			mustHold(t, o, clock, true, "read again")
+		}
+	}
+}

@@ -19,14 +19,14 @@ func SetAhead(from, to time.Time) time.Duration {
 	if from.IsZero() || by.Abs() < least {
 		return 0
 	}
-	if by -= Slept(from); by.Abs() < least {
+	if by -= Slept(from, to); by.Abs() < least {
 		return 0
 	}
 	return by
 }
 
-// Slept is for how long the machine was suspended since a reading, as far as the system counts that.
-func Slept(from time.Time) time.Duration { return process.since(from) }
+// Slept is for how long the machine was suspended between two readings, as far as the system counts that.
+func Slept(from, to time.Time) time.Duration { return process.since(from, to) }
 
 var process = newSleeps(suspend.Total)
 
@@ -54,15 +54,20 @@ type sleep struct {
 
 func newSleeps(total func() time.Duration) *sleeps { return &sleeps{total: total, known: total()} }
 
-// since is the suspension that was noticed after an instant.
-func (s *sleeps) since(from time.Time) (slept time.Duration) {
+// since is the suspension that was noticed after an instant. One that is noticed now was over when the clock was read, at to: who goes on
+// from that reading does not count it again.
+func (s *sleeps) since(from, to time.Time) (slept time.Duration) {
 	if from == from.Round(0) {
 		return 0 // of a recording
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if total := s.total(); total-s.known > noise {
-		s.of = append(s.of, sleep{time.Now(), total - s.known})
+		noticed := time.Now()
+		if to.Before(noticed) {
+			noticed = to
+		}
+		s.of = append(s.of, sleep{noticed, total - s.known})
 		s.known = total
 		if len(s.of) > kept {
 			s.of[1].long += s.of[0].long

@@ -25,7 +25,7 @@ func TestASuspensionIsNoSetClock(t *testing.T) {
 		"read before, and suspended since": {0, day, 0},
 	} {
 		began := time.Now()
-		before := stall.Slept(began)
+		before := stall.Slept(began, time.Now())
 		suspend.Pretend(tt.slept)
 		now := sourcetest.WallSet(t, began.Add(time.Minute), tt.wall)
 		for range 2 {
@@ -33,11 +33,25 @@ func TestASuspensionIsNoSetClock(t *testing.T) {
 				t.Errorf("%s: off by %v", name, got)
 			}
 		}
-		if got := stall.Slept(began) - before - tt.slept; got.Abs() > 100*time.Millisecond {
+		if got := stall.Slept(began, time.Now()) - before - tt.slept; got.Abs() > 100*time.Millisecond {
 			t.Errorf("%s: slept, off by %v", name, got)
 		}
-		if stall.Slept(time.Now()) != 0 || stall.Slept(began.Round(0)) != 0 {
+		if stall.Slept(time.Now(), time.Now()) != 0 || stall.Slept(began.Round(0), time.Now()) != 0 {
 			t.Errorf("%s: slept since now, or in a recording", name)
 		}
+	}
+}
+
+// A clock that is set right after a suspension, as when it is synchronised anew, was not set back by that.
+func TestAClockIsSetRightAfterASuspension(t *testing.T) {
+	const slept = 8 * time.Hour
+	began := time.Now()
+	suspend.Pretend(slept)
+	awake := sourcetest.WallSet(t, time.Now(), slept)
+	if got := stall.SetAhead(began, awake); got.Abs() > 100*time.Millisecond {
+		t.Fatalf("awake: set by %v", got)
+	}
+	if got := stall.SetAhead(awake, sourcetest.WallSet(t, awake.Add(time.Second), 2*time.Second)); got != 2*time.Second {
+		t.Errorf("set by %v", got)
 	}
 }

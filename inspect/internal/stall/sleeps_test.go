@@ -12,9 +12,9 @@ func TestSuspensionsAreAddedUp(t *testing.T) {
 	began := time.Now()
 	for range 3 * kept {
 		total += time.Second
-		s.since(began)
+		s.since(began, time.Now())
 	}
-	if got := s.since(began); got != total || len(s.of) != kept {
+	if got := s.since(began, time.Now()); got != total || len(s.of) != kept {
 		t.Errorf("%v of %v, in %d", got, total, len(s.of))
 	}
 }
