@@ -37,6 +37,9 @@ type clock struct {
 	// ahead is by how much the leader's clock is ahead of ours at least, by instants that lay in our future.
 	ahead   time.Duration
 	aheadAt time.Time
+	// reach is by how much newest was ahead of our clock when it was read (below zero: behind).
+	reach time.Duration
+	read  time.Time
 }
 
 // transaction is one that was read, with its time by the leader's clock.
@@ -217,6 +220,7 @@ func (c *clock) leadsSince(a *serverAnswer, ahead bounds) {
 func (c *clock) steps(zxid int64) {
 	c.stepped, c.apart = zxid, max(c.apart, zxid)
 	c.oldest, c.newest, c.began, c.known, c.ahead = transaction{}, transaction{}, transaction{}, false, 0
+	c.read = time.Time{}
 }
 
 // hasStepped takes in the same where it shows by what the leader dated. Which server that is may not be known, and what related its clock
@@ -229,13 +233,13 @@ func (c *clock) hasStepped(zxid int64, at time.Time) {
 
 // forget drops what relates the servers' clocks to ours, which may have stepped.
 func (c *clock) forget() {
-	c.known, c.probedAt, c.ahead = false, time.Time{}, 0
+	c.known, c.probedAt, c.ahead, c.read = false, time.Time{}, 0, time.Time{}
 	clear(c.servers)
 }
 
 // shift takes in that our own clock was set ahead (below zero: back).
 func (c *clock) shift(by time.Duration) {
-	c.least, c.older = c.least+by, c.older+by
+	c.least, c.older, c.reach = c.least+by, c.older+by, c.reach-by
 	if c.ahead > 0 { // else nothing is known of it
 		c.ahead = max(0, c.ahead-by)
 	}
@@ -249,9 +253,14 @@ func (c *clock) shift(by time.Duration) {
 func byClockOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }
 
 // byPresentClock takes in that our own clock may have been set while the servers answered.
-func byPresentClock(answers []serverAnswer, now time.Time) {
-	for i := range answers {
-		a := &answers[i]
+func byPresentClock(who *identity, now time.Time) {
+	for _, at := range []*time.Time{&who.sessionsAt, &who.asked} {
+		if !at.IsZero() {
+			*at = byClockOf(now, *at)
+		}
+	}
+	for i := range who.servers {
+		a := &who.servers[i]
 		if by := stall.SetAhead(a.at, now); by != 0 {
 			a.clock, a.at, a.asOf = a.clock.shift(by), byClockOf(now, a.at), byClockOf(now, a.asOf)
 		}
@@ -265,7 +274,7 @@ func (c *clock) dated(stat *zk.Stat, now time.Time) {
 	}
 	for _, t := range [2]transaction{{stat.Czxid, time.UnixMilli(stat.Ctime)}, {stat.Mzxid, time.UnixMilli(stat.Mtime)}} {
 		if epoch(t.zxid) > epoch(c.last) {
-			c.oldest, c.newest, c.known, c.ahead = transaction{}, transaction{}, false, 0 // another leader, another clock
+			c.oldest, c.newest, c.known, c.ahead, c.read = transaction{}, transaction{}, false, 0, time.Time{} // another leader, another clock
 		}
 		c.last = max(c.last, t.zxid)
 		if t.zxid <= c.stepped || epoch(t.zxid) < epoch(c.last) {
@@ -275,7 +284,7 @@ func (c *clock) dated(stat *zk.Stat, now time.Time) {
 			c.hasStepped(t.zxid-1, now)
 		}
 		if t.zxid > c.newest.zxid {
-			c.newest = t
+			c.newest, c.reach, c.read = t, t.at.Sub(now.Round(0)), now
 		}
 		if c.oldest.zxid == 0 || t.zxid < c.oldest.zxid {
 			c.oldest = t
@@ -342,11 +351,12 @@ func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 		}
 	}
 	b = b.with(c.live(epoch(from)))
-	if c.ahead > b.high+agreed && c.ahead > 0 && c.aheadAt.After(b.at) {
-		b = bounds{} // it was set since
+	set := c.outran(b)
+	if set {
+		b = bounds{}
 	}
 	k := inspect.LeaderClock{From: from, Offset: c.ahead}
-	if c.newest.zxid >= from {
+	if c.newest.zxid >= from && !set { // else the time between two instants by it is none that has passed
 		k.Oldest, k.Newest = c.oldest.at, c.newest.at
 	}
 	if c.began.zxid == from && (k.Oldest.IsZero() || c.began.at.Before(k.Oldest)) {
@@ -356,6 +366,12 @@ func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 		k.Offset, k.Within, k.Known = b.middle(), b.within(), true
 	}
 	return k
+}
+
+// outran reports whether the leader's clock was set ahead since it was measured: it has dated something later than it could have shown.
+func (c *clock) outran(b bounds) bool {
+	outran := func(ahead time.Duration, at time.Time) bool { return ahead > b.high+agreed && at.After(b.at) }
+	return b.known && (c.ahead > 0 && outran(c.ahead, c.aheadAt) || outran(c.reach, c.read))
 }
 
 // agree reports whether the clocks of all servers of the ensemble are known and the same, so that it does not matter who leads.

@@ -61,8 +61,10 @@ func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
 	if by := stall.SetAhead(r.turned, now); by != 0 {
 		r.clock.shift(by)
-		if !r.disturbedAt.IsZero() {
-			r.disturbedAt = r.disturbedAt.Add(by)
+		for _, at := range []*time.Time{&r.disturbedAt, &r.heardAt} {
+			if !at.IsZero() {
+				*at = at.Add(by)
+			}
 		}
 	}
 	r.turned = now

@@ -298,3 +298,31 @@ func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
 		}
 	}
 }
+
+// The leader's clock is set ahead, and what shows it was not seen to be made: nothing that was there before is as old as that.
+func TestAClockThatIsSetAheadMakesNothingOlder(t *testing.T) {
+	later := noon.Add(time.Minute)
+	for _, behind := range []time.Duration{0, 2 * time.Hour} {
+		for _, by := range []time.Duration{4 * time.Second, time.Hour} {
+			answers := []serverAnswer{leads(5, 0, clockAhead(-behind))}
+			var c clock
+			c.measure(answers, true, noon)
+			made := noon.Add(-behind)
+			c.dated(written(5, made), noon)
+			was := &inspect.Backend{Clock: c.ofLeader(answers)}
+			set := written(5, later.Add(by-behind))
+			set.Mzxid++
+			c.dated(set, later)
+			is := &inspect.Backend{Clock: c.ofLeader(answers)}
+			if !was.Dates(5<<32|7) || is.Dates(5<<32|7) || is.AgeAtLeast(made, 5<<32|7, later) > time.Minute || is.AgeAtLeast(made, 4<<32|7, later) > time.Minute {
+				t.Errorf("%v behind, set by %v: at least %v, %+v", behind, by, is.AgeAtLeast(made, 5<<32|7, later), is.Clock)
+			}
+			c.shift(time.Hour)
+			answers[0].clock = readBetween(later.Add(by-behind-time.Hour), time.Second, later, later)
+			c.measure(answers, true, later)
+			if k := c.ofLeader(answers); !k.Known || (k.Offset-by+behind+time.Hour).Abs() > time.Second || k.From <= 5<<32|3 {
+				t.Errorf("%v behind, set by %v, measured anew: %+v", behind, by, k)
+			}
+		}
+	}
+}

@@ -247,7 +247,7 @@ func (r *run) identify(who identity) {
 		r.askAt = r.cfg.Now()
 		return
 	}
-	byPresentClock(who.servers, r.cfg.Now())
+	byPresentClock(&who, r.cfg.Now())
 	r.disturbedBy(who.servers)
 	r.measureLag(who.servers)
 	r.recordLeaders(who.servers)

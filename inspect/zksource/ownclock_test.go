@@ -87,8 +87,26 @@ func TestAClockOfOursThatIsSetMovesTheLastReasonToConnectAnew(t *testing.T) {
 	}
 	r.disturb(now)
 	at := r.disturbedAt
+	r.heardAt = at
 	now = sourcetest.WallSet(t, now, -time.Hour)
-	if r.attend(); !r.disturbedAt.Equal(at.Add(-time.Hour)) {
-		t.Errorf("%v, was %v", r.disturbedAt, at)
+	if r.attend(); !r.disturbedAt.Equal(at.Add(-time.Hour)) || !r.heardAt.Equal(r.disturbedAt) {
+		t.Errorf("%v and %v, was %v", r.disturbedAt, r.heardAt, at)
+	}
+}
+
+// Our own clock is set back while the servers answer: their tables were asked for as long ago as before.
+func TestAClockOfOursThatIsSetDatesTheTablesAnew(t *testing.T) {
+	began := time.Now()
+	now := sourcetest.WallSet(t, began.Add(time.Second), -time.Hour)
+	who := identity{sessionsAt: began, asked: began, servers: []serverAnswer{{asked: true, at: began}}}
+	byPresentClock(&who, now)
+	for what, at := range map[string]time.Time{"sessions": who.sessionsAt, "watches": who.asked, "an answer": who.servers[0].at} {
+		if ago := now.Round(0).Sub(at.Round(0)); ago != time.Second {
+			t.Errorf("%s: %v ago", what, ago)
+		}
+	}
+	var none identity
+	if byPresentClock(&none, now); !none.sessionsAt.IsZero() || !none.asked.IsZero() {
+		t.Errorf("%+v", none)
 	}
 }
