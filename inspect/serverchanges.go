@@ -17,6 +17,7 @@ type run struct {
 // cluster is the last known composition of a backend's servers, kept while it cannot be asked.
 type cluster struct {
 	leader  string
+	elected uint64   // the number of its election
 	masters []string // in the order of the servers
 	runs    map[string]run
 }
@@ -31,14 +32,14 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 		events = append(events, Event{Kind: EventChanged, At: at, Backend: b, Certainty: recipe.Certain, Change: &Change{what, from, to}})
 	}
 	if b.Kind == ZooKeeper {
-		leader := newestLeader(b.Servers)
-		if leader == "" || leader == k.leader {
-			return nil
+		s := newestLeader(b.Servers)
+		if s == nil || s.Zxid>>32 < k.elected && s.LeadsFor < deposed {
+			return nil // it may have stood still while another was elected, who does not answer now
 		}
-		if k.leader != "" {
-			report(ChangedLeader, k.leader, leader)
+		if k.leader != "" && k.leader != s.Addr {
+			report(ChangedLeader, k.leader, s.Addr)
 		}
-		k.leader = leader
+		k.leader, k.elected = s.Addr, s.Zxid>>32
 		return events
 	}
 	for i := range b.Servers {
@@ -62,9 +63,13 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 	return events
 }
 
-// newestLeader is the address of the leader of the newest election: one that stood still meanwhile answers as the leader that it was
-// when it goes on. Empty where none leads, or two do in one epoch, and nobody can tell which.
-func newestLeader(servers []Server) (addr string) {
+// deposed is for how long a leader that stood still while another was elected may say that it leads: it leaves when its followers have
+// not answered for syncLimit, 5 ticks of 2 s in the sample configuration (zoo_sample.cfg).
+const deposed = 30 * time.Second
+
+// newestLeader is the leader of the newest election: one that stood still meanwhile answers as the leader that it was when it goes on.
+// Nil where none leads, or two do in one epoch, and nobody can tell which.
+func newestLeader(servers []Server) (leader *Server) {
 	newest, found := uint64(0), false
 	for i := range servers {
 		s := &servers[i]
@@ -73,12 +78,12 @@ func newestLeader(servers []Server) (addr string) {
 		}
 		switch epoch := s.Zxid >> 32; {
 		case !found || epoch > newest:
-			addr, newest, found = s.Addr, epoch, true
+			leader, newest, found = s, epoch, true
 		case epoch == newest:
-			addr = ""
+			leader = nil
 		}
 	}
-	return addr
+	return leader
 }
 
 // mostRuns limits the runs that are remembered of servers that are not there now, and may come again.

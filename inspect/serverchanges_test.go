@@ -8,7 +8,7 @@ import (
 )
 
 func TestChangesOfServersAreReported(t *testing.T) {
-	// A word is a server: ADDR:ROLE, or ADDR:ROLE:RUN with the second of its start, or ADDR:leader::EPOCH; "-" is a backend that is down.
+	// A word is a server: ADDR:ROLE, or ADDR:ROLE:RUN with the second of its start, or ADDR:leader::EPOCH, with + where it has long led; "-" is a backend that is down.
 	backend := func(kind BackendKind, words string) *Backend {
 		b := &Backend{Name: "b", Kind: kind, State: Connected, Mode: ModePush}
 		if words == "-" {
@@ -27,6 +27,9 @@ func TestChangesOfServersAreReported(t *testing.T) {
 			}
 			if epoch := parts[3]; epoch != "" {
 				s.Zxid = uint64(epoch[0]-'0')<<32 + 7
+				if strings.HasSuffix(epoch, "+") {
+					s.LeadsFor = time.Minute
+				}
 			}
 			if s.Role == "" {
 				s.State = ServerDown
@@ -55,6 +58,8 @@ func TestChangesOfServersAreReported(t *testing.T) {
 		"another leads after an election":                 {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:follower b:leader"}, "leader a b"},
 		"the same leads after an election":                {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:leader b:follower"}, ""},
 		"a stopped one wakes, and says it leads":          {ZooKeeper, []string{"a:leader::1 b:follower", "a: b:leader::2", "a:leader::1 b:leader::2", "a:follower b:leader::2"}, "leader a b"},
+		"it says so when who was elected is silent":       {ZooKeeper, []string{"a:leader::1 b:", "a: b:leader::2", "a:leader::1 b:", "a:follower b:leader::2"}, "leader a b"},
+		"all is made anew, by elections from 1 on":        {ZooKeeper, []string{"a:leader::5 b:", "a:leader::1", "a:follower::1 b:leader::2", "a:follower b:leader::2+"}, "leader a b"},
 		"the newest election is not the last in the list": {ZooKeeper, []string{"a:leader::2 b:follower", "a:leader::2 b:leader::1 c:leader::3", "a:leader::2 b:leader::1 c:leader::3"}, "leader a c"},
 		"two lead in one epoch":                           {ZooKeeper, []string{"b:leader::2", "a:leader::2 b:leader::2 c:leader::1", "b:leader::2"}, ""},
 		"two lead, and nobody tells their epochs":         {ZooKeeper, []string{"b:leader", "a:leader b:leader", "a:leader"}, "leader b a"},
