@@ -67,7 +67,7 @@ const tablesLast = time.Minute
 // ageOf judges a table by when it was read. Who looks once has read it just now.
 func (p *backendState) ageOf(t *WatchTable, now time.Time) TableAge {
 	switch {
-	case t == nil || p.once():
+	case t == nil || p.state == nil || p.once():
 		return TableOfNow
 	case t.ReadAt.Before(p.state.DisturbedAt), t.ReadAt.Before(p.blindUntil):
 		return TableVoid
@@ -246,7 +246,7 @@ func (p *backendState) sessionLived(c *Contender, at time.Time) bool {
 // heard returns the time, by our clock, at which a contender's client was last heard of: when it made the entry, or as the servers
 // reported since; zero where neither is known. timeout is that of its session, zero where unknown.
 func (p *backendState) heard(c *Contender) (at time.Time, timeout time.Duration) {
-	if p.state.ClockKnown() && !c.Since.IsZero() {
+	if p.dates(c) {
 		at = c.Since.Add(-p.state.ClockOffset())
 	}
 	timeout = c.Owner.SessionTimeout
@@ -289,10 +289,15 @@ const arrived = 5 * time.Second
 
 // came returns the latest instant, by our clock, at which a contender entered.
 func (p *backendState) came(c *Contender) time.Time {
-	if p.state.ClockKnown() && !c.Since.IsZero() {
+	if p.dates(c) {
 		return c.Since.Add(-p.state.ClockOffset())
 	}
 	return c.Seen.Time()
+}
+
+// dates reports whether a contender's arrival is known by our clock: that of who dated it, who may have led before, is.
+func (p *backendState) dates(c *Contender) bool {
+	return p.state.ClockKnown() && p.state.Dates(c.Czxid) && !c.Since.IsZero()
 }
 
 // restarted reports whether a server started after an instant.
