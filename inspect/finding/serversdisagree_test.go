@@ -132,6 +132,36 @@ func TestMembersThatDiffer(t *testing.T) {
 	}
 }
 
+// One look names a member that still lacks, when it is asked again, what its leader had: as worth knowing, since it may only catch up.
+func TestOneLookNamesAMemberThatLags(t *testing.T) {
+	for name, tt := range map[string]struct {
+		mode    inspect.Mode
+		lagging bool
+		lag     time.Duration
+		want    inspect.Severity // empty: nothing
+	}{
+		"it lacks what was there a second before": {inspect.ModeOnce, true, 1100 * time.Millisecond, inspect.Info},
+		"it could not be asked again":             {inspect.ModeOnce, true, 3 * time.Millisecond, ""},
+		"it has caught up":                        {inspect.ModeOnce, false, 1100 * time.Millisecond, ""},
+		"who watches waits":                       {inspect.ModeWatch, true, 1100 * time.Millisecond, ""},
+		"far behind":                              {inspect.ModeOnce, true, 12 * time.Second, inspect.Warning},
+	} {
+		odd := inspect.Server{Addr: "10.0.0.3:2181", State: inspect.ServerUp, Role: "follower", Zxid: 1<<32 + 7, Lagging: tt.lagging, Lag: tt.lag}
+		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Mode: tt.mode, Servers: []inspect.Server{{Addr: "10.0.0.1:2181", State: inspect.ServerUp, Role: "leader"}, odd}}
+		found := serversDisagree().rule().Backend(b, now)
+		if (len(found) == 1) != (tt.want != "") {
+			t.Errorf("%s: %+v", name, found)
+		}
+		for _, f := range found {
+			again := strings.HasPrefix(f.Advice, "look again")
+			if f.Severity != tt.want || again != (tt.want == inspect.Info) || f.Subject.Server != "10.0.0.3:2181" || f.Evidence["lag_ms"] != tt.lag.Milliseconds() {
+				t.Errorf("%s: %+v", name, f)
+			}
+			readable(t, f)
+		}
+	}
+}
+
 // key is the name of what an evidence says.
 func key(evidence string) string {
 	name, _, _ := strings.Cut(evidence, " ")
