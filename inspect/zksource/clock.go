@@ -351,11 +351,11 @@ func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 		}
 	}
 	b = b.with(c.live(epoch(from)))
-	set := c.outran(b)
-	if set {
-		b = bounds{}
-	}
 	k := inspect.LeaderClock{From: from, Offset: c.ahead}
+	set := c.outran(b)
+	if set { // what was there before is as old as it was
+		k.Offset, b = max(0, b.middle()), bounds{}
+	}
 	if c.newest.zxid >= from && !set { // else the time between two instants by it is none that has passed
 		k.Oldest, k.Newest = c.oldest.at, c.newest.at
 	}

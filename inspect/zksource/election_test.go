@@ -302,7 +302,7 @@ func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
 // The leader's clock is set ahead, and what shows it was not seen to be made: nothing that was there before is as old as that.
 func TestAClockThatIsSetAheadMakesNothingOlder(t *testing.T) {
 	later := noon.Add(time.Minute)
-	for _, behind := range []time.Duration{0, 2 * time.Hour} {
+	for _, behind := range []time.Duration{0, 2 * time.Hour, -2 * time.Hour} {
 		for _, by := range []time.Duration{4 * time.Second, time.Hour} {
 			answers := []serverAnswer{leads(5, 0, clockAhead(-behind))}
 			var c clock
@@ -316,6 +316,9 @@ func TestAClockThatIsSetAheadMakesNothingOlder(t *testing.T) {
 			is := &inspect.Backend{Clock: c.ofLeader(answers)}
 			if !was.Dates(5<<32|7) || is.Dates(5<<32|7) || is.AgeAtLeast(made, 5<<32|7, later) > time.Minute || is.AgeAtLeast(made, 4<<32|7, later) > time.Minute {
 				t.Errorf("%v behind, set by %v: at least %v, %+v", behind, by, is.AgeAtLeast(made, 5<<32|7, later), is.Clock)
+			}
+			if off := is.Clock.Offset - max(0, -behind); off.Abs() > time.Second {
+				t.Errorf("%v behind, set by %v: off by %v", behind, by, off)
 			}
 			c.shift(time.Hour)
 			answers[0].clock = readBetween(later.Add(by-behind-time.Hour), time.Second, later, later)
