@@ -56,7 +56,7 @@ type Budget struct {
 	// without bound. Afterwards, for what changed, there are Steady.
 	Requests float64
 	// Items (reads) and Bytes (of answers) limit those a second; defaults 40 000 and 4 MiB, for one pass 100 000 and 10
-	// MiB.
+	// MiB. Within one second there may be a tenth more, of what was saved up or missed just before; never over a longer time.
 	Items, Bytes float64
 	// Events limits the reports a second of a watch on a root; a tree above it is watched by directory. Default 20 000.
 	Events float64
@@ -158,6 +158,9 @@ func (c Config) atOnce() time.Duration {
 	}
 	return time.Second / 100
 }
+
+// mostAhead is the time for which items may be saved up or in arrears, both together: a second has no more than a tenth over its budget.
+const mostAhead = time.Second / 10
 
 func setDefault[T int | float64](field *T, value T) {
 	if *field <= 0 {

@@ -75,9 +75,11 @@ func newQueue(b Budget, atOnce time.Duration) queue {
 	if b.Unlimited {
 		return queue{}
 	}
+	items := newBucket(b.Items, max(1, b.Items*atOnce.Seconds()))
+	items.mostArrears = b.Items * max(0, mostAhead-2*atOnce).Seconds()
 	return queue{
 		discovering: newBucket(b.Discovering, max(1, b.Discovering/10)), steady: newBucket(b.Steady, max(1, b.Steady)),
-		requests: newBucket(b.Requests, max(1, b.Requests/10)), items: newBucket(b.Items, max(1, b.Items*atOnce.Seconds())), bytes: newBucket(b.Bytes, b.Bytes/10),
+		requests: newBucket(b.Requests, max(1, b.Requests/10)), items: items, bytes: newBucket(b.Bytes, b.Bytes/10),
 	}
 }
 
@@ -95,6 +97,7 @@ func (q *queue) waiting() int {
 
 func (q *queue) clear() {
 	q.urgent, q.reads, q.lists, q.walk, q.polls, q.alone = nil, nil, nil, nil, nil, nil
+	q.items.rest()
 }
 
 // takeToken returns the wait before the next request for many reads; a request that need not wait is counted.

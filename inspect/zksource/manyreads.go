@@ -55,6 +55,9 @@ func (r *run) dispatchMany(now time.Time) {
 		}
 		r.sendMany(r.gather(), now)
 	}
+	if !r.queue.shared() {
+		r.queue.items.rest()
+	}
 	for r.flying < inFlight && len(r.queue.alone) > 0 {
 		pace := &r.queue.discovering
 		if r.firstPass {

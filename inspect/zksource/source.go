@@ -323,6 +323,7 @@ func (r *run) push(list *[]job, j job) {
 func (r *run) dispatch(now time.Time) {
 	r.throttle = max(0, r.paused.until.Sub(now))
 	if r.throttle > 0 {
+		r.queue.items.rest()
 		return
 	}
 	if r.ready && r.manyReads {
