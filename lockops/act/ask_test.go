@@ -17,113 +17,142 @@ import (
 // one that does not listen, and whatever knows no such request, is not written to.
 func TestAHolderIsAsked(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		conn := connectZooKeeper(t, server.Addr)
-		audit, path := openAudit(t)
-		wire := &hooked{ZKConn: conn, beforeRemoval: func() {}}
-		releaser := NewZooKeeper(wire, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(releaser.Close)
-		java, python := servertest.StartCurator(t, server.Addr), servertest.StartKazooLocks(t, server.Addr)
-		root := servertest.UniquePath(t)
-		request := func(dir, owner string) Request {
-			return Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(owner), Ask: true, Wait: time.Millisecond}
-		}
-		node := func(dir string, at int) string {
-			t.Helper()
-			d, err := releaser.look(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			l := d.lock()
-			if l == nil || l.Contention() <= at {
-				t.Fatalf("%s: %+v", dir, l)
-			}
-			return append(l.Holders, l.Waiters...)[at].Name.Raw()
-		}
-		perform := func(r Request) (Preview, Result) {
-			t.Helper()
-			p, err := releaser.Preview(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			result, err := releaser.Execute(t.Context(), p, "--yes")
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p, result
-		}
-
-		dir := root + "-obliging"
-		java.Send(t, "obliging", "a", dir)
-		java.Expect(t, "holds "+dir)
-		java.Send(t, "mutex", "b", dir)
-		obliging := request(dir, node(dir, 0))
-		awaitNext(t, releaser, obliging)
-		obliging.Wait = time.Minute
-		if p, r := perform(obliging); !r.Asked || !r.LetGo || r.Reason != "" || p.Next == nil || !strings.Contains(strings.Join(p.Sends, ";"), "__REVOKE__") {
-			t.Errorf("who listens: %+v, %+v", p, r)
-		}
-		java.Expect(t, "acquired mutex b "+dir)
-		if lines := auditLines(t, path); len(lines) != 2 || lines[1]["asked"] != true || lines[1]["let_go"] != true || lines[1]["action"] != "ask" {
-			t.Errorf("audit: %v", lines)
-		}
-
-		dir = root + "-deaf"
-		java.Send(t, "revocable", "c", dir)
-		java.Expect(t, "acquired revocable c")
-		java.Send(t, "mutex", "d", dir)
-		deaf := request(dir, node(dir, 0))
-		awaitNext(t, releaser, deaf)
-		if _, r := perform(deaf); !r.Asked || r.LetGo || r.Reason != Ignored || len(r.HoldersAfter) != 1 {
-			t.Errorf("who listens and does nothing: %+v", r)
-		}
-		if p, r := perform(deaf); !r.Asked || r.Reason != Ignored || !strings.Contains(strings.Join(p.Warnings, ";"), "asked before") {
-			t.Errorf("asked again: %+v, %+v", p, r)
-		}
-		if p, _ := perform(request(dir, node(dir, 1))); p.Refused != NotHolder {
-			t.Errorf("a waiter: %+v", p)
-		}
-		wire.beforeRemoval = func() {
-			wire.beforeRemoval = func() {}
-			if _, err := conn.Set(dir+"/"+node(dir, 0), []byte{}, -1); err != nil {
-				t.Error(err)
-			}
-		}
-		if _, r := perform(deaf); r.Asked || r.Reason != Changed {
-			t.Errorf("written to meanwhile: %+v", r)
-		}
-		if _, r := perform(request(dir, "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-0000000009")); r.Reason != Gone {
-			t.Errorf("nobody of that name: %+v", r)
-		}
-
-		interrupted, interrupt := context.WithCancel(t.Context())
-		defer interrupt()
-		cut := NewZooKeeper(&watchedZK{conn, interrupt}, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		defer cut.Close()
-		long := deaf
-		long.Wait = time.Minute
-		if p, err := cut.Preview(t.Context(), long); err != nil {
-			t.Fatal(err)
-		} else if r, err := cut.Execute(interrupted, p, "--yes"); err == nil || !r.Asked || !r.Unknown || r.LetGo || r.Reason != "" {
-			t.Errorf("interrupted while it is watched: %+v, %v", r, err)
-		}
-
-		for kind, peer := range map[string]*servertest.Peer{"mutex": java, "latch": java, "lock": python} {
-			dir := root + "-" + kind
-			peer.Send(t, kind, "e", dir, "x")
-			peer.Expect(t, "acquired "+kind)
-			name := node(dir, 0)
-			before, _, err := conn.Get(dir + "/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p, r := perform(request(dir, name)); r.Asked || r.Reason != Unsupported || p.Detail == "" {
-				t.Errorf("%s: %+v", kind, r)
-			}
-			if after, _, err := conn.Get(dir + "/" + name); err != nil || string(after) != string(before) || string(after) == recipe.CuratorRevoke {
-				t.Errorf("%s: its data is %q, %v", kind, after, err)
-			}
-		}
+		a := startAsking(t, server)
+		t.Run("who listens", a.obliging)
+		t.Run("who does nothing", a.deaf)
+		t.Run("who does not listen", a.others)
 	})
+}
+
+// asking is an operator who asks holders, and clients of two libraries.
+type asking struct {
+	server       *servertest.ZooKeeper
+	conn         *zk.Conn
+	wire         *hooked
+	releaser     *ZooKeeper
+	audit        *Audit
+	trail, root  string
+	java, python *servertest.Peer
+}
+
+func startAsking(t *testing.T, server *servertest.ZooKeeper) *asking {
+	conn := connectZooKeeper(t, server.Addr)
+	audit, path := openAudit(t)
+	wire := &hooked{ZKConn: conn, beforeRemoval: func() {}}
+	releaser := NewZooKeeper(wire, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+	t.Cleanup(releaser.Close)
+	return &asking{
+		server, conn, wire, releaser, audit, path, servertest.UniquePath(t),
+		servertest.StartCurator(t, server.Addr), servertest.StartKazooLocks(t, server.Addr),
+	}
+}
+
+func (a *asking) request(dir, owner string) Request {
+	return Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(owner), Ask: true, Wait: time.Millisecond}
+}
+
+// node is the name of a contender by its place: 0 is the holder's.
+func (a *asking) node(t *testing.T, dir string, at int) string {
+	t.Helper()
+	d, err := a.releaser.look(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := d.lock()
+	if l == nil || l.Contention() <= at {
+		t.Fatalf("%s: %+v", dir, l)
+	}
+	return append(l.Holders, l.Waiters...)[at].Name.Raw()
+}
+
+func (a *asking) perform(t *testing.T, r Request) (Preview, Result) {
+	t.Helper()
+	p, err := a.releaser.Preview(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := a.releaser.Execute(t.Context(), p, "--yes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, result
+}
+
+func (a *asking) obliging(t *testing.T) {
+	dir := a.root + "-obliging"
+	a.java.Send(t, "obliging", "a", dir)
+	a.java.Expect(t, "holds "+dir)
+	a.java.Send(t, "mutex", "b", dir)
+	obliging := a.request(dir, a.node(t, dir, 0))
+	awaitNext(t, a.releaser, obliging)
+	obliging.Wait = time.Minute
+	if p, r := a.perform(t, obliging); !r.Asked || !r.LetGo || r.Reason != "" || p.Next == nil || !strings.Contains(strings.Join(p.Sends, ";"), "__REVOKE__") {
+		t.Errorf("%+v, %+v", p, r)
+	}
+	a.java.Expect(t, "acquired mutex b "+dir)
+	if lines := auditLines(t, a.trail); len(lines) != 2 || lines[1]["asked"] != true || lines[1]["let_go"] != true || lines[1]["action"] != "ask" {
+		t.Errorf("audit: %v", lines)
+	}
+}
+
+func (a *asking) deaf(t *testing.T) {
+	dir := a.root + "-deaf"
+	a.java.Send(t, "revocable", "c", dir)
+	a.java.Expect(t, "acquired revocable c")
+	a.java.Send(t, "mutex", "d", dir)
+	deaf := a.request(dir, a.node(t, dir, 0))
+	awaitNext(t, a.releaser, deaf)
+	if _, r := a.perform(t, deaf); !r.Asked || r.LetGo || r.Reason != Ignored || len(r.HoldersAfter) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if p, r := a.perform(t, deaf); !r.Asked || r.Reason != Ignored || !strings.Contains(strings.Join(p.Warnings, ";"), "asked before") {
+		t.Errorf("asked again: %+v, %+v", p, r)
+	}
+	if p, _ := a.perform(t, a.request(dir, a.node(t, dir, 1))); p.Refused != NotHolder {
+		t.Errorf("a waiter: %+v", p)
+	}
+	a.wire.beforeRemoval = func() {
+		a.wire.beforeRemoval = func() {}
+		if _, err := a.conn.Set(dir+"/"+a.node(t, dir, 0), []byte{}, -1); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, r := a.perform(t, deaf); r.Asked || r.Reason != Changed {
+		t.Errorf("written to meanwhile: %+v", r)
+	}
+	if _, r := a.perform(t, a.request(dir, "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-0000000009")); r.Reason != Gone {
+		t.Errorf("nobody of that name: %+v", r)
+	}
+
+	interrupted, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	cut := NewZooKeeper(&watchedZK{a.conn, interrupt}, Target{Name: "zk", Servers: []string{a.server.Addr}}, a.audit)
+	defer cut.Close()
+	deaf.Wait = time.Minute
+	if p, err := cut.Preview(t.Context(), deaf); err != nil {
+		t.Fatal(err)
+	} else if r, err := cut.Execute(interrupted, p, "--yes"); err == nil || !r.Asked || !r.Unknown || r.LetGo || r.Reason != "" {
+		t.Errorf("interrupted while it is watched: %+v, %v", r, err)
+	}
+}
+
+func (a *asking) others(t *testing.T) {
+	for kind, peer := range map[string]*servertest.Peer{"mutex": a.java, "latch": a.java, "lock": a.python} {
+		dir := a.root + "-" + kind
+		peer.Send(t, kind, "e", dir, "x")
+		peer.Expect(t, "acquired "+kind)
+		name := a.node(t, dir, 0)
+		before, _, err := a.conn.Get(dir + "/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, r := a.perform(t, a.request(dir, name)); r.Asked || r.Reason != Unsupported || p.Detail == "" {
+			t.Errorf("%s: %+v", kind, r)
+		}
+		if after, _, err := a.conn.Get(dir + "/" + name); err != nil || string(after) != string(before) || string(after) == recipe.CuratorRevoke {
+			t.Errorf("%s: its data is %q, %v", kind, after, err)
+		}
+	}
 }
 
 // watchedZK calls back when a node begins to be watched.

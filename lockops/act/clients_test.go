@@ -48,16 +48,6 @@ func TestAClientIsEnded(t *testing.T) {
 	if p.Refused != "" || len(p.Seen) != 1 || p.Seen[0].Name != "worker-1" || len(p.Sends) != 1 {
 		t.Fatalf("%+v", p)
 	}
-	mine := inspect.Contender{Name: "v", State: inspect.Holding, Owner: inspect.Owner{Client: addr}}
-	p.Consider(inspect.NewSnapshot(time.Now(), []*inspect.Backend{{Name: "redis", State: inspect.Connected, FirstPass: true}}, []*inspect.Lock{
-		{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Holders: []inspect.Contender{mine}},
-		{ID: inspect.ID{Backend: "redis", Path: "lock:b"}, Waiters: []inspect.Contender{mine}},
-		{ID: inspect.ID{Backend: "redis", Path: "lock:c"}, Holders: []inspect.Contender{{Owner: inspect.Owner{Client: "10.9.9.9:1"}}}},
-		{ID: inspect.ID{Backend: "other", Path: "lock:d"}, Holders: []inspect.Contender{mine}},
-	}))
-	if lines := strings.Join(p.Lines(), "; "); lines != "it holds redis:lock:a; it waits for redis:lock:b" {
-		t.Errorf("%s", lines)
-	}
 
 	// Named anew between the preview and the kill: it may be somebody else's by now.
 	if err := victim.Do(t.Context(), "client", "setname", "worker-9").Err(); err != nil {
@@ -91,7 +81,25 @@ func TestAClientIsEnded(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(trail.Records, func(r Record) bool { return r.Outcome == "done" && r.Action == "kill-client" }) {
 		t.Errorf("%+v, %v", trail, err)
 	}
+}
 
+// TestAClientsLocksAreNamed in the preview: what it holds and waits for on that backend.
+func TestAClientsLocksAreNamed(t *testing.T) {
+	p := ClientPreview{Request: ClientRequest{Backend: "redis", Client: "10.0.0.1:1"}, Seen: []Connection{{Addr: "10.0.0.1:1"}}}
+	mine := inspect.Contender{Name: "v", State: inspect.Holding, Owner: inspect.Owner{Client: "10.0.0.1:1"}}
+	p.Consider(inspect.NewSnapshot(time.Now(), []*inspect.Backend{{Name: "redis", State: inspect.Connected, FirstPass: true}}, []*inspect.Lock{
+		{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Holders: []inspect.Contender{mine}},
+		{ID: inspect.ID{Backend: "redis", Path: "lock:b"}, Waiters: []inspect.Contender{mine}},
+		{ID: inspect.ID{Backend: "redis", Path: "lock:c"}, Holders: []inspect.Contender{{Owner: inspect.Owner{Client: "10.9.9.9:1"}}}},
+		{ID: inspect.ID{Backend: "other", Path: "lock:d"}, Holders: []inspect.Contender{mine}},
+	}))
+	if lines := strings.Join(p.Lines(), "; "); lines != "it holds redis:lock:a; it waits for redis:lock:b" {
+		t.Errorf("%s", lines)
+	}
+}
+
+// TestLinksAndSessionsAreNotEnded: a replica's connection, and a session of ZooKeeper's, which only its password ends.
+func TestLinksAndSessionsAreNotEnded(t *testing.T) {
 	if c, ok := parseConnection("id=9 addr=10.0.0.1:6379 name= flags=S cmd=replconf"); !ok || !c.link() {
 		t.Errorf("a replica's: %+v", c)
 	}
