@@ -96,7 +96,7 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	}
 	if !w.complete && lookedAt(s) {
 		w.complete = true
-		w.say("watching %s; interrupt to end", describe.Count(s.Len(), "lock"))
+		w.say("watching %s%s; interrupt to end", describe.Count(s.Len(), "lock"), notLookedAt(s))
 	}
 	return w.lines.Flush()
 }
@@ -109,6 +109,20 @@ func lookedAt(s *inspect.Snapshot) bool {
 		}
 	}
 	return len(s.Backends) > 0
+}
+
+// notLookedAt names the backends that nothing could be read from yet, so that a count of locks is not taken for all.
+func notLookedAt(s *inspect.Snapshot) string {
+	var names []string
+	for _, b := range s.Backends {
+		if !b.FirstPass {
+			names = append(names, b.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", nothing seen of " + strings.Join(names, ", ") + " yet"
 }
 
 func (w *watch) event(s *inspect.Snapshot, e inspect.Event) error {

@@ -222,3 +222,17 @@ func checkEvent(t *testing.T, line string) event {
 	}
 	return e
 }
+
+// TestWatchNamesWhatItDoesNotSee beside the number of locks, which is otherwise taken for all of them.
+func TestWatchNamesWhatItDoesNotSee(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	w := &watch{app: &app{Environment: Environment{Stdout: &stdout, Stderr: &stderr}}, lines: bufio.NewWriter(&stdout)}
+	backends := []*inspect.Backend{{Name: "zk", State: inspect.Connected, FirstPass: true}, {Name: "redis", State: inspect.Connected}}
+	if err := w.print(inspect.NewSnapshot(time.Now(), backends, nil)); err != nil || stderr.Len() != 0 {
+		t.Errorf("%v, %q before redis was asked", err, stderr.String())
+	}
+	backends[1].State = inspect.Down
+	if err := w.print(inspect.NewSnapshot(time.Now(), backends, nil)); err != nil || !strings.Contains(stderr.String(), "watching 0 locks, nothing seen of redis yet; interrupt to end") {
+		t.Errorf("%v, %q", err, stderr.String())
+	}
+}
