@@ -85,7 +85,7 @@ func (q *acquisition) end(hold *lockops.Hold, kept error) error {
 	switch {
 	case !errors.Is(back, lockops.ErrLost):
 		return errors.Join(kept, back)
-	case exitCode(kept) != exitLost: // nobody was told so far
+	case !errors.Is(kept, lockops.ErrLost): // nobody was told so far
 		q.report("lost", hold)
 		return exit(exitLost, "%w", back)
 	}
@@ -216,7 +216,7 @@ func (q *acquisition) giveBack(hold *lockops.Hold) error {
 	defer cancel()
 	switch err := hold.Release(ctx); {
 	case errors.Is(err, lockops.ErrLost):
-		q.trail.lost(hold)
+		q.trail.lost(hold, err)
 		return err
 	case err != nil:
 		q.trail.failed(hold, err)
@@ -229,7 +229,7 @@ func (q *acquisition) giveBack(hold *lockops.Hold) error {
 
 // notReleased is the exit code after a release of which it is unknown what became of it.
 func (q *acquisition) notReleased(err error) error {
-	if errors.Is(err, lockops.ErrOther) {
+	if errors.Is(err, lockops.ErrUnknownRelease) {
 		return exit(exitUnreachable, "release %s: %w (nothing of ours is left)", q.id, err)
 	}
 	return exit(exitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)

@@ -3,17 +3,22 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
 	"lockscope/lockops"
+	"lockscope/lockops/act"
 )
 
-// TestALossThatOnlyTheReleaseFindsIsExitCode4: whatever the command's own code.
+// TestALossThatOnlyTheReleaseFindsIsExitCode4: whatever the command's own code. It is reported, and audited with its reason.
 func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 	master := servertest.StartEmbeddedRedis(t)
 	s, err := lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{master.Addr}}})
@@ -23,7 +28,7 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 	defer s.Close()
 	c := redis.NewClient(&redis.Options{Addr: master.Addr})
 	defer c.Close()
-	for _, kept := range []error{nil, exitError{code: 7}} {
+	for _, kept := range []error{nil, exitError{code: 7}, exitError{code: exitLost}} {
 		hold, err := lockops.NewRedisMutex(s, "lock").Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -32,10 +37,26 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := labOn(t, "redis://"+master.Addr)
-		q := &acquisition{lockChoice: lockChoice{app: l.app}, output: "text", trail: l.trail}
+		path := filepath.Join(t.TempDir(), "audit.jsonl")
+		audit, err := act.OpenAudit(time.Now, path, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.trail.record(audit)
+		l.trail.acquired(connect.Target{}, inspect.ID{}, hold)
+		var said strings.Builder
+		l.app.Stdout = &said
+		q := &acquisition{lockChoice: lockChoice{app: l.app}, output: "jsonl", trail: l.trail}
 		if err := q.end(hold, kept); exitCode(err) != exitLost || !errors.Is(err, lockops.ErrLost) {
 			t.Errorf("behind %v: %v, code %d", kept, err, exitCode(err))
 		}
+		if !strings.Contains(said.String(), `"event":"lost"`) {
+			t.Errorf("behind %v it said %q", kept, said.String())
+		}
+		if lines, err := os.ReadFile(path); err != nil || !strings.Contains(string(lines), lockops.ErrGone.Error()) {
+			t.Errorf("audit %s, %v", lines, err)
+		}
+		audit.Close()
 	}
 }
 
@@ -46,7 +67,9 @@ func TestWhatIsSaidOfALockThatIsSomebodyElses(t *testing.T) {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("no answer came: %w", lockops.ErrOther), "nothing of ours is left"},
+		{fmt.Errorf("%w: %w", lockops.ErrUnknownRelease, lockops.ErrOther), "nothing of ours is left"},
+		// Of three masters, one was lost and two are silent.
+		{errors.Join(lockops.ErrNoQuorum, &lockops.NodeError{Node: "r1", Err: lockops.ErrOther}), "it is freed when its session or TTL ends"},
 		{lockops.ErrDead, "it is freed when its session or TTL ends"},
 	} {
 		got := q.notReleased(tt.err)

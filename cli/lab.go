@@ -162,7 +162,7 @@ func (l *labDriver) held(ctx context.Context, of taken, acquire func(context.Con
 	l.holds[h] = true
 	l.mu.Unlock()
 	for _, other := range lost {
-		l.trail.lost(other.Hold)
+		l.trail.lost(other.Hold, context.Cause(other.Context()))
 	}
 	if closed {
 		l.release(h)
@@ -221,7 +221,7 @@ func (h *labHold) Release(ctx context.Context) error {
 	case err == nil:
 		h.lab.trail.released(h.Hold)
 	case errors.Is(err, lockops.ErrLost):
-		h.lab.trail.lost(h.Hold)
+		h.lab.trail.lost(h.Hold, err)
 	default:
 		h.lab.trail.failed(h.Hold, err)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
@@ -85,17 +84,16 @@ func (o *ownTrail) released(hold *lockops.Hold) {
 	}
 }
 
-func (o *ownTrail) lost(hold *lockops.Hold) {
+// lost records why, which the hold's context does not know where only its release has found that.
+func (o *ownTrail) lost(hold *lockops.Hold, why error) {
 	if owned, ok := o.of(hold); ok {
-		o.check(owned.Lost(context.Cause(hold.Context())))
+		o.check(owned.Lost(why))
 	}
 }
 
 // failed records a hold that could not be given back, so that it ends by itself.
 func (o *ownTrail) failed(hold *lockops.Hold, err error) {
-	if owned, ok := o.of(hold); ok {
-		o.check(owned.Lost(fmt.Errorf("not given back: %w", err)))
-	}
+	o.lost(hold, fmt.Errorf("not given back: %w", err))
 }
 
 func (o *ownTrail) close() {

@@ -29,6 +29,9 @@ var (
 	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read side: the write
 	// would wait for that for ever. Release the read first.
 	ErrUpgrade = errors.New("a lock that is held for reading cannot be taken for writing as well")
+	// ErrUnknownRelease is returned by Release when no answer came to it and somebody else has the key in Redis by now: it was
+	// given back and taken since, or had been lost before. Nothing of ours is left.
+	ErrUnknownRelease = errors.New("no answer came to the release, and somebody else has the lock now: whether it was still ours until then is unknown")
 	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
 	ErrNoQuorum = errors.New("no quorum of Redis masters")
 	// ErrClosed is returned by everything that needs a session which has been closed.

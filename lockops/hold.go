@@ -70,8 +70,7 @@ func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err 
 }
 
 // Release gives the lock back; with re-entered holds, the last one does. It returns nil when the servers confirmed it,
-// an error that wraps ErrLost when the lock had been lost before, one that wraps ErrOther and not ErrLost when that is unknown (Redis: the
-// answer was lost, and somebody else has the key now), ErrNotHeld when this Hold was released before, and
+// an error that wraps ErrLost when the lock had been lost before, ErrUnknownRelease when that is unknown, ErrNotHeld when this Hold was released before, and
 // ctx's error when ctx ended first: the release is then completed in the background while the session lives. With an
 // ended hold there is nothing more to do, whatever Release returns.
 func (h *Hold) Release(ctx context.Context) error {

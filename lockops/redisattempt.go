@@ -300,16 +300,13 @@ func (r *redisGrant) remove(unanswered error) error {
 	}
 }
 
-// errUnknownRelease: the key was deleted and taken since, or somebody else had it already.
-var errUnknownRelease = errors.New("no answer came to the release, and somebody else has the lock now: whether it was still ours until then is unknown")
-
 // removed reads the answer to a release: a key that is gone was deleted by the request before, if its answer was lost.
 func (r *redisGrant) removed(err, unanswered error) error {
 	switch lostAnswer := unanswered != nil && !answered(unanswered); {
 	case err != nil && !lostAnswer:
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	case errors.Is(err, ErrOther):
-		return fmt.Errorf("%w: %w (%w)", errUnknownRelease, err, unanswered)
+		return fmt.Errorf("%w: %w (%w)", ErrUnknownRelease, err, unanswered)
 	}
 	if k := r.k; k.session.clock.before(r.lateUntil) {
 		k.session.goDo(func() {

@@ -149,7 +149,7 @@ func TestAReleaseWhoseAnswerWasLost(t *testing.T) {
 	if err := r.removed(ErrGone, context.DeadlineExceeded); err != nil {
 		t.Errorf("gone: %v", err)
 	}
-	if err := r.removed(reply, context.DeadlineExceeded); !errors.Is(err, ErrOther) || !errors.Is(err, errUnknownRelease) || errors.Is(err, ErrLost) {
+	if err := r.removed(reply, context.DeadlineExceeded); !errors.Is(err, ErrOther) || !errors.Is(err, ErrUnknownRelease) || errors.Is(err, ErrLost) {
 		t.Errorf("somebody else's: %v, want that it is unknown", err)
 	}
 	if err := r.removed(reply, nil); !errors.Is(err, ErrLost) {

@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
@@ -41,7 +42,8 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 	return z.lookAfter(ctx, p, result, err)
 }
 
-// lookAfter reads the lock again. A delete whose connection broke before its answer was done if the node is gone.
+// lookAfter reads the lock again. Where the connection broke before a delete was answered and the node is gone, that may have been by the
+// delete, by its holder or by the end of its session.
 func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, failed error) (Result, error) {
 	d, err := z.look(ctx, p.Request)
 	if err != nil {
@@ -53,9 +55,8 @@ func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, fai
 	}
 	result.HoldersAfter, result.Next = l.Holders, nextNow(p.Next, l)
 	if result.Unknown && d.over(p.Seen, now) {
-		result.Unknown, result.Released = false, true
-		result.Detail = "the connection was lost before the delete was answered; the contender is no longer there"
-		return result, nil
+		result.Detail = EndedSomehow.Words()
+		return result, fmt.Errorf("%w (%s)", failed, result.Detail)
 	}
 	return result, failed
 }

@@ -84,7 +84,7 @@ var encounters = map[string]func(*encounter){
 			}
 			e.sibling()
 		})
-		if err != nil || result.Unknown || !result.Released {
+		if err == nil || !result.Unknown || result.Released || result.Detail != EndedSomehow.Words() {
 			e.Errorf("%+v, %v", result, err)
 		}
 		e.remove()
