@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lockscope/inspect/describe"
 	"lockscope/theme"
 	"lockscope/tui/screen"
 	"lockscope/tui/widget"
@@ -203,5 +204,6 @@ func (h *help) legend() []widget.Line {
 			Add(t.Muted, g.WatchExpected+" should watch   ").
 			Add(t.Critical, g.WatchMissing).Add(t.Muted, " does not watch"),
 		widget.Line{}.Add(t.Strong, g.AtMost).Add(t.Muted, " at most   ").Add(t.Strong, g.AtLeast).Add(t.Muted, " at least: its beginning was not seen"),
+		widget.Line{}.Add(t.Strong, g.Translate(describe.About.Sign())).Add(t.Muted, " about: by a clock that was not compared with ours"),
 	}
 }

@@ -162,5 +162,16 @@ func (m *Model) shownHints() []screen.Hint {
 	for _, h := range last {
 		room -= h.Width()
 	}
-	return append(screen.Hints(m.theme, slices.Concat(m.offered(m.advised()), m.offered(m.front().Actions()), others), room), last...)
+	all := slices.Concat(m.offered(m.advised()), m.offered(m.front().Actions()), others)
+	slices.SortStableFunc(all, func(a, b screen.Action) int {
+		switch {
+		case a.Late == b.Late:
+			return 0
+		case a.Late:
+			return 1
+		default:
+			return -1
+		}
+	})
+	return append(screen.Hints(m.theme, all, room), last...)
 }

@@ -168,7 +168,7 @@ func TestFooterHasWhatMatters(t *testing.T) {
 	for _, m := range []*Model{model(t, Options{}, 80, 24, fixture.Everything()), opened(t, Options{}, 80, 24, fixture.Orders().ID)} {
 		lines := splitLines(strings.TrimRight(content(m), "\n"))
 		last := lines[len(lines)-1]
-		for _, hint := range []string{": go to", "? help", "q quit"} {
+		for _, hint := range []string{"Y ticket", "t timeline", "? help", "q quit"} {
 			if !strings.Contains(last, hint) {
 				t.Errorf("no %q in %q", hint, last)
 			}

@@ -206,6 +206,26 @@ func TestTimelineOfAPlainKey(t *testing.T) {
 	fits(t, m)
 }
 
+// What is paused is not live, and a recording never is.
+func TestTimelineLive(t *testing.T) {
+	t.Parallel()
+	m := timelineOfOrders(t, Options{})
+	wantText(t, m, " live ")
+	press(m, "space")
+	wantNoText(t, m, " live ")
+	m = timelineOfOrders(t, Options{Replay: true})
+	wantNoText(t, m, " live ")
+	wantText(t, m, "last 15m")
+}
+
+func timelineOfOrders(t *testing.T, o Options) *Model {
+	t.Helper()
+	m := model(t, o, 120, 36, fixture.Everything())
+	m.Go(screen.Timeline, screen.Subject{Lock: fixture.Orders().ID})
+	m.navigate()
+	return m
+}
+
 func TestTimelineMouse(t *testing.T) {
 	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()

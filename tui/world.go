@@ -71,6 +71,7 @@ func (w *world) Theme() *theme.Theme         { return w.theme }
 func (w *world) Now() time.Time              { return w.now }
 func (w *world) Paused() bool                { return w.paused }
 func (w *world) Past() bool                  { return w.pastEvents != nil }
+func (w *world) Live() bool                  { return !w.options.Replay && !w.paused && !w.Past() }
 func (w *world) Clock() time.Time            { return w.options.now() }
 func (w *world) InFront() screen.Name        { return w.inFront }
 func (w *world) OpenedFrom() screen.Name     { return w.openedFrom }

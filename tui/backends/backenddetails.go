@@ -65,14 +65,14 @@ const nearLimit = 0.9
 func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 	t := d.Theme()
 	full, rest := t.Gauge(used/max(1, limit), 16)
-	style := t.Holding
+	style, mark := t.Holding, ""
 	switch {
 	case used > limit:
-		style, text = t.Warning, t.Glyphs.Warning+" "+text
+		style, mark = t.Warning, t.Glyphs.Warning+" "
 	case used >= nearLimit*limit:
-		style, text = t.Warning, t.Glyphs.Warning+" "+text+", nearly all"
+		style, mark, text = t.Warning, t.Glyphs.Warning+" ", text+", nearly all"
 	}
-	d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {full, style}, {rest, t.Faint}, {"  " + text, t.Text}})
+	d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {full, style}, {rest, t.Faint}, {"  " + mark, style}, {text, t.Text}})
 }
 
 // trend adds the last minutes of a number of a backend, and its most; nothing where only the present is known.

@@ -192,7 +192,7 @@ func (s *Screen) Actions() []screen.Action {
 	list = append(list, s.input.Actions("filter: show only servers that have all these words: address, role, backend, finding")...)
 	list = append(list,
 		screen.Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to the servers, or to where you came from", Run: screen.Do(s.leave)},
-		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the server's address, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyAddress})
+		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy the server's address, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyAddress})
 	return append(list, screen.Moves(s.move, s.page)...)
 }
 

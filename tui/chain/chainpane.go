@@ -25,8 +25,8 @@ type Pane struct {
 	list          widget.Scroller
 	// selected is the key of the cursor's row: the cursor follows it.
 	selected string
-	// names is the width of the contenders' or the values' column.
-	names widget.Widest
+	// names is the width of the contenders' or the values' column, watches of the watches'.
+	names, watches widget.Widest
 	// ListTop is the line of the view where the rows start, room how many there is room for.
 	ListTop, room int
 	// lanes are those of the strip below the rows, length the time that it shows.
@@ -66,7 +66,7 @@ func NewPane(host screen.Context) *Pane {
 func (p *Pane) Show(id inspect.ID) {
 	if id != p.id {
 		p.id, p.list, p.selected, p.length, p.root = id, widget.Scroller{}, "", 0, nil
-		p.names = widget.Widest{}
+		p.names, p.watches = widget.Widest{}, widget.Widest{}
 		clear(p.opened)
 	}
 	p.refresh()
@@ -238,11 +238,13 @@ func (p *Pane) goneLines() []widget.Line {
 
 func (p *Pane) header(l *inspect.Lock) widget.Line {
 	t, dot := p.Theme(), " "+p.Theme().Glyphs.Dot+" "
-	what := describe.KindOf(l)
+	left := widget.Line{{" " + l.ID.String(), t.Strong}, {"  " + describe.KindOf(l), t.Muted}}
 	if l.Recipe != "" {
-		what += dot + l.Recipe + " (" + string(l.Confidence) + ")"
+		left = left.Add(t.Muted, dot+l.Recipe).Add(t.Muted, " ("+string(l.Confidence)+")")
 	}
-	left := widget.Line{{" " + l.ID.String(), t.Strong}, {"  " + what, t.Muted}}
+	for len(left) > 1 && left.Width() > p.width {
+		left = left[:len(left)-1]
+	}
 	of := "queue"
 	if describe.QueueHidden(l) {
 		of = "held"

@@ -125,18 +125,21 @@ func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 		{Title: "BLOCKS", Width: 6, Right: true, From: 95},
 		{Title: "WATCHES", Width: 10, Grow: 3, Most: 20},
 	}
+	watches := len(columns) - 1
 	if l.Kind == inspect.KindRW {
 		columns[3].Width = 10
 	} else {
 		columns[2].From, columns[5].From, columns[7].From = widget.Never, 105, 88
 	}
-	need := 0
+	name, watch := 0, 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters[:min(len(l.Waiters), measured)]} {
 		for i := range list {
-			need = max(need, lipgloss.Width(contenderName(&list[i])))
+			name = max(name, lipgloss.Width(contenderName(&list[i])))
+			watch = max(watch, p.watchCell(l, &list[i]).Width())
 		}
 	}
-	columns[3].Most = max(columns[3].Most, p.names.Keep(need, p.Now()))
+	columns[3].Most = max(columns[3].Most, p.names.Keep(name, p.Now()))
+	columns[watches].Fit(p.watches.Keep(watch, p.Now()))
 	return columns
 }
 

@@ -341,10 +341,10 @@ func (s *Screen) Actions() []screen.Action {
 		{Keys: []string{"w"}, Shown: "w", Hint: graph, Help: "who waits for whom: deadlocks, and chains over several locks", Run: screen.Do(func() { s.graphing = !s.graphing })},
 		{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "leave the pane, clear the filter, or go back", Run: screen.Do(s.leave)},
 		{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: "filter: show only clients that have all these words: name, address, lock, deadlock...", Run: screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })},
-		{Keys: []string{"s"}, Shown: "s", Hint: sort, Help: "sort by the next of: blocks most, name, holds most, waits for most, waits longest", Disabled: unsorted, Run: screen.Do(s.nextOrder)},
+		{Keys: []string{"s"}, Shown: "s", Hint: sort, Late: true, Help: "sort by the next of: blocks most, name, holds most, waits for most, waits longest", Disabled: unsorted, Run: screen.Do(s.nextOrder)},
 		{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: unsorted, Run: screen.Do(s.reverse)},
 		{Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or what the selected one has", Disabled: none, Run: screen.Do(func() { s.inEntries = !s.inEntries && s.Row() != nil && !s.graphing })},
-		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy who the client is, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyClient},
+		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy who the client is, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyClient},
 	}
 	return append(list, screen.Moves(s.move, s.page)...)
 }

@@ -364,7 +364,7 @@ func (s *Screen) summary() widget.Line {
 		}
 	}
 	if s.width >= 60 {
-		left = left.Add(t.Muted, fmt.Sprintf("%s%d block others", dot, blocking))
+		left = left.Add(t.Muted, dot).Add(t.Muted, fmt.Sprintf("%d block others", blocking))
 	}
 	if n := len(s.list.graph.cycles); n > 0 {
 		left = left.Add(t.Muted, dot).Add(t.Critical, t.Glyphs.Critical+" "+describe.Count(n, "deadlock"))
@@ -373,8 +373,13 @@ func (s *Screen) summary() widget.Line {
 		left = left.Add(t.Muted, dot).Add(t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
 	}
 	if n := s.list.nameless; n > 0 {
-		left = left.Add(t.Muted, dot).Add(t.Unknown, fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, n))
+		word := "unidentified"
+		if s.width < 60 {
+			word = "unknown"
+		}
+		left = left.Add(t.Muted, dot).Add(t.Unknown, fmt.Sprintf("%s %d %s", t.Glyphs.Unknown, n, word))
 	}
+	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
 	if filter := s.input.View(t); filter != nil {
 		right = filter

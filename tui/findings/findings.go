@@ -232,7 +232,7 @@ func (s *Screen) Actions() []screen.Action {
 		enter.Hint, enter.Help = "backends", "open the backends"
 	}
 	list := []screen.Action{enter}
-	list = append(list, s.input.Actions("filter: show only findings that have all these words: rule, lock, message...; !word for those without it, ~ for a regular expression, or")...)
+	list = append(list, s.input.Actions("filter: show only findings that have all these words: rule, lock, message...; !word for those without it, ~ before a regular expression, or between two")...)
 	list = append(
 		list,
 		screen.Action{
@@ -257,7 +257,7 @@ func (s *Screen) Actions() []screen.Action {
 			Run: screen.Do(func() { s.inDetails = !s.inDetails && s.group != nil }),
 		},
 		screen.BackAction(s.Context),
-		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Help: "sort by the next of: worst, open longest, newest, most, rule", Run: screen.Do(s.nextOrder)},
+		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true, Help: "sort by the next of: worst, open longest, newest, most, rule", Run: screen.Do(s.nextOrder)},
 		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Run: screen.Do(s.reverse)},
 	)
 	return append(list, screen.Moves(s.move, s.rows)...)

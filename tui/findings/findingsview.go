@@ -229,10 +229,11 @@ func (s *Screen) summary() widget.Line {
 	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {dot, t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
 		left = append(total, left[1:]...)
 	}
-	left = left.Add(t.Muted, dot+describe.Count(s.Snapshot().Len(), "lock"))
+	left = left.Add(t.Muted, dot).Add(t.Muted, describe.Count(s.Snapshot().Len(), "lock"))
 	if scanned, busy := screen.Scanned(s); busy {
-		left = left.Add(t.Waiting, fmt.Sprintf("%sstill scanning, %d so far", dot, scanned))
+		left = left.Add(t.Waiting, dot).Add(t.Waiting, fmt.Sprintf("still scanning, %d so far", scanned))
 	}
+	left = widget.Whole(left, s.width)
 	right := s.input.View(t)
 	if len(right) == 0 && s.Index.order != (order{}) {
 		right = widget.Line{{"sort: ", t.Muted}, {s.Index.order.String() + " ", t.Text}}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -41,7 +42,7 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 		v.kind = l.Kind
 	}
 	switch {
-	case width >= 190:
+	case width >= 190 && v.longNames():
 		v.label = 48 // an instance's UUID, its thread and a mark
 	case width >= 150:
 		v.label = 34
@@ -58,6 +59,26 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 		v.Window = WindowTo(end, length, cells)
 	}
 	return v
+}
+
+// longName is from how many cells on a contender's name is cut beside a sign and a mark in the usual column.
+const longName = 28
+
+// longNames reports whether the lock's contenders have names as Redisson's: an instance's UUID, and its thread. The queue's head is enough
+// to tell.
+func (v *View) longNames() bool {
+	l := v.Snapshot().Lock(v.id)
+	if l == nil {
+		return false
+	}
+	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
+		for i := range list[:min(len(list), 20)] {
+			if ansi.StringWidth(describe.Owner(&list[i])) > longName {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // In are the lanes of which something is in the window.

@@ -37,8 +37,9 @@ type arranger struct {
 	// meanwhile are the locks that changed since what is being made was begun, as of arrangedAt.
 	meanwhile  map[inspect.ID]struct{}
 	arrangedAt time.Time
-	// settledAt dates the last move of rows to other places.
+	// settledAt dates the last move of rows to other places, of which there were settles.
 	settledAt time.Time
+	settles   int
 }
 
 func newArranger(host screen.Context) arranger {
@@ -82,7 +83,7 @@ func (a *arranger) review() {
 // settle lets the rows that changed move to their places, if the last time was long enough ago or at once.
 func (a *arranger) settle(atOnce bool) {
 	switch {
-	case a.Busy || !atOnce && a.Now().Sub(a.settledAt) < settleEvery || a.Index.settled():
+	case a.Busy || !atOnce && a.Now().Sub(a.settledAt) < a.patience() || a.Index.settled():
 		return
 	case len(a.Index.unsettled) > screen.AtOnce:
 		a.make()
@@ -90,6 +91,16 @@ func (a *arranger) settle(atOnce bool) {
 		a.Index.settle()
 	}
 	a.settledAt = a.Now()
+	a.settles++
+}
+
+// patience is the least time from the last move of rows to the next. What the rules find at the start comes a moment after the locks, and
+// is not to stand for long where the names put it.
+func (a *arranger) patience() time.Duration {
+	if a.settles <= 1 {
+		return settleStart
+	}
+	return settleEvery
 }
 
 // arrange makes what the user wants, of all locks.

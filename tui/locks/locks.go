@@ -340,9 +340,9 @@ func (s *Screen) Actions() []screen.Action {
 	}
 	list = append(list, s.input.Actions("filter: show only locks with all these: "+screen.FieldNames)...)
 	list = append(list,
-		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Help: "sort by the next column", Run: screen.Do(s.nextSorting)},
-		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group)},
-		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Disabled: noLock, Run: s.copy},
+		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true, Help: "sort by the next column", Run: screen.Do(s.nextSorting)},
+		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Late: true, Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group)},
+		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Disabled: noLock, Run: s.copy},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Current.Lock, nil) }),
 		screen.Action{Keys: []string{"v"}, Shown: "v", Help: "mark the lock for x, X, A and m, or unmark it", Disabled: noLock, Run: screen.Do(s.mark)},
 		screen.Action{Keys: []string{"V"}, Shown: "V", Help: "mark all that the filter shows, or unmark all", Disabled: none, Run: screen.Do(s.markAll)},

@@ -85,7 +85,7 @@ func (s *Screen) summary() widget.Line {
 	}
 	left = append(left, s.looking()...)
 	if s.width < 60 { // whole parts, the worst of them first
-		left = whole(left, s.width-1)
+		left = widget.Whole(left, s.width-1)
 	}
 	right := widget.Line{{"sort: ", t.Muted}, {s.Want.Order.String() + " ", t.Text}}
 	if s.Busy {
@@ -95,14 +95,6 @@ func (s *Screen) summary() widget.Line {
 		right = l
 	}
 	return widget.Spread(left, right, s.width, tail)
-}
-
-// whole leaves out the last parts of a summary that do not fit, each with the dot before it.
-func whole(l widget.Line, width int) widget.Line {
-	for len(l) > 2 && l.Width() > width {
-		l = l[:len(l)-2]
-	}
-	return l
 }
 
 // matchCount shows how many locks the filter lets through.

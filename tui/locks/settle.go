@@ -10,6 +10,9 @@ import (
 // settleEvery is the least time between two changes of the order: rows that move more often cannot be aimed at.
 const settleEvery = 5 * time.Second
 
+// settleStart is that time after the first order.
+const settleStart = 3 * time.Second
+
 // settled reports whether every row and group stands where the order puts it.
 func (x *Index) settled() bool {
 	if len(x.unsettled) > 0 {

@@ -98,3 +98,19 @@ func TestRowsStayUntilSettled(t *testing.T) {
 	a.rows.settle()
 	a.expect("let go for good", "c", "d", "a")
 }
+
+// What the rules find a moment after the first order is not kept for as long as later changes are.
+func TestTheSecondOrderComesSooner(t *testing.T) {
+	a := &arranger{}
+	if got := a.patience(); got != settleStart {
+		t.Errorf("after no order %v", got)
+	}
+	a.settles = 1
+	if got := a.patience(); got != settleStart {
+		t.Errorf("after the first %v", got)
+	}
+	a.settles = 2
+	if got := a.patience(); got != settleEvery {
+		t.Errorf("after the second %v", got)
+	}
+}

@@ -20,8 +20,8 @@ type Action struct {
 	Shown, Hint, Help string
 	// Moves: it only moves a cursor.
 	Moves bool
-	// Vital: the footer has it whatever else fits.
-	Vital bool
+	// Vital: the footer has it whatever else fits. Late: only behind those that are not.
+	Vital, Late bool
 	// Writes marks what changes something on a server.
 	Writes bool
 	// Disabled returns the reason why it cannot be done now; nil or empty: it can.
@@ -143,8 +143,10 @@ func Hints(t *theme.Theme, actions []Action, room int) []Hint {
 			continue
 		case dim[i]:
 			spare -= hint.Width()
-		case used+hint.Width() > room:
+		case used+hint.Width() > room && hint.Late:
 			return shown
+		case used+hint.Width() > room:
+			continue
 		}
 		shown = append(shown, hint)
 		used += hint.Width()

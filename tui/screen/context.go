@@ -25,6 +25,8 @@ type Context interface {
 	// Past reports whether an earlier moment is drawn than the newest that is known.
 	Past() bool
 	Clock() time.Time
+	// Live reports whether the present is drawn as it comes: no pause, no earlier moment and no recording.
+	Live() bool
 	// Grants of a lock that were seen, the newest last. JustGranted reports whether a contender got it a moment ago, after it had
 	// not changed hands for a while.
 	Grants(id inspect.ID) []Grant

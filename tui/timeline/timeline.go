@@ -9,6 +9,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/ticket"
 	"lockscope/tui/lanes"
 	"lockscope/tui/screen"
 	"lockscope/tui/widget"
@@ -134,9 +135,10 @@ func (s *Screen) Actions() []screen.Action {
 		{Keys: []string{"right", "l"}, Run: screen.Do(func() { s.seek(1) })},
 		{Keys: []string{"+", "="}, Shown: "+/-", Hint: "zoom", Help: "a shorter or longer window, from 10 s to 1 h", Run: screen.Do(func() { s.zoom(-1) })},
 		{Keys: []string{"-", "_"}, Run: screen.Do(func() { s.zoom(1) })},
-		{Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Help: "back to now, following whoever holds it", Run: screen.Do(s.live)},
+		{Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Late: true, Help: "back to now, following whoever holds it", Run: screen.Do(s.live)},
+		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.id, nil) }),
 		{Keys: []string{"enter"}, Shown: "enter", Hint: "chain", Help: "open the lock's queue", Disabled: s.nothing, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
-		{Keys: []string{"p"}, Shown: "p", Hint: "attempts", Help: "one lane per client, or one per attempt", Run: screen.Do(s.fold)},
+		{Keys: []string{"p"}, Shown: "p", Hint: "attempts", Late: true, Help: "one lane per client, or one per attempt", Run: screen.Do(s.fold)},
 		screen.OnePane(),
 	}
 	switch {
@@ -294,9 +296,15 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 			left = left.Add(t.Muted, " "+t.Glyphs.Dot+" "+l.Recipe)
 		}
 	}
-	right := widget.Line{{" live ", t.Badge}, {" last " + describe.Exact(v.Length.Round(time.Second)) + " ", t.Muted}}
-	if !v.Live {
+	right := widget.Line{{" last " + describe.Exact(v.Length.Round(time.Second)) + " ", t.Muted}}
+	switch {
+	case v.Live && s.Context.Live():
+		right = append(widget.Line{{" live ", t.Badge}}, right...)
+	case !v.Live:
 		right = widget.Line{{" " + describe.Clock(w.From) + " " + t.Glyphs.Dash + " " + describe.Clock(w.End()) + " ", t.BadgeWarning}, {" " + s.Key("0") + ": now ", t.Muted}}
+	}
+	if left.Width()+right.Width() >= s.width {
+		left = left[:1] // the name comes before what the lock is
 	}
 	lines := []widget.Line{widget.Spread(left.Cut(s.width-right.Width()-1, t.Glyphs.Ellipsis), right, s.width, "")}
 	if l == nil {

@@ -17,15 +17,19 @@ func (s *Screen) figures() []widget.Line {
 	if h == nil {
 		return []widget.Line{{{"   no change since watching began, " + describe.Seconds(s.Now().Sub(s.source.Started)), t.Muted}}}
 	}
-	first := widget.Line{{"   ", t.Text}}
-	first = append(append(first, s.spans("hold", h.Holds)...), widget.Span{"  ", t.Text})
-	first = append(first, s.spans("wait", h.Waits)...)
+	var first widget.Line
+	for _, counted := range []bool{true, false} { // the counts go first where there is no room for all
+		first = append(append(widget.Line{{"   ", t.Text}}, s.spans("hold", h.Holds, counted)...), widget.Span{"  ", t.Text})
+		if first = append(first, s.spans("wait", h.Waits, counted)...); first.Width() <= s.width {
+			break
+		}
+	}
 	watched := s.Now().Sub(h.Since)
 	second := widget.Line{{"   ", t.Text}, {describe.Count(h.Grants, "grant"), t.Strong}, {", " + describe.Count(h.Handovers, "handover") + " in " + describe.Seconds(watched), t.Text}}
 	if watched >= 10*time.Second {
 		second = second.Add(t.Text, ", "+rate(h.Grants, watched)+"/min")
 	}
-	return []widget.Line{first, append(second, s.fairness()...)}
+	return []widget.Line{first, append(second, s.fairness(h.Grants)...)}
 }
 
 // rate is per minute, in two digits.
@@ -37,7 +41,7 @@ func rate(n int, in time.Duration) string {
 	return fmt.Sprintf("%.0f", perMinute)
 }
 
-func (s *Screen) spans(name string, d inspect.Spans) widget.Line {
+func (s *Screen) spans(name string, d inspect.Spans, counted bool) widget.Line {
 	t := s.Theme()
 	l := widget.Line{{name + " ", t.Muted}}
 	if d.Count == 0 {
@@ -49,11 +53,14 @@ func (s *Screen) spans(name string, d inspect.Spans) widget.Line {
 	}{{"p50 ", d.P50}, {"p99 ", d.P99}, {"max ", d.Max}} {
 		l = l.Add(t.Muted, part.name).Add(t.Text, describe.Span(part.d)+" ")
 	}
+	if !counted {
+		return l
+	}
 	return l.Add(t.Muted, fmt.Sprintf("of %d", d.Count))
 }
 
-// fairness counts grants before somebody who came earlier, as the lanes show them.
-func (s *Screen) fairness() widget.Line {
+// fairness counts grants before somebody who came earlier, as the lanes show them. Where no grant was seen, a queue says nothing of it.
+func (s *Screen) fairness(grants int) widget.Line {
 	t, v := s.Theme(), s.LaneView()
 	queue := false
 	times, whom := 0, 0
@@ -67,6 +74,8 @@ func (s *Screen) fairness() widget.Line {
 	switch {
 	case times > 0:
 		return widget.Line{{lead, t.Muted}, {fmt.Sprintf("%s %s overtaken, %s", t.Glyphs.Warning, describe.Count(whom, "waiter"), describe.Count(times, "overtake")), t.Warning}}
+	case queue && grants == 0:
+		return widget.Line{{lead, t.Muted}, {"no grant seen yet: fairness unknown", t.Muted}}
 	case queue:
 		return widget.Line{{lead, t.Muted}, {"fair: nobody overtaken", t.Holding}}
 	default:

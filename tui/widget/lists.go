@@ -45,6 +45,14 @@ func KeepRight(left, right Line, width int, tail string) Line {
 	return Spread(left.Cut(max(1, width-right.Width()-1), tail), right, width, tail)
 }
 
+// Whole leaves out the last parts of a summary that do not fit, each with the dot before it.
+func Whole(l Line, width int) Line {
+	for len(l) > 2 && l.Width() > width {
+		l = l[:len(l)-2]
+	}
+	return l
+}
+
 // More writes over the ends of the first and last row of a list how many there are before and after them.
 func More(t *theme.Theme, rows []Line, top, all, width int) {
 	overlay := func(at int, mark string, n int) {

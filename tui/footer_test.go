@@ -1,0 +1,43 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// Where there is room for few keys the footer has those that answer most: what is wrong, what happened, the ticket, and help.
+func TestTheFooterHasTheMostUsefulKeys(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		screen        screen.Name
+		width, height int
+		want          []string
+	}{
+		{screen.Locks, 80, 24, []string{"enter chain", "/ filter", "Y ticket", "t timeline", "f findings", "? help", "q quit"}},
+		{screen.Chain, 80, 24, []string{"esc back", "enter client", "y copy", "Y ticket", "t timeline", "? help"}},
+		{screen.Timeline, 80, 24, []string{"esc back", "Y ticket", "? help"}},
+		{screen.Findings, 80, 24, []string{"enter chain", "/ filter", "y copy", "Y ticket", "esc back", "? help"}},
+		{screen.Events, 80, 24, []string{"/ filter", "esc back", "t timeline", "? help"}},
+		{screen.Locks, 40, 12, []string{"enter chain", "/ filter", "? help", "q quit"}},
+		{screen.Locks, 120, 36, []string{"f findings", ": go to", "s sort", "y copy", "? help", "q quit"}},
+	} {
+		m := model(t, Options{}, test.width, test.height, fixture.Everything())
+		if test.screen != screen.Locks {
+			m.Go(test.screen, screen.Subject{Lock: fixture.Orders().ID})
+			m.navigate()
+		}
+		lines := splitLines(strings.TrimRight(content(m), "\n"))
+		foot := strings.TrimRight(lines[len(lines)-1], " ")
+		for _, want := range test.want {
+			if !strings.Contains(foot, want) {
+				t.Errorf("%s at %d: %q lacks %q", test.screen, test.width, foot, want)
+			}
+		}
+		if !strings.HasSuffix(foot, "? help  q quit") {
+			t.Errorf("%s at %d: %q", test.screen, test.width, foot)
+		}
+	}
+}
