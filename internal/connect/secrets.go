@@ -54,7 +54,8 @@ func SecretVariables() []string {
 func WithoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(SecretVariables(), name)
+		// Windows finds a variable by its name in any case.
+		return slices.ContainsFunc(SecretVariables(), func(secret string) bool { return strings.EqualFold(secret, name) })
 	})
 }
 

@@ -1,0 +1,18 @@
+package connect
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is started gets none of our secrets, also where Windows has their names in another case.
+func TestWithoutSecrets(t *testing.T) {
+	environ := []string{"PATH=/bin", "LOCKSCOPE_LOCK=zk:/a"}
+	for _, name := range SecretVariables() {
+		environ = append(environ, name+"=x", strings.ToLower(name)+"=x", "Lockscope"+strings.TrimPrefix(name, "LOCKSCOPE")+"=x")
+	}
+	if got := WithoutSecrets(environ); !slices.Equal(got, []string{"PATH=/bin", "LOCKSCOPE_LOCK=zk:/a"}) {
+		t.Errorf("%q", got)
+	}
+}
