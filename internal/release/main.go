@@ -150,7 +150,12 @@ type file struct {
 
 // pages are the files that come with the program: README and licence, the manual, completions; and the program's version.
 func pages(ctx context.Context) (files []file, version string, err error) {
-	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md", "deploy/prometheus/lockscope.rules.yml", "deploy/grafana/lockscope.json"} {
+	names, err := filepath.Glob("docs/*")
+	if err != nil {
+		return nil, "", err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return filepath.Ext(name) != ".md" && filepath.Ext(name) != ".json" })
+	for _, name := range append(names, "README.md", "LICENSE", "CHANGELOG.md", "deploy/prometheus/lockscope.rules.yml", "deploy/grafana/lockscope.json") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return nil, "", err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,7 +15,7 @@ import (
 )
 
 // installPaths are those of an archive's files on a system, for deb and for rpm; pages that have no place of
-// their own are documentation.
+// their own are documentation, below each other as in the repository, by which they link to each other.
 var installPaths = map[string]struct{ deb, rpm string }{
 	"lockscope":                  {"/usr/bin/lockscope", "/usr/bin/lockscope"},
 	"man/lockscope.1":            {"/usr/share/man/man1/lockscope.1.gz", "/usr/share/man/man1/lockscope.1.gz"},
@@ -32,7 +31,7 @@ func installPath(format, name string) string {
 	at, known := installPaths[name]
 	switch {
 	case !known:
-		return "/usr/share/doc/lockscope/" + path.Base(name)
+		return "/usr/share/doc/lockscope/" + filepath.ToSlash(name)
 	case format == "rpm":
 		return at.rpm
 	}

@@ -98,14 +98,14 @@ func TestAZipForWindowsIsTheSameTwice(t *testing.T) {
 func TestEveryFileHasItsPlaceInAPackage(t *testing.T) {
 	t.Chdir("../..")
 	var files []file
-	for _, name := range []string{"lockscope", "README.md", "LICENSE", "CHANGELOG.md", "deploy/grafana/lockscope.json", "man/lockscope.1", "completions/_lockscope", "completions/lockscope.bash", "completions/lockscope.ps1"} {
+	for _, name := range []string{"lockscope", "README.md", "LICENSE", "CHANGELOG.md", "docs/cli.md", "deploy/grafana/lockscope.json", "man/lockscope.1", "completions/_lockscope", "completions/lockscope.bash", "completions/lockscope.ps1"} {
 		files = append(files, file{name, 0o644, []byte(name)})
 	}
 	for format, want := range map[string]string{
 		"deb": "/usr/bin/lockscope /usr/share/doc/lockscope/README.md /usr/share/doc/lockscope/copyright /usr/share/doc/lockscope/CHANGELOG.md " +
-			"/usr/share/doc/lockscope/lockscope.json /usr/share/man/man1/lockscope.1.gz /usr/share/zsh/vendor-completions/_lockscope /usr/share/bash-completion/completions/lockscope",
+			"/usr/share/doc/lockscope/docs/cli.md /usr/share/doc/lockscope/deploy/grafana/lockscope.json /usr/share/man/man1/lockscope.1.gz /usr/share/zsh/vendor-completions/_lockscope /usr/share/bash-completion/completions/lockscope",
 		"rpm": "/usr/bin/lockscope /usr/share/doc/lockscope/README.md /usr/share/licenses/lockscope/LICENSE /usr/share/doc/lockscope/CHANGELOG.md " +
-			"/usr/share/doc/lockscope/lockscope.json /usr/share/man/man1/lockscope.1.gz /usr/share/zsh/site-functions/_lockscope /usr/share/bash-completion/completions/lockscope",
+			"/usr/share/doc/lockscope/docs/cli.md /usr/share/doc/lockscope/deploy/grafana/lockscope.json /usr/share/man/man1/lockscope.1.gz /usr/share/zsh/site-functions/_lockscope /usr/share/bash-completion/completions/lockscope",
 	} {
 		text, err := recipe(t.TempDir(), format, "amd64", "1.2.3", files)
 		if err != nil {

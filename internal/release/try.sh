@@ -16,7 +16,8 @@ mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates"
 : > "$root/var/lib/dpkg/status"
 dpkg --root="$root" --install "$dir/1/lockscope_linux_$arch.deb"
 for file in /usr/share/man/man1/lockscope.1.gz /usr/share/bash-completion/completions/lockscope /usr/share/zsh/vendor-completions/_lockscope \
-	/usr/share/fish/vendor_completions.d/lockscope.fish /usr/share/doc/lockscope/copyright; do
+	/usr/share/fish/vendor_completions.d/lockscope.fish /usr/share/doc/lockscope/copyright \
+	/usr/share/doc/lockscope/docs/permissions.md /usr/share/doc/lockscope/deploy/prometheus/lockscope.rules.yml; do
 	test -s "$root$file"
 done
 mkdir -m 1777 "$root/tmp"
