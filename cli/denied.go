@@ -28,7 +28,8 @@ func (s setup) explain(err error) error {
 		return nil
 	}
 	text := err.Error()
-	concerned := s.concerned(text)
+	zooKeeper := errors.Is(err, zk.ErrNoAuth) || errors.Is(err, zk.ErrAuthFailed)
+	concerned := s.concerned(text, zooKeeper)
 	user, do := "", ""
 	if len(concerned) > 0 {
 		user = concerned[0].Secrets.Login.Username
@@ -44,7 +45,7 @@ func (s setup) explain(err error) error {
 		if !strings.Contains(text, "ACL SETUSER") && !strings.Contains(text, "grant ") {
 			do = "allow it: ACL SETUSER " + user + " " + missingRight(text)
 		}
-	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
+	case zooKeeper:
 		user, do = cmp.Or(user, "nobody"), "set LOCKSCOPE_ZK_AUTH, or the profile's credentials"
 		if !strings.Contains(text, "grant ") && errors.Is(err, zk.ErrNoAuth) {
 			do = "grant READ, CREATE and DELETE on it and the directory above, or " + do
@@ -64,13 +65,14 @@ func (s setup) explain(err error) error {
 	return exitError{code, denied{text + ")", err}}
 }
 
-// concerned are the targets with a server that an error names; all, where it names none.
-func (s setup) concerned(text string) []connect.Target {
-	named := slices.DeleteFunc(slices.Clone(s.targets), func(t connect.Target) bool {
+// concerned are the targets with a server that an error names; all of its service, where it names none.
+func (s setup) concerned(text string, zooKeeper bool) []connect.Target {
+	of := slices.DeleteFunc(slices.Clone(s.targets), func(t connect.Target) bool { return (t.Service == connect.ZooKeeper) != zooKeeper })
+	named := slices.DeleteFunc(slices.Clone(of), func(t connect.Target) bool {
 		return !slices.ContainsFunc(t.Servers, func(addr string) bool { return strings.Contains(text, addr) })
 	})
 	if len(named) == 0 {
-		return s.targets
+		return of
 	}
 	return named
 }

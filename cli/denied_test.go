@@ -16,7 +16,10 @@ import (
 
 // Each refusal is reported with the right that is missing and whose it is, not with the advice to log in.
 func TestRefusalsNameTheRight(t *testing.T) {
-	s := setup{targets: []connect.Target{{Servers: []string{"r1:6379"}, Secrets: connect.Secrets{Login: connect.Credentials{Username: "ops"}}}}}
+	s := setup{targets: []connect.Target{
+		{Service: connect.RedisMasters, Servers: []string{"r1:6379"}, Secrets: connect.Secrets{Login: connect.Credentials{Username: "ops"}}},
+		{Service: connect.ZooKeeper, Servers: []string{"zk1:2181"}, Secrets: connect.Secrets{Login: connect.Credentials{Username: "keeper"}}},
+	}}
 	noPerm := func(what string) error { return errors.New("NOPERM this user has no permissions to " + what) }
 	for _, tt := range []struct {
 		err         error
@@ -30,6 +33,8 @@ func TestRefusalsNameTheRight(t *testing.T) {
 		{errors.New("WRONGPASS invalid"), "set LOCKSCOPE_REDIS_USERNAME", "ACL"},
 		{errors.New("sentinel s1: WRONGPASS invalid (set LOCKSCOPE_REDIS_SENTINEL_PASSWORD)"), "SENTINEL_PASSWORD", "as user"},
 		{fmt.Errorf("create /locks: %w", zk.ErrNoAuth), "grant READ, CREATE and DELETE", "ACL"},
+		{fmt.Errorf("create /locks: %w", zk.ErrNoAuth), "server zk1:2181, as user keeper", "r1"},
+		{errors.New("WRONGPASS invalid"), "server r1:6379, as user ops", "zk1"},
 		{fmt.Errorf("list /locks: %w: grant READ on /locks", zk.ErrNoAuth), "set LOCKSCOPE_ZK_AUTH", "CREATE"},
 		{errors.New("connection refused"), "connection refused", "as user"},
 	} {
