@@ -2,6 +2,7 @@ package cli
 
 import (
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -72,6 +73,39 @@ func awaitInFile(t *testing.T, path string, texts ...string) {
 		if time.Now().After(limit) {
 			t.Fatalf("no line with %q in %s", texts, content)
 		}
+	}
+}
+
+// A recording that nobody ends fills no disk: it has a bound, and is whole there.
+func TestARecordingEndsAtItsBound(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedRedis(t)
+	const locks = 3000
+	for i := range locks {
+		if err := server.Mini.Set(fmt.Sprintf("lock:%d", i), strings.Repeat("x", 500)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := "redis://" + server.Addr
+	file := filepath.Join(t.TempDir(), "r")
+	got := run(t, "record", file, target, "--max-mib", "1")
+	if got.code != exitNo || !strings.Contains(got.stderr, "ended at 1 MiB") {
+		t.Errorf("%+v", got)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Size() < 1<<20 || info.Size() > 3<<20 {
+		t.Errorf("%v, %v", info.Size(), err)
+	}
+	if got := run(t, "ls", file); got.code == exitUsage || !strings.Contains(got.stdout, "lock:1 ") || strings.Contains(got.stderr, "damaged") {
+		t.Errorf("exit code %d, %s", got.code, got.stderr)
+	}
+	for _, args := range [][]string{{"record", file, target, "--force", "--for", "1s"}, {"record", file + "2", target, "--for", "1s", "--max-mib", "0"}} {
+		if got := run(t, args...); got.code != 0 {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	if got := run(t, "record", file, target, "--max-mib", "-1"); got.code != exitUsage {
+		t.Errorf("%+v", got)
 	}
 }
 
