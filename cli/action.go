@@ -33,7 +33,7 @@ type deed interface {
 
 // perform takes a deed through its steps, as far as it goes.
 func (r *action) perform(ctx context.Context, d deed) error {
-	if err := r.setup.mayWrite(); err != nil {
+	if err := r.setup.mayWrite(); err != nil && !r.dryRun {
 		return d.report(act.ReadOnly, err)
 	}
 	all, err := r.releasers()

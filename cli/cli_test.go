@@ -239,6 +239,12 @@ func TestProfiles(t *testing.T) {
 		!strings.HasSuffix(got.stdout, "profile \"dev\" is read_only and refuses lockscope ttl: that needs another profile (-p NAME)\n") {
 		t.Errorf("a TTL is advised: %+v", got)
 	}
+	for _, args := range [][]string{{"release", "redis:lock:orders"}, {"ttl", "redis:lock:orders", "--set", "1m"}} {
+		args = append(args, "--owner", "Y2NjY2NjY2NjY2NjY2NjYw==", "--dry-run")
+		if got := runIn(t, t.Context(), env, args...); got.code != 0 || !strings.Contains(got.stdout, "sends") || server.Mini.TTL("lock:orders") != 0 || !server.Mini.Exists("lock:orders") {
+			t.Errorf("a dry run changes nothing, and is allowed: %+v", got)
+		}
+	}
 	if got := runIn(t, t.Context(), env, "config", "check"); got.code != 0 || !strings.Contains(got.stdout, "dev") {
 		t.Errorf("config check: %+v", got)
 	}
