@@ -34,8 +34,9 @@ func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
 	for range 4 {
 		nodes = append(nodes, create(t, c, "/big/"+guid+"__lock__", "a", contender))
 	}
-	v.Await("unknown", func() bool { return hidden(v.Locks["/big"], "") })
-	if l := v.Locks["/big"]; l.Kind != inspect.KindMutex || l.Recipe != "kazoo" {
+	var l *inspect.Lock
+	v.Await("unknown", func() bool { l = v.Locks["/big"]; return hidden(l, "") })
+	if l.Kind != inspect.KindMutex || l.Recipe != "kazoo" {
 		t.Errorf("it is still a lock of its recipe: %+v", l)
 	}
 	w := once(t, zksource.Config{Servers: []string{zks.Addr}, Budget: budget, Only: "/big"})
@@ -69,9 +70,11 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 	allow(zk.DigestACL(zk.PermAll, "ops", "secret"))
 	create(t, c, "/l/"+guid2+"__lock__", "b", contender)
 	v.Await("unknown", func() bool { return hidden(v.Locks["/l"], "READ on /l") })
-	if l := v.Locks["/l"]; l.Recipe != "kazoo" || v.Backend.State != inspect.Connected {
-		t.Errorf("lock %+v, backend %+v", l, v.Backend)
-	}
+	v.Peek(func() {
+		if l := v.Locks["/l"]; l.Recipe != "kazoo" || v.Backend.State != inspect.Connected {
+			t.Errorf("lock %+v, backend %+v", l, v.Backend)
+		}
+	})
 
 	for auth, user := range map[string]string{"": "", "viewer:topsecret": "viewer"} {
 		for name, cfg := range map[string]zksource.Config{"only": {Only: "/l"}, "root": {Roots: []string{"/l"}}} {

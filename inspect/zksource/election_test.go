@@ -329,3 +329,17 @@ func TestAClockThatIsSetAheadMakesNothingOlder(t *testing.T) {
 		}
 	}
 }
+
+// Our own clock is set: what the leader dated then was dated as far from it as the leader's clock is.
+func TestAClockOfOursThatIsSetSetsNotTheLeaders(t *testing.T) {
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		a := []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}, clock: clockAhead(0)}}
+		var c clock
+		c.measure(a, true, noon)
+		c.dated(written(5, noon), noon.Add(time.Second))
+		c.shift(by)
+		if k := c.ofLeader(a); !k.Known || (k.Offset+by).Abs() > time.Second {
+			t.Errorf("set by %v: %+v", by, k)
+		}
+	}
+}

@@ -72,20 +72,26 @@ func TestALockOfAServerThatHangsIsOld(t *testing.T) {
 	create(t, c, "/lock/x-", "a", contender)
 	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
 	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass && v.Locks["/lock"] != nil })
-	if now := time.Now(); !v.Locks["/lock"].AsOf(v.Backend, now).Equal(now) {
-		t.Errorf("as of %v", v.Locks["/lock"].AsOf(v.Backend, now))
+	asOf := func(now time.Time) (at time.Time) {
+		v.Peek(func() { at = v.Locks["/lock"].AsOf(v.Backend, now) })
+		return at
+	}
+	if now := time.Now(); !asOf(now).Equal(now) {
+		t.Errorf("as of %v", asOf(now))
 	}
 	hung := time.Now()
 	zks.Pause(t)
 	v.Await("down", func() bool { return v.Backend.State == inspect.Down })
-	if asOf := v.Locks["/lock"].AsOf(v.Backend, time.Now()); asOf.After(hung) || hung.Sub(asOf) > 5*time.Second {
-		t.Errorf("as of %v, hung since %v", asOf, hung)
+	if at := asOf(time.Now()); at.After(hung) || hung.Sub(at) > 5*time.Second {
+		t.Errorf("as of %v, hung since %v", at, hung)
 	}
 	zks.Resume(t)
 	v.Await("connected again", func() bool { return v.Backend.State == inspect.Connected })
-	if !v.Backend.DisturbedAt.After(hung) {
-		t.Errorf("disturbed at %v", v.Backend.DisturbedAt)
-	}
+	v.Peek(func() {
+		if !v.Backend.DisturbedAt.After(hung) {
+			t.Errorf("disturbed at %v", v.Backend.DisturbedAt)
+		}
+	})
 }
 
 func TestAPolledLockGrowsOldUntilItIsReadAgain(t *testing.T) {
@@ -94,12 +100,21 @@ func TestAPolledLockGrowsOldUntilItIsReadAgain(t *testing.T) {
 	create(t, c, "/l", "", 0)
 	create(t, c, "/l/"+guid+"__lock__", "a", contender)
 	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Watches: 1}})
-	v.Await("polled", func() bool { l := v.Locks["/l"]; return l != nil && l.Polled })
-	read := v.Locks["/l"].ReadAt
+	var read time.Time
+	v.Await("polled", func() bool {
+		l := v.Locks["/l"]
+		if l == nil || !l.Polled {
+			return false
+		}
+		read = l.ReadAt
+		return true
+	})
 	v.Await("read again though nothing changed", func() bool { return v.Locks["/l"].ReadAt.After(read) })
-	if l := v.Locks["/l"]; !l.AsOf(v.Backend, time.Now()).Equal(l.ReadAt) {
-		t.Errorf("as of %v, read at %v", l.AsOf(v.Backend, time.Now()), l.ReadAt)
-	}
+	v.Peek(func() {
+		if l := v.Locks["/l"]; !l.AsOf(v.Backend, time.Now()).Equal(l.ReadAt) {
+			t.Errorf("as of %v, read at %v", l.AsOf(v.Backend, time.Now()), l.ReadAt)
+		}
+	})
 }
 
 // ensembleLock is an ensemble with a lock, and the targets' servers.
@@ -127,9 +142,11 @@ func TestAServerWithoutQuorumIsReadOnly(t *testing.T) {
 	v.Await("the third is used, read-only", func() bool {
 		return v.Backend.State == inspect.Degraded && strings.Contains(v.Backend.Error, "no quorum") && strings.Contains(v.Backend.Error, third)
 	})
-	if s := v.Backend.Servers[2]; s.Role != "read-only" || s.State != inspect.ServerUp || v.Backend.Servers[0].State != inspect.ServerDown {
-		t.Errorf("servers %+v", v.Backend.Servers)
-	}
+	v.Peek(func() {
+		if s := v.Backend.Servers[2]; s.Role != "read-only" || s.State != inspect.ServerUp || v.Backend.Servers[0].State != inspect.ServerDown {
+			t.Errorf("servers %+v", v.Backend.Servers)
+		}
+	})
 	w := once(t, cfg)
 	if l := w.Locks["/l"]; l == nil || l.State != inspect.StateHeld || w.Backend.State != inspect.Degraded || !strings.Contains(w.Backend.Error, "no quorum") {
 		t.Errorf("%v, %+v", w.Describe(), w.Backend)
@@ -162,6 +179,12 @@ func TestAnEnsembleThatFails(t *testing.T) {
 		if s.Lagging != (i == late) || (s.Lag > 0) != (i == late) {
 			t.Errorf("server %d, %d is behind: %+v", i, late, s)
 		}
+	}
+	b, _ := lookWithRules(t, cfg)
+	if !slices.ContainsFunc(b.Findings, func(f inspect.Finding) bool {
+		return f.Rule == "servers-disagree" && f.Subject.Server == inspect.Untrusted(cfg.Servers[late]) && strings.HasPrefix(f.Advice, "look again")
+	}) {
+		t.Errorf("nobody names the one that lags: %+v", b.Findings)
 	}
 
 	dead := late
