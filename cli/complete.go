@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
 )
 
@@ -28,7 +29,7 @@ func (a *app) completeLock(cmd *cobra.Command, args []string, start string) ([]c
 	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot) (names []cobra.Completion) {
 		for l := range s.Locks() {
 			if id := l.ID.String(); len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) {
-				names = append(names, cobra.CompletionWithDesc(id, completionNote(string(l.State)+", "+holder(l))))
+				names = append(names, cobra.CompletionWithDesc(id, completionNote(describe.StateWord(l.State)+", "+holder(l))))
 			}
 		}
 		return names

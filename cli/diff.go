@@ -146,13 +146,13 @@ func headOf(d *inspect.Difference) string {
 	case d.Lock == (inspect.ID{}):
 		return fmt.Sprintf("backend %s   %s, now %s", describe.Printable(d.Backend), d.Was, d.Is)
 	case d.From == nil:
-		return fmt.Sprintf("%s   appeared, %s", d.Lock, d.To.State)
+		return fmt.Sprintf("%s   appeared, %s", d.Lock, describe.StateWord(d.To.State))
 	case d.To == nil:
-		return fmt.Sprintf("%s   gone, was %s", d.Lock, d.From.State)
+		return fmt.Sprintf("%s   gone, was %s", d.Lock, describe.StateWord(d.From.State))
 	case d.From.State == d.To.State:
-		return fmt.Sprintf("%s   %s", d.Lock, d.To.State)
+		return fmt.Sprintf("%s   %s", d.Lock, describe.StateWord(d.To.State))
 	default:
-		return fmt.Sprintf("%s   %s, now %s", d.Lock, d.From.State, d.To.State)
+		return fmt.Sprintf("%s   %s, now %s", d.Lock, describe.StateWord(d.From.State), describe.StateWord(d.To.State))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 )
 
 // graphForm is a language for graphs: the text before and after them, a node with its text, and an edge by its two nodes
@@ -33,7 +34,7 @@ func graphForms() map[string]graphForm {
 func lockGraph(l *inspect.Lock, form graphForm) string {
 	var b strings.Builder
 	b.WriteString(form.head)
-	fmt.Fprintf(&b, form.node, "lock", form.quote.Replace(l.ID.String()+" · "+string(l.State)))
+	fmt.Fprintf(&b, form.node, "lock", form.quote.Replace(l.ID.String()+" · "+describe.StateWord(l.State)))
 	nodes := make(map[inspect.Untrusted]string)
 	everyone := append(append([]inspect.Contender(nil), l.Holders...), l.Waiters...)
 	for i := range everyone {

@@ -153,7 +153,7 @@ func (p *palette) lockWords(id inspect.ID) string {
 	if l == nil {
 		return ""
 	}
-	words := string(l.State)
+	words := describe.StateWord(l.State)
 	if f := describe.Worst(l.Findings); f != nil {
 		words += " " + p.theme.Glyphs.Dot + " " + f.Rule
 	}

@@ -76,13 +76,16 @@ func doubt(l *inspect.Lock) string {
 // State is a lock's state in a word, with a question mark where it is doubtful.
 func State(l *inspect.Lock) string {
 	if Doubtful(l) {
-		return string(l.State) + "?"
+		return StateWord(l.State) + "?"
 	}
-	return string(l.State)
+	return StateWord(l.State)
 }
 
+// StateWord is a state in a word for people. All of them are their names in the JSON, by which filters find them.
+func StateWord(s inspect.State) string { return string(s) }
+
 // named is for a state whose name says it all.
-func named(l *inspect.Lock) string { return string(l.State) }
+func named(l *inspect.Lock) string { return StateWord(l.State) }
 
 func holder(l *inspect.Lock) string {
 	switch n := len(l.Holders); {

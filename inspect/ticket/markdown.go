@@ -115,7 +115,7 @@ func (t Ticket) writeFacts(d *document) {
 		if name == "" {
 			name = "no known library"
 		}
-		d.line("- lock: %s, %s, %s (%s), %s", code(l.ID.String()), prose(string(l.Kind)), prose(name), l.Confidence, l.State)
+		d.line("- lock: %s, %s, %s (%s), %s", code(l.ID.String()), prose(string(l.Kind)), prose(name), l.Confidence, describe.StateWord(l.State))
 		d.line("- seen: %s", stamp(t.View.Now))
 		if asOf := l.AsOf(t.Backend, t.View.Now); !asOf.IsZero() && t.View.Now.Sub(asOf) >= time.Second {
 			d.line("- read: %s (%s before)", stamp(asOf), describe.Span(t.View.Now.Sub(asOf)))

@@ -48,7 +48,7 @@ func (s *Screen) groupCounts(g *lockGroup) widget.Line {
 	add(g.ranks[describe.LevelWarning], screen.LevelSign(t, describe.LevelWarning), "")
 	add(g.ranks[describe.LevelUnknown], screen.LevelSign(t, describe.LevelUnknown), "")
 	if g.contended > 0 {
-		parts = parts.Add(t.Muted, fmt.Sprintf("%d contended  ", g.contended))
+		parts = parts.Add(t.Muted, fmt.Sprintf("%d %s  ", g.contended, describe.StateWord(inspect.StateContended)))
 	}
 	parts = parts.Add(t.Text, describe.Count(g.rows.count, "lock")+" ")
 	return parts
