@@ -71,7 +71,7 @@ var encounters = map[string]func(*encounter){
 		e.remove()
 	},
 	"during its delete": func(e *encounter) {
-		if result, err := e.deleteCutOff(e.sibling); err == nil || !result.Unknown || result.Released {
+		if result, err := e.deleteCutOff(e.sibling); err == nil || !result.Unknown || result.Released || result.Detail != "" {
 			e.Errorf("%+v, %v", result, err)
 		}
 		e.remove()
