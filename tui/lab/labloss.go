@@ -11,7 +11,7 @@ import (
 func isLoss(err error) bool { return errors.Is(err, lockops.ErrLost) }
 
 // isOthers reports that somebody else has the lock, so that nothing of ours is left.
-func isOthers(err error) bool { return errors.Is(err, lockops.ErrOther) }
+func isOthers(err error) bool { return errors.Is(err, lockops.ErrUnknownRelease) }
 
 // lossWords are the cause of a loss, safe to print.
 func lossWords(cause error) string {
