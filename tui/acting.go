@@ -74,7 +74,8 @@ func (m *Model) noLock() string {
 func (m *Model) actOnChain(about screen.Subject, key string) tea.Cmd {
 	m.Go(screen.Chain, about)
 	cmd := m.navigate()
-	if at := m.front().Selected(); about.Owner != (inspect.Identity{}) && at.Owner != about.Owner {
+	at := m.front().Selected()
+	if _, c := m.contender(); about.Owner != (inspect.Identity{}) && at.Owner != about.Owner || about.Contender != "" && (c == nil || c.Name != about.Contender) {
 		m.Flash("who is meant is not in sight: select it here")
 		return cmd
 	}
@@ -144,13 +145,16 @@ func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (about scree
 		named, _, _ = strings.Cut(named, "lockscope ") // the next command is another's
 		all := slices.Concat(l.Holders, l.Waiters)
 		if at := slices.IndexFunc(all, func(c inspect.Contender) bool { return describe.NamesOwner(named, &c) }); at >= 0 {
-			who, known := all[at].Identity(id.Backend)
-			first := slices.IndexFunc(all, func(c inspect.Contender) bool { one, ok := c.Identity(id.Backend); return ok && one == who })
-			// Chain finds a contender by its identity: the first that has it.
-			if known && first == at || !known && len(all) == 1 {
-				return screen.Subject{Lock: id, Owner: who}, ""
+			if slices.ContainsFunc(all[at+1:], func(c inspect.Contender) bool { return describe.NamesOwner(named, &c) }) {
+				return screen.Subject{}, "which contender the advice means cannot be told here: choose it on the chain (" + m.Key("enter") + ")"
 			}
-			return screen.Subject{}, "which contender the advice means cannot be told here: choose it on the chain (" + m.Key("enter") + ")"
+			who, _ := all[at].Identity(id.Backend)
+			return screen.Subject{Lock: id, Owner: who, Contender: all[at].Name}, ""
+		}
+		if slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool {
+			return describe.NamesOwner(named, &inspect.Contender{Name: v.Value, Digest: v.Digest})
+		}) {
+			return screen.Subject{}, "nobody holds it by that value: run the command that is advised (" + m.Key("y") + " copies it)"
 		}
 	}
 	return screen.Subject{}, "who the advice names is gone: nothing is opened"

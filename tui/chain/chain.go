@@ -27,7 +27,7 @@ func New(host screen.Context, releaser func(backend string) (act.Releaser, bool)
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) {
 		s.Pane.Show(p.Lock)
-		s.Pane.seek(p.Owner)
+		s.Pane.seek(p.Subject)
 	} else {
 		s.Pane.refresh()
 	}

@@ -72,17 +72,17 @@ func (p *Pane) Show(id inspect.ID) {
 	p.refresh()
 }
 
-// seek moves the cursor to an owner's place in the queue, if it has one that is not in a closed group.
-func (p *Pane) seek(who inspect.Identity) {
-	if who == (inspect.Identity{}) {
-		return
-	}
+// seek moves the cursor to a contender, or to an owner's place in the queue, if it has one that is not in a closed group.
+func (p *Pane) seek(about screen.Subject) {
 	at := slices.IndexFunc(p.rows, func(r chainRow) bool {
-		if r.contender == nil {
+		switch {
+		case r.contender == nil:
 			return false
+		case about.Contender != "":
+			return r.contender.Name == about.Contender
 		}
 		id, ok := r.contender.Identity(p.id.Backend)
-		return ok && id == who
+		return ok && id == about.Owner
 	})
 	if at >= 0 {
 		p.Move(at - p.list.At)

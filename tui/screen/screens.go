@@ -41,6 +41,8 @@ type Name string
 type Subject struct {
 	Lock  inspect.ID
 	Owner inspect.Identity
+	// Contender is one of the lock's by its name, where that one is meant and no other of its owner's; empty: any.
+	Contender inspect.Untrusted
 }
 
 // Place is a screen and what it is about.

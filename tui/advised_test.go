@@ -1,0 +1,162 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// In Findings the footer has the key for what the selected finding advises, where that may be done: of several the mildest.
+func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
+	t.Parallel()
+	l := fixture.Orders()
+	owner := " --owner " + describe.Quote(l.Holders[0].Name.String())
+	for advice, want := range map[string]string{
+		"if it hangs: lockscope release zk:/locks/orders" + owner:                                                              "x release",
+		"give it an end: lockscope ttl zk:/locks/orders" + owner + " --set 10m. Or lockscope release zk:/locks/orders":         "X set TTL",
+		"it can be asked: lockscope ask zk:/locks/orders zk://h" + owner + ". If it hangs: lockscope release zk:/locks/orders": "A ask",
+		"if it hangs: lockscope release zk:/locks/a" + owner:                                                                   "",
+		"if it hangs: lockscope release zk:/locks/orders --owner x":                                                            "",
+		"restart that client": "",
+	} {
+		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Advice: advice}}
+		s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+		for _, acting := range []bool{true, false} {
+			o := Options{}
+			if acting {
+				o = Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+			}
+			m := model(t, o, 80, 24, s)
+			press(m, "f", "j")
+			lines := strings.Split(strings.TrimRight(content(m), "\n "), "\n")
+			foot := lines[len(lines)-1]
+			if offered := want != "" && strings.Contains(foot, want); offered != (acting && want != "") || want == "" && strings.Contains(foot, "release") {
+				t.Errorf("%s, may act %v: %q", advice, acting, foot)
+			}
+		}
+	}
+}
+
+// A deadlock's advice is about the cheapest hold of its circle, most often that of another lock than the one in whose row it stands: the
+// key goes to that lock and that holder.
+func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
+	t.Parallel()
+	first, second := fixture.Orders(), fixture.Readers()
+	named := second.Holders[1]
+	f := inspect.Finding{
+		Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock over 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
+		Advice: "cheapest fix: stop x, or release its lock: " + describe.Release(second.ID, "zk://h", named.Name, "", false) + ". Then have all take these in one order",
+	}
+	first.Findings, second.Findings = []inspect.Finding{f}, nil
+	o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+	m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{first, second}))
+	press(m, "f", "j")
+	if got := m.front().Selected().Lock; got != first.ID {
+		t.Fatalf("the finding stands on %v", got)
+	}
+	wantText(t, m, "x release")
+	own := o
+	own.Look.Keys = map[string]string{"x": "s", "z": "x"}
+	shadowed := model(t, own, 120, 36, m.snapshot)
+	press(shadowed, "f", "j")
+	wantText(t, shadowed, "z release")
+	wantNoText(t, shadowed, "x release")
+	press(m, "x")
+	about := m.front().Selected()
+	if who, _ := named.Identity(second.ID.Backend); about.Lock != second.ID || about.Owner != who || !m.HasDialog() {
+		t.Errorf("x leads to %v of %v, not to %v", about.Owner, about.Lock, second.ID)
+	}
+	wantText(t, m, "▸     11", "reader-2")
+}
+
+// Of a target that is gone, or that cannot be told from another, no dialog is opened: least of all about the lock in whose row the
+// advice stands.
+func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
+	t.Parallel()
+	first, second := fixture.Orders(), fixture.Readers()
+	twins := fixture.Readers()
+	twins.Holders = []inspect.Contender{twins.Holders[0], twins.Holders[0]}
+	gone := second.Holders[1]
+	for _, tt := range []struct {
+		name    string
+		after   []*inspect.Lock
+		advised inspect.Contender
+		want    string
+	}{
+		{"its lock", []*inspect.Lock{first}, gone, "who the advice names is gone"},
+		{"its contender", []*inspect.Lock{first, withoutHolder(second, gone.Name)}, gone, "who the advice names is gone"},
+		{"one of two of a name", []*inspect.Lock{first, twins}, twins.Holders[1], "which contender the advice means"},
+	} {
+		f := inspect.Finding{
+			Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock over 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
+			Advice: "cheapest fix: stop x, or release its lock: " + describe.Release(second.ID, "zk://h", tt.advised.Name, "", false),
+		}
+		first.Findings = []inspect.Finding{f}
+		o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), tt.after))
+		press(m, "f", "j")
+		wantNoText(t, m, "x release")
+		press(m, "x")
+		if wantText(t, m, tt.want); m.HasDialog() || m.inFront != screen.Findings {
+			t.Errorf("%s is gone: x opens %v", tt.name, m.inFront)
+		}
+		if press(m, "X"); m.inFront != screen.Chain {
+			t.Errorf("%s is gone: X, which is not advised, does not go to the lock of the row", tt.name)
+		}
+	}
+}
+
+// The advised key goes to the one that the advice names where others have its session, or nobody's, too.
+func TestTheAdvisedKeyGoesToOneOfASession(t *testing.T) {
+	t.Parallel()
+	orphan := fixture.Orders()
+	for i := range orphan.Holders {
+		orphan.Holders[i].Owner = inspect.Owner{}
+	}
+	twins := fixture.Readers()
+	twins.Holders[1].Owner = twins.Holders[0].Owner
+	for _, tt := range []struct {
+		lock  *inspect.Lock
+		named inspect.Untrusted
+	}{{orphan, orphan.Holders[0].Name}, {twins, twins.Holders[1].Name}, {twins, twins.Holders[0].Name}} {
+		tt.lock.Findings = []inspect.Finding{{
+			Rule: "persistent-contender", Severity: inspect.Critical, Message: "left behind",
+			Advice: "only if its client is gone: " + describe.Release(tt.lock.ID, "zk://h", tt.named, "", false),
+		}}
+		o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{tt.lock}))
+		press(m, "f", "j")
+		wantText(t, m, "x release")
+		press(m, "x")
+		if _, c := m.contender(); !m.HasDialog() || c == nil || c.Name != tt.named {
+			t.Errorf("x leads to %v, not to %s", c, tt.named)
+		}
+	}
+}
+
+// Of a value that nobody holds the lock by it is not said that it is gone, but what does what is advised.
+func TestAnAdviceAboutAVoteNamesItsCommand(t *testing.T) {
+	t.Parallel()
+	l := fixture.Split()
+	l.Findings = []inspect.Finding{{
+		Rule: "split-quorum", Severity: inspect.Critical, Message: "no quorum",
+		Advice: "release the vote that never expires: " + describe.Release(l.ID, "redis://h", l.Masters[0].Value, l.Masters[0].Digest, true),
+	}}
+	o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+	m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	press(m, "f", "j", "x")
+	if wantText(t, m, "run the command that is advised (y copies it)"); m.HasDialog() || m.inFront != screen.Findings {
+		t.Errorf("x opens %v", m.inFront)
+	}
+}
+
+func withoutHolder(l *inspect.Lock, name inspect.Untrusted) *inspect.Lock {
+	own := *l
+	own.Holders = slices.DeleteFunc(slices.Clone(l.Holders), func(c inspect.Contender) bool { return c.Name == name })
+	return &own
+}
