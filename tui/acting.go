@@ -36,9 +36,9 @@ func (m *Model) actingActions() []screen.Action {
 		onChain("A", "ask to let go: the selected lock's holder, or those of all that are marked"),
 	}
 	if marked := m.marked(); len(marked) > 0 {
-		list[0].Disabled, list[0].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany(release.NewBulk) }
-		list[1].Disabled, list[1].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany(release.NewBulkTTL) }
-		list[2].Disabled, list[2].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany(release.NewBulkAsk) }
+		list[0].Disabled, list[0].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany("x", release.NewBulk) }
+		list[1].Disabled, list[1].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany("X", release.NewBulkTTL) }
+		list[2].Disabled, list[2].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany("A", release.NewBulkAsk) }
 	}
 	return append(list,
 		screen.Action{
@@ -137,12 +137,10 @@ func (m *Model) aim(key string) (about screen.Subject, why string) {
 // adviceIsAbout is the lock, and the contender of it that is there, which an advised command names; or why there is none.
 func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (about screen.Subject, why string) {
 	for _, id := range append([]inspect.ID{found.On}, found.Finding.Subject.Locks...) {
-		_, named, ok := strings.Cut(found.Finding.Advice, "lockscope "+command+" "+describe.Quote(id.String())+" ")
-		l := m.snapshot.Lock(id)
-		if !ok || l == nil {
+		named, l := namedIn(found, command, id), m.snapshot.Lock(id)
+		if named == "" || l == nil {
 			continue
 		}
-		named, _, _ = strings.Cut(named, "lockscope ") // the next command is another's
 		all := slices.Concat(l.Holders, l.Waiters)
 		if at := slices.IndexFunc(all, func(c inspect.Contender) bool { return describe.NamesOwner(named, &c) }); at >= 0 {
 			if slices.ContainsFunc(all[at+1:], func(c inspect.Contender) bool { return describe.NamesOwner(named, &c) }) {
@@ -160,8 +158,15 @@ func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (about scree
 	return screen.Subject{}, "who the advice names is gone: nothing is opened"
 }
 
+// namedIn are the words behind a command about a lock, where a finding advises it.
+func namedIn(found screen.FoundOn, command string, id inspect.ID) string {
+	_, named, _ := strings.Cut(found.Finding.Advice, "lockscope "+command+" "+describe.Quote(id.String())+" ")
+	named, _, _ = strings.Cut(named, "lockscope ") // the next command is another's
+	return named
+}
+
 // marked are the locks that the screen in front has chosen for an action.
-func (m *Model) marked() []screen.MarkedLock {
+func (m *Model) marked() []inspect.ID {
 	if s, ok := m.front().(screen.Marking); ok {
 		return s.Marked()
 	}
@@ -178,18 +183,67 @@ func (m *Model) cannotActOnMany() string {
 	return ""
 }
 
-// actOnMany opens a dialog about all locks that are marked.
-func (m *Model) actOnMany(open func(screen.Context, act.Releasers, []release.Choice) *release.Bulk) tea.Cmd {
-	var list []release.Choice
-	for _, marked := range m.marked() {
-		c := release.Choice{Lock: m.snapshot.Lock(marked.ID), Owner: marked.Owner}
-		if c.Lock != nil && !slices.ContainsFunc(list, func(o release.Choice) bool { return o.Lock == c.Lock }) {
-			list = append(list, c)
-		}
+// actOnMany opens a dialog about all locks that are marked; none where the marked findings advise its key for nobody.
+func (m *Model) actOnMany(key string, open func(screen.Context, act.Releasers, []release.Choice) *release.Bulk) tea.Cmd {
+	list := m.choices(key)
+	if len(list) > 0 && !slices.ContainsFunc(list, func(c release.Choice) bool { return c.Why == "" }) {
+		m.Flash(m.Key(key) + " is advised for none of these: select one, whose advised command " + m.Key("y") + " copies")
+		return nil
 	}
 	d := open(m.world, m.options.Release, list)
 	m.Push(d)
 	return d.Start()
+}
+
+// choices are the locks that are marked, each once. Those of a group of findings are what these advise the key for, which need not be the
+// lock that a finding stands on, and is never another's hold of it.
+func (m *Model) choices(key string) (list []release.Choice) {
+	add := func(c release.Choice) {
+		if c.Lock != nil && !slices.ContainsFunc(list, func(o release.Choice) bool { return o.Lock == c.Lock }) {
+			list = append(list, c)
+		}
+	}
+	s, ok := m.front().(screen.Diagnosing)
+	if !ok {
+		for _, id := range m.marked() {
+			add(release.Choice{Lock: m.snapshot.Lock(id)})
+		}
+		return list
+	}
+	var left []release.Choice
+	for _, found := range s.Findings() {
+		if found.Finding.Muted != nil || found.On.Path == "" {
+			continue
+		}
+		if c := m.choiceOf(found, key); c.Why == "" {
+			add(c)
+		} else {
+			left = append(left, c)
+		}
+	}
+	for _, c := range left {
+		add(c)
+	}
+	return list
+}
+
+// choiceOf is the lock, and the contender of it or the value of a vote, that a finding advises a key for; or why it is none.
+func (m *Model) choiceOf(found screen.FoundOn, key string) release.Choice {
+	at := slices.IndexFunc(advices(), func(one advice) bool { return one.key == key })
+	command, on, subject := advices()[at].command, m.snapshot.Lock(found.On), found.Finding.Subject
+	if !strings.Contains(found.Finding.Advice, "lockscope "+command+" ") {
+		return release.Choice{Lock: on, Why: "its finding does not advise this"}
+	}
+	if describe.NamesOwner(namedIn(found, command, found.On), &inspect.Contender{Name: subject.Contender, Digest: subject.Digest}) {
+		return release.Choice{Lock: on, Owner: cmp.Or(inspect.Untrusted(subject.Digest), subject.Contender)}
+	}
+	about, why := m.adviceIsAbout(found, command)
+	if why != "" {
+		return release.Choice{Lock: on, Why: why}
+	}
+	l := m.snapshot.Lock(about.Lock)
+	c, _ := l.Contender(about.Contender)
+	return release.Choice{Lock: l, Owner: cmp.Or(inspect.Untrusted(c.Digest), c.Name)}
 }
 
 // contender is the one under the cursor or, where a lock is selected, its first holder.
@@ -263,7 +317,7 @@ func (m *Model) aimed(muted bool) []inspect.Mute {
 		found = s.(screen.Diagnosing).Findings()
 	case len(marked) > 0:
 		for _, one := range marked {
-			add(one.ID)
+			add(one)
 		}
 	default:
 		add(s.Selected().Lock)

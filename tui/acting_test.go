@@ -130,15 +130,6 @@ func TestBulkAsksAndSetsTTLs(t *testing.T) {
 	wantText(t, reading, "Force-release  2 locks", "Only a preview: profile is read_only")
 }
 
-// A group of findings is acted on as a whole: each lock, and the contender that its finding is about.
-func TestBulkFromFindings(t *testing.T) {
-	t.Parallel()
-	f := &manyReleasers{}
-	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c"))
-	drain(t, m, press(m, "f", "g", "x"))
-	wantText(t, m, "Force-release  3 locks", "Type their number 3")
-}
-
 // Curator's holders are asked to let go from the list and from the chain; who does not is said not to.
 func TestAskFromTheScreen(t *testing.T) {
 	t.Parallel()

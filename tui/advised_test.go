@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -159,4 +160,53 @@ func withoutHolder(l *inspect.Lock, name inspect.Untrusted) *inspect.Lock {
 	own := *l
 	own.Holders = slices.DeleteFunc(slices.Clone(l.Holders), func(c inspect.Contender) bool { return c.Name == name })
 	return &own
+}
+
+// A key on a group of findings is for those whom each of them advises it for: no other holder of a lock comes into its dialog, and where
+// they advise it for nobody there is none.
+func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
+	t.Parallel()
+	holder, dead := fixture.Znode(7, "", 0, nil, 0).Name, fixture.Znode(8, "", 0, nil, 0).Name
+	release := func(lock string, name inspect.Untrusted) string {
+		return "if its client is gone: " + describe.Release(fixture.Id("zk:/locks/"+lock), "zk://h", name, "", name == dead)
+	}
+	for _, tt := range []struct {
+		name      string
+		advice    func(lock string) string
+		key       string
+		want, not []string
+	}{
+		{"who holds each", func(l string) string { return release(l, holder) }, "x", []string{"3 locks", "worker-a", "worker-c", "Type their number 3"}, []string{"dead-"}},
+		{"a waiter of a lock in use", func(l string) string { return release(l, dead) }, "x", []string{"3 locks", "dead-a", "dead-b", "dead-c"}, []string{"worker-"}},
+		{"the cheapest of a circle's", func(string) string { return release("d", holder) }, "x", []string{"1 lock", "zk:/locks/d", "worker-d"}, []string{"worker-a"}},
+		{"one of three", func(l string) string {
+			if l == "a" {
+				return release(l, holder)
+			}
+			return "restart that client"
+		}, "x", []string{"1 lock", "worker-a", "zk:/locks/b: its finding does not advise this"}, []string{"worker-b"}},
+		{"who is gone", func(l string) string { return release(l, "nobody") }, "x", []string{"x is advised for none of these"}, []string{"Force-release"}},
+		{"nobody", func(string) string { return "restart that client" }, "x", []string{"x is advised for none of these", "whose advised command y copies"}, []string{"Force-release"}},
+		{"another key", func(l string) string { return release(l, holder) }, "X", []string{"X is advised for none of these"}, []string{"How long"}},
+	} {
+		f := &manyReleasers{}
+		var list []*inspect.Lock
+		for l := range heldLocks("a", "b", "c", "d").Locks() {
+			short := l.ID.Path[len("/locks/"):]
+			l.Waiters = []inspect.Contender{fixture.Znode(8, "dead-"+short, time.Minute, nil, 1)}
+			if l.Findings[0].Advice = tt.advice(short); short == "d" {
+				l.Findings = nil
+			} else {
+				l.Findings[0].Subject.Locks = []inspect.ID{l.ID, fixture.Id("zk:/locks/d")}
+			}
+			list = append(list, l)
+		}
+		m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list))
+		drain(t, m, press(m, "f", "g", tt.key))
+		if dialog := strings.HasPrefix(tt.want[0], "x is") || strings.HasPrefix(tt.want[0], "X is"); m.HasDialog() == dialog {
+			t.Errorf("%s: a dialog: %v", tt.name, m.HasDialog())
+		}
+		wantText(t, m, tt.want...)
+		wantNoText(t, m, tt.not...)
+	}
 }

@@ -200,21 +200,16 @@ func (s *Screen) Finding() (screen.FoundOn, bool) {
 	return screen.FoundOn{On: s.Chosen.on, Finding: &s.Chosen.Finding}, true
 }
 
-// Marked are the locks of the selected group, with whom its findings are about.
-func (s *Screen) Marked() []screen.MarkedLock {
+// Marked are the locks of the selected group.
+func (s *Screen) Marked() []inspect.ID {
 	if s.Chosen != nil {
 		return nil
 	}
-	var list []screen.MarkedLock
+	var list []inspect.ID
 	for _, f := range s.shown() {
-		if f.aboutBackend() || f.Muted != nil {
-			continue
+		if !f.aboutBackend() && f.Muted == nil {
+			list = append(list, f.on)
 		}
-		m := screen.MarkedLock{ID: f.on, Owner: f.Subject.Contender}
-		if f.Subject.Digest != "" {
-			m.Owner = inspect.Untrusted(f.Subject.Digest)
-		}
-		list = append(list, m)
 	}
 	return list
 }

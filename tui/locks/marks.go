@@ -10,11 +10,11 @@ import (
 )
 
 // Marked are the locks that were marked and are still there, by name.
-func (s *Screen) Marked() []screen.MarkedLock {
-	var list []screen.MarkedLock
+func (s *Screen) Marked() []inspect.ID {
+	var list []inspect.ID
 	for _, id := range slices.SortedFunc(maps.Keys(s.marks), inspect.ID.Compare) {
 		if s.Snapshot().Lock(id) != nil {
-			list = append(list, screen.MarkedLock{ID: id})
+			list = append(list, id)
 		}
 	}
 	return list

@@ -45,10 +45,11 @@ type bulkDoneMsg struct {
 	well           bool
 }
 
-// Choice is a lock for a bulk action, and which contender of it; empty: its holder.
+// Choice is a lock for a bulk action, and which contender of it; empty: its holder. One with a reason, Why, is left out.
 type Choice struct {
 	Lock  *inspect.Lock
 	Owner inspect.Untrusted
+	Why   string
 }
 
 // NewBulk is the dialog of a forced release of several locks; NewBulkAsk asks their holders to let go.
@@ -92,6 +93,8 @@ func newBulk(host screen.Context, releasers act.Releasers, list []Choice, w word
 func itemOf(c Choice) (item *act.Item, why string) {
 	l, owner, waiter := c.Lock, c.Owner, false
 	switch {
+	case c.Why != "":
+		return nil, c.Why
 	case owner != "":
 		waiter = l.State == inspect.StateMinority || l.State == inspect.StateSplit
 	case l.State == inspect.StateFree:

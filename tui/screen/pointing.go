@@ -32,11 +32,5 @@ type Diagnosing interface {
 	Finding() (FoundOn, bool)
 }
 
-// MarkedLock is a lock that an action is meant for, and the contender that a finding is about; empty: its holder.
-type MarkedLock struct {
-	ID    inspect.ID
-	Owner inspect.Untrusted
-}
-
 // Marking is a screen where several locks can be chosen for an action. Marked are those; none: what is under the cursor counts.
-type Marking interface{ Marked() []MarkedLock }
+type Marking interface{ Marked() []inspect.ID }
