@@ -103,7 +103,7 @@ func (r *run) measureLag(servers []serverAnswer) {
 	if leader < 0 {
 		return
 	}
-	now := commit{servers[leader].status.Zxid, servers[leader].asOf}
+	now := commit{servers[leader].status.Zxid, servers[leader].at}
 	if n := len(r.commits); n > 0 && (r.commits[n-1].zxid>>32 != now.zxid>>32 || r.commits[n-1].zxid > now.zxid) {
 		r.commits = nil
 	}

@@ -30,6 +30,7 @@ type clock struct {
 	oldest, newest transaction
 	last, stepped  int64
 	steppedAt      time.Time // what showed the leader's clock before is of the one from before its step
+	fallen         bool      // by the last inquiry all follow an election before that of last
 	// apart is the last transaction at which the servers' clocks are known to have differed, or one of them stepped.
 	apart int64
 	// The newest leader began to serve at began, at the latest, by its own clock; its number is the first of that election.
@@ -171,6 +172,7 @@ func (c *clock) measure(answers []serverAnswer, everyone bool, now time.Time) {
 	if c.servers == nil {
 		c.servers = map[int]bounds{}
 	}
+	c.countedAnew(answers)
 	dates, newest := c.leader(answers), c.last
 	for i := range answers {
 		newest = max(newest, int64(answers[i].status.Zxid))
@@ -197,6 +199,24 @@ func (c *clock) measure(answers []serverAnswer, everyone bool, now time.Time) {
 	if dates >= 0 && answers[dates].leads() && answers[dates].status.Uptime > 0 {
 		c.leadsSince(&answers[dates], c.ofServer(dates, answers))
 	}
+}
+
+// countedAnew takes in that the ensemble was wiped, or restored from a copy, and counts its elections from lower on: all follow one before
+// what was read, and one leads. An inquiry during an election may look so once.
+func (c *clock) countedAnew(answers []serverAnswer) {
+	was, newest := c.fallen, int64(0)
+	c.fallen = leader(answers) >= 0
+	for i := range answers {
+		a := &answers[i]
+		newest = max(newest, int64(a.status.Zxid))
+		c.fallen = c.fallen && a.serves() && a.status.Zxid != 0 && a.epoch() < epoch(c.last)
+	}
+	if !c.fallen || !was {
+		return
+	}
+	stepped, apart := c.stepped, c.apart // numbers of before, which may be given anew: nothing that is there now is known to be later
+	c.steps(newest)
+	c.last, c.stepped, c.apart, c.fallen = newest, min(stepped, newest), min(apart, newest), false
 }
 
 // lastBefore is the last transaction that a leader may have dated before it gave an answer: any of its election where it does not say.
@@ -352,7 +372,7 @@ func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 	}
 	b = b.with(c.live(epoch(from)))
 	k := inspect.LeaderClock{From: from, Offset: c.ahead}
-	set := c.outran(b)
+	set := c.newest.zxid >= from && c.outran(b)
 	if set { // what was there before is as old as it was
 		k.Offset, b = max(0, b.middle()), bounds{}
 	}

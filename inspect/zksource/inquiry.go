@@ -36,7 +36,7 @@ type serverAnswer struct {
 	// oldest of its connections, by its own clock; zero when unknown.
 	oldest time.Time
 	clock  bounds // of its clock minus ours, as this answer shows it
-	// asOf is the time of status.Zxid. See inspect.Server for lag and nodesApart.
+	// asOf is the earliest time of status.Zxid, and at the latest. See inspect.Server for lag and nodesApart.
 	asOf       time.Time
 	lag        time.Duration
 	nodesApart int
@@ -142,7 +142,7 @@ func (q *inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) serverA
 	start := q.now()
 	st, err := admin.Status(ctx)
 	a := serverAnswer{asked: true, at: q.now(), status: st, failed: err}
-	a.asOf = a.at
+	a.asOf = start
 	a.took = a.at.Sub(start)
 	if !st.Date.IsZero() {
 		a.clock = readBetween(st.Date, time.Second, start, a.at)

@@ -1,0 +1,87 @@
+package zksource
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zkadmin"
+)
+
+// An ensemble was wiped, or restored from a copy, and counts its elections from lower on: its leader's clock is known again when all
+// have said so twice.
+func TestElectionsThatAreCountedAnew(t *testing.T) {
+	one := func(role string, zxid uint64, failed error) serverAnswer {
+		return serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: role, Zxid: zxid}, clock: clockAhead(0), failed: failed}
+	}
+	const before, now = 9<<32 | 7, 2<<32 | 3
+	all := []serverAnswer{one("leader", now, nil), one("follower", now, nil)}
+	silent := []serverAnswer{all[0], one("", now, errors.New("no answer"))}
+	untold := []serverAnswer{all[0], one("follower", 0, nil)}
+	newer := []serverAnswer{all[0], one("follower", before, nil)}
+	headless := []serverAnswer{all[1], all[1]}
+	type inquiries [][]serverAnswer
+	for name, tt := range map[string]struct {
+		inquiries inquiries
+		known     bool
+	}{
+		"all, once":                {inquiries{all}, false},
+		"all, twice":               {inquiries{all, all}, true},
+		"one is silent":            {inquiries{silent, silent, silent}, false},
+		"one is silent in between": {inquiries{all, silent, all}, false},
+		"one does not tell":        {inquiries{untold, untold}, false},
+		"one has what there was":   {inquiries{all, newer, all}, false},
+		"nobody leads":             {inquiries{headless, headless}, false},
+	} {
+		var c clock
+		c.dated(written(9, noon), noon)
+		c.stepped = before
+		for _, answers := range tt.inquiries {
+			c.measure(answers, false, noon)
+		}
+		later := noon.Add(time.Minute)
+		c.dated(written(2, later), later)
+		b := &inspect.Backend{Clock: c.ofLeader(all)}
+		if b.Dates(2<<32|7) != tt.known || b.Dates(2<<32|3) {
+			t.Errorf("%s: %+v", name, b.Clock)
+		}
+	}
+}
+
+// A former leader's clock was ahead: what it dated says nothing of who leads now, and is measured.
+func TestWhatAFormerLeaderDatedAheadDoesNotHideTheClockOfNow(t *testing.T) {
+	answers := []serverAnswer{leads(5, 0, clockAhead(0)), follows()}
+	var c clock
+	c.measure(answers, true, noon)
+	c.dated(written(4, noon.Add(time.Hour)), noon.Add(time.Second))
+	if k := c.ofLeader(answers); !k.Known || k.Offset != 0 || k.From != 5<<32 {
+		t.Errorf("%+v", k)
+	}
+}
+
+// A member lags since its leader had answered, at the latest, until it was asked, at the earliest: an answer that comes late makes nobody
+// lag.
+func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
+	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
+	r := &run{}
+	servers := []serverAnswer{
+		{asked: true, asOf: noon, at: at(2000), status: zkadmin.Status{Role: "leader", Zxid: 1<<32 | 9}},
+		{asked: true, asOf: at(1100), at: at(2900), status: zkadmin.Status{Role: "follower", Zxid: 1<<32 | 8}},
+	}
+	if r.measureLag(servers); servers[1].lag != 0 {
+		t.Errorf("lag %v", servers[1].lag)
+	}
+	clock := []time.Time{noon, at(3000)}
+	q := inquiry{now: func() time.Time {
+		now := clock[0]
+		clock = clock[1:]
+		return now
+	}}
+	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
+	if a := q.readStatus(t.Context(), zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: refuse})); !a.asOf.Equal(noon) || !a.at.Equal(at(3000)) {
+		t.Errorf("as of %v, at %v", a.asOf, a.at)
+	}
+}
