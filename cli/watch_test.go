@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -234,5 +235,36 @@ func TestWatchNamesWhatItDoesNotSee(t *testing.T) {
 	backends[1].State = inspect.Down
 	if err := w.print(inspect.NewSnapshot(time.Now(), backends, nil)); err != nil || !strings.Contains(stderr.String(), "watching 0 locks, nothing seen of redis yet; interrupt to end") {
 		t.Errorf("%v, %q", err, stderr.String())
+	}
+}
+
+// TestWatchTellsOfAVoteThatIsLeftBehind, of which nothing is pushed again: it was young when it was read first, and once asked again
+// no two readings were left that could have shown that it stays. Nobody heard of it then until something else changed.
+func TestWatchTellsOfAVoteThatIsLeftBehind(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	clients := make([]*redis.Client, len(masters))
+	for i, m := range masters {
+		clients[i] = redis.NewClient(&redis.Options{Addr: m.Addr})
+		defer clients[i].Close()
+		clients[i].Set(t.Context(), "lock:whole", "c2hhcmVkIGJ5IGFsbA==", time.Hour)
+	}
+	w := startWatch(t, "redis://"+masters[0].Addr+","+masters[1].Addr+","+masters[2].Addr)
+	left, set := make(map[string]bool), 0
+	leave := func() { // each once the one before is seen, so at different moments of the rules' laps
+		token := fmt.Sprintf("bGVmdCBiZWhpbmQgYnkgbm8uM%dE=", set)
+		if err := clients[set%3].Set(t.Context(), fmt.Sprint("lock:left-", set), token, time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+		set++
+	}
+	leave()
+	for len(left) < 10 {
+		line := w.await("lock:left-")
+		switch kind := strings.Fields(line)[1]; {
+		case kind == "appeared" && set < 10:
+			leave()
+		case strings.Contains(line, "minority-leftover"):
+			left[strings.Fields(line)[2]] = true
+		}
 	}
 }

@@ -7,16 +7,21 @@ import (
 	"lockscope/inspect"
 )
 
-// dispute of the masters about a key. They are asked once more when it has stood for a while, although nothing was
+// dispute of the masters about a key. They are asked again when it has stood for a while, although nothing was
 // pushed: a master of which the news are late may have changed long since.
 type dispute struct {
 	askAt   time.Time // when to ask them again; zero: no need
 	askedAt time.Time // when they were; zero: not yet, or all have answered
+	asked   int       // how often
 }
+
+// disputeAsks times, as a rule wants two readings inspect.SettleFor apart, and neither while the votes may just have been set: the
+// first reading and, for an expiry that is known to a few ms, the second may be that.
+const disputeAsks = 3
 
 // of takes in a newer version of the lock.
 func (d *dispute) of(l *inspect.Lock) {
-	d.askAt, d.askedAt = time.Time{}, time.Time{}
+	*d = dispute{}
 	if disputed(l) {
 		d.askAt = l.ReadAt.Add(inspect.SettleFor + afterExpiry)
 	}
@@ -28,6 +33,9 @@ func (d *dispute) due(now time.Time) bool {
 		return false
 	}
 	d.askAt, d.askedAt = time.Time{}, now
+	if d.asked++; d.asked < disputeAsks {
+		d.askAt = now.Add(inspect.SettleFor + afterExpiry)
+	}
 	return true
 }
 

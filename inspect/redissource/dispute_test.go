@@ -8,7 +8,7 @@ import (
 	"lockscope/inspect"
 )
 
-// Masters that do not agree are asked again after a while, once, and what they all still say is reported with the new
+// Masters that do not agree are asked again after a while, three times, and what they all still say is reported with the new
 // instant.
 func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 	read := func(b *keyTable, at time.Duration, votes ...inspect.Vote) *inspect.Lock {
@@ -50,8 +50,16 @@ func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 	if l := read(b, later+2, thin[2]); l == nil || l.ReadAt != noon.Add(later+2) {
 		t.Errorf("not reported as of now: %+v", l)
 	}
+	for n := time.Duration(2); n <= disputeAsks; n++ {
+		if d.due(noon.Add(n*later-1)) || !d.due(noon.Add(n*later)) {
+			t.Errorf("not asked again after %v", n*later)
+		}
+		if l := read(b, n*later+1, thin...); l == nil || l.ReadAt != noon.Add(n*later+1) {
+			t.Errorf("not reported as of then: %+v", l)
+		}
+	}
 	if d.due(noon.Add(time.Hour)) {
-		t.Error("asked a third time")
+		t.Error("asked once more")
 	}
 
 	b = start(t, thin...)
