@@ -291,7 +291,7 @@ func (r *redisGrant) remove(unanswered error) error {
 			return r.removed(err, unanswered)
 		case refused(err), !k.session.clock.before(expires):
 			return err
-		case !answered(err):
+		case !answered(err) && (unanswered == nil || !k.master.unsent(err)): // one that was sent may have been done
 			unanswered = err
 		}
 		if k.session.sleep(pollAfter(-1, i)) != nil {
@@ -300,18 +300,25 @@ func (r *redisGrant) remove(unanswered error) error {
 	}
 }
 
-// removed reads the answer to a release: a key that is gone was deleted by the request before, if its answer was lost.
+// endsLater reports whether the key's TTL cannot have run out yet.
+func (r *redisGrant) endsLater() bool {
+	expires, _ := r.deadline()
+	return r.k.session.clock.before(expires)
+}
+
+// removed reads the answer to a release: a key that is gone was deleted by the request before, if its answer was lost. One that
+// was not sent deleted nothing: before its TTL can have run out, the key was lost.
 func (r *redisGrant) removed(err, unanswered error) error {
-	switch lostAnswer := unanswered != nil && !answered(unanswered); {
-	case err != nil && !lostAnswer:
-		return fmt.Errorf("%w: %w", ErrLost, err)
-	case errors.Is(err, ErrOther):
-		return fmt.Errorf("%w: %w (%w)", ErrUnknownRelease, err, unanswered)
-	}
 	if k := r.k; k.session.clock.before(r.lateUntil) {
 		k.session.goDo(func() {
 			k.session.removeLater(r.lateUntil, k.opts.limit, func() error { return k.releaseOnce(k.opts.limit, r.value, 0) })
 		})
+	}
+	switch {
+	case err != nil && (answered(unanswered) || r.k.master.unsent(unanswered) && r.endsLater()):
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	case errors.Is(err, ErrOther):
+		return fmt.Errorf("%w: %w (%w)", ErrUnknownRelease, err, unanswered)
 	}
 	return nil
 }

@@ -186,6 +186,12 @@ func (m *master) eval(ctx context.Context, sc *script, keys scriptKeys, args ...
 // took measures the newest request, from its sending until it was answered or given up.
 func (m *master) took() time.Duration { return time.Duration(m.newest.Load()) }
 
+// unsent reports whether an error proves that the server did not get the request. A client of a Cluster may have sent it before.
+func (m *master) unsent(err error) bool {
+	var op *net.OpError
+	return !m.cluster && (errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout))
+}
+
 // verdict is a master's answer to a script that takes a lock.
 type verdict struct {
 	taken bool

@@ -144,7 +144,7 @@ func TestAnExtensionBehindASuspensionComesTooLate(t *testing.T) {
 func TestAReleaseWhoseAnswerWasLost(t *testing.T) {
 	s := newRedisSession(nil)
 	defer s.Close()
-	r := &redisGrant{k: &redisKey{session: s}}
+	r := &redisGrant{k: &redisKey{session: s, master: &master{}}}
 	reply := &NodeError{Err: ErrOther}
 	if err := r.removed(ErrGone, context.DeadlineExceeded); err != nil {
 		t.Errorf("gone: %v", err)

@@ -1,0 +1,161 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+var errRefusedDial = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+
+// failing makes the next requests of a client fail: an unsent one with its error, any other after it was executed.
+type failing struct {
+	errs []error
+	then func() // before the first request that does not
+}
+
+// DialHook implements redis.Hook.
+func (f *failing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// ProcessHook implements redis.Hook.
+func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if len(f.errs) == 0 {
+			if f.then != nil {
+				f.then()
+				f.then = nil
+			}
+			return next(ctx, cmd)
+		}
+		err := f.errs[0]
+		f.errs = f.errs[1:]
+		if !errors.Is(err, errRefusedDial) {
+			_ = next(ctx, cmd)
+		}
+		return err
+	}
+}
+
+// TestAReleaseThatWasNotSentDeletedNothing: what is gone behind it was lost, unless an earlier one was sent and may have done it.
+func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
+	lost := context.DeadlineExceeded
+	for name, tt := range map[string]struct {
+		errs  []error
+		other bool // somebody else has the key by then, else nobody
+		want  error
+	}{
+		"not sent":                      {[]error{errRefusedDial}, false, ErrLost},
+		"not sent twice":                {[]error{errRefusedDial, errRefusedDial}, false, ErrLost},
+		"not sent, somebody else's":     {[]error{errRefusedDial}, true, ErrLost},
+		"sent":                          {[]error{lost}, false, nil},
+		"sent, then not sent":           {[]error{lost, errRefusedDial}, false, nil},
+		"not sent, then sent":           {[]error{errRefusedDial, lost}, false, nil},
+		"sent, not sent, somebody else": {[]error{lost, errRefusedDial}, true, ErrUnknownRelease},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := embeddedMasters(t, 1)
+			other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
+			defer other.Close()
+			h, err := NewRedisMutex(s, "lock", WithTTL(time.Hour), WithoutRenewal()).Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.masters[0].client.AddHook(&failing{errs: tt.errs, then: func() {
+				if err := other.FlushAll(context.Background()).Err(); err != nil {
+					t.Error(err)
+				}
+				if tt.other {
+					if err := other.Set(context.Background(), "lock", "another", 0).Err(); err != nil {
+						t.Error(err)
+					}
+				}
+			}})
+			if err := h.Release(t.Context()); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestAReleaseThatCameTooLateToTheServerIsNoLoss: the key that is gone once its TTL is over may have been ours until then.
+func TestAReleaseThatCameTooLateToTheServerIsNoLoss(t *testing.T) {
+	s := newRedisSession(nil)
+	defer s.Close()
+	now := s.clock.now()
+	r := &redisGrant{k: &redisKey{session: s, master: &master{}}}
+	for _, tt := range []struct {
+		until time.Time
+		gone  error // what a key that is gone means
+		other error
+	}{{now.Add(time.Hour), ErrLost, ErrLost}, {now.Add(-time.Second), nil, ErrUnknownRelease}} {
+		r.lease = newLease(s, nil, &options{}, nil, now, tt.until)
+		if err := r.removed(ErrGone, errRefusedDial); !errors.Is(err, tt.gone) {
+			t.Errorf("gone: %v, want %v", err, tt.gone)
+		}
+		if err := r.removed(ErrOther, errRefusedDial); !errors.Is(err, tt.other) {
+			t.Errorf("somebody else's: %v, want %v", err, tt.other)
+		}
+	}
+}
+
+// TestWhatWasNotSent: where nobody listens, nothing is sent; of a Cluster's client the error may be that of a second try.
+func TestWhatWasNotSent(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	server.Mini.Close()
+	s := newRedisSession(nil)
+	defer s.Close()
+	m := &master{name: server.Addr, session: s}
+	m.client = dialClient(&redis.UniversalOptions{Addrs: []string{server.Addr}}, time.Second, &m.dials)
+	defer m.client.Close()
+	err := m.compare(t.Context(), releaseScript, keysOf("lock"), time.Second, "value")
+	if err == nil || !m.unsent(err) {
+		t.Errorf("refused: %v", err)
+	}
+	m.cluster = true
+	if m.unsent(err) {
+		t.Errorf("a Cluster's: %v", err)
+	}
+	m.cluster = false
+	for _, err := range []error{nil, context.DeadlineExceeded, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, ErrGone} {
+		if m.unsent(err) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestWhatComesLateIsRemovedAlsoBehindALoss: a request of the acquisition that had no answer may be executed when the key is gone.
+func TestWhatComesLateIsRemovedAlsoBehindALoss(t *testing.T) {
+	s := embeddedMasters(t, 1)
+	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
+	defer other.Close()
+	h, err := NewRedisMutex(s, "lock").Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.grant.backend.(*redisGrant).lateUntil = s.clock.now().Add(500 * time.Millisecond)
+	if err := other.Del(t.Context(), "lock").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, ErrLost) {
+		t.Errorf("%v, want ErrLost", err)
+	}
+	if err := other.Set(t.Context(), "lock", h.Name(), 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if n := other.Exists(t.Context(), "lock").Val(); n != 0 {
+		t.Error("what came late stays")
+	}
+}
