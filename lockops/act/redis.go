@@ -137,16 +137,17 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 	}
 	_, ok := before.value(p.Seen)
 	switch detail, other := before.otherRole(p.Seen); {
-	case !ok:
-		result.Reason = before.missing()
 	case before.lock.State == inspect.StateUnknown:
 		result.Reason, result.Detail = NoQuorum, "too few masters answer to tell whether it holds the lock; nothing was done"
 		for i, err := range before.errs {
 			result.Masters[i].Err = err
 		}
-	case p.Seen.State != inspect.Holding && before.again(p.Seen) == nil: // its turn may come now: what is compared next would be the holder's
-		result.Reason, result.HoldersAfter = before.missing(), before.lock.Holders
-		return before, result, errors.Join(before.unanswered(), before.unread())
+	case !ok, p.Seen.State != inspect.Holding && before.again(p.Seen) == nil: // a waiter's turn may come now: what is compared next would be the holder's
+		result.HoldersAfter = before.lock.Holders
+		if err := errors.Join(before.unanswered(), before.unread()); err != nil { // it may be there
+			return before, result, err
+		}
+		result.Reason = before.missing()
 	case other:
 		result.Reason, result.Detail = Changed, detail
 	}
@@ -187,6 +188,11 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	if result.Reason != NoQuorum && !result.Released {
 		result.Unknown, result.Detail = otherEnd(result.Masters)
 	}
+	if !result.Released && !result.Unknown {
+		if detail, unknown := r.unanswered(way.name, p.Seen, result.Masters, after); unknown {
+			result.Unknown, result.Detail = true, detail
+		}
+	}
 	if result.Unknown {
 		result.Reason = ""
 	}
@@ -219,6 +225,9 @@ func unreachableMasters(masters []MasterResult) error {
 // that was stopped does not do it later, when the operator has read that it did not.
 func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (bool, error) {
 	way.args = append(slices.Clone(way.args), r.timeLimit(ctx, i))
+	if ctx.Err() != nil {
+		return false, fmt.Errorf("%w: %w", errNotSent, context.Cause(ctx))
+	}
 	deleted, err := way.run(ctx, r.masters[i])
 	if deleted && way.wakeList != "" {
 		way.wake(ctx, r.masters[i])

@@ -3,6 +3,7 @@ package act
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -76,6 +77,33 @@ func otherEnd(masters []MasterResult) (unknown bool, detail string) {
 		}
 	}
 	return false, ""
+}
+
+// unanswered reports whether it is unknown if a quorum is left, or anything: of so many masters neither an answer came that says what
+// became of the request, nor could it be read after it.
+func (r *Redis) unanswered(script string, seen *inspect.Contender, masters []MasterResult, after reading) (detail string, unknown bool) {
+	left := 0
+	for i := range masters {
+		m := &masters[i]
+		switch {
+		case stands(&after.lock.Masters[i], seen):
+			left++
+		case m.Err == nil || m.Ended != "":
+		case r.removedNothing(i, script, m.Err) || r.unsent(i, m.Err):
+			left++
+		case !unknown:
+			unknown = true
+			detail = fmt.Sprintf("whether it was taken out on %s is unknown: no answer came, and it could not be read after that", m.Addr)
+		}
+	}
+	return detail, unknown && left < after.lock.Quorum
+}
+
+// unsent reports whether an error proves that the request did not reach the master; of a Cluster's client it may be that of a second try.
+func (r *Redis) unsent(i int, err error) bool {
+	var op *net.OpError
+	_, cluster := r.masters[i].(*redis.ClusterClient)
+	return errors.Is(err, errNotSent) || !cluster && errors.As(err, &op) && op.Op == "dial"
 }
 
 // unknownEnd is the error of a release of which no master that can have done it has said so.

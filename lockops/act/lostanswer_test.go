@@ -1,0 +1,145 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// silenced is a master that is not heard any more once it was asked to delete: by how it fails, that was done or not.
+type silenced struct {
+	by     error
+	silent bool
+}
+
+var (
+	errLostAnswer  = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	errRefusedDial = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+)
+
+// DialHook implements redis.Hook.
+func (s *silenced) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (s *silenced) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "evalsha" && cmd.Name() != "eval" {
+			if s.silent {
+				return errRefusedDial
+			}
+			return next(ctx, cmd)
+		}
+		if errors.Is(s.by, errLostAnswer) {
+			if err := next(ctx, cmd); redis.HasErrorPrefix(err, "NOSCRIPT") {
+				return err
+			}
+		}
+		s.silent = true
+		return s.by
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (s *silenced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !s.silent {
+			return next(ctx, cmds)
+		}
+		for _, c := range cmds {
+			c.SetErr(errRefusedDial)
+		}
+		return errRefusedDial
+	}
+}
+
+// A release whose answer was lost, on masters that could not be read after it either, may have been done: that is unknown, unless so many
+// are known to have the contender still that it makes no difference.
+func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
+	deny := saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")
+	stands := errors.New("it does nothing")
+	for name, tt := range map[string]struct {
+		by      []error // how each master fails; nil: it does it
+		waiter  bool    // it is on the first master alone
+		unknown bool
+		reason  Reason
+	}{
+		"one, lost":                               {by: []error{errLostAnswer}, unknown: true},
+		"one, not sent":                           {by: []error{errRefusedDial}, reason: NoQuorum},
+		"one, refused":                            {by: []error{deny}, reason: NoQuorum},
+		"three, two lost":                         {by: []error{nil, errLostAnswer, errLostAnswer}, unknown: true},
+		"three, one lost and one has it":          {by: []error{nil, errLostAnswer, stands}, unknown: true},
+		"three, one lost and one not sent":        {by: []error{nil, errLostAnswer, errRefusedDial}, unknown: true},
+		"three, two not sent":                     {by: []error{nil, errRefusedDial, errRefusedDial}, reason: NoQuorum},
+		"three, one lost and two have it":         {by: []error{errLostAnswer, stands, stands}, reason: NoQuorum},
+		"a value on one of three, lost":           {by: []error{errLostAnswer, nil, nil}, waiter: true, unknown: true},
+		"a value on one of three, refused by one": {by: []error{nil, deny, nil}, waiter: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var servers []*servertest.Redis
+			for range tt.by {
+				servers = append(servers, servertest.StartEmbeddedRedis(t))
+			}
+			clients, addrs := redisMastersOf(t, servers)
+			for i, by := range tt.by {
+				if i == 0 || !tt.waiter {
+					if err := clients[i].Set(t.Context(), "lock:a", "v", 0).Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				switch {
+				case errors.Is(by, stands):
+					clients[i] = &unwilling{clients[i]}
+				case by != nil:
+					clients[i].AddHook(&silenced{by: by})
+				}
+			}
+			audit, path := openAudit(t)
+			releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: tt.waiter})
+			if err != nil || p.Refused != "" {
+				t.Fatalf("preview %+v, %v", p, err)
+			}
+			result, err := releaser.Execute(t.Context(), p, "--yes")
+			done := !tt.unknown && tt.reason == ""
+			if result.Unknown != tt.unknown || result.Reason != tt.reason || result.Released != done || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
+				t.Errorf("%+v, %v", result, err)
+			}
+			lines := auditLines(t, path)
+			if last := lines[len(lines)-1]; last["unknown"] == true != tt.unknown {
+				t.Errorf("audit %v", last)
+			}
+		})
+	}
+}
+
+// What was on a master that cannot be asked any more is not said to be gone.
+func TestWhatAMasterThatIsSilentHadIsNotGone(t *testing.T) {
+	for _, ttl := range []time.Duration{0, time.Minute} {
+		var servers []*servertest.Redis
+		for range 3 {
+			servers = append(servers, servertest.StartEmbeddedRedis(t))
+		}
+		clients, addrs := redisMastersOf(t, servers)
+		if err := clients[0].Set(t.Context(), "lock:a", "v", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		audit, _ := openAudit(t)
+		releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
+		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: ttl})
+		if err != nil || p.Refused != "" {
+			t.Fatalf("preview %+v, %v", p, err)
+		}
+		servers[0].Stop(t)
+		if result, err := releaser.Execute(t.Context(), p, "--yes"); result.Reason != "" || result.Released || result.Set || !errors.Is(err, ErrUnreachable) {
+			t.Errorf("%+v, %v", result, err)
+		}
+	}
+}
