@@ -35,7 +35,9 @@ func (q *inquiry) compareMembers(ctx context.Context, servers []serverAnswer) {
 	var asking sync.WaitGroup
 	for i, a := range again {
 		asking.Go(func() {
-			q.waitUntil(ctx, servers[i].at.Add(lagGrace))
+			for _, answered := range []time.Time{servers[i].at, servers[leader].at} {
+				q.waitUntil(ctx, answered.Add(lagGrace))
+			}
 			ctx, cancel := context.WithTimeout(ctx, q.limit)
 			defer cancel()
 			*a = q.readStatus(ctx, q.admins[i])
