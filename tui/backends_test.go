@@ -199,10 +199,14 @@ func TestBackendWarningsHaveMarks(t *testing.T) {
 	at := fixture.Backends()
 	at[0].Cost.Watches, at[0].Cost.WatchLimit = 19_214, 20_000
 	at[1].Servers[0].ClockKnown, at[1].Servers[0].ClockOffset = true, -4200*time.Millisecond
+	at[0].Servers[0].Role, at[0].Servers[0].Lagging, at[0].Servers[0].Lag = "follower", true, 12*time.Second
 	at[1].Error = "redissource: connection lost\nredissource: master a:1: EOF"
 	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, at, nil))
 	press(m, "b")
-	wantText(t, m, "▲ 19214 of 20000 allowed, nearly all", "▲-4200 ms")
+	wantText(t, m, "▲ 19214 of 20000 allowed, nearly all", "▲-4200 ms", "▲ over 10s behind")
+	press(m, "down")
+	wantText(t, m, "▲ lacks what its leader had over 10s before")
+	press(m, "up")
 	press(m, "down", "down", "down", "down")
 	wantText(t, m, "connection lost", "master a:1: EOF")
 	wantNoText(t, m, "redissource", `\u{a}`)

@@ -104,6 +104,9 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 		d.fact("role", "unknown: the server does not report it, or is part of a cluster", t.Unknown)
 	}
 	d.fact("version", describe.Printable(v.Version), t.Text)
+	if lags(v) {
+		d.fact("behind", t.Glyphs.Warning+" lacks what its leader had over "+describe.Over(v.Lag)+" before", t.Warning)
+	}
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
 		d.fact("latency", describe.Millis(v.Latency), t.Text)
 		d.trend("  last 15m", b, func(b *inspect.Backend) float64 {

@@ -202,10 +202,18 @@ func (s *Screen) serverCells(v *inspect.Server) (widget.Span, []widget.Line) {
 		up = widget.Line{{describe.Seconds(s.Now().Sub(v.StartedAt)), t.Text}}
 	}
 	note := widget.Line(nil)
+	if lags(v) {
+		note = widget.Line{{t.Glyphs.Warning + " over " + describe.Over(v.Lag) + " behind", t.Warning}}
+	}
 	if v.Error != "" {
 		note = widget.Line{{describe.Cause(v.Error, v.Addr), mark.Style}}
 	}
 	return mark, []widget.Line{{{"  ", t.Text}, {describe.Printable(v.Addr), t.Text}}, {{string(v.State), mark.Style}}, role, version, latency, clock, up, note}
+}
+
+// lags reports whether a member still lacks what its leader had half a second before, as the rule about it has it.
+func lags(v *inspect.Server) bool {
+	return v.State == inspect.ServerUp && v.Lagging && v.Lag >= time.Second/2
 }
 
 // skewed is from which a clock's offset is worth a warning, as the rule about it has it.
