@@ -14,7 +14,7 @@ import (
 
 // One watch on a root reports all changes below it, and no other is needed there. But newer servers report nothing of a
 // node that we may not read (CVE-2024-23944): a directory that has such nodes gets a watch of its own, and every
-// directory is compared with its Stat from time to time, which shows what came in silence.
+// directory is compared with its Stat from time to time, which shows what came in silence, and a changed ACL, which no watch reports.
 
 // watchBelow sets a watch on each root that is not below another, before anything is read.
 func (r *run) watchBelow(now time.Time) {
@@ -131,10 +131,19 @@ func (r *run) keepsSecret(in *dir) {
 	}
 }
 
+// mostSingly of the directories are compared at one beat where a request reads one: of 50 requests a second.
+const mostSingly = 10
+
 // sweep compares directories with their Stats, a request's worth at a time, each once a lap.
 func (r *run) sweep(now time.Time) {
-	if len(r.below) == 0 || !r.firstPass || now.Before(r.sweepAt) {
+	if !r.firstPass || now.Before(r.sweepAt) {
 		return
+	}
+	most := connect.MostItems
+	if !r.manyReads { // each is a request then
+		if most = mostSingly; len(r.queue.polls) > 0 {
+			return
+		}
 	}
 	if len(r.toSweep) == 0 {
 		for _, d := range r.dirs {
@@ -142,11 +151,11 @@ func (r *run) sweep(now time.Time) {
 				r.toSweep = append(r.toSweep, d)
 			}
 		}
-		r.sweepEvery = r.beats.sweep / time.Duration(1+len(r.toSweep)/connect.MostItems)
+		r.sweepEvery = r.beats.sweep / time.Duration(1+len(r.toSweep)/most)
 	}
-	n := min(len(r.toSweep), connect.MostItems)
+	n := min(len(r.toSweep), most)
 	for _, d := range r.toSweep[:n] {
-		if r.dirs[d.path] == d && r.followed(d) && !d.busy && d.phase == listable {
+		if r.dirs[d.path] == d && (d.watched || r.followed(d)) && !d.busy && d.phase == listable {
 			r.queue.polls = append(r.queue.polls, job{kind: jobCompare, dir: d})
 		}
 	}
@@ -158,7 +167,7 @@ func (r *run) sweep(now time.Time) {
 
 // compared takes in a directory's Stat: it is listed again when that is not the Stat of its list.
 func (r *run) compared(d *dir, res result) {
-	if res.err != nil || d.sentAt.Before(res.sent) && (res.stat.Pzxid != d.pzxid || res.stat.Czxid != d.czxid) {
+	if res.err != nil || d.sentAt.Before(res.sent) && (res.stat.Pzxid != d.pzxid || res.stat.Czxid != d.czxid || res.stat.Aversion != d.aversion) {
 		r.touch(d, res.at)
 	}
 }

@@ -31,13 +31,14 @@ type dir struct {
 	// aboveRoot: the parent of a root, only looked at for the sake of that.
 	aboveRoot bool
 
-	phase   phase
-	counted bool  // among those that were looked at
-	count   int32 // of its children, by its newest Stat; -1: not known
-	created int64 // children ever created in it; 0: not known
-	czxid   int64
-	pzxid   int64
-	ctime   int64 // ms since 1970, by the servers' clock
+	phase    phase
+	counted  bool  // among those that were looked at
+	count    int32 // of its children, by its newest Stat; -1: not known
+	aversion int32 // of its ACL, as of readAt
+	created  int64 // children ever created in it; 0: not known
+	czxid    int64
+	pzxid    int64
+	ctime    int64 // ms since 1970, by the servers' clock
 	children
 	reported *reported // nil: it is no lock
 	judged   bool      // once, with all that was wanted read
@@ -101,6 +102,7 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 		d.dataStale = d.dataStale || d.dataRead
 	}
 	d.czxid, d.pzxid, d.ctime, d.count, d.created, d.readAt = stat.Czxid, stat.Pzxid, stat.Ctime, stat.NumChildren, creations(stat), at
+	d.aversion = stat.Aversion
 	added, removed = d.list(names)
 	for _, name := range removed {
 		delete(d.reread, name)
