@@ -12,6 +12,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
+	"lockscope/inspect/internal/stall"
 )
 
 // backendState was reported last; a new report is compared with it.
@@ -123,7 +124,12 @@ func (r *run) hear() {
 	if r.link == nil {
 		return
 	}
-	if at := r.link.tap.Ordered().Round(0); at.After(r.heardAt) {
+	r.heardOf(r.link.tap.Ordered(), r.cfg.Now())
+}
+
+// heardOf takes in when that was, by our clock of now, which may have been set since.
+func (r *run) heardOf(at, now time.Time) {
+	if at = at.Round(0).Add(stall.SetAhead(at, now)); at.After(r.heardAt) {
 		r.heardAt = at
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
 	"lockscope/inspect/zkadmin"
 )
 
@@ -83,5 +84,18 @@ func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
 	if a := q.readStatus(t.Context(), zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: refuse})); !a.asOf.Equal(noon) || !a.at.Equal(at(3000)) {
 		t.Errorf("as of %v, at %v", a.asOf, a.at)
+	}
+}
+
+// Our clock is set back, and the last that the servers answered is of before: it was heard as long ago as it was, not in the future.
+func TestWhatWasHeardBeforeOurClockWasSetBackIsPast(t *testing.T) {
+	at := time.Now()
+	var r run
+	if r.heardOf(time.Time{}, at); !r.heardAt.IsZero() {
+		t.Errorf("nothing was heard: %v", r.heardAt)
+	}
+	r.heardOf(at, sourcetest.WallSet(t, at.Add(time.Second), -time.Hour))
+	if !r.heardAt.Equal(at.Add(-time.Hour)) {
+		t.Errorf("%v, was %v", r.heardAt, at)
 	}
 }
