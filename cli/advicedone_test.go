@@ -79,7 +79,7 @@ func TestWhatIsAdvisedInZooKeeperHelps(t *testing.T) {
 	w := &brokenServer{t: t, addr: server.Addr}
 	root := w.create(w.session(), "/advised", "", 0)
 	look := []string{"zk://" + server.Addr + root + "?admin=" + server.Admin}
-	troubles := append(w.wrongInQueues(root), w.wrongClients(root)...)
+	troubles := slices.Concat(w.wrongInQueues(root), w.leftInQueue(root), w.wrongClients(root))
 	for i := range troubles {
 		troubles[i].target = look
 	}
@@ -100,10 +100,9 @@ func (w *brokenServer) wrongInQueues(root string) []trouble {
 			w.t.Fatal(err)
 		}
 	}
-	alien, persistent, mixed, wrapped := dir("alien"), dir("persistent"), dir("mixed"), dir("wrapped")
+	alien, mixed, wrapped := dir("alien"), dir("mixed"), dir("wrapped")
 	w.queue(alien, w.session())
 	w.create(kept, alien+"/README", "", 0)
-	left := w.create(kept, persistent+"/"+w.kazoo(), "old", zk.FlagSequence)
 	w.queue(mixed, w.session())
 	goClient := w.session()
 	w.create(goClient, mixed+"/_c_"+strings.Repeat("ab", 16)+"-lock-", "", zk.FlagEphemeral|zk.FlagSequence)
@@ -120,11 +119,6 @@ func (w *brokenServer) wrongInQueues(root string) []trouble {
 			w.create(kept, root+"-README", "", 0)
 			remove(alien + "/README")
 		}},
-		{rule: "persistent-contender", on: "zk:" + persistent, advice: "only if its client is gone: lockscope release", do: func(advice string) {
-			if got := run(w.t, append(wordsOf(w.t, advisedCommand(advice)), "--yes")...); got.code != 0 || !strings.Contains(advice, "old") && !strings.Contains(advice, left[len(persistent)+1:]) {
-				w.t.Errorf("%q: %+v", advice, got)
-			}
-		}},
 		{rule: "mixed-recipes", on: "zk:" + mixed, advice: "stop the clients of all libraries but one", do: func(string) { goClient.Close() }},
 		{rule: "sequence-wrap", on: "zk:" + wrapped, advice: "stop the clients, delete the empty directory", do: func(string) {
 			last.Close()
@@ -132,6 +126,19 @@ func (w *brokenServer) wrongInQueues(root string) []trouble {
 			w.queue(w.create(kept, wrapped, "", 0), w.session())
 		}},
 		{rule: "semaphore-overcommit", on: "zk:" + permits, advice: "restart those that use more than 2", do: func(string) { leases[2].Close() }},
+	}
+}
+
+// leftInQueue is a queue in which an entry is that no session owns.
+func (w *brokenServer) leftInQueue(root string) []trouble {
+	persistent := w.create(w.conns[0], root+"/persistent", "", 0)
+	left := w.create(w.conns[0], persistent+"/"+w.kazoo(), "old", zk.FlagSequence)
+	return []trouble{
+		{rule: "persistent-contender", on: "zk:" + persistent, advice: "only if its client is gone: lockscope release", do: func(advice string) {
+			if got := run(w.t, append(wordsOf(w.t, advisedCommand(advice)), "--yes")...); got.code != 0 || !strings.Contains(advice, "old") && !strings.Contains(advice, left[len(persistent)+1:]) {
+				w.t.Errorf("%q: %+v", advice, got)
+			}
+		}},
 	}
 }
 
@@ -187,8 +194,8 @@ func (w *brokenServer) wrongClients(root string) []trouble {
 	}
 }
 
-// cuttable is a client whose connection can be cut for good, so that its session is left to time out.
-func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn, cut func()) {
+// cuttable is a client whose connection can be cut, so that its session is left to time out, or to be ended by end.
+func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn, cut, end func()) {
 	t.Helper()
 	var mu sync.Mutex
 	var open net.Conn
@@ -207,11 +214,20 @@ func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	return client, func() {
+	cut = func() {
 		mu.Lock()
 		defer mu.Unlock()
 		over = true
 		open.Close()
+	}
+	return client, cut, func() {
+		mu.Lock()
+		over = false
+		mu.Unlock()
+		if _, _, err := client.Exists("/"); err != nil { // it is connected again
+			t.Error(err)
+		}
+		client.Close()
 	}
 }
 

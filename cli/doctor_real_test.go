@@ -26,6 +26,8 @@ type brokenServer struct {
 	addr  string
 	conns []*zk.Conn
 	made  int
+	// endGhost ends the session of a client that was cut off.
+	endGhost func()
 }
 
 func (w *brokenServer) session() *zk.Conn {

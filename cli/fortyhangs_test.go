@@ -111,10 +111,11 @@ func hangInZooKeeper(z *brokenServer) (hangs []string) {
 			hangs = append(hangs, "zk:"+dir)
 		}
 	}
-	ghost, cut := cuttable(z.t, z.addr, 10*time.Minute)
+	ghost, cut, end := cuttable(z.t, z.addr, 10*time.Minute)
 	dir := z.create(hung, "/left/stuck-ghost", "", 0)
 	z.join(next, dir+"/"+hex+"__lock__", z.join(ghost, dir+"/"+hex+"__lock__", "", zk.FlagEphemeral), zk.FlagEphemeral)
 	cut()
+	z.endGhost = end
 	hangs = append(hangs, "zk:"+dir, z.obliging(hung, next))
 	one, two := z.session(), z.session() // a deadlock
 	a, b := z.create(one, "/left/stuck-a", "", 0), z.create(one, "/left/stuck-b", "", 0)

@@ -14,62 +14,72 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// An operator who runs what the findings advise, word for word, frees locks of forty-eight kinds that hang, and changes nothing of
-// what is in use beside them: the same libraries' locks, and the waiters and other holders in the locks that hang.
-func TestWhoFollowsTheAdviceFreesFortyLocks(t *testing.T) {
-	t.Parallel()
-	server, single := servertest.StartZooKeeper(t, "maxSessionTimeout=600000"), newRedisHouse(t, 1)
-	many := newRedisHouse(t, 3)
-	z := &brokenServer{t: t, addr: server.Addr}
-	hangs := hangInZooKeeper(z)
-	single.hang(t, redisHangs())
-	waits := single.masters[0].Subscribe(t.Context(), "redisson_lock__channel:{lock:stuck-hash}") // a client that waits for it
-	defer waits.Close()
+// fortyHangs are locks of forty-eight kinds that hang, on servers of their own, beside the same libraries' locks in use.
+type fortyHangs struct {
+	t            *testing.T
+	server       *servertest.ZooKeeper
+	zk           *brokenServer
+	single, many *redisHouse
+	inZooKeeper  []string
+}
+
+func hangForty(t *testing.T) *fortyHangs {
+	t.Helper()
+	h := &fortyHangs{t: t, server: servertest.StartZooKeeper(t, "maxSessionTimeout=600000"), single: newRedisHouse(t, 1), many: newRedisHouse(t, 3)}
+	h.zk = &brokenServer{t: t, addr: h.server.Addr}
+	h.inZooKeeper = hangInZooKeeper(h.zk)
+	h.single.hang(t, redisHangs())
+	waits := h.single.masters[0].Subscribe(t.Context(), "redisson_lock__channel:{lock:stuck-hash}") // a client that waits for it
+	t.Cleanup(func() { waits.Close() })
 	if _, err := waits.Receive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	many.hangOnSeveral(t)
-	admin := "?admin=" + server.Admin
-	looks := [][]string{
-		{"zk://" + server.Addr + "/left" + admin, single.target("match=*stuck*&match=*used*&match=uniquejobs:*"), many.target("match=*stuck*&match=*used*&name=three")},
-		{"zk://" + server.Addr + "/hung" + admin, "--stuck-after", "1ms"},
+	h.many.hangOnSeveral(t)
+	return h
+}
+
+// left and hung are the targets of the locks that nobody has behind, and of those whose holder hangs.
+func (h *fortyHangs) left() []string {
+	return []string{
+		"zk://" + h.server.Addr + "/left?admin=" + h.server.Admin,
+		h.single.target("match=*stuck*&match=*used*&match=uniquejobs:*"), h.many.target("match=*stuck*&match=*used*&name=three"),
 	}
-	inUse := func() map[string]string {
-		all := znodesInUse(t, z.conns[0], "/")
-		for _, house := range []*redisHouse{single, many} {
-			house.keysInUse(t, all)
-		}
-		return all
+}
+
+func (h *fortyHangs) hung() string { return "zk://" + h.server.Addr + "/hung?admin=" + h.server.Admin }
+
+func (h *fortyHangs) all() []string {
+	return slices.Concat(h.inZooKeeper, h.single.hangs, h.many.hangs)
+}
+
+// inUse is all that is in use, by what it is.
+func (h *fortyHangs) inUse() map[string]string {
+	all := znodesInUse(h.t, h.zk.conns[0], "/")
+	for _, house := range []*redisHouse{h.single, h.many} {
+		house.keysInUse(h.t, all)
 	}
-	before := inUse()
-	haunted(t, looks[0])
-	freed, followed := followAdvice(t, looks)
-	var missed []string
-	for _, id := range append(append(hangs, single.hangs...), many.hangs...) {
-		if !freed[id] {
-			missed = append(missed, id)
-		}
-	}
-	if missed != nil || len(freed) < 48 {
+	return all
+}
+
+// wantFreed demands that all were freed, and that the servers show it.
+func (h *fortyHangs) wantFreed(freed map[string]bool) {
+	t := h.t
+	t.Helper()
+	missed := slices.DeleteFunc(h.all(), func(id string) bool { return freed[id] })
+	if len(missed) > 0 || len(freed) < 48 {
 		t.Errorf("%d locks freed; not %v", len(freed), missed)
 	}
-	if diff := cmp.Diff(advisedOfLocks, slices.Sorted(maps.Keys(followed))); diff != "" {
-		t.Errorf("rules and the commands that they advise (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(before, inUse()); diff != "" {
-		t.Errorf("what was in use (-before +after):\n%s", diff)
-	}
 	var stand []string
-	for _, id := range hangs {
+	for _, id := range h.inZooKeeper {
 		dir := strings.TrimPrefix(id, "zk:")
-		if first := childrenInOrder(t, z.conns[0], dir); len(first) > 0 && strings.HasSuffix(first[0], "0000000000") {
+		if first := childrenInOrder(t, h.zk.conns[0], dir); len(first) > 0 && strings.HasSuffix(first[0], "0000000000") {
 			stand = append(stand, dir)
 		}
 	}
 	if len(stand) != 1 || stand[0] != "/left/stuck-a" && stand[0] != "/left/stuck-b" { // one of a deadlock's two was released
 		t.Errorf("still there: %v", stand)
 	}
-	for _, house := range []*redisHouse{single, many} {
+	for _, house := range []*redisHouse{h.single, h.many} {
 		for _, id := range house.hangs {
 			_, key, _ := strings.Cut(id, ":")
 			for _, m := range house.masters {
@@ -78,6 +88,24 @@ func TestWhoFollowsTheAdviceFreesFortyLocks(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// An operator who runs what the findings advise, word for word, frees locks of forty-eight kinds that hang, and changes nothing of
+// what is in use beside them: the same libraries' locks, and the waiters and other holders in the locks that hang.
+func TestWhoFollowsTheAdviceFreesFortyLocks(t *testing.T) {
+	t.Parallel()
+	h := hangForty(t)
+	looks := [][]string{h.left(), {h.hung(), "--stuck-after", "1ms"}}
+	before := h.inUse()
+	haunted(t, looks[0])
+	freed, followed := followAdvice(t, looks)
+	h.wantFreed(freed)
+	if diff := cmp.Diff(advisedOfLocks, slices.Sorted(maps.Keys(followed))); diff != "" {
+		t.Errorf("rules and the commands that they advise (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, h.inUse()); diff != "" {
+		t.Errorf("what was in use (-before +after):\n%s", diff)
 	}
 }
 
