@@ -59,7 +59,17 @@ func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
 // its session's end removes it if it does not come back.
 func away(c *inspect.Case, w *inspect.Contender) bool {
 	_, connected := c.Sessions[w.Owner.Session]
-	return c.AllSessions && !connected || returning(c, w)
+	return c.AllSessions && !connected || returning(c, w) || unheard(c, w)
+}
+
+// unheard reports whether the server has heard nothing of a waiter's client since it queued: the request that sets its watch may be on
+// the way, over a link that stalls.
+func unheard(c *inspect.Case, w *inspect.Contender) bool {
+	s, connected := c.Sessions[w.Owner.Session]
+	if !connected || s.LastContact.IsZero() || w.Since.IsZero() || !c.Backend.Dates(w.Czxid) {
+		return false
+	}
+	return s.LastContact.Before(w.Since.Add(-c.Offset).Add(inspect.WatchSettle))
 }
 
 func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Finding {

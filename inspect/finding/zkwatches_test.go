@@ -56,6 +56,14 @@ func TestMissingWatch(t *testing.T) {
 			}
 		}
 	}
+	heard := func(after time.Duration) func(*inspect.Case) { // since it queued, with a leader's clock 3 s ahead
+		return func(c *inspect.Case) {
+			c.Offset = 3 * time.Second
+			w := &c.Lock.Waiters[0]
+			w.Since = now.Add(-10 * time.Second).Add(c.Offset)
+			c.Sessions, c.AllSessions = map[int64]inspect.Session{w.Owner.Session: {ID: w.Owner.Session, LastContact: now.Add(-10*time.Second + after)}}, true
+		}
+	}
 	disturbed := func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} }
 	check(t, "missing-watch", []state{
 		{
@@ -66,6 +74,8 @@ func TestMissingWatch(t *testing.T) {
 		{name: "the table may be older than its end", c: gone(inspect.Unconfirmed, -time.Second)},
 		{name: "it watches the right one beside", c: gone(inspect.Confirmed, inspect.WatchSettle)},
 		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
+		{name: "its client was not heard of since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond))},
+		{name: "its client was heard of since", c: gone(inspect.Missing, inspect.WatchSettle, heard(time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "its client may be on its way back", c: gone(inspect.Missing, inspect.WatchSettle, disturbed)},
 	})
 	many := make([]inspect.Confirmation, 25)
