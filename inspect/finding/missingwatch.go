@@ -32,7 +32,7 @@ func missingWatch() rule {
 			w := &l.Waiters[i]
 			gone := watchesGone(c, w)
 			if (w.Watch == inspect.Missing || gone) && w != lost && !away(c, w) && len(found) < listed {
-				found = append(found, unwatching(l, w, gone))
+				found = append(found, unwatching(c, w, gone))
 			}
 		}
 		return found
@@ -59,7 +59,7 @@ func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
 // its session's end removes it if it does not come back.
 func away(c *inspect.Case, w *inspect.Contender) bool {
 	_, connected := c.Sessions[w.Owner.Session]
-	return c.AllSessions && !connected || returning(c, w) || unheard(c, w)
+	return c.AllSessions && !connected || returning(c, w)
 }
 
 // unheard reports whether the server has heard nothing of a waiter's client since it queued: the request that sets its watch may be on
@@ -72,8 +72,8 @@ func unheard(c *inspect.Case, w *inspect.Contender) bool {
 	return s.LastContact.Before(w.Since.Add(-c.Offset).Add(inspect.WatchSettle))
 }
 
-func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Finding {
-	e := about(w)
+func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Finding {
+	l, e := c.Lock, about(w)
 	e["expected"], e["blocked_below"] = w.Watches.String(), int(w.BlockedBelow)
 	e["cause"] = "a wake-up lost between check and wait (CURATOR-527), or a client that ignores the reply"
 	confidence := recipe.Certain
@@ -85,8 +85,16 @@ func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Findin
 		e["watches_gone"] = w.WatchesGone.String()
 		message = fmt.Sprintf("%s watches only %s, which is gone: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone))
 	}
-	if l.MutexOrPermits() {
-		return maybePermit(l, w, e)
+	switch {
+	case l.MutexOrPermits():
+		return maybePermit(w, e)
+	case unheard(c, w):
+		return inspect.Finding{
+			Severity: inspect.Info, Confidence: recipe.Possible,
+			Message:  fmt.Sprintf("%s does not watch %s, which it waits for, and was not heard of since it queued: it may be about to", describe.BriefOwner(w), describe.BriefName(w.Watches)),
+			Evidence: e, Subject: w.Subject(),
+			Advice: "look again once its client was heard of: a session that stays silent ends at its timeout",
+		}
 	}
 	if w.BlockedBelow > 0 {
 		message += fmt.Sprintf("; %d behind it", w.BlockedBelow)
@@ -100,7 +108,7 @@ func unwatching(l *inspect.Lock, w *inspect.Contender, gone bool) inspect.Findin
 }
 
 // maybePermit weakens the finding where Curator's mutex and its deprecated semaphore look the same.
-func maybePermit(l *inspect.Lock, w *inspect.Contender, e evidence) inspect.Finding {
+func maybePermit(w *inspect.Contender, e evidence) inspect.Finding {
 	return inspect.Finding{
 		Severity: inspect.Info, Confidence: recipe.Possible,
 		Message: fmt.Sprintf("%s does not watch %s: it has a permit, if this is Curator's deprecated InterProcessSemaphore, and else nothing will wake it up",

@@ -74,7 +74,7 @@ func TestMissingWatch(t *testing.T) {
 		{name: "the table may be older than its end", c: gone(inspect.Unconfirmed, -time.Second)},
 		{name: "it watches the right one beside", c: gone(inspect.Confirmed, inspect.WatchSettle)},
 		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
-		{name: "its client was not heard of since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond))},
+		{name: "its client was not heard of since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may be about to"}},
 		{name: "its client was heard of since", c: gone(inspect.Missing, inspect.WatchSettle, heard(time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "its client may be on its way back", c: gone(inspect.Missing, inspect.WatchSettle, disturbed)},
 	})

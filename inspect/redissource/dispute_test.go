@@ -50,7 +50,7 @@ func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 	if l := read(b, later+2, thin[2]); l == nil || l.ReadAt != noon.Add(later+2) {
 		t.Errorf("not reported as of now: %+v", l)
 	}
-	for n := time.Duration(2); n <= disputeAsks; n++ {
+	for n := time.Duration(2); n <= 3; n++ {
 		if d.due(noon.Add(n*later-1)) || !d.due(noon.Add(n*later)) {
 			t.Errorf("not asked again after %v", n*later)
 		}
