@@ -142,7 +142,7 @@ func TestWhoFollowsTheScreenFreesFortyLocks(t *testing.T) {
 		}
 		freed := o.freed(all)
 		for _, id := range all {
-			if !freed[id] && !strings.HasPrefix(id, "zk:/hung/") && id != "zk:/left/stuck-ghost" && id != leftover {
+			if !freed[id] && !strings.HasPrefix(id, "zk:/hung/") && id != "zk:/left/stuck-ghost" {
 				missing = append(missing, id)
 			}
 		}
@@ -169,7 +169,7 @@ func TestWhoFollowsTheScreenFreesFortyLocks(t *testing.T) {
 	for id := range hung.freed(all) {
 		freed[id] = true
 	}
-	freed["zk:/left/stuck-ghost"], freed[leftover] = true, true
+	freed["zk:/left/stuck-ghost"] = true
 	h.wantFreed(freed)
 	clients.wantAll()
 	if diff := cmp.Diff(before, h.inUse()); diff != "" {
@@ -181,10 +181,6 @@ func TestWhoFollowsTheScreenFreesFortyLocks(t *testing.T) {
 		}
 	}
 }
-
-// leftover is a value below the quorum that ends by itself within the hour. It is not demanded that the screen finds it: where it stood
-// before the first look, a screen that is told of changes does not always name it, as every look of doctor does.
-const leftover = "three:lock:stuck-one"
 
 // freed are those of some locks that the operator has acted on.
 func (o *operatorAtScreen) freed(all []string) map[string]bool {

@@ -111,7 +111,7 @@ var groups = []group{
 		{"removing one waiter", yes, "lockops/act.TestWaiterIsRemovedWhileItWaits tui.TestWaiterNeedsAnExtraStep", ""},
 		{"ending a client, with what else it has", partly, "lockops/act.TestAClientIsEnded lockops/act.TestEndingClientsInRaces tui.TestClientIsEndedFromTheScreen", "connections of Redis; a session of ZooKeeper can be closed by nobody but its client, which is said"},
 		{"a TTL set, lengthened or shortened", yes, "lockops/act.TestATTLIsSetOnEveryMaster cli.TestTheAdvisedTTLIsSet tui.TestATTLIsSetFromTheChain", ""},
-		{"many at once, capped and guarded one by one", yes, "cli.TestManyReleasesStopAtTheFirstSurprise tui.TestBulkStopsAtTheFirstSurprise tui.TestBulkFromFindings", ""},
+		{"many at once, capped and guarded one by one", yes, "cli.TestManyReleasesStopAtTheFirstSurprise tui.TestBulkStopsAtTheFirstSurprise tui.TestAKeyOnAGroupIsForWhomItsFindingsName", ""},
 		{"a sweep of empty directories", yes, "lockops/act.TestSweep cli.TestSweepIsACommand", ""},
 		{"a second person, a reason in an emergency, limits by role", partly, "cli.TestProductionAsksWhy tui.TestReadOnlyProfilePreviews", "reasons and read-only profiles; who may do what is the servers' to say, and a second person nobody's"},
 	}},
