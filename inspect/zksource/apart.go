@@ -57,7 +57,7 @@ func (q *inquiry) compareMembers(ctx context.Context, servers []serverAnswer) {
 		if apart := nodesApart(a.status, second); was.Zxid == a.status.Zxid && first.Zxid == second.Zxid && apart == nodesApart(was, first) {
 			servers[i].nodesApart = apart
 		}
-		servers[i].status.Zxid, servers[i].asOf = a.status.Zxid, a.at
+		servers[i].status.Zxid, servers[i].asOf = a.status.Zxid, a.asOf
 	}
 }
 

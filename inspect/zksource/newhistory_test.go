@@ -3,6 +3,7 @@ package zksource
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -97,5 +98,41 @@ func TestWhatWasHeardBeforeOurClockWasSetBackIsPast(t *testing.T) {
 	r.heardOf(at, sourcetest.WallSet(t, at.Add(time.Second), -time.Hour))
 	if !r.heardAt.Equal(at.Add(-time.Hour)) {
 		t.Errorf("%v, was %v", r.heardAt, at)
+	}
+}
+
+// A member that is asked again may have read its newest transaction as soon as it was asked: however late that answer comes, the member is
+// known to have lacked something only until then.
+func TestASecondAnswerThatComesLateIsNoLag(t *testing.T) {
+	const limit = 10 * time.Second
+	var asked time.Time // the member, again
+	speaker := func(role string, hears func()) *zkadmin.Server {
+		return zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: func(context.Context, string, string) (net.Conn, error) {
+			ours, its := net.Pipe()
+			go func() {
+				defer its.Close()
+				word := make([]byte, 4)
+				if _, err := io.ReadFull(its, word); err != nil {
+					return
+				}
+				if string(word) == "srvr" {
+					hears()
+				}
+				_, _ = io.WriteString(its, "Zookeeper version: 3.9.3\nZxid: 0x100000008\nMode: "+role+"\nNode count: 5\n")
+			}()
+			return ours, nil
+		}})
+	}
+	before := time.Now().Add(-2 * lagGrace)
+	servers := []serverAnswer{
+		{asked: true, asOf: before, at: before, status: zkadmin.Status{Role: "leader", Zxid: 1<<32 | 9}},
+		{asked: true, asOf: before, at: before, status: zkadmin.Status{Role: "follower", Zxid: 1<<32 | 7}},
+	}
+	q := inquiry{now: time.Now, limit: limit, admins: []*zkadmin.Server{
+		speaker("leader", func() {}), speaker("follower", func() { asked = time.Now() }),
+	}}
+	q.compareMembers(t.Context(), servers)
+	if a := servers[1]; a.status.Zxid != 1<<32|8 || asked.IsZero() || a.asOf.After(asked) {
+		t.Errorf("%#x as of %v, asked at %v", a.status.Zxid, a.asOf, asked)
 	}
 }
