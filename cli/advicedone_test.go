@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/inspect"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 )
@@ -142,6 +143,20 @@ func (w *brokenServer) leftInQueue(root string) []trouble {
 	}
 }
 
+// hear has the server hear of a client once it might be waiting: until then the request that sets its watch may be on its way.
+func (w *brokenServer) hear(client *zk.Conn, node string) {
+	w.t.Helper()
+	for {
+		stat, err := client.Set(node, []byte("client"), -1)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if stat.Mtime-stat.Ctime > 2*inspect.WatchSettle.Milliseconds() {
+			return
+		}
+	}
+}
+
 // wrongClients are queues in which clients wait, or take locks, in a wrong way.
 func (w *brokenServer) wrongClients(root string) []trouble {
 	kept := w.conns[0]
@@ -149,7 +164,7 @@ func (w *brokenServer) wrongClients(root string) []trouble {
 	unwatched, late, crowd := dir("unwatched"), dir("late"), dir("crowd")
 	first := w.queue(unwatched, w.session())[0]
 	sleeper := w.session()
-	w.queue(unwatched, sleeper)
+	w.hear(sleeper, w.queue(unwatched, sleeper)[0])
 
 	gone, next := w.session(), w.session()
 	writeLock := func(c *zk.Conn) string {
