@@ -58,16 +58,23 @@ func (quiet) Printf(string, ...any) {}
 
 func connectZooKeeper(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
+	conn, end := connectUntil(t, addr)
+	t.Cleanup(end)
+	return conn
+}
+
+// connectUntil is connectZooKeeper until end is called, for a test that makes so many connections, with buffers of 1.5 MiB, that it cannot keep them.
+func connectUntil(t *testing.T, addr string) (conn *zk.Conn, end func()) {
+	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	return conn, func() {
 		conn.Close()
 		for range events { // closed when its goroutines have ended
 		}
-	})
-	return conn
+	}
 }
 
 // zkQueue makes a kazoo lock directory with n contenders of one session and returns their names.

@@ -251,7 +251,7 @@ func TestSessionsEndInRaces(t *testing.T) {
 		ours, pace := 0, racePace{}
 		for i := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
-			holder := connectZooKeeper(t, server.Addr)
+			holder, end := connectUntil(t, server.Addr)
 			first := zkQueue(t, holder, dir, 1)[0]
 			made, err := waiter.Create(dir+"/"+first[:len(first)-10], nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 			if err != nil {
@@ -272,6 +272,7 @@ func TestSessionsEndInRaces(t *testing.T) {
 			if result.Released {
 				ours++
 			}
+			end()
 		}
 		t.Logf("of %d races with the end of a session we won %d", *tries, ours)
 	})
