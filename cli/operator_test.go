@@ -41,7 +41,7 @@ type operatorAtScreen struct {
 type screenDeed struct{ rule, lock, key, result string }
 
 // operatorWaits is longer than any of it takes on a busy machine.
-const operatorWaits = 50 * time.Second
+const operatorWaits = 4 * time.Minute
 
 // sitDown opens the screen that the program has for these targets, with --write.
 func sitDown(t *testing.T, stuckAfter time.Duration, width, height int, urls ...string) *operatorAtScreen {

@@ -94,7 +94,7 @@ func (l *liveClients) wantAll() {
 		select {
 		case hold := <-l.freed:
 			l.inUse = append(l.inUse, hold)
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			l.t.Fatal("who waits behind what was freed is not granted it")
 		}
 	}
