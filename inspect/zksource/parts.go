@@ -20,7 +20,7 @@ func (r *run) base(d *dir) *dir {
 		return nil
 	}
 	b := r.dirs[p]
-	if path.Base(d.path) == recipe.CuratorLocks && r.dirs[join(p, recipe.CuratorLeases)] == nil {
+	if path.Base(d.path) == recipe.CuratorLocks && r.dirs[join(p, recipe.CuratorLeases)] == nil && (b == nil || !b.folded) {
 		return nil // the usual name for a place of locks
 	}
 	return b

@@ -201,6 +201,10 @@ func (d *dir) directory(now time.Time) inspect.Directory {
 		for place, part := range d.parts {
 			whole.Parts[place] = part.shown()
 		}
+		// The permits of Curator's are in a container, which a server removes when it finds it empty, between one permit and the next.
+		if _, there := whole.Parts[recipe.CuratorLeases]; !there && d.folded && d.parts[recipe.CuratorLocks] != nil {
+			whole.Parts[recipe.CuratorLeases] = nil
+		}
 	}
 	return whole
 }
