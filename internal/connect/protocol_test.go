@@ -48,7 +48,7 @@ func sessionBy(t *testing.T, target Target) error {
 		t.Fatal(err)
 	}
 	tap := &Tap{TLS: config, DialContext: target.Dialer()}
-	conn, events, err := zk.Connect(target.Servers, time.Second, zk.WithDialer(tap.Dial), zk.WithHostProvider(new(ServerList)), zk.WithLogger(silentLogger{}))
+	conn, events, err := zk.Connect(target.Servers, 10*time.Second, zk.WithDialer(tap.Dial), zk.WithHostProvider(new(ServerList)), zk.WithLogger(silentLogger{}))
 	if err != nil {
 		t.Fatal(err)
 	}
