@@ -76,6 +76,10 @@ func TestSweepIsACommand(t *testing.T) {
 	if do(0, "--max", "10", "--yes"); j.Found != 0 {
 		t.Errorf("%+v", j)
 	}
+}
+
+func TestSweepRefusesWhatItCannotDo(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	for _, bad := range [][]string{{"--max", "0"}, {"--max", "1001"}, {"--max", "9", "--idle", "1s"}} {
 		if got := run(t, append([]string{"sweep", "zk:/x", "zk://" + server.Addr}, bad...)...); got.code != exitUsage {
 			t.Errorf("%v: %+v", bad, got)

@@ -8,15 +8,17 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-func TestMissingWatch(t *testing.T) {
-	watching := func(library string, sure recipe.Confidence, answers ...inspect.Confirmation) inspect.Case {
-		l := queue(library, len(answers)+1)
-		l.Confidence = sure
-		for i, a := range answers {
-			l.Waiters[i].Watch = a
-		}
-		return present(l)
+// watching is a queue whose waiters watch as the servers answered.
+func watching(library string, sure recipe.Confidence, answers ...inspect.Confirmation) inspect.Case {
+	l := queue(library, len(answers)+1)
+	l.Confidence = sure
+	for i, a := range answers {
+		l.Waiters[i].Watch = a
 	}
+	return present(l)
+}
+
+func TestMissingWatch(t *testing.T) {
 	check(t, "missing-watch", []state{
 		{
 			name: "the second waiter watches nobody", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Missing, inspect.Confirmed), fires: true,
@@ -38,6 +40,18 @@ func TestMissingWatch(t *testing.T) {
 		},
 		{name: "all may have connected anew since", c: read(inspect.TableVoid, watching("kazoo", recipe.Certain, inspect.Missing))},
 	})
+	many := make([]inspect.Confirmation, 25)
+	for i := range many {
+		many[i] = inspect.Missing
+	}
+	found := diagnose(t, "missing-watch", watching("kazoo", recipe.Certain, many...))
+	if len(found) != 10 || found[9].Evidence["contender"] != "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000010" {
+		t.Errorf("%d findings, want one for each of the first 10 waiters", len(found))
+	}
+}
+
+// TestMissingWatchOfWhoWatchesWhatIsGone, by what is known of its client.
+func TestMissingWatchOfWhoWatchesWhatIsGone(t *testing.T) {
 	const left = "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"
 	gone := func(answer inspect.Confirmation, tableAfter time.Duration, changes ...func(*inspect.Case)) inspect.Case {
 		c := watching("curator", recipe.Certain, answer)
@@ -78,14 +92,6 @@ func TestMissingWatch(t *testing.T) {
 		{name: "its client was heard of since", c: gone(inspect.Missing, inspect.WatchSettle, heard(time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "its client may be on its way back", c: gone(inspect.Missing, inspect.WatchSettle, disturbed)},
 	})
-	many := make([]inspect.Confirmation, 25)
-	for i := range many {
-		many[i] = inspect.Missing
-	}
-	found := diagnose(t, "missing-watch", watching("kazoo", recipe.Certain, many...))
-	if len(found) != 10 || found[9].Evidence["contender"] != "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000010" {
-		t.Errorf("%d findings, want one for each of the first 10 waiters", len(found))
-	}
 }
 
 // read is the same case with a table of watches from earlier.
@@ -155,18 +161,6 @@ func TestSelfWait(t *testing.T) {
 		l.Waiters[0].Owner = inspect.Owner{LibraryID: id, Thread: thread}
 		return present(l)
 	}
-	lost := func(change func(*inspect.Lock)) inspect.Case { // 1 holds, 2 waits twice, and 3 between
-		return present(with(queue("go-zookeeper", 4), func(l *inspect.Lock) {
-			l.Waiters[2].Owner.Session = l.Waiters[0].Owner.Session
-			l.Waiters[0].Watch, l.Waiters[1].Watch, l.Waiters[2].Watch = inspect.Missing, inspect.Confirmed, inspect.Confirmed
-			if change != nil {
-				change(l)
-			}
-		}))
-	}
-	if found := diagnose(t, "missing-watch", lost(nil)); len(found) != 0 {
-		t.Errorf("reported by two rules: %v", found)
-	}
 	check(t, "self-wait", []state{
 		{
 			name: "for a while", c: twice(time.Minute), fires: true, severity: inspect.Info, confidence: recipe.Possible,
@@ -195,6 +189,30 @@ func TestSelfWait(t *testing.T) {
 			l.Holders[0].Owner, l.Waiters[0].Owner, l.Waiters[1].Owner = inspect.Owner{}, inspect.Owner{}, inspect.Owner{}
 		}))},
 		{name: "it waits twice, and another holds", c: present(with(queue("go-zookeeper", 3), waiter(func(w *inspect.Contender) { w.Owner.Session = 3 })))},
+		{name: "a lease that is not granted yet", c: twice(time.Hour, func(l *inspect.Lock) { l.Waiters[1].State = inspect.Pending })},
+		{name: "one of several leases is its own", c: twice(time.Hour, func(l *inspect.Lock) {
+			l.Kind, l.Limit = inspect.KindSemaphore, 2
+			l.Holders = append(l.Holders, inspect.Contender{Name: "x", State: inspect.Holding, Owner: inspect.Owner{Session: 99}})
+		})},
+		{name: "readers of one client", c: twice(time.Hour, func(l *inspect.Lock) { l.Holders[0].Mode, l.Waiters[1].Mode = recipe.Shared, recipe.Shared })},
+	})
+}
+
+// TestSelfWaitBehindItsLostEntry: of one client's two entries that wait, the one in front watches nobody.
+func TestSelfWaitBehindItsLostEntry(t *testing.T) {
+	lost := func(change func(*inspect.Lock)) inspect.Case { // 1 holds, 2 waits twice, and 3 between
+		return present(with(queue("go-zookeeper", 4), func(l *inspect.Lock) {
+			l.Waiters[2].Owner.Session = l.Waiters[0].Owner.Session
+			l.Waiters[0].Watch, l.Waiters[1].Watch, l.Waiters[2].Watch = inspect.Missing, inspect.Confirmed, inspect.Confirmed
+			if change != nil {
+				change(l)
+			}
+		}))
+	}
+	if found := diagnose(t, "missing-watch", lost(nil)); len(found) != 0 {
+		t.Errorf("reported by two rules: %v", found)
+	}
+	check(t, "self-wait", []state{
 		{
 			name: "behind an entry that it has lost", c: lost(nil), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"behind its own"},
 			evidence: map[string]any{"behind": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000001", "contender": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000003"}, advice: "restart",
@@ -204,12 +222,6 @@ func TestSelfWait(t *testing.T) {
 		{name: "neither watches: its client is away", c: lost(func(l *inspect.Lock) { l.Waiters[2].Watch = inspect.Missing })},
 		{name: "another's has lost its watch", c: lost(func(l *inspect.Lock) { l.Waiters[2].Owner.Session = 4 })},
 		{name: "the one in front is a reader's", c: lost(func(l *inspect.Lock) { l.Waiters[0].Mode = recipe.Shared })},
-		{name: "a lease that is not granted yet", c: twice(time.Hour, func(l *inspect.Lock) { l.Waiters[1].State = inspect.Pending })},
-		{name: "one of several leases is its own", c: twice(time.Hour, func(l *inspect.Lock) {
-			l.Kind, l.Limit = inspect.KindSemaphore, 2
-			l.Holders = append(l.Holders, inspect.Contender{Name: "x", State: inspect.Holding, Owner: inspect.Owner{Session: 99}})
-		})},
-		{name: "readers of one client", c: twice(time.Hour, func(l *inspect.Lock) { l.Holders[0].Mode, l.Waiters[1].Mode = recipe.Shared, recipe.Shared })},
 	})
 }
 
