@@ -42,7 +42,7 @@ func controls(t *testing.T, notes *ledger, f *faults, events []observed, held pi
 			return h, false
 		}
 		_, disturbed := f.during(h.asked.Add(-late), h.released.Add(2*late), ttl+late, backendOf(e.Lock), e.by)
-		return h, !disturbed && !notes.nameless(e.Lock, e.At) // else the name of nobody may be somebody's
+		return h, !disturbed && !notes.nameless(e.Lock, e.At, f) // else the name of nobody may be somebody's
 	}
 	for _, lie := range lies {
 		reported, noticed := 0, 0
@@ -250,6 +250,38 @@ func TestMembersThatDifferExcuseTheirTimeAlone(t *testing.T) {
 	e := observed{Event: "released", At: at.Add(20 * time.Minute), Lock: "zk:/l", Contender: &struct{ Name string }{"n"}}
 	if what := newJudge(notes, f).event(e); what != "" {
 		t.Errorf("a node that one member alone had: %s", what)
+	}
+}
+
+// TestWhoGaveUpIsOnItsWayWhileAFaultLasts: an ensemble that commits nothing makes a node when its client has given up, and not
+// long after the fault, nor on another backend.
+func TestWhoGaveUpIsOnItsWayWhileAFaultLasts(t *testing.T) {
+	gaveUp := time.Now().Add(-time.Hour)
+	f := &faults{}
+	for range 2 {
+		f.since(gaveUp.Add(-longestWait), "isolate zookeeper", zkName)()
+	}
+	f.list[0].to = gaveUp.Add(time.Minute)
+	f.list[1].from, f.list[1].to = gaveUp.Add(time.Minute-time.Second), gaveUp.Add(2*time.Minute)
+	for name, tt := range map[string]struct {
+		lock  string
+		after time.Duration
+		known bool
+	}{
+		"while it lasts":         {"zk:/l", 30 * time.Second, true},
+		"while the next lasts":   {"zk:/l", 119 * time.Second, true},
+		"when both are over":     {"zk:/l", 2*time.Minute + ttl, true},
+		"long after":             {"zk:/l", 2*time.Minute + ttl + late, false},
+		"before it was asked":    {"zk:/l", -longestWait - 2*time.Second, false},
+		"on another backend":     {"five:k", 30 * time.Second, false},
+		"on another soon enough": {"five:k", time.Second, true},
+	} {
+		notes := newLedger()
+		notes.tries[tt.lock] = []try{{gaveUp.Add(-longestWait), gaveUp}}
+		e := observed{Event: "waiting", At: gaveUp.Add(tt.after), Lock: tt.lock, Contender: &struct{ Name string }{"n"}}
+		if what := newJudge(notes, f).event(e); (what == "") != tt.known {
+			t.Errorf("%s: %q", name, what)
+		}
 	}
 }
 

@@ -139,7 +139,7 @@ func (j *judge) wrong(e observed) string {
 	}
 	h, known := j.notes.find(e.Lock, e.name())
 	if !known {
-		if j.notes.abandoned(e.Lock, e.name()) || j.notes.nameless(e.Lock, e.At) {
+		if j.notes.abandoned(e.Lock, e.name()) || j.notes.nameless(e.Lock, e.At, j.faults) {
 			j.counts["of nobody known"]++
 			return ""
 		}

@@ -70,12 +70,13 @@ func (l *ledger) failed(lock string, from time.Time) {
 	l.tries[lock] = append(l.tries[lock], try{from, time.Now()})
 }
 
-// nameless reports whether an attempt without a known name was under way.
-func (l *ledger) nameless(lock string, at time.Time) bool {
+// nameless reports whether an attempt without a known name was under way, or may still have been on its way to the servers:
+// what a client gave up waiting for is done when the fault that held it up is over.
+func (l *ledger) nameless(lock string, at time.Time, f *faults) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.tries[lock], func(t try) bool {
-		return at.After(t.from.Add(-time.Second)) && at.Before(t.to.Add(ttlOf(lock)+late))
+		return at.After(t.from.Add(-time.Second)) && at.Before(f.settled(t.to, at, backendOf(lock)).Add(ttlOf(lock)+late))
 	})
 }
 
@@ -187,6 +188,22 @@ func (f *faults) during(from, to time.Time, after time.Duration, touched ...stri
 	return f.find(func(one *fault) bool {
 		return (one.to.IsZero() || one.to.Add(after).After(from)) && !one.from.After(to) && shares(one.touches, touched)
 	})
+}
+
+// settled returns when the faults that touched a backend at a time were over, one after the other; now for one that lasts.
+func (f *faults) settled(from, now time.Time, backend string) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.list { // nearly in the order in which they began
+		switch {
+		case !slices.Contains(one.touches, backend) || one.from.After(from):
+		case one.to.IsZero():
+			return now
+		case one.to.After(from):
+			from = one.to
+		}
+	}
+	return from
 }
 
 // sight is the longest part of a time in which nothing touched any of these, nor had just done so.
