@@ -77,6 +77,7 @@ func (r *setTTL) confirm() (how string, err error) { return r.agreeTo("set its T
 // ttlJSON is the command's answer.
 type ttlJSON struct {
 	Set     bool        `json:"set"`
+	Unknown bool        `json:"unknown"`
 	Reason  act.Reason  `json:"reason"`
 	Detail  string      `json:"detail"`
 	DryRun  bool        `json:"dry_run"`
@@ -102,7 +103,7 @@ func (r *setTTL) report(stopped act.Reason, err error) error {
 func (r *setTTL) json() any {
 	result, before := &r.result, r.seen.Votes
 	j := ttlJSON{
-		Set: result.Set, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun,
+		Set: result.Set, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun,
 		TTL: r.request.TTL.Milliseconds(), Seen: r.contender(result.Seen), Masters: []ttlMaster{},
 	}
 	for i := range result.Masters {
@@ -146,7 +147,10 @@ func (r *setTTL) print() {
 		}
 		fmt.Fprintf(r.Stdout, "%s  %s\n", inspect.Escape(m.Addr), answer)
 	}
-	if r.result.Set {
+	switch {
+	case r.result.Unknown:
+		fmt.Fprintf(r.Stdout, "unknown whether the TTL of %s was set\n", r.request.ID)
+	case r.result.Set:
 		fmt.Fprintf(r.Stdout, "%s ends in %s unless its client renews it\n", r.request.ID, describe.Exact(r.request.TTL))
 	}
 }

@@ -177,7 +177,7 @@ func audited(a *Audit, intent line, do func() (Result, error)) (Result, error) {
 func happened(r Result) string {
 	switch {
 	case r.Unknown:
-		return "unknown whether it was released"
+		return "unknown whether it was done"
 	case r.Released:
 		return "it was released"
 	case r.Set:

@@ -15,6 +15,10 @@ var (
 	inScript = regexp.MustCompile(`refused (\w+): (.*)`)
 	// denied matches the refusal of a command by Redis 6 and 7: "User ops has no permissions to run the 'get' command".
 	denied = regexp.MustCompile(`no permissions to run the '([^']+)' command`)
+	// byServer matches an error that Redis itself answers in place of running a script, or out of one of ours. A proxy's own errors are
+	// others: it may have sent the request, and have lost the answer ("ERR Connection reset by peer" of twemproxy, "upstream failure" of Envoy).
+	byServer = regexp.MustCompile(`^(NOSCRIPT|READONLY|LOADING|BUSY|OOM|MISCONF|NOAUTH|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|CROSSSLOT|MASTERDOWN|NOREPLICAS|DENIED) |` +
+		`^ERR (unknown command|max number of clients)|refused \w+: |user_script`)
 	// ofScript matches the end that Redis gives to the error of a script: its digest, and the line.
 	ofScript = regexp.MustCompile(` script: [0-9a-f]{40}, on @?user_script:\d+\.?$`)
 )

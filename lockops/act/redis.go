@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/internal/connect"
 	"lockscope/internal/failpoint"
 )
 
@@ -189,7 +191,7 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 		result.Unknown, result.Detail = otherEnd(result.Masters)
 	}
 	if !result.Released && !result.Unknown {
-		if detail, unknown := r.unanswered(way.name, p.Seen, result.Masters, after); unknown {
+		if detail, unknown := r.unanswered(way.name, p.Seen, result.Masters, before, after); unknown {
 			result.Unknown, result.Detail = true, detail
 		}
 	}
@@ -224,10 +226,11 @@ func unreachableMasters(masters []MasterResult) error {
 // remove takes the contender out on one master. The request carries a time limit by that master's clock, so that one
 // that was stopped does not do it later, when the operator has read that it did not.
 func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (bool, error) {
-	way.args = append(slices.Clone(way.args), r.timeLimit(ctx, i))
-	if ctx.Err() != nil {
-		return false, fmt.Errorf("%w: %w", errNotSent, context.Cause(ctx))
+	until, err := r.timeLimit(ctx, i)
+	if err != nil {
+		return false, err
 	}
+	way.args = append(slices.Clone(way.args), until)
 	deleted, err := way.run(ctx, r.masters[i])
 	if deleted && way.wakeList != "" {
 		way.wake(ctx, r.masters[i])
@@ -236,27 +239,43 @@ func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (boo
 }
 
 // timeLimit is the last instant, in milliseconds of the master's clock, at which a request may be executed; 0 where the
-// clock may not be read, or is that of any node of a Cluster: no limit.
-func (r *Redis) timeLimit(ctx context.Context, i int) int64 {
+// master refuses to say its time, or it is that of any node of a Cluster: no limit. Where no answer comes, also to a second question on
+// another connection, the request is not to be sent: who does not answer now may take it up much later.
+func (r *Redis) timeLimit(ctx context.Context, i int) (int64, error) {
 	if _, cluster := r.masters[i].(*redis.ClusterClient); cluster {
-		return 0
+		return 0, unlessOver(ctx)
 	}
-	at, err := r.masters[i].Time(ctx).Result()
-	if err != nil {
-		return 0
+	var at time.Time
+	var err error
+	for range 2 {
+		if at, err = r.masters[i].Time(ctx).Result(); err == nil {
+			return at.Add(r.limit).UnixMilli(), unlessOver(ctx)
+		}
+		var reply redis.Error
+		if errors.As(err, &reply) {
+			return 0, unlessOver(ctx)
+		}
 	}
-	return at.Add(r.limit).UnixMilli()
+	return 0, cmp.Or(unlessOver(ctx), fmt.Errorf("%w: %w", errNotSent, connect.Plain(err)))
+}
+
+// unlessOver is the error of a request that is not sent any more.
+func unlessOver(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errNotSent, context.Cause(ctx))
 }
 
 // outcome reports whether the release freed the lock: it did when some master deleted the value and no quorum is left
-// that could still hold it, silent masters counted against us.
+// that could still hold it, masters that failed and could not be read after that counted against us.
 func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 	deleted, left := 0, 0
 	for i, m := range masters {
 		if m.Deleted {
 			deleted++
 		}
-		if m.Err != nil && m.Ended == "" || stands(&after.lock.Masters[i], p.Seen) {
+		if is := &after.lock.Masters[i]; stands(is, p.Seen) || m.Err != nil && !lacks(is, p.Seen) {
 			left++
 		}
 	}

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -31,9 +32,9 @@ func (e Ended) Words() string {
 	return ""
 }
 
-// refusedWhole are the scripts that have nothing left that could fail once they have removed something: when they fail, nothing is removed.
+// refusedWhole are the scripts that have nothing left that could fail once they have changed something: when they fail, nothing is changed.
 // The others go on to a command that may be refused.
-var refusedWhole = []string{"string", "redisson", "redisson_waiter", "member"}
+var refusedWhole = []string{"string", "redisson", "redisson_waiter", "member", "expire"}
 
 // endedByKeys fills in Ended, of masters that failed, by what their keys say: the contender that stood there right before and, for all of
 // what was read, does no longer is gone. Its TTL may have run out meanwhile, or its holder have released it.
@@ -41,7 +42,7 @@ func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect
 	for i := range masters {
 		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
 		switch {
-		case m.Err == nil || !stands(was, seen) || !is.Up || stands(is, seen) || hides(is, seen):
+		case m.Err == nil || !stands(was, seen) || !lacks(is, seen):
 		case r.removedNothing(i, script, m.Err):
 			m.Ended = EndedItself
 		default:
@@ -50,9 +51,9 @@ func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect
 	}
 }
 
-// removedNothing reports whether an error proves that the script has removed nothing: it is a reply, and either no command of the script
-// was refused, so that it did not begin, or one before which it removes nothing. A client of a Cluster sends a request again whose
-// answer was lost, so that a reply may be to the second one; only who has no right to it had none to the first one either.
+// removedNothing reports whether an error proves that the script has removed nothing, or set nothing: it is a server's reply, and either no
+// command of the script was refused, so that it did not begin, or one before which it changes nothing. A client of a Cluster sends a
+// request again whose answer was lost, so that a reply may be to the second one; only who has no right to it had none to the first one either.
 func (r *Redis) removedNothing(i int, script string, err error) bool {
 	var reply redis.Error
 	if errors.Is(err, errTooLate) {
@@ -62,7 +63,7 @@ func (r *Redis) removedNothing(i int, script string, err error) bool {
 		return false
 	}
 	text := reply.Error()
-	if _, cluster := r.masters[i].(*redis.ClusterClient); cluster && deniedText(text) == "" {
+	if _, cluster := r.masters[i].(*redis.ClusterClient); deniedText(text) == "" && (cluster || !byServer.MatchString(text)) {
 		return false
 	}
 	return slices.Contains(refusedWhole, script) || !inScript.MatchString(text)
@@ -79,21 +80,24 @@ func otherEnd(masters []MasterResult) (unknown bool, detail string) {
 	return false, ""
 }
 
-// unanswered reports whether it is unknown if a quorum is left, or anything: of so many masters neither an answer came that says what
-// became of the request, nor could it be read after it.
-func (r *Redis) unanswered(script string, seen *inspect.Contender, masters []MasterResult, after reading) (detail string, unknown bool) {
+// unanswered reports whether it is unknown if a quorum is left, or anything: of so many masters no answer came that says what became of
+// the request, and they could not be read after it, or not before it and have nothing now. One that had nothing before and has nothing
+// now never had it.
+func (r *Redis) unanswered(script string, seen *inspect.Contender, masters []MasterResult, before, after reading) (detail string, unknown bool) {
 	left := 0
 	for i := range masters {
-		m := &masters[i]
-		switch {
-		case stands(&after.lock.Masters[i], seen):
+		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
+		const lost = "whether it was taken out on %s is unknown: no answer came, and it could not be read "
+		switch undone := r.removedNothing(i, script, m.Err) || r.unsent(i, m.Err); {
+		case stands(is, seen):
 			left++
 		case m.Err == nil || m.Ended != "":
-		case r.removedNothing(i, script, m.Err) || r.unsent(i, m.Err):
+		case !lacks(is, seen) && undone:
 			left++
-		case !unknown:
-			unknown = true
-			detail = fmt.Sprintf("whether it was taken out on %s is unknown: no answer came, and it could not be read after that", m.Addr)
+		case !lacks(is, seen):
+			unknown, detail = true, cmp.Or(detail, fmt.Sprintf(lost+"after that", m.Addr))
+		case !lacks(was, seen) && !undone:
+			unknown, detail = true, cmp.Or(detail, fmt.Sprintf(lost+"before that", m.Addr))
 		}
 	}
 	return detail, unknown && left < after.lock.Quorum

@@ -271,6 +271,11 @@ func hides(v *inspect.Vote, seen *inspect.Contender) bool {
 	return undigested || v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectKind) || seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)
 }
 
+// lacks reports whether a master was read, and surely does not have the contender that was seen.
+func lacks(v *inspect.Vote, seen *inspect.Contender) bool {
+	return v.Up && !stands(v, seen) && !hides(v, seen)
+}
+
 // waiterWarnings are for a waiter in a queue that its library keeps.
 func waiterWarnings(c *inspect.Contender) []string {
 	text := "a waiter that lives asks again and goes to the end of the queue"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -115,7 +116,11 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 		if !stands(&p.Votes[i], p.Seen) {
 			return // it was not shown
 		}
-		args := []any{value, seenExpiry(&p.Votes[i]), p.Request.TTL.Milliseconds(), r.timeLimit(ctx, i)}
+		until, err := r.timeLimit(ctx, i)
+		if m.Err = err; err != nil {
+			return
+		}
+		args := []any{value, seenExpiry(&p.Votes[i]), p.Request.TTL.Milliseconds(), until}
 		answers[i], m.Err = redis.NewScript(scriptText("expire")).Run(ctx, r.masters[i], keys, args...).Int()
 		m.Set, m.Err = m.Err == nil && answers[i] == 1, r.explain("expire", p.Request.ID.Path, m.Err)
 	})
@@ -124,38 +129,73 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 	for i := range result.Masters {
 		result.Masters[i].After = after.lock.Masters[i]
 	}
-	result.Set, result.Reason, result.Detail = ttlOutcome(p, result.Masters, before, after, slices.Contains(answers, -1))
+	votes := ttlVotes{need: after.lock.Quorum}
+	for i := range result.Masters {
+		m := &result.Masters[i]
+		if m.Set {
+			votes.done++
+		} else if r.maySet(i, p, m.Err, &m.After) {
+			votes.lost = append(votes.lost, m.Addr)
+		}
+		if stands(&before.lock.Masters[i], p.Seen) {
+			votes.stood++
+		}
+	}
+	if votes.need = min(votes.need, votes.stood); p.Seen.State != inspect.Holding {
+		votes.need = votes.stood
+	}
+	if result.Unknown = votes.unknown(); result.Unknown {
+		result.Detail = fmt.Sprintf("whether %s took the TTL is unknown: no answer came", strings.Join(votes.lost, ", "))
+		return result, errors.Join(unreachableMasters(result.Masters), unknownEnd(result))
+	}
+	result.Set, result.Reason, result.Detail = ttlOutcome(p, votes, result.Masters, after, slices.Contains(answers, -1))
 	return result, unreachableMasters(result.Masters)
+}
+
+// ttlVotes counts the masters that have to set the TTL, have set it, and had the value; lost are those that may have set it. A lost answer
+// makes the outcome unknown only where it depends on it.
+type ttlVotes struct {
+	need, done, stood int
+	lost              []string
+}
+
+// unknown reports whether it depends on those whose answers were lost.
+func (v ttlVotes) unknown() bool {
+	return len(v.lost) > 0 && v.done < v.need && v.done+len(v.lost) >= v.need
+}
+
+// maySet reports whether a master may have set the TTL without an answer of it. It has not where the key, as it was read after that, never
+// ends as before, or is gone.
+func (r *Redis) maySet(i int, p Preview, err error, is *inspect.Vote) bool {
+	if err == nil || r.removedNothing(i, "expire", err) || r.unsent(i, err) || lacks(is, p.Seen) {
+		return false
+	}
+	return !stands(is, p.Seen) || !is.NoExpiry || !p.Votes[i].NoExpiry
 }
 
 // ttlOutcome reports whether the lock ends with the TTL: a quorum of masters has set it, or, for a value without a quorum, all
 // that have the value.
-func ttlOutcome(p Preview, masters []MasterResult, before, after reading, other bool) (set bool, why Reason, detail string) {
-	done, stood := 0, 0
-	for i := range masters {
-		if masters[i].Set {
-			done++
-		}
-		if stands(&before.lock.Masters[i], p.Seen) {
-			stood++
-		}
-	}
-	need := min(after.lock.Quorum, stood)
-	if p.Seen.State != inspect.Holding {
-		need = stood
-	}
-	switch {
-	case done > 0 && done >= need:
+func ttlOutcome(p Preview, votes ttlVotes, masters []MasterResult, after reading, other bool) (set bool, why Reason, detail string) {
+	switch done := votes.done; {
+	case done > 0 && done >= votes.need:
 		return true, "", ""
 	case done > 0:
-		return false, NoQuorum, fmt.Sprintf("only %d of the %d masters that have it took the TTL; those that took it keep it", done, stood)
+		detail = fmt.Sprintf("only %d of the %d masters that have it took the TTL; those that took it keep it", done, votes.stood)
+		if len(votes.lost) > 0 {
+			detail += "; whether " + strings.Join(votes.lost, ", ") + " took it, too, is unknown"
+		}
+		return false, NoQuorum, detail
 	case other:
 		return false, Changed, "its expiry is another than the one that was confirmed: it has a TTL by now, or none any more"
 	}
 	for i := range masters {
 		v := &after.lock.Masters[i]
 		if masters[i].Err != nil && (!v.Up || stands(v, p.Seen) || hides(v, p.Seen)) { // it may be there still, as it was
-			return false, NoQuorum, "no master took the TTL: " + inspect.Escape(masters[i].Err.Error())
+			says := "no master took the TTL: "
+			if len(votes.lost) > 0 {
+				says = "no master is known to have taken the TTL: "
+			}
+			return false, NoQuorum, says + inspect.Escape(masters[i].Err.Error())
 		}
 	}
 	return false, after.missing(), ""

@@ -1,0 +1,193 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// faulty is a master that fails in its own way when it is asked to delete, and cannot be read before that, or after.
+type faulty struct {
+	has   bool  // the contender, when it is looked at first
+	fails error // in place of the answer to the script; nil: it answers
+	lost  bool  // the script was run all the same
+	ends  bool  // the contender's TTL runs out right before the script
+	mute  bool  // it cannot be read before the script
+	dead  bool  // nor after it
+
+	asked bool
+	plain redis.UniversalClient
+	key   string
+}
+
+// DialHook implements redis.Hook.
+func (f *faulty) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (f *faulty) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		switch c.Name() {
+		case "evalsha", "eval":
+		default:
+			if f.unread(c) {
+				return errRefusedDial
+			}
+			return next(ctx, c)
+		}
+		if f.ends && !f.asked {
+			f.plain.Del(ctx, f.key)
+		}
+		f.asked = true
+		if f.fails != nil && !f.lost {
+			return f.fails
+		}
+		if err := next(ctx, c); f.fails == nil || redis.HasErrorPrefix(err, "NOSCRIPT") {
+			return err
+		}
+		return f.fails
+	}
+}
+
+// unread reports whether a question is not answered; what a connection begins with is, and what the time is.
+func (f *faulty) unread(c redis.Cmder) bool {
+	return (f.mute && !f.asked || f.dead && f.asked) && !slices.Contains([]string{"hello", "client", "time"}, c.Name())
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (f *faulty) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !f.unread(cmds[0]) {
+			return next(ctx, cmds)
+		}
+		for _, c := range cmds {
+			c.SetErr(errRefusedDial)
+		}
+		return errRefusedDial
+	}
+}
+
+// faultyMasters has the contender v of lock:a on those that are to have it.
+func faultyMasters(t *testing.T, all []faulty) *Redis {
+	t.Helper()
+	var servers []*servertest.Redis
+	for range all {
+		servers = append(servers, servertest.StartEmbeddedRedis(t))
+	}
+	clients, addrs := redisMastersOf(t, servers)
+	plain, _ := redisMastersOf(t, servers)
+	for i := range all {
+		f := &all[i]
+		f.key, f.plain = "lock:a", plain[i]
+		if f.has {
+			if err := plain[i].Set(t.Context(), f.key, "v", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clients[i].AddHook(f)
+	}
+	audit, _ := openAudit(t)
+	return NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
+}
+
+// A master that did not answer, was read before and after that, and had the contender at neither time never had it: it has no part in the
+// outcome. One that could not be read before may have been what the request was done on.
+func TestAMasterThatNeverHadTheContenderDecidesNothing(t *testing.T) {
+	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
+	gone, silent := faulty{has: true, ends: true}, faulty{has: true, fails: errLostAnswer, dead: true}
+	never := faulty{fails: errLostAnswer, lost: true}
+	unread, unsent := faulty{fails: errLostAnswer, lost: true, mute: true}, faulty{fails: errRefusedDial, mute: true}
+	for name, tt := range map[string]struct {
+		masters           []faulty
+		released, unknown bool
+		reason            Reason
+	}{
+		"beside a silent one":                     {masters: []faulty{deletes, deletes, silent, never, never}, released: true},
+		"beside too many silent ones":             {masters: []faulty{silent, silent, silent, never, never}, unknown: true},
+		"beside two that have it":                 {masters: []faulty{deletes, refuses, refuses, never, never}, released: true},
+		"beside a quorum that has it":             {masters: []faulty{refuses, refuses, refuses, never, never}, reason: NoQuorum},
+		"beside a value that one has":             {masters: []faulty{deletes, never, never}, released: true},
+		"it cannot be read after":                 {masters: []faulty{deletes, {fails: errLostAnswer, dead: true}, {fails: errLostAnswer, dead: true}}, unknown: true},
+		"beside those where it ended":             {masters: []faulty{gone, gone, never}, reason: Gone},
+		"what is gone could not be read before":   {masters: []faulty{gone, gone, unread}, unknown: true},
+		"what is gone was deleted beside another": {masters: []faulty{gone, deletes, unread}, released: true},
+		"what is gone was not asked":              {masters: []faulty{gone, gone, unsent}, reason: Gone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			releaser := faultyMasters(t, tt.masters)
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true})
+			if err != nil || p.Refused != "" {
+				t.Fatalf("preview %+v, %v", p, err)
+			}
+			result, err := releaser.Execute(t.Context(), p, "--yes")
+			if result.Released != tt.released || result.Unknown != tt.unknown || result.Reason != tt.reason || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
+				t.Errorf("%+v, %v", result, err)
+			}
+		})
+	}
+}
+
+// What a master shows in part only may be the contender: it is not counted among those that lack it.
+func TestAMasterThatHidesTheContenderMayHaveIt(t *testing.T) {
+	seen := &inspect.Contender{Name: "v", State: inspect.Holding}
+	hidden := inspect.Vote{Up: true, Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders}}}
+	for name, tt := range map[string]struct {
+		is    inspect.Vote
+		lacks bool
+	}{
+		"nothing":   {inspect.Vote{Up: true}, true},
+		"another":   {inspect.Vote{Up: true, Present: true, Value: "w"}, true},
+		"it":        {inspect.Vote{Up: true, Present: true, Value: "v"}, false},
+		"no answer": {inspect.Vote{}, false},
+		"in part":   {hidden, false},
+	} {
+		if got := lacks(&tt.is, seen); got != tt.lacks {
+			t.Errorf("%s: %v", name, got)
+		}
+		r := &Redis{masters: make([]redis.UniversalClient, 1)}
+		before := reading{lock: &inspect.Lock{Quorum: 1, Masters: []inspect.Vote{{Up: true}}}}
+		after := reading{lock: &inspect.Lock{Quorum: 1, Masters: []inspect.Vote{tt.is}}}
+		masters := []MasterResult{{Err: errLostAnswer}}
+		if released, why := outcome(Preview{Seen: seen}, masters, after); released || (why == NoQuorum) == tt.lacks {
+			t.Errorf("%s: %v, %q", name, released, why)
+		}
+		stands := tt.is.Value == "v"
+		if _, unknown := r.unanswered("string", seen, masters, before, after); unknown != (!tt.lacks && !stands) {
+			t.Errorf("%s: unknown %v", name, unknown)
+		}
+	}
+}
+
+// An error that a proxy answers itself says nothing about the server behind it: the request may have been done.
+func TestAProxysOwnErrorProvesNothing(t *testing.T) {
+	r := &Redis{masters: []redis.UniversalClient{redis.NewClient(&redis.Options{})}}
+	t.Cleanup(func() { r.masters[0].Close() })
+	for text, proof := range map[string]bool{
+		"ERR Connection timed out":                                                               false, // twemproxy
+		"ERR Connection reset by peer":                                                           false,
+		"upstream failure":                                                                       false, // Envoy
+		"ERR server connection closed":                                                           false,
+		"ERR handle request, backend conn reset":                                                 false, // Codis
+		"READONLY You can't write against a read only slave.":                                    true,
+		"LOADING Redis is loading the dataset in memory":                                         true,
+		"NOPERM this user has no permissions to run the 'evalsha' command":                       true,
+		"ERR unknown command 'evalsha'":                                                          true,
+		"ERR refused DEL: OOM command not allowed script: c0ffee, on @user_script:9.":            true,
+		"ERR Error running script (call to f_c0ffee): @user_script:12: user_script:12: too much": true,
+		"ERR Error running script (call to f_c0ffee): @user_script:7: user_script:7: refused DEL: -READONLY a replica": true,
+	} {
+		if got := r.removedNothing(0, "string", saidNo(text)); got != proof {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if !r.unsent(0, &net.OpError{Op: "dial", Err: errors.New("refused")}) {
+		t.Error("who could not be connected to was sent something")
+	}
+}

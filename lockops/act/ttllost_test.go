@@ -1,0 +1,131 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+)
+
+// A TTL of which an answer was lost is unknown where it depends on that whether the lock ends with it; what was read after it may prove
+// that it was not set.
+func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
+	sets, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
+	lost, unrun := faulty{has: true, fails: errLostAnswer, lost: true}, faulty{has: true, fails: errLostAnswer}
+	silent, unsent := faulty{has: true, fails: errLostAnswer, dead: true}, faulty{has: true, fails: errRefusedDial, dead: true}
+	gone := faulty{has: true, fails: errLostAnswer, ends: true}
+	for name, tt := range map[string]struct {
+		masters      []faulty
+		set, unknown bool
+		reason       Reason
+	}{
+		"one, set":                          {masters: []faulty{lost}, unknown: true},
+		"one, unread":                       {masters: []faulty{silent}, unknown: true},
+		"one that never ends, as before":    {masters: []faulty{unrun}, reason: NoQuorum},
+		"one, not sent":                     {masters: []faulty{unsent}, reason: NoQuorum},
+		"one, refused":                      {masters: []faulty{refuses}, reason: NoQuorum},
+		"one that is gone":                  {masters: []faulty{gone}, reason: Gone},
+		"one of three":                      {masters: []faulty{sets, sets, silent}, set: true},
+		"two of three":                      {masters: []faulty{sets, lost, silent}, unknown: true},
+		"the one on which it depends":       {masters: []faulty{sets, lost, refuses}, unknown: true},
+		"one, where too many refuse":        {masters: []faulty{silent, refuses, refuses}, reason: NoQuorum},
+		"where the others refuse, and one":  {masters: []faulty{sets, silent, refuses, refuses, refuses}, reason: NoQuorum},
+		"a value on one, of three":          {masters: []faulty{silent, {}, {}}, unknown: true},
+		"a value on two, of five, one lost": {masters: []faulty{sets, silent, {}, {}, {}}, unknown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			releaser := faultyMasters(t, tt.masters)
+			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: time.Minute})
+			if err != nil || p.Refused != "" {
+				t.Fatalf("preview %+v, %v", p, err)
+			}
+			result, err := releaser.Execute(t.Context(), p, "--yes")
+			if result.Set != tt.set || result.Unknown != tt.unknown || result.Reason != tt.reason || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
+				t.Errorf("%+v, %v", result, err)
+			}
+		})
+	}
+}
+
+// A key that had a TTL and has one now may have been given it by a request whose answer was lost, or by its holder.
+func TestATTLThatWasAndIsThereIsNoProofOfALostAnswer(t *testing.T) {
+	releaser := faultyMasters(t, []faulty{{has: true, fails: errLostAnswer}})
+	if err := releaser.masters[0].PExpire(t.Context(), "lock:a", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", TTL: time.Minute})
+	if err != nil || p.Refused != "" {
+		t.Fatalf("preview %+v, %v", p, err)
+	}
+	if result, err := releaser.Execute(t.Context(), p, "--yes"); !result.Unknown || result.Set || result.Masters[0].After.ExpiresAt.IsZero() || !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// timeless is a master that does not say what time it is, some times that it is asked after some.
+type timeless struct {
+	by           error
+	after, times int
+	asked        int
+	scripts      int
+}
+
+// DialHook implements redis.Hook.
+func (m *timeless) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (m *timeless) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		switch c.Name() {
+		case "time":
+			if m.asked++; m.asked > m.after && m.asked <= m.after+m.times {
+				return m.by
+			}
+		case "evalsha", "eval":
+			m.scripts++
+		}
+		return next(ctx, c)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (m *timeless) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// Nothing is sent without a time limit to a master that does not answer when it is asked for its time: it may take it up when the
+// operator has read that it did not. One that refuses to say it is trusted.
+func TestNothingIsSentToAMasterThatDoesNotSayItsTime(t *testing.T) {
+	for name, tt := range map[string]struct {
+		by    error
+		times int
+		sent  bool
+	}{
+		"a lost connection": {errLostAnswer, 1, true},
+		"no answer":         {errLostAnswer, 2, false},
+		"no right":          {saidNo("NOPERM User ops has no permissions to run the 'time' command"), 2, true},
+	} {
+		for _, ttl := range []time.Duration{0, time.Minute} {
+			t.Run(name, func(t *testing.T) {
+				releaser, m := faultyMasters(t, []faulty{{has: true}}), &timeless{by: tt.by}
+				releaser.masters[0].AddHook(m)
+				p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", TTL: ttl})
+				if err != nil || p.Refused != "" {
+					t.Fatalf("preview %+v, %v", p, err)
+				}
+				m.after, m.times = 2*m.asked, tt.times // the look right before asks as often as the preview
+				result, err := releaser.Execute(t.Context(), p, "--yes")
+				if done := result.Released || result.Set; done != tt.sent || m.scripts > 0 != tt.sent || result.Unknown {
+					t.Errorf("%+v, %v; %d scripts", result, err, m.scripts)
+				}
+				if !tt.sent && (result.Reason != NoQuorum || !errors.Is(err, errNotSent)) {
+					t.Errorf("%+v, %v", result, err)
+				}
+			})
+		}
+	}
+}
