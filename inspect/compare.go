@@ -177,7 +177,7 @@ func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 		}
 		left = append(left, h)
 		e := Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h}
-		if e.Kind == EventReleased && taken(was, is, func(_, m Vote) bool { return m.Evicted }) {
+		if e.Kind == EventReleased && takenByServer(was, is, v) {
 			e.Kind, e.Evictable = EventEnded, true
 		}
 		events = append(events, e)
@@ -209,27 +209,50 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	}
 }
 
-// lostByServer reports whether a master which voted for the holder does not have the key any more since it has restarted, or deleted
-// all keys.
-func lostByServer(was, is *Lock, v view) bool {
-	return taken(was, is, func(before, now Vote) bool {
-		return now.Flushed || !now.Present && v.restarted != nil && v.restarted(before)
-	})
+// lostByServer reports whether a holder lost its quorum since masters which voted for it have restarted, or deleted all keys, and do not
+// have the key any more.
+func lostByServer(was, is *Lock, v view) bool { return taken(was, is, v.lost) }
+
+// lost reports whether a master has lost its vote by a restart, or a flush.
+func (v *view) lost(before, now *Vote) bool {
+	return now.Flushed || !now.Present && v.restarted != nil && v.restarted(*before)
 }
 
-// taken reports whether a master which voted for the holder has its key no more, for a reason: none, or already another's.
-func taken(was, is *Lock, reason func(before, now Vote) bool) bool {
-	for i, m := range was.Masters {
-		if m.Agrees && i < len(is.Masters) && is.Masters[i].Up && reason(m, is.Masters[i]) {
-			return true
+// takenByServer reports whether a holder may have lost its quorum without giving it up: who has it now was not handed it, and both may
+// work.
+func takenByServer(was, is *Lock, v view) bool {
+	return taken(was, is, func(before, now *Vote) bool { return now.Evicted || v.lost(before, now) })
+}
+
+// taken reports whether masters which voted for the holder, and have its key no more for a reason (none, or already another's), took its
+// quorum from it: with those where it stands it would have one. Where it has none either way, it was given up on the others.
+func taken(was, is *Lock, reason func(before, now *Vote) bool) bool {
+	gone, left := 0, 0
+	for i := range was.Masters {
+		before := &was.Masters[i]
+		now := is.voteOf(before.Addr)
+		if len(was.Masters) == 1 && len(is.Masters) == 1 { // the address changes as its slot moves, or another takes its place
+			now = &is.Masters[0]
+		}
+		switch {
+		case !before.Agrees || now == nil:
+		case !now.Up || now.Unknown(AspectHolders): // it may be there
+			left++
+		case reason(before, now):
+			gone++
+		case slices.ContainsFunc(ballotsOf(*now), func(b ballot) bool { return slices.Contains(ballotsOf(*before), b) }):
+			left++
 		}
 	}
-	return false
+	return gone > 0 && gone+left >= was.Quorum
 }
 
-// takenByServer reports whether a holder may have lost its key without giving it up: who has it now was not handed it, and both may work.
-func takenByServer(was, is *Lock, v view) bool {
-	return lostByServer(was, is, v) || taken(was, is, func(_, m Vote) bool { return m.Evicted })
+// voteOf is the vote of the master at an address; nil where there is none.
+func (l *Lock) voteOf(addr string) *Vote {
+	if i := slices.IndexFunc(l.Masters, func(m Vote) bool { return m.Addr == addr }); i >= 0 {
+		return &l.Masters[i]
+	}
+	return nil
 }
 
 // granted reports the contenders that hold now and did not before. left are the holders that left in the same change.

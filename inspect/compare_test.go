@@ -151,38 +151,77 @@ func TestCompareKeys(t *testing.T) {
 	}
 }
 
-// What a server deleted by itself, its holder has not released: it goes on as if it held. Nor does a key that went before its time show
-// by what command: it may have been renamed.
+// What servers deleted by themselves, its holder has not released, where that took its quorum: it goes on as if it held. What it gave up on
+// so many others that it has none without that either, it has released. Nor does a key that went before its time show by what command: it
+// may have been renamed.
 func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
 	id := ID{"redis", "k"}
-	was := KeyLock(id, ballots("x x x"), now)
 	for name, tt := range map[string]struct {
-		is      string
-		flushed int // a master, -1 for none
-		evicted int // a master, -1 for none
-		want    string
-		sure    recipe.Confidence
+		was, is          string
+		flushed, evicted string // masters
+		want             string
+		sure             recipe.Confidence
 	}{
-		"deleted, or renamed":                  {"- - -", -1, -1, "released x", recipe.Likely},
-		"flushed on one":                       {"- - x", 1, -1, "lost x", recipe.Likely},
-		"flushed where a quorum is left":       {"- x x", 0, -1, "", ""},
-		"evicted or deleted":                   {"- - -", -1, 1, "ended x", CertaintyUnknown},
-		"evicted where a quorum is left":       {"- x x", -1, 0, "", ""},
-		"flushed on one where another evicted": {"- - x", 0, 1, "lost x", recipe.Likely},
-		"evicted, and retaken":                 {"y y y", -1, 1, "ended x, acquired y", CertaintyUnknown},
-		"flushed, and retaken":                 {"y y y", 0, -1, "lost x, acquired y", recipe.Likely},
+		"deleted, or renamed":                           {"x x x", "- - -", "", "", "released x", recipe.Likely},
+		"flushed on one":                                {"x x x", "- - x", "b", "", "lost x", recipe.Likely},
+		"flushed where a quorum is left":                {"x x x", "- x x", "a", "", "", ""},
+		"flushed on one, and given up on the others":    {"x x x", "- - -", "b", "", "released x", recipe.Likely},
+		"flushed on one of a quorum":                    {"x x -", "- - -", "b", "", "released x", recipe.Likely},
+		"flushed on one, and down on one":               {"x x x", "! - -", "c", "", "lost x", recipe.Likely},
+		"flushed on one, down on one, and on three not": {"x x x x x", "! - - - -", "c", "", "released x", recipe.Likely},
+		"flushed on two":                                {"x x x", "- - -", "a c", "", "lost x", recipe.Likely},
+		"flushed on the only one":                       {"x", "-", "a", "", "lost x", recipe.Likely},
+		"evicted or deleted on the only one":            {"x", "-", "", "a", "ended x", CertaintyUnknown},
+		"evicted on one, and given up on the others":    {"x x x", "- - -", "", "b", "released x", recipe.Likely},
+		"evicted or deleted":                            {"x x x", "- - -", "", "a b", "ended x", CertaintyUnknown},
+		"evicted where a quorum is left":                {"x x x", "- x x", "", "a", "", ""},
+		"evicted where none was to lose":                {"x x -", "- x -", "", "a", "ended x", CertaintyUnknown},
+		"flushed on one where another evicted":          {"x x x", "- - x", "a", "b", "lost x", recipe.Likely},
+		"flushed on one, evicted on another":            {"x x x", "- - -", "a", "b", "ended x", CertaintyUnknown},
+		"evicted, and retaken":                          {"x x x", "y y y", "", "b c", "ended x, acquired y", CertaintyUnknown},
+		"evicted on one, and handed over":               {"x x x", "y y y", "", "b", "released x, handover x>y", recipe.Likely},
+		"flushed, and retaken":                          {"x x x", "y y y", "a b", "", "lost x, acquired y", recipe.Likely},
+		"flushed on one, and handed over":               {"x x x", "y y y", "a", "", "released x, handover x>y", recipe.Likely},
 	} {
 		votes := ballots(tt.is)
-		if tt.flushed >= 0 {
-			votes[tt.flushed].Flushed = true
-		}
-		if tt.evicted >= 0 {
-			votes[tt.evicted].Evicted = true
+		for i := range votes {
+			votes[i].Flushed = strings.Contains(tt.flushed, votes[i].Addr)
+			votes[i].Evicted = strings.Contains(tt.evicted, votes[i].Addr)
 		}
 		v := view{at: now.Add(time.Millisecond)}
-		events := compare(was, KeyLock(id, votes, v.at), v)
+		events := compare(KeyLock(id, ballots(tt.was), now), KeyLock(id, votes, v.at), v)
 		if got := short(events); got != tt.want || got != "" && (events[0].Certainty != tt.sure || (events[0].Evictable != strings.HasPrefix(tt.want, "ended x") || events[0].Unseen())) {
 			t.Errorf("%s: %q, %+v", name, got, events)
+		}
+	}
+}
+
+// A master's vote is compared with its own of before, wherever the two stand: one that has become a replica has none. The only master
+// may have another address.
+func TestVotesAreComparedByTheirMasters(t *testing.T) {
+	id := ID{"redis", "k"}
+	without := func(addr string, votes []Vote) []Vote {
+		return slices.DeleteFunc(votes, func(v Vote) bool { return v.Addr == addr })
+	}
+	flushed := func(addr string, votes []Vote) []Vote {
+		for i := range votes {
+			votes[i].Flushed = votes[i].Addr == addr
+		}
+		return votes
+	}
+	moved := flushed("a", ballots("-"))
+	moved[0].Addr = "z"
+	for name, tt := range map[string]struct {
+		was, is []Vote
+		want    string
+	}{
+		"one of before is none now":  {ballots("- x x"), without("a", flushed("b", ballots("- - x"))), "lost x"},
+		"flushed of what it had not": {ballots("x x -"), without("a", flushed("c", ballots("- - -"))), "released x"},
+		"the only one":               {ballots("x"), moved, "lost x"},
+	} {
+		v := view{at: now.Add(time.Millisecond)}
+		if got := short(compare(KeyLock(id, tt.was, now), KeyLock(id, tt.is, v.at), v)); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
 }
