@@ -108,10 +108,11 @@ func (m *master) countEvicted(ctx context.Context, may bool, rep *report) (c evi
 
 func there(v *inspect.Vote) bool { return v.Present || v.Held != nil }
 
-// replaced reports whether a key that is there was held, and by nobody who holds it now. Those that wait stay when it goes.
+// replaced reports whether a key that is there was held by somebody who does not hold it now: of several holders one may have come back
+// since it went. Those that wait stay when it goes.
 func replaced(was, is *inspect.Vote) bool {
-	before, now := holders(was), holders(is)
-	return before != nil && !slices.ContainsFunc(before, func(name string) bool { return slices.Contains(now, name) })
+	now := holders(is)
+	return slices.ContainsFunc(holders(was), func(name string) bool { return !slices.Contains(now, name) })
 }
 
 // holders are those of a vote by their names; of a plain key, it is its value.
@@ -129,7 +130,7 @@ func holders(v *inspect.Vote) (names []string) {
 	return names
 }
 
-// vanished reports whether what a key held is there no more: no key is, or another's.
+// vanished reports whether what a key held is there no more: no key is, or another's, or without one of its holders.
 func vanished(was, is *inspect.Vote) bool { return is.Up && (!there(is) || replaced(was, is)) }
 
 // markEvicted notes of which keys that are gone the master does not tell whether it evicted them.
