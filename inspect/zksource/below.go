@@ -144,6 +144,8 @@ func (r *run) sweep(now time.Time) {
 		if most = mostSingly; len(r.queue.polls) > 0 {
 			return
 		}
+	} else if slices.ContainsFunc(r.queue.polls, func(j job) bool { return j.kind == jobCompare }) {
+		return // what is urgent goes before those of the last beat
 	}
 	if len(r.toSweep) == 0 {
 		for _, d := range r.dirs {
