@@ -122,9 +122,10 @@ func (c *clock) leader(answers []serverAnswer) int {
 	return i
 }
 
-// wanted reports whether it is worth a session on the leader to know its clock.
-func (c *clock) wanted(now time.Time, once bool) bool {
-	return once || !c.known && (c.probedAt.IsZero() || now.Sub(c.probedAt) > window)
+// wanted reports whether it is worth a session on the leader to know its clock: what was seen live does not show it, or shows no more than
+// what it was before it was set, or that of who led before.
+func (c *clock) wanted(answers []serverAnswer, now time.Time, once bool) bool {
+	return once || !(c.known && c.ofLeader(answers).Known) && (c.probedAt.IsZero() || now.Sub(c.probedAt) > window)
 }
 
 // probeLeader makes a session on the leader where nothing else relates its clock to ours, and ends it. What that cost is nil where

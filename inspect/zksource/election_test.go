@@ -343,3 +343,39 @@ func TestAClockOfOursThatIsSetSetsNotTheLeaders(t *testing.T) {
 		}
 	}
 }
+
+// What was seen live shows the clock of a leader that was set ahead since, or of one that led before, no more: the next look makes a session
+// for its sake, and one in a while.
+func TestAClockThatWasSeenLiveIsLookedAtOnceItIsAnother(t *testing.T) {
+	answers := []serverAnswer{leads(4, 0, bounds{}), follows()}
+	live := func() (c clock) {
+		c.measure(answers, true, noon)
+		c.dated(written(4, noon.Add(-time.Hour)), noon)
+		c.created(noon, noon, 4<<32|7)
+		return c
+	}
+	for name, tt := range map[string]struct {
+		now    func(c *clock) []serverAnswer
+		wanted bool
+	}{
+		"as it was": {func(*clock) []serverAnswer { return answers }, false},
+		"set ahead": {func(c *clock) []serverAnswer {
+			c.dated(written(4, noon.Add(time.Minute)), noon.Add(time.Second))
+			return answers
+		}, true},
+		"another leads": {func(*clock) []serverAnswer { return []serverAnswer{leads(5, 0, bounds{}), follows()} }, true},
+	} {
+		c := live()
+		is := tt.now(&c)
+		if k := c.ofLeader(is); k.Known == tt.wanted || c.wanted(is, noon.Add(time.Second), false) != tt.wanted {
+			t.Errorf("%s: %+v; wanted %v", name, k, !tt.wanted)
+		}
+		if !c.wanted(is, noon, true) {
+			t.Errorf("%s: not by who looks once", name)
+		}
+		c.probedAt = noon
+		if c.wanted(is, noon.Add(window), false) || c.wanted(is, noon.Add(window+1), false) != tt.wanted {
+			t.Errorf("%s: after it was looked at", name)
+		}
+	}
+}

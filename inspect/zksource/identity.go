@@ -177,7 +177,7 @@ func (r *run) startInquiry(now time.Time) {
 	r.requestAccessAgain()
 	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, spawn: r.tasks.Go, covers: r.covers(now)}
 	q.limit = r.queryTime()
-	if r.clock.wanted(now, r.cfg.Once) {
+	if r.clock.wanted(r.answers, now, r.cfg.Once) {
 		q.probe = func(servers []string) (*link, error) {
 			return open(r.cfg, servers, false, r.sessionTimeout(), q.limit, newInbox())
 		}
