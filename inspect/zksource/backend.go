@@ -124,12 +124,18 @@ func (r *run) hear() {
 	if r.link == nil {
 		return
 	}
-	r.heardOf(r.link.tap.Ordered(), r.cfg.Now())
+	r.heardOf(r.link.tap.Ordered())
 }
 
-// heardOf takes in when that was, by our clock of now, which may have been set since.
-func (r *run) heardOf(at, now time.Time) {
-	if at = at.Round(0).Add(stall.SetAhead(at, now)); at.After(r.heardAt) {
+// heardOf takes in when that was, by our clock as the loop saw it last: what it has been set by since, attend adds.
+func (r *run) heardOf(at time.Time) {
+	var by time.Duration
+	if at.After(r.turned) {
+		by = -stall.SetAhead(r.turned, at) // a suspension in between is noticed as of the later one
+	} else {
+		by = stall.SetAhead(at, r.turned)
+	}
+	if at = at.Round(0).Add(by); at.After(r.heardAt) {
 		r.heardAt = at
 	}
 }

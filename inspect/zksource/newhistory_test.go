@@ -11,6 +11,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcetest"
 	"lockscope/inspect/zkadmin"
+	"lockscope/internal/suspend"
 )
 
 // An ensemble was wiped, or restored from a copy, and counts its elections from lower on: its leader's clock is known again when all
@@ -88,16 +89,50 @@ func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 	}
 }
 
-// Our clock is set back, and the last that the servers answered is of before: it was heard as long ago as it was, not in the future.
-func TestWhatWasHeardBeforeOurClockWasSetBackIsPast(t *testing.T) {
-	at := time.Now()
-	var r run
-	if r.heardOf(time.Time{}, at); !r.heardAt.IsZero() {
-		t.Errorf("nothing was heard: %v", r.heardAt)
+// Our clock is set, and the last that the servers answered is of before, or came just after that: it was heard as long ago as it was, and is
+// counted once.
+func TestWhatWasHeardBeforeOurClockWasSetIsAsOld(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		at := time.Now()
+		now := at
+		r := testRun(t, Config{Now: func() time.Time { return now }})
+		if r.heardOf(time.Time{}); !r.heardAt.IsZero() {
+			t.Errorf("nothing was heard: %v", r.heardAt)
+		}
+		r.attend()
+		now = sourcetest.WallSet(t, at.Add(time.Second), by)
+		r.attend()
+		if r.heardOf(at); !r.heardAt.Equal(at.Add(by)) {
+			t.Errorf("set by %v: %v, was %v", by, r.heardAt, at)
+		}
+		for _, again := range []struct{ heard, now time.Time }{
+			{now, sourcetest.WallSet(t, now.Add(2*time.Second), by)},                                                   // it is set again before the loop looks at it
+			{sourcetest.WallSet(t, now.Add(3*time.Second), 2*by), sourcetest.WallSet(t, now.Add(4*time.Second), 2*by)}, // and before the answer, too
+		} {
+			turned := now
+			now = again.now
+			r.heardAt = time.Time{}
+			r.heardOf(again.heard)
+			want := byClockOf(now, again.heard)
+			if r.attend(); !r.heardAt.Equal(want) {
+				t.Errorf("set by %v: %v, which was %v", now.Round(0).Sub(turned.Round(0)), r.heardAt, want.Round(0))
+			}
+		}
 	}
-	r.heardOf(at, sourcetest.WallSet(t, at.Add(time.Second), -time.Hour))
-	if !r.heardAt.Equal(at.Add(-time.Hour)) {
-		t.Errorf("%v, was %v", r.heardAt, at)
+}
+
+// The machine was suspended since the loop looked at our clock, and an answer came before it does again: nobody has set the clock.
+func TestWhatIsHeardRightAfterASuspensionIsOfThen(t *testing.T) {
+	const slept = 8 * time.Hour
+	now := time.Now()
+	r := testRun(t, Config{Now: func() time.Time { return now }})
+	r.attend()
+	suspend.Pretend(slept)
+	heard := sourcetest.WallSet(t, time.Now(), slept)
+	r.heardOf(heard)
+	now = heard.Add(time.Second)
+	if r.attend(); !r.heardAt.Equal(heard) || r.clock.least != 0 {
+		t.Errorf("%v, was %v; the servers' clocks are %v off", r.heardAt, heard.Round(0), r.clock.least)
 	}
 }
 
