@@ -134,7 +134,7 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 		if o.MasterName != "" {
 			at, err := connect.SentinelMaster(ctx, *o)
 			if err != nil {
-				return answer{"unknown", "where the master is could not be asked: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
+				return answer{"unknown", "where the master is could not be asked: " + err.Error()}
 			}
 			o.Addrs, o.MasterName = []string{at}, ""
 		}

@@ -63,6 +63,21 @@ func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 	}
 }
 
+// What several Sentinels say stands on one line, in tables, JSON and on standard error.
+func TestTheErrorsOfSeveralSentinelsAreOneLine(t *testing.T) {
+	target := "redis+sentinel://127.0.0.1:1,127.0.0.1:2/mymaster"
+	for _, args := range [][]string{
+		{"ls"}, {"ls", "-o", "json"}, {"doctor"}, {"doctor", "--access"}, {"acquire", "redis:lock:a", "--wait", "0"},
+		{"release", "redis:lock:a", "--owner", "x", "--yes"},
+	} {
+		o := run(t, append(args, target)...)
+		said := o.stdout + o.stderr
+		if o.code == 0 || strings.Contains(said, "u{a}") || !strings.Contains(said, "sentinel 127.0.0.1:1: connection refused; sentinel 127.0.0.1:2: connection refused") {
+			t.Errorf("%v: exit %d: %s", args, o.code, said)
+		}
+	}
+}
+
 // A script's digest and line, and the words of Go for a limit, are no news for who typed a command.
 func TestErrorsAreOfTheDomain(t *testing.T) {
 	got := inWords("acquire a: context deadline exceeded (r1:6379: READONLY You can't write against a read only replica. script: 527d720f604208d1206b60f89dcd28bf21a75d9f, on @user_script:30.)")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,15 +65,38 @@ func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redi
 			return at, nil
 		}
 	}
-	err := errors.Join(failed...)
+	err := several(failed)
 	switch {
 	case answered > 0:
-		return "", fmt.Errorf("%w: %w", ErrSentinelsDisagree, errors.Join(said...))
+		return "", fmt.Errorf("%w: %w", ErrSentinelsDisagree, several(said))
 	case unknown > 0:
 		return "", fmt.Errorf("%w: %w (see which it knows: SENTINEL MASTERS)", ErrNoSuchMaster, err)
 	}
 	return "", err
 }
+
+// severally are errors of several servers on one line: a line feed among them would be shown escaped.
+type severally []error
+
+// several leaves out those that are nil; nil where none is left.
+func several(errs []error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	return severally(errs)
+}
+
+func (s severally) Error() string {
+	texts := make([]string, len(s))
+	for i, err := range s {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap returns all of them.
+func (s severally) Unwrap() []error { return s }
 
 // halfOf leaves half of a context's time for what comes behind.
 func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -87,6 +111,7 @@ func querySentinel(ctx context.Context, o redis.UniversalOptions, addr string, h
 	o.Addrs, o.DB, o.OnConnect = []string{addr}, 0, nil
 	name := o.MasterName
 	o.MasterName, o.Username, o.Password = "", o.SentinelUsername, o.SentinelPassword
+	o.MaxRetries = -1 // on top of the retries of its dials they would take all of a short time, and hide the reason
 	c := redis.NewSentinelClient(o.Simple())
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { c.Close() })() // go-redis goes by a context's deadline, not by its end

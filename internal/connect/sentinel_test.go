@@ -101,6 +101,9 @@ func TestTheMasterIsWhoMostSentinelsName(t *testing.T) {
 			if errors.Is(err, ErrSentinelsDisagree) && strings.Count(err.Error(), " names ") < 2 {
 				t.Errorf("it does not say who names whom: %v", err)
 			}
+			if err != nil && strings.ContainsRune(err.Error(), '\n') {
+				t.Errorf("not on one line: %q", err)
+			}
 			if ctx.Err() != nil {
 				t.Error("no time is left")
 			}
