@@ -92,8 +92,15 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 			t.Errorf("%s: %+v", args[0], o)
 		}
 	}
-	if o := as("viewer", "acquire", "redis:lock:a", target, "--wait", "0"); o.code == 0 {
-		t.Errorf("the viewer may act: %+v", o)
+	for _, args := range [][]string{
+		{"acquire", "redis:lock:a", "--wait", "0"},
+		{"acquire", "redis:lock:a"},
+		{"acquire", "redis:lock:f", "--kind", "fair"},
+		{"contend", "redis:lock:c", "-n", "2", "--rounds", "2"},
+	} {
+		if o := as("viewer", append(args, target)...); o.code != exitNo || !strings.Contains(o.stderr, "ACL SETUSER viewer +") {
+			t.Errorf("the viewer, %v: %+v", args, o)
+		}
 	}
 	viewer := as("viewer", "doctor", "--access", target)
 	if viewer.code != 0 || !strings.Contains(viewer.stdout, "may act: unknown") || strings.Contains(viewer.stdout, "does not see") {
@@ -209,7 +216,10 @@ func TestTheRightsAdvisedForZooKeeperAreEnough(t *testing.T) {
 	if o := acquire("operator"); o.code != 0 {
 		t.Errorf("operator: acquire: %+v", o)
 	}
-	if o := acquire("viewer"); o.code == 0 {
-		t.Errorf("the viewer may act: %+v", o)
+	if o := acquire("viewer"); o.code != exitNo || !strings.Contains(o.stderr, "grant READ, CREATE and DELETE") {
+		t.Errorf("the viewer: %+v", o)
+	}
+	if o := as("nobody", "acquire", "zk:/secure/a", "--wait", "0"); o.code != exitNo {
+		t.Errorf("a stranger: %+v", o)
 	}
 }

@@ -65,6 +65,9 @@ func (q *acquisition) run(ctx context.Context, args []string) error {
 		if ctx.Err() != nil {
 			return exitError{code: exitInterrupted}
 		}
+		if notTaken(err) == exitNo {
+			err = exit(exitNo, "%w", err)
+		}
 		return q.setup.explain(err)
 	}
 	defer closeSession()
@@ -176,7 +179,7 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 		// Some server has answered, or there was no session: the lock cannot be had now.
 		return exit(exitNo, "%s: too few masters answered: %w (wait for them with --wait 30s)", q.id, err)
 	default:
-		return exit(exitUnreachable, "%w", err)
+		return exit(notTaken(err), "%w", err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (q *contention) run(ctx context.Context, args []string) error {
 	case errors.Is(err, contend.ErrExists):
 		return exit(exitNo, "%s already exists and others may use it: not contended for (choose another name, or give --yes)", q.id)
 	case err != nil:
-		return q.setup.explain(exit(exitUnreachable, "%s: %w%s", q.id, err, q.manyHint()))
+		return q.setup.explain(exit(notTaken(err), "%s: %w%s", q.id, err, q.manyHint()))
 	}
 	q.watch(run)
 	report, err := run.Wait()
@@ -201,9 +201,9 @@ func (q *contention) verdict(r contend.Report, err error, interrupted bool) erro
 	case errors.Is(err, contend.ErrStalled) && r.Failed == 0 && q.yes:
 		return exit(exitNo, "%w (see who holds it: %s)", err, q.setup.command("show", q.id))
 	case err != nil:
-		return q.setup.explain(exit(exitUnreachable, "%w", err))
+		return q.setup.explain(exit(notTaken(err), "%w", err))
 	case r.Grants == 0 && r.LastError != nil:
-		return q.setup.explain(exit(exitUnreachable, "%s: no grant at all: %w", q.id, r.LastError))
+		return q.setup.explain(exit(notTaken(r.LastError), "%s: no grant at all: %w", q.id, r.LastError))
 	case r.Grants == 0 && !interrupted:
 		return exit(exitNo, "%s: no grant at all (see who holds it: %s)", q.id, q.setup.command("show", q.id))
 	}

@@ -39,7 +39,7 @@ func (s setup) explain(err error) error {
 		return err // of a sentinel, which has users of its own: its error has the advice
 	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
 		user, do = cmp.Or(user, "default"), "set LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD, or the profile's"
-	case strings.Contains(text, "NOPERM"), strings.Contains(text, "executing the script can't"):
+	case deniedOnRedis(text):
 		user = cmp.Or(user, "default")
 		text = strings.ReplaceAll(text, "ACL SETUSER … ", "ACL SETUSER "+user+" ")
 		if !strings.Contains(text, "ACL SETUSER") && !strings.Contains(text, "grant ") {
@@ -63,6 +63,20 @@ func (s setup) explain(err error) error {
 		text += "; " + do
 	}
 	return exitError{code, denied{text + ")", err}}
+}
+
+// deniedOnRedis reports whether an error has the reply of a Redis whose user lacks a right, by itself or in a script.
+func deniedOnRedis(text string) bool {
+	return strings.Contains(text, "NOPERM") || strings.Contains(text, "executing the script can't")
+}
+
+// notTaken is the exit code for a lock that could not be taken: 1 where a server has refused it to this account, else 3. A login that
+// fails is no such answer.
+func notTaken(err error) int {
+	if errors.Is(err, zk.ErrNoAuth) || deniedOnRedis(err.Error()) {
+		return exitNo
+	}
+	return exitUnreachable
 }
 
 // concerned are the targets with a server that an error names; all of its service, where it names none.
