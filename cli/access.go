@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,8 +97,9 @@ func (a *app) access(ctx context.Context, s setup, t connect.Target, snapshot *i
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	if t.Service == connect.ZooKeeper {
-		one.User = cmp.Or(one.User, "nobody (world:anyone)")
-		one.Acts = a.mayActOnZooKeeper(ctx, s, t)
+		var subject string
+		one.Acts, subject = a.mayActOnZooKeeper(ctx, s, t)
+		one.User = cmp.Or(strings.Join(slices.DeleteFunc([]string{one.User, subject}, func(s string) bool { return s == "" }), " and "), "nobody (world:anyone)")
 		one.View, one.Act = zooKeeperLines(t)
 		return one
 	}
@@ -209,48 +211,88 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 	return view, act
 }
 
-// mayActOnZooKeeper reads the access list of each root: a contender is created below a directory, and deleted from it.
-func (a *app) mayActOnZooKeeper(ctx context.Context, s setup, t connect.Target) answer {
-	options, err := zkOptions(t)
+// mayActOnZooKeeper reads the access list of each root: a contender is created below a directory, and deleted from it. subject is that
+// of the certificate that the server asked for.
+func (a *app) mayActOnZooKeeper(ctx context.Context, s setup, t connect.Target) (may answer, subject string) {
+	config, err := t.TLS.Config()
 	if err != nil {
-		return answer{"unknown", err.Error()}
+		return answer{"unknown", err.Error()}, ""
 	}
-	session, err := a.zkSession(ctx, s, t, options...)
+	shown := make(chan string, 1)
+	if config != nil {
+		config = connect.WithShown(config, func(c *tls.Certificate) {
+			select {
+			case shown <- connect.SubjectOf(c):
+			default: // of the server before
+			}
+		})
+	}
+	session, err := a.zkSession(ctx, s, t, zkOptionsWith(t, config)...)
 	if err != nil {
-		return answer{"unknown", err.Error()}
+		return answer{"unknown", err.Error()}, ""
 	}
 	defer session.Close()
+	as := identity{login: t.Secrets.Login}
+	select {
+	case as.subject = <-shown:
+	default:
+	}
 	for _, root := range t.Roots {
-		node := t.Chroot + strings.TrimSuffix(root, "/")
-		list, _, err := session.Conn().GetACL(cmp.Or(node, "/"))
+		node := cmp.Or(t.Chroot+strings.TrimSuffix(root, "/"), "/")
+		list, _, err := session.Conn().GetACL(node)
 		if err != nil {
-			return answer{"unknown", fmt.Sprintf("the access list of %s: %s", inspect.Escape(cmp.Or(node, "/")), strings.TrimPrefix(err.Error(), "zk: "))}
+			return answer{"unknown", fmt.Sprintf("the access list of %s: %s", inspect.Escape(node), strings.TrimPrefix(err.Error(), "zk: "))}, as.certificate()
 		}
-		if got := allowed(list, t.Secrets.Login); got.May != "yes" {
-			got.Reason = inspect.Escape(cmp.Or(node, "/")) + " " + got.Reason
-			return got
+		if got := allowed(list, as); got.May != "yes" {
+			got.Reason = inspect.Escape(node) + " " + got.Reason
+			return got, as.certificate()
 		}
 	}
-	return answer{"yes", "on " + strings.Join(t.Roots, ", ") + "; directories below may have other lists"}
+	return answer{"yes", "on " + strings.Join(t.Roots, ", ") + "; directories below may have other lists"}, as.certificate()
+}
+
+// identity of an account in access lists, by its login, of the scheme digest, and by its certificate; each may be missing.
+type identity struct {
+	login   connect.Credentials
+	subject string
+}
+
+// certificate names it by its certificate; empty where it has none.
+func (i identity) certificate() string {
+	if i.subject == "" {
+		return ""
+	}
+	return "x509:" + i.subject
+}
+
+// has reports whether an entry of an access list is about it.
+func (i identity) has(entry zk.ACL) bool {
+	switch entry.Scheme {
+	case "world":
+		return true
+	case "x509":
+		return i.subject != "" && entry.ID == i.subject
+	case "digest":
+		if i.login.Username == "" {
+			return false
+		}
+		// Who may not administer a node is shown user:x in place of the digest, from ZooKeeper 3.7 on.
+		user, digest, _ := strings.Cut(entry.ID, ":")
+		return i.login.Username == user && digest == "x" || entry.ID == zk.DigestACL(zk.PermAll, i.login.Username, string(i.login.Password))[0].ID
+	default:
+		return false
+	}
 }
 
 // allowed judges an access list for creating and deleting below its node.
-func allowed(list []zk.ACL, login connect.Credentials) answer {
+func allowed(list []zk.ACL, as identity) answer {
 	const needed = zk.PermCreate | zk.PermDelete
 	var mine, others int32
 	for _, entry := range list {
 		switch {
-		case entry.Scheme == "world":
+		case as.has(entry):
 			mine |= entry.Perms
-		case entry.Scheme == "digest":
-			if own := zk.DigestACL(zk.PermAll, login.Username, string(login.Password)); login.Username != "" && entry.ID == own[0].ID {
-				mine |= entry.Perms
-			}
-			// Who may not administer a node is shown user:x in place of the digest, from ZooKeeper 3.7 on.
-			if user, digest, _ := strings.Cut(entry.ID, ":"); login.Username == user && digest == "x" {
-				mine |= entry.Perms
-			}
-		default:
+		case entry.Scheme != "digest":
 			others |= entry.Perms
 		}
 	}

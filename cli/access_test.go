@@ -153,6 +153,9 @@ func TestTheRightsForActingHaveEveryCommandOfAScript(t *testing.T) {
 	}
 }
 
+// zkAll is an access list that allows everything to one.
+func zkAll(scheme, id string) []zk.ACL { return []zk.ACL{{Perms: zk.PermAll, Scheme: scheme, ID: id}} }
+
 func TestAnAccessListIsJudged(t *testing.T) {
 	login := connect.Credentials{Username: "ops", Password: "s"}
 	digest := zk.DigestACL(zk.PermAll, "ops", "s")
@@ -161,16 +164,18 @@ func TestAnAccessListIsJudged(t *testing.T) {
 		login connect.Credentials
 		may   string
 	}{
-		"open":           {zk.WorldACL(zk.PermAll), connect.Credentials{}, "yes"},
-		"read only":      {zk.WorldACL(zk.PermRead), login, "no"},
-		"ours":           {digest, login, "yes"},
-		"nobody's":       {digest, connect.Credentials{}, "no"},
-		"other password": {digest, connect.Credentials{Username: "ops", Password: "x"}, "no"},
-		"hidden digest":  {[]zk.ACL{{Perms: zk.PermAll, Scheme: "digest", ID: "ops:x"}}, login, "yes"},
-		"by address":     {[]zk.ACL{{Perms: zk.PermAll, Scheme: "ip", ID: "10.0.0.0/8"}}, login, "unknown"},
-		"in two entries": {append(zk.WorldACL(zk.PermCreate), zk.DigestACL(zk.PermDelete, "ops", "s")...), login, "yes"},
+		"open":                  {zk.WorldACL(zk.PermAll), connect.Credentials{}, "yes"},
+		"read only":             {zk.WorldACL(zk.PermRead), login, "no"},
+		"ours":                  {digest, login, "yes"},
+		"nobody's":              {digest, connect.Credentials{}, "no"},
+		"other password":        {digest, connect.Credentials{Username: "ops", Password: "x"}, "no"},
+		"hidden digest":         {zkAll("digest", "ops:x"), login, "yes"},
+		"by address":            {zkAll("ip", "10.0.0.0/8"), login, "unknown"},
+		"our certificate":       {zkAll("x509", "CN=me,O=us"), connect.Credentials{}, "yes"},
+		"another's certificate": {zkAll("x509", "CN=you,O=us"), login, "unknown"}, // or ours, in Java's words
+		"in two entries":        {append(zk.WorldACL(zk.PermCreate), zk.DigestACL(zk.PermDelete, "ops", "s")...), login, "yes"},
 	} {
-		if got := allowed(tt.list, tt.login); got.May != tt.may {
+		if got := allowed(tt.list, identity{login: tt.login, subject: "CN=me,O=us"}); got.May != tt.may {
 			t.Errorf("%s: %+v, want %s", name, got, tt.may)
 		}
 	}

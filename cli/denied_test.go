@@ -67,7 +67,11 @@ func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 func TestTheErrorsOfSeveralSentinelsAreOneLine(t *testing.T) {
 	target := "redis+sentinel://127.0.0.1:1,127.0.0.1:2/mymaster"
 	for _, args := range [][]string{
-		{"ls"}, {"ls", "-o", "json"}, {"doctor"}, {"doctor", "--access"}, {"acquire", "redis:lock:a", "--wait", "0"},
+		{"ls"},
+		{"ls", "-o", "json"},
+		{"doctor"},
+		{"doctor", "--access"},
+		{"acquire", "redis:lock:a", "--wait", "0"},
 		{"release", "redis:lock:a", "--owner", "x", "--yes"},
 	} {
 		o := run(t, append(args, target)...)

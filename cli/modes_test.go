@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -190,6 +191,7 @@ func TestAZooKeeperWithCertificatesAccessListsAndAChroot(t *testing.T) {
 		{"/apps/shop", zk.WorldACL(zk.PermAll)},
 		{"/apps/shop/digest", zk.DigestACL(zk.PermAll, "ops", marked+"zk")},
 		{"/apps/shop/x509", byCertificate},
+		{"/apps/shop/mixed", append(zk.DigestACL(zk.PermAll, "ops", marked+"zk"), zk.ACL{Perms: zk.PermAll &^ zk.PermAdmin, Scheme: "x509", ID: "CN=localhost"})},
 	} {
 		if _, err := conn.Create(node.path, nil, 0, node.list); err != nil {
 			t.Fatal(err)
@@ -201,6 +203,16 @@ func TestAZooKeeperWithCertificatesAccessListsAndAChroot(t *testing.T) {
 	mode{target: "zks://" + secure + "/digest?" + withCertificate(c) + options, lock: "/digest/a", env: env}.check(t)
 	mode{target: "zk://" + server.Addr + "/digest?name=it" + options, lock: "/digest/b", env: env}.check(t)
 	mode{target: "zks://" + secure + "/x509?" + withCertificate(c) + "&chroot=/apps/shop", lock: "/x509/a"}.check(t)
+	// A digest is not shown to whom the certificate makes somebody, so that the list cannot be repeated.
+	mixed := mode{target: "zks://" + secure + "/mixed?" + withCertificate(c) + "&chroot=/apps/shop", lock: "/mixed/a"}
+	mixed.check(t)
+	if list, _, err := conn.GetACL("/apps/shop/mixed/a"); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("others read what it made: %v, %v", list, err)
+	}
+	got := mixed.reach(t, t.Context(), true, "doctor", "--access")
+	if got.code != 0 || !strings.Contains(got.stdout, "as user x509:CN=localhost: ") || !strings.Contains(got.stdout, "may act: yes") {
+		t.Errorf("doctor --access: %+v", got)
+	}
 	nobody := mode{target: "zk://" + server.Addr + "/x509?name=it&chroot=/apps/shop"}
 	if got := nobody.reach(t, t.Context(), true, "acquire", "it:/x509/a", "--wait", "0"); got.code == 0 {
 		t.Errorf("without the certificate: %+v", got)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -239,9 +240,14 @@ func zkOptions(t connect.Target) ([]lockops.ZKOption, error) {
 	if err != nil {
 		return nil, err
 	}
+	return zkOptionsWith(t, config), nil
+}
+
+// zkOptionsWith are zkOptions with a TLS configuration; nil: no TLS.
+func zkOptionsWith(t connect.Target, config *tls.Config) []lockops.ZKOption {
 	options := []lockops.ZKOption{lockops.WithTLS(config), lockops.WithDialContext(t.Dialer()), lockops.WithChroot(t.Chroot)}
 	if login := t.Secrets.Login; login.Username != "" {
 		options = append(options, lockops.WithDigest(login.Username, string(login.Password)))
 	}
-	return options, nil
+	return options
 }

@@ -51,6 +51,7 @@ type Tap struct {
 	xid       int32    // of the newest request of our own
 	zxid      int64    // newest that a reply to one had
 	auth      [][]byte // bodies of the authentications of this client
+	shown     bool     // a server has asked for our certificate and got it
 	onEvent   func(path string, what zk.EventType)
 	onChanged func()
 }
@@ -126,7 +127,12 @@ func (t *Tap) plain(ctx context.Context, network, addr string) (net.Conn, error)
 
 // secure connects with TLS.
 func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := Handshake(ctx, t.plain, t.TLS, network, addr)
+	config := WithShown(t.TLS, func(*tls.Certificate) {
+		t.mu.Lock()
+		t.shown = true
+		t.mu.Unlock()
+	})
+	conn, err := Handshake(ctx, t.plain, config, network, addr)
 	var op *net.OpError
 	if err != nil && !(errors.As(err, &op) && op.Op == "dial") {
 		err = fmt.Errorf("TLS: %w", err)

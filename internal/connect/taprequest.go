@@ -283,9 +283,9 @@ func Throttled(err error) bool {
 
 var goThrottled = fmt.Sprintf("unknown error: %d", errThrottled) // ErrCode.toError in go-zookeeper 1.0.4
 
-// Authenticated reports whether this client has authenticated as somebody.
+// Authenticated reports whether this client has authenticated as somebody, by an account or by a certificate of its own.
 func (t *Tap) Authenticated() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.auth) > 0
+	return len(t.auth) > 0 || t.shown
 }

@@ -3,6 +3,8 @@ package connect
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,4 +77,54 @@ func (t *TLS) Config() (*tls.Config, error) {
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
+}
+
+// WithShown is a configuration that calls shown with each certificate of ours that a server was shown, before the handshake is over:
+// only by a server that asks for one is this client somebody.
+func WithShown(config *tls.Config, shown func(*tls.Certificate)) *tls.Config {
+	if len(config.Certificates) == 0 {
+		return config
+	}
+	config = config.Clone()
+	choose := config.GetClientCertificate
+	if choose == nil {
+		choose = chooseOf(config.Certificates)
+	}
+	config.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		c, err := choose(asked)
+		if err == nil && len(c.Certificate) > 0 {
+			shown(c)
+		}
+		return c, err
+	}
+	return config
+}
+
+// chooseOf takes the first that the server accepts, as crypto/tls does by itself; without one, none is shown.
+func chooseOf(ours []tls.Certificate) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	return func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		for i := range ours {
+			if asked.SupportsCertificate(&ours[i]) == nil {
+				return &ours[i], nil
+			}
+		}
+		return new(tls.Certificate), nil
+	}
+}
+
+// SubjectOf a certificate as access lists of ZooKeeper have it, in the scheme x509 (RFC 2253). Java writes a few rare attributes in
+// another way. Empty where the certificate cannot be read.
+func SubjectOf(c *tls.Certificate) string {
+	if len(c.Certificate) == 0 {
+		return ""
+	}
+	leaf, err := x509.ParseCertificate(c.Certificate[0])
+	if err != nil {
+		return ""
+	}
+	var name pkix.RDNSequence
+	if _, err := asn1.Unmarshal(leaf.RawSubject, &name); err != nil {
+		return ""
+	}
+	return name.String()
 }
