@@ -133,10 +133,36 @@ func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 	}
 }
 
-// endsBetween ends a key between the PTTL and the GETRANGE of one pipeline.
+// A collection whose key runs out, or is let go of, after its PTTL was answered and before it is read is no key: not one that no lock has.
+func TestACollectionThatEndsWhileItIsReadIsAbsent(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer admin.Close()
+	const key = "lock:a"
+	for _, write := range [][]any{
+		{"hset", key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1},
+		{"zadd", key, time.Now().Add(time.Hour).UnixMilli(), "web1_11_0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"},
+		{"sadd", key, "web1_11_0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"},
+	} {
+		if err := admin.Do(t.Context(), write...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		reader := redis.NewClient(&redis.Options{Addr: server.Addr})
+		ends := &endsBetween{end: func() { admin.Del(t.Context(), key) }, collection: true}
+		reader.AddHook(ends)
+		vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
+		reader.Close()
+		if err != nil || !ends.done || !vote.Up || vote.Present || vote.Foreign || vote.Held != nil {
+			t.Errorf("%v: ended %v; %+v, %v", write[0], ends.done, vote, err)
+		}
+	}
+}
+
+// endsBetween ends a key between the PTTL and the GETRANGE of one pipeline, or what reads a collection.
 type endsBetween struct {
-	end  func()
-	done bool
+	end        func()
+	collection bool
+	done       bool
 }
 
 func (*endsBetween) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -147,10 +173,25 @@ func (e *endsBetween) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		for _, cmd := range cmds {
-			if value, ok := cmd.(*redis.StringCmd); ok && cmd.Name() == "getrange" && !e.done {
-				e.done = true
+			if e.done {
+				break
+			}
+			switch value := cmd.(type) {
+			case *redis.StringCmd:
+				if e.done = cmd.Name() == "getrange" && !e.collection; e.done {
+					value.SetVal("")
+				}
+			case *redis.ScanCmd:
+				if e.done = e.collection && value.Err() == nil; e.done {
+					value.SetVal(nil, 0)
+				}
+			case *redis.ZSliceCmd:
+				if e.done = e.collection && value.Err() == nil; e.done {
+					value.SetVal(nil)
+				}
+			}
+			if e.done {
 				e.end()
-				value.SetVal("")
 			}
 		}
 		return err

@@ -110,6 +110,8 @@ func (m *master) readMain(r *keyReading) {
 		r.vote.Value = inspect.Untrusted(r.keys.Main.Text)
 	}
 	switch {
+	case timed && r.content == noFault && !isText && r.keys.Main.Type == recipe.TypeNone && !r.keys.Main.More:
+		r.there = isAbsent // an empty collection is none: it has ended since PTTL was answered
 	case timed, r.content == otherType:
 		r.there = isPresent
 	case r.content == noFault && !r.empty:
