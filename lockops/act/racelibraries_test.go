@@ -173,6 +173,15 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	}
 	for _, w := range rows {
 		t.Run(w.library+" "+w.how, func(t *testing.T) {
+			channel := "none"
+			if w.try == fairTurn { // without a subscriber who waits looks dead
+				channel = w.until.channel
+			}
+			heard := client.Subscribe(t.Context(), channel)
+			defer heard.Close()
+			if _, err := heard.Receive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			r := &libraryRaces{T: t, waits: w, client: client, releaser: releaser}
 			for range each {
 				r.releaseDuringARelease()
