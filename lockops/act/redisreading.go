@@ -141,6 +141,9 @@ func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
 		return &c
 	}
 	for i, m := range rd.lock.Masters {
+		if m.Held != nil && slices.Contains(m.Held.Partial, owner.Raw()) { // in fewer of the lock's keys than hold it
+			return &inspect.Contender{Name: owner, State: inspect.Waiting, Count: 1}
+		}
 		named := m.Digest == "" && m.Value == owner || m.Digest != "" && m.Digest == owner.Raw()
 		if m.Present && !m.Foreign && named {
 			token := recipe.DecodeToken(rd.lock.ID.Path, rd.values[i])

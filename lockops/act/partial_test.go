@@ -1,0 +1,41 @@
+package act
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// A holder of rueidislock's three keys that has lost two of them since the preview holds it no more: nothing is done to the third, and the
+// report says so whichever is left.
+func TestAHolderThatLostItsMajorityOfKeysIsNotReleased(t *testing.T) {
+	server := servertest.StartRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	const value = "0123456789abcdefghijklmn"
+	keys := []string{"rueidislock:0:a", "rueidislock:1:a", "rueidislock:2:a"}
+	for _, left := range keys {
+		for _, key := range keys {
+			client.Set(t.Context(), key, value, time.Hour)
+		}
+		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: keys[0]}, Owner: value})
+		if err != nil || p.Refused != "" {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		for _, key := range keys {
+			if key != left {
+				client.Del(t.Context(), key)
+			}
+		}
+		result, err := releaser.Execute(t.Context(), p, "typed")
+		if err != nil || result.Released || result.Reason != Changed || client.Get(t.Context(), left).Val() != value {
+			t.Errorf("%s is left: %+v, %v", left, result, err)
+		}
+	}
+}
