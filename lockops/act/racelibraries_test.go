@@ -88,7 +88,7 @@ func (r *libraryRaces) race(lasts string, ttl time.Duration, other func()) (resu
 	write := strings.ReplaceAll(r.write, "3600000", lasts)
 	trial{actions{write: write}, "", r.client, r.releaser}.write(r.T)
 	p, err := r.releaser.Preview(r.Context(), Request{ID: inspect.ID{Backend: "redis", Path: r.key}, Owner: inspect.Untrusted(r.holder), TTL: ttl})
-	if p.Refused == Gone && lasts != "3600000" || p.Refused == Unsupported && ttl > 0 {
+	if lasts != "3600000" && (p.Refused == Gone || p.Refused == NotHolder) || p.Refused == Unsupported && ttl > 0 { // of several keys some end first
 		return result, false
 	}
 	if err != nil || p.Refused != "" {

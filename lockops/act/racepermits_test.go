@@ -36,8 +36,8 @@ func (r *permitRaces) start(until time.Duration) (p Preview, ok bool) {
 	return p, true
 }
 
-func (r *permitRaces) run(p Preview, beside func()) Result {
-	result, err := r.pace.run(beside, func() (Result, error) { return r.releaser.Execute(r.Context(), p, "--yes") })
+func (r *permitRaces) run(p Preview, during func()) Result {
+	result, err := r.pace.run(during, func() (Result, error) { return r.releaser.Execute(r.Context(), p, "--yes") })
 	if err != nil || result.Released != result.Masters[0].Deleted || !result.Released && result.Reason != Gone && result.Reason != Changed {
 		r.Fatalf("%+v, %v", result, err)
 	}
