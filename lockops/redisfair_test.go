@@ -73,7 +73,7 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 	s, c := redisSession(t, m), redisClient(t, m)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		h := acquire(t, lockops.NewRedisFairMutex(s, "lock"))
-		p := startClient(t, "fair-waiter", m)
+		p := startClient(t, "fair", m)
 		p.expect(t, "waiting")
 		waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
 		go func() {
@@ -197,7 +197,7 @@ func TestFairDeadHolder(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		dead := redisSession(t, masters[0])
-		acquire(t, lockops.NewRedisFairMutex(dead, key, lockops.WithTTL(400*time.Millisecond)))
+		acquire(t, lockops.NewRedisFairMutex(dead, key, lockops.WithTTL(3*time.Second)))
 		dead.Close()
 		release(t, acquire(t, lockops.NewRedisFairMutex(redisSession(t, masters[0]), key)))
 	})

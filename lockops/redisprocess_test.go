@@ -34,16 +34,13 @@ func TestHolderProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ttl := lockops.WithTTL(700 * time.Millisecond)
+	ttl := lockops.WithTTL(3 * time.Second)
 	var l lockops.Locker = lockops.NewRedlock(s, "lock", ttl)
 	switch kind {
 	case "mutex":
 		l = lockops.NewRedisMutex(s, "lock", ttl)
-	case "fair", "fair-waiter":
+	case "fair":
 		opts := []lockops.Option{ttl, lockops.OnWaiting(func(string) { fmt.Println("waiting") })}
-		if kind == "fair-waiter" {
-			opts[0] = lockops.WithTTL(3 * time.Second)
-		}
 		l = lockops.NewRedisFairMutex(s, "lock", opts...)
 	}
 	h, err := l.Acquire(t.Context())

@@ -393,7 +393,7 @@ func TestAdoptedClients(t *testing.T) {
 		}
 		key := servertest.UniqueName(t)
 		contend(t, 4, 3, func(i int) lockops.Locker { return oneRedisKinds[i%2].make(one, key) }, func(*lockops.Hold) {})
-		h := acquire(t, lockops.NewRedlock(all, key+"-all"))
+		h := acquire(t, lockops.NewRedlock(all, key+"-all", patient))
 		if err := h.Extend(within(t)); err != nil {
 			t.Error(err)
 		}

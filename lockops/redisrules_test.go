@@ -126,7 +126,7 @@ func TestR9_ClockSteps(t *testing.T) {
 func TestR10_EvictionIsReported(t *testing.T) {
 	m := servertest.StartRedis(t, "--maxmemory-policy", "allkeys-random")
 	c := redisClient(t, m)
-	h := acquire(t, lockops.NewRedisMutex(redisSession(t, m), "lock", lockops.WithTTL(600*time.Millisecond)))
+	h := acquire(t, lockops.NewRedisMutex(redisSession(t, m), "lock", lockops.WithTTL(3*time.Second)))
 	if err := c.ConfigSet(within(t), "maxmemory", "1").Err(); err != nil { // all must go
 		t.Fatal(err)
 	}

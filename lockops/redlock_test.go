@@ -24,11 +24,14 @@ func votes(t testing.TB, masters []*servertest.Redis, key string) (n int) {
 	return n
 }
 
+// patient has a Redlock wait for masters on a machine that is loaded: half a second is not enough for each of thousands of requests.
+var patient = lockops.WithMasterLimit(8 * time.Second)
+
 func TestRedlockIsExclusive(t *testing.T) {
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		sessions := []*lockops.RedisSession{redisSession(t, masters...), redisSession(t, masters...)}
-		contend(t, 6, 3, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i%2], key) }, func(h *lockops.Hold) {
+		contend(t, 6, 3, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i%2], key, patient) }, func(h *lockops.Hold) {
 			if token, ok := h.Token(); ok || token != 0 {
 				t.Errorf("token %d, %v: Redlock has none", token, ok)
 			}
@@ -46,7 +49,7 @@ func TestRedlockIsExclusive(t *testing.T) {
 func TestL2_VotesAreMadeUpFor(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
-		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key))
+		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, patient))
 		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		redisClient(t, masters[0]).Del(within(t), key)
 		eventually(t, "the lost vote is back", func() bool { // one Extend finds out, the next one asks
@@ -154,7 +157,7 @@ func TestL8_SplitVotesAreTakenBack(t *testing.T) {
 			redisClient(t, m).SetNX(within(t), key, "other", time.Minute)
 		}
 		s := redisSession(t, masters...)
-		l := lockops.NewRedlock(s, key)
+		l := lockops.NewRedlock(s, key, patient)
 		if _, err := l.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("TryAcquire: %v, want ErrHeld", err)
 		}
@@ -170,7 +173,7 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		s := redisSession(t, masters...)
-		h := acquire(t, lockops.NewRedlock(s, key))
+		h := acquire(t, lockops.NewRedlock(s, key, patient))
 		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		redisClient(t, masters[0]).Del(within(t), key)
 		redisClient(t, masters[1]).Set(within(t), key, "other", time.Minute)
@@ -197,7 +200,7 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 func TestL9_AVoteThatIsMadeUpForDoesNotCountYet(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
-		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithoutRenewal()))
+		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithoutRenewal(), patient))
 		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		redisClient(t, masters[0]).Del(within(t), key)
 		if err := h.Extend(within(t)); err != nil { // the vote is found lost

@@ -64,7 +64,7 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		// A master that was started less than a TTL ago does not vote: those that other tests restarted.
-		l := lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithTTL(4*time.Second), lockops.WithMasterLimit(time.Second))
+		l := lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithTTL(10*time.Second), lockops.WithMasterLimit(3*time.Second))
 		var h *lockops.Hold
 		eventually(t, "all masters voted", func() bool {
 			h = acquire(t, l)
@@ -79,7 +79,7 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 		if err := redisClient(t, masters[2]).Del(within(t), key).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := lockops.NewRedlock(redisSession(t, masters...), key).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
+		if _, err := lockops.NewRedlock(redisSession(t, masters...), key, patient).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("TryAcquire: %v, want ErrHeld", err)
 		}
 		if err := h.Extend(within(t)); err != nil {
@@ -96,7 +96,7 @@ func TestL7_DriftIsTakenOff(t *testing.T) {
 		for name, l := range map[string]lockops.Locker{
 			"mutex":   lockops.NewRedisMutex(redisSession(t, masters[0]), servertest.UniqueName(t), lockops.WithTTL(ttl)),
 			"fair":    lockops.NewRedisFairMutex(redisSession(t, masters[0]), servertest.UniqueName(t), lockops.WithTTL(ttl)),
-			"redlock": lockops.NewRedlock(redisSession(t, masters...), servertest.UniqueName(t), lockops.WithTTL(ttl)),
+			"redlock": lockops.NewRedlock(redisSession(t, masters...), servertest.UniqueName(t), lockops.WithTTL(ttl), lockops.WithMasterLimit(5*time.Second)),
 		} {
 			before := time.Now()
 			h := acquire(t, l)
@@ -145,7 +145,7 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 			if s, err = lockops.NewRedisSession(within(t), o, lockops.WithUncheckedMasters()); err != nil {
 				t.Fatal(err)
 			}
-			release(t, acquire(t, lockops.NewRedlock(s, key)))
+			release(t, acquire(t, lockops.NewRedlock(s, key, patient)))
 			s.Close()
 		}
 		// Three names of two servers: the third has no vote.
@@ -170,7 +170,7 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 func TestRedlockTellsBeforeItDeletes(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
-		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key))
+		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, patient))
 		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		gone := make(chan bool, 1)
 		go func() {
@@ -209,7 +209,7 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 		messages := woken.Channel(redis.WithChannelSize(1000))
 		var waited atomic.Int64
 		note := lockops.OnWaiting(func(string) { waited.Add(1) })
-		contend(t, 6, 10, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i], key, note) }, func(*lockops.Hold) {
+		contend(t, 6, 10, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i], key, note, patient) }, func(*lockops.Hold) {
 			time.Sleep(time.Millisecond) // it holds, so that the others have to wait
 		})
 		// Without the release's message it is six of ten: those who look by themselves send some, too.
@@ -274,7 +274,7 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		s := redisSession(t, masters...)
-		h := acquire(t, lockops.NewRedlock(s, key))
+		h := acquire(t, lockops.NewRedlock(s, key, patient))
 		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		c := redisClient(t, masters[1])
 		c.Set(within(t), key, "other", time.Minute)

@@ -273,8 +273,8 @@ func TestZ13_LossIsReportedBeforeTheNextGrant(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
-		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), path))
-		if deadline, ok := h.Deadline(); !ok || time.Until(deadline) > time.Second {
+		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(3*time.Second)), path))
+		if deadline, ok := h.Deadline(); !ok || time.Until(deadline) > 3*time.Second {
 			t.Errorf("deadline in %v, %v", time.Until(deadline), ok)
 		}
 		_, got := queueUp(t, within(t), mutexOn(zkSession(t, server.Addr), path))

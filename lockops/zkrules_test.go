@@ -267,7 +267,7 @@ func TestALostWatchIsNoLostTurn(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
 	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock"))
-	_, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), "/lock"))
+	_, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr(), lockops.WithSessionTimeout(3*time.Second)), "/lock"))
 	p.noEvents.Store(true)
 	release(t, holder)
 	select {

@@ -239,7 +239,7 @@ func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
 			servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 				path := servertest.UniquePath(t)
 				p := startProxy(t, server.Addr)
-				s := zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second))
+				s := zkSession(t, p.addr(), lockops.WithSessionTimeout(3*time.Second))
 				var h *lockops.Hold
 				if downgraded {
 					w := acquire(t, writer(s, path))
