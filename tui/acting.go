@@ -196,10 +196,11 @@ func (m *Model) actOnMany(key string, open func(screen.Context, act.Releasers, [
 }
 
 // choices are the locks that are marked, each once. Those of a group of findings are what these advise the key for, which need not be the
-// lock that a finding stands on, and is never another's hold of it.
+// lock that a finding stands on, and is never another's hold of it: each of a lock's contenders that they name, once, and of what is left
+// out each reason.
 func (m *Model) choices(key string) (list []release.Choice) {
 	add := func(c release.Choice) {
-		if c.Lock != nil && !slices.ContainsFunc(list, func(o release.Choice) bool { return o.Lock == c.Lock }) {
+		if c.Lock != nil && !slices.ContainsFunc(list, func(o release.Choice) bool { return o.Lock == c.Lock && o.Owner == c.Owner && o.Why == c.Why }) {
 			list = append(list, c)
 		}
 	}
@@ -234,8 +235,8 @@ func (m *Model) choiceOf(found screen.FoundOn, key string) release.Choice {
 	if !strings.Contains(found.Finding.Advice, "lockscope "+command+" ") {
 		return release.Choice{Lock: on, Why: "its finding does not advise this"}
 	}
-	if describe.NamesOwner(namedIn(found, command, found.On), &inspect.Contender{Name: subject.Contender, Digest: subject.Digest}) {
-		return release.Choice{Lock: on, Owner: cmp.Or(inspect.Untrusted(subject.Digest), subject.Contender)}
+	if words := namedIn(found, command, found.On); describe.NamesOwner(words, &inspect.Contender{Name: subject.Contender, Digest: subject.Digest}) {
+		return release.Choice{Lock: on, Owner: cmp.Or(inspect.Untrusted(subject.Digest), subject.Contender), Waiter: describe.AllowsWaiter(words)}
 	}
 	about, why := m.adviceIsAbout(found, command)
 	if why != "" {
@@ -243,7 +244,7 @@ func (m *Model) choiceOf(found screen.FoundOn, key string) release.Choice {
 	}
 	l := m.snapshot.Lock(about.Lock)
 	c, _ := l.Contender(about.Contender)
-	return release.Choice{Lock: l, Owner: cmp.Or(inspect.Untrusted(c.Digest), c.Name)}
+	return release.Choice{Lock: l, Owner: cmp.Or(inspect.Untrusted(c.Digest), c.Name), Waiter: describe.AllowsWaiter(namedIn(found, command, about.Lock))}
 }
 
 // contender is the one under the cursor or, where a lock is selected, its first holder.

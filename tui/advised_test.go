@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/lockops/act"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/screen"
 )
@@ -208,5 +210,72 @@ func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
 		}
 		wantText(t, m, tt.want...)
 		wantNoText(t, m, tt.not...)
+	}
+}
+
+// waiterGuard previews and removes as the real one does: who waits only where that is allowed.
+type waiterGuard struct{ manyReleasers }
+
+func (f *waiterGuard) of(string) (act.Releaser, bool) { return f, true }
+
+func (f *waiterGuard) Preview(ctx context.Context, r act.Request) (act.Preview, error) {
+	p, err := f.manyReleasers.Preview(ctx, r)
+	if p.Seen != nil && p.Seen.State != inspect.Holding && !r.Waiter {
+		p.Refused = act.NotHolder
+	}
+	return p, err
+}
+
+func (f *waiterGuard) Execute(ctx context.Context, p act.Preview, confirmed string) (act.Result, error) {
+	p.Request.ID.Path += " " + p.Request.Owner.String()
+	return f.manyReleasers.Execute(ctx, p, confirmed)
+}
+
+// Two findings of a group that name different contenders of one lock are for both, and one that waits is removed where the advised
+// command allows that, with --waiter.
+func TestAKeyOnAGroupIsForEachContenderThatItsFindingsName(t *testing.T) {
+	t.Parallel()
+	dead, gone := fixture.Znode(8, "dead", time.Minute, nil, 1), fixture.Znode(9, "gone", time.Minute, nil, 1)
+	dead.State, gone.State = inspect.Waiting, inspect.Waiting
+	for _, tt := range []struct {
+		allowed   bool
+		done      int
+		want, not []string
+	}{
+		{true, 3, []string{"3 contenders of 2 locks", "dead", "gone", "does not hold the lock", "worker-b", "Type their number 3"}, []string{"left out", "worker-a"}},
+		{false, 0, []string{"Force-release  1 lock", "worker-b", "left out", "zk:/locks/a: "}, []string{"worker-a"}},
+	} {
+		f := &waiterGuard{}
+		var list []*inspect.Lock
+		for l := range heldLocks("a", "b").Locks() {
+			if l.ID.Path == "/locks/b" {
+				l.Findings[0].Advice = "if its client is gone: " + describe.Release(l.ID, "zk://h", l.Holders[0].Name, "", false)
+				list = append(list, l)
+				continue
+			}
+			l.Waiters = []inspect.Contender{dead, gone}
+			l.Findings = nil
+			for i := range l.Waiters {
+				found := fixture.Trouble("stuck-holder", inspect.Warning, "")
+				found.Subject = l.Waiters[i].Subject()
+				found.Advice = "wait. If its client is gone: " + describe.Release(l.ID, "zk://h", l.Waiters[i].Name, "", tt.allowed)
+				l.Findings = append(l.Findings, found)
+			}
+			list = append(list, l)
+		}
+		m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list))
+		drain(t, m, press(m, "f", "g", "x"))
+		wantText(t, m, tt.want...)
+		wantNoText(t, m, tt.not...)
+		if tt.done == 0 {
+			continue
+		}
+		typeText(m, "3")
+		drain(t, m, press(m, "tab", "enter"))
+		wantText(t, m, "3 of 3 done")
+		want := []string{"/locks/a " + dead.Name.String() + " typed", "/locks/a " + gone.Name.String() + " typed", "/locks/b " + list[1].Holders[0].Name.String() + " typed"}
+		if slices.Sort(f.executed); !slices.Equal(f.executed, want) {
+			t.Errorf("executed %q, want %q", f.executed, want)
+		}
 	}
 }

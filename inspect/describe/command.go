@@ -78,6 +78,12 @@ func NamesOwner(words string, c *inspect.Contender) bool {
 	return false
 }
 
+// AllowsWaiter reports whether the words behind a command's name allow it to remove one that waits, as Release does.
+func AllowsWaiter(words string) bool {
+	_, after, ok := strings.Cut(" "+words+" ", " --waiter")
+	return ok && strings.HasPrefix(strings.TrimLeft(after, ".,;)"), " ")
+}
+
 // Ask is the command that asks a lock's holder to let go.
 func Ask(id inspect.ID, target string, name inspect.Untrusted) string {
 	return Lockscope("ask", id, target, "--owner "+Quote(name.String()))

@@ -45,11 +45,13 @@ type bulkDoneMsg struct {
 	well           bool
 }
 
-// Choice is a lock for a bulk action, and which contender of it; empty: its holder. One with a reason, Why, is left out.
+// Choice is a lock for a bulk action, and which contender of it; empty: its holder. Waiter: one that waits may be removed. One with a
+// reason, Why, is left out.
 type Choice struct {
-	Lock  *inspect.Lock
-	Owner inspect.Untrusted
-	Why   string
+	Lock   *inspect.Lock
+	Owner  inspect.Untrusted
+	Waiter bool
+	Why    string
 }
 
 // NewBulk is the dialog of a forced release of several locks; NewBulkAsk asks their holders to let go.
@@ -91,12 +93,12 @@ func newBulk(host screen.Context, releasers act.Releasers, list []Choice, w word
 // itemOf is a choice's item, or the reason why it is left out. Which of several holders is meant has to be chosen on the lock's
 // chain.
 func itemOf(c Choice) (item *act.Item, why string) {
-	l, owner, waiter := c.Lock, c.Owner, false
+	l, owner, waiter := c.Lock, c.Owner, c.Waiter
 	switch {
 	case c.Why != "":
 		return nil, c.Why
 	case owner != "":
-		waiter = l.State == inspect.StateMinority || l.State == inspect.StateSplit
+		waiter = waiter || l.State == inspect.StateMinority || l.State == inspect.StateSplit
 	case l.State == inspect.StateFree:
 		return nil, "nobody holds it"
 	case len(l.Holders) == 0:
@@ -195,7 +197,7 @@ func (d *Bulk) SetSize(width, height int) {
 func (d *Bulk) View(width, height int) string {
 	width = min(width-4, widest)
 	t := d.Theme()
-	lines := []widget.Line{{{d.words.title + "  ", t.Critical}, {describe.Count(len(d.items), "lock"), t.Strong}}, nil}
+	lines := []widget.Line{{{d.words.title + "  ", t.Critical}, {d.counted(), t.Strong}}, nil}
 	switch d.phase {
 	case asking:
 		lines = append(lines, d.promptLines()...)
@@ -208,6 +210,18 @@ func (d *Bulk) View(width, height int) string {
 		lines = append(append(lines, d.scrolled(rows, room)...), tail...)
 	}
 	return widget.Box(t, lines, width, height, true)
+}
+
+// counted is the number of locks, and of contenders where it is another.
+func (d *Bulk) counted() string {
+	locks := map[inspect.ID]bool{}
+	for _, item := range d.items {
+		locks[item.Request.ID] = true
+	}
+	if len(locks) == len(d.items) {
+		return describe.Count(len(locks), "lock")
+	}
+	return describe.Count(len(d.items), "contender") + " of " + describe.Count(len(locks), "lock")
 }
 
 // parts are the lines that scroll, in so much room, and those below that always fit with the title.
@@ -268,14 +282,16 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 		}
 		return lines
 	}
-	who, next := "nobody", cmp.Or(item.Preview.NextUnknown, "no visible waiters")
+	who, next, style := "nobody", cmp.Or(item.Preview.NextUnknown, "no visible waiters"), t.Holding
 	if seen := item.Preview.Seen; seen != nil {
-		who = describe.Owner(seen)
+		if who = describe.Owner(seen); seen.State != inspect.Holding {
+			next, style = "does not hold the lock", t.Waiting
+		}
 	}
 	if n := item.Preview.Next; n != nil {
 		next = "then " + describe.Owner(n)
 	}
-	line := widget.Line{{"    ", t.Text}, {text.Middle(who, 30, t.Glyphs.Ellipsis), t.Holding}, {"  " + text.Middle(next, max(8, width-40), t.Glyphs.Ellipsis), t.Muted}}
+	line := widget.Line{{"    ", t.Text}, {text.Middle(who, 30, t.Glyphs.Ellipsis), style}, {"  " + text.Middle(next, max(8, width-40), t.Glyphs.Ellipsis), t.Muted}}
 	return []widget.Line{{{t.Glyphs.Dot + " ", t.Muted}, name}, line}
 }
 
