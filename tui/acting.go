@@ -21,12 +21,12 @@ func (m *Model) actingActions() []screen.Action {
 		return screen.Action{
 			Keys: []string{key}, Shown: key, Help: help,
 			Disabled: m.noLock, Run: func() tea.Cmd {
-				about, why := m.aim(key)
+				at, why := m.aim(key)
 				if why != "" {
 					m.Flash(why)
 					return nil
 				}
-				return m.actOnChain(about, key)
+				return m.actOnChain(at, key)
 			},
 		}
 	}
@@ -70,10 +70,20 @@ func (m *Model) noLock() string {
 	return ""
 }
 
+// target is who a key is for. vote is a value that too few masters have: nobody holds the lock by it.
+type target struct {
+	screen.Subject
+	contender inspect.Contender
+	vote      bool
+}
+
 // actOnChain opens the selected lock's chain and there the dialog of a key.
-func (m *Model) actOnChain(about screen.Subject, key string) tea.Cmd {
-	m.Go(screen.Chain, about)
+func (m *Model) actOnChain(about target, key string) tea.Cmd {
+	m.Go(screen.Chain, about.Subject)
 	cmd := m.navigate()
+	if about.vote {
+		return tea.Batch(cmd, m.actOnVote(about, key))
+	}
 	at := m.front().Selected()
 	if _, c := m.contender(); about.Owner != (inspect.Identity{}) && at.Owner != about.Owner || about.Contender != "" && (c == nil || c.Name != about.Contender) {
 		m.Flash("who is meant is not in sight: select it here")
@@ -81,6 +91,27 @@ func (m *Model) actOnChain(about screen.Subject, key string) tea.Cmd {
 	}
 	dialog, _ := screen.Press(m, m.front().Actions(), key)
 	return tea.Batch(cmd, dialog)
+}
+
+// actOnVote opens the dialog of a key about a value that too few masters have: what the advised command does.
+func (m *Model) actOnVote(about target, key string) tea.Cmd {
+	if m.options.Release == nil {
+		m.Flash(m.MayAct())
+		return nil
+	}
+	l := m.snapshot.Lock(about.Lock)
+	releaser, ok := m.options.Release(about.Lock.Backend)
+	if !ok || l == nil {
+		m.Flash("backend " + describe.Printable(about.Lock.Backend) + " cannot be written to")
+		return nil
+	}
+	open := release.NewVote
+	if key == "X" {
+		open = release.NewTTL
+	}
+	d := open(m.world, releaser, l, &about.contender)
+	m.Push(d)
+	return d.Start()
 }
 
 // advice is a command that a finding may advise, and the key that does it here; the mildest first.
@@ -118,24 +149,33 @@ func (m *Model) advised() []screen.Action {
 	return nil
 }
 
-// aim finds the subject of a key: the lock and the contender that the selected finding advises it for, which need not be the lock that
-// the finding stands on (a deadlock has a cheapest hold), and else what is selected. why is not empty where the finding advises the
-// key for one that is not there: then it is for nobody.
-func (m *Model) aim(key string) (about screen.Subject, why string) {
-	if s, ok := m.front().(screen.Diagnosing); ok {
-		if found, ok := s.Finding(); ok {
-			for _, one := range advices() {
-				if one.key == key && strings.Contains(found.Finding.Advice, "lockscope "+one.command+" ") {
-					return m.adviceIsAbout(found, one.command)
-				}
-			}
+// aim finds the subject of a key: the lock and the contender that the selected finding's advice names, for this key if it has several
+// commands. It need not be the lock that the finding stands on (a deadlock has a cheapest hold). Elsewhere it is what is selected. why is
+// not empty where the advice names nobody, or one that is not there: then the key is for nobody.
+func (m *Model) aim(key string) (about target, why string) {
+	s, ok := m.front().(screen.Diagnosing)
+	if !ok {
+		return target{Subject: m.front().Selected()}, ""
+	}
+	found, ok := s.Finding()
+	if !ok {
+		return target{Subject: m.front().Selected()}, ""
+	}
+	list := advices()
+	slices.SortStableFunc(list, func(a, b advice) int { // the key's own first
+		return cmp.Compare(map[bool]int{true: 1}[a.key != key], map[bool]int{true: 1}[b.key != key])
+	})
+	for _, one := range list {
+		if strings.Contains(found.Finding.Advice, "lockscope "+one.command+" ") {
+			return m.adviceIsAbout(found, one.command)
 		}
 	}
-	return m.front().Selected(), ""
+	return target{}, "its advice names nobody to act on: " + m.Key("enter") + " opens the chain, choose there"
 }
 
-// adviceIsAbout is the lock, and the contender of it that is there, which an advised command names; or why there is none.
-func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (about screen.Subject, why string) {
+// adviceIsAbout is the lock, and the contender of it that is there or the value of a vote, which an advised command names; or why there
+// is none.
+func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (about target, why string) {
 	for _, id := range append([]inspect.ID{found.On}, found.Finding.Subject.Locks...) {
 		named, l := namedIn(found, command, id), m.snapshot.Lock(id)
 		if named == "" || l == nil {
@@ -144,18 +184,28 @@ func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (about scree
 		all := slices.Concat(l.Holders, l.Waiters)
 		if at := slices.IndexFunc(all, func(c inspect.Contender) bool { return describe.NamesOwner(named, &c) }); at >= 0 {
 			if slices.ContainsFunc(all[at+1:], func(c inspect.Contender) bool { return describe.NamesOwner(named, &c) }) {
-				return screen.Subject{}, "which contender the advice means cannot be told here: choose it on the chain (" + m.Key("enter") + ")"
+				return target{}, "which contender the advice means cannot be told here: choose it on the chain (" + m.Key("enter") + ")"
 			}
 			who, _ := all[at].Identity(id.Backend)
-			return screen.Subject{Lock: id, Owner: who, Contender: all[at].Name}, ""
+			return target{Subject: screen.Subject{Lock: id, Owner: who, Contender: all[at].Name}, contender: all[at]}, ""
 		}
-		if slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool {
-			return describe.NamesOwner(named, &inspect.Contender{Name: v.Value, Digest: v.Digest})
-		}) {
-			return screen.Subject{}, "nobody holds it by that value: run the command that is advised (" + m.Key("y") + " copies it)"
+		if c, ok := voteFor(l, named); ok {
+			return target{Subject: screen.Subject{Lock: id}, contender: c, vote: true}, ""
 		}
 	}
-	return screen.Subject{}, "who the advice names is gone: nothing is opened"
+	return target{}, "who the advice names is gone: nothing is opened"
+}
+
+// voteFor is the value that a command names and that some masters have, as one that does not hold the lock.
+func voteFor(l *inspect.Lock, named string) (inspect.Contender, bool) {
+	for i := range l.Masters {
+		v := &l.Masters[i]
+		c := inspect.Contender{Name: v.Value, Digest: v.Digest, State: inspect.Waiting, Count: 1, ExpiresAt: v.ExpiresAt, NoExpiry: v.NoExpiry}
+		if v.Present && !v.Foreign && describe.NamesOwner(named, &c) {
+			return c, true
+		}
+	}
+	return inspect.Contender{}, false
 }
 
 // namedIn are the words behind a command about a lock, where a finding advises it.
@@ -242,9 +292,8 @@ func (m *Model) choiceOf(found screen.FoundOn, key string) release.Choice {
 	if why != "" {
 		return release.Choice{Lock: on, Why: why}
 	}
-	l := m.snapshot.Lock(about.Lock)
-	c, _ := l.Contender(about.Contender)
-	return release.Choice{Lock: l, Owner: cmp.Or(inspect.Untrusted(c.Digest), c.Name), Waiter: describe.AllowsWaiter(namedIn(found, command, about.Lock))}
+	words, c := namedIn(found, command, about.Lock), &about.contender
+	return release.Choice{Lock: m.snapshot.Lock(about.Lock), Owner: cmp.Or(inspect.Untrusted(c.Digest), c.Name), Waiter: describe.AllowsWaiter(words)}
 }
 
 // contender is the one under the cursor or, where a lock is selected, its first holder.

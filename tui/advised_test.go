@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -108,8 +109,8 @@ func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
 		if wantText(t, m, tt.want); m.HasDialog() || m.inFront != screen.Findings {
 			t.Errorf("%s is gone: x opens %v", tt.name, m.inFront)
 		}
-		if press(m, "X"); m.inFront != screen.Chain {
-			t.Errorf("%s is gone: X, which is not advised, does not go to the lock of the row", tt.name)
+		if press(m, "X"); m.HasDialog() || m.inFront != screen.Findings {
+			t.Errorf("%s is gone: X opens %v", tt.name, m.inFront)
 		}
 	}
 }
@@ -142,19 +143,70 @@ func TestTheAdvisedKeyGoesToOneOfASession(t *testing.T) {
 	}
 }
 
-// Of a value that nobody holds the lock by it is not said that it is gone, but what does what is advised.
-func TestAnAdviceAboutAVoteNamesItsCommand(t *testing.T) {
+// A key that the selected finding does not advise goes to whom it advises another for, and where it names nobody it opens nothing: the
+// row's lock may be held by one who is well.
+func TestAKeyThatIsNotAdvisedGoesToNobodyElse(t *testing.T) {
+	t.Parallel()
+	l := fixture.Readers()
+	named := l.Holders[1]
+	o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+	for _, tt := range []struct {
+		advice, key string
+		opens       bool
+	}{
+		{"it can be asked: " + describe.Ask(l.ID, "zk://h", named.Name), "x", true},
+		{"if it hangs: " + describe.Release(l.ID, "zk://h", named.Name, "", false), "A", true},
+		{"restart that client", "x", false},
+		{"restart that client", "A", false},
+		{"restart that client", "X", false},
+		{"", "x", false},
+	} {
+		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Advice: tt.advice}}
+		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+		press(m, "f", "j", tt.key)
+		if !tt.opens {
+			if wantText(t, m, "its advice names nobody to act on: enter opens the chain"); m.HasDialog() || m.inFront != screen.Findings {
+				t.Errorf("%s of %q opens %v", tt.key, tt.advice, m.inFront)
+			}
+			continue
+		}
+		if _, c := m.contender(); m.inFront != screen.Chain || !m.HasDialog() || c == nil || c.Name != named.Name {
+			t.Errorf("%s of %q leads to %v in %v", tt.key, tt.advice, c, m.inFront)
+		}
+	}
+}
+
+// A value that too few masters have is deleted from the screen by the advised key, with the preview, the guard and the request of the
+// command.
+func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	t.Parallel()
 	l := fixture.Split()
+	vote := l.Masters[0]
 	l.Findings = []inspect.Finding{{
-		Rule: "split-quorum", Severity: inspect.Critical, Message: "no quorum",
-		Advice: "release the vote that never expires: " + describe.Release(l.ID, "redis://h", l.Masters[0].Value, l.Masters[0].Digest, true),
+		Rule: "split-quorum", Severity: inspect.Critical, Message: "no quorum", Subject: inspect.Subject{Contender: vote.Value, Digest: vote.Digest},
+		Advice: "release the vote that never expires: " + describe.Release(l.ID, "redis://h", vote.Value, vote.Digest, true),
 	}}
-	o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+	f := newFakeReleaser()
+	f.preview = act.Preview{Seen: &inspect.Contender{Name: vote.Value, Digest: vote.Digest, State: inspect.Waiting}, Sends: []string{"compare-and-delete"}, Warnings: []string{"this value has no quorum"}}
+	f.result = act.Result{Released: true, Masters: []act.MasterResult{{Addr: vote.Addr, Deleted: true}}}
+	o := Options{Release: f.of, Armed: true, Arm: func(bool) error { return nil }}
 	m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	press(m, "f", "j", "x")
-	if wantText(t, m, "run the command that is advised (y copies it)"); m.HasDialog() || m.inFront != screen.Findings {
-		t.Errorf("x opens %v", m.inFront)
+	press(m, "f", "j")
+	wantText(t, m, "x release")
+	run(t, m, press(m, "x"))
+	wantText(t, m, "Delete a value without a quorum", "Value", "This value has no quorum", "compare-and-delete")
+	wantNoText(t, m, "go-zookeeper", "It has changed since", "Held by")
+	typeText(m, l.ID.Path)
+	run(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "Released: ", "deleted")
+	want := act.Request{ID: l.ID, Lock: f.requests[0].Lock, Owner: cmp.Or(inspect.Untrusted(vote.Digest), vote.Value), Waiter: true}
+	if len(f.requests) != 1 || f.requests[0] != want || f.executions() != 1 {
+		t.Errorf("requests %+v, executed %d", f.requests, f.executions())
+	}
+	readOnly := model(t, Options{}, 120, 36, m.snapshot)
+	press(readOnly, "f", "j", "x")
+	if readOnly.HasDialog() {
+		t.Error("x opens a dialog where nothing may be written")
 	}
 }
 

@@ -42,6 +42,7 @@ type words struct {
 var (
 	releaseWords = words{"Force-release", "Release", "Releasing", "Not released", "release"}
 	removeWords  = words{"Remove a waiter", "Release", "Releasing", "Not released", "release"}
+	voteWords    = words{"Delete a value without a quorum", "Release", "Releasing", "Not released", "release"}
 	ttlWords     = words{"Set a TTL", "Set", "Setting the TTL", "Not set", "TTL"}
 	askWords     = words{"Ask to let go", "Ask", "Asking, and watching whether it lets go", "Not let go", "request"}
 )
@@ -77,6 +78,14 @@ func New(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect
 	if c.State != inspect.Holding {
 		d.words = removeWords
 	}
+	return d
+}
+
+// NewVote is the dialog that deletes a value which too few masters have, by which nobody holds the lock.
+func NewVote(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
+	d := New(host, releaser, l, c)
+	d.request.Waiter = true
+	d.speak(voteWords)
 	return d
 }
 

@@ -3,6 +3,7 @@ package release
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -101,7 +102,10 @@ func (d *Dialog) SetSize(width, height int) {
 func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, room int) {
 	t, p := d.Theme(), &d.shown
 	label := "Held by"
-	if d.request.Waiter {
+	switch {
+	case d.words == voteWords:
+		label = "Value"
+	case d.request.Waiter:
 		label = "Waiter"
 	}
 	next := p.Next
@@ -144,11 +148,20 @@ func (d *Dialog) overtaken() string {
 		return ""
 	}
 	if l != nil {
-		if c, ok := l.Contender(d.shown.Seen.Name); ok && c.Czxid == d.shown.Seen.Czxid && c.State == d.shown.Seen.State {
+		c, ok := l.Contender(d.shown.Seen.Name)
+		if ok && c.Czxid == d.shown.Seen.Czxid && c.State == d.shown.Seen.State || !ok && d.votes(l) {
 			return ""
 		}
 	}
 	return "It has changed since: the " + d.words.noun + " will be refused. Cancel and look again."
+}
+
+// votes reports whether the value that the preview saw without a quorum is still on some master, and nobody holds the lock by it.
+func (d *Dialog) votes(l *inspect.Lock) bool {
+	seen := d.shown.Seen
+	return seen.State != inspect.Holding && slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool {
+		return v.Present && v.Value == seen.Name && v.Digest == seen.Digest
+	})
 }
 
 func (d *Dialog) resultLines(width int) []widget.Line {
