@@ -70,7 +70,7 @@ func (m *Model) noLock() string {
 	return ""
 }
 
-// target is who a key is for. vote is a value that too few masters have: nobody holds the lock by it.
+// target of a key. Nobody holds the lock by a vote: a value that too few masters have.
 type target struct {
 	screen.Subject
 	contender inspect.Contender
