@@ -18,7 +18,7 @@ build: ## build the program as bin/lockscope
 
 .PHONY: test
 test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
-	$(GO) test $(RACE) -timeout 10m ./...
+	$(GO) test $(RACE) -timeout 20m ./...
 	$(GO) test $(RACE) -tags failpoints -run TestFailpoint_ ./lockops/campaign
 	cd screenshots && $(GO) test $(RACE) -timeout 5m .
 	cd bench && $(GO) test $(RACE) -timeout 5m .
