@@ -25,9 +25,10 @@ type backendState struct {
 	// sessions as last reported, former the time before.
 	sessions, former map[int64]Session
 	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there. sessionsAt
-	// and formerAt are when the servers were asked for them, by our clock, and sessionsIn when all had answered.
-	allSessions, allFormer           bool
-	sessionsAt, formerAt, sessionsIn time.Time
+	// and formerAt are when the servers were asked for them, by our clock, and sessionsIn and formerIn when all had answered.
+	allSessions, allFormer bool
+	sessionsAt, sessionsIn time.Time
+	formerAt, formerIn     time.Time
 	// watches is the newest table of all watches, covered the newer ones that speak of some locks only.
 	watches *WatchTable
 	covered map[ID]*WatchTable
@@ -197,7 +198,7 @@ func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 		}
 		missing, by := p.sessionsAt, p.sessionsIn // the last server may have been asked then only
 		if !known && p.allFormer && p.formerAt.After(p.came(c)) {
-			missing, by = p.formerAt, p.sessionsAt
+			missing, by = p.formerAt, p.formerIn
 		}
 		if now.Sub(by) < SettleFor || p.returning(c, missing) {
 			return false

@@ -57,7 +57,7 @@ func (o *Observer) noticeClock(now time.Time) {
 
 // shift moves what a backend's knowledge has from our own clock, and returns by how much the backend's clock is further ahead of it.
 func (p *backendState) shift(set clockSet) (offset time.Duration) {
-	for _, t := range []*time.Time{&p.since, &p.sessionsAt, &p.formerAt, &p.sessionsIn, &p.blindFrom, &p.blindUntil, &p.blindReported} {
+	for _, t := range []*time.Time{&p.since, &p.sessionsAt, &p.sessionsIn, &p.formerAt, &p.formerIn, &p.blindFrom, &p.blindUntil, &p.blindReported} {
 		*t = set.shows(*t)
 	}
 	p.sessions, p.former = set.heard(p.sessions), set.heard(p.former)
