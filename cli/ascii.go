@@ -73,7 +73,7 @@ func givenNames(args []string) *keptNames {
 func contenderNames(c *inspect.Contender) []string {
 	o := &c.Owner
 	var names []string
-	for _, name := range []inspect.Untrusted{c.Name, o.Label, o.Host, o.PID, o.Thread, o.LibraryID} {
+	for _, name := range []inspect.Untrusted{c.Name, o.Label, o.Host(), o.PID(), o.Thread(), o.LibraryID()} {
 		names = append(names, name.String())
 	}
 	return signed(names...)

@@ -202,6 +202,6 @@ func (l *linear) release(k *inspect.Lock) {
 	l.line("nothing is changed here. The command asks before it does anything:")
 	for i := range k.Holders {
 		c := &k.Holders[i]
-		l.line("%s", l.setup.command("release", k.ID, "--owner", cmp.Or(c.Digest, c.Name.String())))
+		l.line("%s", l.setup.command("release", k.ID, "--owner", cmp.Or(c.Digest(), c.Name.String())))
 	}
 }

@@ -23,10 +23,12 @@ func (l *Lock) holders(t tally) []Contender {
 				continue
 			}
 			c := Contender{ // a plain string with a quorum is the most common one
-				Name: b.value, Digest: b.digest, State: Holding, Count: 1, Since: t.token.Since,
+				Name: b.value, Special: SharedOf(Special{Digest: b.digest}), State: Holding, Count: 1, Since: t.token.Since,
 				Owner: Owner{
-					Label: Untrusted(t.token.Label), Host: Untrusted(t.token.Host), PID: Untrusted(t.token.PID),
-					LibraryID: Untrusted(t.token.LibraryID),
+					Label: Untrusted(t.token.Label),
+					Process: SharedOf(Process{
+						Host: Untrusted(t.token.Host), PID: Untrusted(t.token.PID), LibraryID: Untrusted(t.token.LibraryID),
+					}),
 				},
 			}
 			c.ExpiresAt, c.NoExpiry = quorumExpiry(l)
@@ -74,8 +76,10 @@ func contenderOf(c recipe.Claim) Contender {
 		Name: Untrusted(c.Name), Mode: c.Mode, State: Holding, Count: int32(max(1, c.Count)), Since: c.Since,
 		ExpiresAt: c.ExpiresAt, NoExpiry: c.NoExpiry, Dead: c.Dead,
 		Owner: Owner{
-			Label: Untrusted(c.Label), Host: Untrusted(c.Host), PID: Untrusted(c.PID), Thread: Untrusted(c.Thread),
-			LibraryID: Untrusted(c.LibraryID),
+			Label: Untrusted(c.Label),
+			Process: SharedOf(Process{
+				Host: Untrusted(c.Host), PID: Untrusted(c.PID), Thread: Untrusted(c.Thread), LibraryID: Untrusted(c.LibraryID),
+			}),
 		},
 	}
 	if c.Waiting {

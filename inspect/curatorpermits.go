@@ -24,7 +24,7 @@ func readAsMutex(l *Lock) bool {
 
 func plainNodes(l *Lock) bool {
 	other := func(c Contender) bool {
-		return c.Place != "" || c.Recipe != "" || c.Mode != recipe.Exclusive || !c.Sequential
+		return c.Place() != "" || c.Recipe() != "" || c.Mode != recipe.Exclusive || !c.Sequential
 	}
 	return !slices.ContainsFunc(l.Holders, other) && !slices.ContainsFunc(l.Waiters, other)
 }
@@ -32,7 +32,7 @@ func plainNodes(l *Lock) bool {
 // MutexOrPermits reports whether Curator's nodes may be a mutex, whose one waiter nothing will wake, as well as a deprecated
 // semaphore, two permits of which are taken: they look the same.
 func (l *Lock) MutexOrPermits() bool {
-	return readAsMutex(l) && len(l.Waiters) == 1 && l.Waiters[0].Watch == Missing && l.awaits(&l.Waiters[0]) == "" && l.Waiters[0].WatchesGone == ""
+	return readAsMutex(l) && len(l.Waiters) == 1 && l.Waiters[0].Watch == Missing && l.awaits(&l.Waiters[0]) == "" && l.Waiters[0].WatchesGone() == ""
 }
 
 // showsPermits reports whether the watches show a lock that was read as a mutex to be such a semaphore: somebody waits

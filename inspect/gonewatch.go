@@ -35,8 +35,9 @@ func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 		if c.State == Holding && !settled {
 			return // it may have gone, and been looked for, since the table was read
 		}
-		if name := Untrusted(gone[c.Owner.Session]); name != c.WatchesGone && c.Owner.Session != 0 {
-			c.WatchesGone, changed = name, true
+		if name := Untrusted(gone[c.Owner.Session]); name != c.WatchesGone() && c.Owner.Session != 0 {
+			c.Special.Change(func(s *Special) { s.WatchesGone = name })
+			changed = true
 		}
 	})
 	return changed

@@ -23,10 +23,10 @@ func (c *Contender) Identity(backend string) (Identity, bool) {
 	switch {
 	case o.Session != 0:
 		return Identity{backend: backend, session: o.Session}, true
-	case o.LibraryID != "":
-		return Identity{library: o.LibraryID, thread: o.Thread}, true
-	case o.Host != "" && o.PID != "":
-		return Identity{host: o.Host, pid: o.PID, thread: o.Thread}, true
+	case o.LibraryID() != "":
+		return Identity{library: o.LibraryID(), thread: o.Thread()}, true
+	case o.Host() != "" && o.PID() != "":
+		return Identity{host: o.Host(), pid: o.PID(), thread: o.Thread()}, true
 	default:
 		return Identity{}, false
 	}

@@ -97,7 +97,7 @@ func (h *Hosts) of(o *Owner) (HostName, bool) {
 	}
 	addr := hostAddress(o)
 	for _, r := range h.Rules {
-		if name, ok := r.nameOf(addr, o.Host.Raw()); ok {
+		if name, ok := r.nameOf(addr, o.Host().Raw()); ok {
 			return HostName{Name: Untrusted(name), From: "configuration"}, true
 		}
 	}
@@ -115,7 +115,7 @@ func hostAddress(o *Owner) netip.Addr {
 		host = o.Client
 	}
 	if host == "" {
-		host = o.Host.Raw()
+		host = o.Host().Raw()
 	}
 	addr, _ := netip.ParseAddr(host)
 	return addr.Unmap().WithZone("")

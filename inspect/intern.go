@@ -22,5 +22,5 @@ func (in interned) one(text Untrusted) Untrusted {
 
 // share has a lock's contenders share the texts of their owners.
 func (in interned) share(l *Lock) {
-	everyContender(l, func(c *Contender) { c.Owner.Host, c.Owner.Label = in.one(c.Owner.Host), in.one(c.Owner.Label) })
+	everyContender(l, func(c *Contender) { c.Owner.Label = in.one(c.Owner.Label) })
 }

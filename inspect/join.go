@@ -32,7 +32,7 @@ func everyContender(l *Lock, f func(*Contender)) {
 // same reports whether two versions of a contender are one and the same entry on the server. One that was only listed so far
 // has no czxid.
 func same(a, b *Contender) bool {
-	return a.Name == b.Name && a.Digest == b.Digest && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
+	return a.Name == b.Name && a.Digest() == b.Digest() && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
 }
 
 // carry takes over what the version of the lock before knew and a single reading cannot show: the times of its holders'
@@ -51,7 +51,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 	before := indexOf(was)
 	l.stepBack(func(c *Contender) bool {
 		old, ok := before.same(c)
-		return ok && old.State == Waiting && old.Reenters != "" // by a table of watches
+		return ok && old.State == Waiting && old.Reenters() != "" // by a table of watches
 	})
 	everyContender(l, func(c *Contender) {
 		old, ok := before.same(c)
@@ -60,7 +60,10 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 		}
 		followed := isPermits(l) && follow(was, c, old, ok)
 		if ok && old.Watches == c.Watches {
-			c.Watch, c.WatchesGone = old.Watch, old.WatchesGone
+			c.Watch = old.Watch
+			if gone := old.WatchesGone(); gone != c.WatchesGone() {
+				c.Special.Change(func(s *Special) { s.WatchesGone = gone })
+			}
 			l.setAwaits(c, was.awaits(old))
 			if was.unwatched(old) && !oldSemaphore(l) {
 				c.Watch = Missing // still there after the table that does not know its watch
@@ -161,9 +164,9 @@ func (o Owner) of(sessions map[int64]Session) Owner {
 		return o
 	}
 	o.Client, o.Server, o.SessionTimeout = s.Client, s.Server, s.Timeout
-	if o.Host == "" {
+	if o.Host() == "" {
 		if host, _, err := net.SplitHostPort(s.Client); err == nil {
-			o.Host = Untrusted(host)
+			o.Process.Change(func(p *Process) { p.Host = Untrusted(host) })
 		}
 	}
 	return o
@@ -180,7 +183,7 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		l.recordAwaited(t)
 	}
 	changed := l.stepBack(func(c *Contender) bool {
-		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.Reenters.Raw())], c.Owner.Session)
+		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place(), c.Reenters().Raw())], c.Owner.Session)
 	})
 	changed = findGoneWatches(l, t) || changed
 	registry := isRegistry(l, t)
@@ -235,16 +238,16 @@ func queues(l *Lock, t *WatchTable) bool {
 // stepBack makes waiters of the readers that were taken for the writer's own, which need not wait, although they do: they
 // are another thread's of that client. It reports whether there are any.
 func (l *Lock) stepBack(waits func(*Contender) bool) bool {
-	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters != "" }) {
+	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters() != "" }) {
 		return false
 	}
 	held := make([]Contender, 0, len(l.Holders))
 	for _, c := range l.Holders {
-		if c.Reenters == "" || !waits(&c) {
+		if c.Reenters() == "" || !waits(&c) {
 			held = append(held, c)
 			continue
 		}
-		c.State, c.Watches, c.HeldSince = Waiting, c.Reenters, time.Time{}
+		c.State, c.Watches, c.HeldSince = Waiting, c.Reenters(), time.Time{}
 		l.Waiters = append(l.Waiters, c)
 	}
 	if len(held) == len(l.Holders) {

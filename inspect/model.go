@@ -192,13 +192,9 @@ const (
 type Contender struct {
 	// Name is the znode's name, or the Redis value: force-release is guarded by it. Values longer than 1 KiB are cut
 	// there and Digest holds sha256:HEX of the whole.
-	Name   Untrusted
-	Digest string
-	// Place of its znode, seen from the lock's path, where that is not the lock's own directory: below it ("leases"), or
-	// beside it (".." when the lock's path is the znode itself). See Lock.Node.
-	Place string
-	// Recipe is the library that wrote it where that is another than the lock's; else empty.
-	Recipe string
+	Name Untrusted
+	// Special has 8 bytes in place of 80, since nearly all contenders have none of it. Its fields have methods of the same names.
+	Special Shared[Special]
 	// Sequence is the number that the server gave a znode; meaningful when Sequential. Version is the znode's, for guarded
 	// actions; zero on Redis.
 	Sequence, Version int32
@@ -231,11 +227,37 @@ type Contender struct {
 	ExpiresAt time.Time
 	// Watches is the predecessor that a waiter should watch by its recipe's rule.
 	Watches Untrusted
+}
+
+// Special has what a contender in a hundred has or fewer: a lock of several parts, libraries that share a directory, long values.
+type Special struct {
+	// Digest is that of a Name that is cut; else empty.
+	Digest string
+	// Place of its znode, seen from the lock's path, where that is not the lock's own directory: below it ("leases"), or
+	// beside it (".." when the lock's path is the znode itself). See Lock.Node.
+	Place string
+	// Recipe is the library that wrote it where that is another than the lock's; else empty.
+	Recipe string
 	// WatchesGone is a node of the lock that its session watches although it is gone: nothing will wake it. Empty: none was seen.
 	WatchesGone Untrusted
 	// Reenters is the write of its own session that a reader holds beside, and watches if it waits after all; else empty.
 	Reenters Untrusted
 }
+
+// Digest is that of Special.
+func (c *Contender) Digest() string { return c.Special.Get().Digest }
+
+// Place is that of Special.
+func (c *Contender) Place() string { return c.Special.Get().Place }
+
+// Recipe is that of Special.
+func (c *Contender) Recipe() string { return c.Special.Get().Recipe }
+
+// WatchesGone is that of Special.
+func (c *Contender) WatchesGone() Untrusted { return c.Special.Get().WatchesGone }
+
+// Reenters is that of Special.
+func (c *Contender) Reenters() Untrusted { return c.Special.Get().Reenters }
 
 // Owner is the client behind a contender. Empty fields are unknown.
 type Owner struct {
@@ -245,13 +267,31 @@ type Owner struct {
 	// Client is the session's ip:port, Server the server it is connected to. On Redis, Client is the origin of the
 	// connections that are named exactly like the owner's value, label or library id: the ip:port of a single one, the ip
 	// alone where there are several from one host, or several masters.
-	Client, Server    string
-	Host, PID, Thread Untrusted
-	// LibraryID is the id of the client's library instance.
-	LibraryID Untrusted
+	Client, Server string
+	// Process has 8 bytes in place of 64: all contenders of a program share it. Its fields have methods of the same names.
+	Process Shared[Process]
 	// SessionTimeout as negotiated.
 	SessionTimeout time.Duration
 }
+
+// Process is the program behind a contender, and what in it.
+type Process struct {
+	Host, PID, Thread Untrusted
+	// LibraryID is the id of the client's library instance.
+	LibraryID Untrusted
+}
+
+// Host is that of Process.
+func (o *Owner) Host() Untrusted { return o.Process.Get().Host }
+
+// PID is that of Process.
+func (o *Owner) PID() Untrusted { return o.Process.Get().PID }
+
+// Thread is that of Process.
+func (o *Owner) Thread() Untrusted { return o.Process.Get().Thread }
+
+// LibraryID is that of Process.
+func (o *Owner) LibraryID() Untrusted { return o.Process.Get().LibraryID }
 
 // Vote of one Redis master about a key.
 type Vote struct {

@@ -237,7 +237,7 @@ func queueLock(id ID, q queue) *Lock {
 		default:
 			c.State = Holding
 			if first := q.entries[0]; e.Mode == recipe.Shared && first.Mode == recipe.Exclusive && e.Sequence != first.Sequence {
-				c.Reenters = Untrusted(first.Name)
+				c.Special.Change(func(s *Special) { s.Reenters = Untrusted(first.Name) })
 			}
 			l.Holders = append(l.Holders, c)
 		}
@@ -326,7 +326,7 @@ func (q *queue) contender(e recipe.Entry) Contender {
 	n, writer := q.node(e.Name), q.writer
 	c := Contender{
 		Name:       Untrusted(e.Name),
-		Place:      q.place,
+		Special:    SharedOf(Special{Place: q.place}),
 		Sequence:   e.Sequence,
 		Sequential: !e.Unnumbered,
 		Mode:       e.Mode,
@@ -337,7 +337,7 @@ func (q *queue) contender(e recipe.Entry) Contender {
 		Persistent: n.Known && n.EphemeralOwner == 0,
 	}
 	if e.Recipe != writer.Name {
-		c.Recipe = e.Recipe
+		c.Special.Change(func(s *Special) { s.Recipe = e.Recipe })
 		writer, _ = recipe.QueueByName(e.Recipe)
 	}
 	c.Revocable = writer.Name == "curator" && (e.Role == recipe.Plain || e.Role == recipe.ReadWrite) &&
@@ -349,21 +349,21 @@ func (q *queue) contender(e recipe.Entry) Contender {
 // owner reads what a contender's data says of it, from at most its first KiB.
 func owner(n *Znode, read func(data []byte) (host, label string)) Owner {
 	host, label := read(n.Data[:min(len(n.Data), maxValue)])
-	return Owner{Session: n.EphemeralOwner, Host: Untrusted(host), Label: Untrusted(label)}
+	return Owner{Session: n.EphemeralOwner, Process: SharedOf(Process{Host: Untrusted(host)}), Label: Untrusted(label)}
 }
 
 // Node is the path of a contender's znode.
-func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place, c.Name.Raw()) }
+func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place(), c.Name.Raw()) }
 
 // Watched reports whether the servers' tables of watches can hold anything about the lock. Of one that nobody waits for
 // they can where its library asks whether the node before exists: that leaves a watch also when it does not.
 func (l *Lock) Watched() bool {
 	return len(l.Waiters) > 0 || l.Recipe == "ephemeral" || slices.ContainsFunc(l.Holders, func(c Contender) bool {
-		return c.Reenters != "" || c.Sequential && (l.Recipe == "zookeeper-recipes" || l.Recipe == "sequential")
+		return c.Reenters() != "" || c.Sequential && (l.Recipe == "zookeeper-recipes" || l.Recipe == "sequential")
 	})
 }
 
 // Predecessor is the path of the znode that a waiter should watch; meaningful when Watches is not empty.
 func (l *Lock) Predecessor(c *Contender) string {
-	return path.Join(l.ID.Path, c.Place, c.Watches.Raw())
+	return path.Join(l.ID.Path, c.Place(), c.Watches.Raw())
 }

@@ -20,7 +20,7 @@ func fairQueue() *inspect.Lock {
 	l.Recipe, l.State, l.Confidence = "redisson", inspect.StateContended, recipe.Certain
 	for i := range 3 {
 		c := inspect.Contender{Name: inspect.Untrusted(fmt.Sprintf("%s:%d", uuid(i+1), 33)), State: inspect.Waiting, Dead: i == 0}
-		c.ExpiresAt, c.Owner = fixture.In(time.Duration(i+1)*time.Minute), inspect.Owner{LibraryID: inspect.Untrusted(uuid(i + 1)), Thread: "33"}
+		c.ExpiresAt, c.Owner = fixture.In(time.Duration(i+1)*time.Minute), inspect.Owner{Process: inspect.SharedOf(inspect.Process{LibraryID: inspect.Untrusted(uuid(i + 1)), Thread: "33"})}
 		l.Waiters = append(l.Waiters, c)
 	}
 	l.Findings = []inspect.Finding{{

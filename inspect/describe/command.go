@@ -69,7 +69,7 @@ func Release(id inspect.ID, target string, name inspect.Untrusted, digest string
 
 // NamesOwner reports whether the words behind a command's name are about a contender: as Release, Ask and TTL name it.
 func NamesOwner(words string, c *inspect.Contender) bool {
-	for _, owner := range [2]string{c.Name.String(), c.Digest} {
+	for _, owner := range [2]string{c.Name.String(), c.Digest()} {
 		_, after, ok := strings.Cut(" "+words+" ", " --owner "+Quote(owner))
 		if ok && owner != "" && strings.HasPrefix(strings.TrimLeft(after, ".,;)"), " ") {
 			return true

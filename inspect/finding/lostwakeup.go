@@ -26,15 +26,15 @@ func lostWakeUp() rule {
 			return nil
 		}
 		h := &l.Holders[0]
-		if h.WatchesGone == "" || !before(h.WatchesGone, h) || away(c, h) || elsewhereToo(l, h) {
+		if h.WatchesGone() == "" || !before(h.WatchesGone(), h) || away(c, h) || elsewhereToo(l, h) {
 			return nil
 		}
 		e := about(h)
-		e["watches_gone"], e["blocked_below"] = h.WatchesGone.String(), int(h.BlockedBelow)
+		e["watches_gone"], e["blocked_below"] = h.WatchesGone().String(), int(h.BlockedBelow)
 		e["cause"] = "its predecessor went between two of its requests, and it does not look at the answer of the second"
 		f := inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%s is first in line and watches %s, which is gone: it may not know that its turn has come", describe.BriefOwner(h), describe.BriefName(h.WatchesGone)),
+			Message:    fmt.Sprintf("%s is first in line and watches %s, which is gone: it may not know that its turn has come", describe.BriefOwner(h), describe.BriefName(h.WatchesGone())),
 			Evidence:   e,
 			Advice:     "see whether that client works under the lock; if it waits, restart it, so that it queues again",
 		}

@@ -52,7 +52,7 @@ func anyConfirmed(l *inspect.Lock) bool {
 // watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the table of watches was, and
 // not whom it waits for. Some clients leave such a watch behind when they look again, and then watch the right one.
 func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
-	return w.WatchesGone != "" && w.Watch != inspect.Confirmed && c.Watches != nil && c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
+	return w.WatchesGone() != "" && w.Watch != inspect.Confirmed && c.Watches != nil && c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
 }
 
 // away reports whether a waiter's client has no connection, or may be about to have one again: its watches are gone until then, and
@@ -82,8 +82,8 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 	}
 	message := fmt.Sprintf("%s does not watch %s, which it waits for: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.Watches))
 	if gone {
-		e["watches_gone"] = w.WatchesGone.String()
-		message = fmt.Sprintf("%s watches only %s, which is gone: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone))
+		e["watches_gone"] = w.WatchesGone().String()
+		message = fmt.Sprintf("%s watches only %s, which is gone: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone()))
 	}
 	switch {
 	case l.MutexOrPermits():

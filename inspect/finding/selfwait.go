@@ -119,7 +119,7 @@ func sameClient(a, b *inspect.Contender) bool {
 	if a.Owner.Session != 0 || b.Owner.Session != 0 {
 		return a.Owner.Session == b.Owner.Session
 	}
-	return a.Owner.LibraryID != "" && a.Owner.Thread != "" && a.Owner.LibraryID == b.Owner.LibraryID && a.Owner.Thread == b.Owner.Thread
+	return a.Owner.LibraryID() != "" && a.Owner.Thread() != "" && a.Owner.LibraryID() == b.Owner.LibraryID() && a.Owner.Thread() == b.Owner.Thread()
 }
 
 // allOf reports whether one client holds every lease.

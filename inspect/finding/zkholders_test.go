@@ -22,13 +22,19 @@ func TestPersistentContender(t *testing.T) {
 		},
 		{
 			name: "another library's among ShedLock's", fires: true, severity: inspect.Critical, confidence: recipe.Certain,
-			c: present(with(queue("shedlock", 2), waiter(func(w *inspect.Contender) { persistent(w); w.Recipe = "kazoo" }))),
+			c: present(with(queue("shedlock", 2), waiter(func(w *inspect.Contender) {
+				persistent(w)
+				w.Special = inspect.SharedOf(inspect.Special{Recipe: "kazoo"})
+			}))),
 		},
 		{name: "ephemeral ones", c: present(queue("kazoo", 3))},
 		{name: "ShedLock's are by design", c: present(with(queue("shedlock", 1), holder(persistent)))},
 		{name: "Helix's are by design", c: present(with(queue("helix", 1), holder(persistent)))},
 		{name: "kazoo's leases are, since they say when they end", c: present(with(queue("kazoo", 1), holder(func(h *inspect.Contender) { persistent(h); h.ExpiresAt = now.Add(time.Minute) })))},
-		{name: "Hive's explicit ones are by design", c: present(with(queue("curator", 1), holder(func(h *inspect.Contender) { persistent(h); h.Recipe = "hive" })))},
+		{name: "Hive's explicit ones are by design", c: present(with(queue("curator", 1), holder(func(h *inspect.Contender) {
+			persistent(h)
+			h.Special = inspect.SharedOf(inspect.Special{Recipe: "hive"})
+		})))},
 	})
 }
 

@@ -57,7 +57,7 @@ func TestDeadlock(t *testing.T) {
 
 func TestMixedRecipes(t *testing.T) {
 	mix := func(first, second string) *inspect.Lock {
-		return with(queue(first, 2), waiter(func(w *inspect.Contender) { w.Recipe = second }))
+		return with(queue(first, 2), waiter(func(w *inspect.Contender) { w.Special.Change(func(s *inspect.Special) { s.Recipe = second }) }))
 	}
 	check(t, "mixed-recipes", []state{
 		{

@@ -105,7 +105,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 				t.Errorf("%s is listed: %+v", no, listed[no])
 			}
 		}
-		if l := listed["string"]; l == nil || len(l.Holders[0].Name) != 1<<10 || l.Holders[0].Digest == "" {
+		if l := listed["string"]; l == nil || len(l.Holders[0].Name) != 1<<10 || l.Holders[0].Digest() == "" {
 			t.Errorf("a long string: %v", listed["string"] != nil)
 		}
 		if l := listed["readers"]; l == nil || l.Holders[0].Dead || l.Holders[0].Count != 1_000_000_000 {
@@ -117,7 +117,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 		if l := listed["fat"]; l == nil || len(l.Holders) != 1 || masters[0].Real && len(l.Waiters) != 0 {
 			t.Errorf("a fair queue that is too large: %+v", l)
 		}
-		if l := listed["set.writer"]; l == nil || l.Holders[0].Owner.Host != "\x1b[2J" {
+		if l := listed["set.writer"]; l == nil || l.Holders[0].Owner.Host() != "\x1b[2J" {
 			t.Errorf("a reader with a name of escapes: %+v", l)
 		}
 	})
@@ -245,8 +245,8 @@ func TestRedisPyTellsWhenAndWhere(t *testing.T) {
 		if h.Since.Before(before.Add(-time.Second)) || h.Since.After(time.Now().Add(time.Second)) {
 			t.Errorf("asked for at %v, between %v and now", h.Since, before)
 		}
-		if !regexp.MustCompile(`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`).MatchString(h.Owner.Host.Raw()) {
-			t.Errorf("host %q", h.Owner.Host)
+		if !regexp.MustCompile(`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`).MatchString(h.Owner.Host().Raw()) {
+			t.Errorf("host %q", h.Owner.Host())
 		}
 	})
 }

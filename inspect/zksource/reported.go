@@ -66,7 +66,11 @@ func fingerprint(l *inspect.Lock) uint64 {
 	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 		maphash.WriteComparable(&h, len(list))
 		for i := range list {
-			maphash.WriteComparable(&h, list[i])
+			c := list[i]
+			c.Special, c.Owner.Process = inspect.Shared[inspect.Special]{}, inspect.Shared[inspect.Process]{}
+			maphash.WriteComparable(&h, c)
+			maphash.WriteComparable(&h, list[i].Special.Get()) // not by its address, which changes when nobody has had it for a while
+			maphash.WriteComparable(&h, list[i].Owner.Process.Get())
 		}
 	}
 	printAccess(&h, l)

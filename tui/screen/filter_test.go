@@ -215,8 +215,8 @@ func TestFilterByTokenAndLibrary(t *testing.T) {
 	}
 	s := inspect.NewSnapshot(fixture.Noon, nil, []*inspect.Lock{
 		holding("redis:a", "abc-9F3A"), holding("redis:b", "9f3a-abc"), holding("zk:/c", "lock-9f3a"),
-		holding("redis:cut", "abc-9f3a", func(l *inspect.Lock) { l.Holders[0].Digest = "sha256:0" }),
-		holding("redis:mixed", "x", func(l *inspect.Lock) { l.Holders[0].Recipe = "redisson" }),
+		holding("redis:cut", "abc-9f3a", func(l *inspect.Lock) { l.Holders[0].Special = inspect.SharedOf(inspect.Special{Digest: "sha256:0"}) }),
+		holding("redis:mixed", "x", func(l *inspect.Lock) { l.Holders[0].Special = inspect.SharedOf(inspect.Special{Recipe: "redisson"}) }),
 	})
 	for text, want := range map[string][]string{
 		"token=9f3a": {"a"}, "token~^9f": {"b"}, "!token=9f3a lib=redsync": {"/c", "b", "cut", "mixed"}, "lib=redisson": {"mixed"},
