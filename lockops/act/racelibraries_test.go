@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -173,11 +174,7 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	}
 	for _, w := range rows {
 		t.Run(w.library+" "+w.how, func(t *testing.T) {
-			channel := "none"
-			if w.try == fairTurn { // without a subscriber who waits looks dead
-				channel = w.until.channel
-			}
-			heard := client.Subscribe(t.Context(), channel)
+			heard := client.Subscribe(t.Context(), cmp.Or(w.until.channel, "none")) // without one who waits looks dead
 			defer heard.Close()
 			if _, err := heard.Receive(t.Context()); err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -103,7 +104,7 @@ func redisWarnings(rd reading, seen *inspect.Contender) []string {
 		warnings = append(warnings, "whether it has a quorum is read from all masters right before; each then compares and deletes by itself, not all in one step")
 	}
 	if err := errors.Join(rd.errs...); err != nil {
-		warnings = append(warnings, "not every master answers: "+inspect.Escape(err.Error()))
+		warnings = append(warnings, "not every master answers: "+inspect.Escape(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	}
 	return warnings
 }
@@ -138,13 +139,14 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 		return before, result, fmt.Errorf("%w: %w: %w", ErrUnreachable, errNotSent, context.Cause(ctx))
 	}
 	_, ok := before.value(p.Seen)
+	there, unsure := before.again(p.Seen) != nil, before.lock.State == inspect.StateUnknown
 	switch detail, other := before.otherRole(p.Seen); {
-	case before.lock.State == inspect.StateUnknown:
+	case unsure && (there || before.unanswered() != nil || before.unread() != nil):
 		result.Reason, result.Detail = NoQuorum, "too few masters answer to tell whether it holds the lock; nothing was done"
 		for i, err := range before.errs {
 			result.Masters[i].Err = err
 		}
-	case !ok, p.Seen.State != inspect.Holding && before.again(p.Seen) == nil: // a waiter's turn may come now: what is compared next would be the holder's
+	case !ok, !there && (unsure || p.Seen.State != inspect.Holding): // a waiter's turn may come now: what is compared next would be the holder's
 		result.HoldersAfter = before.lock.Holders
 		if err := errors.Join(before.unanswered(), before.unread()); err != nil { // it may be there
 			return before, result, err

@@ -91,7 +91,7 @@ func ttlWarnings(rd reading, p Preview) []string {
 		warnings = append(warnings, "each master compares and sets by itself, not all in one step")
 	}
 	if err := errors.Join(rd.errs...); err != nil {
-		warnings = append(warnings, "not every master answers: "+inspect.Escape(err.Error()))
+		warnings = append(warnings, "not every master answers: "+inspect.Escape(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	}
 	return warnings
 }

@@ -293,3 +293,30 @@ func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
+
+// A permit that its holder gave back is gone, also where somebody listens for one: a number does not say then who has the others.
+func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	heard := client.Subscribe(t.Context(), "redisson_sc:{a}")
+	defer heard.Close()
+	if _, err := heard.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const permit = "0123456789abcdef"
+	client.Set(t.Context(), "a", 0, 0)
+	client.ZAdd(t.Context(), "{a}:timeout", redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: permit})
+	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "a"}, Owner: permit})
+	if err != nil || p.Refused != "" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	client.ZRem(t.Context(), "{a}:timeout", permit)
+	client.Incr(t.Context(), "a")
+	result, err := releaser.Execute(t.Context(), p, "typed")
+	if err != nil || result.Released || result.Reason != Gone && result.Reason != Changed {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
