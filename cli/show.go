@@ -107,7 +107,7 @@ func (a *app) printPossible(ctx context.Context, s setup, snapshot *inspect.Snap
 		if len(list) > 0 {
 			what = "not all masters listed their connections"
 		}
-		fmt.Fprintf(a.Stdout, "%s: %s\n", what, describe.Printable(strings.ReplaceAll(s.explain(err).Error(), "\n", "; ")))
+		fmt.Fprintf(a.Stdout, "%s: %s\n", what, describe.OneLine(s.explain(err)))
 	}
 }
 

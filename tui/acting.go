@@ -413,7 +413,7 @@ func (m *Model) muted(msg release.MutedMsg) tea.Cmd {
 	case msg.Generation != 0:
 		return m.toDialogs(msg)
 	case msg.Err != nil:
-		m.Flash(msg.Err.Error())
+		m.Flash(describe.OneLine(msg.Err))
 	default:
 		m.Flash(msg.Text)
 	}

@@ -320,7 +320,7 @@ func (m *Model) saveAction() screen.Action {
 
 func (m *Model) pastSaved(msg pastSavedMsg) {
 	if msg.err != nil {
-		m.Flash("not saved: " + describe.Printable(msg.err.Error()))
+		m.Flash("not saved: " + describe.OneLine(msg.err))
 		return
 	}
 	m.Flash("saved: lockscope replay " + describe.Printable(describe.Quote(msg.path)))

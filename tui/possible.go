@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -111,7 +110,7 @@ func (w *world) Possible(l *inspect.Lock, c *inspect.Contender) (screen.Possible
 	}
 	p := screen.Possible{Of: len(known.list)}
 	if known.err != nil {
-		p.Unknown = describe.Printable(strings.ReplaceAll(known.err.Error(), "\n", "; "))
+		p.Unknown = describe.OneLine(known.err)
 	}
 	for _, one := range act.Candidates(l, c, inState, known.db, known.list) {
 		p.Connections = append(p.Connections, screen.PossibleConnection{

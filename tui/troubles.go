@@ -46,7 +46,7 @@ func (m *Model) troubles() widget.Line {
 		return l
 	}
 	if m.feedError != nil {
-		down = append(down, say(t.Warning, t.Glyphs.Warning, "no more updates:", describe.Printable(m.feedError.Error())))
+		down = append(down, say(t.Warning, t.Glyphs.Warning, "no more updates:", describe.OneLine(m.feedError)))
 	}
 	for _, b := range m.snapshot.Backends {
 		name := describe.Printable(b.Name)

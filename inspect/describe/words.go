@@ -14,6 +14,9 @@ import (
 // as inspect.Escape does.
 func Printable(s string) string { return text.Printable(s) }
 
+// OneLine is an error as Printable, with what was joined of several servers behind one another: a line feed would be shown escaped.
+func OneLine(err error) string { return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
+
 // Count writes a number of things: "1 lock", "2 locks", "3 matches", "4 directories".
 func Count(n int, one string) string {
 	if n == 1 {

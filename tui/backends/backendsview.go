@@ -106,7 +106,7 @@ func (s *Screen) emptyLines() []widget.Line {
 	case len(s.Snapshot().Backends) > 0:
 		text, more = "No server matches the filter.", "esc shows all of them."
 	case s.FeedError() != nil:
-		text, more = "Nothing can be shown.", describe.Printable(s.FeedError().Error())
+		text, more = "Nothing can be shown.", describe.OneLine(s.FeedError())
 	}
 	return []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
 }

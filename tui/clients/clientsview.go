@@ -399,7 +399,7 @@ func (s *Screen) emptyLines() []widget.Line {
 	case s.list != nil && len(s.list.rows) > 0:
 		text, more = "No client matches the filter.", "esc shows all of them."
 	case s.FeedError() != nil:
-		text, more = "Nothing can be shown.", describe.Printable(s.FeedError().Error())
+		text, more = "Nothing can be shown.", describe.OneLine(s.FeedError())
 	case len(s.Snapshot().Backends) == 0:
 		text, more = "Connecting"+s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case s.list != nil && s.list.nameless > 0:

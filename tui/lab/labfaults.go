@@ -309,7 +309,7 @@ func (f *faults) Update(msg tea.Msg) tea.Cmd {
 		f.recordLabel()
 	case faultDoneMsg:
 		if msg.err != nil {
-			f.done = msg.label + ": " + describe.Printable(msg.err.Error())
+			f.done = msg.label + ": " + describe.OneLine(msg.err)
 			f.Flash(f.done)
 		}
 		f.looked = time.Time{}

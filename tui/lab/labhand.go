@@ -312,10 +312,10 @@ func (h *hand) released(msg takeReleasedMsg) {
 	case isLoss(msg.err):
 		h.lose(k, msg.err)
 	case isOthers(msg.err):
-		k.state, k.text = takeFailed, "release not confirmed: "+describe.Printable(msg.err.Error())+"; nothing of ours is left"
+		k.state, k.text = takeFailed, "release not confirmed: "+describe.OneLine(msg.err)+"; nothing of ours is left"
 		h.Flash(name + ": " + k.text)
 	default:
-		k.state, k.text = takeFailed, "release not confirmed: "+describe.Printable(msg.err.Error())+"; it is retried while the session lives; the lock is free at the latest when the session or the TTL ends"
+		k.state, k.text = takeFailed, "release not confirmed: "+describe.OneLine(msg.err)+"; it is retried while the session lives; the lock is free at the latest when the session or the TTL ends"
 		h.Flash(name + ": " + k.text)
 	}
 }
@@ -341,7 +341,7 @@ func (h *hand) extended(msg takeExtendedMsg) {
 	case msg.err != nil && isLoss(msg.err):
 		h.lose(k, msg.err)
 	case msg.err != nil:
-		h.Flash("not extended: " + describe.Printable(msg.err.Error()))
+		h.Flash("not extended: " + describe.OneLine(msg.err))
 	default:
 		left := ""
 		if at, ok := k.hold.Deadline(); ok {

@@ -125,7 +125,7 @@ func notTaken(o *Order, err error) string {
 	case errors.Is(err, context.DeadlineExceeded) && !o.Try && o.Wait > 0:
 		return fmt.Sprintf("not our turn within %s; nothing is left on servers that answer", describe.Exact(o.Wait))
 	default:
-		return "failed: " + describe.Printable(err.Error())
+		return "failed: " + describe.OneLine(err)
 	}
 }
 

@@ -183,11 +183,11 @@ func (b *Side) trouble() string {
 	case errors.Is(b.err, context.Canceled):
 		return "stopped before it began"
 	case b.err != nil:
-		return describe.Printable(b.err.Error())
+		return describe.OneLine(b.err)
 	case len(b.report.Left) > 0:
 		return "left behind: " + describe.Printable(b.report.Left[0])
 	case b.report.LastError != nil:
-		return describe.Printable(b.report.LastError.Error())
+		return describe.OneLine(b.report.LastError)
 	}
 	return ""
 }

@@ -140,7 +140,7 @@ func (s *Screen) emptyWords() (text, more string) {
 	case len(s.Index.Rows) > 0:
 		return "No lock matches the filter.", "esc shows all of them."
 	case s.FeedError() != nil:
-		return "Nothing can be shown.", describe.Printable(s.FeedError().Error())
+		return "Nothing can be shown.", describe.OneLine(s.FeedError())
 	case len(s.Snapshot().Backends) == 0:
 		return "Connecting" + s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case busy:

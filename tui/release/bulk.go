@@ -268,7 +268,7 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 		mark, what := widget.Span{t.Glyphs.Holding + " ", t.Holding}, "done; nobody holds it now"
 		switch {
 		case item.Err != nil:
-			mark, what = widget.Span{t.Glyphs.Critical + " ", t.Critical}, item.Err.Error()
+			mark, what = widget.Span{t.Glyphs.Critical + " ", t.Critical}, describe.OneLine(item.Err)
 		case r.Unknown:
 			mark, what = widget.Span{t.Glyphs.Unknown + " ", t.Unknown}, "unknown whether it was done"
 		case !r.Done():
@@ -306,7 +306,7 @@ func (d *Bulk) summary() widget.Line {
 	}
 	switch {
 	case d.err != nil && !d.sent:
-		return widget.Line{{t.Glyphs.Critical + " Nothing was sent: " + describe.Printable(d.err.Error()), t.Critical}}
+		return widget.Line{{t.Glyphs.Critical + " Nothing was sent: " + describe.OneLine(d.err), t.Critical}}
 	case len(d.items) == 0:
 		return widget.Line{{t.Glyphs.Warning + " None of them can be: nothing was sent.", t.Warning}}
 	case done == len(d.items):

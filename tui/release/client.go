@@ -192,7 +192,7 @@ func (d *Client) resultLines(width int) []widget.Line {
 	}
 	texts := []string{r.Detail}
 	if d.err != nil {
-		texts = append(texts, d.err.Error())
+		texts = append(texts, describe.OneLine(d.err))
 	}
 	for _, text := range texts {
 		for _, part := range widget.Wrap(describe.Printable(text), width-2, 8, t.Glyphs.Ellipsis) {

@@ -147,7 +147,7 @@ func (d *Mute) View(width, height int) string {
 	lines = append(append(lines, nil), widget.FormLines(t, &d.form, width)...)
 	lines = append(lines, nil)
 	if d.err != nil {
-		for _, text := range widget.Wrap(describe.Printable(d.err.Error()), width, 3, t.Glyphs.Ellipsis) {
+		for _, text := range widget.Wrap(describe.OneLine(d.err), width, 3, t.Glyphs.Ellipsis) {
 			lines = append(lines, widget.Line{{text, t.Warning}})
 		}
 	}

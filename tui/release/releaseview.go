@@ -189,7 +189,7 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 		}
 	}
 	if d.err != nil {
-		for _, text := range widget.Wrap(describe.Printable(d.err.Error()), width-2, 4, t.Glyphs.Ellipsis) {
+		for _, text := range widget.Wrap(describe.OneLine(d.err), width-2, 4, t.Glyphs.Ellipsis) {
 			lines = append(lines, widget.Line{{"  " + text, t.Text}})
 		}
 	}
@@ -210,7 +210,7 @@ func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 	case m.Ended != "":
 		return widget.Line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {m.Ended.Words(), t.Unknown}}
 	case m.Err != nil:
-		return widget.Line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {describe.Printable(m.Err.Error()), t.Unknown}}
+		return widget.Line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {describe.OneLine(m.Err), t.Unknown}}
 	case m.Set:
 		return widget.Line{{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text}, {"set; " + describe.Expiry(&m.After, d.Clock()), t.Text}}
 	case m.Deleted:

@@ -73,7 +73,7 @@ func newFilter(text string, field func(string) (term, bool, error)) Filter {
 			t, err = textCondition(typed)
 		}
 		if err != nil {
-			f.problems = append(f.problems, describe.Printable(err.Error()))
+			f.problems = append(f.problems, describe.OneLine(err))
 			continue
 		}
 		t.negated = negated

@@ -73,7 +73,7 @@ func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 			return nil, false
 		}
 		if msg.err != nil {
-			d.Flash("not written: " + describe.Printable(msg.err.Error()))
+			d.Flash("not written: " + describe.OneLine(msg.err))
 		} else {
 			d.Flash("written to " + describe.Printable(msg.path))
 		}
@@ -109,7 +109,7 @@ func (d *Ticket) press(key string) (tea.Cmd, bool) {
 func (d *Ticket) copy(form string) (tea.Cmd, bool) {
 	text, err := d.ticket.In(form)
 	if err != nil {
-		d.Flash(describe.Printable(err.Error()))
+		d.Flash(describe.OneLine(err))
 		return nil, true
 	}
 	if d.NoClipboard() != "" || len(text) > longestCopy {
@@ -123,7 +123,7 @@ func (d *Ticket) copy(form string) (tea.Cmd, bool) {
 func (d *Ticket) save(form string) (tea.Cmd, bool) {
 	text, err := d.ticket.In(form)
 	if err != nil {
-		d.Flash(describe.Printable(err.Error()))
+		d.Flash(describe.OneLine(err))
 		return nil, true
 	}
 	d.saving = d.Number()
