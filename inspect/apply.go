@@ -102,6 +102,7 @@ func (o *Observer) apply(u sourceUpdate) {
 		o.updateBackend(u.source, u.Backend, now)
 	}
 	if p := o.reported[u.source]; u.Sessions != nil && p != nil {
+		p.away = p.absent(u.Sessions, now)
 		p.former, p.allFormer, p.formerAt, p.formerIn = p.sessions, p.allSessions, p.sessionsAt, p.sessionsIn
 		p.sessions, p.allSessions, p.sessionsAt, p.sessionsIn = u.Sessions, u.AllSessions, u.sessionsAsked(now), now
 		o.rejoin(p, now)

@@ -24,6 +24,8 @@ type backendState struct {
 	firstPassDone bool
 	// sessions as last reported, former the time before.
 	sessions, former map[int64]Session
+	// away are sessions that are not in the newest table, as an older one had them, while they cannot have run out.
+	away map[int64]Session
 	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there. sessionsAt
 	// and formerAt are when the servers were asked for them, by our clock, and sessionsIn and formerIn when all had answered.
 	allSessions, allFormer bool
@@ -251,7 +253,7 @@ func (p *backendState) heard(c *Contender) (at time.Time, timeout time.Duration)
 		at = c.Since.Add(-p.state.ClockOffset())
 	}
 	timeout = c.Owner.SessionTimeout
-	for _, table := range [...]map[int64]Session{p.former, p.sessions} {
+	for _, table := range [...]map[int64]Session{p.away, p.former, p.sessions} {
 		if s, ok := table[c.Owner.Session]; ok {
 			timeout = s.Timeout
 			if s.LastContact.After(at) {
@@ -260,6 +262,20 @@ func (p *backendState) heard(c *Contender) (at time.Time, timeout time.Duration)
 		}
 	}
 	return at, timeout
+}
+
+// absent are the sessions which a new table does not have, and which cannot have run out: a client may be between two servers for longer
+// than two tables take, and its session lasts.
+func (p *backendState) absent(table map[int64]Session, now time.Time) map[int64]Session {
+	away := map[int64]Session{}
+	for _, older := range [...]map[int64]Session{p.away, p.sessions} {
+		for id, s := range older {
+			if _, ok := table[id]; !ok && now.Before(s.LastContact.Add(s.Timeout)) {
+				away[id] = s
+			}
+		}
+	}
+	return away
 }
 
 // unheardSince is the time, by our clock, since which nobody has heard of a contender's client where it may have died unseen: a

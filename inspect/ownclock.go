@@ -60,7 +60,7 @@ func (p *backendState) shift(set clockSet) (offset time.Duration) {
 	for _, t := range []*time.Time{&p.since, &p.sessionsAt, &p.sessionsIn, &p.formerAt, &p.formerIn, &p.blindFrom, &p.blindUntil, &p.blindReported} {
 		*t = set.shows(*t)
 	}
-	p.sessions, p.former = set.heard(p.sessions), set.heard(p.former)
+	p.sessions, p.former, p.away = set.heard(p.sessions), set.heard(p.former), set.heard(p.away)
 	p.blindBefore = slices.Clone(p.blindBefore)
 	for i, b := range p.blindBefore {
 		p.blindBefore[i] = Interval{set.shows(b.From), set.shows(b.To)}

@@ -1,0 +1,37 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+)
+
+// A client whose connection broke is in no table, and its session lasts: what goes before that can have run out was given up, or deleted
+// by somebody, however many tables lack it.
+func TestASessionThatCannotHaveRunOutHasNot(t *testing.T) {
+	with := map[int64]Session{11: {ID: 11, Timeout: time.Minute, LastContact: now.Add(9 * time.Second)}, 12: {ID: 12}}
+	without := map[int64]Session{12: {ID: 12}}
+	for _, tt := range []struct {
+		tables []int // in seconds, which lack it
+		gone   int
+		want   string
+	}{
+		{[]int{13, 16}, 16, "released 11, handover 11>12"},
+		{[]int{13, 16}, 20, "released 11, handover 11>12"},
+		{[]int{20, 30, 40, 50, 60}, 65, "released 11, handover 11>12"},
+		{[]int{20, 30, 40, 50, 60}, 70, "expired 11, handover 11>12"},
+	} {
+		a := applying(t)
+		a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+		a.send(10, Update{Sessions: with, AllSessions: true})
+		for _, second := range tt.tables {
+			a.send(second, Update{Sessions: without, AllSessions: true})
+		}
+		a.reports(t)
+		a.send(tt.gone, Update{Put: []*Lock{at(queueOf(t, "12"), tt.gone)}})
+		expect(t, "gone", a.reports(t), tt.want)
+		a.send(200, Update{Sessions: without, AllSessions: true})
+		if n := len(a.byName["zk"].away); n != 0 {
+			t.Errorf("%d sessions that ran out are remembered", n)
+		}
+	}
+}
