@@ -8,6 +8,8 @@ import (
 var (
 	lockSize      = int(reflect.TypeFor[Lock]().Size())
 	contenderSize = int(reflect.TypeFor[Contender]().Size())
+	processSize   = int(reflect.TypeFor[Process]().Size())
+	specialSize   = int(reflect.TypeFor[Special]().Size())
 	serverSize    = int(reflect.TypeFor[Server]().Size())
 	voteSize      = int(reflect.TypeFor[Vote]().Size())
 	findingSize   = int(reflect.TypeFor[Finding]().Size())
@@ -16,8 +18,16 @@ var (
 // size is about how many bytes a version of a lock takes that the one before does not share: texts are counted for those that
 // come anew with each reading, and the history where there is one.
 func (l *Lock) size() int {
-	const text, evidence, history = 48, 512, 512
+	const text, evidence, history, shared = 48, 512, 512, 96
 	n := lockSize + l.Contention()*(contenderSize+text) + len(l.Masters)*(voteSize+text) + len(l.Findings)*(findingSize+evidence)
+	everyContender(l, func(c *Contender) { // as if no other had the same
+		if c.Owner.Process != (Shared[Process]{}) {
+			n += processSize + shared
+		}
+		if c.Special != (Shared[Special]{}) {
+			n += specialSize + shared
+		}
+	})
 	if l.history != nil {
 		n += history
 	}

@@ -34,3 +34,14 @@ func TestAContenderIsSmall(t *testing.T) {
 		t.Errorf("%d bytes", size)
 	}
 }
+
+// What may be one contender's alone counts in full for the minutes that are kept.
+func TestTheSizeOfALockHasWhatItsContendersShare(t *testing.T) {
+	plain := &Lock{Holders: []Contender{{Name: "a"}}}
+	known := &Lock{Holders: []Contender{{
+		Name: "a", Special: SharedOf(Special{Recipe: "kazoo"}), Owner: Owner{Process: SharedOf(Process{Host: "h"})},
+	}}}
+	if more := known.size() - plain.size(); more < processSize+specialSize {
+		t.Errorf("%d bytes more", more)
+	}
+}
