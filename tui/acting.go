@@ -296,7 +296,8 @@ func (m *Model) choiceOf(found screen.FoundOn, key string) release.Choice {
 	return release.Choice{Lock: m.snapshot.Lock(about.Lock), Owner: cmp.Or(inspect.Untrusted(c.Digest()), c.Name), Waiter: describe.AllowsWaiter(words)}
 }
 
-// contender is the one under the cursor or, where a lock is selected, its first holder.
+// contender is the one under the cursor or, where a lock is selected, its first holder. Of a finding it is the one that it is about, and
+// nobody else where that is gone: the lock's holder may be well.
 func (m *Model) contender() (*inspect.Lock, *inspect.Contender) {
 	if s, ok := m.front().(screen.Pointing); ok {
 		if l, c := s.Contender(); c != nil {
@@ -304,7 +305,7 @@ func (m *Model) contender() (*inspect.Lock, *inspect.Contender) {
 		}
 	}
 	l := m.snapshot.Lock(m.front().Selected().Lock)
-	if l == nil || len(l.Holders) == 0 {
+	if l == nil || len(l.Holders) == 0 || m.inFront == screen.Findings {
 		return l, nil
 	}
 	return l, &l.Holders[0]
@@ -335,6 +336,8 @@ func (m *Model) cannotEnd() string {
 	switch {
 	case l == nil:
 		return "the lock is gone"
+	case c == nil && m.inFront == screen.Findings:
+		return "the finding is about nobody who is there: " + m.Key("enter") + " opens the chain, choose there"
 	case c == nil:
 		return "nobody holds it: there is no client to end"
 	case m.options.End == nil:

@@ -239,6 +239,26 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	wantText(t, m, "No preview, nothing was sent", "no answer")
 }
 
+// K on a finding ends the client that the finding is about. Where that is gone, or it is about none, it is not for the lock's holder, who
+// may be well.
+func TestAFindingsClientIsNobodyElse(t *testing.T) {
+	t.Parallel()
+	for about, opens := range map[inspect.Untrusted]bool{"job-1": true, "gone": false, "": false} {
+		s := ofClient("10.0.0.7:50312")
+		for l := range s.Locks() {
+			l.Findings = []inspect.Finding{{Rule: "ghost-owner", Severity: inspect.Warning, Message: "a waiter is dead", Subject: inspect.Subject{Contender: about}}}
+		}
+		m := model(t, Options{Release: newFakeReleaser().of, End: (&fakeEnder{}).of}, 120, 36, s)
+		press(m, "f", "j")
+		if press(m, "K"); m.HasDialog() != opens {
+			t.Errorf("about %q: K opens a dialog: %v", about, m.HasDialog())
+		}
+		if !opens {
+			wantText(t, m, "the finding is about nobody who is there")
+		}
+	}
+}
+
 // fakeMutes keeps mutes in memory.
 type fakeMutes struct {
 	kept []inspect.Mute
