@@ -95,8 +95,12 @@ func (m *Model) actOnChain(about target, key string) tea.Cmd {
 
 // actOnVote opens the dialog of a key about a value that too few masters have: what the advised command does.
 func (m *Model) actOnVote(about target, key string) tea.Cmd {
-	if m.options.Release == nil {
+	switch {
+	case m.options.Release == nil, m.Past(): // the preview would be of now
 		m.Flash(m.MayAct())
+		return nil
+	case key == "A":
+		m.Flash("nobody holds it by that value: there is nobody to ask")
 		return nil
 	}
 	l := m.snapshot.Lock(about.Lock)

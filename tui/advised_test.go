@@ -203,6 +203,15 @@ func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	if len(f.requests) != 1 || f.requests[0] != want || f.executions() != 1 {
 		t.Errorf("requests %+v, executed %d", f.requests, f.executions())
 	}
+	asked := model(t, o, 120, 36, m.snapshot)
+	if press(asked, "f", "j", "A"); asked.HasDialog() {
+		t.Error("A, which asks, opens the dialog that deletes")
+	}
+	past := model(t, o, 120, 36, m.snapshot)
+	past.pastEvents = &past.events
+	if press(past, "f", "j", "x"); past.HasDialog() {
+		t.Error("x opens a preview of now in the past")
+	}
 	readOnly := model(t, Options{}, 120, 36, m.snapshot)
 	press(readOnly, "f", "j", "x")
 	if readOnly.HasDialog() {
