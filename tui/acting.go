@@ -289,15 +289,16 @@ func (m *Model) choiceOf(found screen.FoundOn, key string) release.Choice {
 	if !strings.Contains(found.Finding.Advice, "lockscope "+command+" ") {
 		return release.Choice{Lock: on, Why: "its finding does not advise this"}
 	}
-	if words := namedIn(found, command, found.On); describe.NamesOwner(words, &inspect.Contender{Name: subject.Contender, Special: inspect.SharedOf(inspect.Special{Digest: subject.Digest})}) {
-		return release.Choice{Lock: on, Owner: cmp.Or(inspect.Untrusted(subject.Digest), subject.Contender), Waiter: describe.AllowsWaiter(words)}
+	who := inspect.Contender{Name: subject.Contender, Special: inspect.SharedOf(inspect.Special{Digest: subject.Digest})}
+	if words := namedIn(found, command, found.On); describe.NamesOwner(words, &who) {
+		return release.Choice{Lock: on, Owner: cmp.Or(inspect.Untrusted(subject.Digest), subject.Contender), Waiter: describe.AllowsWaiter(words, &who)}
 	}
 	about, why := m.adviceIsAbout(found, command)
 	if why != "" {
 		return release.Choice{Lock: on, Why: why}
 	}
 	words, c := namedIn(found, command, about.Lock), &about.contender
-	return release.Choice{Lock: m.snapshot.Lock(about.Lock), Owner: cmp.Or(inspect.Untrusted(c.Digest()), c.Name), Waiter: describe.AllowsWaiter(words)}
+	return release.Choice{Lock: m.snapshot.Lock(about.Lock), Owner: cmp.Or(inspect.Untrusted(c.Digest()), c.Name), Waiter: describe.AllowsWaiter(words, c)}
 }
 
 // contender is the one under the cursor or, where a lock is selected, its first holder. Of a finding it is the one that it is about, and

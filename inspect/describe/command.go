@@ -69,18 +69,26 @@ func Release(id inspect.ID, target string, name inspect.Untrusted, digest string
 
 // NamesOwner reports whether the words behind a command's name are about a contender: as Release, Ask and TTL name it.
 func NamesOwner(words string, c *inspect.Contender) bool {
-	for _, owner := range [2]string{c.Name.String(), c.Digest()} {
-		_, after, ok := strings.Cut(" "+words+" ", " --owner "+Quote(owner))
-		if ok && owner != "" && strings.HasPrefix(strings.TrimLeft(after, ".,;)"), " ") {
-			return true
-		}
-	}
-	return false
+	_, ok := behindOwner(words, c)
+	return ok
 }
 
-// AllowsWaiter reports whether the words behind a command's name allow it to remove one that waits, as Release does.
-func AllowsWaiter(words string) bool {
-	_, after, ok := strings.Cut(" "+words+" ", " --waiter")
+// behindOwner returns the words behind those that name a contender.
+func behindOwner(words string, c *inspect.Contender) (after string, ok bool) {
+	for _, owner := range [2]string{c.Name.String(), c.Digest()} {
+		_, after, ok := strings.Cut(" "+words+" ", " --owner "+Quote(owner))
+		if after = strings.TrimLeft(after, ".,;)"); ok && owner != "" && strings.HasPrefix(after, " ") {
+			return after, true
+		}
+	}
+	return "", false
+}
+
+// AllowsWaiter reports whether the words behind a command's name allow it to remove a contender that waits, as Release does. What
+// the contender is called allows nothing.
+func AllowsWaiter(words string, c *inspect.Contender) bool {
+	after, _ := behindOwner(words, c)
+	_, after, ok := strings.Cut(after, " --waiter")
 	return ok && strings.HasPrefix(strings.TrimLeft(after, ".,;)"), " ")
 }
 
