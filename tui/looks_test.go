@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/theme"
+	"lockscope/tui/internal/fixture"
 )
 
 var framesTo = flag.String("frames", "", "write what the golden files have, in every way of colour, into this directory; screenshots -frames draws it")
@@ -79,6 +80,28 @@ func writeFrame(t *testing.T, name string, l look, drawn string) {
 	}
 	if err := os.WriteFile(filepath.Join(*framesTo, fmt.Sprintf("%s-%s.ans", name, l.name)), []byte(drawn), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Of two panes with a cursor each, only the row in which the keys move is marked, without colours too.
+func TestOneMarkedRow(t *testing.T) {
+	t.Parallel()
+	for _, size := range sizes[1:] {
+		m := model(t, Options{Theme: theme.Options{NoColor: true}}, size.width, size.height, fixture.Everything())
+		marked := func() (rows []string) {
+			for _, l := range strings.Split(m.View().Content, "\n") {
+				if _, after, ok := strings.Cut(l, "\x1b[7m"); ok {
+					rows = append(rows, ansi.Strip(after))
+				}
+			}
+			return rows
+		}
+		before := marked()
+		press(m, "tab")
+		after := marked()
+		if len(before) != 1 || !strings.Contains(before[0], "split 2") || len(after) != 1 || !strings.Contains(after[0], "10.2.1.1:6379") {
+			t.Errorf("%d wide: the table's %q, then the chain's %q", size.width, before, after)
+		}
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 // selected one, and the last grants.
 type Pane struct {
 	screen.Context
+	// Unfocused: the keys move in another pane; drawn by the next SetSize.
+	Unfocused     bool
 	id            inspect.ID
 	width, height int
 	drawn         string

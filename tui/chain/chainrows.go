@@ -75,7 +75,9 @@ func (p *Pane) rowLines(l *inspect.Lock, row func(chainRow) widget.Line, room in
 		over := p.highlight(l, p.rows[i])
 		if i == p.list.At {
 			out = widget.Line{{t.Glyphs.Cursor + "  ", t.Holding}}
-			over = t.Selected
+			if !p.Unfocused {
+				over = t.Selected
+			}
 		}
 		out = append(out, row(p.rows[i])...)
 		lines = append(lines, out.Over(p.width, over))

@@ -23,7 +23,7 @@ func (s *Screen) groupView(g *lockGroup, width int, selected bool) string {
 	} else {
 		l = l.Add(t.Strong, inspect.Escape(g.Path))
 	}
-	over := s.Theme().Selected
+	over := widget.SelectedStyle(t, !s.keysInChain())
 	if selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 	} else {

@@ -90,6 +90,7 @@ func (s *Screen) SetSize(width, height int) {
 	}
 	s.width, s.height = width, height
 	s.table.To(s.table.At, s.Index.Lines(s.Opened), s.rows())
+	s.chainPane.Unfocused = !s.inChain
 	switch {
 	case s.wide():
 		s.showPane()
@@ -224,8 +225,11 @@ func (s *Screen) seek() {
 	s.moveTo(s.table.At)
 }
 
+// keysInChain reports whether the keys move in the chain beside or below the table.
+func (s *Screen) keysInChain() bool { return s.inChain && s.paned() }
+
 func (s *Screen) move(by int) {
-	if s.inChain && s.paned() {
+	if s.keysInChain() {
 		s.chainPane.Move(by)
 		return
 	}

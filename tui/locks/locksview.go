@@ -200,7 +200,7 @@ type rowInputs struct {
 	width                   int
 	needs                   needs
 	selected, inside, fresh bool
-	marked                  bool
+	marked, inChain         bool
 }
 
 // rowView draws a row, or takes what was drawn of it before where nothing is different: between two beats of the clock
@@ -210,7 +210,7 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	if l == nil { // until the locks are arranged anew
 		return s.goneRow(e.Row.ID, width, selected)
 	}
-	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside, s.justGranted(l), s.marks[l.ID]}
+	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside, s.justGranted(l), s.marks[l.ID], s.keysInChain()}
 	if before, ok := s.cachedRows[l.ID]; ok && before.inputs == in {
 		return before.drawn
 	}
@@ -255,7 +255,7 @@ func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 	}
 	if in.selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
-		over = t.Selected
+		over = widget.SelectedStyle(t, !in.inChain)
 	}
 	l = append(l, widget.Join(list, widths, cells, t.Glyphs.Ellipsis)...)
 	return l.Render(width, t.Glyphs.Ellipsis, over)
