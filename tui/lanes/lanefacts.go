@@ -19,7 +19,7 @@ func (v *View) Legend(width int) widget.Line {
 		{[]Cell{cellWaiting, cellWaiting}, "waits"},
 		{[]Cell{cellHolding, cellHolding}, "holds"},
 		{[]Cell{cellOvertaken}, "overtaken"},
-		{[]Cell{cellLeft}, "left, not seen granted"},
+		{[]Cell{cellLeft}, "left, no grant seen"},
 		{[]Cell{cellOpen, cellUnclear}, "before watching"},
 		{[]Cell{cellStart}, "start"},
 	} {

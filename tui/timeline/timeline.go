@@ -311,7 +311,8 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 		return append(lines, widget.Line{{" " + t.Glyphs.Unknown + " its servers do not list it", t.Unknown}})
 	}
 	mark := screen.Sign(t, l)
-	return append(lines, widget.Line{{" " + mark.Text + " ", mark.Style}, {s.Theme().Glyphs.Translate(screen.Ages(s).Standing(l)), t.Text}})
+	standing := widget.Line{{" " + mark.Text + " ", mark.Style}, {s.Theme().Glyphs.Translate(screen.Ages(s).Standing(l)), t.Text}}
+	return append(lines, standing.Cut(s.width-1, t.Glyphs.Ellipsis))
 }
 
 // emptiness is the reason why there is no lane.

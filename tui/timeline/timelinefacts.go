@@ -70,7 +70,7 @@ func (s *Screen) fairness(grants int) widget.Line {
 		}
 		queue = queue || l.Left || l.Waits() || l.Granted.After(l.Queued) && !l.Queued.IsZero()
 	}
-	lead := "  " + t.Glyphs.Dot + "  "
+	lead := " " + t.Glyphs.Dot + " "
 	switch {
 	case times > 0:
 		return widget.Line{{lead, t.Muted}, {fmt.Sprintf("%s %s overtaken, %s", t.Glyphs.Warning, describe.Count(whom, "waiter"), describe.Count(times, "overtake")), t.Warning}}
@@ -89,7 +89,7 @@ func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.L
 	if len(lanes) == 0 || s.low() {
 		return nil
 	}
-	lines := []widget.Line{v.Legend(s.width)}
+	lines := []widget.Line{v.Legend(s.width - 1)}
 	if s.height >= 14 {
 		if h := s.histograms(v); h != nil {
 			lines = append(append(lines, widget.Section(s.Theme(), s.width, "how long, in this window")), h...)
