@@ -229,7 +229,9 @@ func (s *Screen) summary() widget.Line {
 	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {dot, t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
 		left = append(total, left[1:]...)
 	}
-	left = left.Add(t.Muted, dot).Add(t.Muted, describe.Count(s.Snapshot().Len(), "lock"))
+	if locks := (widget.Line{{dot, t.Muted}, {describe.Count(s.Snapshot().Len(), "lock"), t.Muted}}); left.Width()+locks.Width() < s.width {
+		left = append(left, locks...)
+	}
 	if scanned, busy := screen.Scanned(s); busy {
 		left = left.Add(t.Waiting, dot).Add(t.Waiting, fmt.Sprintf("still scanning, %d so far", scanned))
 	}

@@ -119,7 +119,7 @@ func (s *Screen) headLines() []widget.Line {
 		lines = append(lines, s.tabs())
 	}
 	if s.wide() || s.Pane != PaneRuns { // which has locks of its own
-		lines = append(lines, s.aboutLine(s.width))
+		lines = append(lines, s.aboutLine(s.width).Cut(s.width-1, s.Theme().Glyphs.Ellipsis))
 	}
 	return lines
 }

@@ -62,7 +62,7 @@ func (s *Screen) summary() widget.Line {
 	t, x, tail := s.Theme(), s.Index, s.Theme().Glyphs.Ellipsis
 	dot := " " + t.Glyphs.Dot + " "
 	if s.input.Open || s.input.Problem() != "" {
-		found, words := s.matchCount(), s.input.Bar(t, "words, or: "+screen.FieldNames)
+		found, words := s.matchCount().Add(t.Text, " "), s.input.Bar(t, "words, or: "+screen.FieldNames)
 		if s.input.Problem() != "" && words.Width()+found.Width() >= s.width {
 			found = nil // errors come first
 		}
@@ -100,7 +100,7 @@ func (s *Screen) summary() widget.Line {
 // matchCount shows how many locks the filter lets through.
 func (s *Screen) matchCount() widget.Line {
 	if s.Busy {
-		return widget.Line{{"filtering" + s.Theme().Glyphs.Ellipsis + " ", s.Theme().Waiting}}
+		return widget.Line{{"filtering" + s.Theme().Glyphs.Ellipsis, s.Theme().Waiting}}
 	}
 	return widget.Line{{fmt.Sprintf("%d of %s", s.Index.Shown, describe.Count(len(s.Index.Rows), "lock")), s.Theme().Strong}}
 }
