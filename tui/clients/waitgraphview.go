@@ -301,7 +301,7 @@ func (d *drawing) tree(x *blockingTree) {
 		{Title: "LOCK", Middle: true, Width: 26, Grow: 5, Most: 70},
 		{Title: "HOLDER", Middle: true, Width: 20, Grow: 3, Most: 40},
 		{Title: "HELD", Right: true, Width: 8},
-		{Title: "WAIT", Right: true, Width: 8},
+		{Title: "WAIT", Right: true, Width: len("1000 waiting")},
 	}
 	widths := widget.Lay(columns, d.width-widget.Margin-1)
 	for i, r := range x.rows {
@@ -314,7 +314,7 @@ func (d *drawing) tree(x *blockingTree) {
 			{{tree, t.Faint}, {r.lock.ID.String(), t.Text}},
 			{{describe.Owner(h.Contender), t.Holding}},
 			{{strings.TrimSpace(d.since(h)), t.Text}},
-			{{describe.Waiting(r.lock.Waiting()), t.Waiting}},
+			{{fmt.Sprintf("%d waiting", r.lock.Waiting()), t.Waiting}},
 		}
 		d.entry(append(widget.Line{{"   ", t.Text}}, widget.Join(columns, widths, cells, t.Glyphs.Ellipsis)...), h, fmt.Sprintf("tree %s %d", r.lock.ID, i))
 	}
