@@ -144,9 +144,14 @@ func (m *Model) captionLines() []string {
 	return lines
 }
 
-// place is the shortest breadcrumb: the screen in front.
-func (m *Model) place() widget.Line {
-	return widget.Line{{" " + m.theme.Glyphs.Breadcrumb + " ", m.theme.Title}, {m.front().Title(), m.theme.Strong}}
+// place is a breadcrumb without the program: home and the screen in front, and only this one where there is no room for both.
+func (m *Model) place(room int) widget.Line {
+	t, home := m.theme, m.backStack[0].Screen
+	here := widget.Line{{" " + t.Glyphs.Breadcrumb + " ", t.Muted}, {m.front().Title(), t.Strong}}
+	if both := append(widget.Line{{" " + m.screens[home].Title(), t.Muted}}, here...); m.inFront != home && both.Width() <= room {
+		return both
+	}
+	return here
 }
 
 // breadcrumb is the start of the title bar: the program, what it looks at, and the place, which is home, a screen and, where
@@ -202,7 +207,7 @@ func (m *Model) titleBar() string {
 	}
 	room := max(least, m.width-badges.Width()-1)
 	if m.options.Environment == "" && left.Width() > room {
-		left = m.place()
+		left = m.place(room)
 	}
 	return widget.Spread(left.Cut(room, t.Glyphs.Ellipsis), badges, m.width, t.Glyphs.Ellipsis).Render(m.width, t.Glyphs.Ellipsis, nil)
 }
