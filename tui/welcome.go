@@ -132,7 +132,7 @@ func (w *welcome) lines() []widget.Line {
 	lines := []widget.Line{
 		{{"lockscope", t.Title}, {"  sees the distributed locks in ZooKeeper and Redis:", t.Text}},
 		{{"who holds each, who waits in which order, for how long, and what is wrong.", t.Text}},
-		{{"It only reads, and little of it; nothing is changed unless started with --write.", t.Text}},
+		{{"It only reads, and sparingly; nothing is changed unless started with --write.", t.Text}},
 		nil,
 		{{"Say where to look:", t.Strong}},
 		command("lockscope zk://host:2181/locks", "a ZooKeeper ensemble, below /locks"),

@@ -160,7 +160,7 @@ func (d *Ticket) View(width, height int) string {
 		where = "writing the file" + t.Glyphs.Ellipsis
 	}
 	lines = append(lines, nil, widget.Line{{where, t.Muted}})
-	return widget.Box(t, lines, min(width, 76), height, false)
+	return widget.Box(t, lines, min(width, 72), height, false)
 }
 
 func formWords(form string) string {
