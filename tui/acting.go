@@ -50,7 +50,7 @@ func (m *Model) actingActions() []screen.Action {
 			Disabled: func() string { return m.cannotMute(false) }, Run: m.mute,
 		},
 		screen.Action{
-			Keys: []string{"M"}, Shown: "M", Help: "unmute: the same findings call again",
+			Keys: []string{"M"}, Shown: "M", Help: "unmute: the same findings alert again",
 			Disabled: func() string { return m.cannotMute(true) }, Run: m.unmute,
 		},
 	)

@@ -195,9 +195,9 @@ func (h *help) legend() []widget.Line {
 	return []widget.Line{
 		widget.Line{}.Add(t.Holding, g.Holding).Add(t.Muted, " holds   ").
 			Add(t.Waiting, g.Waiting).Add(t.Muted, " waits   ").
-			Add(t.Waiting, g.Pending).Add(t.Muted, " pending   ").
+			Add(t.Waiting, g.Pending).Add(t.Muted, " pending, partial   ").
 			Add(t.Free, g.Free).Add(t.Muted, " free, absent   ").
-			Add(t.Unknown, g.Unknown).Add(t.Muted, " could not look"),
+			Add(t.Unknown, g.Unknown).Add(t.Muted, " unknown"),
 		widget.Line{}.Add(t.Critical, g.Critical).Add(t.Muted, " critical   ").
 			Add(t.Warning, g.Warning).Add(t.Muted, " warning   ").
 			Add(t.Waiting, g.WatchConfirmed).Add(t.Muted, " watches   ").

@@ -227,7 +227,7 @@ func (s *Screen) Actions() []screen.Action {
 		enter.Hint, enter.Help = "backends", "open the backends"
 	}
 	list := []screen.Action{enter}
-	list = append(list, s.input.Actions("filter: show only findings that have all these words: rule, lock, message...; !word for those without it, ~ before a regular expression, or between two")...)
+	list = append(list, s.input.Actions("filter: show only findings that have all these words: rule, lock, message...; !word for those without it, ~ before a regular expression, the word or between two")...)
 	list = append(
 		list,
 		screen.Action{

@@ -261,7 +261,7 @@ func startsWith(addr, part string) bool {
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
 // FieldNames are the fields as the help and the errors name them.
-const FieldNames = "held free waiting finding critical, held>5m wait>1m ttl<2s queue>3, lock= lib= kind= holder= client= session= token= label= backend= finding=; ~ before a regular expression, ! for not, or between two"
+const FieldNames = "held free waiting finding critical, held>5m wait>1m ttl<2s queue>3, lock= lib= kind= holder= client= session= token= label= backend= finding=; ~ before a regular expression, ! for not, the word or between two"
 
 func parseField(typed string) (t term, timed bool, err error) {
 	word := strings.ToLower(typed)
