@@ -116,6 +116,8 @@ func TestAMasterThatNeverHadTheContenderDecidesNothing(t *testing.T) {
 		"beside a value that one has":             {masters: []faulty{deletes, never, never}, released: true},
 		"it cannot be read after":                 {masters: []faulty{deletes, {fails: errLostAnswer, dead: true}, {fails: errLostAnswer, dead: true}}, unknown: true},
 		"beside those where it ended":             {masters: []faulty{gone, gone, never}, reason: Gone},
+		"it ended but where it is refused":        {masters: []faulty{gone, gone, refuses}, reason: NoQuorum},
+		"a vote that is refused":                  {masters: []faulty{refuses, {}, {}}, reason: NoQuorum},
 		"what is gone could not be read before":   {masters: []faulty{gone, gone, unread}, unknown: true},
 		"what is gone was deleted beside another": {masters: []faulty{gone, deletes, unread}, released: true},
 		"what is gone was not asked":              {masters: []faulty{gone, gone, unsent}, reason: Gone},

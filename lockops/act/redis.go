@@ -272,17 +272,21 @@ func unlessOver(ctx context.Context) error {
 // outcome reports whether the release freed the lock: it did when some master deleted the value and no quorum is left
 // that could still hold it, masters that failed and could not be read after that counted against us.
 func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
-	deleted, left := 0, 0
+	deleted, left, refused := 0, 0, 0
 	for i, m := range masters {
 		if m.Deleted {
 			deleted++
 		}
-		if is := &after.lock.Masters[i]; stands(is, p.Seen) || m.Err != nil && !lacks(is, p.Seen) {
+		is := &after.lock.Masters[i]
+		if stands(is, p.Seen) || m.Err != nil && !lacks(is, p.Seen) {
 			left++
+		}
+		if stands(is, p.Seen) && m.Err != nil {
+			refused++
 		}
 	}
 	switch {
-	case left >= after.lock.Quorum:
+	case left >= after.lock.Quorum, deleted == 0 && refused > 0: // it is not gone where it stands
 		return false, NoQuorum
 	case deleted > 0:
 		return true, ""
