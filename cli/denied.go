@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
+	"lockscope/lockops"
 )
 
 // denied is an error about credentials or rights, with whose they are and what to do.
@@ -39,7 +41,7 @@ func (s setup) explain(err error) error {
 		return err // of a sentinel, which has users of its own: its error has the advice
 	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
 		user, do = cmp.Or(user, "default"), "set LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD, or the profile's"
-	case deniedOnRedis(text):
+	case strings.Contains(text, "NOPERM"), strings.Contains(text, "executing the script can't"):
 		user = cmp.Or(user, "default")
 		text = strings.ReplaceAll(text, "ACL SETUSER … ", "ACL SETUSER "+user+" ")
 		if !strings.Contains(text, "ACL SETUSER") && !strings.Contains(text, "grant ") {
@@ -65,16 +67,12 @@ func (s setup) explain(err error) error {
 	return exitError{code, denied{text + ")", err}}
 }
 
-// deniedOnRedis reports whether an error has the reply of a Redis whose user lacks a right, by itself or in a script.
-func deniedOnRedis(text string) bool {
-	return strings.Contains(text, "NOPERM") || strings.Contains(text, "executing the script can't")
-}
-
 // notTaken is the exit code for a lock that could not be taken: 1 where a server has refused it to this account, else 3. A login that
 // fails is no such answer.
 func notTaken(err error) int {
-	if errors.Is(err, zk.ErrNoAuth) || deniedOnRedis(err.Error()) {
-		return exitNo
+	var refused *lockops.DeniedError
+	if errors.Is(err, zk.ErrNoAuth) || errors.As(err, &refused) || redis.HasErrorPrefix(err, "NOPERM") {
+		return exitNo // by what the server replied: a text may have NOPERM in the name of a lock
 	}
 	return exitUnreachable
 }
