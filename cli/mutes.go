@@ -252,10 +252,14 @@ func lockAndFinding(none bool) cobra.PositionalArgs {
 		if _, err := mutedID(args[0]); err != nil {
 			return err
 		}
-		for _, r := range finding.Rules() {
-			if r.Name == args[1] {
-				return nil
-			}
+		named := func(rule string) bool {
+			return slices.ContainsFunc(finding.Rules(), func(r inspect.Rule) bool { return r.Name == rule })
+		}
+		switch {
+		case named(args[1]):
+			return nil
+		case named(args[0]):
+			return usageError("the lock comes first: %s %s", describe.Quote(args[1]), args[0])
 		}
 		return usageError("there is no finding %q (docs/findings.md lists them)", args[1])
 	}

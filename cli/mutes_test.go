@@ -92,6 +92,10 @@ func TestAMuteNamesAFindingAReasonAndAnEnd(t *testing.T) {
 	} {
 		m.exits(2, bad...)
 	}
+	const order = "the lock comes first: redis:lock:a no-ttl"
+	if o := run(t, "mute", "no-ttl", "redis:lock:a", "--reason", "x", "--for", "1h"); o.code != exitUsage || !strings.Contains(o.stderr, order) {
+		t.Errorf("%+v, want %q", o, order)
+	}
 }
 
 // TestAMuteThatIsOverMutesNothing: nor does a file that cannot be read.
