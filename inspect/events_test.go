@@ -299,26 +299,6 @@ func TestAHolderWhoseSessionIsGoneExpired(t *testing.T) {
 	}
 }
 
-// A session that an older table lacked has run out, however new the newest one is; one that only that one lacks may have been closed.
-func TestAnOlderTableShowsThatASessionIsGone(t *testing.T) {
-	with, without := map[int64]Session{11: {ID: 11, Timeout: 4 * time.Second, LastContact: now.Add(18 * time.Second)}, 12: {ID: 12}}, map[int64]Session{12: {ID: 12}}
-	for name, tt := range map[string]struct {
-		first map[int64]Session
-		want  string
-	}{
-		"the older one lacks it": {without, "expired 11, handover 11>12"},
-		"the newest one alone":   {with, "released 11, handover 11>12"},
-	} {
-		a := applying(t)
-		a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
-		a.send(20, Update{Sessions: tt.first, AllSessions: true})
-		a.send(30, Update{Sessions: without, AllSessions: true})
-		a.reports(t)
-		a.send(30, Update{Put: []*Lock{at(queueOf(t, "12"), 30)}})
-		expect(t, name, a.reports(t), tt.want)
-	}
-}
-
 func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Backend: zkUp})

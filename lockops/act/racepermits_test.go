@@ -140,8 +140,8 @@ if gone > 0 then redis.call('INCRBY', KEYS[1], gone) end
 	}
 }
 
-// TestZooKeeperPermitsInRaces: the same for the znodes of Curator's and of kazoo's semaphores: the holder deletes its permit, or its session
-// ends, and the other permit and who waits for one stay.
+// TestZooKeeperPermitsInRaces: the same for the znodes of Curator's and of kazoo's semaphores: the holder deletes its permit, and the other
+// permit and who waits for one stay.
 func TestZooKeeperPermitsInRaces(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
