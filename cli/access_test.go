@@ -61,7 +61,7 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 		if o := as(user, "show", "redis:lock:absent", target); o.code != exitNo {
 			t.Errorf("%s: a lock that is not there: %+v", user, o)
 		}
-		recording := filepath.Join(t.TempDir(), "r")
+		recording := filepath.Join(t.TempDir(), "r.jsonl")
 		if o := as(user, "record", recording, target, "--for", "300ms"); o.code != 0 {
 			t.Errorf("%s: record: %+v", user, o)
 		} else if text, err := os.ReadFile(recording); err != nil || strings.Contains(string(text), "NOPERM") {

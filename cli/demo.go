@@ -211,7 +211,7 @@ func (d *demo) watchFor(ctx context.Context, s setup, box *sandbox.Sandbox) (*in
 			return nil, err
 		}
 		defer file.Close()
-		to, err := packedByName(d.record, file)
+		to, err := packed(d.record, isRegular(file), file)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -33,10 +34,10 @@ func (a *app) recordCommand() *cobra.Command {
 		Use:   "record FILE [TARGET…]",
 		Short: "Record the locks to a file, to replay later",
 		Long: "record watches the targets until interrupted and writes all that it sees to a file that only its owner may read:\n" +
-			"names, values and addresses as the servers report them, but no credentials. A FILE\n" +
-			"whose name ends in .zst is packed, with a tenth of the size; replay and the others read it as it is. A file ends at 1 GiB (--max-mib).",
+			"names, values and addresses as the servers report them, but no credentials. FILE is packed, to a tenth of the size,\n" +
+			"unless its name ends in .jsonl; replay and the others read both as they are. A file ends at 1 GiB (--max-mib).",
 		Example: "  lockscope record incident.jsonl zk://localhost:2181/locks\n" +
-			"  lockscope record night.jsonl.zst -p prod --for 8h\n" +
+			"  lockscope record night.zst -p prod --for 8h\n" +
 			"  lockscope replay incident.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || strings.Contains(args[0], "://") {
@@ -90,10 +91,11 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	ctx, full := context.WithCancel(ctx)
 	defer full()
 	written := &counter{file: file, full: full}
-	if bounded || isRegular(file) { // what goes through a pipe is packed behind it, or not kept
+	regular := isRegular(file)
+	if bounded || regular { // what goes through a pipe is packed behind it, or not kept
 		written.most = int64(r.most) << 20
 	}
-	to, err := packedByName(path, written)
+	to, err := packed(path, regular, written)
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
@@ -107,7 +109,7 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if written.isFull() {
-		return exit(exitNo, "%s: ended at %d MiB, before it was to (--max-mib; a name that ends in .zst takes a tenth of the size)", path, r.most)
+		return exit(exitNo, "%s: ended at %d MiB, before it was to (--max-mib; a name that does not end in .jsonl takes a tenth of the size)", path, r.most)
 	}
 	if err := source.exitOf(r.app, len(sources)); interrupted.Err() == nil {
 		return err
@@ -135,9 +137,16 @@ func createRecording(path string, replace bool) (*os.File, error) {
 	return file, nil
 }
 
-// packedByName packs what is written into a file whose name says that it is packed. Close ends that, and leaves the file open.
-func packedByName(path string, file io.Writer) (io.WriteCloser, error) {
-	if strings.HasSuffix(path, ".zst") {
+// packed packs what is written to a file: as its name says, and where that says nothing, unless it is a pipe or device, whose reader gets
+// text. Close ends that, and leaves the file open.
+func packed(path string, regular bool, file io.Writer) (io.WriteCloser, error) {
+	switch filepath.Ext(path) {
+	case ".zst":
+		return recording.Pack(file)
+	case ".jsonl", ".json", ".ndjson":
+		return plain{file}, nil
+	}
+	if regular {
 		return recording.Pack(file)
 	}
 	return plain{file}, nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -87,7 +88,7 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 		}
 	}
 	target := "redis://" + server.Addr
-	file := filepath.Join(t.TempDir(), "r")
+	file := filepath.Join(t.TempDir(), "r.jsonl")
 	got := run(t, "record", file, target, "--max-mib", "1")
 	if got.code != exitNo || !strings.Contains(got.stderr, "ended at 1 MiB") {
 		t.Errorf("%+v", got)
@@ -111,7 +112,7 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 
 func TestRecordReplacesNothingUnasked(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)
-	file := filepath.Join(t.TempDir(), "kept")
+	file := filepath.Join(t.TempDir(), "kept.jsonl")
 	if err := os.WriteFile(file, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -217,14 +218,14 @@ func TestARecordingThatEndsInTrouble(t *testing.T) {
 	}
 }
 
-// A recording is packed where its name says so, for its owner only, and is read like any other.
+// A recording is packed unless its name says that it is text, for its owner only, and is read like any other.
 func TestAPackedRecordingIsWrittenAndRead(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	if err := server.Mini.Set("lock:a", "x"); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "night.jsonl.zst")
+	path := filepath.Join(t.TempDir(), "night")
 	if got := run(t, "record", path, "redis://"+server.Addr+"?match=lock:*", "--for", "1s"); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -245,6 +246,27 @@ func TestAPackedRecordingIsWrittenAndRead(t *testing.T) {
 	}
 	if got := run(t, "ls", demo); got.code != 0 || !strings.Contains(got.stdout, "zk:/locks/archive") || strings.Contains(got.stderr, "cut") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What a FILE's name says goes, and where it says nothing, text goes to who reads it at once.
+func TestANameSaysWhetherARecordingIsPacked(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ regular, packed bool }{
+		"night": {regular: true, packed: true}, "night.zst": {regular: true, packed: true}, "night.jsonl.zst": {packed: true},
+		"night.2026-01-02": {regular: true, packed: true}, "night.jsonl": {regular: true}, "night.json": {regular: true}, "night.ndjson": {regular: true},
+		"/dev/stdout": {},
+	} {
+		var file bytes.Buffer
+		to, err := packed(name, tt.regular, &file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(to, "{}\n")
+		to.Close()
+		if got := !strings.HasPrefix(file.String(), "{}"); got != tt.packed {
+			t.Errorf("%s: packed: %v", name, got)
+		}
 	}
 }
 

@@ -179,7 +179,7 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 		return got
 	}
 	dir := t.TempDir()
-	recording, archive := filepath.Join(dir, "seen.lockscope"), filepath.Join(dir, "ticket.tar.gz")
+	recording, archive := filepath.Join(dir, "seen.jsonl"), filepath.Join(dir, "ticket.tar.gz")
 	do("record", recording, "--for", "1s")
 	for _, lock := range locks {
 		// COMMAND says all that it and every other process were given.
