@@ -3,8 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/go-zookeeper/zk"
@@ -120,6 +122,30 @@ func TestALockIsRefusedByAReplyAlone(t *testing.T) {
 	} {
 		if code := notTaken(tt.err); code != tt.code {
 			t.Errorf("%s: exit %d, want %d", name, code, tt.code)
+		}
+	}
+}
+
+// A directory that anybody may make nodes in, and nobody but its owner reads the access list of, refuses the lock to this account.
+func TestADirectoryWhoseListIsHiddenRefusesTheLock(t *testing.T) {
+	server := servertest.StartZooKeeper(t)
+	owner, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	if err := owner.AddAuth("digest", []byte("app:s")); err != nil {
+		t.Fatal(err)
+	}
+	own := zk.DigestACL(zk.PermAll, "app", "s")
+	for path, more := range map[string]int32{"/hidden": zk.PermCreate, "/digests": zk.PermCreate | zk.PermRead} {
+		if _, err := owner.Create(path, nil, 0, slices.Concat(own, zk.WorldACL(more))); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{{"acquire", "zk:" + path + "/a", "--wait", "0"}, {"contend", "zk:" + path + "/a", "-n", "1", "--rounds", "1"}} {
+			if got := run(t, append(command, "zk://"+server.Addr)...); got.code != exitNo || !strings.Contains(got.stderr, "--acl") {
+				t.Errorf("%s %s: %+v", command[0], path, got)
+			}
 		}
 	}
 }
