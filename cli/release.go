@@ -176,7 +176,7 @@ func idStrings(ids []inspect.ID) []string {
 
 func (r *release) print(request act.Request, result act.Result) {
 	for _, m := range result.Masters {
-		answer := "had another value or none"
+		answer := "not asked"
 		switch {
 		case m.Ended != "":
 			answer = fmt.Sprintf("%s (%s)", m.Ended.Words(), inspect.Escape(m.Err.Error()))
@@ -184,6 +184,8 @@ func (r *release) print(request act.Request, result act.Result) {
 			answer = inspect.Escape(m.Err.Error())
 		case m.Deleted:
 			answer = "deleted"
+		case m.Lacked:
+			answer = "had another value or none"
 		}
 		fmt.Fprintf(r.Stdout, "%s  %s\n", m.Addr, answer)
 	}

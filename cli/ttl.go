@@ -138,12 +138,16 @@ func (r *setTTL) print() {
 		return
 	}
 	for _, m := range r.result.Masters {
-		answer := "has another value, or none"
+		answer := "not asked"
 		switch {
 		case m.Err != nil:
 			answer = inspect.Escape(m.Err.Error())
 		case m.Set:
 			answer = "set; " + describe.Expiry(&m.After, r.Now())
+		case m.OtherExpiry:
+			answer = "not set: it has a TTL by now, or none any more; " + describe.Expiry(&m.After, r.Now())
+		case m.Lacked:
+			answer = "has another value, or none"
 		}
 		fmt.Fprintf(r.Stdout, "%s  %s\n", inspect.Escape(m.Addr), answer)
 	}

@@ -90,12 +90,15 @@ type MasterResult struct {
 	Addr string
 	// Deleted: the master answered that it took the contender out.
 	Deleted bool
+	// Lacked: it answered that it does not have the contender. Without this, an error, or one of the other answers, it was not asked.
+	Lacked bool
 	// Ended: it did not answer so, and the contender was there right before and is no longer. Err is then why it did not.
 	Ended Ended
-	// Set: the TTL was set on this master. After is its key as it was read afterwards. Both of a request for a TTL only.
-	Set   bool
-	After inspect.Vote
-	Err   error
+	// Set: the TTL was set on this master. OtherExpiry: it answered that its key has a TTL, or none, which it had not when it was seen. After is
+	// its key as it was read afterwards. All of a request for a TTL only.
+	Set, OtherExpiry bool
+	After            inspect.Vote
+	Err              error
 }
 
 // Result is the outcome of a release, or of setting a TTL.

@@ -181,6 +181,7 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	r.each(ctx, func(ctx context.Context, i int) {
 		m := &result.Masters[i]
 		m.Deleted, m.Err = r.remove(ctx, i, way, p.Request.ID.Path)
+		m.Lacked = !m.Deleted && m.Err == nil
 	})
 	after := r.read(ctx, p.Request.ID)
 	if !permitsOnly(before.lock, after.lock) {

@@ -81,16 +81,19 @@ func otherEnd(masters []MasterResult) (unknown bool, detail string) {
 }
 
 // unanswered reports whether it is unknown if a quorum is left, or anything: of so many masters no answer came that says what became of
-// the request, and they could not be read after it, or not before it and have nothing now. One that had nothing before and has nothing
-// now never had it.
+// the request, and they could not be read after it, or not before it and have nothing now, or have it still: the request may arrive until
+// its time limit. One that had nothing before and has nothing now never had it.
 func (r *Redis) unanswered(script string, seen *inspect.Contender, masters []MasterResult, before, after reading) (detail string, unknown bool) {
 	left := 0
 	for i := range masters {
 		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
 		const lost = "whether it was taken out on %s is unknown: no answer came, and it could not be read "
+		const pending = "whether it is taken out on %s is unknown: it stood there after that, but no answer of its own came, and the request may still arrive"
 		switch undone := r.removedNothing(i, script, m.Err) || r.unsent(i, m.Err); {
-		case stands(is, seen):
+		case stands(is, seen) && (m.Err == nil || undone):
 			left++
+		case stands(is, seen):
+			unknown, detail = true, cmp.Or(detail, fmt.Sprintf(pending, m.Addr))
 		case m.Err == nil || m.Ended != "":
 		case !lacks(is, seen) && undone:
 			left++

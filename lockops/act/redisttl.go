@@ -110,7 +110,6 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 	}
 	failpoint.At(failpoint.Deleting)
 	ctx = context.WithoutCancel(ctx)
-	answers := make([]int, len(r.masters))
 	r.each(ctx, func(ctx context.Context, i int) {
 		m := &result.Masters[i]
 		if !stands(&p.Votes[i], p.Seen) {
@@ -121,8 +120,9 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 			return
 		}
 		args := []any{value, seenExpiry(&p.Votes[i]), p.Request.TTL.Milliseconds(), until}
-		answers[i], m.Err = redis.NewScript(scriptText("expire")).Run(ctx, r.masters[i], keys, args...).Int()
-		m.Set, m.Err = m.Err == nil && answers[i] == 1, r.explain("expire", p.Request.ID.Path, m.Err)
+		answer, err := redis.NewScript(scriptText("expire")).Run(ctx, r.masters[i], keys, args...).Int()
+		m.Set, m.Lacked, m.OtherExpiry = err == nil && answer == 1, err == nil && answer == 0, err == nil && answer == -1
+		m.Err = r.explain("expire", p.Request.ID.Path, err)
 	})
 	after := r.read(ctx, p.Request.ID)
 	result.HoldersAfter = after.lock.Holders
@@ -145,10 +145,10 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 		votes.need = votes.stood
 	}
 	if result.Unknown = votes.unknown(); result.Unknown {
-		result.Detail = fmt.Sprintf("whether %s took the TTL is unknown: no answer came", strings.Join(votes.lost, ", "))
+		result.Detail = fmt.Sprintf("whether %s took the TTL, or takes it yet, is unknown: no answer of its own came", strings.Join(votes.lost, ", "))
 		return result, errors.Join(unreachableMasters(result.Masters), unknownEnd(result))
 	}
-	result.Set, result.Reason, result.Detail = ttlOutcome(p, votes, result.Masters, after, slices.Contains(answers, -1))
+	result.Set, result.Reason, result.Detail = ttlOutcome(p, votes, result.Masters, after)
 	return result, unreachableMasters(result.Masters)
 }
 
@@ -164,18 +164,15 @@ func (v ttlVotes) unknown() bool {
 	return len(v.lost) > 0 && v.done < v.need && v.done+len(v.lost) >= v.need
 }
 
-// maySet reports whether a master may have set the TTL without an answer of it. It has not where the key, as it was read after that, never
-// ends as before, or is gone.
+// maySet reports whether a master may have set the TTL without an answer of it, or may yet: a key that was read after that and never ends,
+// as before, proves nothing while the request may still arrive. It has not where the key is gone.
 func (r *Redis) maySet(i int, p Preview, err error, is *inspect.Vote) bool {
-	if err == nil || r.removedNothing(i, "expire", err) || r.unsent(i, err) || lacks(is, p.Seen) {
-		return false
-	}
-	return !stands(is, p.Seen) || !is.NoExpiry || !p.Votes[i].NoExpiry
+	return err != nil && !r.removedNothing(i, "expire", err) && !r.unsent(i, err) && !lacks(is, p.Seen)
 }
 
 // ttlOutcome reports whether the lock ends with the TTL: a quorum of masters has set it, or, for a value without a quorum, all
 // that have the value.
-func ttlOutcome(p Preview, votes ttlVotes, masters []MasterResult, after reading, other bool) (set bool, why Reason, detail string) {
+func ttlOutcome(p Preview, votes ttlVotes, masters []MasterResult, after reading) (set bool, why Reason, detail string) {
 	switch done := votes.done; {
 	case done > 0 && done >= votes.need:
 		return true, "", ""
@@ -185,7 +182,7 @@ func ttlOutcome(p Preview, votes ttlVotes, masters []MasterResult, after reading
 			detail += "; whether " + strings.Join(votes.lost, ", ") + " took it, too, is unknown"
 		}
 		return false, NoQuorum, detail
-	case other:
+	case slices.ContainsFunc(masters, func(m MasterResult) bool { return m.OtherExpiry }):
 		return false, Changed, "its expiry is another than the one that was confirmed: it has a TTL by now, or none any more"
 	}
 	for i := range masters {

@@ -11,7 +11,7 @@ import (
 	"lockscope/inspect"
 )
 
-// A TTL of which an answer was lost is unknown where it depends on that whether the lock ends with it; what was read after it may prove
+// A TTL of which an answer was lost is unknown where it depends on that whether the lock ends with it; that the key is gone after it proves
 // that it was not set.
 func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
 	sets, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
@@ -25,7 +25,7 @@ func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
 	}{
 		"one, set":                          {masters: []faulty{lost}, unknown: true},
 		"one, unread":                       {masters: []faulty{silent}, unknown: true},
-		"one that never ends, as before":    {masters: []faulty{unrun}, reason: NoQuorum},
+		"one that never ends, as before":    {masters: []faulty{unrun}, unknown: true},
 		"one, not sent":                     {masters: []faulty{unsent}, reason: NoQuorum},
 		"one, refused":                      {masters: []faulty{refuses}, reason: NoQuorum},
 		"one that is gone":                  {masters: []faulty{gone}, reason: Gone},
