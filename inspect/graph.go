@@ -109,7 +109,11 @@ func cycleCandidates(blocking []*Lock, ties ties) []*Lock {
 		lock *Lock // the first one it is in
 		many bool
 	}
-	seen := make(map[Identity]presence)
+	contenders := 0
+	for _, l := range blocking {
+		contenders += l.Contention()
+	}
+	seen := make(map[Identity]presence, contenders) // to grow it would be half of the work
 	many := false
 	for _, l := range blocking {
 		everyContender(l, func(c *Contender) {

@@ -39,6 +39,7 @@ type player struct {
 	last      time.Time // of the beats
 	taken     time.Time // the newest snapshot
 	counted   time.Time // outliers, last
+	sought    time.Time // cycles, last
 }
 
 func (p *player) play(source func(emit func(Update)) error) error {
@@ -69,8 +70,8 @@ func (p *player) passTime() {
 	}
 	for p.last.Before(now) {
 		p.onBeat(p.last)
-		if p.cyclesStale {
-			p.cyclesStale = false
+		if p.cyclesStale && !p.last.Before(p.sought.Add(cyclesEvery)) {
+			p.cyclesStale, p.sought = false, p.last
 			p.setCycles(findCycles(p.locks.all()), p.last)
 		}
 		if p.outliersStale && !p.last.Before(p.counted.Add(outliersEvery)) {
