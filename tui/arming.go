@@ -66,8 +66,11 @@ func (m *Model) writeActions() []screen.Action {
 	if !on {
 		a.Help = "forbid actions on locks again"
 		a.Disabled = func() string {
-			if m.inHand() > 0 {
+			switch held, waiting := m.inHand(); {
+			case held > 0:
 				return "locks are held here: release them first"
+			case waiting > 0:
+				return "locks are waited for here: stop that first"
 			}
 			return ""
 		}

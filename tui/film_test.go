@@ -60,7 +60,7 @@ func TestReplayPlays(t *testing.T) {
 	send(r.Model, filmedMsg{snapshots: frames(7, 13)})
 	send(r.Model, filmedMsg{err: io.EOF})
 	r.wait(6 * time.Second)
-	wantText(t, r.Model, "0:06 of 1:00, plays x1", "worker-1 ", "1 lock ")
+	wantText(t, r.Model, "0:06 of 1:00, plays x1", "worker-1 ", "1 lock: ")
 	press(r.Model, "space")
 	r.wait(time.Minute)
 	wantText(t, r.Model, "0:06 of 1:00, stands still", "space plays", "worker-1 ")

@@ -52,8 +52,11 @@ func (m *Model) tooSmall() string {
 	if m.escapable() {
 		words += "\nesc goes back."
 	}
-	if n := m.inHand(); n > 0 {
-		words += fmt.Sprintf("\nYou hold %s: ctrl+c releases and quits.", describe.Count(n, "lock"))
+	switch held, waiting := m.inHand(); {
+	case held > 0:
+		words += fmt.Sprintf("\nYou %s: ctrl+c releases and quits.", handWords(held, waiting))
+	case waiting > 0:
+		words += fmt.Sprintf("\nYou %s: ctrl+c quits.", handWords(held, waiting))
 	}
 	for _, l := range m.losses {
 		words += "\nLOST: " + text.Middle(l.Lock.String(), max(8, m.width-6), m.theme.Glyphs.Ellipsis)
@@ -226,8 +229,12 @@ func (m *Model) badges() widget.Line {
 	case m.paused:
 		l = l.Add(t.BadgeWarning, " PAUSED: "+m.Key("space")+" goes on ").Add(t.Text, " ")
 	}
-	if n := m.inHand(); n > 0 {
-		l = l.Add(t.BadgeWarning, fmt.Sprintf(" HOLDING %d ", n)).Add(t.Text, " ")
+	held, waiting := m.inHand()
+	if held > 0 {
+		l = l.Add(t.BadgeWarning, fmt.Sprintf(" HOLDING %d ", held)).Add(t.Text, " ")
+	}
+	if waiting > 0 {
+		l = l.Add(t.Badge.Inherit(t.Waiting), fmt.Sprintf(" WAITING %d ", waiting)).Add(t.Text, " ")
 	}
 	if m.options.Sandbox {
 		l = l.Add(t.Badge.Inherit(t.Waiting), " SANDBOX ").Add(t.Text, " ")

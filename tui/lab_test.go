@@ -329,3 +329,22 @@ func TestEveryFrameOfTheLabFits(t *testing.T) {
 		m.screens[screen.Lab].(*lab.Screen).Runs.End()
 	}
 }
+
+// Who only waits in a queue is not told that a lock is held.
+func TestWaitingIsNoHolding(t *testing.T) {
+	t.Parallel()
+	f := newFakeLab()
+	m := taken(t, f)
+	m.screens["held"] = heldScreen{n: func() int { return 1 }, waits: 2}
+	wantText(t, m, "HOLDING 2", "WAITING 2")
+	press(m, "q")
+	wantText(t, m, "You hold 2 locks, and wait for 2 here.", "releases what you hold, and stops waiting", "release and quit")
+	press(m, "esc")
+	m = model(t, Options{}, 80, 24, fixture.Everything())
+	m.screens["held"] = heldScreen{n: func() int { return 0 }, waits: 1}
+	wantText(t, m, "WAITING 1")
+	wantNoText(t, m, "HOLDING")
+	press(m, "q")
+	wantText(t, m, "You wait for 1 lock here.", "Quitting stops waiting.", "y stop waiting and quit")
+	wantNoText(t, m, "release")
+}

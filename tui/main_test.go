@@ -154,11 +154,12 @@ func cellOf(line, text string) int {
 // heldScreen is a screen that is never shown, and holds locks.
 type heldScreen struct {
 	screen.Screen
-	n func() int
+	n     func() int
+	waits int
 }
 
-func (s heldScreen) Holding() int           { return s.n() }
-func (s heldScreen) Update(tea.Msg) tea.Cmd { return nil }
+func (s heldScreen) Holding() (held, waiting int) { return s.n(), s.waits }
+func (s heldScreen) Update(tea.Msg) tea.Cmd       { return nil }
 
 // holding lets the program hold n locks.
 func holding(m *Model, n func() int) { m.screens["held"] = heldScreen{n: n} }

@@ -197,7 +197,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 			}
 			m.home()
 		}
-		if msg.String() == "q" && !m.HasDialog() && m.inHand() == 0 {
+		if msg.String() == "q" && !m.HasDialog() && m.handIsEmpty() {
 			return tea.Quit
 		}
 		return nil // nothing is done that cannot be seen

@@ -242,7 +242,7 @@ const paletteRows = 12
 
 func (p *palette) View(width, height int) string {
 	t := p.theme
-	width = min(width-4, 92)
+	width = min(width-4, max(92, width*3/5))
 	rows := max(1, min(paletteRows, height-5))
 	lines := []widget.Line{append(widget.Line{{":", t.Key}}, p.field.View(t, width-2)...), nil}
 	list := p.list

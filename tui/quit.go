@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"fmt"
+
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect/describe"
@@ -10,8 +12,8 @@ import (
 
 // quit ends the program; when something is held here it asks first.
 func (m *Model) quit() tea.Cmd {
-	if n := m.inHand(); n > 0 {
-		m.Push(&quitting{m.world, n})
+	if held, waiting := m.inHand(); held+waiting > 0 {
+		m.Push(&quitting{m.world, held, waiting})
 		return nil
 	}
 	return tea.Quit
@@ -26,21 +28,38 @@ func (m *Model) interrupt() tea.Cmd {
 	return m.quit()
 }
 
-// inHand counts the locks that we hold ourselves, or wait for.
-func (m *Model) inHand() int {
-	n := 0
+// inHand counts the locks that we hold ourselves, and those that we wait for.
+func (m *Model) inHand() (held, waiting int) {
 	for _, s := range m.screens {
 		if h, ok := s.(screen.Holder); ok {
-			n += h.Holding()
+			holds, waits := h.Holding()
+			held, waiting = held+holds, waiting+waits
 		}
 	}
-	return n
+	return held, waiting
 }
 
-// quitting asks before held locks are released by quitting. Enter stays, so that a habit loses nothing.
+// handIsEmpty reports whether nothing is held or waited for here.
+func (m *Model) handIsEmpty() bool {
+	held, waiting := m.inHand()
+	return held+waiting == 0
+}
+
+func handWords(held, waiting int) string {
+	switch {
+	case waiting == 0:
+		return "hold " + describe.Count(held, "lock")
+	case held == 0:
+		return "wait for " + describe.Count(waiting, "lock")
+	default:
+		return fmt.Sprintf("hold %s, and wait for %d", describe.Count(held, "lock"), waiting)
+	}
+}
+
+// quitting asks before held locks are released by quitting, and queues left. Enter stays, so that a habit loses nothing.
 type quitting struct {
 	*world
-	held int
+	held, waiting int
 }
 
 // Update stays, or quits with y.
@@ -57,17 +76,31 @@ func (d *quitting) Update(msg tea.Msg) (tea.Cmd, bool) {
 }
 
 func (d *quitting) Actions() []screen.Action {
-	return []screen.Action{{Shown: "enter/esc", Hint: "stay"}, {Shown: "y", Hint: "release and quit"}, {Shown: "ctrl+c", Hint: "the same"}}
+	return []screen.Action{{Shown: "enter/esc", Hint: "stay"}, {Shown: "y", Hint: d.quits()}, {Shown: "ctrl+c", Hint: "the same"}}
+}
+
+func (d *quitting) quits() string {
+	if d.held == 0 {
+		return "stop waiting and quit"
+	}
+	return "release and quit"
 }
 
 func (d *quitting) View(width, height int) string {
 	t := d.theme
-	held := describe.Count(d.held, "lock")
+	ends := "Quitting releases what you hold."
+	switch {
+	case d.held == 0:
+		ends = "Quitting stops waiting."
+	case d.waiting > 0:
+		ends = "Quitting releases what you hold, and stops waiting."
+	}
 	return widget.Box(t, []widget.Line{
 		{{"Quit?", t.Strong}},
 		nil,
-		{{"You hold " + held + " here. Quitting releases what you hold.", t.Text}},
+		{{"You " + handWords(d.held, d.waiting) + " here.", t.Text}},
+		{{ends, t.Text}},
 		nil,
-		{{"y", t.Key}, {" release and quit    ", t.Text}, {"enter", t.Key}, {" stay", t.Text}},
+		{{"y", t.Key}, {" " + d.quits() + "    ", t.Text}, {"enter", t.Key}, {" stay", t.Text}},
 	}, min(width-4, 62), height, false)
 }

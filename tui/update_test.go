@@ -119,7 +119,7 @@ func TestPauseFreezesTheScreen(t *testing.T) {
 		t.Error(diff)
 	}
 	press(m, "space")
-	wantText(t, m, "1 lock ")
+	wantText(t, m, "1 lock: ")
 	wantNoText(t, m, "invoices", "PAUSED")
 }
 
@@ -138,6 +138,29 @@ func TestOpenAndBack(t *testing.T) {
 	wantNoText(t, m, "▸ chain")
 	if len(focus) != 8 {
 		t.Errorf("focus on %d locks", len(focus))
+	}
+}
+
+// A click on the chain beside or below the table goes there, to its row; another one opens it.
+func TestAClickOnTheChainBesideTheTable(t *testing.T) {
+	t.Parallel()
+	for _, size := range sizes[1:] {
+		m := model(t, Options{}, size.width, size.height, fixture.Everything())
+		press(m, "j")
+		var x, y int
+		for i, line := range splitLines(content(m)) {
+			if strings.Contains(line, "603  ") {
+				x, y = cellOf(line, "603  "), i
+			}
+		}
+		click := tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft}
+		send(m, click)
+		if line := splitLines(content(m))[y]; !strings.Contains(line[:strings.Index(line, "603  ")], "▸") {
+			t.Errorf("%d wide: not selected: %s", size.width, line)
+		}
+		wantNoText(t, m, "locks ▸ chain")
+		send(m, click)
+		wantText(t, m, "locks ▸ chain")
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case tea.MouseWheelMsg:
 		s.Pane.Move(screen.Wheel(msg))
 	case tea.MouseClickMsg:
-		if s.Pane.click(msg.Y) {
+		if s.Pane.Click(msg.Y) {
 			s.enter()
 		}
 	}

@@ -130,8 +130,8 @@ func (p *Pane) Move(by int) {
 	}
 }
 
-// click selects the row at a line of the view; true when it was selected before.
-func (p *Pane) click(y int) bool {
+// Click selects the row at a line of the view; true when it was selected before.
+func (p *Pane) Click(y int) bool {
 	at := p.list.Top + y - p.ListTop
 	if y < p.ListTop || at >= len(p.rows) || y-p.ListTop >= p.room {
 		return false

@@ -374,7 +374,7 @@ func (s *Screen) summary() widget.Line {
 	}
 	if n := s.list.nameless; n > 0 {
 		word := "unidentified"
-		if s.width < 60 {
+		if s.width < 90 { // beside the order
 			word = "unknown"
 		}
 		left = left.Add(t.Muted, dot).Add(t.Unknown, fmt.Sprintf("%s %d %s", t.Glyphs.Unknown, n, word))

@@ -12,7 +12,7 @@ import (
 	"lockscope/tui/widget"
 )
 
-// eventColumns are those of a table of some width. A narrow one leaves it to the event whether somebody held or waited.
+// eventColumns are those of a table of some width. A narrow one has signs for held and waited.
 func eventColumns(width int) []widget.Column {
 	lasted, clock := 13, 12
 	if width < narrowEvents {
@@ -83,11 +83,20 @@ func (s *Screen) eventCells(i int, e *inspect.Event, n *screen.EventNote, widths
 		nil, // empty: the cell before it may run on
 	}
 	words := screen.TookWords(t, e, n)
-	if narrow := widths[eventLasted] < len("waited 59m59s"); narrow {
-		words = words[strings.IndexByte(words, ' ')+1:]
+	if words == "" {
+		return cells
 	}
-	if words != "" {
-		cells[eventLasted] = widget.Line{{words, t.Text}}
+	cells[eventLasted] = widget.Line{{words, t.Text}}
+	if narrow := widths[eventLasted] < len("waited 59m59s"); narrow {
+		sign := widget.Span{t.Glyphs.Waiting, t.Waiting}
+		if strings.HasPrefix(words, "held") {
+			sign = widget.Span{t.Glyphs.Holding, t.Holding}
+		}
+		_, took, _ := strings.Cut(words, " ")
+		if ansi.StringWidth(sign.Text+" "+took) <= widths[eventLasted] {
+			took = " " + took
+		}
+		cells[eventLasted] = widget.Line{sign, {took, t.Text}}
 	}
 	return cells
 }

@@ -226,7 +226,7 @@ func (s *Screen) summary() widget.Line {
 	if unseen > 0 || screen.BlindBackends(s) {
 		part(t.Unknown, t.Glyphs.Unknown+" partial view")
 	}
-	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {dot, t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
+	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {": ", t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
 		left = append(total, left[1:]...)
 	}
 	if locks := (widget.Line{{dot, t.Muted}, {describe.Count(s.Snapshot().Len(), "lock"), t.Muted}}); left.Width()+locks.Width() < s.width {

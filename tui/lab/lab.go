@@ -86,7 +86,7 @@ func (s *Screen) Choose(p LabPane) {
 	s.rects = s.layout()
 }
 
-func (s *Screen) Holding() int { return s.Hand.holding() }
+func (s *Screen) Holding() (held, waiting int) { return s.Hand.holding() }
 
 func (s *Screen) Title() string { return string(screen.Lab) }
 

@@ -134,14 +134,18 @@ func (h *hand) ours(name inspect.Untrusted) bool {
 	return slices.ContainsFunc(h.Takes, func(k *Take) bool { return k.name != "" && k.name == name.Raw() })
 }
 
-// holding counts the locks that we hold, or wait for.
-func (h *hand) holding() (n int) {
+// holding counts the locks that we hold, until they are given back, and those that we wait for.
+func (h *hand) holding() (held, waiting int) {
 	for _, k := range h.Takes {
-		if !k.over() {
-			n++
+		switch k.state {
+		case takeHolds, takeReleasing:
+			held++
+		case takeAsked, takeWaits:
+			waiting++
+		case takeLost, takeFailed:
 		}
 	}
-	return n
+	return held, waiting
 }
 
 // begin takes a lock.

@@ -124,6 +124,10 @@ func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
 	began := b.now.Add(-b.report.Duration)
 	view := lanes.View{Context: c.Context}
 	var lines []widget.Line
+	if n < room {
+		title := widget.Line{{"  #", t.Header}}.Align(width-len("GRANTS")-1, false, "")
+		lines = append(lines, title.Add(t.Header, "GRANTS"))
+	}
 	for i, row := range drawAttempts(b.attempts, shown, w, began, b.now) {
 		r := &b.report.Contenders[i]
 		l := widget.Line{{fmt.Sprintf("%3d ", i+1), t.Muted}, c.stateSign(r.State), {" ", t.Text}}

@@ -9,7 +9,15 @@ import (
 	"lockscope/tui/widget"
 )
 
+// Legend has the signs of the lanes, in shorter words where there is no room for all.
 func (v *View) Legend(width int) widget.Line {
+	if l := v.legend("left, no grant seen"); l.Width() <= width {
+		return l
+	}
+	return v.legend("left").Cut(width, v.Theme().Glyphs.Ellipsis)
+}
+
+func (v *View) legend(left string) widget.Line {
 	t := v.Theme()
 	l := widget.Line{{"   ", t.Text}}
 	for _, part := range []struct {
@@ -19,7 +27,7 @@ func (v *View) Legend(width int) widget.Line {
 		{[]Cell{cellWaiting, cellWaiting}, "waits"},
 		{[]Cell{cellHolding, cellHolding}, "holds"},
 		{[]Cell{cellOvertaken}, "overtaken"},
-		{[]Cell{cellLeft}, "left, no grant seen"},
+		{[]Cell{cellLeft}, left},
 		{[]Cell{cellOpen, cellUnclear}, "before watching"},
 		{[]Cell{cellStart}, "start"},
 	} {
@@ -27,9 +35,7 @@ func (v *View) Legend(width int) widget.Line {
 		if len(l) > 1 {
 			next = append(widget.Line{{"  ", t.Text}}, next...)
 		}
-		if l.Width()+next.Width() <= width {
-			l = append(l, next...)
-		}
+		l = append(l, next...)
 	}
 	return l
 }

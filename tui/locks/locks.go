@@ -183,13 +183,15 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 func (s *Screen) click(msg tea.MouseClickMsg) {
 	at := s.table.Top + msg.Y - 2
 	switch {
-	case msg.Button != tea.MouseLeft || msg.X >= s.tableWidth() || msg.Y < 1:
+	case msg.Button != tea.MouseLeft || msg.Y < 1:
+	case s.wide() && msg.X >= s.tableWidth():
+		s.clickChain(msg.Y - 1)
 	case msg.Y == 1:
 		if by := s.columnAt(msg.X); by != nil {
 			s.sortBy(by)
 		}
 	case s.stacked() && msg.Y >= s.rows()+2:
-		s.inChain = true
+		s.clickChain(msg.Y - s.rows() - 3)
 	case at >= s.Index.Lines(s.Opened):
 	case at == s.table.At:
 		s.enter()
@@ -197,6 +199,14 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 		s.inChain = false
 		s.move(at - s.table.At)
 	}
+}
+
+// clickChain goes to the chain beside or below the table, at a line of it; a click on what is selected there opens the chain.
+func (s *Screen) clickChain(y int) {
+	if was := s.inChain; s.chainPane.Click(y) && was {
+		s.enter()
+	}
+	s.inChain = true
 }
 
 // follow keeps the selected thing under the cursor, at the line of the window where it is, after the locks changed. A lock

@@ -73,7 +73,11 @@ func (s *Screen) summary() widget.Line {
 	if !x.Filter.Empty() {
 		left = append(widget.Line{{" ", t.Text}}, s.matchCount()...)
 	}
-	left = left.Add(t.Muted, fmt.Sprintf("%s%d %s", dot, x.Contended, describe.StateWord(inspect.StateContended)))
+	all := ": " // all that follows counts locks, not their findings
+	if !x.Filter.Empty() {
+		all = dot
+	}
+	left = left.Add(t.Muted, fmt.Sprintf("%s%d %s", all, x.Contended, describe.StateWord(inspect.StateContended)))
 	if x.critical > 0 {
 		left = left.Add(t.Muted, dot).Add(t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
 	}

@@ -83,7 +83,7 @@ type Scrolling interface {
 }
 
 // Holder is a screen that holds locks of ours. Holding counts them, and those that it waits for.
-type Holder interface{ Holding() int }
+type Holder interface{ Holding() (held, waiting int) }
 
 // Dialog lies over the screen. The one on top gets the keys, pastes and wheel turns; all of them get answers to commands,
 // and drop those that are not for them.

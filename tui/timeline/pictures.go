@@ -97,6 +97,8 @@ func (s *Screen) histogram(name string, sorted []time.Duration, width, rows int,
 		from := widget.Line{{describe.Limit(h.From[i]), t.Muted}}
 		if h.From[i] == 0 {
 			from[0].Text = "0"
+		} else if i == len(h.From)-1 { // what is longer is in it, too
+			from[0].Text = t.Glyphs.AtLeast + from[0].Text
 		}
 		lines[1+rows] = append(lines[1+rows], from.Align(classWidth, false, "")...)
 	}
