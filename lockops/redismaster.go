@@ -243,7 +243,7 @@ func (m *master) acquire(r request, limit time.Duration) verdict {
 	after := m.session.clock.now()
 	if err != nil {
 		v := verdict{err: m.failed(explain(err, r.script, r.keys))}
-		if !answered(err) {
+		if !answeredItself(err) {
 			v.lateUntil = deadline.Add(slack + time.Millisecond)
 		}
 		return v

@@ -19,6 +19,17 @@ func answered(err error) bool {
 	return errors.As(err, &reply)
 }
 
+// ownReplies matches the errors that Redis itself answers a script with that takes a lock. A proxy's own are others: it may have sent the
+// request, and have lost the answer ("ERR Connection reset by peer" of twemproxy, "upstream failure" of Envoy).
+var ownReplies = regexp.MustCompile(`^(NOSCRIPT|OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM|DENIED|WRONGTYPE|MOVED|ASK|CROSSSLOT|NOREPLICAS) |` +
+	`^ERR (unknown command|max number of clients)|user_script`)
+
+// answeredItself reports whether the server itself has replied, as far as the reply shows.
+func answeredItself(err error) bool {
+	var reply redis.Error
+	return err == nil || errors.As(err, &reply) && (transient(err) || ownReplies.MatchString(reply.Error()))
+}
+
 // transientReplies are of servers that will do what they refuse now: the request was not executed (redis.io, "Errors" of
 // the protocol; Cluster specification).
 var transientReplies = [...]string{"LOADING", "READONLY", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"}

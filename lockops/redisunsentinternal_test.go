@@ -159,3 +159,83 @@ func TestWhatComesLateIsRemovedAlsoBehindALoss(t *testing.T) {
 		t.Error("what came late stays")
 	}
 }
+
+// proxied is a proxy that answers a script in the server's place, and whose server runs it behind the next one.
+type proxied struct {
+	server redis.UniversalClient
+	text   saidByProxy
+	held   []any // the request on its way; nil before and after
+	ran    chan string
+}
+
+type saidByProxy string
+
+func (e saidByProxy) Error() string { return string(e) }
+func (saidByProxy) RedisError()     {}
+
+// DialHook implements redis.Hook.
+func (*proxied) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (*proxied) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// ProcessHook implements redis.Hook.
+func (p *proxied) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if p.text != "" && cmd.Name() == "evalsha" {
+			p.held = cmd.Args()
+			cmd.SetErr(p.text)
+			p.text = ""
+			return cmd.Err()
+		}
+		err := next(ctx, cmd)
+		if p.held != nil && err == nil && (cmd.Name() == "evalsha" || cmd.Name() == "eval") {
+			reply, _ := p.server.Do(context.Background(), p.held...).Text()
+			p.held = nil
+			p.ran <- reply
+		}
+		return err
+	}
+}
+
+// TestAProxysOwnErrorMayBeBeforeTheSET: what it has sent on may take the lock behind the clean-up, which goes on until that cannot be.
+func TestAProxysOwnErrorMayBeBeforeTheSET(t *testing.T) {
+	for _, text := range []saidByProxy{"ERR Connection timed out", "upstream failure", "ERR server connection closed", "ERR handle request, backend conn reset"} {
+		for name, kind := range map[string]func(s *RedisSession) Locker{
+			"mutex":   func(s *RedisSession) Locker { return NewRedisMutex(s, "lock:a", WithTTL(time.Minute)) },
+			"fair":    func(s *RedisSession) Locker { return NewRedisFairMutex(s, "lock:a", WithTTL(time.Minute)) },
+			"redlock": func(s *RedisSession) Locker { return NewRedlock(s, "lock:a", WithTTL(time.Minute)) },
+		} {
+			t.Run(name+" "+string(text), func(t *testing.T) {
+				t.Parallel()
+				s := embeddedMasters(t, 1)
+				server := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
+				defer server.Close()
+				for _, script := range []*script{acquireScript, fairAcquireScript} {
+					if err := server.ScriptLoad(t.Context(), script.source).Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				proxy := &proxied{server: server, text: text, ran: make(chan string, 1)}
+				s.masters[0].client.AddHook(proxy)
+				if h, err := kind(s).TryAcquire(t.Context()); err == nil {
+					t.Fatalf("taken: %v", h.Name())
+				}
+				select {
+				case reply := <-proxy.ran:
+					if len(reply) < 2 || reply[:2] != "1 " {
+						t.Fatalf("the late request: %q", reply)
+					}
+				case <-time.After(30 * time.Second):
+					t.Fatal("no clean-up")
+				}
+				s.Close()
+				if server.Exists(t.Context(), "lock:a").Val() != 0 {
+					t.Error("the key stays until its TTL runs out")
+				}
+			})
+		}
+	}
+}
