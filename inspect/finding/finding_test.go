@@ -195,7 +195,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 				Ties: []inspect.Tie{{Owner: 1, Session: 7, Backend: "zk", Client: raw, By: "name " + inspect.Escape(text), Certainty: recipe.Likely}},
 			}, Sessions: map[int64]inspect.Session{}, AllSessions: true,
 		},
-		{Lock: zk}, // its clients are not known to be away
+		{Lock: zk, Sessions: map[int64]inspect.Session{7: {ID: 7}}}, // its client is there
 		{Lock: queue("kazoo", 2), Backend: &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}},
 		{Lock: redis, History: late},
 		present(redis, seen(zombie)),

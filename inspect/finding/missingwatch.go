@@ -16,9 +16,9 @@ import (
 // tutorials that call exists() on a predecessor that is gone and wait all the same.
 func missingWatch() rule {
 	return rule{
-		name: "missing-watch", severity: inspect.Warning,
-		means:    "a waiter that nothing will wake up; one finding each, at most 10",
-		evidence: "contender, expected (whom it should watch), watches_gone (what it watches instead, if that is gone), blocked_below",
+		name: "missing-watch", severity: inspect.Warning, sometimes: inspect.Info,
+		means:    "a waiter that nothing will wake up; one finding each, at most 10 (info where it may be about to watch, may have a permit, or may not be connected)",
+		evidence: "contender, expected (whom it should watch), watches_gone (what it watches instead, if that is gone), blocked_below, right (that is missing to know whether its client is connected)",
 		do:       "restart that client",
 		restsOn:  []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
@@ -62,6 +62,25 @@ func away(c *inspect.Case, w *inspect.Contender) bool {
 	return c.AllSessions && !connected || returning(c, w)
 }
 
+// unlisted reports whether the servers did not say who is connected, a waiter's client neither: who is not has no watches until it comes
+// back. One that watches something, if only what is gone, is there.
+func unlisted(c *inspect.Case, w *inspect.Contender) bool {
+	_, connected := c.Sessions[w.Owner.Session]
+	return !connected && !c.AllSessions && w.WatchesGone() == "" && w.Owner.Session != 0
+}
+
+// listRight is the right for want of which a server does not say who is connected; one that was asked by four-letter words only does not name it.
+func listRight(b *inspect.Backend) string {
+	if b != nil {
+		for _, u := range b.Unseen {
+			if u.Aspect == inspect.AspectSessions && u.Right != "" {
+				return inspect.Escape(u.Right)
+			}
+		}
+	}
+	return "cons in 4lw.commands.whitelist, or the AdminServer in the target"
+}
+
 // unheard reports whether the server has heard nothing of a waiter's client since it queued: the request that sets its watch may be on
 // the way, over a link that stalls.
 func unheard(c *inspect.Case, w *inspect.Contender) bool {
@@ -88,6 +107,15 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 	switch {
 	case l.MutexOrPermits():
 		return maybePermit(w, e)
+	case unlisted(c, w):
+		right := listRight(c.Backend)
+		e["right"] = right
+		return inspect.Finding{
+			Severity: inspect.Info, Confidence: recipe.Possible,
+			Message:  fmt.Sprintf("%s does not watch %s, or is not connected: the servers do not tell who is", describe.BriefOwner(w), describe.BriefName(w.Watches)),
+			Evidence: e, Subject: w.Subject(),
+			Advice: "have the servers tell who is connected (" + right + ") and look again",
+		}
 	case unheard(c, w):
 		return inspect.Finding{
 			Severity: inspect.Info, Confidence: recipe.Possible,

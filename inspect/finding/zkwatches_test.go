@@ -12,10 +12,34 @@ import (
 func watching(library string, sure recipe.Confidence, answers ...inspect.Confirmation) inspect.Case {
 	l := queue(library, len(answers)+1)
 	l.Confidence = sure
+	sessions := map[int64]inspect.Session{}
 	for i, a := range answers {
-		l.Waiters[i].Watch = a
+		w := &l.Waiters[i]
+		w.Watch = a
+		sessions[w.Owner.Session] = inspect.Session{ID: w.Owner.Session}
 	}
-	return present(l)
+	return present(l, func(c *inspect.Case) { c.Sessions = sessions })
+}
+
+// Who is not connected watches nothing, and is not told from one whose wake-up is lost where the servers do not say who is connected.
+func TestMissingWatchOfWhoMayNotBeConnected(t *testing.T) {
+	of := func(sessions map[int64]inspect.Session, all bool, unseen ...inspect.Unseen) inspect.Case {
+		c := watching("kazoo", recipe.Certain, inspect.Missing, inspect.Confirmed)
+		c.Sessions, c.AllSessions, c.Backend = sessions, all, &inspect.Backend{Unseen: unseen}
+		return c
+	}
+	denied := inspect.Unseen{Aspect: inspect.AspectSessions, Read: "connections", Right: "AdminServer credentials"}
+	listed := map[int64]inspect.Session{2: {ID: 2}}
+	check(t, "missing-watch", []state{
+		{
+			name: "no server says who is connected", c: of(nil, false), fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			has: []string{"or is not connected"}, advice: "cons in 4lw.commands.whitelist", evidence: map[string]any{"right": "cons in 4lw.commands.whitelist, or the AdminServer in the target"},
+		},
+		{name: "another right", c: of(nil, false, denied), fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "AdminServer credentials"},
+		{name: "it may be on the server that does not say", c: of(map[int64]inspect.Session{3: {ID: 3}}, false), fires: true, severity: inspect.Info, confidence: recipe.Possible},
+		{name: "it is on one that does", c: of(listed, false), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{name: "it is on none", c: of(map[int64]inspect.Session{3: {ID: 3}}, true)},
+	})
 }
 
 func TestMissingWatch(t *testing.T) {
