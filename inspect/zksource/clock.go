@@ -123,9 +123,14 @@ func (c *clock) leader(answers []serverAnswer) int {
 }
 
 // wanted reports whether it is worth a session on the leader to know its clock: what was seen live does not show it, or shows no more than
-// what it was before it was set, or that of who led before.
+// what it was before it was set, or that of who led before. What an earlier session shows does not count: it is made again before that is
+// too old.
 func (c *clock) wanted(answers []serverAnswer, now time.Time, once bool) bool {
-	return once || !(c.known && c.ofLeader(answers).Known) && (c.probedAt.IsZero() || now.Sub(c.probedAt) > window)
+	election := int64(0)
+	if i := c.leader(answers); i >= 0 {
+		election = answers[i].epoch()
+	}
+	return once || !(c.live(election).known && c.ofLeader(answers).Known) && (c.probedAt.IsZero() || now.Sub(c.probedAt) > window)
 }
 
 // probeLeader makes a session on the leader where nothing else relates its clock to ours, and ends it. What that cost is nil where

@@ -379,3 +379,27 @@ func TestAClockThatWasSeenLiveIsLookedAtOnceItIsAnother(t *testing.T) {
 		}
 	}
 }
+
+// On an ensemble that is quiet since another leads, only sessions made for its sake show the clock of that leader: it is known from the
+// first one on, without a gap between two of them.
+func TestTheClockOfANewLeaderStaysKnownWhileNothingHappens(t *testing.T) {
+	var c clock
+	c.measure([]serverAnswer{leads(4, 0, bounds{}), follows()}, true, noon)
+	c.dated(written(4, noon.Add(-time.Hour)), noon)
+	c.created(noon, noon, 4<<32|7)
+	known := false
+	for now := noon.Add(time.Second); now.Before(noon.Add(4 * window)); now = now.Add(10 * time.Second) {
+		answers := []serverAnswer{follows(), leads(5, 0, bounds{})}
+		if c.wanted(answers, now, false) {
+			answers[1].clock, c.probedAt = bounds{high: time.Millisecond, at: now, known: true}, now
+			known = true
+		}
+		c.measure(answers, true, now)
+		if is := c.ofLeader(answers).Known; is != known {
+			t.Fatalf("%v after noon it is known: %v", now.Sub(noon), is)
+		}
+	}
+	if !known {
+		t.Error("nobody looked at it")
+	}
+}
