@@ -82,7 +82,7 @@ func (o *Observer) dropPassed(now time.Time) {
 	o.mu.Unlock()
 	for _, id := range ids {
 		if l := o.locks.get(id); l != nil && l.State == StateFree && len(l.Waiters) == 0 {
-			o.drop(o.byName[id.Backend], id, now)
+			o.drop(o.byName[id.Backend], id, false, now)
 		}
 	}
 }
@@ -114,8 +114,12 @@ func (o *Observer) apply(u sourceUpdate) {
 	if u.Backend != nil && u.Backend.FirstPass && u.Backend.Mode != ModeOnce {
 		o.endFirstPass(o.reported[u.source], now) // after the locks of the first pass, which were there before
 	}
+	withdrawn := make(map[ID]bool, len(u.Withdrawn))
+	for _, id := range u.Withdrawn {
+		withdrawn[id] = true
+	}
 	for _, id := range u.Gone {
-		o.drop(o.backend(u.source, id.Backend), id, now)
+		o.drop(o.backend(u.source, id.Backend), id, withdrawn[id], now)
 	}
 	if u.Watches != nil {
 		o.confirm(o.backend(u.source, u.Watches.Backend), u.Watches, now)
@@ -282,7 +286,8 @@ func (o *Observer) remember(p *backendState, c change, now time.Time) {
 	c.is.history = t.apply(c)
 }
 
-func (o *Observer) drop(p *backendState, id ID, now time.Time) {
+// drop forgets a lock that is gone. withdrawn: it was none.
+func (o *Observer) drop(p *backendState, id ID, withdrawn bool, now time.Time) {
 	before := o.locks.get(id)
 	if before == nil {
 		return
@@ -291,7 +296,9 @@ func (o *Observer) drop(p *backendState, id ID, now time.Time) {
 	if was == nil {
 		was = before
 	}
-	events := compare(was, nil, o.view(p, id, was, blindFrom, now))
+	v := o.view(p, id, was, blindFrom, now)
+	v.withdrawn = withdrawn
+	events := compare(was, nil, v)
 	o.events = append(o.events, events...)
 	o.reportFindings(before.Findings, nil, Event{At: now, Lock: id})
 	if !p.once() {

@@ -24,6 +24,8 @@ type view struct {
 	unseenSince time.Time
 	// within is the tolerance of the older version's expiries where it is more than expirySlack.
 	within time.Duration
+	// withdrawn: the lock that is gone was none, and what was in it has not ended.
+	withdrawn bool
 	// isKey: the lock is a Redis key.
 	isKey bool
 	// forced, sessionEnded, sessionLived and restarted may be nil. They are about a holder that left: whether this
@@ -77,10 +79,13 @@ func compare(was, is *Lock, v view) []Event {
 		v.within = was.within()
 		v.isKey = was.Masters != nil
 	}
+	unsureKind := was.mayQueueForPermits() || is.mayQueueForPermits()
 	events := changes(was, is, v)
 	for i := range events {
 		e := &events[i]
-		e.Certainty = certaintyOf(e, v)
+		if e.Certainty = certaintyOf(e, v); unsureKind && e.Contender != nil && e.Certainty != CertaintyUnknown {
+			e.Certainty = recipe.Possible // who heads that queue has no permit yet
+		}
 		switch {
 		case v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting):
 			e.Between = Interval{v.blindFrom, v.at}
@@ -91,6 +96,11 @@ func compare(was, is *Lock, v view) []Event {
 		}
 	}
 	return events
+}
+
+// mayQueueForPermits reports whether the lock, which may be nil, is a mutex that may be no lock but the queue of a semaphore.
+func (l *Lock) mayQueueForPermits() bool {
+	return l != nil && l.Kind == KindMutex && l.KindConfidence == recipe.Possible && mayQueueForPermits(l.ID, l.Recipe)
 }
 
 // certaintyOf grades the kind of an event: an end may look like another.
@@ -135,6 +145,8 @@ func changes(was, is *Lock, v view) []Event {
 		events := []Event{{Kind: EventAppeared, At: v.at, Lock: is.ID}}
 		events = append(events, granted(&Lock{}, is, nil, v)...)
 		return append(events, joined(&Lock{}, is, v)...)
+	case is == nil && v.withdrawn:
+		return []Event{{Kind: EventGone, At: v.at, Lock: was.ID}}
 	case is == nil:
 		_, events := ended(was, &Lock{ID: was.ID}, v)
 		return append(events, Event{Kind: EventGone, At: v.at, Lock: was.ID})

@@ -39,7 +39,8 @@ const (
 type Lock struct {
 	ID   ID
 	Kind Kind
-	// KindConfidence grades a kind that the recipe does not give: an election. Empty: as sure as the recipe.
+	// KindConfidence grades a kind that the recipe does not give: an election, and a mutex that may be the queue of a semaphore. Empty: as
+	// sure as the recipe.
 	KindConfidence recipe.Confidence
 	Recipe         string
 	Confidence     recipe.Confidence

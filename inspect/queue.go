@@ -275,8 +275,16 @@ func (q *queue) lock(id ID) *Lock {
 		l.Kind, l.KindConfidence = KindElection, l.Confidence
 	case plain && recipe.ElectsByPath(id.Path):
 		l.Kind, l.KindConfidence = KindElection, recipe.Possible
+	case plain && mayQueueForPermits(id, l.Recipe):
+		l.KindConfidence = recipe.Possible
 	}
 	return l
+}
+
+// mayQueueForPermits reports whether what looks like a mutex may be the queue of a Curator semaphore: whoever uses that first makes the
+// directory of the permits after its entry here.
+func mayQueueForPermits(id ID, recipeName string) bool {
+	return recipeName == "curator" && path.Base(id.Path) == recipe.CuratorLocks
 }
 
 // FreeDirectory is the lock of a directory that has no contenders: one that held some when it was last seen, or

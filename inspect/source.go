@@ -24,6 +24,8 @@ type Update struct {
 	// Put holds new versions of locks, Gone the locks that no longer exist.
 	Put  []*Lock
 	Gone []ID
+	// Withdrawn are those of Gone that turned out to be no locks, or parts of another: what was in them has not ended.
+	Withdrawn []ID
 	// Sessions is the whole table of sessions, by id, when it was read again; nil otherwise.
 	Sessions map[int64]Session
 	// AllSessions: every server of the ensemble reported its sessions, so that one that is not in the table is gone.

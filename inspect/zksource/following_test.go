@@ -15,6 +15,7 @@ type following struct {
 	*inspect.Observer
 	id     inspect.ID
 	events []inspect.Event
+	all    []inspect.Event // of all locks
 
 	t    *testing.T
 	sub  *inspect.Subscription
@@ -65,6 +66,7 @@ func (o *following) next(what string) {
 		o.t.Fatalf("%s: %v; %+v", what, err, o.Snapshot().Lock(o.id))
 	}
 	o.seen = s
+	o.all = append(o.all, s.Events...)
 	for _, e := range s.Events {
 		if e.Lock == o.id && e.Finding == nil {
 			o.events = append(o.events, e)

@@ -203,7 +203,7 @@ func (r *run) stage(lock *inspect.Lock, changed bool) {
 	}
 }
 
-// silence forgets that a directory was a lock.
+// silence takes back that a directory is a lock.
 func (r *run) silence(d *dir) {
 	if d.reported != nil {
 		d.reported = nil

@@ -155,8 +155,8 @@ type run struct {
 
 	// What is to be emitted.
 	puts    map[string]*inspect.Lock
-	gone    map[string]bool
-	extra   inspect.Update // identity tables
+	gone    map[string]bool // true: withdrawn
+	extra   inspect.Update  // identity tables
 	backend backendState
 	done    bool
 
@@ -425,8 +425,11 @@ func (r *run) flush(now time.Time) {
 	for _, l := range r.puts {
 		u.Put = append(u.Put, l)
 	}
-	for p := range r.gone {
-		u.Gone = append(u.Gone, inspect.ID{Backend: r.cfg.Backend, Path: p})
+	for p, withdrawn := range r.gone {
+		id := inspect.ID{Backend: r.cfg.Backend, Path: p}
+		if u.Gone = append(u.Gone, id); withdrawn {
+			u.Withdrawn = append(u.Withdrawn, id)
+		}
 	}
 	clear(r.puts)
 	clear(r.gone)

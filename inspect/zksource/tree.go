@@ -57,7 +57,9 @@ type dir struct {
 	// lost and gained: children have left, or come, since the lock that it is, or is a part of, was last emitted.
 	lost, gained bool
 
-	folded  bool // its parts are no locks themselves
+	folded bool // its parts are no locks themselves
+	// queue is the czxid of the queue that Curator's permits were last seen beside; another may be a mutex's. 0: none was.
+	queue   int64
 	decided bool // whether they are is known
 	pending bool // something of it that came, or changed, since that was decided has not been read
 	joined  bool // a part: its base was decided with it
@@ -98,7 +100,7 @@ type dir struct {
 func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed []string) {
 	if d.czxid != stat.Czxid { // it was deleted and made again: same names mean nothing
 		d.forget()
-		d.judged, d.lease = false, nil
+		d.judged, d.lease, d.folded, d.queue = false, nil, false, 0
 		d.dataStale = d.dataStale || d.dataRead
 	}
 	d.czxid, d.pzxid, d.ctime, d.count, d.created, d.readAt = stat.Czxid, stat.Pzxid, stat.Ctime, stat.NumChildren, creations(stat), at
@@ -160,7 +162,7 @@ func (d *dir) wanted(full bool) []recipe.Entry {
 // whether it changed.
 func (d *dir) judge(id inspect.ID, named bool, now time.Time, unseen []inspect.Unseen) (lock *inspect.Lock, changed bool) {
 	lock, folded := d.lock(id, now)
-	d.folded = folded || d.folded && len(d.parts) > 0
+	d.foldedIs(folded)
 	if lock == nil {
 		if d.reported == nil && !named {
 			return nil, false
@@ -173,6 +175,17 @@ func (d *dir) judge(id inspect.ID, named bool, now time.Time, unseen []inspect.U
 	}
 	d.accessOn(lock)
 	return lock, d.report(lock)
+}
+
+// foldedIs takes in whether the directory was a semaphore now. One that was goes on to be one, while nobody is in it, as long as a part of
+// it is there that was one then.
+func (d *dir) foldedIs(folded bool) {
+	leases, locks := d.parts[recipe.CuratorLeases], d.parts[recipe.CuratorLocks]
+	if folded && leases != nil && locks != nil {
+		d.queue = locks.czxid
+	}
+	made := leases == nil && locks != nil && locks.czxid != d.queue && d.parts[recipe.KazooQueue(d.path)] == nil
+	d.folded = folded || d.folded && len(d.parts) > 0 && !made
 }
 
 // lock makes the directory's lock of what was read; nil when it is none, or was one and nobody is in it. Leases are judged at
@@ -202,7 +215,7 @@ func (d *dir) directory(now time.Time) inspect.Directory {
 			whole.Parts[place] = part.shown()
 		}
 		// The permits of Curator's are in a container, which a server removes when it finds it empty, between one permit and the next.
-		if _, there := whole.Parts[recipe.CuratorLeases]; !there && d.folded && d.parts[recipe.CuratorLocks] != nil {
+		if _, there := whole.Parts[recipe.CuratorLeases]; !there && d.folded && d.parts[recipe.CuratorLocks] != nil && d.parts[recipe.CuratorLocks].czxid == d.queue {
 			whole.Parts[recipe.CuratorLeases] = nil
 		}
 	}

@@ -83,7 +83,7 @@ func (r *run) remove(d *dir) {
 	delete(r.crowds, d.path)
 	if d.reported != nil {
 		delete(r.puts, d.path)
-		r.gone[d.path] = true
+		r.gone[d.path] = false
 	}
 	if !d.root {
 		delete(r.dirs, d.path)
