@@ -23,7 +23,7 @@ func listener(t *testing.T) (h *invalidations, clock *time.Time, pushed func(key
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	m.stall.Start(ended)() // no beats but those of the test
-	p := &pusher{m: m, began: noon, rate: limit{every: time.Millisecond, burst: 2000}, wanted: func(string) bool { return true }, news: func([]string) {}, heard: func(time.Time) {}}
+	p := &pusher{m: m, pings: &unanswered{}, began: noon, rate: limit{every: time.Millisecond, burst: 2000}, wanted: func(string) bool { return true }, news: func([]string) {}, heard: func(time.Time) {}}
 	p.pings.add(noon)
 	p.pings.next()
 	h = &invalidations{pusher: p, over: make(chan struct{})}

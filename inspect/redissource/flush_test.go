@@ -27,25 +27,29 @@ func TestAFlushIsToldFromADelete(t *testing.T) {
 	asked := func(ago time.Duration, value inspect.Untrusted) step {
 		return func(w *watchedRun) { w.answer(0, w.clock.Add(-ago), value) }
 	}
+	heard := func(w *watchedRun) { w.masters[0].inbox.hear(w.clock); w.read() }
 	gone := func(ago time.Duration) step { return asked(ago, "") }
 	rearmed := func(w *watchedRun) { w.push(pushState{armed: true}) }
 	for name, tt := range map[string]struct {
 		steps            []step
 		flushed, unknown bool
 	}{
-		"deleted":                          {steps: []step{at(ms, pushed), at(3*ms, gone(ms))}},
-		"flushed":                          {steps: []step{at(ms, flushed), at(3*ms, gone(ms))}, flushed: true},
-		"told with it":                     {steps: []step{at(ms, both), at(3*ms, gone(ms))}, unknown: true},
-		"told before":                      {steps: []step{at(ms, pushed), at(2*ms, flushed), at(4*ms, gone(ms))}, unknown: true},
-		"told after it":                    {steps: []step{at(ms, flushed), at(2*ms, pushed), at(4*ms, gone(ms))}, unknown: true},
-		"told before, and read since":      {steps: []step{at(ms, pushed), at(3*ms, asked(ms, "x")), at(4*ms, flushed), at(6*ms, gone(ms))}, flushed: true},
-		"told while it was read":           {steps: []step{at(ms, pushed), at(4*ms, pushed), at(5*ms, asked(3*ms, "x")), at(6*ms, flushed), at(8*ms, gone(ms))}, unknown: true},
-		"it stood, and was deleted":        {steps: []step{at(ms, flushed), at(3*ms, asked(ms, "x")), at(4*ms, pushed), at(6*ms, gone(ms))}},
-		"answered just before it was told": {steps: []step{at(3*ms, func(w *watchedRun) { flushed(w); w.clock = noon.Add(2 * ms); gone(ms)(w) })}, flushed: true},
-		"answered long before":             {steps: []step{at(time.Second, func(w *watchedRun) { flushed(w); w.clock = noon.Add(2 * ms); gone(ms)(w) })}},
-		"nobody told of it":                {steps: []step{at(ms, rearmed), at(2*ms, flushed), at(4*ms, gone(ms))}, unknown: true},
-		"nobody told of it since":          {steps: []step{at(ms, flushed), at(2*ms, rearmed), at(4*ms, gone(ms))}, unknown: true},
-		"long ago":                         {steps: []step{at(ms, flushed), at(2*ms+flushedFor, gone(ms))}},
+		"deleted":                           {steps: []step{at(ms, pushed), at(3*ms, gone(ms))}},
+		"flushed":                           {steps: []step{at(ms, flushed), at(3*ms, gone(ms))}, flushed: true},
+		"taken in before that it was there": {steps: []step{at(ms, gone(0)), at(3*ms, flushed), asked(ms, "x"), at(5*ms, gone(ms))}, flushed: true},
+		"waits beside the answer":           {steps: []step{at(3*ms, func(w *watchedRun) { w.masters[0].inbox.addFlush(); gone(ms)(w) })}, flushed: true},
+		"told with it":                      {steps: []step{at(ms, both), at(3*ms, gone(ms))}, unknown: true},
+		"told before":                       {steps: []step{at(ms, pushed), at(2*ms, flushed), at(4*ms, gone(ms))}, unknown: true},
+		"told after it":                     {steps: []step{at(ms, flushed), at(2*ms, pushed), at(4*ms, gone(ms))}, unknown: true},
+		"told before, and read since":       {steps: []step{at(ms, pushed), at(3*ms, asked(ms, "x")), at(4*ms, flushed), at(6*ms, gone(ms))}, flushed: true},
+		"told while it was read":            {steps: []step{at(ms, pushed), at(4*ms, pushed), at(5*ms, asked(3*ms, "x")), at(6*ms, flushed), at(8*ms, gone(ms))}, unknown: true},
+		"it stood, and was deleted":         {steps: []step{at(ms, flushed), at(3*ms, asked(ms, "x")), at(4*ms, pushed), at(6*ms, gone(ms))}},
+		"answered just before it was told":  {steps: []step{at(3*ms, func(w *watchedRun) { flushed(w); w.clock = noon.Add(2 * ms); gone(ms)(w) })}, flushed: true},
+		"answered, and taken in late":       {steps: []step{at(time.Second, func(w *watchedRun) { flushed(w); w.clock = noon.Add(2 * ms); gone(ms)(w) })}, flushed: true},
+		"answered before a ping was":        {steps: []step{at(500*ms, heard), at(time.Second, func(w *watchedRun) { flushed(w); w.clock = noon.Add(2 * ms); gone(ms)(w) })}},
+		"nobody told of it":                 {steps: []step{at(ms, rearmed), at(2*ms, flushed), at(4*ms, gone(ms))}, unknown: true},
+		"nobody told of it since":           {steps: []step{at(ms, flushed), at(2*ms, rearmed), at(4*ms, gone(ms))}, unknown: true},
+		"long ago":                          {steps: []step{at(ms, flushed), at(2*ms+flushedFor, gone(ms))}},
 	} {
 		w := newWatchedRun(t)
 		for _, do := range slices.Concat(tt.steps, []step{gone(0)}) { // it is told for as long as the key is not there

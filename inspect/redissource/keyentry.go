@@ -44,8 +44,8 @@ type entry struct {
 	// node of the cluster has the key, or where a pass over all keys came upon it. All changes until watchedUntil were reported.
 	unwatched    []bool
 	watchedUntil time.Time
-	// flushedAt is, by vote, when its master last said that it flushed a database while the key was there; nil before any did.
-	flushedAt map[int]time.Time
+	// flushed is, by vote, when its master flushed a database, until a reading that was asked for after that; nil before any did.
+	flushed map[int]flushed
 	// changed is, by vote, the change that was pushed and not read yet; nil before any was.
 	changed map[int]change
 	// soughtAt is, by vote, when its reading was asked for.

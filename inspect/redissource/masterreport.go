@@ -10,6 +10,7 @@ import (
 
 // report takes in a master's answer.
 func (r *run) report(rep report) {
+	r.read() // what was pushed before it was answered
 	p := r.masters[rep.master]
 	p.busy, p.late = false, false
 	r.release(p)
@@ -38,6 +39,9 @@ func (r *run) report(rep report) {
 	defer r.judgeMissed(p)
 	p.pace.Add(took - time.Duration(len(rep.keys))*perKey)
 	r.markEvicted(p, &rep)
+	for _, i := range rep.unsure {
+		rep.votes[i].Evicted = true
+	}
 	now := rep.answered
 	for i, key := range rep.keys {
 		if !r.cfg.Once {

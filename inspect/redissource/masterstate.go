@@ -42,8 +42,10 @@ type tracking struct {
 	pushedUntil time.Time // all changes until then were pushed; zero before the first connection was lost
 	refused     refusal   // why it does not, empty while it may come
 	inbox       inbox
-	heard       time.Time   // when the newest ping that was answered was sent: what was pushed before is known
-	resting     atomic.Bool // it pushes, and its keys were gone over since it does
+	heard       time.Time     // when the newest ping that was answered was sent: what was pushed before is known
+	resting     atomic.Bool   // it pushes, and its keys were gone over since it does
+	hurry       chan struct{} // a ping is to be sent now
+	pings       unanswered
 }
 
 // auditing is the counting of keys that should be there.
@@ -76,6 +78,7 @@ type inFlight struct {
 func newMasterState(m *master, index int) *masterState {
 	return &masterState{
 		master: m, index: index, restart: make(chan struct{}, 1),
+		tracking:  tracking{hurry: make(chan struct{}, 1)},
 		readQueue: readQueue{wanted: map[string]bool{}, spent: map[string]time.Time{}},
 	}
 }
@@ -240,4 +243,24 @@ func (p *masterState) requestStatusNow() {
 	case p.restart <- struct{}{}:
 	default:
 	}
+}
+
+// pingNow has a ping sent on the tracking connection at once.
+func (p *masterState) pingNow() {
+	select {
+	case p.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// rest waits until the next ping is to be sent, at a slow beat or since news wait for one.
+func (p *pusher) rest(ctx context.Context) error {
+	timer := time.NewTimer(p.m.timeout / 2)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.hurry:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
 }

@@ -145,7 +145,7 @@ func TestAKeyThatIsRetakenAfterAFlushMayHaveBeenFlushed(t *testing.T) {
 		"the flush came while a reading was waiting": {at: time.Minute},
 	} {
 		w := newWatchedRun(t)
-		w.table.flush(0, noon.Add(tt.at))
+		w.table.flush(0, noon.Add(tt.at-500*time.Millisecond), noon.Add(tt.at)) // a ping was answered between
 		for _, value := range append(tt.before, "z") {
 			w.clock = w.clock.Add(time.Second)
 			w.table.pushedAfter(0, "lock:a", noon, w.clock)

@@ -78,7 +78,7 @@ func (r *run) read() {
 	for _, p := range r.masters {
 		keys, all, flushed, heard := p.inbox.take()
 		if flushed {
-			r.table.flush(p.index, now)
+			r.table.flush(p.index, p.heard, now)
 			p.requestStatusNow() // a replica that begins to copy its master does that, too
 		}
 		if all {
@@ -232,11 +232,10 @@ func (r *run) requestReads(now time.Time) {
 			}
 		}
 		evictable, mayCount := r.evictable(p, keys, now), !now.Before(p.evictions.askAfter)
+		known := r.known(p, keys)
 		r.tasks.Go(func() {
 			rep := report{master: p.index, keys: keys, asked: r.cfg.Now(), evictable: evictable}
-			rep.votes, rep.err = p.readVotes(r.ctx, keys)
-			rep.answered = r.cfg.Now()
-			rep.evicted = p.countEvicted(r.ctx, mayCount, &rep)
+			r.readReport(p, &rep, known, mayCount)
 			send(r.ctx, r.reports, rep)
 		})
 	}

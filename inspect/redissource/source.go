@@ -163,6 +163,7 @@ type report struct {
 
 	evictable map[string]inspect.Vote // as they were before, by key
 	evicted   evicted
+	unsure    []int // places of keys that are gone, maybe by a flush of which the push is not here yet
 }
 
 // passed reports the end of a pass over a master's keys. An error means that it did not answer, unsought that it would
@@ -352,6 +353,9 @@ func (r *run) track(p *masterState) {
 	pusher := &pusher{
 		heard: func(asked time.Time) { p.inbox.hear(asked); signal() },
 		late:  p.requestStatusNow,
+		hurry: p.hurry,
+		lost:  p.inbox.lose,
+		pings: &p.pings,
 		m:     p.master, began: r.cfg.Now(), prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
 		rate:    limit{every: time.Second / time.Duration(r.cfg.Budget.Pushes), burst: 2 * r.cfg.Budget.Pushes},
 		news:    func(keys []string) { p.inbox.add(keys); signal() },

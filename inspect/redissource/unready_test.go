@@ -125,7 +125,7 @@ func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)
 	defer m.close()
-	p := &pusher{m: m, began: time.Now(), heard: func(time.Time) {}, prefixes: []string{""}}
+	p := &pusher{m: m, pings: &unanswered{}, began: time.Now(), heard: func(time.Time) {}, lost: func() {}, prefixes: []string{""}}
 	began, ended := time.Now(), 0
 	p.run(ctx, func(yes bool, _ error) {
 		if yes {
@@ -160,7 +160,7 @@ func TestWhatRefusesPingAlone(t *testing.T) {
 	if refusesPing(nil) || refusesPing(io.EOF) {
 		t.Error("no reply refuses nothing")
 	}
-	p := &pusher{}
+	p := &pusher{pings: &unanswered{}}
 	if p.refused(func() { t.Error("armed") }) {
 		t.Error("an answer to no ping")
 	}
