@@ -49,6 +49,9 @@ type link struct {
 // nodes, each of which may have a megabyte (jute.maxbuffer) before it shows that they have.
 const maxReply = 64 << 20
 
+// gather bounds what an event may wait for others in a tree that changes fast, since a wake-up costs more than what it brings.
+const gather = 2 * time.Millisecond
+
 var errSpent = errors.New("this connection is not made again")
 
 // linkEvent carries a change of a link's session, a watch's event or an answer to the loop.
@@ -105,7 +108,7 @@ func (b *inbox) take() []linkEvent {
 func open(cfg Config, servers []string, readOnly bool, session, patience time.Duration, in *inbox) (*link, error) {
 	ctx, end := context.WithCancel(context.Background()) // until close
 	l := &link{
-		tap: &connect.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, ReadOnly: readOnly, Context: ctx}, readOnly: readOnly, now: cfg.Now,
+		tap: &connect.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, ReadOnly: readOnly, Gather: gather, Context: ctx}, readOnly: readOnly, now: cfg.Now,
 		inbox: in, ctx: ctx, end: end, patience: patience, servers: len(servers), errors: map[string]string{},
 	}
 	if l.tap.Greeting = max(patience, session/3); cfg.Once {

@@ -29,6 +29,9 @@ type Tap struct {
 	// Greeting is for how long a server that has accepted a connection may take to make the session, or to resume it; 0 is a third of the
 	// session's timeout, and a sixth. A tunnel (see Via) accepts before it has reached the server.
 	Greeting time.Duration
+	// Gather is for how long events are left to gather where many in a row have come closer to each other than twice that, and no request is
+	// unanswered: what changes fast wakes its reader once in that time. 0: each event as it comes.
+	Gather time.Duration
 	// Context ends attempts to connect that are under way; nil is one that never ends.
 	Context context.Context
 

@@ -28,6 +28,8 @@ type tapConn struct {
 	asked   time.Time     // read deadline that go-zookeeper wants
 	patient time.Duration // how long it waited at most when it set that
 	heard   time.Time     // when bytes last came in
+	before  time.Time     // when they came in before that; the reader's own
+	fast    int           // how often in a row they came right after those before; the reader's own
 	limit   time.Duration // how long a request may go unanswered; 0: as long as go-zookeeper waits
 	hello   time.Time     // when the connect request was sent
 	synced  time.Time     // when the newest Sync was
@@ -115,6 +117,7 @@ func (c *tapConn) fill() {
 	}
 	due := c.due
 	c.due = c.spare[:0]
+	idle := len(c.pending) == 0
 	c.tap.mu.Unlock()
 	if n == len(c.buffer) && n < maxBuffer {
 		c.buffer = make([]byte, 2*n)
@@ -129,6 +132,22 @@ func (c *tapConn) fill() {
 		c.in.passed.Reset()
 		c.Conn.Close()
 		c.findMisfit()
+		return
+	}
+	c.gather(idle)
+}
+
+// manyFast leaves alone what one change brings: several events, each with answers to questions about it.
+const manyFast = 16
+
+// gather lets events gather. idle: no request is unanswered.
+func (c *tapConn) gather(idle bool) {
+	right := idle && c.heard.Sub(c.before) < 2*c.tap.Gather
+	c.before = c.heard
+	if !right {
+		c.fast = 0
+	} else if c.fast++; c.fast > manyFast {
+		time.Sleep(c.tap.Gather) // a rate: what comes first would come too soon
 	}
 }
 

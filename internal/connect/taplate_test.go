@@ -25,11 +25,14 @@ type wired struct {
 	server net.Conn
 }
 
+// gathered is the Gather of wired connections.
+const gathered = 2 * time.Millisecond
+
 // withSession is a wired connection with a session.
 func withSession(t *testing.T) *wired {
 	near, far := net.Pipe()
 	w := &wired{t: t, server: far}
-	w.tap = &Tap{DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
+	w.tap = &Tap{Gather: gathered, DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
 	conn, err := w.tap.Dial("tcp", "zk:2181", 0)
 	if err != nil {
 		t.Fatal(err)

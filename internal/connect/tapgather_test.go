@@ -1,0 +1,43 @@
+package connect
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Where events come fast the connection is read once in a while, and else at once: who waits for an answer, or for one event, does not wait
+// for others.
+func TestEventsGather(t *testing.T) {
+	t.Parallel()
+	const events = 4 * manyFast
+	for name, tt := range map[string]struct {
+		apart, want time.Duration // want: how long it takes to read all
+		pending     bool
+	}{
+		"fast":                           {apart: gathered / 10, want: manyFast*gathered/10 + (events-manyFast-2)*gathered},
+		"fast, while a request is asked": {apart: gathered / 10, want: events * gathered / 10, pending: true},
+		"slowly":                         {apart: 2 * gathered, want: events * 2 * gathered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := withSession(t)
+				time.Sleep(time.Second) // since the greeting
+				if tt.pending {
+					w.request()
+				}
+				start := time.Now()
+				for range events { // each is read before the next can be written
+					time.Sleep(tt.apart)
+					w.answer(xidEvent)
+				}
+				if took := time.Since(start); took < tt.want-gathered || took > tt.want+2*gathered {
+					t.Errorf("read within %v, want %v", took, tt.want)
+				}
+				time.Sleep(gathered)
+				w.conn.Close()
+				synctest.Wait()
+			})
+		})
+	}
+}
