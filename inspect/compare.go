@@ -189,7 +189,7 @@ func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 		}
 		left = append(left, h)
 		e := Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h}
-		if e.Kind == EventReleased && takenByServer(was, is, v) {
+		if e.Kind == EventReleased && takenByServer(was, is, h, v) {
 			e.Kind, e.Evictable = EventEnded, true
 		}
 		events = append(events, e)
@@ -212,7 +212,7 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 		return EventExpired
 	case !h.ExpiresAt.IsZero() && !v.at.Before(h.ExpiresAt.Add(-v.within)):
 		return EventEnded // its time was read so slowly that it may have run out
-	case lostByServer(was, is, v):
+	case lostByServer(was, is, h, v):
 		return EventLost
 	case !v.unheard(h).IsZero():
 		return EventEnded // it was released, or its session has run out since its server was gone
@@ -223,7 +223,7 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 
 // lostByServer reports whether a holder lost its quorum since masters which voted for it have restarted, or deleted all keys, and do not
 // have the key any more.
-func lostByServer(was, is *Lock, v view) bool { return taken(was, is, v.lost) }
+func lostByServer(was, is *Lock, h *Contender, v view) bool { return taken(was, is, h, v.lost) }
 
 // lost reports whether a master has lost its vote by a restart, or a flush.
 func (v *view) lost(before, now *Vote) bool {
@@ -232,13 +232,14 @@ func (v *view) lost(before, now *Vote) bool {
 
 // takenByServer reports whether a holder may have lost its quorum without giving it up: who has it now was not handed it, and both may
 // work.
-func takenByServer(was, is *Lock, v view) bool {
-	return taken(was, is, func(before, now *Vote) bool { return now.Evicted || v.lost(before, now) })
+func takenByServer(was, is *Lock, h *Contender, v view) bool {
+	return taken(was, is, h, func(before, now *Vote) bool { return now.Evicted || v.lost(before, now) })
 }
 
 // taken reports whether masters which voted for the holder, and have its key no more for a reason (none, or already another's), took its
 // quorum from it: with those where it stands it would have one. Where it has none either way, it was given up on the others.
-func taken(was, is *Lock, reason func(before, now *Vote) bool) bool {
+// Of several holders each has a quorum of its own: what another one keeps is not left of this one's.
+func taken(was, is *Lock, h *Contender, reason func(before, now *Vote) bool) bool {
 	gone, left := 0, 0
 	for i := range was.Masters {
 		before := &was.Masters[i]
@@ -247,16 +248,22 @@ func taken(was, is *Lock, reason func(before, now *Vote) bool) bool {
 			now = &is.Masters[0]
 		}
 		switch {
-		case !before.Agrees || now == nil:
+		case !before.Agrees || now == nil || !before.counts(h):
 		case !now.Up || now.Unknown(AspectHolders): // it may be there
 			left++
 		case reason(before, now):
 			gone++
+		case before.Held != nil && !now.counts(h):
 		case slices.ContainsFunc(ballotsOf(*now), func(b ballot) bool { return slices.Contains(ballotsOf(*before), b) }):
 			left++
 		}
 	}
 	return gone > 0 && gone+left >= was.Quorum
+}
+
+// counts reports whether a vote is for a holder: one of several says so, and another is for the only one.
+func (m *Vote) counts(h *Contender) bool {
+	return m.Held == nil || slices.Contains(ballotsOf(*m), ballot{value: h.Name})
 }
 
 // voteOf is the vote of the master at an address; nil where there is none.
@@ -271,6 +278,7 @@ func (l *Lock) voteOf(addr string) *Vote {
 func granted(was, is *Lock, left []*Contender, v view) []Event {
 	before := indexOf(was)
 	var events []Event
+	left = slices.DeleteFunc(slices.Clone(left), func(h *Contender) bool { return takenByServer(was, is, h, v) }) // else nobody handed it on
 	handed := 0
 	for i := range is.Holders {
 		h := &is.Holders[i]
@@ -281,7 +289,7 @@ func granted(was, is *Lock, left []*Contender, v view) []Event {
 			continue
 		}
 		e := Event{Kind: EventAcquired, At: v.at, Lock: is.ID, Contender: h}
-		if len(left) > 0 && !v.blind() && !takenByServer(was, is, v) {
+		if len(left) > 0 && !v.blind() {
 			e.Kind, e.Previous = EventHandover, left[min(handed, len(left)-1)]
 			handed++
 		}

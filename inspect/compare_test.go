@@ -403,3 +403,35 @@ func TestAnExpiryIsAsExactAsItsReading(t *testing.T) {
 		}
 	}
 }
+
+// Each of several holders gives up its own permit, or loses it: what a server lost, or keeps, of another one says nothing of it.
+func TestTheEndOfOneOfSeveralHoldersIsItsOwn(t *testing.T) {
+	id := ID{"redis", "k"}
+	permits := func(of ...string) (votes []Vote) { // the holders by master; "-": it has no key
+		for i, names := range of {
+			v := Vote{Addr: string(rune('a' + i)), Up: true, ReadAt: now}
+			if names != "-" {
+				v.Present = true
+				v.Held = &recipe.Record{Recipe: "x", Confidence: recipe.Certain, Kind: "semaphore"}
+				for _, name := range names {
+					v.Held.Claims = append(v.Held.Claims, recipe.Claim{Name: string(name), ExpiresAt: now.Add(time.Minute)})
+				}
+			}
+			votes = append(votes, v)
+		}
+		return votes
+	}
+	for name, tt := range map[string]struct {
+		was, is []Vote
+		want    string
+	}{
+		"given up on the others":       {permits("xy", "xy", "xy"), permits("-", "y", "y"), "released x"},
+		"lost with what is left of it": {permits("xy", "xy", "xy"), permits("-", "y", "xy"), "lost x"},
+		"given up, and handed on":      {permits("xy", "xy", "x"), permits("-", "xz", "xz"), "released y, handover y>z"},
+	} {
+		v := view{at: now.Add(time.Millisecond), restarted: func(m Vote) bool { return m.Addr == "a" }}
+		if got := short(compare(KeyLock(id, tt.was, now), KeyLock(id, tt.is, v.at), v)); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
