@@ -43,6 +43,13 @@ func (b *keyTable) sought(master int, key string, asked time.Time) {
 	}
 }
 
+// forgetFlush leaves open whether a flush took a key whose pushes are behind: its own may be among them.
+func (b *keyTable) forgetFlush(master int, key string) {
+	if at, ok := b.place(key, master); ok && b.entries[key] != nil {
+		delete(b.entries[key].flushed, at)
+	}
+}
+
 // markFlushed notes whether a key is not on a master any more because of a flush, by the first reading after it. One of which a change was
 // reported as well, or may not have been, and one that is another's by then, may have been flushed, or given up where the flush was of another
 // database: it was deleted, and no more is known. What comes after that reading, no flush before it did. Answers and pushes come over two

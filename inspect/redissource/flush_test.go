@@ -66,3 +66,20 @@ func TestAFlushIsToldFromADelete(t *testing.T) {
 		}
 	}
 }
+
+// A flush of some database was pushed, and then a key is missed before all that was pushed is in: it may have been deleted by its name.
+func TestAFlushIsNotToldForSureOfAKeyWhosePushesAreBehind(t *testing.T) {
+	for name, unsure := range map[string][]int{"all is in": nil, "behind": {0}} {
+		w := newWatchedRun(t)
+		const ms = time.Millisecond
+		w.clock = noon.Add(ms)
+		w.masters[0].inbox.addFlush()
+		w.read()
+		w.clock = noon.Add(3 * ms)
+		w.masters[0].busy = true
+		w.report(report{master: 0, keys: []string{"lock:a"}, votes: []inspect.Vote{absent(0)}, asked: noon.Add(2 * ms), answered: w.clock, unsure: unsure})
+		if v := w.table.entries["lock:a"].votes[0]; v.Flushed != (unsure == nil) || v.Evicted != (unsure != nil) {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}

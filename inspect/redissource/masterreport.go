@@ -41,6 +41,7 @@ func (r *run) report(rep report) {
 	r.markEvicted(p, &rep)
 	for _, i := range rep.unsure {
 		rep.votes[i].Evicted = true
+		r.table.forgetFlush(rep.master, rep.keys[i])
 	}
 	now := rep.answered
 	for i, key := range rep.keys {
