@@ -35,7 +35,7 @@ func (a *app) recordCommand() *cobra.Command {
 		Short: "Record the locks to a file, to replay later",
 		Long: "record watches the targets until interrupted and writes all that it sees to a file that only its owner may read:\n" +
 			"names, values and addresses as the servers report them, but no credentials. FILE is packed, to a tenth of the size,\n" +
-			"unless its name ends in .jsonl; replay and the others read both as they are. A file ends at 1 GiB (--max-mib).",
+			"unless its name ends in .jsonl, or it is a pipe; replay and the others read both as they are. A file ends at 1 GiB (--max-mib).",
 		Example: "  lockscope record incident.jsonl zk://localhost:2181/locks\n" +
 			"  lockscope record night.zst -p prod --for 8h\n" +
 			"  lockscope replay incident.jsonl",
@@ -65,6 +65,8 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	switch {
 	case r.length < 0:
 		return usageError("--for %v: give a time above 0", r.length)
+	case strings.EqualFold(filepath.Ext(path), ".gz"):
+		return usageError("%s: a recording is packed with zstd, not gzip (name it %s, or .jsonl for text)", path, path[:len(path)-len(".gz")]+".zst")
 	case r.most < 0 || r.most > 1<<30:
 		return usageError("--max-mib %d: give a size from 0 to %d", r.most, 1<<30)
 	}
@@ -109,7 +111,7 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if written.isFull() {
-		return exit(exitNo, "%s: ended at %d MiB, before it was to (--max-mib; a name that does not end in .jsonl takes a tenth of the size)", path, r.most)
+		return exit(exitNo, "%s: ended at %d MiB, before it was to (--max-mib; unless its name ends in .jsonl, .json or .ndjson a file is packed, and takes a tenth of the size)", path, r.most)
 	}
 	if err := source.exitOf(r.app, len(sources)); interrupted.Err() == nil {
 		return err
@@ -140,7 +142,7 @@ func createRecording(path string, replace bool) (*os.File, error) {
 // packed packs what is written to a file: as its name says, and where that says nothing, unless it is a pipe or device, whose reader gets
 // text. Close ends that, and leaves the file open.
 func packed(path string, regular bool, file io.Writer) (io.WriteCloser, error) {
-	switch filepath.Ext(path) {
+	switch strings.ToLower(filepath.Ext(path)) {
 	case ".zst":
 		return recording.Pack(file)
 	case ".jsonl", ".json", ".ndjson":

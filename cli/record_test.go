@@ -148,6 +148,7 @@ func TestRecordAndReplayRefuseBadUse(t *testing.T) {
 		{[]string{"record"}, 2},
 		{[]string{"record", "zk://h"}, 2},
 		{[]string{"record", dir + "/x"}, 2},
+		{[]string{"record", dir + "/x.gz", "redis://127.0.0.1:1"}, 2},
 		{[]string{"record", dir + "/none/x", "redis://127.0.0.1:1"}, 2},
 		{[]string{"record", dir + "/x", "redis://127.0.0.1:1", "--for", "-1s"}, 2},
 		{[]string{"record", dir + "/down", "redis://127.0.0.1:1", "--for", "1500ms"}, 3},
@@ -254,7 +255,7 @@ func TestANameSaysWhetherARecordingIsPacked(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ regular, packed bool }{
 		"night": {regular: true, packed: true}, "night.zst": {regular: true, packed: true}, "night.jsonl.zst": {packed: true},
-		"night.2026-01-02": {regular: true, packed: true}, "night.jsonl": {regular: true}, "night.json": {regular: true}, "night.ndjson": {regular: true},
+		"night.2026-01-02": {regular: true, packed: true}, "night.jsonl": {regular: true}, "night.JSONL": {regular: true}, "night.ZST": {packed: true}, "night.json": {regular: true}, "night.ndjson": {regular: true},
 		"/dev/stdout": {},
 	} {
 		var file bytes.Buffer

@@ -82,7 +82,7 @@ type Scrolling interface {
 	ScrollPosition() (at, of, rows int)
 }
 
-// Holder is a screen that holds locks of ours. Holding counts them, and those that it waits for.
+// Holder is a screen that holds locks of ours, or waits for some. Holding counts both.
 type Holder interface{ Holding() (held, waiting int) }
 
 // Dialog lies over the screen. The one on top gets the keys, pastes and wheel turns; all of them get answers to commands,
