@@ -312,7 +312,7 @@ type Vote struct {
 	// Flushed: the key was there when the master reported that it had deleted all its keys, and is not any more, or is another's.
 	Flushed bool
 	// Evicted: the key was there and is not any more, before its time, or is another's, and the master has evicted keys since, or may
-	// have: it does not tell which.
+	// have: it does not tell which. Or it may have been flushed, and what was pushed before is not in.
 	Evicted bool
 	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry). Within is its tolerance: half of the round
 	// trip in which the time to live was read.
