@@ -34,7 +34,7 @@ const (
 )
 
 // written is a state as its library leaves it on the server: commands a line, NAME is the lock's
-// name, DIGEST its MD5, +Ns the time in so many seconds in milliseconds.
+// name, DIGEST its MD5, +Ns the time in so many seconds in milliseconds. All live for minutes: the test may stand still.
 type written struct {
 	recipe   string
 	lock     string // its key
@@ -47,7 +47,7 @@ func states() []written {
 	all := slices.Clone(structured)
 	for _, l := range recipe.StringLocks() {
 		if !slices.ContainsFunc(all, func(w written) bool { return w.recipe == l.Name }) {
-			all = append(all, written{recipe: l.Name, lock: l.Key, commands: "SET " + l.Key + " " + l.Value + " PX 60000"})
+			all = append(all, written{recipe: l.Name, lock: l.Key, commands: "SET " + l.Key + " " + l.Value + " PX 600000"})
 		}
 	}
 	return all
@@ -56,12 +56,12 @@ func states() []written {
 var structured = []written{
 	{recipe: "redisson-mutex", lock: "lock:NAME", commands: `
 			HSET lock:NAME ` + uuidA + `:57 2
-			PEXPIRE lock:NAME 30000
-			SET redisson_unlock_latch:{lock:NAME}:` + guid + ` 1 PX 5000`, channels: "redisson_lock__channel:{lock:NAME}"},
+			PEXPIRE lock:NAME 300000
+			SET redisson_unlock_latch:{lock:NAME}:` + guid + ` 1 PX 300000`, channels: "redisson_lock__channel:{lock:NAME}"},
 	{
 		recipe: "redisson-fair", lock: "orders-NAME", commands: `
 			HSET orders-NAME ` + uuidA + `:1 1
-			PEXPIRE orders-NAME 30000
+			PEXPIRE orders-NAME 300000
 			RPUSH redisson_lock_queue:{orders-NAME} ` + uuidB + `:9 ` + uuidA + `:2 ` + uuidB + `:3
 			ZADD redisson_lock_timeout:{orders-NAME} +330s ` + uuidB + `:9 +630s ` + uuidA + `:2 -5s ` + uuidB + `:3`,
 		channels: "redisson_lock__channel:{orders-NAME}:" + uuidB + ":9 redisson_lock__channel:{orders-NAME}:" + uuidB + ":3",
@@ -71,21 +71,21 @@ var structured = []written{
 			ZADD redisson_lock_timeout:{orders-NAME} +330s ` + uuidB + `:9`},
 	{recipe: "redisson-read", lock: "lock:NAME", commands: `
 			HSET lock:NAME mode read ` + uuidA + `:1 2 ` + uuidB + `:5 1
-			PEXPIRE lock:NAME 30000
-			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:1 1 PX 20000
-			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:2 1 PX 30000`, channels: "redisson_rwlock:{lock:NAME}"},
+			PEXPIRE lock:NAME 300000
+			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:1 1 PX 200000
+			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:2 1 PX 300000`, channels: "redisson_rwlock:{lock:NAME}"},
 	{recipe: "redisson-write", lock: "lock:NAME", commands: `
 			HSET lock:NAME mode write ` + uuidA + `:1:write 1 ` + uuidA + `:1 1
-			PEXPIRE lock:NAME 60000
-			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:1 1 PX 30000`},
+			PEXPIRE lock:NAME 600000
+			SET {lock:NAME}:` + uuidA + `:1:rwlock_timeout:1 1 PX 300000`},
 	{recipe: "redisson-fenced", lock: "lock:NAME", commands: `
 			HSET lock:NAME ` + uuidA + `:1 1
-			PEXPIRE lock:NAME 30000
+			PEXPIRE lock:NAME 300000
 			SET redisson_lock_token:{lock:NAME} 41`},
 	{recipe: "redisson-semaphore", lock: "semaphore:NAME", commands: `SET semaphore:NAME 0`, channels: "redisson_sc:{semaphore:NAME}"},
 	{recipe: "redisson-permits", lock: "semaphore:NAME", commands: `
 			SET semaphore:NAME 1
-			ZADD {semaphore:NAME}:timeout +60s 0123456789abcdef 922337203685477 fedcba9876543210 -1s aaaaaaaaaaaaaaaa`},
+			ZADD {semaphore:NAME}:timeout +600s 0123456789abcdef 922337203685477 fedcba9876543210 -1s aaaaaaaaaaaaaaaa`},
 	{recipe: "redisson-latch", lock: "lock:NAME", commands: `SET lock:NAME 3`, channels: "redisson_countdownlatch__channel__{lock:NAME}"},
 	{recipe: "symfony-write", lock: "lock:NAME", commands: `
 			ZADD lock:NAME +300s ` + tokA + ` +300s __write__
@@ -98,30 +98,30 @@ var structured = []written{
 			PEXPIRE lock:NAME 300000`},
 	{recipe: "symfony-string", lock: "lock:NAME", commands: `SET lock:NAME ` + tokA + ` PX 300000`},
 	{recipe: "laravel", lock: "laravel-cache-laravel_unique_job:App:NAME", commands: `SET laravel-cache-laravel_unique_job:App:NAME aB3dE6gH9jK2mN5p`},
-	{recipe: "madelson-mutex", lock: "lock:NAME", commands: `SET lock:NAME WEB_01_4711_` + guid + ` PX 30000`},
+	{recipe: "madelson-mutex", lock: "lock:NAME", commands: `SET lock:NAME WEB_01_4711_` + guid + ` PX 300000`},
 	{recipe: "madelson-readers", lock: "lock:NAME.writer", commands: `
 			SADD lock:NAME.readers web1_1_` + guid + ` web2_22_` + guidB + `
-			PEXPIRE lock:NAME.readers 30000
-			SET lock:NAME.writer web3_3_` + guid + `_WRITERWAITING PX 30000`},
+			PEXPIRE lock:NAME.readers 300000
+			SET lock:NAME.writer web3_3_` + guid + `_WRITERWAITING PX 300000`},
 	{recipe: "madelson-only-readers", lock: "lock:NAME.writer", commands: `
 			SADD lock:NAME.readers web1_1_` + guid + `
-			PEXPIRE lock:NAME.readers 30000`},
-	{recipe: "madelson-writer", lock: "lock:NAME.writer", commands: `SET lock:NAME.writer web3_3_` + guid + ` PX 30000`},
+			PEXPIRE lock:NAME.readers 300000`},
+	{recipe: "madelson-writer", lock: "lock:NAME.writer", commands: `SET lock:NAME.writer web3_3_` + guid + ` PX 300000`},
 	{recipe: "madelson-semaphore", lock: "semaphore:NAME", commands: `
-			ZADD semaphore:NAME +30s web1_1_` + guid + ` -3s web2_22_` + guidB + `
-			PEXPIRE semaphore:NAME 90000`},
+			ZADD semaphore:NAME +300s web1_1_` + guid + ` -3s web2_22_` + guidB + `
+			PEXPIRE semaphore:NAME 900000`},
 	{recipe: "redis-semaphore", lock: "semaphore:NAME", commands: `
-			ZADD semaphore:NAME -8s ` + uuidA + ` -1s ` + uuidB + `_0 -1s ` + uuidB + `_1 -20s 11111111-2222-4333-8444-555555555555
-			PEXPIRE semaphore:NAME 9000`},
-	{recipe: "redis-semaphore-mutex", lock: "mutex:NAME", commands: `SET mutex:NAME ` + uuidA + `-batch PX 10000 NX`},
+			ZADD semaphore:NAME -8s ` + uuidA + ` -1s ` + uuidB + `_0 -1s ` + uuidB + `_1 -200s 11111111-2222-4333-8444-555555555555
+			PEXPIRE semaphore:NAME 190000`},
+	{recipe: "redis-semaphore-mutex", lock: "mutex:NAME", commands: `SET mutex:NAME ` + uuidA + `-batch PX 300000 NX`},
 	{recipe: "python-redis-lock", lock: "lock:NAME", commands: `
-			SET lock:NAME YWFhYWFhYWFhYWFhYWFhYWFh EX 30
+			SET lock:NAME YWFhYWFhYWFhYWFhYWFhYWFh EX 300
 			LPUSH lock-signal:NAME 1`},
 	{recipe: "rueidislock", lock: "rueidislock:0:NAME", commands: `
-			SET rueidislock:1:NAME 0123456789abcdefghijklmn PX 5000
-			SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 5000`},
-	{recipe: "rueidislock-one-of-three", lock: "rueidislock:0:NAME", commands: `SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 5000`},
-	{recipe: "bsm-redislock", lock: "lock:NAME", commands: `SET lock:NAME YWFhYWFhYWFhYWFhYWFhYQbatch-7 PX 30000`},
+			SET rueidislock:1:NAME 0123456789abcdefghijklmn PX 300000
+			SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 300000`},
+	{recipe: "rueidislock-one-of-three", lock: "rueidislock:0:NAME", commands: `SET rueidislock:2:NAME 0123456789abcdefghijklmn PX 300000`},
+	{recipe: "bsm-redislock", lock: "lock:NAME", commands: `SET lock:NAME YWFhYWFhYWFhYWFhYWFhYQbatch-7 PX 300000`},
 	{recipe: "sidekiq-unique-jobs", lock: "uniquejobs:DIGEST:LOCKED", commands: `
 			SET uniquejobs:DIGEST 3fae29d0c1b24e5f9a7b6c8d
 			RPUSH uniquejobs:DIGEST:QUEUED 3fae29d0c1b24e5f9a7b6c8d
@@ -149,12 +149,13 @@ func digest(name string) string { return fmt.Sprintf("%x", md5.Sum([]byte(name))
 // write runs the state's commands on a master.
 func (w written) write(t *testing.T, c *redis.Client, name string) {
 	t.Helper()
+	now := time.Now() // one for all words: the permits of one client have one score
 	for line := range strings.Lines(named(w.commands, name)) {
 		var args []any
 		for _, word := range strings.Fields(line) {
 			if m := ahead.FindStringSubmatch(word); m != nil {
 				d, _ := time.ParseDuration(m[1] + "s")
-				word = fmt.Sprint(time.Now().Add(d).UnixMilli())
+				word = fmt.Sprint(now.Add(d).UnixMilli())
 			}
 			args = append(args, word)
 		}
