@@ -26,6 +26,7 @@ type lease struct {
 	listenAt time.Time // zero: it listens, or never will
 	unlisten func()
 	renewing bool
+	again    bool // a message came during a renewal, whose answer may be of before
 	ended    bool
 	timer    *time.Timer
 }
@@ -153,6 +154,7 @@ func (l *lease) tick() {
 	}
 	renews := !l.renewing && !l.renewAt.IsZero() && !now.Before(l.renewAt)
 	listens := !l.listenAt.IsZero() && !now.Before(l.listenAt)
+	l.again = l.again && !renews
 	l.renewing = l.renewing || renews
 	if listens {
 		l.listenAt = time.Time{}
@@ -201,6 +203,9 @@ func (l *lease) renew() {
 	if err != nil {
 		wait = max(l.opts.ttl/30, 5*time.Millisecond)
 	}
+	if l.again {
+		wait = min(wait, rand.N(checkSpread))
+	}
 	l.renewAt = l.session.clock.now().Add(wait)
 	l.timer.Reset(l.session.clock.until(l.next()))
 	l.mu.Unlock()
@@ -216,6 +221,7 @@ func (l *lease) check() {
 	if l.ended || l.renewAt.IsZero() {
 		return
 	}
+	l.again = l.renewing
 	if at := l.session.clock.now().Add(rand.N(checkSpread)); at.Before(l.renewAt) {
 		l.renewAt = at
 		l.timer.Reset(l.session.clock.until(l.next()))

@@ -277,6 +277,34 @@ func TestExtensionCountsFromItsSending(t *testing.T) {
 	}
 }
 
+// TestAMessageDuringARenewalIsNotLost: the renewal may have been answered before the lock was taken away.
+func TestAMessageDuringARenewalIsNotLost(t *testing.T) {
+	s := newRedisSession(nil)
+	defer s.Close()
+	g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
+	asked := make(chan struct{})
+	now, ttl := time.Now(), time.Hour
+	l := newLease(s, g, &options{ttl: ttl, renew: true}, func(context.Context) error {
+		asked <- struct{}{}
+		<-asked
+		return nil
+	}, now, now.Add(ttl))
+	if err := l.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer l.stop()
+	s.look("lock")
+	<-asked // answered
+	s.look("lock")
+	asked <- struct{}{} // and heard
+	select {
+	case <-asked:
+		asked <- struct{}{}
+	case <-time.After(time.Minute):
+		t.Fatal("it is not renewed again")
+	}
+}
+
 // TestAnExtensionMayComeTooLate: what a server has prolonged after the deadline may have been somebody else's in between.
 func TestAnExtensionMayComeTooLate(t *testing.T) {
 	now := time.Now()
