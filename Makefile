@@ -2,6 +2,7 @@
 GO ?= go
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
+export GORACE = suppressions="$(CURDIR)/.ci/race.suppressions"
 TOOL := $(GO) tool -modfile=.ci/tools.mod
 
 .PHONY: help
