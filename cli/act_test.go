@@ -146,7 +146,7 @@ func TestAcquireStopsTheCommandWhenTheLockIsLost(t *testing.T) {
 		defer c.Close()
 		done := make(chan outcome, 1)
 		go func() {
-			done <- run(t, "acquire", "redis:"+key, target, "--ttl", "600ms", "--", "sleep", "60")
+			done <- run(t, "acquire", "redis:"+key, target, "--ttl", "9s", "--", "sleep", "300")
 		}()
 		await(t, "our lock", func(o outcome) bool { return o.code == 0 && strings.Contains(o.stdout, "lockscope (certain)") }, "show", "redis:"+key, target)
 		if got := run(t, "show", "redis:"+key, target, "-o", "markdown"); got.code != 0 || !strings.Contains(got.stdout, "\n## 1 holder\n") || !strings.Contains(got.stdout, "- lock: `redis:"+key+"`") {

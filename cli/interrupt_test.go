@@ -88,9 +88,10 @@ func TestInterruptWhileHoldingReleasesAndWhileWaitingLeavesNothing(t *testing.T)
 
 // When the lock is lost, all that COMMAND started is stopped, not only the shell that started it.
 func TestLossStopsWhatTheCommandStarted(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	cmd, lines := started(t, "acquire", "redis:lock:a", "redis://"+server.Addr, "--ttl", "600ms", "--", "sh", "-c",
+	cmd, lines := started(t, "acquire", "redis:lock:a", "redis://"+server.Addr, "--ttl", "9s", "--", "sh", "-c",
 		"sleep 600 & echo $! > "+pidFile+"; echo ready >&2; wait; echo after")
 	awaitLine(t, lines, "ready")
 	server.Mini.Set("lock:a", "a thief")

@@ -52,7 +52,7 @@ func (m mode) check(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	held := make(chan outcome, 1)
-	go func() { held <- m.reach(t, ctx, true, "acquire", "it:"+m.lock, "--label", "worker", "-o", "jsonl") }()
+	go func() { held <- m.answered(t, ctx, "acquire", "it:"+m.lock, "--label", "worker", "-o", "jsonl") }()
 	name := ""
 	for name == "" {
 		select {
