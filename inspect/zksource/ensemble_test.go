@@ -23,7 +23,7 @@ func TestAnEnsemble(t *testing.T) {
 	for _, zks := range servers {
 		addrs, admins = append(addrs, zks.Addr), append(admins, zks.Admin)
 	}
-	first, second := client(t, servers[0]), client(t, servers[2])
+	first, second := clientFor(t, servers[0], 40*time.Second), clientFor(t, servers[2], 40*time.Second)
 	create(t, first, "/l", "", 0)
 	held := create(t, first, "/l/"+guid+"__lock__", "a", contender)
 	create(t, second, "/l/"+guid2+"__lock__", "b", contender)

@@ -45,7 +45,13 @@ func once(t *testing.T, cfg zksource.Config) *sourcetest.View {
 // client connects a plain client to a server.
 func client(t *testing.T, zks *servertest.ZooKeeper) *zk.Conn {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{zks.Addr}, 10*time.Second, zk.WithLogInfo(false))
+	return clientFor(t, zks, 10*time.Second)
+}
+
+// clientFor is client with a session of another timeout: a client that stands still for two thirds of it connects anew.
+func clientFor(t *testing.T, zks *servertest.ZooKeeper, timeout time.Duration) *zk.Conn {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{zks.Addr}, timeout, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}
