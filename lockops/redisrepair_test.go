@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,16 +17,16 @@ import (
 	"lockscope/lockops"
 )
 
-// oneRedisKinds are the locks that stand on one Redis.
+// oneRedisKinds are the locks that stand on one Redis, with a limit that a loaded machine keeps, where the test gives none.
 var oneRedisKinds = []struct {
 	name string
 	make func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker
 }{
 	{"mutex", func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisMutex(s, key, opts...)
+		return lockops.NewRedisMutex(s, key, slices.Concat([]lockops.Option{patient}, opts)...)
 	}},
 	{"fair", func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisFairMutex(s, key, opts...)
+		return lockops.NewRedisFairMutex(s, key, slices.Concat([]lockops.Option{patient}, opts)...)
 	}},
 }
 
