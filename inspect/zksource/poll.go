@@ -21,13 +21,13 @@ func (r *run) poll(now time.Time) {
 			watched = d.dataWatched || !d.dataWanted
 		}
 		if r.covered(d.path) {
-			watched = d.phase != crowded && (d.watched || !d.secretive)
+			watched = d.phase != crowded && d.phase != absent && (d.watched || !d.secretive) // one may be made that we may not read
 		}
 		if _, refused := r.refused[d.path]; watched || d.busy || r.due[d] || refused {
 			continue
 		}
 		focus, every := r.inFocus(d), r.beats.others
-		if focus || d.phase == absent {
+		if focus || d.phase == absent && !r.covered(d.path) {
 			every = r.beats.focused
 		}
 		if now.Sub(d.tried()) < every {

@@ -174,7 +174,9 @@ func (r *run) apply(res result) {
 	}
 	if d.again && !d.busy {
 		d.again = false
-		r.touch(d, res.at)
+		if d = r.dirs[d.path]; d != nil { // a root that was not there yet
+			r.touch(d, res.at)
+		}
 	}
 }
 

@@ -295,3 +295,16 @@ func TestTheClockIsReadFromListsSentAtOnce(t *testing.T) {
 		t.Errorf("offset %v, known %v", r.clock.offset(), r.clock.known)
 	}
 }
+
+// TestARootMadeWhileItWasAskedFor: that it was made may be heard before the answer that it is not there.
+func TestARootMadeWhileItWasAskedFor(t *testing.T) {
+	r := testRun(t, Config{Roots: []string{"/l"}})
+	r.link, r.below = &link{}, []string{"/l"}
+	d := &dir{path: "/l", root: true, busy: true}
+	r.dirs["/l"] = d
+	r.fired("/l", zk.EventNodeCreated, noon)
+	r.apply(result{job: job{kind: jobStat, dir: d}, link: r.link, at: noon, err: zk.ErrNoNode})
+	if q := r.queue.urgent; len(q) != 1 || q[0].dir != r.dirs["/l"] {
+		t.Errorf("asked for is %+v", q)
+	}
+}
