@@ -308,3 +308,14 @@ func TestARootMadeWhileItWasAskedFor(t *testing.T) {
 		t.Errorf("asked for is %+v", q)
 	}
 }
+
+// TestAnAbsentRootIsAskedForAgain: newer servers report nothing of a node that we may not read (CVE-2024-23944).
+func TestAnAbsentRootIsAskedForAgain(t *testing.T) {
+	r := testRun(t, Config{Roots: []string{"/l"}})
+	r.link, r.below, r.ready = &link{}, []string{"/l"}, true
+	r.answer(jobStat, "/l", "", noon, nil, zk.ErrNoNode)
+	r.poll(noon.Add(time.Minute))
+	if q := r.queue.polls; len(q) != 1 || q[0].kind != jobStat || q[0].dir != r.dirs["/l"] {
+		t.Errorf("asked for is %+v", q)
+	}
+}
