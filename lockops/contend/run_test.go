@@ -159,6 +159,13 @@ func (h *fakeHold) Release(context.Context) error {
 // fight runs to the end.
 func fight(t *testing.T, target Target, cfg Config) Report {
 	t.Helper()
+	_, report := fought(t, target, cfg)
+	return report
+}
+
+// fought is fight, with the run.
+func fought(t *testing.T, target Target, cfg Config) (*Run, Report) {
+	t.Helper()
 	run, err := Start(t.Context(), target, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +177,7 @@ func fight(t *testing.T, target Target, cfg Config) Report {
 	if !report.Ended || len(report.Left) != 0 {
 		t.Errorf("ended %v, left %v", report.Ended, report.Left)
 	}
-	return report
+	return run, report
 }
 
 var small = Config{Contenders: 5, Hold: 200 * time.Microsecond, Think: 100 * time.Microsecond, Rounds: 20, Seed: 1}
