@@ -256,7 +256,7 @@ func (o *Observer) setLock(p *backendState, read *Lock, now time.Time) {
 		events = compare(nil, l, v)
 	case was != nil:
 		if _, known := o.hidden[l.ID]; !known {
-			o.hidden[l.ID] = hiddenLock{was, now}
+			o.hidden[l.ID] = hiddenLock{was, cmp.Or(blindFrom, now)}
 		}
 	}
 	o.events = append(o.events, events...)

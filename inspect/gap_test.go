@@ -301,3 +301,30 @@ func TestAClientIsNotHeardOfByAFormerLeadersClock(t *testing.T) {
 		t.Errorf("a table of a backend that was not reported yet: %v", age)
 	}
 }
+
+// The read that the gap cut off failed, too: it does not date what was not seen before it either.
+func TestAReadThatFailedAfterAGapDatesNothing(t *testing.T) {
+	a := applying(t)
+	key := func(word string, second int) *Lock {
+		votes := ballots(word)
+		votes[0].ReadAt = now.Add(time.Duration(second) * time.Second)
+		return KeyLock(ID{"one", "k"}, votes, votes[0].ReadAt)
+	}
+	up := &Backend{Name: "one", Kind: Redis, State: Connected, Mode: ModePush, FirstPass: true}
+	a.send(0, Update{Put: []*Lock{key("x", 0)}, Backend: up})
+	a.send(34, Update{Gap: &Gap{Backend: "one", From: now.Add(time.Second), Until: now.Add(34 * time.Second)}})
+	a.send(34, Update{Put: []*Lock{key("!", 34)}})
+	a.reports(t)
+	a.send(35, Update{Put: []*Lock{key("y", 35)}})
+	a.publish()
+	s, err := a.sub.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []EventKind{EventEnded, EventAcquired} {
+		i := slices.IndexFunc(s.Events, func(e Event) bool { return e.Kind == kind })
+		if i < 0 || !s.Events[i].Between.From.Equal(now.Add(time.Second)) {
+			t.Errorf("%s: %+v", kind, s.Events)
+		}
+	}
+}
