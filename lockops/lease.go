@@ -26,7 +26,7 @@ type lease struct {
 	listenAt time.Time // zero: it listens, or never will
 	unlisten func()
 	renewing bool
-	again    bool // a message came during a renewal, whose answer may be of before
+	again    bool // a message came during a renewal, or a suspension: its answer may be of before
 	ended    bool
 	timer    *time.Timer
 }
@@ -94,6 +94,7 @@ func (l *lease) wake() {
 	if l.ended || l.timer == nil {
 		return
 	}
+	l.again = l.again || l.renewing
 	if !l.renewing && !l.renewAt.IsZero() {
 		l.renewAt = l.session.clock.now()
 	}

@@ -277,31 +277,39 @@ func TestExtensionCountsFromItsSending(t *testing.T) {
 	}
 }
 
-// TestAMessageDuringARenewalIsNotLost: the renewal may have been answered before the lock was taken away.
-func TestAMessageDuringARenewalIsNotLost(t *testing.T) {
-	s := newRedisSession(nil)
-	defer s.Close()
-	g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
-	asked := make(chan struct{})
-	now, ttl := time.Now(), time.Hour
-	l := newLease(s, g, &options{ttl: ttl, renew: true}, func(context.Context) error {
-		asked <- struct{}{}
-		<-asked
-		return nil
-	}, now, now.Add(ttl))
-	if err := l.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer l.stop()
-	s.look("lock")
-	<-asked // answered
-	s.look("lock")
-	asked <- struct{}{} // and heard
-	select {
-	case <-asked:
-		asked <- struct{}{}
-	case <-time.After(time.Minute):
-		t.Fatal("it is not renewed again")
+// TestWhatComesDuringARenewalIsNotLost: it may have been answered before the lock was taken away, or before a suspension that has
+// brought the deadline nearer.
+func TestWhatComesDuringARenewalIsNotLost(t *testing.T) {
+	for name, come := range map[string]func(*RedisSession, *lease){
+		"a message":    func(s *RedisSession, _ *lease) { s.look("lock") },
+		"a suspension": func(_ *RedisSession, l *lease) { l.wake() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newRedisSession(nil)
+			defer s.Close()
+			g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
+			asked := make(chan struct{})
+			now, ttl := time.Now(), time.Hour
+			l := newLease(s, g, &options{ttl: ttl, renew: true}, func(context.Context) error {
+				asked <- struct{}{}
+				<-asked
+				return nil
+			}, now, now.Add(ttl))
+			if err := l.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			defer l.stop()
+			s.look("lock")
+			<-asked // answered
+			come(s, l)
+			asked <- struct{}{} // and heard
+			select {
+			case <-asked:
+				asked <- struct{}{}
+			case <-time.After(time.Minute):
+				t.Fatal("it is not renewed again")
+			}
+		})
 	}
 }
 
