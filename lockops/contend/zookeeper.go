@@ -240,7 +240,8 @@ func (a *zkTarget) leftBelow(path string) (left []string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	err = a.walk(path, 2, func(path string, stat *zk.Stat) {
-		if a.ours[stat.EphemeralOwner] {
+		// A connection tells 0, the owner of what stays, until it has taken its session from the answer.
+		if stat.EphemeralOwner != 0 && a.ours[stat.EphemeralOwner] {
 			left = append(left, path)
 		}
 	})

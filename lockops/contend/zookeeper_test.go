@@ -1,0 +1,28 @@
+package contend
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+)
+
+// A connection that has just begun may tell 0 as its session: what has no owner is nobody's remains.
+func TestWhatNobodyOwnsIsNotLeft(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		target := NewZooKeeper(onZooKeeper(server, path)).(*zkTarget)
+		if err := target.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := plainZK(t, server).Create(path+"/leases", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		target.ours = map[int64]bool{0: true}
+		if left, err := target.Close(t.Context()); err != nil || len(left) > 0 {
+			t.Errorf("left %v: %v", left, err)
+		}
+		wantNoNode(t, server, path)
+	})
+}
