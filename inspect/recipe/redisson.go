@@ -172,6 +172,11 @@ func redissonOwnChannel(key, owner string) string {
 	return RedissonKey(redissonLockChannel, key) + ":" + owner
 }
 
+// WakesOne reports whether a channel is that of one waiter for a lock, who is dead where nobody subscribes to it.
+func WakesOne(key, channel string) bool {
+	return strings.HasPrefix(channel, redissonOwnChannel(key, ""))
+}
+
 // redissonCounter reports whether a string may be the permits of a semaphore or the count of a latch: a number without an expiry,
 // as far as is known.
 func redissonCounter(v Value) bool {

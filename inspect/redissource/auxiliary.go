@@ -57,29 +57,51 @@ func (m *master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	for _, r := range readings {
 		r.keys.Now, r.keys.Offset, r.vote.Within = middle, time.Duration(m.offset.Load()), middle.Sub(start)
 		r.keys.ClockUnknown = m.clock.Load() != nil
-		for _, query := range r.missing {
-			if query.Type != recipe.TypeChannel {
-				continue
-			}
-			if counts == nil { // of a client of a whole cluster
-				r.put(query.Key, recipe.Value{Type: recipe.TypeChannel, Unknown: true})
-				r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
-					Aspect: aspectOf(query.Feeds), Where: m.address(), Read: "PUBSUB NUMSUB", Reason: "each node of a cluster counts its own subscribers",
-				})
-			}
-			if v, ok := counts[query.Key]; ok {
-				r.put(query.Key, v.Value)
-				if v.failed != nil {
-					r.miss(m, aspectOf(query.Feeds), v.failed, query.Key)
-				}
-			}
-		}
+		m.readCounts(r, counts, counted)
 		for _, p := range r.probes {
 			m.readProbe(r, p, middle)
 		}
 		r.missing = nil
 	}
 	return nil
+}
+
+// readCounts takes in the subscribers of the channels that were asked for, or that they could not be counted.
+func (m *master) readCounts(r *keyReading, counts map[string]channelValue, counted subscribers) {
+	for _, query := range r.missing {
+		if query.Type != recipe.TypeChannel {
+			continue
+		}
+		if counts == nil { // of a client of a whole cluster
+			r.put(query.Key, recipe.Value{Type: recipe.TypeChannel, Unknown: true})
+			r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
+				Aspect: aspectOf(query.Feeds), Where: m.address(), Read: "PUBSUB NUMSUB", Reason: "each node of a cluster counts its own subscribers",
+			})
+		}
+		if v, ok := counts[query.Key]; ok {
+			r.put(query.Key, v.Value)
+			if v.failed != nil {
+				r.miss(m, aspectOf(query.Feeds), v.failed, query.Key)
+			}
+		}
+	}
+	if counted.hidden() && r.nobodySubscribes() {
+		r.miss(m, inspect.AspectWaiters, counted.replication, r.keys.Key) // they are dead, or on replicas
+	}
+}
+
+// nobodySubscribes reports whether the channels that were asked for wake a waiter each, and nobody was seen on any.
+func (r *keyReading) nobodySubscribes() bool {
+	waiters := 0
+	for _, query := range r.missing {
+		if query.Type == recipe.TypeChannel && recipe.WakesOne(r.keys.Key, query.Key) {
+			if r.keys.Auxiliary[query.Key].Subscribers > 0 {
+				return false
+			}
+			waiters++
+		}
+	}
+	return waiters > 0
 }
 
 // request asks for what is missing beside the key, and with main for the key.

@@ -194,6 +194,36 @@ func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
 	}
 }
 
+// TestWithoutInfoWaitersMayBeOnReplicas: who subscribes to nothing here is dead, or on a replica that the server does not tell us of.
+func TestWithoutInfoWaitersMayBeOnReplicas(t *testing.T) {
+	m := servertest.StartRedis(t)
+	c, ctx := client(t, m), t.Context()
+	c.HSet(ctx, "lock:a", uuidA+":1", 1)
+	c.RPush(ctx, "redisson_lock_queue:{lock:a}", uuidB+":2")
+	if err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "&*", "+@all", "-info").Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config([]*servertest.Redis{m})
+	l := once(t, cfg).Locks["lock:a"]
+	if l == nil || len(l.Waiters) != 1 || !l.Waiters[0].Dead || l.Unknown(inspect.AspectWaiters) {
+		t.Fatalf("with all rights: %+v", l)
+	}
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	look := func() *inspect.Lock { return once(t, cfg).Locks["lock:a"] }
+	l = look()
+	if l == nil || l.State != inspect.StateContended || len(l.Waiters) != 1 || l.Waiters[0].Dead || !l.Unknown(inspect.AspectWaiters) || len(l.Unseen) != 1 || l.Unseen[0].Right != "+info" {
+		t.Errorf("without INFO: %+v", l)
+	}
+	waiter := c.Subscribe(ctx, "redisson_lock__channel:{lock:a}:"+uuidB+":2")
+	t.Cleanup(func() { waiter.Close() })
+	if _, err := waiter.Receive(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if l = look(); l == nil || len(l.Waiters) != 1 || l.Waiters[0].Dead || l.Unknown(inspect.AspectWaiters) {
+		t.Errorf("who subscribes here is seen without INFO: %+v", l)
+	}
+}
+
 // TestPlainStringsCostTwoCommandsATick: a structure costs more, those beside it do not.
 func TestPlainStringsCostTwoCommandsATick(t *testing.T) {
 	t.Parallel()

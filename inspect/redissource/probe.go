@@ -148,7 +148,12 @@ func (s subscribers) elsewhere() bool {
 		return false
 	}
 	replicas, _ := infoNumber(s.replication.Val(), "connected_slaves")
-	return replicas > 0 || isDenied(s.replication.Err()) || isUnknownCommand(s.replication.Err())
+	return replicas > 0 || s.hidden()
+}
+
+// hidden reports whether the server does not tell us if it has replicas.
+func (s subscribers) hidden() bool {
+	return s.replication != nil && (isDenied(s.replication.Err()) || isUnknownCommand(s.replication.Err()))
 }
 
 // channelValue holds the subscribers of a channel, and the command that failed where they are unknown.

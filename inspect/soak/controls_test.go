@@ -297,6 +297,7 @@ func TestAKilledMasterExcusesItsDumpAlone(t *testing.T) {
 		"on another backend":  {redlockName + ":lock:fair", -38 * time.Second, 6 * time.Second, false},
 		"before it is killed": {sentinelName + ":lock:fair", -38 * time.Second, -2 * time.Second, false},
 		"older than its keys": {sentinelName + ":lock:fair", -2 * time.Minute, 6 * time.Second, false},
+		"its queue runs out":  {sentinelName + ":lock:fair", -38 * time.Second, 21 * time.Second, true},
 		"long after":          {sentinelName + ":lock:fair", -38 * time.Second, time.Minute, false},
 	} {
 		f, notes := &faults{}, newLedger()

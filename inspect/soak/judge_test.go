@@ -251,9 +251,16 @@ func (j *judge) forgotten(e observed, h hold) (fault, bool) {
 		if f.to.IsZero() {
 			return !ended || over.After(from.Add(-span.remembered))
 		}
-		return h.asked.Before(to) && (!ended || over.After(from.Add(-span.remembered))) && e.At.After(from) && e.At.Before(to.Add(ttlOf(e.Lock)+late))
+		lasts := ttlOf(e.Lock)
+		if e.Event == "waiting" || e.Event == "gone" {
+			lasts = queueLife
+		}
+		return h.asked.Before(to) && (!ended || over.After(from.Add(-span.remembered))) && e.At.After(from) && e.At.Before(to.Add(lasts+late))
 	})
 }
+
+// queueLife is the time to live of a Redis mutex's queue to which nobody comes.
+const queueLife = 10 * time.Second
 
 // ttlOf is the time to live of a lock's key.
 func ttlOf(lock string) time.Duration {
