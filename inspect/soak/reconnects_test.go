@@ -2,13 +2,13 @@ package soak
 
 import (
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"os"
 	"path"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +22,7 @@ import (
 	"lockscope/internal/servertest"
 )
 
-var reconnects = flag.Int("soak.reconnects", 8, "how `OFTEN` TestReconnects breaks the connections of each backend")
+var reconnects = flag.Int("soak.reconnects", 4, "how `OFTEN` TestReconnects breaks the connections of each backend")
 
 // reached is a backend whose connections a test can break.
 type reached struct {
@@ -30,6 +30,8 @@ type reached struct {
 	source inspect.Source
 	lock   string
 	cut    func() // breaks all connections of the observer
+	// steady reports whether the observer has all that it keeps on the servers.
+	steady func() bool
 	// take has another holder take the lock, and returns its name.
 	take func() string
 	// held counts, on the servers, watches and connections, or clients that are tracked and clients in all.
@@ -40,7 +42,8 @@ type reached struct {
 // no watch, client, goroutine, file or memory that was not there after the first few.
 func TestReconnects(t *testing.T) {
 	for name, begin := range map[string]func(*testing.T) reached{
-		"zk": reachedZooKeeper, "redis": reachedMaster, "sentinel": reachedSentinel, "cluster": reachedCluster,
+		"zk": reachedZooKeeper, "zk with TLS": reachedSecureZooKeeper,
+		"redis": reachedMaster, "redis with TLS": reachedSecureMaster, "sentinel": reachedSentinel, "cluster": reachedCluster,
 	} {
 		t.Run(name, func(t *testing.T) { reconnect(t, begin(t)) })
 	}
@@ -64,6 +67,7 @@ func reconnect(t *testing.T, b reached) {
 			l := observer.Snapshot().Lock(inspect.ID{Backend: b.name, Path: b.lock})
 			return l != nil && len(l.Holders) == 1 && l.Holders[0].Name.String() == name
 		})
+		await(t, fmt.Sprintf("all that is kept on the servers after reconnect %d", turns), b.steady)
 	}
 	await(t, "the first pass", func() bool {
 		list := observer.Snapshot().Backends
@@ -110,11 +114,22 @@ func used(b reached) usage {
 	return usage{b.held(), runtime.NumGoroutine(), len(files), m.HeapAlloc}
 }
 
-// reachedZooKeeper is a real server behind a wire that resets connections; the session outlives that.
 func reachedZooKeeper(t *testing.T) reached {
 	server := servertest.StartZooKeeper(t)
-	wire := servertest.StartWire(t, server.Addr)
-	conn := restartClient(t, []string{server.Addr})
+	return reachedEnsemble(t, server.Addr, server.Addr, nil)
+}
+
+func reachedSecureZooKeeper(t *testing.T) reached {
+	certificates := servertest.NewCertificates(t)
+	server, secure := servertest.StartZooKeeperTLS(t, certificates)
+	return reachedEnsemble(t, server.Addr, secure, certificates.Client(t))
+}
+
+// reachedEnsemble is a real server, at addr, behind a wire that resets connections; the session outlives that. The observer uses its
+// port at secure.
+func reachedEnsemble(t *testing.T, addr, secure string, config *tls.Config) reached {
+	wire := servertest.StartWire(t, secure)
+	conn := restartClient(t, []string{addr})
 	for _, p := range []string{"/locks", "/locks/a"} {
 		if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
@@ -123,7 +138,7 @@ func reachedZooKeeper(t *testing.T) reached {
 	last := ""
 	return reached{
 		name: "zk", lock: "/locks/a", cut: wire.Reset,
-		source: zksource.New(zksource.Config{Backend: "zk", Servers: []string{wire.Addr()}, Roots: []string{"/locks"}}),
+		source: zksource.New(zksource.Config{Backend: "zk", Servers: []string{wire.Addr()}, TLS: config, Roots: []string{"/locks"}}),
 		take: func() string {
 			made, err := conn.Create("/locks/a/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 			if err == nil && last != "" {
@@ -135,13 +150,20 @@ func reachedZooKeeper(t *testing.T) reached {
 			last = made
 			return path.Base(made)
 		},
-		held: func() int { return watchesOf(t, []string{server.Addr}) + wire.Open() },
+		steady: func() bool { return watchesOf(t, []string{addr}) > 0 },
+		held:   func() int { return watchesOf(t, []string{addr}) + wire.Open() },
 	}
 }
 
 func reachedMaster(t *testing.T) reached {
 	m := servertest.StartRedis(t)
 	return reachedRedis(t, "redis", redis.UniversalOptions{Addrs: []string{m.Addr}}, m)
+}
+
+func reachedSecureMaster(t *testing.T) reached {
+	certificates := servertest.NewCertificates(t)
+	m, secure := servertest.StartRedisTLS(t, certificates)
+	return reachedRedis(t, "rediss", redis.UniversalOptions{Addrs: []string{secure}, TLSConfig: certificates.Client(t)}, m)
 }
 
 func reachedSentinel(t *testing.T) reached {
@@ -169,6 +191,23 @@ func reachedRedis(t *testing.T, name string, o redis.UniversalOptions, servers .
 		}
 	}
 	turns := 0
+	// clients adds up fields of INFO.
+	clients := func(fields ...string) (n int) {
+		each(func(c *redis.Client) {
+			info, err := c.InfoMap(ctx, "clients").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, field := range fields {
+				k, err := strconv.Atoi(info["Clients"][field])
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += k
+			}
+		})
+		return n
+	}
 	return reached{
 		name: name, lock: lock,
 		source: redissource.New(redissource.Config{Backend: name, Masters: []*redis.UniversalOptions{&o}}),
@@ -189,25 +228,7 @@ func reachedRedis(t *testing.T, name string, o redis.UniversalOptions, servers .
 			}
 			return value
 		},
-		held: func() (n int) {
-			each(func(c *redis.Client) {
-				info, err := c.Info(ctx, "clients").Result()
-				if err != nil {
-					t.Fatal(err)
-				}
-				for line := range strings.Lines(info) {
-					for _, field := range []string{"connected_clients:", "tracking_clients:"} {
-						if value, ok := strings.CutPrefix(strings.TrimSpace(line), field); ok {
-							k, err := strconv.Atoi(value)
-							if err != nil {
-								t.Fatal(err)
-							}
-							n += k
-						}
-					}
-				}
-			})
-			return n
-		},
+		steady: func() bool { return clients("tracking_clients") == len(servers) },
+		held:   func() int { return clients("connected_clients", "tracking_clients") },
 	}
 }

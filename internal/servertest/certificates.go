@@ -62,6 +62,28 @@ func (c Certificates) Server(t testing.TB) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{pair}}
 }
 
+// Client is a configuration for a client that shows the certificate.
+func (c Certificates) Client(t testing.TB) *tls.Config {
+	t.Helper()
+	config, err := c.client()
+	check(t, err)
+	return config
+}
+
+func (c Certificates) client() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(c.CA)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots}, nil
+}
+
 // netty has the jars that a ZooKeeper server needs for TLS beside those that its manifest names.
 var netty = []string{"netty-codec.jar", "netty-resolver.jar", "netty-transport-native-unix-common.jar"}
 
@@ -96,17 +118,11 @@ func StartZooKeeperTLS(t testing.TB, c Certificates, lines ...string) (z *ZooKee
 
 // greets reports why a server does not take a TLS connection; the first one takes a Java machine long.
 func (c Certificates) greets(addr string) error {
-	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	config, err := c.client()
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(c.CA)
-	if err != nil {
-		return err
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
-	conn, err := tls.Dial("tcp", addr, &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots})
+	conn, err := tls.Dial("tcp", addr, config)
 	if err != nil {
 		return err
 	}
