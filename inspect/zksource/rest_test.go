@@ -1,0 +1,88 @@
+package zksource
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zkadmin"
+)
+
+// The servers are asked who is connected every ten seconds, or twice in the shortest session, and seldom while nothing happens.
+func TestInquiriesRest(t *testing.T) {
+	long, short := time.Minute, 12*time.Second
+	session := func(timeout, silent time.Duration) inspect.Session {
+		return inspect.Session{Timeout: timeout, LastContact: noon.Add(-silent)}
+	}
+	followed := zkadmin.Status{Role: "follower", Zxid: 5 << 32}
+	for name, tt := range map[string]struct {
+		before map[int64]inspect.Session // nil: as it is now
+		change func(w *watched, who *identity)
+		want   time.Duration
+	}{
+		"nothing happens": {want: 30 * time.Second},
+		"nobody is there": {change: func(_ *watched, who *identity) { clear(who.sessions) }, before: map[int64]inspect.Session{}, want: 30 * time.Second},
+		"a short session": {change: func(_ *watched, who *identity) { who.sessions[8] = session(short, 0) }, want: 6 * time.Second},
+		"a middling one":  {change: func(_ *watched, who *identity) { who.sessions[8] = session(40*time.Second, 0) }, want: 20 * time.Second},
+		"one is missed":   {before: map[int64]inspect.Session{7: {}, 9: {}}, want: 10 * time.Second},
+		"one is another":  {before: map[int64]inspect.Session{9: {}}, want: 10 * time.Second},
+		"one is silent":   {change: func(_ *watched, who *identity) { who.sessions[7] = session(long, long/2+time.Second) }, want: 10 * time.Second},
+		"a pause as usual": {
+			change: func(_ *watched, who *identity) { who.sessions[7] = session(long, long/3+time.Second) }, want: 30 * time.Second,
+		},
+		"many": {change: func(_ *watched, who *identity) {
+			for id := range int64(few + 1) {
+				who.sessions[id] = session(long, 0)
+			}
+		}, want: 10 * time.Second},
+		"somebody looks":           {change: func(w *watched, _ *identity) { w.focus = map[string]bool{"/l": true} }, want: 10 * time.Second},
+		"a lock changed meanwhile": {change: func(w *watched, _ *identity) { w.happened() }, want: 10 * time.Second},
+		"no connection":            {change: func(w *watched, _ *identity) { w.ready = false }, want: 10 * time.Second},
+		"it has just come back":    {change: func(w *watched, _ *identity) { w.disturb(w.now().Add(-restAfter / 2)) }, want: 10 * time.Second},
+		"the first tables":         {change: func(w *watched, _ *identity) { w.identified = false }, want: 10 * time.Second},
+		"a server is down":         {change: func(_ *watched, who *identity) { who.servers[0].failed = zkadmin.ErrNoQuorum }, want: 10 * time.Second},
+		"a server leads now":       {change: func(_ *watched, who *identity) { who.servers[0].status.Role = "leader" }, want: 10 * time.Second},
+		"another election":         {change: func(_ *watched, who *identity) { who.servers[0].status.Zxid = 6 << 32 }, want: 10 * time.Second},
+		"a server has other data":  {change: func(_ *watched, who *identity) { who.servers[0].nodesApart = 1 }, want: 10 * time.Second},
+	} {
+		w := watchedRun(t)
+		w.inbox = newInbox() // without the end of its connection, which nobody serves
+		w.disturbedAt, w.identified = time.Time{}, true
+		w.asking, w.askedAt, w.askAt = true, w.now(), w.now().Add(time.Hour)
+		w.answers[0] = serverAnswer{asked: true, status: followed}
+		who := identity{servers: slices.Clone(w.answers), sessions: map[int64]inspect.Session{7: session(long, 0)}, sessionsAt: w.now()}
+		if tt.change != nil {
+			tt.change(w, &who)
+		}
+		if w.sessions = tt.before; tt.before == nil {
+			w.sessions = maps.Clone(who.sessions)
+		}
+		w.identify(who)
+		if got := w.askAt.Sub(w.now()); got != tt.want {
+			t.Errorf("%s: asks again after %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// What happens after a rest has the servers asked at once, and soon after again.
+func TestARestEnds(t *testing.T) {
+	for name, happens := range map[string]func(w *watched){
+		"a contender comes": func(w *watched) { w.list(w.now(), firstNode, secondNode, guid+"__lock__0000000003") },
+		"one goes":          func(w *watched) { w.list(w.now(), secondNode) },
+		"somebody looks":    func(w *watched) { w.refocus(map[string]bool{"/l": true}) },
+		"a connection ends": func(w *watched) { w.lost(linkEvent{link: w.link, at: w.now(), kind: linkLost}) },
+	} {
+		for _, ago := range []time.Duration{5 * time.Second, 20 * time.Second} {
+			w := watchedRun(t)
+			w.watchesAt = noon
+			w.calm, w.askedAt, w.askAt = true, noon.Add(-ago), noon.Add(30*time.Second-ago)
+			happens(w)
+			w.flush(noon)
+			if want := noon.Add(max(0, 10*time.Second-ago)); w.askAt.After(want) {
+				t.Errorf("%s %v after an inquiry: the next is at %v, want %v", name, ago, w.askAt, want)
+			}
+		}
+	}
+}
