@@ -64,7 +64,13 @@ func BenchmarkZooKeeperDiscovery(b *testing.B) {
 
 func connect(b testing.TB, addr string) *zk.Conn {
 	b.Helper()
-	conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogInfo(false))
+	return connectFor(b, addr, 10*time.Second)
+}
+
+// connectFor is connect, with a session of that timeout.
+func connectFor(b testing.TB, addr string, timeout time.Duration) *zk.Conn {
+	b.Helper()
+	conn, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogInfo(false))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,21 +20,33 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// atRest is the length of the measurement, in which several pings of each connection fall.
-const atRest = 20 * time.Second
+// atRest is the length of the measurement: the lap of the slowest beat, in which all directories are compared with their Stats once.
+const atRest = time.Minute
+
+// untilRest is the time after the start of a server in which its clients may be on their way back, and a little more.
+const untilRest = 75 * time.Second
 
 // BenchmarkAtRest watches 1,000 locks that nobody touches and reports the requests that reach the servers meanwhile, by their own
-// counters.
+// counters, and the heartbeats among them apart. The clients of "zookeeper-held" are there, with a session each of ten seconds or forty.
 func BenchmarkAtRest(b *testing.B) {
-	b.Run("zookeeper", func(b *testing.B) {
-		server := servertest.StartZooKeeper(b)
-		conn := connect(b, server.Addr)
-		for i := range 1000 {
-			mustLock(b, conn, fmt.Sprintf("/lock-%04d", i))
-		}
-		conn.Close() // its heartbeats would count
-		perSecond(b, zksource.New(zksource.Config{Backend: "s", Servers: []string{server.Addr}}), func() float64 { return zkPackets(b, server.Addr) })
-	})
+	for name, timeout := range map[string]time.Duration{"zookeeper": 0, "zookeeper-held-10s": 10 * time.Second, "zookeeper-held-40s": 40 * time.Second} {
+		b.Run(name, func(b *testing.B) {
+			server := servertest.StartZooKeeper(b)
+			holder, flags, beats := connect(b, server.Addr), int32(zk.FlagSequence), 0.0
+			if timeout > 0 {
+				holder.Close()
+				holder, flags = connectFor(b, server.Addr, timeout), zk.FlagEphemeralSequential
+				beats = 3 / timeout.Seconds() // of the holder: go-zookeeper pings every third of the timeout
+			}
+			for i := range 1000 {
+				mustLock(b, holder, fmt.Sprintf("/lock-%04d", i), flags)
+			}
+			if timeout == 0 {
+				holder.Close() // its heartbeats would count
+			}
+			perSecond(b, zksource.New(zksource.Config{Backend: "s", Servers: []string{server.Addr}}), beats, func() float64 { return zkPackets(b, server.Addr) })
+		})
+	}
 	for name, match := range map[string]string{"redis-push": "lock:*", "redis-poll": "*lock*"} {
 		b.Run(name, func(b *testing.B) {
 			server := servertest.StartRedis(b)
@@ -45,24 +57,25 @@ func BenchmarkAtRest(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			perSecond(b, redisSource(server, []string{match}), func() float64 { return redisCommands(b, client) })
+			perSecond(b, redisSource(server, []string{match}), 0, func() float64 { return redisCommands(b, client) })
 		})
 	}
 }
 
-func mustLock(b *testing.B, conn *zk.Conn, dir string) {
+func mustLock(b *testing.B, conn *zk.Conn, dir string, flags int32) {
 	acl := zk.WorldACL(zk.PermAll)
 	_, err := conn.Create(dir, nil, 0, acl)
-	if err == nil { // persistent: it stays when the connection is closed
-		_, err = conn.Create(dir+"/0123456789abcdef0123456789abcdef__lock__", nil, zk.FlagSequence, acl)
+	if err == nil {
+		_, err = conn.Create(dir+"/0123456789abcdef0123456789abcdef__lock__", nil, flags, acl)
 	}
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-// perSecond runs a source until it has seen all and reports how fast a server's counter then grows.
-func perSecond(b *testing.B, source inspect.Source, counter func() float64) {
+// perSecond runs a source until it has seen all and reports how fast a server's counter then grows, without the question for it, the
+// source's heartbeats, and so many a second of others.
+func perSecond(b *testing.B, source inspect.Source, others float64, counter func() float64) {
 	for b.Loop() {
 		observer := inspect.NewObserver(time.Now, source)
 		ctx, cancel := context.WithCancel(b.Context())
@@ -79,11 +92,27 @@ func perSecond(b *testing.B, source inspect.Source, counter func() float64) {
 			}
 			s = next
 		}
-		time.Sleep(3 * time.Second) // the last of the first pass
-		before, cpu := counter(), processTime()
+		time.Sleep(untilRest) // the last of the first pass, and of what a server that was just started has us ask
+		// The source reports its heartbeats every few seconds: the server is asked when it has just done so.
+		report := func() (requests, heartbeats float64, at time.Time) {
+			for was := observer.Snapshot().Backends[0].Cost.Heartbeats; ; {
+				s, err := sub.Next(ctx)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if n := s.Backends[0].Cost.Heartbeats; n != was {
+					return counter(), float64(n), time.Now()
+				}
+			}
+		}
+		before, beatsBefore, from := report()
+		cpu := processTime()
 		time.Sleep(atRest) // the span that is measured
-		b.ReportMetric((counter()-before)/atRest.Seconds(), "requests/s")
-		b.ReportMetric(100*(processTime()-cpu).Seconds()/atRest.Seconds(), "core-%")
+		after, beats, to := report()
+		span := to.Sub(from).Seconds()
+		b.ReportMetric((after-1-before-beats+beatsBefore)/span-others, "requests/s")
+		b.ReportMetric((beats-beatsBefore)/span, "heartbeats/s")
+		b.ReportMetric(100*(processTime()-cpu).Seconds()/span, "core-%")
 		sub.Close()
 		cancel()
 		<-ended

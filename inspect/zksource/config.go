@@ -90,8 +90,8 @@ type beats struct {
 	// session is its timeout. It is short: the session owns nothing, and a server that hangs is left after two thirds
 	// of it.
 	session time.Duration
-	// identity: between inquiries into sessions and watches.
-	identity time.Duration
+	// identity: between inquiries into sessions and watches. rest: while nothing happens, and nobody looks at a lock.
+	identity, rest time.Duration
 	// poll: between checks for reads of what no watch reports. Of that, focused: what is on the screen; others: the rest;
 	// doubtful: what may not be read, or may be so no longer.
 	poll, focused, others, doubtful time.Duration
@@ -101,7 +101,7 @@ type beats struct {
 
 func usualBeats() beats {
 	return beats{
-		session: 10 * time.Second, identity: 10 * time.Second,
+		session: 10 * time.Second, identity: 10 * time.Second, rest: 30 * time.Second,
 		poll: time.Second, focused: 2 * time.Second, others: 10 * time.Second, doubtful: 10 * time.Second,
 		sweep: time.Minute,
 	}

@@ -87,6 +87,7 @@ func (r *run) lost(e linkEvent) {
 		r.readOnlyFailed = true
 	}
 	r.forgetLink()
+	r.happened()
 	r.backoff(e.at)
 }
 

@@ -173,7 +173,7 @@ func (r *run) startInquiry(now time.Time) {
 		return // the first pass is done soon, most likely
 	}
 	r.asking = true
-	r.askAt, r.askedAt, r.afterPass = now.Add(r.identityBeat()), now, r.firstPass
+	r.askAt, r.askedAt, r.afterPass = now.Add(r.beats.rest), now, r.firstPass // sooner as the answers say
 	r.requestAccessAgain()
 	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, spawn: r.tasks.Go, covers: r.covers(now)}
 	q.limit = r.queryTime()
@@ -199,37 +199,6 @@ func (r *run) queryTime() time.Duration {
 	return max(queryLimit, min(r.cfg.Timeout, 5*time.Second), r.cfg.Timeout/2)
 }
 
-const (
-	// soonest is the beat for short sessions, when there are few.
-	soonest = 2500 * time.Millisecond
-	few     = 1000
-)
-
-// identityBeat returns the pause between two inquiries: at most half of the shortest session timeout, so that a session
-// that expires is seen without its client before.
-func (r *run) identityBeat() time.Duration {
-	if r.link != nil && r.link.readOnly {
-		return soonest // a quorum may be back
-	}
-	return min(r.beats.identity, max(soonest, r.shortest/2))
-}
-
-// shortestTimeout leaves out our own session. With many sessions, or none, it returns a long time: asking so often would
-// be too dear, or for nothing.
-func (r *run) shortestTimeout(sessions map[int64]inspect.Session) time.Duration {
-	shortest := 2 * r.beats.identity
-	if len(sessions) > few || r.link == nil {
-		return shortest
-	}
-	ours, _, _ := r.link.tap.Lease()
-	for id, s := range sessions {
-		if id != ours && s.Timeout > 0 {
-			shortest = min(shortest, s.Timeout)
-		}
-	}
-	return shortest
-}
-
 // identify takes in what came of an inquiry.
 func (r *run) identify(who identity) {
 	for range len(r.results) { // read before the table was: emitted before it
@@ -252,7 +221,8 @@ func (r *run) identify(who identity) {
 	r.measureLag(who.servers)
 	r.recordLeaders(who.servers)
 	r.clock.measure(who.servers, who.allSessions, r.cfg.Now())
-	r.answers = who.servers
+	r.calm = r.foundCalm(&who)
+	r.answers, r.sessions = who.servers, who.sessions
 	if who.covers == nil { // nobody asked for the watches this time
 		who.missed.watches, who.missed.neverWatching = r.missed.watches, r.missed.neverWatching
 	}
@@ -262,9 +232,7 @@ func (r *run) identify(who identity) {
 		r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = who.sessions, who.allSessions, who.sessionsAt.Round(0)
 		r.shortest = r.shortestTimeout(who.sessions)
 	}
-	if next := r.askedAt.Add(r.identityBeat()); next.Before(r.askAt) {
-		r.askAt = next
-	}
+	r.inquireWithin(r.identityBeat())
 	now := r.cfg.Now()
 	r.countEmpty(now)
 	if who.watches != nil {

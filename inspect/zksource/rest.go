@@ -53,11 +53,11 @@ func (r *run) shortestTimeout(sessions map[int64]inspect.Session) time.Duration 
 // inquiry is one usual beat after the last, at once when that is longer ago.
 func (r *run) happened() {
 	r.calm = false
-	r.askWithin(r.identityBeat())
+	r.inquireWithin(r.identityBeat())
 }
 
-// askWithin puts the next inquiry at most so long after the last.
-func (r *run) askWithin(beat time.Duration) {
+// inquireWithin puts the next inquiry at most so long after the last.
+func (r *run) inquireWithin(beat time.Duration) {
 	if next := r.askedAt.Add(beat); next.Before(r.askAt) {
 		r.askAt = next
 	}

@@ -55,7 +55,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	return &run{
 		cfg: s.cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused,
 		stall: stall.New(s.cfg.Now), inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
-		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget, s.cfg.atOnce()), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
+		shortest: 2 * s.beats.rest, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget, s.cfg.atOnce()), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
 		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, crowds: map[string]*dir{}, shared: sharedData{},
 	}
@@ -137,8 +137,10 @@ type run struct {
 	afterPass  bool      // it was started after the first pass, and asks for what that found
 	askAt      time.Time // when to ask next
 	askedAt    time.Time
-	shortest   time.Duration // timeout of the sessions
-	watchesAt  time.Time     // when the watch tables were asked for
+	shortest   time.Duration             // timeout of the sessions
+	calm       bool                      // the newest answers show that nothing happens, see rest.go
+	sessions   map[int64]inspect.Session // of the newest answers
+	watchesAt  time.Time                 // when the watch tables were asked for
 	answers    []serverAnswer
 	missed     missed // of what they were asked
 	inquiries  int    // that have ended
@@ -283,6 +285,7 @@ func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
 	r.readyAt = r.cfg.Now()
 	r.looksAgain(r.readyAt)
+	r.happened()
 	if r.manyReads, _ = r.able(r.readyAt); !r.manyReads {
 		r.openReaders()
 	}
@@ -416,6 +419,9 @@ func (r *run) refocus(focus map[string]bool) {
 	if now := r.cfg.Now(); fresh && now.Sub(r.watchesAt) >= r.beats.identity {
 		r.askAt = now // a chain was opened: its watches are worth asking for
 	}
+	if len(focus) > 0 {
+		r.happened()
+	}
 }
 
 // flush emits what changed.
@@ -430,6 +436,9 @@ func (r *run) flush(now time.Time) {
 		if u.Gone = append(u.Gone, id); withdrawn {
 			u.Withdrawn = append(u.Withdrawn, id)
 		}
+	}
+	if u.Put != nil || u.Gone != nil {
+		r.happened()
 	}
 	clear(r.puts)
 	clear(r.gone)
