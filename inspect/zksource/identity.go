@@ -221,7 +221,7 @@ func (r *run) identify(who identity) {
 	r.measureLag(who.servers)
 	r.recordLeaders(who.servers)
 	r.clock.measure(who.servers, who.allSessions, r.cfg.Now())
-	r.calm = r.foundCalm(&who)
+	r.resting = r.mayRest(&who)
 	r.answers, r.sessions = who.servers, who.sessions
 	if who.covers == nil { // nobody asked for the watches this time
 		who.missed.watches, who.missed.neverWatching = r.missed.watches, r.missed.neverWatching

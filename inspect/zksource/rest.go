@@ -24,7 +24,7 @@ func (r *run) identityBeat() time.Duration {
 		return soonest // a quorum may be back
 	}
 	most := r.beats.identity
-	if r.calm && r.ready && len(r.focus) == 0 {
+	if r.resting && r.ready && len(r.focus) == 0 {
 		most = r.beats.rest
 	}
 	return min(most, max(soonest, r.shortest/2))
@@ -52,7 +52,7 @@ func (r *run) shortestTimeout(sessions map[int64]inspect.Session) time.Duration 
 // happened ends the rest: what came may be of a session that is not known, and what is looked at is to be shown as it is. The next
 // inquiry is one usual beat after the last, at once when that is longer ago.
 func (r *run) happened() {
-	r.calm = false
+	r.resting = false
 	r.inquireWithin(r.identityBeat())
 }
 
@@ -63,9 +63,9 @@ func (r *run) inquireWithin(beat time.Duration) {
 	}
 }
 
-// foundCalm reports whether an inquiry found everything as the one before did, and nobody about to go: a session that is missed, or was
+// mayRest reports whether an inquiry found everything as the one before did, and nobody about to go: a session that is missed, or was
 // silent for half of its timeout (clients send something every third), is asked for again soon, since two tables show more than one.
-func (r *run) foundCalm(who *identity) bool {
+func (r *run) mayRest(who *identity) bool {
 	if !r.identified || len(who.sessions) != len(r.sessions) || r.cfg.Now().Sub(r.disturbedAt) < restAfter {
 		return false
 	}

@@ -77,7 +77,7 @@ func TestARestEnds(t *testing.T) {
 		for _, ago := range []time.Duration{5 * time.Second, 20 * time.Second} {
 			w := watchedRun(t)
 			w.watchesAt = noon
-			w.calm, w.askedAt, w.askAt = true, noon.Add(-ago), noon.Add(30*time.Second-ago)
+			w.resting, w.askedAt, w.askAt = true, noon.Add(-ago), noon.Add(30*time.Second-ago)
 			happens(w)
 			w.flush(noon)
 			if want := noon.Add(max(0, 10*time.Second-ago)); w.askAt.After(want) {

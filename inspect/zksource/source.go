@@ -138,7 +138,7 @@ type run struct {
 	askAt      time.Time // when to ask next
 	askedAt    time.Time
 	shortest   time.Duration             // timeout of the sessions
-	calm       bool                      // the newest answers show that nothing happens, see rest.go
+	resting    bool                      // the newest answers show that nothing happens, see rest.go
 	sessions   map[int64]inspect.Session // of the newest answers
 	watchesAt  time.Time                 // when the watch tables were asked for
 	answers    []serverAnswer
