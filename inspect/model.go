@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -284,6 +285,17 @@ type Process struct {
 
 // Host is that of Process.
 func (o *Owner) Host() Untrusted { return o.Process.Get().Host }
+
+// HostIsMAC reports whether all that is known of the host is a MAC address, as redis-py writes it into its tokens: every program of
+// the host has the same, and in containers often those of several hosts, so that it names nobody.
+func (o *Owner) HostIsMAC() bool {
+	host := o.Host().Raw()
+	if len(host) != len("00:00:00:00:00:00") {
+		return false
+	}
+	mac, err := net.ParseMAC(host)
+	return err == nil && len(mac) == 6
+}
 
 // PID is that of Process.
 func (o *Owner) PID() Untrusted { return o.Process.Get().PID }

@@ -6,7 +6,7 @@ import (
 )
 
 // Who names the owner of a contender by the best that is known of it: label, client address, host, session, and the
-// contender's own name at last.
+// contender's own name at last, also where the host is only a MAC address, which several have.
 func (c *Contender) Who() Untrusted {
 	o := c.Owner
 	switch {
@@ -16,7 +16,7 @@ func (c *Contender) Who() Untrusted {
 		return o.Label
 	case o.Client != "":
 		return Untrusted(o.Client)
-	case o.Host() != "":
+	case o.Host() != "" && !o.HostIsMAC():
 		return o.Host()
 	case o.Session != 0:
 		return Untrusted(SessionID(o.Session))

@@ -33,7 +33,8 @@ func Count(n int, one string) string {
 	return fmt.Sprintf("%d %s", n, one)
 }
 
-// Owner names who is behind a contender in a word: the label, else the client, host, session or the contender's name.
+// Owner names who is behind a contender in a word: the label, else the client, host, session or the contender's name, also where
+// the host is only a MAC address.
 func Owner(c *inspect.Contender) string {
 	o := &c.Owner
 	switch {
@@ -41,7 +42,7 @@ func Owner(c *inspect.Contender) string {
 		return o.Label.String()
 	case o.Client != "":
 		return Printable(o.Client)
-	case o.Host() != "":
+	case o.Host() != "" && !o.HostIsMAC():
 		return o.Host().String()
 	case o.Session != 0:
 		return inspect.SessionID(o.Session)
@@ -70,6 +71,14 @@ func BriefName(name inspect.Untrusted) string {
 		cut++
 	}
 	return name.Cut(start) + inspect.Untrusted(raw[cut:]).Cut(end)
+}
+
+// Host is the word for what is known of an owner's host.
+func Host(o *inspect.Owner) string {
+	if o.HostIsMAC() {
+		return "MAC address"
+	}
+	return "host"
 }
 
 // Client is the address of an owner, or else its host; empty where neither is known.
