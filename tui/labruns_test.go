@@ -54,7 +54,7 @@ func TestAQueueBesideARace(t *testing.T) {
 	if len(f.runs) != 2 || f.runs[0].order.Target != "mutex" || f.runs[1].order.Target != "mutex on one master" || f.runs[0].order.Seed != f.runs[1].order.Seed {
 		t.Fatalf("%+v", f.runs)
 	}
-	wantText(t, m, "6 workers, hold about 150ms", "first come, first served", "a race: 38 % overtook", "p50 0.84ms, p99 25.1ms", "never two at once", "longest 2.1s by 2")
+	wantText(t, m, "6 workers, hold about 150ms", "first come, first served", "a race: 38 % overtook", "p50 0.84ms, p99 25.1ms", "never two at once", "longest 2.1s: #2")
 	if press(m, "n"); m.HasDialog() {
 		t.Error("n starts another run beside one that is under way")
 	}

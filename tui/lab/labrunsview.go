@@ -194,7 +194,7 @@ func waitedWords(r *contend.Report) string {
 	if r.LongestWaiter < 0 {
 		return "nobody"
 	}
-	return fmt.Sprintf("p50 %s, longest %s by %d", short(r.Wait.P50), short(r.LongestWait), r.LongestWaiter+1)
+	return fmt.Sprintf("p50 %s, longest %s: #%d", short(r.Wait.P50), short(r.LongestWait), r.LongestWaiter+1)
 }
 
 func overtookWords(r *contend.Report) string {
