@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockscope/inspect"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/locks"
 	"lockscope/tui/screen"
@@ -155,6 +156,19 @@ func TestTheContractNamesEveryColumn(t *testing.T) {
 	for _, name := range allColumns() {
 		if !strings.Contains(section, "`"+name+"`") {
 			t.Errorf("docs/cli.md names no column %s at config", name)
+		}
+	}
+}
+
+// Names are whole where no lock in sight has a finding, or where clients have no room: what is empty gives its room away.
+func TestNamesHaveTheRoomOfWhatIsEmpty(t *testing.T) {
+	t.Parallel()
+	free := fixture.FreeLock()
+	free.ID = fixture.Id("zk:/app/locks/payments")
+	for _, beside := range []*inspect.Lock{fixture.Thin(), fixture.Orders()} {
+		for _, size := range sizes {
+			m := model(t, Options{}, size.width, size.height, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{free, beside}))
+			wantText(t, m, "zk:/app/locks/payments", "FINDING")
 		}
 	}
 }

@@ -348,7 +348,7 @@ func TestCells(t *testing.T) {
 		lock *inspect.Lock
 		want string
 	}{
-		{fixture.Orders(), "▲ zk:/locks/orders mutex curator worker-3 13m58s 13m40s 3 – stuck-holder"},
+		{fixture.Orders(), "▲ zk:/locks/orders mutex curator worker-3 10.2.0.2:53122 13m58s 13m40s 3 – stuck-holder"},
 		{fixture.Readers(), "● zk:/locks/billing rw kazoo 3 readers ≤20s 12s 3 –"},
 		{fixture.FreeLock(), "· zk:/locks/nightly mutex – free – – – –"},
 		{fixture.Thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – ? ━━━━ 6.9s"},

@@ -154,12 +154,15 @@ func period(t time.Time) int64 {
 // than a gauge, a kind or a library, which go first in a narrow window.
 var allColumns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst, byClient, bySession, byBackend}
 
-// needs are the widths that names and holders need, the largest since the table was last arranged; 0: not known.
-type needs struct{ name, holder int }
+// needs are the widths that names, holders without and with their clients, and findings need, the largest since the table was last
+// arranged; 0: not known.
+type needs struct{ name, holder, client, finding int }
 
 // grow takes a lock's cells into account.
 func (n *needs) grow(of cell) {
 	of.room = widget.Never
 	n.name = max(n.name, lockCell(of).Width())
-	n.holder = max(n.holder, holderCell(of).Width())
+	n.holder = max(n.holder, whoHolds(of, of.lock).Width())
+	n.client = max(n.client, holderCell(of).Width())
+	n.finding = max(n.finding, findingCell(of).Width())
 }

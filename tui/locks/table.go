@@ -61,8 +61,17 @@ func (t table) names() []string {
 }
 
 // layout returns the columns of a table of some width, in cells, and the widths that they get there; 0: not shown. A name that
-// needs less than its column has leaves the rest to the holder, and the other way round.
+// needs less than its column has leaves the rest to the holder, and the other way round; clients have what names leave.
 func (t table) layout(width int, need needs) ([]widget.Column, []int) {
+	list, widths := t.lay(width, need, need.client)
+	if at := slices.Index(t.columns, byName); widths[at] < need.name {
+		return t.lay(width, need, need.holder)
+	}
+	return list, widths
+}
+
+func (t table) lay(width int, need needs, holder int) ([]widget.Column, []int) {
+	need.holder = holder
 	list := make([]widget.Column, len(t.columns))
 	for i, c := range t.columns {
 		list[i] = c.in(width, need)
@@ -90,6 +99,10 @@ func (c *column) in(width int, need needs) widget.Column {
 		out.Fit(need.name)
 	case byHolder:
 		out.Fit(need.holder)
+	case byWorst:
+		if need.name > 0 { // with locks in sight, of which none may have a finding
+			out.Fit(max(1, need.finding))
+		}
 	}
 	return out
 }
