@@ -165,9 +165,9 @@ func TestNamesHaveTheRoomOfWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	free := fixture.FreeLock()
 	free.ID = fixture.Id("zk:/app/locks/payments")
-	for _, beside := range []*inspect.Lock{fixture.Thin(), fixture.Orders()} {
+	for _, other := range []*inspect.Lock{fixture.Thin(), fixture.Orders()} {
 		for _, size := range sizes {
-			m := model(t, Options{}, size.width, size.height, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{free, beside}))
+			m := model(t, Options{}, size.width, size.height, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{free, other}))
 			wantText(t, m, "zk:/app/locks/payments", "FINDING")
 		}
 	}
