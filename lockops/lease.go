@@ -202,7 +202,7 @@ func (l *lease) renew() {
 	}
 	wait, until := l.opts.ttl/3, l.certain()
 	if err != nil {
-		wait = max(l.opts.ttl/30, 5*time.Millisecond)
+		wait = min(max(l.opts.ttl/30, 5*time.Millisecond), renewAgain)
 	}
 	if l.again {
 		wait = min(wait, rand.N(checkSpread))
@@ -214,6 +214,9 @@ func (l *lease) renew() {
 		l.opts.renewed(until)
 	}
 }
+
+// renewAgain is how soon at the latest a renewal without an answer is repeated: it may be one that was asked for because the lock is gone.
+const renewAgain = time.Second
 
 // check renews soon, since by a message the lock is gone, or messages may have been missed.
 func (l *lease) check() {

@@ -67,7 +67,7 @@ func withName(name string, next func(context.Context, *redis.Conn) error) func(c
 	}
 }
 
-// dialHook counts connections, and gives a failed one the shape of a connection that fails when it is used: go-redis
+// dialHook counts connections, asks the kernel less often whether they are open, and gives a failed one the shape of a connection that fails when it is used: go-redis
 // prints failed dials to the standard error of whoever imports us.
 type dialHook struct{ dials *atomic.Uint64 }
 
@@ -80,7 +80,7 @@ func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 			// Not to be unwrapped by go-redis, which takes a layer off what fails while it greets the server.
 			return failedConn{err: worded{err.Error(), []error{err}}}, nil
 		}
-		return conn, nil
+		return fresh(conn), nil
 	}
 }
 

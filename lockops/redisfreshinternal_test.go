@@ -1,0 +1,117 @@
+package lockops
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+// The kernel is asked whether a connection is open, but not when an answer came over it a moment ago.
+func TestAConnectionThatAnsweredAMomentAgoIsNotAskedFor(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	server, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	wrapped := fresh(conn)
+	asks := func() (asked bool) {
+		t.Helper()
+		raw, err := wrapped.(syscall.Conn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := raw.Read(func(uintptr) bool { asked = true; return true }); err != nil {
+			t.Fatal(err)
+		}
+		return asked
+	}
+	if !asks() {
+		t.Error("before the first answer the kernel is not asked")
+	}
+	if _, err := server.Write([]byte("+OK\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wrapped.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	wrapped.(*freshConn).made = time.Now().Add(-time.Duration(wrapped.(*freshConn).answered.Load())) // the answer came just now
+	if asks() {
+		t.Error("behind an answer the kernel is asked")
+	}
+	wrapped.(*freshConn).made = wrapped.(*freshConn).made.Add(-freshFor)
+	if !asks() {
+		t.Error("long after an answer the kernel is not asked")
+	}
+}
+
+// A connection that is closed between two requests costs no lock.
+func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {
+	server := servertest.StartRedis(t)
+	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	killer := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer killer.Close()
+	kill := func() {
+		t.Helper()
+		if err := killer.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mutex := NewRedisMutex(s, "lock:a", WithTTL(10*time.Second))
+	for range 20 {
+		h, err := mutex.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kill()
+		if err := h.Release(t.Context()); err != nil {
+			t.Errorf("released on a closed connection: %v", err)
+		}
+		kill()
+	}
+}
+
+// A renewal that was asked for because the lock may be gone is repeated soon when it has no answer, however long the TTL is.
+func TestARenewalWithoutAnAnswerIsRepeatedSoon(t *testing.T) {
+	s := embeddedMasters(t, 1)
+	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
+	defer other.Close()
+	h, err := NewRedisMutex(s, "lock", WithTTL(time.Hour)).Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.masters[0].client.AddHook(&failing{errs: []error{context.DeadlineExceeded}, then: func() {
+		if err := other.FlushAll(context.Background()).Err(); err != nil {
+			t.Error(err)
+		}
+	}})
+	s.leases.check("")
+	select {
+	case <-h.Context().Done():
+		if err := context.Cause(h.Context()); !errors.Is(err, ErrLost) {
+			t.Errorf("it ended by %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the loss was not told within 20s")
+	}
+}
