@@ -131,7 +131,7 @@ func TestALocaleWithoutUTF8KeepsNamesInLinesAndDifferences(t *testing.T) {
 	}
 	target, dir := "redis://"+server.Addr, t.TempDir()
 	recordings := [2]string{filepath.Join(dir, "before"), filepath.Join(dir, "after")}
-	run(t, "record", recordings[0], target, "--for", "100ms")
+	recordUntil(t, home(t), name, recordings[0], target)
 	c := converseIn(t, t.Context(), "C", target)
 	c.await("is watching")
 	c.say("list", "show 1", "show "+mistyped, "tell all")
@@ -142,7 +142,7 @@ func TestALocaleWithoutUTF8KeepsNamesInLinesAndDifferences(t *testing.T) {
 	c.await(late + ": acquired")
 	c.say("events", "quit")
 	c.end()
-	run(t, "record", recordings[1], target, "--for", "100ms")
+	recordUntil(t, home(t), late, recordings[1], target)
 	compared := runIn(t, t.Context(), map[string]string{"LC_ALL": "C"}, "diff", recordings[0], recordings[1])
 	for where, tt := range map[string]struct {
 		text  string

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -77,6 +78,32 @@ func awaitInFile(t *testing.T, path string, texts ...string) {
 	}
 }
 
+// home is an empty home of its own.
+func home(t *testing.T) map[string]string {
+	return map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+}
+
+// recordUntil records until the recording has a lock, and returns how that ended.
+func recordUntil(t *testing.T, env map[string]string, lock string, args ...string) outcome {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	ended := make(chan outcome, 1)
+	go func() { ended <- runIn(t, ctx, env, append([]string{"record"}, args...)...) }()
+	for limit := time.Now().Add(time.Minute); !strings.Contains(run(t, "ls", args[0]).stdout, lock); {
+		if time.Now().After(limit) {
+			t.Fatalf("no %s in %s", lock, args[0])
+		}
+		select {
+		case got := <-ended:
+			return got
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	end()
+	return <-ended
+}
+
 // A recording that nobody ends fills no disk: it has a bound, and is whole there.
 func TestARecordingEndsAtItsBound(t *testing.T) {
 	t.Parallel()
@@ -127,7 +154,7 @@ func TestRecordReplacesNothingUnasked(t *testing.T) {
 		t.Errorf("replay of something else: %+v", got)
 	}
 	server.Mini.Set("lock:\x1b[2J", "\x1b]0;evil\a")
-	if got := run(t, "record", file, target, "--for", "1s", "--force"); got.code != 0 || got.stdout != "" {
+	if got := recordUntil(t, home(t), "lock:", file, target, "--force"); got.code != 0 || got.stdout != "" {
 		t.Errorf("%+v", got)
 	}
 	info, err := os.Stat(file)
@@ -227,7 +254,7 @@ func TestAPackedRecordingIsWrittenAndRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "night")
-	if got := run(t, "record", path, "redis://"+server.Addr+"?match=lock:*", "--for", "1s"); got.code != 0 {
+	if got := recordUntil(t, home(t), "lock:a", path, "redis://"+server.Addr+"?match=lock:*"); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
 	text, err := os.ReadFile(path)
