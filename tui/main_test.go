@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"lockscope/inspect"
 	"lockscope/internal/servertest"
@@ -25,7 +26,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) {
 	time.Local = time.UTC // times of day are drawn as where we are, and compared
-	servertest.Main(m)
+	// The terminal's last answer may reach Bubble Tea's reader when its loop has ended: it is stuck with it.
+	servertest.Main(m, goleak.IgnoreTopFunction("github.com/charmbracelet/ultraviolet.(*TerminalReader).sendEvents"))
 }
 
 // golden compares with testdata/NAME.golden, or writes it with -update.
