@@ -61,7 +61,10 @@ func emptied(t testing.TB, look *zk.Conn, path string) {
 	limit := time.After(time.Minute)
 	for {
 		names, _, changed, err := look.ChildrenW(path)
-		if err != nil {
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			return // an empty container is removed by the server
+		case err != nil:
 			t.Fatal(err)
 		}
 		if len(names) == 0 {
