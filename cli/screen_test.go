@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
 
@@ -65,6 +66,10 @@ func startInTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *terminalRu
 	r := &terminalRun{
 		t: t, cmd: cmd, tty: tty, done: make(chan struct{}), screen: vt.NewEmulator(width, height), changed: make(chan struct{}, 1),
 	}
+	r.screen.RegisterCsiHandler('r', func(params ansi.Params) bool { // of a screen that was larger: this terminal would go beyond its own
+		bottom, _, _ := params.Param(1, 0)
+		return bottom > r.screen.Height()
+	})
 	answers := make(chan struct{})
 	go func() { // what the terminal answers to the program's questions
 		defer close(answers)
