@@ -11,10 +11,10 @@ import (
 )
 
 // At rest a master that pushes is hardly asked anything. What a push cannot be trusted with is caught by a net, cast at
-// a slow beat: one EXISTS for many keys at once, which counts those that are there, and a few keys read in full.
+// a slow beat: one EXISTS for many keys at once, which counts those that are there, and one key in turn read in full.
 const (
 	auditSize   = 1000 // keys in one EXISTS
-	sweepSample = 2    // keys read in full
+	sweepSample = 1    // keys read in full: with more a master at rest gets more than a command a second
 	fewKeys     = 8    // are counted one by one rather than by halves
 	// auditEvery is the interval of asking a master that does not push: it reports no deletion by itself.
 	auditEvery = 2 * time.Second
