@@ -8,7 +8,7 @@ import (
 )
 
 // flushedFor is the time after a flush in which a key that is gone, and was not reported by its name, is taken for flushed: so long
-// may it take to read all of them again.
+// does it take to read all of them again. How one ended that is read later is unknown.
 const flushedFor = 10 * time.Second
 
 // flushed is the time of a flush: between two instants.
@@ -59,8 +59,8 @@ func (e *entry) markFlushed(at int, v *inspect.Vote, now time.Time) {
 	if !ok || !v.Up {
 		return
 	}
-	if old := &e.votes[at]; old.Present && !now.Before(flushed.after) && now.Sub(flushed.before) <= flushedFor {
-		v.Flushed = !v.Present && !e.mayHaveChanged(at)
+	if old := &e.votes[at]; old.Present && !now.Before(flushed.after) {
+		v.Flushed = !v.Present && !e.mayHaveChanged(at) && now.Sub(flushed.before) <= flushedFor
 		v.Evicted = v.Evicted || !v.Present && !v.Flushed || v.Present && replaced(old, v)
 	}
 	if e.soughtAt[at].After(flushed.before) {

@@ -49,7 +49,7 @@ func TestAFlushIsToldFromADelete(t *testing.T) {
 		"answered before a ping was":        {steps: []step{at(500*ms, heard), at(time.Second, func(w *watchedRun) { flushed(w); w.clock = noon.Add(2 * ms); gone(ms)(w) })}},
 		"nobody told of it":                 {steps: []step{at(ms, rearmed), at(2*ms, flushed), at(4*ms, gone(ms))}, unknown: true},
 		"nobody told of it since":           {steps: []step{at(ms, flushed), at(2*ms, rearmed), at(4*ms, gone(ms))}, unknown: true},
-		"long ago":                          {steps: []step{at(ms, flushed), at(2*ms+flushedFor, gone(ms))}},
+		"long ago":                          {steps: []step{at(ms, flushed), at(2*ms+flushedFor, gone(ms))}, unknown: true},
 	} {
 		w := newWatchedRun(t)
 		for _, do := range slices.Concat(tt.steps, []step{gone(0)}) { // it is told for as long as the key is not there
