@@ -51,6 +51,9 @@ func (r *run) describe() *inspect.Backend {
 		b.Cost.Heartbeats += server.Heartbeats
 		b.Lost += p.lost
 		b.Cost.Slowed = b.Cost.Slowed || p.pace.Slow
+		if p.pace.P99 > b.Cost.P99 {
+			b.Cost.P99, b.Cost.StartP99 = p.pace.P99, p.pace.Start
+		}
 	}
 	for _, p := range r.replicas {
 		server := p.server

@@ -72,3 +72,16 @@ func TestReplicasOfAMaster(t *testing.T) {
 		}
 	}
 }
+
+// The backend has the 99th percentile of our own requests to the slowest master.
+func TestOurOwnLatencyIsReported(t *testing.T) {
+	w := newWatchedRun(t)
+	for i, p := range w.masters {
+		for range 80 {
+			p.pace.Add(time.Duration(5+i) * time.Millisecond)
+		}
+	}
+	if c := w.describe().Cost; c.P99 != 6*time.Millisecond || c.StartP99 != 6*time.Millisecond {
+		t.Errorf("%v, at the start %v", c.P99, c.StartP99)
+	}
+}

@@ -224,3 +224,17 @@ func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
 		t.Errorf("waits %v, usually %v", slow, usual)
 	}
 }
+
+// The backend has the 99th percentile of our own requests.
+func TestOurOwnLatencyIsReported(t *testing.T) {
+	r := testRun(t, Config{})
+	for range 64 {
+		r.queue.answered(5 * time.Millisecond)
+	}
+	for range 64 {
+		r.queue.answered(7 * time.Millisecond)
+	}
+	if c := r.describe().Cost; c.P99 != 7*time.Millisecond || c.StartP99 != 5*time.Millisecond {
+		t.Errorf("%v, at the start %v", c.P99, c.StartP99)
+	}
+}

@@ -9,10 +9,11 @@ import (
 type Pace struct {
 	// Slow: the 99th percentile of the last requests is over three times that of the first ones.
 	Slow bool
+	// P99 is that of the last requests, Start that of the first ones; zero while there were not enough.
+	P99, Start time.Duration
 
 	recent [64]time.Duration
 	n      int
-	start  time.Duration // the 99th percentile of the first ones
 }
 
 // Add takes in how long a request took.
@@ -24,10 +25,10 @@ func (p *Pace) Add(took time.Duration) {
 	}
 	sorted := p.recent
 	slices.Sort(sorted[:])
-	p99 := sorted[len(sorted)*99/100]
-	if p.start == 0 {
-		p.start = max(p99, time.Millisecond) // below that it is our own scheduler that shows
+	p.P99 = sorted[len(sorted)*99/100]
+	if p.Start == 0 {
+		p.Start = max(p.P99, time.Millisecond) // below that it is our own scheduler that shows
 		return
 	}
-	p.Slow = p99 > 3*p.start
+	p.Slow = p.P99 > 3*p.Start
 }

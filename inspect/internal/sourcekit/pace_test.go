@@ -14,8 +14,8 @@ func TestPaceNoticesASlowServerAndItsRecovery(t *testing.T) {
 	}
 	add(64, 2*time.Millisecond)
 	add(640, 5*time.Millisecond)
-	if p.Slow {
-		t.Error("slow at less than three times its start")
+	if p.Slow || p.P99 != 5*time.Millisecond || p.Start != 2*time.Millisecond {
+		t.Errorf("slow at less than three times its start: %v, %v", p.P99, p.Start)
 	}
 	add(16, 7*time.Millisecond)
 	if !p.Slow {
