@@ -155,7 +155,7 @@ func (r *run) serverState(i int) inspect.Server {
 				s.LeadsFor = a.at.Sub(a.ledFrom)
 			}
 			if a.status.Uptime > 0 {
-				s.StartedAt = r.startedAt(i, a.status.Uptime)
+				s.StartedAt = r.startedAt(i, &a)
 			}
 		}
 	}
@@ -172,8 +172,8 @@ func (r *run) serverState(i int) inspect.Server {
 }
 
 // startedAt keeps the instant that was reported before when it only jittered.
-func (r *run) startedAt(i int, uptime time.Duration) time.Time {
-	at := r.askedAt.Add(-uptime).Round(0)
+func (r *run) startedAt(i int, a *serverAnswer) time.Time {
+	at := a.at.Add(-a.status.Uptime).Round(0)
 	if reported := r.backend.Last; reported != nil && i < len(reported.Servers) {
 		if was := reported.Servers[i].StartedAt; at.Sub(was).Abs() < 5*time.Second {
 			return was

@@ -86,3 +86,15 @@ func TestARestEnds(t *testing.T) {
 		}
 	}
 }
+
+// When a server started stays what it is while the servers are asked again.
+func TestAStartIsAsOldAsTheAnswerThatShowsIt(t *testing.T) {
+	w := watchedRun(t)
+	w.answers[0] = serverAnswer{asked: true, at: noon, status: zkadmin.Status{Uptime: time.Hour}}
+	for _, asked := range []time.Duration{0, 30 * time.Second} {
+		w.askedAt = noon.Add(asked)
+		if at, want := w.serverState(0).StartedAt, noon.Add(-time.Hour); !at.Equal(want) {
+			t.Errorf("asked again after %v: it started at %v, want %v", asked, at, want)
+		}
+	}
+}
