@@ -102,18 +102,18 @@ func QueueByName(name string) (Queue, bool) {
 
 // Proves reports whether a name like this is a contender's: a recipe, and nobody else, writes such names.
 func Proves(child string) bool {
-	e, ok := classify(child)
+	e, ok := Parse(child)
 	return ok && e.Confidence == Certain
 }
 
 // Contends reports whether a name like this may be a contender's.
 func Contends(child string) bool {
-	_, ok := classify(child)
+	_, ok := Parse(child)
 	return ok
 }
 
-// classify asks the recipes about a name, the surest first.
-func classify(child string) (Entry, bool) {
+// Parse asks the recipes about a name, the surest first; false where none knows it. Read also sees what shows only beside others.
+func Parse(child string) (Entry, bool) {
 	all := queues()
 	for i := range all {
 		if e, ok := all[i].Parse(child); ok {
@@ -130,7 +130,7 @@ func classify(child string) (Entry, bool) {
 func Read(children []string) (Queue, []Entry) {
 	var entries []Entry
 	for i, c := range children {
-		if e, ok := classify(c); ok {
+		if e, ok := Parse(c); ok {
 			if entries == nil {
 				entries = make([]Entry, 0, len(children)-i) // mostly the others are, too
 			}

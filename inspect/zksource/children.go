@@ -3,6 +3,7 @@ package zksource
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -49,6 +50,14 @@ func (c *children) find(name string) *node {
 		}
 	}
 	return c.early[name]
+}
+
+// at is find by the place in names.
+func (c *children) at(i int) *node {
+	if c.nodes == nil {
+		return nil
+	}
+	return &c.nodes[i]
 }
 
 // place is find that makes room for a child of which nothing is known.
@@ -175,17 +184,22 @@ func (c *children) awaitNone() {
 // forget drops what was read, and what is about to be.
 func (c *children) forget() { *c = children{names: c.names} }
 
-// list takes in a new list, and returns what came and what left.
+// list takes in a new list, and returns what came and what left. The names of a list are in memory together: of one after the first, none
+// is kept with the others.
 func (c *children) list(names []string) (added, removed []string) {
 	slices.Sort(names)
 	old, were := c.names, c.nodes
 	c.names, c.nodes = names, nil
+	if len(old) == 0 && len(c.early) == 0 { // mostly: most directories are listed once
+		return slices.Clone(names), nil
+	}
 	if were != nil || len(c.early) > 0 {
 		c.nodes = make([]node, len(names))
 	}
 	for i, k := 0, 0; i < len(names) || k < len(old); { // both are sorted
 		switch {
 		case k == len(old) || i < len(names) && names[i] < old[k]:
+			names[i] = strings.Clone(names[i])
 			added = append(added, names[i])
 			if n := c.early[names[i]]; n != nil {
 				c.nodes[i] = *n
@@ -199,7 +213,7 @@ func (c *children) list(names []string) (added, removed []string) {
 			}
 			k++
 		default:
-			if were != nil {
+			if names[i] = old[k]; were != nil {
 				c.nodes[i] = were[k]
 			}
 			i, k = i+1, k+1

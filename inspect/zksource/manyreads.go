@@ -40,11 +40,11 @@ type batch struct {
 
 // read returns a job's part of a shared request.
 func (j *job) read(cfg Config) connect.Read {
-	p := cfg.onServer(j.dir.path)
+	r := connect.Read{Path: cfg.onServer(j.dir.path), Children: j.kind == jobList}
 	if j.kind == jobGet {
-		p = join(p, j.name)
+		r.Child = j.name
 	}
-	return connect.Read{Path: p, Children: j.kind == jobList}
+	return r
 }
 
 // dispatchMany sends as much as the budgets allow: the jobs that can share requests, and then the others.

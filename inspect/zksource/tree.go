@@ -144,18 +144,39 @@ func znode(name string, data []byte, stat *zk.Stat, sealed bool) inspect.Znode {
 // wanted are the contenders that are not read yet, or not since their data changed, and should be: all of them, or the
 // first of a long queue.
 func (d *dir) wanted(full bool) []recipe.Entry {
-	_, entries := recipe.Read(d.names)
-	if !full && len(entries) > fullQueue {
-		entries = entries[:fullQueue]
+	var entries []recipe.Entry
+	if full { // their order does not matter, and those that are read need not be parsed
+		entries = d.unreadContenders()
+	} else {
+		_, entries = recipe.Read(d.names)
+		entries = entries[:min(len(entries), fullQueue)]
+		entries = slices.DeleteFunc(entries, func(e recipe.Entry) bool { return !d.mayWant(d.find(e.Name), e.Name) })
 	}
-	entries = slices.DeleteFunc(entries, func(e recipe.Entry) bool {
-		n := d.find(e.Name)
-		return n.read() && !d.reread[e.Name] || n != nil && n.is&nodeAwaited != 0
-	})
 	if d.wantsLease() {
 		entries = append(entries, recipe.Entry{Name: recipe.LeaseNode})
 	}
 	return entries
+}
+
+// unreadContenders are those that are to be read, in the order of their names.
+func (d *dir) unreadContenders() (entries []recipe.Entry) {
+	for i, name := range d.names {
+		if !d.mayWant(d.at(i), name) {
+			continue
+		}
+		if e, ok := recipe.Parse(name); ok {
+			if entries == nil {
+				entries = make([]recipe.Entry, 0, len(d.names)-i) // mostly the others are, too
+			}
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// mayWant reports whether a child would be read if it is a contender.
+func (d *dir) mayWant(n *node, name string) bool {
+	return !(n.read() && !d.reread[name] || n != nil && n.is&nodeAwaited != 0)
 }
 
 // judge makes the directory's lock anew, its parts folded in, with what is unseen of it. It returns nil when it is none, and

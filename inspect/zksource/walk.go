@@ -324,9 +324,9 @@ func (r *run) listed(d *dir, res result) {
 	}
 	d.rereadLease()
 	r.readWanted(d, list, born)
-	for _, name := range d.names {
+	for i, name := range d.names {
 		// What is read now shows by itself whether it can have children.
-		if n := d.find(name); !n.read() && (n == nil || n.is&nodeAwaited == 0) && !recipe.Proves(name) {
+		if n := d.at(i); !n.read() && (n == nil || n.is&nodeAwaited == 0) && !recipe.Proves(name) {
 			r.child(d, name)
 		}
 	}
@@ -368,7 +368,9 @@ func (r *run) left(d *dir, name string, at time.Time) {
 
 // readWanted queues the contenders that are to be read. Those in born, which is sorted, were made a moment ago.
 func (r *run) readWanted(d *dir, list *[]job, born []string) {
-	for _, e := range d.wanted(r.cfg.Once || r.manyReads || r.inFocus(d)) {
+	wanted := d.wanted(r.cfg.Once || r.manyReads || r.inFocus(d))
+	*list = slices.Grow(*list, len(wanted))
+	for _, e := range wanted {
 		d.await(e.Name)
 		delete(d.reread, e.Name)
 		j := job{kind: jobGet, dir: d, name: e.Name, live: e.Live}

@@ -111,10 +111,17 @@ func (d *Decoder) StringsOfOne() []string {
 		}
 		return nil
 	}
-	all, whole := make([]string, n), string(d.Rest)
-	for i := range all {
-		size := len(d.Buffer())
-		at := len(whole) - len(d.Rest)
+	again := *d
+	for range n {
+		d.Buffer()
+	}
+	if d.Err != nil {
+		return nil
+	}
+	all, whole := make([]string, n), string(again.Rest[:len(again.Rest)-len(d.Rest)])
+	for i, from := 0, len(again.Rest); i < n; i++ {
+		size := len(again.Buffer())
+		at := from - len(again.Rest)
 		all[i] = whole[at-size : at]
 	}
 	return all

@@ -20,8 +20,20 @@ const (
 // Read is one read of a multiRead: of a node's data and Stat, and with Children also of the names of its children. A
 // multiRead knows no exists: a node that may not be read has to be asked for by itself.
 type Read struct {
-	Path     string
+	Path string
+	// Child of the node at Path is read in its place where it is not empty: nobody has to join the two.
+	Child    string
 	Children bool
+}
+
+// Size is the length of the whole path, in bytes.
+func (r *Read) Size() int { return len(r.Path) + len(r.slash()) + len(r.Child) }
+
+func (r *Read) slash() string {
+	if r.Child == "" || r.Path == "/" {
+		return ""
+	}
+	return "/"
 }
 
 // Items counts the reads that a server counts for it.
@@ -47,18 +59,20 @@ var ErrTorn = errors.New("zookeeper: a node changed while it was read")
 // MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads.
 func MultiRead(reads []Read) Request {
 	size := 9
-	for _, r := range reads {
-		size += r.Items() * (9 + 4 + len(r.Path) + 1)
+	for i := range reads {
+		r := &reads[i]
+		size += r.Items() * (9 + 4 + r.Size() + 1)
 	}
 	body := make([]byte, 0, size)
-	add := func(op int32, path string) {
-		body = appendMultiHeader(body, op, false, -1)
-		body = AppendBool(AppendString(body, path), false)
+	add := func(op int32, r *Read) {
+		body = AppendInt(appendMultiHeader(body, op, false, -1), int32(r.Size()))
+		body = append(append(append(body, r.Path...), r.slash()...), r.Child...)
+		body = AppendBool(body, false)
 	}
-	for _, r := range reads {
-		add(opGetData, r.Path)
-		if r.Children {
-			add(opGetChildren, r.Path)
+	for i := range reads {
+		add(opGetData, &reads[i])
+		if reads[i].Children {
+			add(opGetChildren, &reads[i])
 		}
 	}
 	return Request{Op: opMultiRead, Body: appendMultiHeader(body, opError, true, -1)}
@@ -109,7 +123,7 @@ func (d *Decoder) item(res *ReadResult, asked int32) {
 	case op == opGetData:
 		res.Data, res.Stat = d.Buffer(), d.Stat()
 	default:
-		res.Names = d.Strings()
+		res.Names = d.StringsOfOne()
 	}
 }
 
