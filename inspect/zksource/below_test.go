@@ -209,3 +209,26 @@ func TestNodesWithMuchDataAreRead(t *testing.T) {
 		}
 	}
 }
+
+// Paths may be so long that fifty in one request are more than a server takes, which ends the connection by which they come.
+func TestNodesWithLongPathsAreRead(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, root := client(t, zks), servertest.UniquePath(t)
+		create(t, c, root, "", 0)
+		long := root + "/" + strings.Repeat("l", 30_000)
+		create(t, c, long, "", 0)
+		const contenders = 60
+		for range contenders {
+			create(t, c, long+"/"+guid+"__lock__", "x", contender)
+		}
+		v := once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
+		if l := v.Locks[long]; l == nil || l.Contention() != contenders || v.Backend.Lost > 0 {
+			t.Fatalf("%d lost: %v", v.Backend.Lost, l != nil)
+		}
+		for _, w := range v.Locks[long].Waiters {
+			if w.Owner.Session != c.SessionID() {
+				t.Errorf("%s was not read", w.Name)
+			}
+		}
+	})
+}

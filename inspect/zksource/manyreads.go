@@ -24,6 +24,9 @@ const (
 	// listGoal limits the names that one request asks for, in bytes, by the counts known before; a name is taken for
 	// nameBytes.
 	listGoal, nameBytes = 512 << 10, 64
+	// requestGoal limits the paths in one request, in bytes: a server ends the connection by which a longer one comes than its limit,
+	// which is as for answers to others (jute.maxbuffer, a mebibyte), and a node's name may be nearly that long.
+	requestGoal = 64 << 10
 )
 
 // batch is one request for many reads.
@@ -116,13 +119,13 @@ func (l *link) quicker(took, apart time.Duration) {
 
 // gather takes jobs from the queue for one request. Those that need one of their own are set aside.
 func (r *run) gather() *batch {
-	most, names := r.size.Items(), 0
+	most, names, paths := r.size.Items(), 0, 0
 	if r.gentle() {
 		most = min(most, gentleItems)
 	}
 	room := min(most, r.queue.waiting())
 	b := &batch{jobs: make([]job, 0, room), reads: make([]connect.Read, 0, room)}
-	for r.queue.shared() && b.items < most && names < listGoal {
+	for r.queue.shared() && b.items < most && names < listGoal && paths < requestGoal {
 		j := r.queue.pick()
 		if !r.wanted(j) {
 			continue
@@ -136,6 +139,7 @@ func (r *run) gather() *batch {
 		}
 		read := j.read(r.cfg)
 		b.jobs, b.reads, b.items = append(b.jobs, j), append(b.reads, read), b.items+read.Items()
+		paths += read.Items() * read.Size()
 	}
 	return b
 }
