@@ -27,16 +27,22 @@ const atRest = time.Minute
 const untilRest = 75 * time.Second
 
 // BenchmarkAtRest watches 1,000 locks that nobody touches and reports the requests that reach the servers meanwhile, by their own
-// counters, and the heartbeats among them apart. The clients of "zookeeper-held" are there, with a session each of ten seconds or forty.
+// counters, and the heartbeats among them apart. The clients of "zookeeper-held" are there, with a session each of ten seconds or forty;
+// that of "zookeeper-observed" has a session and no lock, as who else looks.
 func BenchmarkAtRest(b *testing.B) {
-	for name, timeout := range map[string]time.Duration{"zookeeper": 0, "zookeeper-held-10s": 10 * time.Second, "zookeeper-held-40s": 40 * time.Second} {
+	for name, timeout := range map[string]time.Duration{
+		"zookeeper": 0, "zookeeper-observed": 10 * time.Second, "zookeeper-held-10s": 10 * time.Second, "zookeeper-held-40s": 40 * time.Second,
+	} {
 		b.Run(name, func(b *testing.B) {
 			server := servertest.StartZooKeeper(b)
 			holder, flags, beats := connect(b, server.Addr), int32(zk.FlagSequence), 0.0
 			if timeout > 0 {
 				holder.Close()
-				holder, flags = connectFor(b, server.Addr, timeout), zk.FlagEphemeralSequential
+				holder = connectFor(b, server.Addr, timeout)
 				beats = 3 / timeout.Seconds() // of the holder: go-zookeeper pings every third of the timeout
+			}
+			if strings.Contains(name, "held") {
+				flags = zk.FlagEphemeralSequential
 			}
 			for i := range 1000 {
 				mustLock(b, holder, fmt.Sprintf("/lock-%04d", i), flags)

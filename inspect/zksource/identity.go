@@ -20,12 +20,14 @@ import (
 
 // identity holds the result of one inquiry.
 type identity struct {
+	brief   bool      // the sessions alone were asked for
 	asked   time.Time // when the first table of watches was
 	servers []serverAnswer
 	// sessions and watches of all servers that answered; nil when none did.
 	sessions    map[int64]inspect.Session
 	sessionsAt  time.Time // when the first of them was asked for its sessions
 	allSessions bool      // every server of the ensemble answered
+	reporting   int       // how many servers did, of those in the target
 	watches     map[string][]int64
 	allWatches  bool                // every server of the ensemble answered
 	connected   map[int64]time.Time // sessions on the servers that answered for their watches, with the time of connecting
@@ -94,6 +96,7 @@ func (who *identity) join(admins []*zkadmin.Server, answers []tables, watches bo
 		who.missed.record(admins[i], readSessions, t.sessionsErr)
 		who.missed.record(admins[i], t.watchesRead, t.watchesErr)
 		if t.sessionsErr == nil {
+			who.reporting++
 			if who.sessions == nil {
 				who.sessions, who.sessionsAt = map[int64]inspect.Session{}, t.sessionsAt
 			}
@@ -175,9 +178,11 @@ func (r *run) startInquiry(now time.Time) {
 	r.asking = true
 	r.askAt, r.askedAt, r.afterPass = now.Add(r.beats.rest), now, r.firstPass // sooner as the answers say
 	r.requestAccessAgain()
-	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, spawn: r.tasks.Go, covers: r.covers(now)}
-	q.limit = r.queryTime()
-	if r.clock.wanted(r.answers, now, r.cfg.Once) {
+	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, spawn: r.tasks.Go, covers: r.covers(now), brief: r.sessionsSuffice(now)}
+	if q.limit = r.queryTime(); !q.brief {
+		r.wholeAt = now
+	}
+	if !q.brief && r.clock.wanted(r.answers, now, r.cfg.Once) {
 		q.probe = func(servers []string) (*link, error) {
 			return open(r.cfg, servers, false, r.sessionTimeout(), q.limit, newInbox())
 		}
@@ -217,12 +222,17 @@ func (r *run) identify(who identity) {
 		return
 	}
 	byPresentClock(&who, r.cfg.Now())
+	if who.brief {
+		r.identifyBriefly(&who)
+		return
+	}
 	r.disturbedBy(who.servers)
 	r.measureLag(who.servers)
 	r.recordLeaders(who.servers)
 	r.clock.measure(who.servers, who.allSessions, r.cfg.Now())
+	rested := r.resting
 	r.resting = r.mayRest(&who)
-	r.answers, r.sessions = who.servers, who.sessions
+	r.answers, r.sessions, r.reporting, r.allReporting = who.servers, who.sessions, who.reporting, who.allSessions
 	if who.covers == nil { // nobody asked for the watches this time
 		who.missed.watches, who.missed.neverWatching = r.missed.watches, r.missed.neverWatching
 	}
@@ -230,7 +240,9 @@ func (r *run) identify(who identity) {
 	r.backend.stale = true
 	if who.sessions != nil {
 		r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = who.sessions, who.allSessions, who.sessionsAt.Round(0)
-		r.shortest = r.shortestTimeout(who.sessions)
+		if !rested || !r.resting { // else nobody has come or gone
+			r.shortest = r.shortestTimeout(who.sessions)
+		}
 	}
 	r.inquireWithin(r.identityBeat())
 	now := r.cfg.Now()

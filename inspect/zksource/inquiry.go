@@ -22,6 +22,7 @@ type inquiry struct {
 	link   *link                                 // nil while there is none
 	spawn  func(func())                          // runs what may outlast the inquiry
 	probe  func(servers []string) (*link, error) // opens one more, for a look at the leader's clock; nil: none is wanted
+	brief  bool                                  // they are asked for their sessions alone
 	covers []inspect.ID                          // locks whose watches are wanted; none: they are not asked for
 }
 
@@ -86,8 +87,10 @@ func (q *inquiry) run(ctx context.Context) identity {
 		asking.Go(func() { answers[i] = q.readServer(ctx, admin, settled) })
 	}
 	asking.Wait()
-	who := identity{covers: q.covers}
-	who.join(q.admins, answers, len(q.covers) > 0)
+	who := identity{covers: q.covers, brief: q.brief}
+	if who.join(q.admins, answers, len(q.covers) > 0); q.brief {
+		return who
+	}
 	q.count(ctx, &who, answers)
 	who.probed = q.probeLeader(ctx, who.servers)
 	q.compareMembers(ctx, who.servers)
@@ -105,10 +108,12 @@ func (q *inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled
 		}
 		return err
 	}
-	t.sessionsErr = query(func(ctx context.Context) error {
-		t.status = q.readStatus(ctx, admin)
-		return t.status.failed
-	})
+	if !q.brief {
+		t.sessionsErr = query(func(ctx context.Context) error {
+			t.status = q.readStatus(ctx, admin)
+			return t.status.failed
+		})
+	}
 	if !errors.Is(t.sessionsErr, context.DeadlineExceeded) {
 		t.sessionsErr = query(func(ctx context.Context) (err error) {
 			t.sessionsAt = q.now()

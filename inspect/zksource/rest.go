@@ -17,6 +17,16 @@ const (
 	restAfter = time.Minute
 )
 
+// rest has what decides how often the servers are asked: of the newest inquiry, and since it only shortest, which a new contender lowers.
+type rest struct {
+	resting      bool                      // the newest answers show that nothing happens
+	shortest     time.Duration             // timeout of the sessions that have something in a lock
+	sessions     map[int64]inspect.Session // of the newest answers
+	reporting    int                       // how many servers reported them
+	allReporting bool                      // those are all that there are
+	wholeAt      time.Time                 // when more than the sessions was asked for
+}
+
 // identityBeat returns the pause between two inquiries: at most half of the shortest session timeout, so that a session
 // that expires is seen without its client before.
 func (r *run) identityBeat() time.Duration {
@@ -30,20 +40,36 @@ func (r *run) identityBeat() time.Duration {
 	return min(most, max(soonest, r.shortest/2))
 }
 
-// shortestTimeout leaves out our own session. With many sessions, or none, it returns a long time: asking so often would
-// be too dear, or for nothing.
+// shortestTimeout is that of the sessions which have something in a lock: ours has not, nor those of others who only look, as often as
+// we do. With many sessions, or none, it returns a long time: asking so often would be too dear, or for nothing.
 func (r *run) shortestTimeout(sessions map[int64]inspect.Session) time.Duration {
 	if len(sessions) > few {
 		return 2 * r.beats.identity
 	}
-	shortest := 2 * r.beats.rest
+	shortest, short := 2*r.beats.rest, map[int64]time.Duration{}
 	if r.link == nil {
 		return shortest
 	}
-	ours, _, _ := r.link.tap.Lease()
 	for id, s := range sessions {
-		if id != ours && s.Timeout > 0 {
-			shortest = min(shortest, s.Timeout)
+		if s.Timeout > 0 && s.Timeout < shortest {
+			short[id] = s.Timeout
+		}
+	}
+	has := func(owner int64) {
+		if timeout, ok := short[owner]; ok {
+			shortest = min(shortest, timeout)
+			delete(short, owner)
+		}
+	}
+	for _, d := range r.dirs {
+		if len(short) == 0 {
+			break
+		}
+		for _, n := range d.owned {
+			has(n.owner)
+		}
+		if d.self != nil {
+			has(d.self.EphemeralOwner)
 		}
 	}
 	return shortest
@@ -66,16 +92,8 @@ func (r *run) inquireWithin(beat time.Duration) {
 // mayRest reports whether an inquiry found everything as the one before did, and nobody about to go: a session that is missed, or was
 // silent for half of its timeout (clients send something every third), is asked for again soon, since two tables show more than one.
 func (r *run) mayRest(who *identity) bool {
-	if !r.identified || len(who.sessions) != len(r.sessions) || r.cfg.Now().Sub(r.disturbedAt) < restAfter {
+	if !r.identified || !r.sameSessions(who) || r.cfg.Now().Sub(r.disturbedAt) < restAfter {
 		return false
-	}
-	for id, s := range who.sessions {
-		if _, known := r.sessions[id]; !known {
-			return false
-		}
-		if s.Timeout > 0 && !s.LastContact.IsZero() && who.sessionsAt.Sub(s.LastContact) > s.Timeout/2 {
-			return false
-		}
 	}
 	for i := range who.servers {
 		a, before := &who.servers[i], &r.answers[i]
@@ -84,4 +102,49 @@ func (r *run) mayRest(who *identity) bool {
 		}
 	}
 	return true
+}
+
+// sameSessions reports whether the sessions are those of before, and none is about to go.
+func (r *run) sameSessions(who *identity) bool {
+	for id, s := range who.sessions {
+		if _, known := r.sessions[id]; !known {
+			return false
+		}
+		if s.Timeout > 0 && !s.LastContact.IsZero() && who.sessionsAt.Sub(s.LastContact) > s.Timeout/2 {
+			return false
+		}
+	}
+	return len(who.sessions) == len(r.sessions)
+}
+
+// sessionsSuffice reports whether an inquiry may ask for the sessions alone: while nothing happens it is their end that is not to be
+// missed, and the servers' own state was asked for not long ago.
+func (r *run) sessionsSuffice(now time.Time) bool {
+	return r.resting && r.ready && len(r.focus) == 0 && now.Sub(r.wholeAt) < r.beats.rest
+}
+
+// identifyBriefly takes in the sessions alone. Where they are not as before, all is asked for at once: what has become of one shows only
+// beside the state of the servers.
+func (r *run) identifyBriefly(who *identity) {
+	if who.reporting != r.reporting || !r.sameSessions(who) {
+		r.resting, r.askAt = false, r.cfg.Now()
+		return
+	}
+	r.sessions = who.sessions
+	r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = who.sessions, r.allReporting, who.sessionsAt.Round(0)
+	r.inquireWithin(r.identityBeat())
+}
+
+// shorten takes in a lock in which a session has something that may have had nothing before.
+func (r *run) shorten(l *inspect.Lock) {
+	if len(r.sessions) > few {
+		return
+	}
+	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
+		for i := range list {
+			if s := r.sessions[list[i].Owner.Session]; s.Timeout > 0 {
+				r.shortest = min(r.shortest, s.Timeout)
+			}
+		}
+	}
 }

@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"lockscope/inspect"
 	"lockscope/inspect/zkadmin"
+	"lockscope/internal/servertest"
 )
 
 // The servers are asked who is connected every ten seconds, or twice in the shortest session, and seldom while nothing happens.
@@ -22,13 +25,18 @@ func TestInquiriesRest(t *testing.T) {
 		change func(w *watched, who *identity)
 		want   time.Duration
 	}{
-		"nothing happens": {want: 30 * time.Second},
-		"nobody is there": {change: func(_ *watched, who *identity) { clear(who.sessions) }, before: map[int64]inspect.Session{}, want: 30 * time.Second},
-		"a short session": {change: func(_ *watched, who *identity) { who.sessions[8] = session(short, 0) }, want: 6 * time.Second},
-		"a middling one":  {change: func(_ *watched, who *identity) { who.sessions[8] = session(40*time.Second, 0) }, want: 20 * time.Second},
-		"one is missed":   {before: map[int64]inspect.Session{7: {}, 9: {}}, want: 10 * time.Second},
-		"one is another":  {before: map[int64]inspect.Session{9: {}}, want: 10 * time.Second},
-		"one is silent":   {change: func(_ *watched, who *identity) { who.sessions[7] = session(long, long/2+time.Second) }, want: 10 * time.Second},
+		"nothing happens":    {want: 30 * time.Second},
+		"nobody is there":    {change: func(_ *watched, who *identity) { clear(who.sessions) }, before: map[int64]inspect.Session{}, want: 30 * time.Second},
+		"a short session":    {change: func(_ *watched, who *identity) { who.sessions[8] = session(short, 0) }, want: 6 * time.Second},
+		"a middling one":     {change: func(_ *watched, who *identity) { who.sessions[8] = session(40*time.Second, 0) }, want: 20 * time.Second},
+		"of who has nothing": {change: func(_ *watched, who *identity) { who.sessions[5] = session(short, 0) }, want: 30 * time.Second},
+		"of who has a node of its own": {change: func(w *watched, who *identity) {
+			w.dirs["/l"].self = &inspect.Znode{EphemeralOwner: 5}
+			who.sessions[5] = session(short, 0)
+		}, want: 6 * time.Second},
+		"one is missed":  {before: map[int64]inspect.Session{7: {}, 9: {}}, want: 10 * time.Second},
+		"one is another": {before: map[int64]inspect.Session{9: {}}, want: 10 * time.Second},
+		"one is silent":  {change: func(_ *watched, who *identity) { who.sessions[7] = session(long, long/2+time.Second) }, want: 10 * time.Second},
 		"a pause as usual": {
 			change: func(_ *watched, who *identity) { who.sessions[7] = session(long, long/3+time.Second) }, want: 30 * time.Second,
 		},
@@ -85,6 +93,98 @@ func TestARestEnds(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A client that was there, with nothing, comes to a lock: its session may end before the next inquiry would be due.
+func TestAShortSessionThatComesToALockIsAskedForInTime(t *testing.T) {
+	w := watchedRun(t)
+	w.resting, w.askedAt, w.askAt = true, noon, noon.Add(30*time.Second)
+	w.sessions = map[int64]inspect.Session{9: {Timeout: 4 * time.Second}} // of the third contender
+	w.list(w.now(), firstNode, secondNode, guid+"__lock__0000000003")
+	w.flush(noon)
+	if want := noon.Add(soonest); w.askAt != want {
+		t.Errorf("the next is at %v, want %v", w.askAt, want)
+	}
+}
+
+// Between two inquiries of all, while nothing happens, the sessions alone are asked for.
+func TestWhileNothingHappensTheSessionsSuffice(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(w *watched)
+		want   bool
+	}{
+		"nothing happens":     {func(*watched) {}, true},
+		"something did":       {func(w *watched) { w.happened() }, false},
+		"somebody looks":      {func(w *watched) { w.focus = map[string]bool{"/l": true} }, false},
+		"no connection":       {func(w *watched) { w.ready = false }, false},
+		"all was long ago":    {func(w *watched) { w.wholeAt = noon.Add(-30 * time.Second) }, false},
+		"all was shortly ago": {func(w *watched) { w.wholeAt = noon.Add(-29 * time.Second) }, true},
+	} {
+		w := watchedRun(t)
+		w.resting, w.wholeAt = true, noon.Add(-5*time.Second)
+		tt.change(w)
+		if got := w.sessionsSuffice(noon); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// The sessions alone are reported where they are as before. Else all is asked for first: what became of one shows only beside the rest.
+func TestSessionsAloneAreReportedWhereTheyAreAsBefore(t *testing.T) {
+	beat := 6 * time.Second
+	for name, tt := range map[string]struct {
+		change func(who *identity)
+		same   bool
+	}{
+		"as before":      {func(*identity) {}, true},
+		"one is missed":  {func(who *identity) { delete(who.sessions, 8) }, false},
+		"one came":       {func(who *identity) { who.sessions[9] = inspect.Session{} }, false},
+		"one is another": {func(who *identity) { delete(who.sessions, 8); who.sessions[9] = inspect.Session{} }, false},
+		"one is silent": {func(who *identity) {
+			who.sessions[7] = inspect.Session{Timeout: 2 * beat, LastContact: noon.Add(-beat - 1)}
+		}, false},
+		"a server does not answer": {func(who *identity) { who.reporting-- }, false},
+	} {
+		w := watchedRun(t)
+		w.inbox = newInbox()
+		w.resting, w.wholeAt, w.shortest, w.reporting, w.allReporting = true, noon.Add(-beat), 2*beat, 1, true
+		w.sessions = map[int64]inspect.Session{7: {}, 8: {}}
+		w.asking, w.askedAt, w.askAt = true, noon, noon.Add(time.Hour)
+		answers := w.answers
+		who := identity{brief: true, reporting: 1, sessions: maps.Clone(w.sessions), sessionsAt: noon}
+		tt.change(&who)
+		w.identify(who)
+		want := noon
+		if tt.same {
+			want = noon.Add(beat)
+		}
+		if w.askAt != want || w.sessionsSuffice(noon) != tt.same || w.asking {
+			t.Errorf("%s: asks again at %v, want %v", name, w.askAt, want)
+		}
+		if u := w.extra; (u.Sessions != nil) != tt.same || u.AllSessions != tt.same || u.SessionsAt.Equal(noon) != tt.same || &w.answers[0] != &answers[0] {
+			t.Errorf("%s: reports %+v", name, u)
+		}
+	}
+}
+
+// A brief inquiry asks each server one question.
+func TestABriefInquiryAsksForTheSessions(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c, _, err := zk.Connect([]string{zks.Addr}, 10*time.Second, zk.WithLogInfo(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, _, err := c.Exists("/"); err != nil {
+			t.Fatal(err)
+		}
+		admins := newAdmins(Config{Servers: []string{zks.Addr}})
+		q := inquiry{brief: true, now: time.Now, limit: time.Minute, admins: admins}
+		who := q.run(t.Context())
+		if _, there := who.sessions[c.SessionID()]; !there || who.reporting != 1 || admins[0].Requests() != 1 {
+			t.Errorf("%d requests: %+v", admins[0].Requests(), who)
+		}
+	})
 }
 
 // When a server started stays what it is while the servers are asked again.

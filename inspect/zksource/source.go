@@ -55,7 +55,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	return &run{
 		cfg: s.cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused,
 		stall: stall.New(s.cfg.Now), inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
-		shortest: 2 * s.beats.rest, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget, s.cfg.atOnce()), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
+		rest: rest{shortest: 2 * s.beats.rest}, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget, s.cfg.atOnce()), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
 		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, crowds: map[string]*dir{}, shared: sharedData{},
 	}
@@ -137,14 +137,12 @@ type run struct {
 	afterPass  bool      // it was started after the first pass, and asks for what that found
 	askAt      time.Time // when to ask next
 	askedAt    time.Time
-	shortest   time.Duration             // timeout of the sessions
-	resting    bool                      // the newest answers show that nothing happens, see rest.go
-	sessions   map[int64]inspect.Session // of the newest answers
-	watchesAt  time.Time                 // when the watch tables were asked for
+	watchesAt  time.Time // when the watch tables were asked for
 	answers    []serverAnswer
 	missed     missed // of what they were asked
 	inquiries  int    // that have ended
 	identified bool   // an inquiry has ended that was started after the first pass
+	rest
 
 	// What happened to the servers, and to us.
 	heardAt        time.Time // all that had happened by then has been heard: see connect.Tap.Ordered
@@ -430,6 +428,7 @@ func (r *run) flush(now time.Time) {
 	r.extra = inspect.Update{}
 	for _, l := range r.puts {
 		u.Put = append(u.Put, l)
+		r.shorten(l)
 	}
 	for p, withdrawn := range r.gone {
 		id := inspect.ID{Backend: r.cfg.Backend, Path: p}
