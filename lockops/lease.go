@@ -27,6 +27,7 @@ type lease struct {
 	unlisten func()
 	renewing bool
 	again    bool // a message came during a renewal, or a suspension: its answer may be of before
+	doubted  bool // it may be gone, by a message or since messages may have been missed, and no renewal was answered since
 	ended    bool
 	timer    *time.Timer
 }
@@ -202,8 +203,12 @@ func (l *lease) renew() {
 	}
 	wait, until := l.opts.ttl/3, l.certain()
 	if err != nil {
-		wait = min(max(l.opts.ttl/30, 5*time.Millisecond), renewAgain)
+		wait = max(l.opts.ttl/30, 5*time.Millisecond)
+		if l.doubted {
+			wait = min(wait, renewAgain/2+rand.N(renewAgain/2))
+		}
 	}
+	l.doubted = l.doubted && err != nil
 	if l.again {
 		wait = min(wait, rand.N(checkSpread))
 	}
@@ -215,7 +220,7 @@ func (l *lease) renew() {
 	}
 }
 
-// renewAgain is how soon at the latest a renewal without an answer is repeated: it may be one that was asked for because the lock is gone.
+// renewAgain is how soon at the latest a renewal without an answer is repeated that was asked for because the lock may be gone.
 const renewAgain = time.Second
 
 // check renews soon, since by a message the lock is gone, or messages may have been missed.
@@ -225,7 +230,7 @@ func (l *lease) check() {
 	if l.ended || l.renewAt.IsZero() {
 		return
 	}
-	l.again = l.renewing
+	l.again, l.doubted = l.renewing, true
 	if at := l.session.clock.now().Add(rand.N(checkSpread)); at.Before(l.renewAt) {
 		l.renewAt = at
 		l.timer.Reset(l.session.clock.until(l.next()))

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// freshFor is how long after an answer a connection counts as open. One that was closed since fails the request, which is asked
-// again like any other without an answer.
-const freshFor = 100 * time.Millisecond
+// freshFor is how long after an answer a connection counts as open: less than a server needs to restart. One that was closed since
+// fails the request, as it would had it been closed a moment later.
+const freshFor = 10 * time.Millisecond
 
 // freshConn is a connection of which the kernel is not asked whether it is still open when an answer came over it a moment ago:
 // go-redis asks before each request, which is two system calls a lock. Over TLS it does not ask at all.
