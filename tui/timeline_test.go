@@ -65,6 +65,23 @@ func TestAWaitThatALaneShowsIsCounted(t *testing.T) {
 	wantNoText(t, m, "no completed waits", "no waits ended")
 }
 
+// A hold whose beginning nobody saw may have been far shorter than its entry was there: neither the figures above the lanes count it
+// nor the histogram below them.
+func TestAHoldThatBeganUnseenIsInNoFigure(t *testing.T) {
+	t.Parallel()
+	l := startOfPlay()
+	l.Holders[0].Since, l.Waiters[0].Since = fixture.Ago(120_600*time.Millisecond), fixture.Ago(120_500*time.Millisecond)
+	p := playing(t, Options{}, l, 120, 36)
+	m := p.timeline()
+	p.pass(119_700*time.Millisecond, 0) // to worker-2
+	p.come(119_500*time.Millisecond, 102)
+	p.pass(119_400*time.Millisecond, 0)
+	p.until(0)
+	wantText(t, m, "hold p50 300ms p99 300ms max 300ms of 1", "holds ended: 1  p50 300ms", "of 2", "waits ended: 2", "≤0.9s")
+	press(m, "g")
+	wantText(t, m, "worker-1 · came 11:57:59 · held ≤900ms · released 11:58:00")
+}
+
 func timelineOf(m *Model) *timeline.Screen { return m.screens[screen.Timeline].(*timeline.Screen) }
 
 // The cursor is with whoever holds the lock until it is moved; then it stays with its lane.

@@ -86,13 +86,13 @@ func Summary(cells []float64) (most, share float64) {
 }
 
 // Ended are the lengths of the waits that ended with a grant, and of the holds that have ended, as far as both of their ends are
-// known; the shortest first.
+// known; the shortest first. The history of the lock counts the same ones.
 func Ended(lanes []*Lane, now time.Time) (waits, holds []time.Duration) {
 	for _, l := range lanes {
 		if d, ok := l.waited(now); ok && !l.Waits() && !l.Left {
 			waits = append(waits, d)
 		}
-		if d, ok := l.held(now); ok && !l.Present {
+		if d, ok := l.held(now); ok && !l.Present && !l.near {
 			holds = append(holds, d)
 		}
 	}

@@ -88,13 +88,13 @@ func (v *View) story(l *Lane) []string {
 	}
 	if l.early {
 		words = append(words, "held since before watching began at "+describe.When(l.since(v.Looked), v.Now().Local()))
-	} else {
+	} else if !l.near {
 		words = append(words, clock("granted", l.Granted))
 	}
 	if d, ok := l.held(v.Now()); ok && l.Present {
 		words = append(words, "holds for "+describe.Seconds(d))
 	} else if ok {
-		words = append(words, "held "+describe.Span(d))
+		words = append(words, "held "+v.most(l)+describe.Span(d))
 	}
 	if !l.Present {
 		words = append(words, v.ending(l))

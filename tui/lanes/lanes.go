@@ -20,7 +20,9 @@ type Lane struct {
 	seen time.Time
 	// Present: it is in the lock now. early: it held already when we began to look, or could look again. left: it left without a grant.
 	// unseenEnd: it ended while we could not look, at ended at the latest.
-	Present, early, Left, unseenEnd bool
+	// near: its grant was not seen, but its entry is not much older than the first sight of it. That will do for a picture; in no figure
+	// it counts, since it may have waited for most of that time.
+	Present, early, Left, unseenEnd, near bool
 	// how is the event that ended it; empty when unknown.
 	how inspect.EventKind
 	// Earlier are the attempts of the same client before this one, where they are folded into one lane.
@@ -86,7 +88,7 @@ func (l *Lane) Arrival() time.Time {
 // waited is its time in the queue before the grant, or so far; false when unknown.
 func (l *Lane) waited(now time.Time) (time.Duration, bool) {
 	switch {
-	case l.Queued.IsZero() || l.early:
+	case l.Queued.IsZero() || l.early || l.near:
 		return 0, false
 	case l.Waits():
 		return max(0, now.Sub(l.Queued)), true
@@ -107,7 +109,7 @@ func (l *Lane) since(looked time.Time) time.Time {
 	return looked
 }
 
-// held is the length of its hold, or so far; false when unknown.
+// held is the length of its hold, or so far, and at most where it is near; false when unknown.
 func (l *Lane) held(now time.Time) (time.Duration, bool) {
 	switch {
 	case l.Granted.IsZero() || l.early || l.unseenEnd:
@@ -151,7 +153,7 @@ func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 			n.Queued = past.joined[k]
 		}
 		if n.early && !n.Queued.IsZero() && !n.seen.IsZero() && n.seen.Sub(n.Queued) <= describe.Near {
-			n.early, n.Granted = false, n.Queued
+			n.early, n.near, n.Granted = false, true, n.Queued
 		}
 		lanes = append(lanes, n.inOrder(now))
 	}
@@ -198,7 +200,7 @@ func endedLane(e *inspect.Event) Lane {
 	if e.Kind == inspect.EventExpired && !c.ExpiresAt.IsZero() && c.ExpiresAt.Before(e.At) {
 		n.Ended = c.ExpiresAt
 	}
-	n.unseenEnd = e.Kind == inspect.EventEnded && !e.Evictable
+	n.unseenEnd = e.Kind == inspect.EventEnded && (!e.Evictable || e.Unseen())
 	return n
 }
 

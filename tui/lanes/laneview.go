@@ -219,7 +219,15 @@ func (v *View) heldTime(l *Lane) string {
 	if !known {
 		return v.Theme().Glyphs.Dash
 	}
-	return v.time(d, !l.Present)
+	return v.most(l) + v.time(d, !l.Present)
+}
+
+// most is the sign of a bound before the length of a hold that is over, where it may have been shorter.
+func (v *View) most(l *Lane) string {
+	if l.near && !l.Present {
+		return v.Theme().Glyphs.AtMost
+	}
+	return ""
 }
 
 // name is the lane's owner, with its number in the queue where another lane has the same name, and how often it was overtaken.
