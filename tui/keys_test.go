@@ -1,9 +1,10 @@
 package tui
 
 import (
+	"fmt"
 	"slices"
-	"strings"
 	"testing"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -12,68 +13,145 @@ import (
 	"lockscope/tui/screen"
 )
 
+// onScreen is a screen in a window, with a lock selected and something in every list, or with nothing to select.
+func onScreen(t *testing.T, o Options, name screen.Name, width, height int, selected bool) *Model {
+	t.Helper()
+	s, about := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil), screen.Subject{}
+	if selected {
+		s, about.Lock = fixture.Everything(), fixture.Orders().ID
+	}
+	m := model(t, o, width, height, s)
+	if selected {
+		send(m, happening(allKinds()...))
+	}
+	m.Go(name, about)
+	m.navigate()
+	if name == screen.Clients {
+		makeClients(m)
+	}
+	send(m, tea.WindowSizeMsg{Width: width, Height: height})
+	return m
+}
+
+// silent reports whether what was done did nothing, and did not say why.
+func silent(m *Model, do func() tea.Cmd) bool {
+	before, front := m.View().Content, m.inFront // with the mark of the row in which keys move
+	return do() == nil && m.View().Content == before && m.inFront == front
+}
+
+// windows are those in which everything has room, and the least one.
+var windows = append(sizes[:len(sizes):len(sizes)], struct{ width, height int }{minWidth, minHeight})
+
 // Every key that can be typed does something on every screen, or says why it does not.
 func TestNoKeyIsSilent(t *testing.T) {
 	t.Parallel()
-	all := []string{"enter", "esc", "tab", "space"}
+	all := []string{"enter", "esc", "tab", "space", "left", "right", "backspace"}
 	for r := '!'; r <= '~'; r++ {
 		all = append(all, string(r))
 	}
-	// These show a part of the time that is in sight already.
-	scrolls := map[screen.Name]string{screen.Timeline: "0+-=_"}
+	moves := func(key string) bool {
+		return slices.ContainsFunc(screen.Moves(func(int) {}, func() int { return 1 }), func(a screen.Action) bool { return slices.Contains(a.Keys, key) })
+	}
 	for _, e := range screenList() {
-		for _, selected := range []bool{true, false} {
-			keys := all
-			if !selected {
-				keys = []string{"enter", "esc", "tab", "x", "X", "A", "K", "m", "M", "v", "V", "y", "Y", "/", "n", "s", "p", "a", "o"}
-			}
-			for _, key := range keys {
-				s := fixture.Everything()
-				if !selected {
-					s = inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil)
-				}
-				m := model(t, Options{}, 80, 24, s)
-				about := screen.Subject{}
-				if selected {
-					about.Lock = fixture.Orders().ID
-				}
-				m.Go(e.name, about)
-				m.navigate()
-				m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
-				before, place := content(m), m.backStack[len(m.backStack)-1].Screen
-				cmd := press(m, key)
-				moves := slices.ContainsFunc(screen.Moves(func(int) {}, func() int { return 1 }), func(a screen.Action) bool { return slices.Contains(a.Keys, key) })
-				if cmd == nil && content(m) == before && m.inFront == place && !moves && !strings.Contains(scrolls[e.name], key) {
-					t.Errorf("%s, selected %v: %s does nothing, and does not say why", e.name, selected, key)
-				}
+		for _, size := range windows {
+			for _, selected := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s %dx%d selected=%v", e.name, size.width, size.height, selected), func(t *testing.T) {
+					t.Parallel()
+					first := onScreen(t, Options{}, e.name, size.width, size.height, selected)
+					keys := all
+					switch {
+					case first.small():
+						wantText(t, first, "at least 80x24", "esc goes back") // nothing is done that cannot be seen
+						return
+					case !selected || size.width > roomyWidth: // others are bound to nothing there either
+						keys = boundKeys(first)
+					}
+					for _, key := range keys {
+						m := onScreen(t, Options{}, e.name, size.width, size.height, selected)
+						if silent(m, func() tea.Cmd { return send(m, keyPress(key)) }) && !moves(key) {
+							t.Errorf("%s does nothing, and does not say why", key)
+						}
+					}
+				})
 			}
 		}
 	}
 }
 
-// All hints of a footer are keys that do what they say, by key and by click.
-func TestFooterIsClicked(t *testing.T) {
-	for _, e := range screenList() {
-		m := model(t, Options{}, 200, 50, fixture.Everything())
-		m.Go(e.name, screen.Subject{Lock: fixture.Orders().ID})
-		m.navigate()
-		m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
-		x := 0
-		for _, h := range m.shownHints() {
-			at := x + 1
-			x += h.Width()
-			if hintKey(&h.Action) == "" {
-				t.Errorf("%s: the hint %q is no key", e.name, h.Text())
-				continue
+// boundKeys are those of the screen in front, and those that every screen has.
+func boundKeys(m *Model) (keys []string) {
+	for _, a := range slices.Concat(m.front().Actions(), m.commonActions()) {
+		for _, k := range a.Keys {
+			if utf8.RuneCountInString(k) == 1 || namedKeys()[k] != 0 {
+				keys = append(keys, k)
 			}
-			if h.Action.Keys[0] != "?" {
-				continue
-			}
-			send(m, tea.MouseClickMsg{X: at, Y: 49, Button: tea.MouseLeft})
-			wantText(t, m, "Keys of this screen")
-			send(m, tea.MouseClickMsg{X: 1, Y: 49, Button: tea.MouseLeft}) // esc close
-			wantNoText(t, m, "Keys of this screen")
 		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(keys)))
+}
+
+// Every key that a footer offers does something or says why it does not, pressed and clicked.
+func TestEveryKeyOfTheFooterWorks(t *testing.T) {
+	t.Parallel()
+	for _, e := range screenList() {
+		for _, size := range windows {
+			for _, state := range []struct{ selected, acts bool }{{false, false}, {true, false}, {true, true}} {
+				t.Run(fmt.Sprintf("%s %dx%d %+v", e.name, size.width, size.height, state), func(t *testing.T) {
+					t.Parallel()
+					open := func() *Model {
+						o := Options{}
+						if state.acts {
+							o = Options{Release: newFakeReleaser().of, Lab: newFakeLab(), Faults: &fakeFaults{}}
+						}
+						return onScreen(t, o, e.name, size.width, size.height, state.selected)
+					}
+					if m := open(); !m.small() {
+						everyHintWorks(t, m, open)
+					}
+				})
+			}
+		}
+	}
+}
+
+// everyHintWorks presses and clicks each hint of the footer of a model, each on one that is opened anew.
+func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
+	t.Helper()
+	hints, x := m.shownHints(), 0
+	if len(hints) == 0 {
+		t.Error("no footer")
+	}
+	for _, h := range hints {
+		at := x + 1
+		x += h.Width()
+		key := hintKey(&h.Action)
+		if key == "" {
+			t.Errorf("the hint %q is no key", h.Text())
+			continue
+		}
+		pressed, clicked := open(), open()
+		if silent(pressed, func() tea.Cmd { return send(pressed, keyPress(key)) }) {
+			t.Errorf("%q does nothing, and does not say why", h.Text())
+		}
+		if silent(clicked, func() tea.Cmd {
+			return send(clicked, tea.MouseClickMsg{X: at, Y: m.height - 1, Button: tea.MouseLeft})
+		}) {
+			t.Errorf("a click on %q does nothing, and does not say why", h.Text())
+		}
+		if pressed, clicked := content(pressed), content(clicked); pressed != clicked {
+			t.Errorf("a click on %q does something else than the key:\n%s\n%s", h.Text(), pressed, clicked)
+		}
+	}
+}
+
+// The hints of a dialog's footer are clicked, too.
+func TestADialogsFooterIsClicked(t *testing.T) {
+	for _, e := range screenList() {
+		m := onScreen(t, Options{}, e.name, 200, 50, true)
+		press(m, "?")
+		wantText(t, m, "Keys of this screen")
+		send(m, tea.MouseClickMsg{X: 1, Y: 49, Button: tea.MouseLeft}) // esc close
+		wantNoText(t, m, "Keys of this screen")
 	}
 }
 

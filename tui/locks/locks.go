@@ -361,7 +361,7 @@ func (s *Screen) Actions() []screen.Action {
 		screen.Action{Keys: []string{"v"}, Shown: "v", Help: "mark the lock for x, X, A and m, or unmark it", Disabled: noLock, Run: screen.Do(s.mark)},
 		screen.Action{Keys: []string{"V"}, Shown: "V", Help: "mark all that the filter shows, or unmark all", Disabled: none, Run: screen.Do(s.markAll)},
 		screen.Action{Keys: []string{"C"}, Shown: "C", Help: "choose the columns", Run: screen.Do(s.chooseColumns)},
-		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) })},
+		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: none, Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) })},
 	)
 	if s.Want.Grouped {
 		list = append(list, screen.Action{Keys: []string{"h", "left"}, Shown: "h", Hint: "close", Help: "close the group", Disabled: none, Run: screen.Do(s.closeGroup)})
@@ -372,7 +372,7 @@ func (s *Screen) Actions() []screen.Action {
 			if !s.paned() {
 				return fmt.Sprintf("one pane here; from %dx%d on the chain is shown too", stackedWidth, stackedHeight+4)
 			}
-			return ""
+			return none()
 		},
 		Run: screen.Do(func() { s.inChain = !s.inChain }),
 	})

@@ -131,11 +131,11 @@ func (s *Screen) page() int { return max(1, s.room-1) }
 func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{Keys: []string{"esc"}, Shown: "esc", Hint: "back", Help: "back to where you came from", Run: screen.Do(s.Back)},
-		{Keys: []string{"left", "h"}, Shown: "h/l ←→", Hint: "earlier/later", Help: "move the window in time", Run: screen.Do(func() { s.seek(-1) })},
-		{Keys: []string{"right", "l"}, Run: screen.Do(func() { s.seek(1) })},
-		{Keys: []string{"+", "="}, Shown: "+/-", Hint: "zoom", Help: "a shorter or longer window, from 10 s to 1 h", Run: screen.Do(func() { s.zoom(-1) })},
-		{Keys: []string{"-", "_"}, Run: screen.Do(func() { s.zoom(1) })},
-		{Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Late: true, Help: "back to now, following whoever holds it", Run: screen.Do(s.live)},
+		{Keys: []string{"left", "h"}, Shown: "h/l ←→", Hint: "earlier/later", Help: "move the window in time", Disabled: s.nothing, Run: screen.Do(func() { s.seek(-1) })},
+		{Keys: []string{"right", "l"}, Disabled: s.nothing, Run: screen.Do(func() { s.seek(1) })},
+		{Keys: []string{"+", "="}, Shown: "+/-", Hint: "zoom", Help: "a shorter or longer window, from 10 s to 1 h", Disabled: s.nothing, Run: screen.Do(func() { s.zoom(-1) })},
+		{Keys: []string{"-", "_"}, Disabled: s.nothing, Run: screen.Do(func() { s.zoom(1) })},
+		{Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Late: true, Help: "back to now, following whoever holds it", Disabled: s.nothing, Run: screen.Do(s.live)},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.id, nil) }),
 		{Keys: []string{"enter"}, Shown: "enter", Hint: "chain", Help: "open the lock's queue", Disabled: s.nothing, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
 		{Keys: []string{"p"}, Shown: "p", Hint: "attempts", Late: true, Help: "one lane per client, or one per attempt", Run: screen.Do(s.fold)},
@@ -233,7 +233,12 @@ func (s *Screen) zoom(by int) {
 	}
 }
 
-func (s *Screen) live() { s.end, s.follow = time.Time{}, true }
+func (s *Screen) live() {
+	if s.end.IsZero() && s.follow {
+		s.Flash("this is now")
+	}
+	s.end, s.follow = time.Time{}, true
+}
 
 // View is exactly as high as the screen, as SetSize drew it.
 func (s *Screen) View() string { return s.drawn }
