@@ -274,6 +274,11 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 	m := inClients(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{down}, nil), screen.Subject{})
 	press(m, "w")
 	wantText(t, m, "No deadlock where we could look", "zk cannot be reached")
+	l := fixture.Orders()
+	l.Waiters[0].Owner = inspect.Owner{}
+	m = inClients(t, Options{}, 200, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{l}), screen.Subject{})
+	press(m, "w")
+	wantText(t, m, "zk: 1 of 4 contenders is unidentified (no session, host or process): a deadlock through it does not show.")
 }
 
 func TestEveryClientsFrameFits(t *testing.T) {

@@ -133,9 +133,13 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 		d.add(nil)
 	}
 	for _, b := range g.blind {
+		are, them := "are", "them"
+		if b.unknown == 1 {
+			are, them = "is", "it"
+		}
 		d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, fmt.Sprintf(
-			"%s: %d of %s that hold or wait are unidentified (no session, host or process): a deadlock through them does not show.",
-			describe.Printable(b.backend), b.unknown, describe.Count(b.of, "contender")), t.Unknown)
+			"%s: %d of %s %s unidentified (no session, host or process): a deadlock through %s does not show.",
+			describe.Printable(b.backend), b.unknown, describe.Count(b.of, "contender"), are, them), t.Unknown)
 	}
 	for _, b := range s.Snapshot().Backends {
 		if b.State == inspect.Down {
