@@ -53,7 +53,7 @@ func (a *app) bundleCommand() *cobra.Command {
 		Args: lockFirst, ValidArgsFunction: a.completeLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0], args[1:]) },
 	}
-	command.Flags().DurationVar(&b.span, "for", 10*time.Second, "watch for so long once everything was looked at")
+	command.Flags().DurationVar(&b.span, "for", 10*time.Second, "watch for so long once the initial scan is complete")
 	command.Flags().StringVar(&b.to, "to", "", "write to this `PATH`: an archive where it ends in .tar.gz, else a new directory")
 	return command
 }

@@ -142,7 +142,7 @@ func shares(r contend.Report) string {
 		return "no grant"
 	}
 	least, most := r.Shares()
-	return fmt.Sprintf("%d to %d grants each; Jain %.3f", least, most, r.Jain())
+	return fmt.Sprintf("%d to %d grants each; fairness %.1f %% (Jain)", least, most, 100*r.Jain())
 }
 
 func (q *contention) overlaps(r contend.Report) string {

@@ -205,7 +205,7 @@ func report(s *inspect.Snapshot, found []complaint) string {
 	}
 	switch {
 	case unseen.Len() > 0:
-		fmt.Fprintf(&b, "%s in %s, but not everything could be seen\n", tally(counts)+apart, describe.Count(s.Len(), "lock"))
+		fmt.Fprintf(&b, "%s in %s, partial view\n", tally(counts)+apart, describe.Count(s.Len(), "lock"))
 	default:
 		fmt.Fprintf(&b, "%s in %s\n", tally(counts)+apart, describe.Count(s.Len(), "lock"))
 	}

@@ -38,16 +38,16 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 			"one finding on two locks is reported once",
 			[]*inspect.Backend{healthy},
 			[]*inspect.Lock{lock("/a", herd), lock("/b", deadlock), lock("/c", deadlock, unseen)},
-			inspect.Critical, 1, "1 critical, 1 warning in 3 locks, but not everything could be seen",
+			inspect.Critical, 1, "1 critical, 1 warning in 3 locks, partial view",
 			[]string{
 				"CRITICAL", "zk:/b, zk:/c   deadlock", "deadlock is seen", "why  too many clients", `seen contender evil\u{1b}[2J; held 14m02s`,
 				"do   mend deadlock", "WARNING", "zk:/a   herd", "NOT SEEN", "zk:/c   blind",
 			},
 		},
 		{"below the threshold", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a", herd)}, inspect.Critical, 0, "1 warning in 1 lock", nil},
-		{"unseen is no warning", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a", unseen)}, inspect.Warning, 0, "no problems found in 1 lock, but not everything could be seen", nil},
-		{"a degraded backend", []*inspect.Backend{healthy, sick}, []*inspect.Lock{lock("/a")}, inspect.Warning, 3, "no problems found in 1 lock, but not everything could be seen", []string{"backend redis is degraded", "r2: no answer"}},
-		{"found wins over unreachable", []*inspect.Backend{sick}, []*inspect.Lock{lock("/a", herd)}, inspect.Warning, 1, "1 warning in 1 lock, but not everything could be seen", nil},
+		{"unseen is no warning", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a", unseen)}, inspect.Warning, 0, "no problems found in 1 lock, partial view", nil},
+		{"a degraded backend", []*inspect.Backend{healthy, sick}, []*inspect.Lock{lock("/a")}, inspect.Warning, 3, "no problems found in 1 lock, partial view", []string{"backend redis is degraded", "r2: no answer"}},
+		{"found wins over unreachable", []*inspect.Backend{sick}, []*inspect.Lock{lock("/a", herd)}, inspect.Warning, 1, "1 warning in 1 lock, partial view", nil},
 		{"nothing answers", []*inspect.Backend{{Name: "zk", State: inspect.Down}}, nil, inspect.Warning, 3, "nothing could be seen", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Short: "Serve metrics of the locks to Prometheus",
 		Long: "export watches the targets and serves /metrics to Prometheus, until interrupted: locks by kind and state, the oldest\n" +
 			"hold, the longest wait, queues, grants, findings by rule, the servers, and its own load on them. What is unknown has\n" +
-			"no sample. /healthz answers 200 while it runs, /readyz once everything was looked at.\n\n" +
+			"no sample. /healthz answers 200 while it runs, /readyz once the initial scan is complete.\n\n" +
 			"It has no login of its own, and names of locks are among the metrics: listen on a loopback or private address.",
 		Example: "  lockscope export -p prod --listen 127.0.0.1:9487\n" +
 			"  lockscope export zk://localhost:2181/locks redis://localhost --listen :9487 --lock-series 0",
@@ -96,7 +96,7 @@ func (x *export) handler(collector *metrics.Collector, backends int) http.Handle
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !collector.Ready(backends) {
-			http.Error(w, "not everything was looked at yet", http.StatusServiceUnavailable)
+			http.Error(w, "the initial scan is not complete yet", http.StatusServiceUnavailable)
 		}
 	})
 	return mux

@@ -65,7 +65,7 @@ func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
 func TestDoctorNamesADeadMember(t *testing.T) {
 	b := &inspect.Backend{Name: "zk", State: inspect.Connected, Servers: []inspect.Server{{Addr: "z1:2181", State: inspect.ServerUp}, {Addr: "z2:2181", State: inspect.ServerDown, Error: "connection\x1b[2J refused"}}}
 	text := report(inspect.NewSnapshot(time.Now(), []*inspect.Backend{b}, nil), nil)
-	for _, want := range []string{"not everything could be seen", "NOT SEEN", "server z2:2181 is down", "refused"} {
+	for _, want := range []string{"partial view", "NOT SEEN", "server z2:2181 is down", "refused"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks %q:\n%s", want, text)
 		}
