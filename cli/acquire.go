@@ -24,8 +24,9 @@ type acquisition struct {
 	waits    bool // for the time of wait; false: for ever
 	output   string
 	command  []string
-	printing sync.Mutex
 	trail    *ownTrail
+	printing sync.Mutex
+	name     string // of our entry, as the last event had it
 }
 
 func (a *app) acquireCommand() *cobra.Command {
@@ -274,7 +275,10 @@ func (q *acquisition) waiting(at lockops.Queue) {
 func (q *acquisition) event(e lockEvent, name string, token *uint64, deadline *time.Time) {
 	q.printing.Lock()
 	defer q.printing.Unlock()
-	e.Name = inspect.Escape(name)
+	if name != "" { // a renewal tells none
+		q.name = name
+	}
+	e.Name = inspect.Escape(q.name)
 	if q.output == "text" {
 		switch {
 		case e.Event == "renewed":

@@ -60,6 +60,18 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 	}
 }
 
+// TestEachEventNamesTheEntry: a renewal, too, of which the lock tells only the deadline.
+func TestEachEventNamesTheEntry(t *testing.T) {
+	var said strings.Builder
+	q := &acquisition{lockChoice: lockChoice{app: &app{Environment: Environment{Stdout: &said, Now: time.Now}}}, output: "jsonl"}
+	deadline := time.Now()
+	q.waiting(lockops.Queue{Name: "ours"})
+	q.event(lockEvent{Event: "renewed"}, "", nil, &deadline)
+	if strings.Count(said.String(), `"name":"ours"`) != 2 {
+		t.Errorf("it said %s", said.String())
+	}
+}
+
 // TestWhatIsSaidOfALockThatIsSomebodyElses: nothing of ours is left that a TTL could free.
 func TestWhatIsSaidOfALockThatIsSomebodyElses(t *testing.T) {
 	q := &acquisition{lockChoice: lockChoice{id: inspect.ID{Backend: "redis", Path: "lock"}}}
