@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -369,4 +370,33 @@ func TestReadOnlySaysWhy(t *testing.T) {
 		press(m, "x")
 		wantText(t, m, want)
 	}
+}
+
+// What looks chosen is what the keys are for: while the path is typed that is the field, and no button.
+func TestTheButtonsLookChosenOnceTheyAre(t *testing.T) {
+	t.Parallel()
+	m := inConfirm(t, newFakeReleaser())
+	wants := func(after string, cancel, field bool) {
+		t.Helper()
+		lines := splitLines(m.View().Content)
+		at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "Type the path") })
+		const reversed = "7m"
+		if got := strings.Contains(m.View().Content, reversed+"[ Cancel ]"); got != cancel {
+			t.Errorf("%s: Cancel is marked: %v", after, got)
+		}
+		if got := strings.Contains(lines[at+1], reversed); got != field {
+			t.Errorf("%s: the field has a cursor: %v", after, got)
+		}
+	}
+	wants("at first", false, true)
+	press(m, "tab")
+	wants("tab", true, false)
+	typeText(m, "/locks/ord")
+	wants("a part of the path", false, true)
+	typeText(m, "ers")
+	wants("the path", false, true)
+	press(m, "enter")
+	wants("enter", true, false)
+	press(m, "tab")
+	wants("tab to Release", false, false)
 }

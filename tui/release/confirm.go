@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"lockscope/internal/text"
 	"lockscope/theme"
 	"lockscope/tui/screen"
 	"lockscope/tui/widget"
@@ -65,7 +66,7 @@ func (c *confirmation) press(msg tea.KeyPressMsg) consent {
 func (c *confirmation) lines(t *theme.Theme) []widget.Line {
 	lines := []widget.Line{
 		{{"Type " + c.what + " ", t.Text}, {c.word, t.Strong}, {" to confirm:", t.Text}},
-		append(widget.Line{{t.Glyphs.Breadcrumb + " ", t.Waiting}}, c.field.View(t, 70)...),
+		append(widget.Line{{t.Glyphs.Breadcrumb + " ", t.Waiting}}, c.fieldLine(t)...),
 	}
 	note := widget.Span{Style: t.Muted}
 	switch {
@@ -76,17 +77,33 @@ func (c *confirmation) lines(t *theme.Theme) []widget.Line {
 	case c.field.Value() != "" && !c.matches():
 		note.Text = "not " + c.what + " yet"
 	}
-	cancel, confirm := t.Strong.Reverse(true), t.Muted
+	cancel, confirm := t.Text, t.Muted
+	if c.left() && !c.chosen {
+		cancel = t.Strong.Reverse(true)
+	}
 	if c.matches() {
 		confirm = t.Critical
 		if c.chosen {
-			cancel, confirm = t.Text, t.BadgeCritical
+			confirm = t.BadgeCritical
 		} else if note = (widget.Span{"tab chooses " + c.does, t.Text}); c.hasty {
 			note = widget.Span{"nothing was sent: tab chooses " + c.does + ", esc cancels", t.Warning}
 		}
 	}
 	return append(lines, nil, widget.Line{{"[ Cancel ]", cancel}, {"   ", t.Text}, {"[ " + c.does + " ]", confirm}, {"   ", t.Text}, note})
 }
+
+// left reports whether the buttons have been gone to: until then the cursor is in the field, and marks what the keys are for.
+func (c *confirmation) left() bool { return c.hasty && (c.field.Value() == "" || c.matches()) }
+
+func (c *confirmation) fieldLine(t *theme.Theme) widget.Line {
+	if c.left() {
+		return widget.Line{{widget.TailOf(text.Printable(c.field.Value()), confirmWidth, t.Glyphs.Ellipsis), t.Strong}}
+	}
+	return c.field.View(t, confirmWidth)
+}
+
+// confirmWidth is that of the field, in cells.
+const confirmWidth = 70
 
 // actions are the keys, for the footer.
 func (c *confirmation) actions() []screen.Action {
