@@ -188,64 +188,84 @@ func (m *Model) breadcrumb() widget.Line {
 	return left
 }
 
-// titleBar has the place, the backends' states, our cost to them, and badges (read-only, paused). What does not fit is
-// left out, the least important first.
+// titleBar draws the parts of the title.
 func (m *Model) titleBar() string {
-	t, left := m.theme, m.breadcrumb()
-	badges := m.badges()
-	backends := m.backendSigns(signMode)
+	left, backends, badges := m.titleParts()
+	return widget.Spread(left, slices.Concat(backends, m.badgeLine(badges)), m.width, m.theme.Glyphs.Ellipsis).Render(m.width, m.theme.Glyphs.Ellipsis, nil)
+}
+
+// titleParts are the place, the backends' states with our cost to them, and badges (read-only, paused). What does not fit is
+// left out, the least important first.
+func (m *Model) titleParts() (left, backends widget.Line, badges []badge) {
+	left, badges = m.breadcrumb(), m.badges()
+	signs := m.backendSigns(signMode)
 	for _, middle := range []widget.Line{
-		slices.Concat(backends, m.cost(true)), slices.Concat(backends, m.cost(false)), backends, m.backendSigns(signCount), m.backendSigns(signOnly),
+		slices.Concat(signs, m.cost(true)), slices.Concat(signs, m.cost(false)), signs, m.backendSigns(signCount), m.backendSigns(signOnly),
 	} {
-		right := slices.Concat(middle, badges)
-		if left.Width()+right.Width() < m.width {
-			return widget.Spread(left, right, m.width, t.Glyphs.Ellipsis).Render(m.width, t.Glyphs.Ellipsis, nil)
+		if left.Width()+middle.Width()+m.badgeLine(badges).Width() < m.width {
+			return left, middle, badges
 		}
 	}
 	const least = 12 // cells of the place
 	// The first, PAUSED or PAST, stays the longest, then the last.
-	for badges.Width()+least >= m.width && len(badges) > badgeSpans {
-		at := max(badgeSpans, len(badges)-2*badgeSpans)
-		badges = slices.Delete(badges, at, at+badgeSpans)
+	for m.badgeLine(badges).Width()+least >= m.width && len(badges) > 1 {
+		at := max(1, len(badges)-2)
+		badges = slices.Delete(badges, at, at+1)
 	}
-	room := max(least, m.width-badges.Width()-1)
+	room := max(least, m.width-m.badgeLine(badges).Width()-1)
 	if m.options.Environment == "" && left.Width() > room {
 		left = m.place(room)
 	}
-	return widget.Spread(left.Cut(room, t.Glyphs.Ellipsis), badges, m.width, t.Glyphs.Ellipsis).Render(m.width, t.Glyphs.Ellipsis, nil)
+	return left.Cut(room, m.theme.Glyphs.Ellipsis), nil, badges
 }
 
-// badgeSpans are those of one badge: its words, and the space after it.
-const badgeSpans = 2
+// badge is a state that changes what the screen means and what keys may do, with what a click on it does.
+type badge struct {
+	widget.Span
+	click func() tea.Cmd
+}
 
-// badges are the states that change what the screen means and what keys may do, the most important first.
-func (m *Model) badges() widget.Line {
+func (m *Model) badgeLine(badges []badge) (l widget.Line) {
+	for _, b := range badges {
+		l = append(l, b.Span).Add(m.theme.Text, " ")
+	}
+	return l
+}
+
+// badges are the most important first.
+func (m *Model) badges() (list []badge) {
 	t := m.theme
-	var l widget.Line
+	add := func(style lipgloss.Style, text string, click func() tea.Cmd) {
+		list = append(list, badge{widget.Span{Text: " " + text + " ", Style: style}, click})
+	}
+	say := func(text string) func() tea.Cmd { return screen.Do(func() { m.Flash(text) }) }
+	toLab := screen.Do(func() { m.Go(screen.Lab, m.subjectFor(screen.Lab)) })
 	switch {
 	case m.filmed(): // its own line and the badge REPLAY say so
 	case m.inPast():
-		l = l.Add(t.BadgeWarning, " PAST ").Add(t.Text, " ")
+		add(t.BadgeWarning, "PAST", m.pause)
 	case m.paused:
-		l = l.Add(t.BadgeWarning, " PAUSED: "+m.Key("space")+" goes on ").Add(t.Text, " ")
+		add(t.BadgeWarning, "PAUSED: "+m.Key("space")+" goes on", m.pause)
 	}
 	held, waiting := m.inHand()
 	if held > 0 {
-		l = l.Add(t.BadgeWarning, fmt.Sprintf(" HOLDING %d ", held)).Add(t.Text, " ")
+		add(t.BadgeWarning, fmt.Sprintf("HOLDING %d", held), toLab)
 	}
 	if waiting > 0 {
-		l = l.Add(t.Badge.Inherit(t.Waiting), fmt.Sprintf(" WAITING %d ", waiting)).Add(t.Text, " ")
+		add(t.Badge.Inherit(t.Waiting), fmt.Sprintf("WAITING %d", waiting), toLab)
 	}
 	if m.options.Sandbox {
-		l = l.Add(t.Badge.Inherit(t.Waiting), " SANDBOX ").Add(t.Text, " ")
+		add(t.Badge.Inherit(t.Waiting), "SANDBOX", say("these servers are inside this program: everything may be tried"))
 	}
 	if m.options.Replay {
-		l = l.Add(t.BadgeWarning, " REPLAY ").Add(t.Text, " ")
+		add(t.BadgeWarning, "REPLAY", m.pause)
 	}
-	if m.MayAct() == "" {
-		return l.Add(t.BadgeWarning, " WRITE ").Add(t.Text, " ")
+	if why := m.MayAct(); why != "" {
+		add(t.Badge, "READ-ONLY", say(why))
+		return list
 	}
-	return l.Add(t.Badge, " READ-ONLY ").Add(t.Text, " ")
+	add(t.BadgeWarning, "WRITE", say("writing is allowed: x, X, a, A, K and the Lab act, each asks first; :write forbids it again"))
+	return list
 }
 
 // signDetail is the length of a backend's sign in the title bar.

@@ -9,6 +9,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/tui/screen"
+	"lockscope/tui/widget"
 )
 
 // namedKeys are the keys with a name that a hint may stand for.
@@ -125,20 +126,37 @@ func (m *Model) clickFoot(x int) tea.Cmd {
 
 // clickHead goes where the part of the title bar leads that was clicked: home, or to the backends; a badge explains itself.
 func (m *Model) clickHead(x int) tea.Cmd {
-	left, badges := m.breadcrumb(), m.badges()
-	switch {
-	case x < left.Width():
-		m.home()
-	case x < m.width-badges.Width():
+	left, backends, badges := m.titleParts()
+	at := m.width - m.badgeLine(badges).Width()
+	for _, b := range badges {
+		next := at + widget.TextWidth(b.Text) + 1
+		if x >= at && x < next {
+			return b.click()
+		}
+		at = next
+	}
+	switch right := backends.Width() + m.badgeLine(badges).Width(); {
+	case x >= m.width-right:
 		m.Go(screen.Backends, m.front().Selected())
-	case m.paused:
-		return m.pause()
-	case m.MayAct() != "":
-		m.Flash(m.MayAct())
+	case x >= left.Width():
+	case m.atHome() != "":
+		m.Flash(m.atHome())
+	case x >= here(left, m.front().Title()):
+		m.Flash(m.front().Title() + " is what you see: " + m.Key("esc") + " goes back")
 	default:
-		m.Flash("writing is allowed: x, X, a, A, K and the Lab act, each asks first; :write forbids it again")
+		m.home()
 	}
 	return nil
+}
+
+// here is the cell of a place where the name of the screen in front begins.
+func here(place widget.Line, title string) int {
+	for i := range slices.Backward(place) {
+		if strings.TrimSpace(place[i].Text) == title {
+			return place[:i].Width()
+		}
+	}
+	return place.Width()
 }
 
 // shownHints are the hints of the footer, from the left.

@@ -297,15 +297,28 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseClickMsg:
 		m.tour.stopped = true
-		switch {
-		case msg.Button == tea.MouseLeft && msg.Y == 0:
-			return m.clickHead(msg.X)
-		case msg.Button == tea.MouseLeft && msg.Y == m.height-1:
-			return m.clickFoot(msg.X)
+		if msg.Button == tea.MouseLeft {
+			return m.click(msg, top)
 		}
+	case tea.MouseWheelMsg:
 		msg.Y -= top
 		return m.front().Update(msg)
-	case tea.MouseWheelMsg:
+	}
+	return nil
+}
+
+// click does what is clicked in the frame; the screen hears only of clicks on itself.
+func (m *Model) click(msg tea.MouseClickMsg, top int) tea.Cmd {
+	switch {
+	case msg.Y == 0:
+		return m.clickHead(msg.X)
+	case msg.Y < top:
+		if m.troubles() != nil {
+			m.Go(screen.Backends, m.front().Selected())
+		}
+	case msg.Y == m.height-1:
+		return m.clickFoot(msg.X)
+	case msg.Y < m.height-len(m.foot()):
 		msg.Y -= top
 		return m.front().Update(msg)
 	}

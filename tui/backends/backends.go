@@ -72,13 +72,22 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			s.moveTo(s.table.At + screen.Wheel(msg))
 		}
 	case tea.MouseClickMsg:
-		g := s.layout()
-		if at := s.table.Top + msg.Y - 2; msg.Button == tea.MouseLeft && msg.Y >= 2 && msg.Y < 2+g.rows && msg.X < g.tableWidth && at < len(s.rows) {
-			s.inDetails = false
-			s.moveTo(at)
-		}
+		s.click(msg)
 	}
 	return nil
+}
+
+// click selects a row, or goes to the details.
+func (s *Screen) click(msg tea.MouseClickMsg) {
+	g := s.layout()
+	at := s.table.Top + msg.Y - 2
+	switch {
+	case msg.X >= g.left && msg.Y >= g.top:
+		s.inDetails = len(s.rows) > 0
+	case msg.Y >= 2 && msg.Y < 2+g.rows && msg.X < g.tableWidth && at < len(s.rows):
+		s.inDetails = false
+		s.moveTo(at)
+	}
 }
 
 // refresh takes over the backends from the snapshot.

@@ -1,0 +1,122 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/tui/backends"
+	"lockscope/tui/findings"
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// clickAt clicks on a text, where it first stands.
+func clickAt(t *testing.T, m *Model, text string) {
+	t.Helper()
+	for y, line := range splitLines(content(m)) {
+		if before, _, ok := strings.Cut(line, text); ok {
+			send(m, tea.MouseClickMsg{X: len([]rune(before)), Y: y, Button: tea.MouseLeft})
+			return
+		}
+	}
+	t.Fatalf("%q is nowhere:\n%s", text, content(m))
+}
+
+// A badge and a part of the place do what they say wherever they stand: in a narrow window it is elsewhere than in a wide one.
+func TestTheTitleIsClicked(t *testing.T) {
+	t.Parallel()
+	for _, size := range []struct{ width, height int }{{40, 12}, {80, 24}, {200, 50}} {
+		open := func(o Options) *Model {
+			m := model(t, o, size.width, size.height, fixture.Everything())
+			press(m, "f")
+			return m
+		}
+		m := open(Options{})
+		clickAt(t, m, "READ-ONLY")
+		wantText(t, m, "read-only")
+		if m.inFront != screen.Findings {
+			t.Errorf("%v: READ-ONLY leads to %s", size, m.inFront)
+		}
+		clickAt(t, m, "findings")
+		wantText(t, m, "findings is what you see")
+		clickAt(t, m, "locks")
+		if m.inFront != screen.Locks {
+			t.Errorf("%v: locks leads to %s", size, m.inFront)
+		}
+		clickAt(t, m, "locks")
+		wantText(t, m, "this is home")
+
+		m = open(Options{})
+		press(m, "space")
+		clickAt(t, m, "PAUSED")
+		if m.paused {
+			t.Errorf("%v: PAUSED does not go on", size)
+		}
+		clickAt(t, m, "redis degraded")
+		if m.inFront != screen.Backends {
+			t.Errorf("%v: what is wrong with a backend leads to %s", size, m.inFront)
+		}
+	}
+	m := model(t, Options{Sandbox: true}, 120, 36, fixture.Everything())
+	clickAt(t, m, "SANDBOX")
+	wantText(t, m, "inside this program")
+	clickAt(t, m, "READ-ONLY")
+	wantText(t, m, "read-only")
+	clickAt(t, m, "zk ●")
+	if m.inFront != screen.Backends {
+		t.Errorf("a backend's sign leads to %s", m.inFront)
+	}
+}
+
+// Clicks on the frame are not for the list in it: the row below the last one in sight stays unselected.
+func TestTheFrameIsNoPartOfTheList(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 40, 12, fixture.Everything())
+	before := locksOf(m).Current
+	send(m, tea.MouseClickMsg{X: 20, Y: 10, Button: tea.MouseLeft})
+	if got := locksOf(m).Current; got != before {
+		t.Errorf("a click on the rule selects %v", got)
+	}
+	m = opened(t, Options{}, 80, 24, fixture.Orders().ID)
+	for range 2 {
+		send(m, tea.MouseClickMsg{X: 20, Y: 9, Button: tea.MouseRight})
+	}
+	if m.inFront != screen.Chain {
+		t.Errorf("the right button opens %s", m.inFront)
+	}
+}
+
+// A click chooses in the pane that it is in, and gives it the keys.
+func TestAClickChoosesThePane(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 200, 50, fixture.Everything())
+	clickAt(t, m, "zk:/locks/orders")
+	clickAt(t, m, "└─○ waits")
+	wantText(t, m, "worker-7 · waits")
+	press(m, "j")
+	if got := locksOf(m).Current.Lock; got != fixture.Orders().ID {
+		t.Errorf("the keys move in the table: %v", got)
+	}
+	wantNoText(t, m, "worker-7 · waits")
+
+	m = model(t, Options{}, 200, 50, fixture.Everything())
+	press(m, "b")
+	s := m.front().(*backends.Screen)
+	before := s.Current
+	clickAt(t, m, "changes")
+	press(m, "j", "j")
+	if s.Current != before {
+		t.Error("backends: the keys move in the list, not in the details")
+	}
+
+	m = model(t, Options{}, 200, 50, fixture.Everything())
+	press(m, "f")
+	chosen := m.front().(*findings.Screen).Chosen
+	clickAt(t, m, "open for")
+	press(m, "j", "j")
+	if m.front().(*findings.Screen).Chosen != chosen {
+		t.Error("findings: the keys move in the list, not in the details")
+	}
+}
