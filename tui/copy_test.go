@@ -70,3 +70,39 @@ func TestTheMenuOfCopiesIgnoresOtherKeys(t *testing.T) {
 		}
 	}
 }
+
+// The command that a finding of the lock advises, which stands above the queue, is offered first; that of two findings once.
+func TestTheAdvisedCommandIsCopied(t *testing.T) {
+	t.Parallel()
+	l := *fixture.Orders()
+	const command = "lockscope release zk:/locks/orders --owner abc"
+	l.Findings = []inspect.Finding{
+		{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held", Advice: "look; if it hangs: " + command},
+		{Rule: "ghost-owner", Severity: inspect.Warning, Message: "gone", Advice: "free it: " + command},
+	}
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&l})
+	for _, keys := range [][]string{{"y"}, {"enter", "y"}} {
+		m := model(t, Options{}, 120, 36, s)
+		press(m, keys...)
+		wantText(t, m, "1  command  "+command, "2  path")
+		if got := fmt.Sprint(press(m, "1")()); got != command {
+			t.Errorf("copied %q", got)
+		}
+	}
+}
+
+// Where the terminal has no clipboard nothing is said to be copied: the text is shown.
+func TestNothingIsCopiedWithoutAClipboard(t *testing.T) {
+	t.Parallel()
+	for _, keys := range [][]string{{"y", "1"}, {"c", "y"}, {"b", "y"}, {"C", "y"}} {
+		m := model(t, Options{NoClipboard: "this is a test"}, 200, 50, fixture.Everything())
+		press(m, keys[0])
+		if keys[0] == "c" {
+			makeClients(m)
+		}
+		if cmd := press(m, keys[1:]...); cmd != nil {
+			t.Errorf("%v: copied %v", keys, cmd())
+		}
+		wantText(t, m, "not copied, this is a test: ")
+	}
+}

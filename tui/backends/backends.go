@@ -1,7 +1,6 @@
 package backends
 
 import (
-	"fmt"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -217,8 +216,7 @@ func (s *Screen) copyAddress() tea.Cmd {
 			text += describe.Printable(v.Addr)
 		}
 	}
-	s.Flash(fmt.Sprintf("copied %s", text))
-	return tea.SetClipboard(text)
+	return screen.ToClipboard(s, text, "copied "+text)
 }
 
 // Focus is on no lock.

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -365,8 +364,7 @@ func (s *Screen) copyClient() tea.Cmd {
 	case o.LibraryID() != "":
 		text = o.LibraryID().String()
 	}
-	s.Flash(fmt.Sprintf("copied %s", text))
-	return tea.SetClipboard(text)
+	return screen.ToClipboard(s, text, "copied "+text)
 }
 
 // Focus are the locks in sight, so that their queues are read in full.

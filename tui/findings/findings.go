@@ -272,12 +272,7 @@ func (s *Screen) ticket() (ticket.Ticket, bool) {
 
 // copy offers the commands of the advice before what is known of the lock.
 func (s *Screen) copy() tea.Cmd {
-	menu := &screen.Copying{Context: s.Context, Id: s.Chosen.on}
-	for _, p := range describe.Phrases(describe.Printable(s.Chosen.Advice)) {
-		if p.Command {
-			menu.Choices = append(menu.Choices, describe.Command{Name: "command", Text: p.Text})
-		}
-	}
+	menu := &screen.Copying{Context: s.Context, Id: s.Chosen.on, Choices: screen.AdvisedCommands(&s.Chosen.Finding)}
 	menu.Choices = append(menu.Choices, describe.Command{Name: "message", Text: describe.Printable(s.Chosen.Message)})
 	if l := s.Snapshot().Lock(s.Chosen.on); l != nil {
 		menu.Choices = append(menu.Choices, screen.CopyChoices(s, l, s.contender())...)

@@ -75,8 +75,7 @@ func (d *choosing) key(key string) (tea.Cmd, bool) {
 		d.of.choose(d.of.usual)
 		d.begin()
 	case "y":
-		d.Flash("copied the view, for \"views:\" of the configuration")
-		return tea.SetClipboard(d.of.view().configuration()), false
+		return screen.ToClipboard(d.of, d.of.view().configuration(), "copied the view, for \"views:\" of the configuration"), false
 	}
 	return nil, false
 }

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -12,7 +13,8 @@ import (
 	"lockscope/tui/widget"
 )
 
-// CopyMenu offers a lock's texts for the clipboard; c is the contender, nil for the holder if there is one.
+// CopyMenu offers a lock's texts for the clipboard, first the commands that its findings advise; c is the contender, nil for the
+// holder if there is one.
 func CopyMenu(host Context, l *inspect.Lock, c *inspect.Contender) tea.Cmd {
 	if l == nil {
 		host.Flash("the lock is gone")
@@ -21,8 +23,28 @@ func CopyMenu(host Context, l *inspect.Lock, c *inspect.Contender) tea.Cmd {
 	if c == nil && len(l.Holders) > 0 {
 		c = &l.Holders[0]
 	}
-	host.Push(&Copying{Context: host, Id: l.ID, Choices: CopyChoices(host, l, c)})
+	menu := &Copying{Context: host, Id: l.ID}
+	for i := range l.Findings {
+		for _, one := range AdvisedCommands(&l.Findings[i]) {
+			if !slices.Contains(menu.Choices, one) {
+				menu.Choices = append(menu.Choices, one)
+			}
+		}
+	}
+	menu.Choices = append(menu.Choices, CopyChoices(host, l, c)...)
+	host.Push(menu)
 	return nil
+}
+
+// AdvisedCommands are the lines for a shell in a finding's advice.
+func AdvisedCommands(f *inspect.Finding) []describe.Command {
+	var list []describe.Command
+	for _, p := range describe.Phrases(describe.Printable(f.Advice)) {
+		if p.Command {
+			list = append(list, describe.Command{Name: "command", Text: p.Text})
+		}
+	}
+	return list
 }
 
 // CopyChoices are the texts to copy of a lock and a contender, all of them escaped as they are printed, which every argument
@@ -87,8 +109,17 @@ func (d *Copying) Update(msg tea.Msg) (tea.Cmd, bool) {
 func (d *Copying) move(by int) { d.list.To(d.list.At+by, len(d.Choices), len(d.Choices)) }
 
 func (d *Copying) copy(at int) tea.Cmd {
-	text := d.Choices[at].Text
-	d.Flash("copied " + text)
+	return ToClipboard(d.Context, d.Choices[at].Text, "copied "+d.Choices[at].Text)
+}
+
+// ToClipboard puts text on the terminal's clipboard, and says so in some words; where there is none it shows the text, which may be
+// selected by hand.
+func ToClipboard(host Context, text, done string) tea.Cmd {
+	if why := host.NoClipboard(); why != "" {
+		host.Flash("not copied, " + why + ": " + text)
+		return nil
+	}
+	host.Flash(done)
 	return tea.SetClipboard(text)
 }
 
