@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -160,15 +161,18 @@ func TestGraphOpensTheChain(t *testing.T) {
 
 // The cursor stays on its client when the order changes.
 func TestClientSelectionFollows(t *testing.T) {
-	m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
+	clock := fixture.Noon
+	m := inClients(t, Options{Now: func() time.Time { return clock }}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
 	press(m, "j", "j", "j", "j") // fay
 	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/jobs/mail", time.Hour, fixture.Fay, fixture.Ann, fixture.Bob), fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}})
+	clock = clock.Add(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
 	if got := selectedName(m); got != "fay" || m.screens[screen.Clients].(*clients.Screen).Table.At != 0 {
 		t.Errorf("selected %q", got)
 	}
 	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}})
+	clock = clock.Add(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
 	wantText(t, m, "it holds nothing and waits for nothing any more", "idle")
@@ -176,6 +180,7 @@ func TestClientSelectionFollows(t *testing.T) {
 		t.Errorf("the cursor went to %q while its client rested", got)
 	}
 	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Fay)}})
+	clock = clock.Add(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
 	if got := selectedName(m); got != "fay" {
@@ -316,4 +321,48 @@ func TestClientsAreListedWhileInFront(t *testing.T) {
 	p.wait("No deadlock")
 	p.keys("\x1b")
 	p.wait("what it holds")
+}
+
+// Rows that change their order stand still for a while: who is new comes last, and who is gone rests where it was.
+func TestClientsKeepTheirPlaces(t *testing.T) {
+	t.Parallel()
+	clock := fixture.Noon
+	row := regexp.MustCompile(`(?m)^[^a-z]*(ann|bob|dan|eve)\b.*?(idle)?$`)
+	listed := func(m *Model) (list []string) {
+		table, _, _ := strings.Cut(content(m), "what it holds")
+		for _, found := range row.FindAllStringSubmatch(table, -1) {
+			list = append(list, strings.TrimSpace(found[1]+" "+found[2]))
+		}
+		return list
+	}
+	queues := func(list ...*inspect.Lock) *inspect.Snapshot {
+		return fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: list})
+	}
+	m := inClients(t, Options{Now: func() time.Time { return clock }}, 80, 24,
+		queues(fixture.QueueOf("/x", time.Hour, fixture.Ann, fixture.Bob), fixture.QueueOf("/y", time.Hour, fixture.Dan)), screen.Subject{})
+	press(m, "j")
+	for _, step := range []struct {
+		after time.Duration
+		want  []string
+	}{
+		{0, []string{"ann", "bob", "dan"}},
+		{time.Second, []string{"ann idle", "bob", "dan", "eve"}},
+		{5 * time.Second, []string{"dan", "eve", "bob"}},
+	} {
+		if step.after > 0 {
+			clock = clock.Add(step.after)
+			send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Eve, fixture.Bob))})
+			makeClients(m)
+		}
+		if got := listed(m); !slices.Equal(got, step.want) || selectedName(m) != "bob" {
+			t.Errorf("after %v: %v, on %s:\n%s", step.after, got, selectedName(m), content(m))
+		}
+		wantText(t, m, "3 clients")
+	}
+	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan))})
+	makeClients(m)
+	press(m, "s") // it leaves out who rests
+	if got := listed(m); !slices.Equal(got, []string{"bob idle", "dan"}) && !slices.Equal(got, []string{"dan", "bob idle"}) {
+		t.Errorf("sorted by name: %v", got)
+	}
 }

@@ -37,6 +37,7 @@ type Screen struct {
 	// Making: a list is being made, or its maker rests; stale: there is a newer snapshot than that of the list.
 	Making, stale bool
 	began         time.Time // that the newest list was made
+	settled       time.Time // that the rows were put in order
 	// hidden: another screen is in front; hides counts how often one came.
 	hidden bool
 	hides  int
@@ -59,7 +60,7 @@ func New(host screen.Context) screen.Screen {
 
 func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	s.stale = s.stale || s.list == nil || missed.All || len(missed.Changed) > 0
-	s.hidden = false
+	s.hidden, s.settled = false, time.Time{}
 	s.choose(p)
 	return s.make()
 }
@@ -115,11 +116,21 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// settleEvery is the least time between two changes of the order: rows that move more often cannot be aimed at.
+const settleEvery = 5 * time.Second
+
+// show takes over a newer list. Its rows stand where they did until they are put in order again.
 func (s *Screen) show(list *clientList) {
-	s.list = list
 	if list.order != s.order { // it was made before somebody chose another
 		list.sort(s.order)
 	}
+	_, scanning := screen.Scanned(s)
+	if s.list == nil || scanning && !s.moved || s.Now().Sub(s.settled).Abs() >= settleEvery {
+		s.settled = s.Now()
+	} else {
+		list.keepPlaces(s.list.rows)
+	}
+	s.list = list
 	s.filter()
 }
 
@@ -137,6 +148,7 @@ func (s *Screen) filter() {
 	}
 	at := s.Table.At
 	if i := indexOf(s.shown, s.selected); i >= 0 && s.moved {
+		s.Table.Top += i - at // in the line of the window where it is
 		at = i
 	} else if s.moved && former != nil && former.who == s.selected && s.input.MatchText(former.text) {
 		// It may come again in a moment: the cursor stays with it.

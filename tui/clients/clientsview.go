@@ -350,12 +350,14 @@ func (s *Screen) summary() widget.Line {
 	if s.list == nil {
 		return widget.Line{{" identifying clients", t.Muted}}
 	}
-	left := widget.Line{{" " + describe.Count(len(s.list.rows), "client"), t.Strong}}
+	clients := s.list.awake()
+	found := widget.Line{{fmt.Sprintf("%d of %s", len(s.shown), describe.Count(len(clients), "client")), t.Strong}}
+	left := widget.Line{{" " + describe.Count(len(clients), "client"), t.Strong}}
 	if s.input.Text() != "" {
-		left = widget.Line{{fmt.Sprintf(" %d of %s", len(s.shown), describe.Count(len(s.list.rows), "client")), t.Strong}}
+		left = append(widget.Line{{" ", t.Text}}, found...)
 	}
 	blocking, dead := 0, 0
-	for _, r := range s.list.rows {
+	for _, r := range clients {
 		if r.blocks > 0 {
 			blocking++
 		}

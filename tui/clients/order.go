@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"lockscope/inspect"
 )
 
 // order is a way to sort the clients: by one of sortings, perhaps reversed.
@@ -44,6 +46,34 @@ func (l *clientList) sort(o order) {
 	})
 }
 
+// keepPlaces puts the rows where others stood before them. Whoever holds and waits no more rests in its place, and who is new comes last.
+func (l *clientList) keepPlaces(before []*clientRow) {
+	rows := make([]*clientRow, 0, len(l.rows))
+	listed := make(map[inspect.Identity]*clientRow, len(l.rows))
+	for _, r := range l.rows {
+		listed[r.who] = r
+	}
+	for _, r := range before {
+		if now := listed[r.who]; now != nil {
+			rows = append(rows, now)
+			delete(listed, r.who)
+		} else {
+			rows = append(rows, r.resting())
+		}
+	}
+	for _, r := range l.rows {
+		if listed[r.who] != nil {
+			rows = append(rows, r)
+		}
+	}
+	l.rows = rows
+}
+
+// awake are the rows of who holds or waits.
+func (l *clientList) awake() []*clientRow {
+	return slices.DeleteFunc(slices.Clone(l.rows), func(r *clientRow) bool { return r.idle })
+}
+
 // nextOrder sorts by the next one.
 func (s *Screen) nextOrder() { s.sortBy(order{by: (s.order.by + 1) % len(sortings)}) }
 
@@ -56,6 +86,7 @@ func (s *Screen) sortBy(o order) {
 		s.Flash("sorted by: " + o.String()) // once there is a list
 		return
 	}
+	s.list.rows = s.list.awake()
 	s.list.sort(o)
 	s.filter()
 }
