@@ -265,7 +265,7 @@ func TestNothingWrong(t *testing.T) {
 		return inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{fixture.FreeLock(), fixture.Readers()})
 	}
 	m := withFindings(t, Options{}, 80, 24, well(fixture.Backends()[:1]))
-	wantText(t, m, "nothing wrong that we can see · 2 locks", "Nothing wrong that we can see.")
+	wantText(t, m, "no findings · 2 locks", "Nothing wrong that we can see.")
 	wantNoText(t, m, "not all could", "cannot see")
 	press(m, "enter", "j", "G", "tab", "y", "/", "x", "enter")
 	wantText(t, m, "Nothing wrong that we can see.")

@@ -55,7 +55,11 @@ func (d *backendFacts) head(mark widget.Span, text, about string) {
 	if len(d.lines) > 0 {
 		d.lines = append(d.lines, nil)
 	}
-	d.lines = append(d.lines, widget.Line{{" " + mark.Text + " ", mark.Style}, {text, d.Theme().Strong}, {"  " + about, d.Theme().Muted}})
+	l := widget.Line{{" " + mark.Text + " ", mark.Style}, {text, d.Theme().Strong}, {"  ", d.Theme().Muted}}
+	for _, part := range widget.Wrap(about, d.width-l.Width()-1, 3, d.Theme().Glyphs.Ellipsis) {
+		d.lines = append(d.lines, l.Add(d.Theme().Muted, part))
+		l = widget.Line{{widget.Blanks(l.Width()), d.Theme().Text}}
+	}
 }
 
 // nearLimit is the part of a limit from which a bar warns, before there is nothing left.
@@ -123,7 +127,10 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	} else {
 		d.fact("clock", "its offset is not known", t.Unknown)
 	}
-	if !v.StartedAt.IsZero() {
+	switch {
+	case v.StartedAt.IsZero() && v.State == inspect.ServerUp:
+		d.fact("started", "unknown: "+untold(b.Kind), t.Unknown)
+	case !v.StartedAt.IsZero():
 		d.fact("started", fmt.Sprintf("%s ago, %s", describe.Seconds(d.Now().Sub(v.StartedAt)), v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC")), t.Text)
 	}
 	if b.Kind != inspect.Redis {
@@ -143,6 +150,14 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	default:
 		d.fact("restart", "no snapshot and no append-only file was seen: after a restart it may have forgotten all locks", t.Unknown)
 	}
+}
+
+// untold is by what a server would tell when it started.
+func untold(kind inspect.BackendKind) string {
+	if kind == inspect.Redis {
+		return "INFO, which would tell it, was not answered"
+	}
+	return "its AdminServer would tell it (admin=http://HOST:8080 in the target), or mntr in 4lw.commands.whitelist"
 }
 
 func (d *backendFacts) memory(v *inspect.Server) {

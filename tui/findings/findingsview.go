@@ -221,10 +221,14 @@ func (s *Screen) summary() widget.Line {
 		part(t.Info, fmt.Sprintf("%s %s info", t.Glyphs.Info, describe.Thousands(n)))
 	}
 	if left.Width() == 1 && s.Arrived() {
-		part(t.Strong, "nothing wrong that we can see")
+		part(t.Strong, "no findings")
 	}
 	if unseen > 0 || screen.BlindBackends(s) {
-		part(t.Unknown, t.Glyphs.Unknown+" partial view")
+		partial := " partial view"
+		if s.width < 60 {
+			partial = " partial"
+		}
+		part(t.Unknown, t.Glyphs.Unknown+partial)
 	}
 	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {": ", t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
 		left = append(total, left[1:]...)
@@ -235,7 +239,7 @@ func (s *Screen) summary() widget.Line {
 	if scanned, busy := screen.Scanned(s); busy {
 		left = left.Add(t.Waiting, dot).Add(t.Waiting, fmt.Sprintf("still scanning, %d so far", scanned))
 	}
-	left = widget.Whole(left, s.width)
+	left = widget.Whole(left, s.width-1)
 	right := s.input.View(t)
 	if len(right) == 0 && s.Index.order != (order{}) {
 		right = widget.Line{{"sort: ", t.Muted}, {s.Index.order.String() + " ", t.Text}}
