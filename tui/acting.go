@@ -31,9 +31,9 @@ func (m *Model) actingActions() []screen.Action {
 		}
 	}
 	list := []screen.Action{
-		onChain("x", "force-release: the preview of the selected lock's holder, or of the selected client's place in it; of all that are marked"),
-		onChain("X", "set a TTL: for the key of the selected lock, or of all that are marked"),
-		onChain("A", "ask to let go: the selected lock's holder, or those of all that are marked"),
+		onChain("x", "force-release: the lock's holder, or the selected client's place; or all marked"),
+		onChain("X", "set a TTL: for its key, or all marked"),
+		onChain("A", "ask to let go: its holder, or all marked"),
 	}
 	if marked := m.marked(); len(marked) > 0 {
 		list[0].Disabled, list[0].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany("x", release.NewBulk) }
@@ -42,11 +42,11 @@ func (m *Model) actingActions() []screen.Action {
 	}
 	return append(list,
 		screen.Action{
-			Keys: []string{"K"}, Shown: "K", Help: "end the client: the connection of the selected contender; preview, then type its address",
+			Keys: []string{"K"}, Shown: "K", Help: "end the client: of the selected contender; preview, then type its address",
 			Writes: m.MayAct() == "", Disabled: m.cannotEnd, Run: m.end,
 		},
 		screen.Action{
-			Keys: []string{"m"}, Shown: "m", Help: "mute: acknowledge the selected finding, those of the selected lock, or of all that are marked, for a while",
+			Keys: []string{"m"}, Shown: "m", Help: "mute: acknowledge the finding, those of the lock, or of all marked, for a while",
 			Disabled: func() string { return m.cannotMute(false) }, Run: m.mute,
 		},
 		screen.Action{

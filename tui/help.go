@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"lockscope/inspect/describe"
@@ -10,7 +11,6 @@ import (
 	"lockscope/tui/widget"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 )
 
 // help lists the keys of a screen and those that work everywhere, from the same actions that they run, and what the signs
@@ -78,8 +78,8 @@ func (h *help) search(msg tea.KeyPressMsg) {
 
 func (h *help) scroll(by int) { h.text.Scroll(by, len(h.all), h.rows) }
 
-// helpColumn is the width of a column of the help; two stand side by side where both have room.
-const helpColumn = 88
+// helpColumn is the width of a column of the help; two stand side by side from twoColumns on, columnGap apart.
+const helpColumn, twoColumns, columnGap = 88, 110, 2
 
 func (h *help) width(width int) int {
 	if width-4 >= twoColumns {
@@ -87,9 +87,6 @@ func (h *help) width(width int) int {
 	}
 	return min(width-4, helpColumn)
 }
-
-// twoColumns is the width from which there are two.
-const twoColumns = 110
 
 // SetSize lays the text out.
 func (h *help) SetSize(width, height int) {
@@ -121,59 +118,94 @@ func (h *help) View(width, height int) string {
 	return widget.Box(t, lines, width, height, false)
 }
 
+// lines are the keys of the screen, those of all screens and the signs: in one column or, as high as each other, in two.
 func (h *help) lines(width int) []widget.Line {
-	t := h.theme
-	heading := widget.Line{{"Keys of this screen: ", t.Strong}, {h.title, t.Strong}}
-	column := width
-	two := width >= twoColumns-4
+	t, column, two := h.theme, width, width >= twoColumns
 	if two {
-		column = width/2 - 2
+		column = (width - columnGap) / 2
 	}
-	keys := 0
-	for _, list := range [][]screen.Action{h.here, h.everywhere} {
-		for _, a := range list {
-			keys = max(keys, ansi.StringWidth(screen.KeysIn(t, a.Shown)))
-		}
-	}
-	left := append([]widget.Line{heading, nil}, h.actionLines(h.here, keys, column)...)
-	right := append([]widget.Line{{{"Everywhere", t.Strong}}, nil}, h.actionLines(h.everywhere, keys, column)...)
-	right = append(right, nil, widget.Line{{"Signs", t.Strong}}, nil)
-	right = append(right, h.legend()...)
-	var lines []widget.Line
+	var sought []widget.Line
 	if h.typing || h.field.Value() != "" {
-		lines = append(lines, append(widget.Line{{"/ ", t.Key}}, h.field.View(t, width-4)...), nil)
+		sought = append(sought, append(widget.Line{{"/ ", t.Key}}, h.field.View(t, width-4)...), nil)
+	}
+	entries := slices.Concat(
+		section(widget.Line{{"Keys of this screen: " + h.title, t.Strong}}, h.actionEntries(h.here, column)),
+		section(widget.Line{{"Everywhere", t.Strong}}, h.actionEntries(h.everywhere, column)),
+		section(widget.Line{{"Signs", t.Strong}}, h.signs(column)),
+	)
+	if len(entries) == 0 {
+		return append(sought, widget.Line{{"no key and no sign has this", t.Muted}})
 	}
 	if !two {
-		return append(append(append(lines, left...), nil), right...)
+		return append(sought, slices.Concat(entries...)[1:]...)
 	}
-	for i := range max(len(left), len(right)) {
-		var l widget.Line
+	return append(sought, columns(entries, column, t.Glyphs.Ellipsis)...)
+}
+
+// section has a heading, and a blank before it, in front of its first entry; none without entries.
+func section(heading widget.Line, entries [][]widget.Line) [][]widget.Line {
+	if len(entries) > 0 {
+		entries[0] = append([]widget.Line{nil, heading}, entries[0]...)
+	}
+	return entries
+}
+
+// columns puts entries, of which none is broken, into two columns as high as each other.
+func columns(entries [][]widget.Line, width int, tail string) []widget.Line {
+	column := func(some [][]widget.Line) []widget.Line {
+		all := slices.Concat(some...)
+		if len(all) > 0 && all[0] == nil { // the blank before a heading
+			return all[1:]
+		}
+		return all
+	}
+	var left, right []widget.Line
+	for at := range entries {
+		if left, right = column(entries[:at+1]), column(entries[at+1:]); len(left) >= len(right) {
+			break
+		}
+	}
+	lines := make([]widget.Line, max(len(left), len(right)))
+	for i := range lines {
 		if i < len(left) {
-			l = left[i]
+			lines[i] = left[i]
 		}
-		l = l.Align(column+4, false, t.Glyphs.Ellipsis)
 		if i < len(right) {
-			l = append(l, right[i]...)
+			lines[i] = append(lines[i].Align(width+columnGap, false, tail), right[i]...)
 		}
-		lines = append(lines, l)
 	}
 	return lines
 }
 
-// matches reports whether an action has what is searched.
-func (h *help) matches(a *screen.Action) bool {
-	sought := strings.ToLower(strings.TrimSpace(h.field.Value()))
-	return sought == "" || strings.Contains(strings.ToLower(a.Shown+" "+a.Hint+" "+a.Help), sought)
+// matches reports whether texts have what is searched.
+func (h *help) matches(texts ...string) bool {
+	return strings.Contains(strings.ToLower(strings.Join(texts, " ")), strings.ToLower(strings.TrimSpace(h.field.Value())))
 }
 
-func (h *help) actionLines(actions []screen.Action, keys, width int) []widget.Line {
-	t := h.theme
-	var lines []widget.Line
+// keysOf writes an action's keys as short as they are known.
+func (h *help) keysOf(a *screen.Action) string {
+	return strings.ReplaceAll(screen.KeysIn(h.theme, a.Shown), "ctrl-", "^")
+}
+
+// keysWidth is that of the longest key, in cells; several stand below each other where they need more.
+func (h *help) keysWidth() int {
+	width := 0
+	for _, a := range slices.Concat(h.here, h.everywhere) {
+		for _, key := range strings.Fields(h.keysOf(&a)) {
+			width = max(width, widget.TextWidth(key))
+		}
+	}
+	return width
+}
+
+// actionEntries are the lines of each action.
+func (h *help) actionEntries(actions []screen.Action, width int) [][]widget.Line {
+	t, keyed := h.theme, h.keysWidth()
+	var entries [][]widget.Line
 	for _, a := range actions {
-		if a.Help == "" || !h.matches(&a) {
+		if a.Help == "" || !h.matches(a.Shown, a.Hint, a.Help) {
 			continue
 		}
-		lead := widget.Line{{screen.KeysIn(t, a.Shown), t.Key}}.Align(keys+2, false, "")
 		style, text := t.Text, a.Help
 		if a.Writes {
 			text = t.Glyphs.Warning + " " + text
@@ -182,28 +214,57 @@ func (h *help) actionLines(actions []screen.Action, keys, width int) []widget.Li
 		if a.Why() != "" {
 			style = t.Muted
 		}
-		for _, part := range widget.Wrap(text, width-keys-2, 9, t.Glyphs.Ellipsis) {
-			lines = append(lines, append(lead, widget.Span{part, style}))
-			lead = widget.Line{}.Align(keys+2, false, "")
+		keys := widget.Wrap(h.keysOf(&a), keyed, 9, t.Glyphs.Ellipsis)
+		texts := widget.Wrap(text, width-keyed-2, 9, t.Glyphs.Ellipsis)
+		var lines []widget.Line
+		for i := range max(len(keys), len(texts)) {
+			var l widget.Line
+			if i < len(keys) {
+				l = l.Add(t.Key, keys[i])
+			}
+			if l = l.Align(keyed+2, false, ""); i < len(texts) {
+				l = l.Add(style, texts[i])
+			}
+			lines = append(lines, l)
 		}
+		entries = append(entries, lines)
 	}
-	return lines
+	return entries
 }
 
-func (h *help) legend() []widget.Line {
+// signs are the entries of what the signs mean, as many in a line as fit.
+func (h *help) signs(width int) [][]widget.Line {
 	t, g := h.theme, h.theme.Glyphs
-	return []widget.Line{
-		widget.Line{}.Add(t.Holding, g.Holding).Add(t.Muted, " holds   ").
-			Add(t.Waiting, g.Waiting).Add(t.Muted, " waits   ").
-			Add(t.Waiting, g.Pending).Add(t.Muted, " pending, partial   ").
-			Add(t.Free, g.Free).Add(t.Muted, " free, absent   ").
-			Add(t.Unknown, g.Unknown).Add(t.Muted, " unknown"),
-		widget.Line{}.Add(t.Critical, g.Critical).Add(t.Muted, " critical   ").
-			Add(t.Warning, g.Warning).Add(t.Muted, " warning   ").
-			Add(t.Waiting, g.WatchConfirmed).Add(t.Muted, " watches   ").
-			Add(t.Muted, g.WatchExpected+" should watch   ").
-			Add(t.Critical, g.WatchMissing).Add(t.Muted, " does not watch"),
-		widget.Line{}.Add(t.Strong, g.AtMost).Add(t.Muted, " at most   ").Add(t.Strong, g.AtLeast).Add(t.Muted, " at least: its beginning was not seen"),
-		widget.Line{}.Add(t.Strong, g.Translate(describe.About.Sign())).Add(t.Muted, " about: by a clock that was not compared with ours"),
+	var entries [][]widget.Line
+	for _, sign := range []struct {
+		widget.Span
+		means string
+	}{
+		{widget.Span{Text: g.Holding, Style: t.Holding}, "holds"},
+		{widget.Span{Text: g.Waiting, Style: t.Waiting}, "waits"},
+		{widget.Span{Text: g.Pending, Style: t.Waiting}, "pending, partial"},
+		{widget.Span{Text: g.Free, Style: t.Free}, "free, absent"},
+		{widget.Span{Text: g.Unknown, Style: t.Unknown}, "unknown"},
+		{widget.Span{Text: g.Critical, Style: t.Critical}, "critical"},
+		{widget.Span{Text: g.Warning, Style: t.Warning}, "warning"},
+		{widget.Span{Text: g.WatchConfirmed, Style: t.Waiting}, "watches"},
+		{widget.Span{Text: g.WatchExpected, Style: t.Muted}, "should watch"},
+		{widget.Span{Text: g.WatchMissing, Style: t.Critical}, "does not watch"},
+		{widget.Span{Text: g.AtMost, Style: t.Strong}, "at most"},
+		{widget.Span{Text: g.AtLeast, Style: t.Strong}, "at least: its beginning was not seen"},
+		{widget.Span{Text: g.Translate(describe.About.Sign()), Style: t.Strong}, "about: by a clock that was not compared with ours"},
+	} {
+		if !h.matches(sign.Text, sign.means) {
+			continue
+		}
+		l := widget.Line{sign.Span, {" " + sign.means, t.Muted}}
+		if n := len(entries); n > 0 {
+			if last := &entries[n-1][0]; last.Width()+3+l.Width() <= width {
+				*last = append(last.Add(t.Text, "   "), l...)
+				continue
+			}
+		}
+		entries = append(entries, []widget.Line{l})
 	}
+	return entries
 }

@@ -248,9 +248,9 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 
 func (m *Model) globalActions() []screen.Action {
 	list := append(m.goToActions(), []screen.Action{
-		{Keys: []string{"space"}, Shown: "space", Hint: "pause", Late: true, Help: "pause, or resume; in the past: play on, or stand still", Run: m.pause},
-		{Keys: []string{"T"}, Shown: "T", Help: "the next theme: auto, dark, light, high contrast, colour-blind", Run: screen.Do(m.nextTheme)},
-		{Keys: []string{":"}, Shown: ":", Hint: "go to", Help: "go to a screen, a lock or an action by its name", Run: screen.Do(m.goTo)},
+		{Keys: []string{"space"}, Shown: "space", Hint: "pause", Late: true, Help: "pause, or resume; in the past: play, or stop", Run: m.pause},
+		{Keys: []string{"T"}, Shown: "T", Help: "the next theme: dark, light, colour-blind...", Run: screen.Do(m.nextTheme)},
+		{Keys: []string{":"}, Shown: ":", Hint: "go to", Help: "go to a screen, lock or action by its name", Run: screen.Do(m.goTo)},
 		{Keys: []string{"H"}, Shown: "H", Help: "home: the list of locks", Disabled: m.atHome, Run: screen.Do(m.home)},
 		{Keys: []string{"?", "f1"}, Shown: "? F1", Hint: "help", Help: "this page", Vital: true, Run: screen.Do(m.help)},
 		{Keys: []string{"q"}, Shown: "q", Hint: "quit", Help: "quit (ctrl+c too)", Vital: true, Run: m.quit},

@@ -99,7 +99,7 @@ func TestOwnKeysAreShown(t *testing.T) {
 	wantText(t, m, " z filter ", " f2 findings ", " / events ")
 	wantNoText(t, m, " / filter ", " f findings ")
 	press(m, "?")
-	for _, want := range []string{"z              filter: show only locks", "f2 f 4         findings: what is wrong", "/ e 5          events: what happened"} {
+	for _, want := range []string{"z          filter: show only locks", "f2 f 4     findings: what is wrong", "/ e 5      events: what happened"} {
 		wantText(t, m, want)
 	}
 	press(m, "esc")

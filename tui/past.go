@@ -77,7 +77,7 @@ func (m *Model) pastActions() []screen.Action {
 		toNow = "to the end of the recording"
 	}
 	list := []screen.Action{
-		{Keys: []string{"["}, Shown: "[ ]", Help: "5 s back in time, and forward, on every screen", Disabled: none, Run: by(-shortStep)},
+		{Keys: []string{"["}, Shown: "[ ]", Help: "5 s back in time, and forward", Disabled: none, Run: by(-shortStep)},
 		{Keys: []string{"]"}, Disabled: atNow, Run: by(shortStep)},
 		{Keys: []string{"{"}, Shown: "{ }", Help: "a minute back in time, and forward", Disabled: none, Run: by(-longStep)},
 		{Keys: []string{"}"}, Disabled: atNow, Run: by(longStep)},
@@ -297,7 +297,7 @@ const savePastLimit = 2 * time.Minute
 
 func (m *Model) saveAction() screen.Action {
 	return screen.Action{
-		Keys: []string{"R"}, Shown: "R", Help: "save the kept minutes as a recording, which lockscope replay plays",
+		Keys: []string{"R"}, Shown: "R", Help: "save the kept minutes for lockscope replay",
 		Disabled: func() string {
 			switch {
 			case m.options.SavePast == nil:

@@ -25,13 +25,13 @@ type screenEntry struct {
 func screenList() []screenEntry {
 	return []screenEntry{
 		{screen.Locks, "", "all locks of all backends", func(c screen.Context, o Options) screen.Screen { return locks.New(c, o.Columns) }},
-		{screen.Chain, "", "a lock's queue, and what is wrong with it", func(c screen.Context, o Options) screen.Screen { return chain.New(c, o.Release) }},
-		{screen.Timeline, "t", "who waited and held when, one lane per client", func(c screen.Context, o Options) screen.Screen { return timeline.New(c, len(o.Scenes) > 0) }},
-		{screen.Findings, "f", "what is wrong, the worst first, and what to do", bare(findings.New)},
-		{screen.Events, "e", "what happened, the newest at the bottom", bare(events.New)},
-		{screen.Clients, "c", "sessions and processes, all that each holds and waits for, deadlocks", bare(clients.New)},
-		{screen.Backends, "b", "servers and masters, how they are read, what that costs them, and what is wrong", bare(backends.New)},
-		{screen.Lab, "L", "acquire locks by hand, let contenders compete, inject faults", func(c screen.Context, o Options) screen.Screen { return lab.New(c, o.Lab, o.Faults) }},
+		{screen.Chain, "", "a lock's queue, and what is wrong", func(c screen.Context, o Options) screen.Screen { return chain.New(c, o.Release) }},
+		{screen.Timeline, "t", "who waited and held when", func(c screen.Context, o Options) screen.Screen { return timeline.New(c, len(o.Scenes) > 0) }},
+		{screen.Findings, "f", "what is wrong, and what to do", bare(findings.New)},
+		{screen.Events, "e", "what happened, newest at the bottom", bare(events.New)},
+		{screen.Clients, "c", "sessions, processes and deadlocks", bare(clients.New)},
+		{screen.Backends, "b", "servers, our load, what is wrong", bare(backends.New)},
+		{screen.Lab, "L", "acquire by hand, contention, faults", func(c screen.Context, o Options) screen.Screen { return lab.New(c, o.Lab, o.Faults) }},
 	}
 }
 

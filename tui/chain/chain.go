@@ -94,7 +94,7 @@ func (s *Screen) Actions() []screen.Action {
 		s.ttlAction(),
 		s.askAction(),
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: s.enterHint(), Help: "all that the selected contender's owner holds and waits for; opens a group", Run: screen.Do(s.enter)},
-		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Run: s.copy},
+		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy path, session, command... (OSC 52)", Run: s.copy},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Pane.id, nil) }),
 	}...)
 	list = append(list, screen.Action{

@@ -208,7 +208,7 @@ func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the chain of the event's lock", Disabled: none, Run: screen.Do(s.enter)},
 		only,
-		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Disabled: noLock, Run: s.copy},
+		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)", Disabled: noLock, Run: s.copy},
 	}
 	list = slices.Insert(list, 1, s.input.Actions("only events with all these words; kind=expired,lost chooses kinds")...)
 	return append(append(list, screen.BackAction(s.Context), screen.OnePane()), screen.Moves(s.move, s.rows)...)

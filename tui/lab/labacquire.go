@@ -37,7 +37,7 @@ func (s *Screen) handActions() []screen.Action {
 
 // acquireHere is the action of every pane that takes a lock.
 func (s *Screen) acquireHere() screen.Action {
-	return screen.Action{Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire the selected lock, or another: opens a form", Writes: true, Disabled: s.ReadOnly, Run: screen.Do(s.acquire)}
+	return screen.Action{Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire the selected lock, or another", Writes: true, Disabled: s.ReadOnly, Run: screen.Do(s.acquire)}
 }
 
 // endHint is the hint for r, whose effect depends on the selected take's state, and the reason that disables it.

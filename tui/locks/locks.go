@@ -345,21 +345,21 @@ func (s *Screen) Actions() []screen.Action {
 		}
 		return ""
 	}
-	opens, help := "chain", "open the chain: who holds it, who waits on whom"
+	opens, help := "chain", "the chain: who holds it, who waits on whom"
 	if _, ok := s.onGroup(); ok {
 		opens, help = "open", "open the group, and close it"
 	}
 	list := []screen.Action{
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: opens, Help: help, Disabled: none, Run: screen.Do(s.enter)},
 	}
-	list = append(list, s.input.Actions("filter: show only locks with all these: "+screen.FieldNames)...)
+	list = append(list, s.input.Actions("filter: show only locks with all of: "+screen.FieldNames)...)
 	list = append(list,
 		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true, Help: "sort by the next column", Run: screen.Do(s.nextSorting)},
 		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Late: true, Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group)},
-		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy the path, the session, a command... via the terminal's clipboard (OSC 52)", Disabled: noLock, Run: s.copy},
+		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)", Disabled: noLock, Run: s.copy},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Current.Lock, nil) }),
-		screen.Action{Keys: []string{"v"}, Shown: "v", Help: "mark the lock for x, X, A and m, or unmark it", Disabled: noLock, Run: screen.Do(s.mark)},
-		screen.Action{Keys: []string{"V"}, Shown: "V", Help: "mark all that the filter shows, or unmark all", Disabled: none, Run: screen.Do(s.markAll)},
+		screen.Action{Keys: []string{"v"}, Shown: "v", Help: "mark it for x, X, A and m, or unmark it", Disabled: noLock, Run: screen.Do(s.mark)},
+		screen.Action{Keys: []string{"V"}, Shown: "V", Help: "mark all that is shown, or unmark all", Disabled: none, Run: screen.Do(s.markAll)},
 		screen.Action{Keys: []string{"C"}, Shown: "C", Help: "choose the columns", Run: screen.Do(s.chooseColumns)},
 		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: none, Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) })},
 	)
@@ -367,7 +367,7 @@ func (s *Screen) Actions() []screen.Action {
 		list = append(list, screen.Action{Keys: []string{"h", "left"}, Shown: "h", Hint: "close", Help: "close the group", Disabled: none, Run: screen.Do(s.closeGroup)})
 	}
 	list = append(list, screen.Action{
-		Keys: []string{"tab"}, Shown: "tab", Help: "next pane, in a larger window: the table, or the selected lock's chain",
+		Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the table, or the lock's chain",
 		Disabled: func() string {
 			if !s.paned() {
 				return fmt.Sprintf("one pane here; from %dx%d on the chain is shown too", stackedWidth, stackedHeight+4)

@@ -157,7 +157,7 @@ func Hints(t *theme.Theme, actions []Action, room int) []Hint {
 // KeysIn writes keys as they are shown with the theme's characters.
 func KeysIn(t *theme.Theme, shown string) string {
 	if t.Options.ASCII {
-		return strings.NewReplacer("←→", "left/right", "↑↓", "up/down").Replace(shown)
+		return strings.NewReplacer("←→", "left/right", "↑↓", "up/down", "←", "left", "→", "right").Replace(shown)
 	}
 	return shown
 }

@@ -1,0 +1,34 @@
+package tui
+
+import (
+	"testing"
+
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// Signs are found by their words, too, and where nothing is found that is said.
+func TestHelpFindsSigns(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	press(m, "?", "/")
+	typeText(m, "at least")
+	wantText(t, m, "≥ at least")
+	wantNoText(t, m, "Everywhere", "does not watch")
+	typeText(m, "xyz")
+	wantText(t, m, "no key and no sign has this")
+}
+
+// At 120x36 the help of every screen is seen whole, in two columns.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	for _, e := range screenList() {
+		m := model(t, Options{Lab: newFakeLab(), Release: newFakeReleaser().of, Scenes: twoScenes()}, 120, 36, fixture.Everything())
+		m.Go(e.name, screen.Subject{Lock: fixture.Orders().ID})
+		m.navigate()
+		press(m, "?")
+		wantText(t, m, "Everywhere", "Signs", "about: by a clock")
+		wantNoText(t, m, "more lines")
+		fits(t, m)
+	}
+}
