@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -40,4 +41,31 @@ func TestFiltersAreEdited(t *testing.T) {
 	send(m, tea.PasteMsg{Content: "orders"})
 	press(m, "enter")
 	wantText(t, m, "▸ chain", "zk:/locks/orders")
+}
+
+// A filter is typed in the same place on every screen, with what is wrong with it beside it.
+func TestFiltersAreTypedInOnePlace(t *testing.T) {
+	t.Parallel()
+	for _, e := range screenList() {
+		m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
+		m.Go(e.name, screen.Subject{})
+		m.navigate()
+		if m.filter() == nil {
+			continue
+		}
+		line := func() string { return splitLines(content(m))[len(m.head())] }
+		press(m, "/")
+		if got := line(); !strings.HasPrefix(got, " / ") || !strings.Contains(got, " words") {
+			t.Errorf("%s: %q", e.name, got)
+		}
+		typeText(m, "zk")
+		if got := line(); !strings.HasPrefix(got, " / zk ") || !strings.Contains(got, " of ") {
+			t.Errorf("%s: %q", e.name, got)
+		}
+		typeText(m, " ~[")
+		if got := line(); !strings.Contains(got, "~[: missing closing ]") {
+			t.Errorf("%s: %q", e.name, got)
+		}
+		fits(t, m)
+	}
 }

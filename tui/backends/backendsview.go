@@ -45,7 +45,7 @@ func (s *Screen) View() string {
 	if len(s.rows) == 0 {
 		table = append(table, s.emptyLines()...)
 	}
-	summary := widget.Spread(s.summary(), s.input.View(t), s.width, t.Glyphs.Ellipsis).Render(s.width, t.Glyphs.Ellipsis, nil)
+	summary := s.summary().Render(s.width, t.Glyphs.Ellipsis, nil)
 	details := s.details(g.paneWidth)
 	above, end := s.text.Visible(len(details), g.paneRows)
 	shown := details[above:end]
@@ -88,6 +88,16 @@ func (s *Screen) summary() widget.Line {
 			}
 		}
 	}
+	shown := 0
+	for _, r := range s.rows {
+		if r.Server != nil {
+			shown++
+		}
+	}
+	found := widget.Line{{fmt.Sprintf("%d of %s", shown, describe.Count(servers, "server")), t.Strong}}
+	if l := s.input.Prompt(t, "words: address, role, backend, finding", found, s.width); l != nil {
+		return l
+	}
 	l := widget.Line{{" " + describe.Count(len(s.Snapshot().Backends), "backend") + dot + describe.Count(servers, "server"), t.Strong}}
 	if silent > 0 {
 		l = l.Add(t.Muted, dot).Add(t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
@@ -95,7 +105,7 @@ func (s *Screen) summary() widget.Line {
 	if findings > 0 {
 		l = l.Add(t.Muted, dot).Add(t.Text, describe.Count(findings, "finding"))
 	}
-	return l
+	return widget.Spread(l, s.input.View(t), s.width, t.Glyphs.Ellipsis)
 }
 
 // emptyLines are the reason for an empty list.

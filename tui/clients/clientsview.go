@@ -352,6 +352,9 @@ func (s *Screen) summary() widget.Line {
 	}
 	clients := s.list.awake()
 	found := widget.Line{{fmt.Sprintf("%d of %s", len(s.shown), describe.Count(len(clients), "client")), t.Strong}}
+	if l := s.input.Prompt(t, "words: name, address, lock, deadlock...", found, s.width); l != nil {
+		return l
+	}
 	left := widget.Line{{" " + describe.Count(len(clients), "client"), t.Strong}}
 	if s.input.Text() != "" {
 		left = append(widget.Line{{" ", t.Text}}, found...)

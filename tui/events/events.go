@@ -256,6 +256,10 @@ func (s *Screen) summary() widget.Line {
 	t := s.Theme()
 	dot := " " + t.Glyphs.Dot + " "
 	all := len(s.Log().List)
+	found := widget.Line{{fmt.Sprintf("%s of %s", describe.Thousands(len(s.Shown)), strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1)), t.Strong}}
+	if l := s.input.Prompt(t, "words, or: kind=expired,lost", found, s.width); l != nil {
+		return l
+	}
 	left := widget.Line{{" " + strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1), t.Strong}}
 	if len(s.Shown) < all {
 		left[0].Text = fmt.Sprintf(" %s of %s", describe.Thousands(len(s.Shown)), left[0].Text[1:])
@@ -271,8 +275,6 @@ func (s *Screen) summary() widget.Line {
 	}
 	right := widget.Line{{"newest below ", t.Muted}}
 	switch n := s.fresh(); {
-	case s.input.Open:
-		right = s.input.View(t)
 	case n > 0:
 		right = widget.Line{{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + s.Key("G") + " follows ", t.Muted}}
 	case !s.Follow && len(s.Shown) > 0:

@@ -192,8 +192,9 @@ func (s *Screen) summary() widget.Line {
 	t := s.Theme()
 	dot := " " + t.Glyphs.Dot + " "
 	counts := map[inspect.Severity]int{}
-	unseen := 0
+	unseen, shown := 0, 0
 	for _, g := range s.Index.groups {
+		shown += len(g.Shown)
 		if g.Rule == blindRule {
 			unseen += g.count
 		} else {
@@ -203,6 +204,10 @@ func (s *Screen) summary() widget.Line {
 	all := unseen
 	for _, n := range counts {
 		all += n
+	}
+	matched := widget.Line{{describe.Thousands(shown) + " of " + describe.Count(all, "finding"), t.Strong}}
+	if l := s.input.Prompt(t, "words: rule, lock, message...", matched, s.width); l != nil {
+		return l
 	}
 	left := widget.Line{{" ", t.Text}}
 	part := func(style lipgloss.Style, text string) {

@@ -61,13 +61,8 @@ func (s *Screen) draw() string {
 func (s *Screen) summary() widget.Line {
 	t, x, tail := s.Theme(), s.Index, s.Theme().Glyphs.Ellipsis
 	dot := " " + t.Glyphs.Dot + " "
-	if s.input.Open || s.input.Problem() != "" {
-		found, words := s.matchCount().Add(t.Text, " "), s.input.Bar(t, "words, or: "+screen.FieldNames)
-		if s.input.Problem() != "" && words.Width()+found.Width() >= s.width {
-			found = nil // errors come first
-		}
-		words = words.Cut(max(0, s.width-found.Width()-1), tail)
-		return widget.Spread(words, found, s.width, tail)
+	if l := s.input.Prompt(t, "words, or: "+screen.FieldNames, s.matchCount(), s.width); l != nil {
+		return l
 	}
 	left := widget.Line{{" " + describe.Count(len(x.Rows), "lock"), t.Strong}}
 	if !x.Filter.Empty() {

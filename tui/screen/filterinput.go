@@ -120,15 +120,22 @@ func (i *FilterInput) View(t *theme.Theme) widget.Line {
 	}
 }
 
-// Bar is the filter at the start of a line, and beside it what is wrong with it; hint stands there while nothing is typed.
-func (i *FilterInput) Bar(t *theme.Theme, hint string) widget.Line {
-	l := append(widget.Line{{" ", t.Text}}, i.View(t)...)
-	switch problem := i.Problem(); {
-	case problem != "":
-		return l.Add(t.Warning, " "+t.Glyphs.Warning+" "+problem)
-	case i.field.Value() == "":
-		return l.Add(t.Muted, " "+hint)
-	default:
-		return l
+// Prompt is the line in which the filter is typed, also once that is done where something is wrong with it; nil otherwise. At its
+// end stands what was found. hint stands there while nothing is typed.
+func (i *FilterInput) Prompt(t *theme.Theme, hint string, found widget.Line, width int) widget.Line {
+	problem := i.Problem()
+	if !i.Open && problem == "" {
+		return nil
 	}
+	words, found := append(widget.Line{{" ", t.Text}}, i.View(t)...), found.Add(t.Text, " ")
+	switch {
+	case problem != "":
+		words = words.Add(t.Warning, " "+t.Glyphs.Warning+" "+problem)
+		if words.Width()+found.Width() >= width { // errors come first
+			found = nil
+		}
+	case i.field.Value() == "":
+		words = words.Add(t.Muted, " "+hint)
+	}
+	return widget.Spread(words.Cut(max(0, width-found.Width()-1), t.Glyphs.Ellipsis), found, width, t.Glyphs.Ellipsis)
 }
