@@ -76,7 +76,7 @@ func (m *Model) commonActions() []screen.Action {
 			Run: func() tea.Cmd { return screen.CopyMenu(m, m.snapshot.Lock(about.Lock), nil) },
 		},
 		{
-			Keys: []string{"enter"}, Shown: "enter", Help: "open the selected lock's chain", Disabled: m.noLock,
+			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Help: "open the selected lock's chain", Disabled: m.noLock,
 			Run: screen.Do(func() { m.Go(screen.Chain, about) }),
 		},
 		screen.Cannot("/", "filter the list", "nothing to filter here: locks, findings, events, clients and backends have a filter"),
@@ -85,8 +85,8 @@ func (m *Model) commonActions() []screen.Action {
 		screen.Cannot("s", "sort", "no order to choose here"),
 		screen.Cannot("tab", "next pane", "this screen has one pane"),
 		screen.Cannot("v", "mark a lock", "nothing can be marked here: locks can, in their list (1)"),
-		screen.Cannot("V", "mark all that the filter shows", "nothing can be marked here: locks can, in their list (1)"),
-		{Keys: []string{"esc"}, Shown: "esc", Help: "back", Disabled: func() string { return "this is home; q quits" }},
+		screen.Cannot("V", "mark all that is shown", "nothing can be marked here: locks can, in their list (1)"),
+		{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Help: "back", Disabled: func() string { return "this is home; q quits" }},
 	}...)
 }
 

@@ -112,9 +112,19 @@ func (m *Model) unshadowed(list []screen.Action) []screen.Action {
 	return list
 }
 
-// offered are those unshadowed actions that a key is left for.
+// offered are those unshadowed actions that a key is left for: of two that have a key the first is done by it.
 func (m *Model) offered(list []screen.Action) []screen.Action {
-	return slices.DeleteFunc(slices.Clone(m.unshadowed(list)), func(a screen.Action) bool { return a.Shown == "" })
+	taken := make(map[string]bool)
+	list = slices.Clone(m.unshadowed(list))
+	for i := range list {
+		a := &list[i]
+		keys := strings.Fields(a.Shown)
+		a.Shown = strings.Join(slices.DeleteFunc(keys, func(key string) bool { return taken[key] }), " ")
+		for _, key := range a.Keys {
+			taken[key] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(a screen.Action) bool { return a.Shown == "" })
 }
 
 // ownActions are the keys of one's own, for the help.

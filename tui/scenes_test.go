@@ -8,23 +8,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/theme"
 	"lockscope/tui/internal/fixture"
 )
-
-// The arrows change the scene there, and the timeline does not claim them.
-func TestTheTimelineClaimsNoArrowsInADemonstration(t *testing.T) {
-	for scenes, want := range map[bool]string{false: "h/l ←→", true: "h/l"} {
-		o := Options{}
-		if scenes {
-			o.Scenes = twoScenes()
-		}
-		m := opened(t, o, 120, 50, fixture.Orders().ID)
-		press(m, "t")
-		if got := m.front().Actions()[1]; got.Hint != "earlier/later" || got.Shown != want {
-			t.Errorf("scenes %v: %+v", scenes, got)
-		}
-	}
-}
 
 func twoScenes() []Scene {
 	return []Scene{
@@ -80,6 +66,11 @@ func TestArrowsChangeTheScene(t *testing.T) {
 	press(m, "right", "left")
 	wantText(t, m, "2/2 second")
 	fits(t, m)
+	m = model(t, Options{Scenes: twoScenes(), Theme: theme.Options{ASCII: true}}, 120, 36, fixture.Everything())
+	press(m, "?")
+	if text := content(m); !isASCII(text) {
+		t.Errorf("not ASCII:\n%s", text)
+	}
 }
 
 // A caption takes two lines whatever it says, so that the screen stands still when it changes.

@@ -26,7 +26,7 @@ func screenList() []screenEntry {
 	return []screenEntry{
 		{screen.Locks, "", "all locks of all backends", func(c screen.Context, o Options) screen.Screen { return locks.New(c, o.Columns) }},
 		{screen.Chain, "", "a lock's queue, and what is wrong", func(c screen.Context, o Options) screen.Screen { return chain.New(c, o.Release) }},
-		{screen.Timeline, "t", "who waited and held when", func(c screen.Context, o Options) screen.Screen { return timeline.New(c, len(o.Scenes) > 0) }},
+		{screen.Timeline, "t", "who waited and held when", bare(timeline.New)},
 		{screen.Findings, "f", "what is wrong, and what to do", bare(findings.New)},
 		{screen.Events, "e", "what happened, newest at the bottom", bare(events.New)},
 		{screen.Clients, "c", "sessions, processes and deadlocks", bare(clients.New)},

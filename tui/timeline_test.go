@@ -149,7 +149,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 	if d := timelineOf(m).LaneView().Window.Step; d >= 3*time.Second {
 		t.Errorf("a cell is %v", d)
 	}
-	press(m, "h")
+	press(m, "(")
 	wantNoText(t, m, " live ")
 	wantText(t, m, "0: now")
 	sought := end()
@@ -161,14 +161,14 @@ func TestTimelineMovesInTime(t *testing.T) {
 		t.Errorf("it moved to %v", end())
 	}
 	for range 20 {
-		press(m, "left")
+		press(m, "(")
 	}
 	wantText(t, m, "no data before this")
-	press(m, "l", "l", "l", "l", "l", "l", "l", "l")
+	press(m, ")", ")", ")", ")", ")", ")", ")", ")")
 	wantText(t, m, " live ")
-	press(m, "l")
+	press(m, ")")
 	wantText(t, m, "this is now")
-	press(m, "h", "end")
+	press(m, "(", "end")
 	wantText(t, m, " live ")
 	press(m, "esc")
 	wantNoText(t, m, "▸ timeline")
@@ -262,7 +262,7 @@ func TestTimelineFits(t *testing.T) {
 		for l := range m.snapshot.Locks() {
 			m.Go(screen.Timeline, screen.Subject{Lock: l.ID})
 			m.navigate()
-			for _, key := range []string{"+", "-", "-", "h", "h", "j", "G", "0"} {
+			for _, key := range []string{"+", "-", "-", "(", "(", "j", "G", "0"} {
 				press(m, key)
 				fits(t, m)
 			}

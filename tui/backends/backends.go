@@ -171,14 +171,6 @@ func (s *Screen) page() int {
 	return s.layout().rows
 }
 
-func (s *Screen) leave() {
-	if s.inDetails {
-		s.inDetails = false
-		return
-	}
-	s.Back()
-}
-
 // Input is the filter of the list.
 func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
@@ -197,9 +189,11 @@ func (s *Screen) Actions() []screen.Action {
 		Keys: []string{"tab", "enter", "l", "right"}, Shown: "tab enter", Hint: hint, Help: "next pane: the servers, or what is known of the selected one",
 		Disabled: none, Run: screen.Do(func() { s.inDetails = !s.inDetails }),
 	}}
+	if s.inDetails {
+		list = append(list, screen.LeaveAction(func() { s.inDetails = false }))
+	}
 	list = append(list, s.input.Actions("filter: show only servers that have all these words: address, role, backend, finding")...)
-	list = append(list,
-		screen.Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to the servers, or to where you came from", Run: screen.Do(s.leave)},
+	list = append(list, screen.BackAction(s.Context),
 		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy the server's address, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyAddress})
 	return append(list, screen.Moves(s.move, s.page)...)
 }

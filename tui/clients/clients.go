@@ -53,8 +53,14 @@ func entryKeyOf(e inspect.Entry) entryKey { return entryKey{e.Lock.ID, e.Contend
 
 func New(host screen.Context) screen.Screen {
 	s := &Screen{Context: host, input: screen.NewFilterInput(screen.NewWords)}
-	s.input.Move, s.input.Changed = s.move, s.filter
+	s.input.Move = s.move
 	s.input.Chosen = func() { s.moved = s.moved || s.Row() != nil }
+	s.input.Changed = func() {
+		if s.input.Text() == "" {
+			s.input.Chosen()
+		}
+		s.filter()
+	}
 	return s
 }
 
@@ -275,26 +281,6 @@ func (s *Screen) enter() {
 	}
 }
 
-// leave goes back the way enter came, and then to where the user came from.
-func (s *Screen) leave() {
-	switch {
-	case s.graphing:
-		s.graphing = false
-	case s.inEntries:
-		s.inEntries = false
-	case s.input.Text() != "":
-		s.clear()
-	default:
-		s.Back()
-	}
-}
-
-func (s *Screen) clear() {
-	s.moved = s.moved || s.Row() != nil
-	s.input.Clear()
-	s.filter()
-}
-
 // Selected is the client and, of what it holds and waits for, the lock the cursor is on.
 func (s *Screen) Selected() screen.Subject {
 	if s.graphing {
@@ -350,13 +336,19 @@ func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: open, Help: "to what the client holds and waits for, and from there to the lock's chain", Disabled: none, Run: screen.Do(s.enter)},
 		{Keys: []string{"w"}, Shown: "w", Hint: graph, Help: "who waits for whom: deadlocks, and chains over several locks", Run: screen.Do(func() { s.graphing = !s.graphing })},
-		{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "leave the pane, clear the filter, or go back", Run: screen.Do(s.leave)},
-		{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: "filter: show only clients that have all these words: name, address, lock, deadlock...", Run: screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })},
+	}
+	if s.graphing || s.inEntries {
+		list = append(list, screen.LeaveAction(func() { s.graphing, s.inEntries = false, false }))
+	}
+	filter := s.input.Actions("filter: show only clients that have all these words: name, address, lock, deadlock...")
+	filter[0].Run = screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })
+	list = append(append(list, filter...), screen.BackAction(s.Context))
+	list = append(list, []screen.Action{
 		{Keys: []string{"s"}, Shown: "s", Hint: sort, Late: true, Help: "sort by the next of: blocks most, name, holds most, waits for most, waits longest", Disabled: unsorted, Run: screen.Do(s.nextOrder)},
 		{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: unsorted, Run: screen.Do(s.reverse)},
 		{Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or what the selected one has", Disabled: none, Run: screen.Do(func() { s.inEntries = !s.inEntries && s.Row() != nil && !s.graphing })},
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy who the client is, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyClient},
-	}
+	}...)
 	return append(list, screen.Moves(s.move, s.page)...)
 }
 

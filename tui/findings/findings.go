@@ -227,6 +227,9 @@ func (s *Screen) Actions() []screen.Action {
 		enter.Hint, enter.Help = "backends", "open the backends"
 	}
 	list := []screen.Action{enter}
+	if s.inDetails {
+		list = append(list, screen.LeaveAction(func() { s.inDetails = false }))
+	}
 	list = append(list, s.input.Actions("filter: show only findings that have all these words: rule, lock, message...; !word for those without it, ~ before a regular expression, the word or between two")...)
 	list = append(
 		list,

@@ -262,7 +262,7 @@ func (s *Screen) Actions() []screen.Action {
 		acquire.Hint = "" // the pane's own keys come first
 		list = append(list, acquire)
 	}
-	list = append(list, screen.Action{Keys: []string{"esc"}, Shown: "esc", Hint: "back", Help: "back to where you came from; what you hold stays held", Run: screen.Do(s.Back)})
+	list = append(list, screen.Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to where you came from; what you hold stays held", Run: screen.Do(s.Back)})
 	return append(list, screen.Moves(s.move, s.page)...)
 }
 

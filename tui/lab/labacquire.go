@@ -31,7 +31,7 @@ func (s *Screen) handActions() []screen.Action {
 		{Keys: []string{"r"}, Shown: "r", Hint: hint, Help: "release the selected hold; stop waiting; clear what has finished", Writes: true, Disabled: disabled, Run: func() tea.Cmd { return s.Hand.end(s.Hand.selected()) }},
 		{Keys: []string{"+"}, Shown: "+", Hint: "extend", Help: "prove the hold to the servers now, and extend it", Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.extend(s.Hand.selected()) }},
 		{Keys: []string{"i"}, Shown: "i", Hint: "re-enter", Help: "take the lock once more inside of the selected hold", Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.reenter(s.Hand.selected()) }},
-		{Keys: []string{"enter"}, Shown: "enter", Hint: "chain", Help: "open the selected lock's queue", Disabled: s.noLock, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
+		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the selected lock's queue", Disabled: s.noLock, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
 	}
 }
 

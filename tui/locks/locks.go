@@ -352,6 +352,9 @@ func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: opens, Help: help, Disabled: none, Run: screen.Do(s.enter)},
 	}
+	if s.keysInChain() {
+		list = append(list, screen.LeaveAction(func() { s.inChain = false }))
+	}
 	list = append(list, s.input.Actions("filter: show only locks with all of: "+screen.FieldNames)...)
 	list = append(list,
 		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true, Help: "sort by the next column", Run: screen.Do(s.nextSorting)},

@@ -75,6 +75,11 @@ func BackAction(host Context) Action {
 	return Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to where you came from", Run: Do(host.Back)}
 }
 
+// LeaveAction goes back from a pane to the list of its screen; it stands before all else that those keys do.
+func LeaveAction(leave func()) Action {
+	return Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "list", Help: "back to the list", Run: Do(leave)}
+}
+
 // OnePane is tab where there is one pane: disabled, with that reason.
 func OnePane() Action {
 	return Action{Keys: []string{"tab"}, Shown: "tab", Help: "next pane", Disabled: func() string { return "this screen has one pane" }}
@@ -186,5 +191,5 @@ func FormActions(f *widget.Form) []Action {
 
 // TypingActions are the keys while a filter is typed, for the footer.
 func TypingActions() []Action {
-	return []Action{{Shown: "enter", Hint: "keep the filter"}, {Shown: "esc", Hint: "show all"}, {Shown: "up/down", Hint: "move"}}
+	return []Action{{Shown: "enter", Hint: "keep the filter"}, {Shown: "esc", Hint: "clear it"}, {Shown: "up/down", Hint: "move"}}
 }

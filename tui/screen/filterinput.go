@@ -100,7 +100,7 @@ func (i *FilterInput) Actions(help string) []Action {
 		list = append(list,
 			Action{Keys: []string{"n"}, Shown: "n N", Help: "the next match, the one before", Run: Do(func() { i.Move(1) })},
 			Action{Keys: []string{"N"}, Run: Do(func() { i.Move(-1) })})
-		list = append(list, Action{Keys: []string{"esc"}, Shown: "esc", Hint: "show all", Help: "clear the filter", Run: Do(func() {
+		list = append(list, Action{Keys: []string{"esc"}, Shown: "esc", Hint: "clear filter", Help: "clear the filter", Run: Do(func() {
 			i.Clear()
 			i.Changed()
 		})})

@@ -27,19 +27,18 @@ type Screen struct {
 	end    time.Time
 	list   widget.Scroller // of the lanes in the window
 	// selected is the lane that the cursor is on; follow: that of whoever holds the lock.
-	selected    lanes.Key
-	follow      bool
-	unfolded    bool // each attempt has a lane
-	ListTop     int  // the line of the view where the lanes start
-	room        int  // for so many lanes
-	arrowsTaken bool // they change the scene
+	selected lanes.Key
+	follow   bool
+	unfolded bool // each attempt has a lane
+	ListTop  int  // the line of the view where the lanes start
+	room     int  // for so many lanes
 }
 
 // leastWindow is the shortest window that is chosen for a lock.
 const leastWindow = 30 * time.Second
 
-func New(host screen.Context, arrowsTaken bool) screen.Screen {
-	return &Screen{Context: host, source: lanes.NewSource(host), follow: true, arrowsTaken: arrowsTaken}
+func New(host screen.Context) screen.Screen {
+	return &Screen{Context: host, source: lanes.NewSource(host), follow: true}
 }
 
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
@@ -130,22 +129,16 @@ func (s *Screen) page() int { return max(1, s.room-1) }
 
 func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
-		{Keys: []string{"esc"}, Shown: "esc", Hint: "back", Help: "back to where you came from", Run: screen.Do(s.Back)},
-		{Keys: []string{"left", "h"}, Shown: "h/l ←→", Hint: "earlier/later", Help: "move the window in time", Disabled: s.nothing, Run: screen.Do(func() { s.seek(-1) })},
-		{Keys: []string{"right", "l"}, Disabled: s.nothing, Run: screen.Do(func() { s.seek(1) })},
+		screen.BackAction(s.Context),
+		{Keys: []string{"("}, Shown: "()", Hint: "earlier/later", Help: "move the window in time", Disabled: s.nothing, Run: screen.Do(func() { s.seek(-1) })},
+		{Keys: []string{")"}, Disabled: s.nothing, Run: screen.Do(func() { s.seek(1) })},
 		{Keys: []string{"+", "="}, Shown: "+/-", Hint: "zoom", Help: "a shorter or longer window, from 10 s to 1 h", Disabled: s.nothing, Run: screen.Do(func() { s.zoom(-1) })},
 		{Keys: []string{"-", "_"}, Disabled: s.nothing, Run: screen.Do(func() { s.zoom(1) })},
 		{Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Late: true, Help: "back to now, following whoever holds it", Disabled: s.nothing, Run: screen.Do(s.live)},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.id, nil) }),
-		{Keys: []string{"enter"}, Shown: "enter", Hint: "chain", Help: "open the lock's queue", Disabled: s.nothing, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
+		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the lock's queue", Disabled: s.nothing, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
 		{Keys: []string{"p"}, Shown: "p", Hint: "attempts", Late: true, Help: "one lane per client, or one per attempt", Run: screen.Do(s.fold)},
 		screen.OnePane(),
-	}
-	switch {
-	case s.arrowsTaken:
-		list[1].Shown = "h/l" // the arrows change the scene
-	case s.Theme().Options.ASCII:
-		list[1].Shown = "h/l left right"
 	}
 	return append(list, screen.Moves(s.move, s.page)...)
 }

@@ -1,0 +1,93 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/tui/internal/fixture"
+	"lockscope/tui/screen"
+)
+
+// h and left go back, l and right open, wherever one is; on home they say why they cannot.
+func TestBackAndOpenAreTheSameEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, e := range screenList() {
+		for _, key := range []string{"h", "left", "l", "right"} {
+			m := model(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Everything())
+			if e.name != screen.Locks {
+				m.Go(e.name, screen.Subject{Lock: fixture.Orders().ID})
+				m.navigate()
+			}
+			if e.name == screen.Events {
+				send(m, happening(allKinds()...))
+			}
+			m.Update(tea.WindowSizeMsg{Width: 120, Height: 36})
+			before := content(m)
+			press(m, key)
+			switch back := key == "h" || key == "left"; {
+			case back && e.name == screen.Locks:
+				wantText(t, m, "this is home")
+			case back && m.inFront != screen.Locks:
+				t.Errorf("%s: %s leads to %s", e.name, key, m.inFront)
+			case !back && content(m) == before:
+				t.Errorf("%s: %s opens nothing", e.name, key)
+			}
+		}
+	}
+}
+
+// From a pane of a screen esc goes to its list first, and only the next one further.
+func TestEscLeavesThePaneFirst(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"esc", "h", "left"} {
+		for _, name := range []screen.Name{screen.Locks, screen.Findings, screen.Clients, screen.Backends} {
+			s := fixture.BlockedClients(t)
+			if name == screen.Findings {
+				s = allFindings()
+			}
+			m := inClients(t, Options{}, 200, 50, s, screen.Subject{})
+			m.Go(name, screen.Subject{})
+			m.navigate()
+			press(m, "tab")
+			m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
+			wantText(t, m, "esc list")
+			press(m, key)
+			if m.inFront != name {
+				t.Errorf("%s: %s leads to %s", name, key, m.inFront)
+			}
+			wantNoText(t, m, "esc list")
+		}
+	}
+}
+
+// Of two things that esc does the footer has the one that comes first.
+func TestTheFooterHasAKeyOnce(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	press(m, "f", "/")
+	typeText(m, "stuck")
+	press(m, "enter")
+	lines := splitLines(strings.TrimRight(content(m), "\n"))
+	if foot := lines[len(lines)-1]; strings.Count(foot, "esc ") != 1 || !strings.Contains(foot, "esc clear filter") || !strings.Contains(foot, "h back") {
+		t.Errorf("%q", foot)
+	}
+	press(m, "n", "esc")
+	wantNoText(t, m, "esc clear filter")
+}
+
+// A filter of clients has the keys of every other.
+func TestClientsHaveTheFilterKeys(t *testing.T) {
+	t.Parallel()
+	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
+	press(m, "/")
+	typeText(m, "jobs")
+	press(m, "enter", "n")
+	wantNoText(t, m, "no filter is on")
+	wantText(t, m, "esc clear filter")
+	press(m, "h")
+	if m.inFront != screen.Locks {
+		t.Errorf("h leads to %s", m.inFront)
+	}
+}
