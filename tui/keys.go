@@ -9,7 +9,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/tui/screen"
-	"lockscope/tui/widget"
 )
 
 // namedKeys are the keys with a name that a hint may stand for.
@@ -107,56 +106,6 @@ func hintKey(a *screen.Action) string {
 		return words[0]
 	}
 	return ""
-}
-
-// clickFoot presses the key whose hint was clicked.
-func (m *Model) clickFoot(x int) tea.Cmd {
-	for _, h := range m.shownHints() {
-		if w := h.Width(); x >= w {
-			x -= w
-			continue
-		}
-		if key := hintKey(&h.Action); key != "" {
-			return m.key(keyPress(key))
-		}
-		return nil
-	}
-	return nil
-}
-
-// clickHead goes where the part of the title bar leads that was clicked: home, or to the backends; a badge explains itself.
-func (m *Model) clickHead(x int) tea.Cmd {
-	left, backends, badges := m.titleParts()
-	at := m.width - m.badgeLine(badges).Width()
-	for _, b := range badges {
-		next := at + widget.TextWidth(b.Text) + 1
-		if x >= at && x < next {
-			return b.click()
-		}
-		at = next
-	}
-	switch right := backends.Width() + m.badgeLine(badges).Width(); {
-	case x >= m.width-right:
-		m.Go(screen.Backends, m.front().Selected())
-	case x >= left.Width():
-	case m.atHome() != "":
-		m.Flash(m.atHome())
-	case x >= here(left, m.front().Title()):
-		m.Flash(m.front().Title() + " is what you see: " + m.Key("esc") + " goes back")
-	default:
-		m.home()
-	}
-	return nil
-}
-
-// here is the cell of a place where the name of the screen in front begins.
-func here(place widget.Line, title string) int {
-	for i := range slices.Backward(place) {
-		if strings.TrimSpace(place[i].Text) == title {
-			return place[:i].Width()
-		}
-	}
-	return place.Width()
 }
 
 // shownHints are the hints of the footer, from the left.

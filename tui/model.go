@@ -282,49 +282,6 @@ func (m *Model) goTo() {
 	m.Push(newPalette(m.world, m.front().Selected(), m.unshadowed(all)))
 }
 
-// mouse gives mouse messages to the screen, counted from its own corner.
-func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
-	if _, turned := msg.(tea.MouseWheelMsg); m.HasDialog() && turned {
-		return m.toDialog(msg)
-	}
-	if click, ok := msg.(tea.MouseClickMsg); ok && m.HasDialog() && !m.small() && click.Button == tea.MouseLeft && click.Y == m.height-1 {
-		return m.clickFoot(click.X)
-	}
-	if m.HasDialog() || m.small() {
-		return nil
-	}
-	top := len(m.head())
-	switch msg := msg.(type) {
-	case tea.MouseClickMsg:
-		m.tour.stopped = true
-		if msg.Button == tea.MouseLeft {
-			return m.click(msg, top)
-		}
-	case tea.MouseWheelMsg:
-		msg.Y -= top
-		return m.front().Update(msg)
-	}
-	return nil
-}
-
-// click does what is clicked in the frame; the screen hears only of clicks on itself.
-func (m *Model) click(msg tea.MouseClickMsg, top int) tea.Cmd {
-	switch {
-	case msg.Y == 0:
-		return m.clickHead(msg.X)
-	case msg.Y < top:
-		if m.troubles() != nil {
-			m.Go(screen.Backends, m.front().Selected())
-		}
-	case msg.Y == m.height-1:
-		return m.clickFoot(msg.X)
-	case msg.Y < m.height-len(m.foot()):
-		msg.Y -= top
-		return m.front().Update(msg)
-	}
-	return nil
-}
-
 func (m *Model) front() screen.Screen { return m.screens[m.backStack[len(m.backStack)-1].Screen] }
 
 // navigate goes where the screen in front asked for.
