@@ -45,15 +45,17 @@ func TestInquiriesRest(t *testing.T) {
 				who.sessions[id] = session(long, 0)
 			}
 		}, want: 10 * time.Second},
-		"somebody looks":           {change: func(w *watched, _ *identity) { w.focus = map[string]bool{"/l": true} }, want: 10 * time.Second},
-		"a lock changed meanwhile": {change: func(w *watched, _ *identity) { w.happened() }, want: 10 * time.Second},
-		"no connection":            {change: func(w *watched, _ *identity) { w.ready = false }, want: 10 * time.Second},
-		"it has just come back":    {change: func(w *watched, _ *identity) { w.disturb(w.now().Add(-restAfter / 2)) }, want: 10 * time.Second},
-		"the first tables":         {change: func(w *watched, _ *identity) { w.identified = false }, want: 10 * time.Second},
-		"a server is down":         {change: func(_ *watched, who *identity) { who.servers[0].failed = zkadmin.ErrNoQuorum }, want: 10 * time.Second},
-		"a server leads now":       {change: func(_ *watched, who *identity) { who.servers[0].status.Role = "leader" }, want: 10 * time.Second},
-		"another election":         {change: func(_ *watched, who *identity) { who.servers[0].status.Zxid = 6 << 32 }, want: 10 * time.Second},
-		"a server has other data":  {change: func(_ *watched, who *identity) { who.servers[0].nodesApart = 1 }, want: 10 * time.Second},
+		"somebody looks":              {change: func(w *watched, _ *identity) { w.focus = map[string]bool{"/l": true} }, want: 10 * time.Second},
+		"a lock changed meanwhile":    {change: func(w *watched, _ *identity) { w.happened() }, want: 10 * time.Second},
+		"no connection":               {change: func(w *watched, _ *identity) { w.ready = false }, want: 10 * time.Second},
+		"it has just come back":       {change: func(w *watched, _ *identity) { w.disturb(w.now().Add(-restAfter / 2)) }, want: 10 * time.Second},
+		"the first tables":            {change: func(w *watched, _ *identity) { w.identified = false }, want: 10 * time.Second},
+		"a server is down":            {change: func(_ *watched, who *identity) { who.servers[0].failed = zkadmin.ErrNoQuorum }, want: 10 * time.Second},
+		"a server lags":               {change: func(w *watched, who *identity) { who.servers[0].lag = time.Second }, want: 10 * time.Second},
+		"a server does not tell more": {change: func(w *watched, who *identity) { who.servers[0] = serverAnswer{status: followed} }, want: 10 * time.Second},
+		"a server leads now":          {change: func(_ *watched, who *identity) { who.servers[0].status.Role = "leader" }, want: 10 * time.Second},
+		"another election":            {change: func(_ *watched, who *identity) { who.servers[0].status.Zxid = 6 << 32 }, want: 10 * time.Second},
+		"a server has other data":     {change: func(_ *watched, who *identity) { who.servers[0].nodesApart = 1 }, want: 10 * time.Second},
 	} {
 		w := watchedRun(t)
 		w.inbox = newInbox() // without the end of its connection, which nobody serves
