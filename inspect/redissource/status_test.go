@@ -84,4 +84,11 @@ func TestOurOwnLatencyIsReported(t *testing.T) {
 	if c := w.describe().Cost; c.P99 != 6*time.Millisecond || c.StartP99 != 6*time.Millisecond {
 		t.Errorf("%v, at the start %v", c.P99, c.StartP99)
 	}
+	for range 80 {
+		w.masters[0].pace.Add(20 * time.Millisecond) // four times that of the start
+	}
+	w.masters[1].pace.P99 = 40 * time.Millisecond
+	if c := w.describe().Cost; !c.Slowed || c.P99 != 20*time.Millisecond || c.StartP99 != 5*time.Millisecond {
+		t.Errorf("of one that is slowed: %v, %v, at the start %v", c.Slowed, c.P99, c.StartP99)
+	}
 }

@@ -2,6 +2,7 @@ package zksource
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,35 @@ func TestALookIsGentle(t *testing.T) {
 				t.Errorf("%d reads in a request, want %d", b.items, tt.items)
 			}
 		})
+	}
+}
+
+// A path that is too long for a request of its kind goes by itself.
+func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
+	r := New(Config{}).newRun(t.Context(), nil)
+	r.link = &link{}
+	d := &dir{path: "/locks/a"}
+	r.dirs[d.path] = d
+	for _, name := range []string{"short", strings.Repeat("x", requestGoal), "shorter"} {
+		d.await(name)
+		r.queue.reads = append(r.queue.reads, job{kind: jobGet, dir: d, name: name})
+	}
+	b := r.gather()
+	if len(b.jobs) != 2 || len(r.queue.alone) != 1 || len(r.queue.alone[0].name) != requestGoal {
+		t.Errorf("%d share a request, %d go by themselves", len(b.jobs), len(r.queue.alone))
+	}
+}
+
+// Contenders that are read one by one are read in the order of their queue: the holder first.
+func TestTheHolderIsReadFirst(t *testing.T) {
+	r := New(Config{}).newRun(t.Context(), nil)
+	d := &dir{path: "/locks/a"}
+	d.list([]string{"_c_2f7a3d62-0000-4000-8000-000000000000-lock-0000000002", "_c_f4c1e1aa-0000-4000-8000-000000000000-lock-0000000001"})
+	r.dirs[d.path], r.focus = d, map[string]bool{d.path: true}
+	var jobs []job
+	r.readWanted(d, &jobs, nil)
+	if len(jobs) != 2 || !strings.HasSuffix(jobs[0].name, "1") {
+		t.Errorf("%+v", jobs)
 	}
 }
 

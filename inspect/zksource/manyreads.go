@@ -134,10 +134,14 @@ func (r *run) gather() *batch {
 			r.queue.alone = append(r.queue.alone, j)
 			continue
 		}
+		read := j.read(r.cfg)
+		if read.Items()*read.Size() > requestGoal {
+			r.queue.alone = append(r.queue.alone, j)
+			continue
+		}
 		if j.kind == jobList {
 			names += int(j.dir.count) * nameBytes
 		}
-		read := j.read(r.cfg)
 		b.jobs, b.reads, b.items = append(b.jobs, j), append(b.reads, read), b.items+read.Items()
 		paths += read.Items() * read.Size()
 	}

@@ -141,15 +141,17 @@ func znode(name string, data []byte, stat *zk.Stat, sealed bool) inspect.Znode {
 	}
 }
 
-// wanted are the contenders that are not read yet, or not since their data changed, and should be: all of them, or the
-// first of a long queue.
-func (d *dir) wanted(full bool) []recipe.Entry {
+// wanted are the contenders that are not read yet, or not since their data changed, and should be: all of them where they are read
+// together, else in the order of the queue, of a long one the first unless it is to be full.
+func (d *dir) wanted(together, full bool) []recipe.Entry {
 	var entries []recipe.Entry
-	if full { // their order does not matter, and those that are read need not be parsed
+	if together { // their order does not matter, and those that are read need not be parsed
 		entries = d.unreadContenders()
 	} else {
 		_, entries = recipe.Read(d.names)
-		entries = entries[:min(len(entries), fullQueue)]
+		if !full {
+			entries = entries[:min(len(entries), fullQueue)]
+		}
 		entries = slices.DeleteFunc(entries, func(e recipe.Entry) bool { return !d.mayWant(d.find(e.Name), e.Name) })
 	}
 	if d.wantsLease() {

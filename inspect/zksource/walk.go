@@ -368,7 +368,7 @@ func (r *run) left(d *dir, name string, at time.Time) {
 
 // readWanted queues the contenders that are to be read. Those in born, which is sorted, were made a moment ago.
 func (r *run) readWanted(d *dir, list *[]job, born []string) {
-	wanted := d.wanted(r.cfg.Once || r.manyReads || r.inFocus(d))
+	wanted := d.wanted(r.cfg.Once || r.manyReads, r.inFocus(d))
 	*list = slices.Grow(*list, len(wanted))
 	for _, e := range wanted {
 		d.await(e.Name)
