@@ -220,7 +220,7 @@ func (l *lease) renew() {
 	}
 }
 
-// renewAgain is how soon at the latest a renewal without an answer is repeated that was asked for because the lock may be gone.
+// renewAgain bounds the wait behind a renewal without an answer that was asked for because the lock may be gone.
 const renewAgain = time.Second
 
 // check renews soon, since by a message the lock is gone, or messages may have been missed.

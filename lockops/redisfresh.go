@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// freshFor is how long after an answer a connection counts as open: less than a server needs to restart. One that was closed since
-// fails the request, as it would had it been closed a moment later.
+// freshFor bounds the time behind an answer in which a connection counts as open: a server needs longer to restart. One that was
+// closed since fails the request, as it would had it been closed a moment later.
 const freshFor = 10 * time.Millisecond
 
 // freshConn is a connection of which the kernel is not asked whether it is still open when an answer came over it a moment ago:

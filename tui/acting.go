@@ -32,8 +32,8 @@ func (m *Model) actingActions() []screen.Action {
 	}
 	list := []screen.Action{
 		onChain("x", "force-release: the lock's holder, or the selected client's place; or all marked"),
-		onChain("X", "set a TTL: for its key, or all marked"),
-		onChain("A", "ask to let go: its holder, or all marked"),
+		onChain("X", "set a TTL: of the lock's key, or all marked"),
+		onChain("A", "ask the holder, or all marked, to let go"),
 	}
 	if marked := m.marked(); len(marked) > 0 {
 		list[0].Disabled, list[0].Run = m.cannotActOnMany, func() tea.Cmd { return m.actOnMany("x", release.NewBulk) }
@@ -42,7 +42,7 @@ func (m *Model) actingActions() []screen.Action {
 	}
 	return append(list,
 		screen.Action{
-			Keys: []string{"K"}, Shown: "K", Help: "end the client: of the selected contender; preview, then type its address",
+			Keys: []string{"K"}, Shown: "K", Help: "end the selected contender's client: preview, then type its address",
 			Writes: m.MayAct() == "", Disabled: m.cannotEnd, Run: m.end,
 		},
 		screen.Action{

@@ -366,3 +366,25 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 		t.Errorf("sorted by name: %v", got)
 	}
 }
+
+// A client that has nothing any more keeps its row for a while, but is in no count, and its empty pane takes no keys.
+func TestARestingClientIsNotCounted(t *testing.T) {
+	t.Parallel()
+	queues := func(list ...*inspect.Lock) *inspect.Snapshot {
+		return fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: list})
+	}
+	m := inClients(t, Options{Now: func() time.Time { return fixture.Noon }}, 80, 24,
+		queues(fixture.QueueOf("/x", time.Hour, fixture.Ann), fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob)), screen.Subject{})
+	press(m, "/", "a", "n", "enter")
+	wantText(t, m, "2 of 3 clients")
+	press(m, "end", "tab") // into what ann has
+	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob))})
+	makeClients(m)
+	wantText(t, m, "1 of 2 clients")
+	if selectedName(m) != "ann" {
+		t.Fatalf("on %s", selectedName(m))
+	}
+	if press(m, "k"); selectedName(m) != "dan" {
+		t.Errorf("k leads to %s", selectedName(m))
+	}
+}

@@ -92,7 +92,7 @@ func (m *Model) commonActions() []screen.Action {
 // unbound says so of a key that does nothing here, but for those with ctrl or alt.
 func (m *Model) unbound(msg tea.KeyPressMsg) {
 	if name := msg.String(); msg.Text != "" || len(name) > 1 && name[0] == 'f' || namedKeys()[name] != 0 {
-		m.Flash(fmt.Sprintf("no key %s here: ? lists them", inspect.Escape(name)))
+		m.Flash(fmt.Sprintf("%s does nothing here: ? lists the keys", inspect.Escape(name)))
 	}
 }
 

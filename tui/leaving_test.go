@@ -33,6 +33,8 @@ func TestBackAndOpenAreTheSameEverywhere(t *testing.T) {
 				t.Errorf("%s: %s leads to %s", e.name, key, m.inFront)
 			case !back && content(m) == before:
 				t.Errorf("%s: %s opens nothing", e.name, key)
+			case !back:
+				wantNoText(t, m, "does nothing here")
 			}
 		}
 	}

@@ -44,6 +44,7 @@ var clocks = map[string]struct {
 	"lockops/lease.go":                    {"AfterFunc", "wakes when something is due by the clock"},
 	"lockops/redisattempt.go":             {"NewTimer Sleep", "waits for a clean-up, and until a request is too late"},
 	"lockops/redisclient.go":              {"Now", "deadlines of requests, which the network judges"},
+	"lockops/redisfresh.go":               {"Now Since", "the age of a connection's answer, by the clock that closes connections"},
 	"lockops/redismaster.go":              {"NewTimer", "bounds a wait"},
 	"lockops/redissession.go":             {"NewTimer", "waits for news, or the time to look"},
 	"lockops/redissub.go":                 {"NewTimer", "bounds a wait"},

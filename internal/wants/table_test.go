@@ -140,7 +140,7 @@ var groups = []group{
 		{"reconnecting without losing the history", yes, "inspect/zksource.TestALostSessionLosesNothing inspect.TestGapsAreReported", ""},
 	}},
 	{name: "the terminal", wants: []want{
-		{"keys as in vi, the mouse, help and hints", yes, "tui.TestKeysOfTheTable tui.TestMouse tui.TestFooterIsClicked tui.TestNoKeyIsSilent", ""},
+		{"keys as in vi, the mouse, help and hints", yes, "tui.TestKeysOfTheTable tui.TestMouse tui.TestEveryKeyOfTheFooterWorks tui.TestNoKeyIsSilent", ""},
 		{"filters by field, and saved ones", yes, "tui/screen.TestFilterFields tui/screen.TestFilterByTokenAndLibrary cli.TestLsFilters tui.TestOwnKeysAndFilters tui.TestViewsAreChosen", ""},
 		{"sort by any column, choose columns", yes, "tui.TestEveryColumnSorts tui.TestColumnsAreChosen", ""},
 		{"a palette, a trail and a way back", yes, "tui.TestPaletteGoes tui.TestOpenAndBack", ""},

@@ -1,4 +1,4 @@
-// Package contend lets a number of contenders fight for one lock and reports how that went: how many grants, how long a
+// Package contend lets a number of contenders compete for one lock and reports how that went: how many grants, how long a
 // handoff and a wait take, whether the first to come was the first to be served, how evenly the grants fell, what it cost
 // the servers, and whether two ever held the lock at once.
 //

@@ -155,7 +155,7 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 // untold is by what a server would tell when it started.
 func untold(kind inspect.BackendKind) string {
 	if kind == inspect.Redis {
-		return "INFO, which would tell it, was not answered"
+		return "INFO, which would tell it, was denied or not answered"
 	}
 	return "its AdminServer would tell it (admin=http://HOST:8080 in the target), or mntr in 4lw.commands.whitelist"
 }
@@ -273,7 +273,7 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 		d.gauge("answers", c.BytesPerSecond, bytes, fmt.Sprintf("%.1f of %.1f MiB a second allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
 	}
 	if c.P99 > 0 {
-		d.fact("our p99", fmt.Sprintf("%s, %s at the start; over three times that we ask half as often", describe.Millis(c.P99), describe.Millis(c.StartP99)), t.Text)
+		d.fact("our p99", fmt.Sprintf("%s, %s at the start; above three times that, we ask half as often", describe.Millis(c.P99), describe.Millis(c.StartP99)), t.Text)
 	}
 	if c.WatchLimit > 0 {
 		d.gauge("our watches", float64(c.Watches), float64(c.WatchLimit), fmt.Sprintf("%d of %d allowed", c.Watches, c.WatchLimit))

@@ -171,8 +171,10 @@ func (s *Screen) filter() {
 func (s *Screen) selectAt(at int) {
 	s.Table.To(at, len(s.shown), s.rows())
 	r := s.Row()
+	if r == nil || len(r.entries) == 0 {
+		s.inEntries = false // its keys would do nothing
+	}
 	if r == nil {
-		s.inEntries = false
 		if s.list != nil && len(s.list.rows) == 0 {
 			s.selected = inspect.Identity{}
 		}

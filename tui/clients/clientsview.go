@@ -350,8 +350,8 @@ func (s *Screen) summary() widget.Line {
 	if s.list == nil {
 		return widget.Line{{" identifying clients", t.Muted}}
 	}
-	clients := s.list.awake()
-	found := widget.Line{{fmt.Sprintf("%d of %s", len(s.shown), describe.Count(len(clients), "client")), t.Strong}}
+	clients := awake(s.list.rows)
+	found := widget.Line{{fmt.Sprintf("%d of %s", len(awake(s.shown)), describe.Count(len(clients), "client")), t.Strong}}
 	if l := s.input.Prompt(t, "words: name, address, lock, deadlock...", found, s.width); l != nil {
 		return l
 	}

@@ -70,8 +70,8 @@ func (l *clientList) keepPlaces(before []*clientRow) {
 }
 
 // awake are the rows of who holds or waits.
-func (l *clientList) awake() []*clientRow {
-	return slices.DeleteFunc(slices.Clone(l.rows), func(r *clientRow) bool { return r.idle })
+func awake(rows []*clientRow) []*clientRow {
+	return slices.DeleteFunc(slices.Clone(rows), func(r *clientRow) bool { return r.idle })
 }
 
 // nextOrder sorts by the next one.
@@ -86,7 +86,7 @@ func (s *Screen) sortBy(o order) {
 		s.Flash("sorted by: " + o.String()) // once there is a list
 		return
 	}
-	s.list.rows = s.list.awake()
+	s.list.rows = awake(s.list.rows)
 	s.list.sort(o)
 	s.filter()
 }

@@ -23,7 +23,7 @@ const (
 
 func (p LabPane) String() string { return [...]string{"by hand", "contention", "faults"}[p] }
 
-// Screen has panes to take locks by hand, to let contenders fight for locks, and to give the sandbox's servers and clients
+// Screen has panes to take locks by hand, to let contenders compete for locks, and to give the sandbox's servers and clients
 // faults.
 type Screen struct {
 	screen.Context

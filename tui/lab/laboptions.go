@@ -8,7 +8,7 @@ import (
 	"lockscope/lockops/contend"
 )
 
-// Driver takes locks by hand and lets contenders fight for locks made for that. Its methods may be called by several
+// Driver takes locks by hand and lets contenders compete for locks made for that. Its methods may be called by several
 // goroutines at once; they connect when they first need to.
 type Driver interface {
 	// Backends are those that locks can be taken on.

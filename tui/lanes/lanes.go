@@ -20,8 +20,8 @@ type Lane struct {
 	seen time.Time
 	// Present: it is in the lock now. early: it held already when we began to look, or could look again. left: it left without a grant.
 	// unseenEnd: it ended while we could not look, at ended at the latest.
-	// near: its grant was not seen, but its entry is not much older than the first sight of it. That will do for a picture; in no figure
-	// it counts, since it may have waited for most of that time.
+	// near: its grant was not seen, but its entry is not much older than the first sight of it. That will do for a picture; it counts
+	// in no figure, since it may have waited for most of that time.
 	Present, early, Left, unseenEnd, near bool
 	// how is the event that ended it; empty when unknown.
 	how inspect.EventKind

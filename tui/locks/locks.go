@@ -361,7 +361,7 @@ func (s *Screen) Actions() []screen.Action {
 		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Late: true, Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group)},
 		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)", Disabled: noLock, Run: s.copy},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Current.Lock, nil) }),
-		screen.Action{Keys: []string{"v"}, Shown: "v", Help: "mark it for x, X, A and m, or unmark it", Disabled: noLock, Run: screen.Do(s.mark)},
+		screen.Action{Keys: []string{"v"}, Shown: "v", Help: "mark, or unmark, the lock: for x, X, A and m", Disabled: noLock, Run: screen.Do(s.mark)},
 		screen.Action{Keys: []string{"V"}, Shown: "V", Help: "mark all that is shown, or unmark all", Disabled: none, Run: screen.Do(s.markAll)},
 		screen.Action{Keys: []string{"C"}, Shown: "C", Help: "choose the columns", Run: screen.Do(s.chooseColumns)},
 		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: none, Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) })},
