@@ -92,7 +92,11 @@ func NewIndex(path string) (*Index, error) {
 	x := &Index{name: path, file: file, text: plainText{file}, grown: make(chan struct{}), most: mostPlaces}
 	magic := make([]byte, len(zstdMagic))
 	if _, err := file.ReadAt(magic, 0); err == nil && isPacked(magic) {
-		x.pack, x.text = true, &blocks{}
+		text, err := newBlocks()
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		x.pack, x.text = true, text
 	}
 	return x, nil
 }

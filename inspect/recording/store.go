@@ -2,12 +2,13 @@ package recording
 
 import (
 	"bytes"
-	"compress/flate"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // store has the text of a recording, of which any part can be read.
@@ -32,13 +33,15 @@ const (
 
 var errTooLarge = errors.New("recording: more than the index keeps of a packed one")
 
-// blocks keep text in packed blocks.
+// blocks keep text in packed blocks: a moment of a busy hour is in some twenty.
 type blocks struct {
+	packer   *zstd.Encoder
+	unpacker *zstd.Decoder
+
 	mu     sync.Mutex
 	packed [][]byte
 	bytes  int
 	tail   []byte // the text of the block that is not full yet
-	w      *flate.Writer
 	open   [blocksOpen]openBlock
 	next   int
 }
@@ -48,22 +51,26 @@ type openBlock struct {
 	number int
 }
 
+func newBlocks() (*blocks, error) {
+	packer, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(blockSize), zstd.WithEncoderCRC(false))
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	unpacker, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	return &blocks{packer: packer, unpacker: unpacker}, nil
+}
+
 func (b *blocks) add(text []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tail = append(b.tail, text...)
 	for len(b.tail) >= blockSize {
-		var out bytes.Buffer
-		if b.w == nil {
-			b.w, _ = flate.NewWriter(&out, flate.BestSpeed) // fails for an unknown level only
-		}
-		b.w.Reset(&out)
-		_, err := b.w.Write(b.tail[:blockSize])
-		if err = errors.Join(err, b.w.Close()); err != nil {
-			return fmt.Errorf("recording: %w", err)
-		}
-		b.packed = append(b.packed, bytes.Clone(out.Bytes()))
-		if b.bytes += out.Len(); b.bytes > mostPacked {
+		out := b.packer.EncodeAll(b.tail[:blockSize], nil)
+		b.packed = append(b.packed, bytes.Clone(out))
+		if b.bytes += len(out); b.bytes > mostPacked {
 			return errTooLarge
 		}
 		b.tail = append(b.tail[:0], b.tail[blockSize:]...)
@@ -103,8 +110,8 @@ func (b *blocks) block(number int) ([]byte, error) {
 			return o.text, nil
 		}
 	}
-	text := make([]byte, blockSize)
-	if _, err := io.ReadFull(flate.NewReader(bytes.NewReader(b.packed[number])), text); err != nil {
+	text, err := b.unpacker.DecodeAll(b.packed[number], make([]byte, 0, blockSize))
+	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
 	b.open[b.next] = openBlock{text, number}
