@@ -83,14 +83,31 @@ func (a *app) manCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// roff ends a section's title with a paragraph, and what follows begins with one of its own: mandoc takes the first for empty.
-			_, err = fmt.Fprint(a.Stdout, emptyParagraph.ReplaceAllString(page.Build(roff.NewDocument()), "$1"))
+			_, err = fmt.Fprint(a.Stdout, corrected(page.Build(roff.NewDocument())))
 			return err
 		},
 	}
 }
 
-var emptyParagraph = regexp.MustCompile(`(?m)^\.PP\n(\.(?:PP|SH|TP|SS))`)
+var (
+	emptyParagraph = regexp.MustCompile(`(?m)^\.PP\n(\.(?:PP|SH|TP|SS))`)
+	cutSentence    = regexp.MustCompile(`(?m)^([^.\s].*[^.:\n])\n\.PP\n([a-z])`)
+	shortOption    = regexp.MustCompile(`\\fB--(\w) (--[\w-]+)\\fP`)
+)
+
+// corrected mends what the libraries make of a manual page: a paragraph behind a section's title, which mandoc takes for empty; one for each
+// line of a text; and two dashes before an option of one letter.
+func corrected(page string) string {
+	page = emptyParagraph.ReplaceAllString(page, "$1")
+	page = shortOption.ReplaceAllString(page, `\fB-$1\fP, \fB$2\fP`)
+	for {
+		joined := cutSentence.ReplaceAllString(page, "$1\n$2")
+		if joined == page {
+			return page
+		}
+		page = joined
+	}
+}
 
 // noArguments and its like are cobra's checks with the exit code for bad use.
 func noArguments(cmd *cobra.Command, args []string) error {

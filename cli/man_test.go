@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -11,6 +12,12 @@ func TestTheManualPageIsWellFormed(t *testing.T) {
 	page := run(t, "man")
 	if page.code != 0 || !strings.Contains(page.stdout, ".TH LOCKSCOPE 1") {
 		t.Fatalf("exit %d: %.80s", page.code, page.stdout)
+	}
+	if !strings.Contains(page.stdout, `\fB-p\fP, \fB--profile\fP`) {
+		t.Error("an option of one letter is not called so")
+	}
+	if cut := regexp.MustCompile(`(?m)^[^.\s].*[a-z,]\n\.PP\n[a-z].*`).FindString(page.stdout); cut != "" {
+		t.Errorf("a sentence ends in the middle: %s", cut)
 	}
 	mandoc := tool(t, "mandoc")
 	if mandoc == "" {
