@@ -30,6 +30,13 @@ func line(t *testing.T, text, title string) []string {
 	return strings.Fields(strings.ReplaceAll(words, ">PASSWORD", ">"+marked+"x"))
 }
 
+// homeOf is a home of its own for a user of Redis whose password is marked with an x behind it.
+func homeOf(t *testing.T, user string) map[string]string {
+	env := home(t)
+	env["LOCKSCOPE_REDIS_USERNAME"], env["LOCKSCOPE_REDIS_PASSWORD"] = user, marked+"x"
+	return env
+}
+
 // Everything runs under just the rights that doctor --access prints: looking with the one line, acting with the other.
 func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 	t.Parallel()
@@ -45,14 +52,8 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 	redisDo(t, server.Addr, "HSET", "lock:redisson", "5f9ea38d-7ca4-4b3c-8a4d-aaaaaaaaaaaa:1", "1")
 	redisDo(t, server.Addr, "HSET", "lock:rw", "mode", "read", "5f9ea38d-7ca4-4b3c-8a4d-aaaaaaaaaaaa:1", "1")
 	redisDo(t, server.Addr, "SET", "{lock:rw}:5f9ea38d-7ca4-4b3c-8a4d-aaaaaaaaaaaa:1:rwlock_timeout:1", "1", "PX", "600000")
-	environmentOf := func(user string) map[string]string {
-		return map[string]string{
-			"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir(),
-			"LOCKSCOPE_REDIS_USERNAME": user, "LOCKSCOPE_REDIS_PASSWORD": marked + "x",
-		}
-	}
 	as := func(user string, args ...string) outcome {
-		return runIn(t, t.Context(), environmentOf(user), append(args, "--timeout", "60s")...)
+		return runIn(t, t.Context(), homeOf(t, user), append(args, "--timeout", "60s")...)
 	}
 	for _, user := range []string{"viewer", "operator"} {
 		for _, args := range [][]string{{"ls", target}, {"show", "redis:lock:kept", target}, {"doctor", target, "--fail-on", "critical"}} {
@@ -64,7 +65,7 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 			t.Errorf("%s: a lock that is not there: %+v", user, o)
 		}
 		recording := filepath.Join(t.TempDir(), "r.jsonl")
-		if o := recordUntil(t, environmentOf(user), "lock:kept", recording, target, "--timeout", "60s"); o.code != 0 {
+		if o := recordUntil(t, homeOf(t, user), "lock:kept", recording, target, "--timeout", "60s"); o.code != 0 {
 			t.Errorf("%s: record: %+v", user, o)
 		} else if text, err := os.ReadFile(recording); err != nil || strings.Contains(string(text), "NOPERM") {
 			t.Errorf("%s: a right is missing while it watches", user)

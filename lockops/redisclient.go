@@ -67,8 +67,8 @@ func withName(name string, next func(context.Context, *redis.Conn) error) func(c
 	}
 }
 
-// dialHook counts connections, asks the kernel less often whether they are open, and gives a failed one the shape of a connection that fails when it is used: go-redis
-// prints failed dials to the standard error of whoever imports us.
+// dialHook counts connections, has the kernel asked less often whether they are open (see freshConn), and gives a failed one the shape
+// of a connection that fails when it is used: go-redis prints failed dials to the standard error of whoever imports us.
 type dialHook struct{ dials *atomic.Uint64 }
 
 // DialHook implements redis.Hook.
