@@ -31,6 +31,8 @@ type link struct {
 	// answered: the newest one, for how far apart answers come. Of the run's goroutine.
 	spare    int
 	answered time.Time
+	// broken: a request got no answer, and the event that says why is about to come. Of the run's goroutine.
+	broken bool
 
 	mu       sync.Mutex
 	servers  int

@@ -172,6 +172,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	switch {
 	case b.err == nil:
 	case isBroken(b.err):
+		l.broken = true
 		return // the link's own event says so too, and then everything is asked again
 	case errors.Is(b.err, connect.ErrTooLong):
 		r.tooLong(b)

@@ -381,7 +381,7 @@ func (r *run) finishPass(now time.Time) {
 		r.done = !readOnly || r.readOnlyFailed
 		return
 	}
-	if !r.ready || r.flying > 0 || r.batches > 0 || !r.queue.empty() {
+	if !r.ready || r.link.broken || r.flying > 0 || r.batches > 0 || !r.queue.empty() {
 		return
 	}
 	if !r.firstPass {

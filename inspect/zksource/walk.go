@@ -122,6 +122,7 @@ func (r *run) result(res result) {
 		return
 	}
 	if isBroken(res.err) && !res.onReader {
+		r.link.broken = true
 		return // the link's own event says so too, and then everything is asked again
 	}
 	if connect.Throttled(res.err) {
