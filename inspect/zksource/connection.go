@@ -83,8 +83,9 @@ func (r *run) lost(e linkEvent) {
 		r.failures = 0
 		r.lostLinks++
 		r.disturb(e.at)
-	} else if e.link.readOnly {
-		r.readOnlyFailed = true
+	} else {
+		r.readOnlyFailed = r.readOnlyFailed || e.link.readOnly
+		r.forgetLimits(e.link)
 	}
 	r.forgetLink()
 	r.happened()
@@ -109,6 +110,7 @@ func (r *run) forgetLink() {
 
 // login gives the credentials, if there are any, and then starts to read.
 func (r *run) login() {
+	r.forgetLimits(r.link)
 	if len(r.cfg.Auth) == 0 {
 		r.started()
 		return

@@ -75,6 +75,9 @@ func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
 	if len(b.jobs) != 2 || len(r.queue.alone) != 1 || len(r.queue.alone[0].name) != requestGoal {
 		t.Errorf("%d share a request, %d go by themselves", len(b.jobs), len(r.queue.alone))
 	}
+	if want := 8 + len(connect.MultiRead(b.reads).Body); b.length != want {
+		t.Errorf("the request is taken for %d bytes long, it has %d", b.length, want)
+	}
 }
 
 // Contenders that are read one by one are read in the order of their queue: the holder first.

@@ -176,6 +176,29 @@ func pop(list *[]job) job {
 	return j
 }
 
+// sendAlone sends a request for one read.
+func (r *run) sendAlone(j job) {
+	first, l := r.link, r.link
+	length := r.aloneLength(&j)
+	if r.tooLong(length) {
+		now := r.cfg.Now()
+		r.apply(result{job: j, link: l, sent: now, at: now, err: errPathTooLong})
+		return
+	}
+	r.flying++
+	if j.kind == jobGet && !j.onFirst {
+		l = r.reader()
+	}
+	if l == first {
+		l.asked(length)
+	}
+	r.tasks.Go(func() {
+		res := l.request(r.ctx, r.cfg, j)
+		res.link, res.onReader = first, l != first
+		r.deliver(res)
+	})
+}
+
 // request runs a job on a link.
 func (l *link) request(ctx context.Context, cfg Config, j job) result {
 	if j.kind == jobAccess {

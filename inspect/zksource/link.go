@@ -33,6 +33,10 @@ type link struct {
 	answered time.Time
 	// broken: a request got no answer, and the event that says why is about to come. Of the run's goroutine.
 	broken bool
+	// unanswered are the lengths of the requests on their way that may be too long for the server, fits is that of the longest which it
+	// has answered. Of the run's goroutine.
+	unanswered []int
+	fits       int
 
 	mu       sync.Mutex
 	servers  int

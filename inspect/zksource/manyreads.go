@@ -2,6 +2,7 @@ package zksource
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -24,9 +25,6 @@ const (
 	// listGoal limits the names that one request asks for, in bytes, by the counts known before; a name is taken for
 	// nameBytes.
 	listGoal, nameBytes = 512 << 10, 64
-	// requestGoal limits the paths in one request, in bytes: a server ends the connection by which a longer one comes than its limit,
-	// which is as for answers to others (jute.maxbuffer, a mebibyte), and a node's name may be nearly that long.
-	requestGoal = 64 << 10
 )
 
 // batch is one request for many reads.
@@ -34,7 +32,9 @@ type batch struct {
 	jobs  []job
 	reads []connect.Read
 	items int
-	sent  time.Time
+	// length of the request, in bytes.
+	length int
+	sent   time.Time
 
 	results []connect.ReadResult
 	bytes   int
@@ -65,6 +65,9 @@ func (r *run) dispatchMany(now time.Time) {
 		pace := &r.queue.discovering
 		if r.firstPass {
 			pace = &r.queue.steady
+		}
+		if r.waitsAlone(&r.queue.alone[0]) {
+			return
 		}
 		if wait := pace.take(now); wait > 0 {
 			if r.throttle == 0 || wait < r.throttle {
@@ -119,13 +122,14 @@ func (l *link) quicker(took, apart time.Duration) {
 
 // gather takes jobs from the queue for one request. Those that need one of their own are set aside.
 func (r *run) gather() *batch {
-	most, names, paths := r.size.Items(), 0, 0
+	most, names := r.size.Items(), 0
+	limit, _ := r.requestLimit()
 	if r.gentle() {
 		most = min(most, gentleItems)
 	}
 	room := min(most, r.queue.waiting())
-	b := &batch{jobs: make([]job, 0, room), reads: make([]connect.Read, 0, room)}
-	for r.queue.shared() && b.items < most && names < listGoal && paths < requestGoal {
+	b := &batch{jobs: make([]job, 0, room), reads: make([]connect.Read, 0, room), length: multiReadFrame}
+	for r.queue.shared() && b.items < most && names < listGoal {
 		j := r.queue.pick()
 		if !r.wanted(j) {
 			continue
@@ -135,15 +139,20 @@ func (r *run) gather() *batch {
 			continue
 		}
 		read := j.read(r.cfg)
-		if read.Items()*read.Size() > requestGoal {
+		switch length := read.Length(); {
+		case multiReadFrame+length > limit.most:
 			r.queue.alone = append(r.queue.alone, j)
 			continue
+		case b.length+length > limit.most:
+			r.queue.urgent = slices.Insert(r.queue.urgent, 0, j) // it comes first in the next
+			return b
+		default:
+			b.length += length
 		}
 		if j.kind == jobList {
 			names += int(j.dir.count) * nameBytes
 		}
 		b.jobs, b.reads, b.items = append(b.jobs, j), append(b.reads, read), b.items+read.Items()
-		paths += read.Items() * read.Size()
 	}
 	return b
 }
@@ -156,6 +165,7 @@ func (r *run) sendMany(b *batch, now time.Time) {
 	r.queue.items.spend(float64(b.items))
 	r.batches++
 	l := r.link
+	l.asked(b.length)
 	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
 		b.results, b.err = reply.Reads(b.reads)
 		b.bytes = len(reply.Body)
@@ -169,13 +179,15 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 		return
 	}
 	r.batches--
-	switch {
-	case b.err == nil:
-	case isBroken(b.err):
+	if isBroken(b.err) {
 		l.broken = true
 		return // the link's own event says so too, and then everything is asked again
+	}
+	l.took(b.length)
+	switch {
+	case b.err == nil:
 	case errors.Is(b.err, connect.ErrTooLong):
-		r.tooLong(b)
+		r.answerTooLong(b)
 		return
 	case connect.Throttled(b.err):
 		r.requestedTooMuch(&r.queue.urgent, at, b.jobs...)
@@ -206,8 +218,8 @@ func (b *batch) pace(at time.Time) time.Duration {
 	return at.Sub(b.sent) * twice / time.Duration(twice+b.items)
 }
 
-// tooLong asks again, for less at a time.
-func (r *run) tooLong(b *batch) {
+// answerTooLong asks again, for less at a time.
+func (r *run) answerTooLong(b *batch) {
 	r.size.Broke(b.items)
 	if len(b.jobs) == 1 {
 		r.queue.alone = append(r.queue.alone, b.jobs[0])

@@ -57,7 +57,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 		stall: stall.New(s.cfg.Now), inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
 		rest: rest{shortest: 2 * s.beats.rest}, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget, s.cfg.atOnce()), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
-		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, crowds: map[string]*dir{}, shared: sharedData{},
+		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, limits: map[string]requestLimit{}, crowds: map[string]*dir{}, shared: sharedData{},
 	}
 }
 
@@ -86,8 +86,9 @@ type run struct {
 
 	// What the servers are able to, see ability.go.
 	manyReads            bool
-	lacks                map[string]lacking // by server
-	below                []string           // roots with a watch of all below
+	lacks                map[string]lacking      // by server
+	limits               map[string]requestLimit // by server
+	below                []string                // roots with a watch of all below
 	heat                 heat
 	paused               pause
 	toSweep              []*dir
@@ -252,6 +253,9 @@ func (r *run) event(e linkEvent) {
 		r.link.quickest = r.link.tap.Latency() // nothing was read yet that could have taken the server's time
 		r.login()
 	case linkLost, linkFailed:
+		if e.kind == linkLost {
+			r.endedUnanswered(e.link, e.at)
+		}
 		r.lost(e)
 	case linkFired:
 		if p, ok := r.cfg.shown(e.path); ok {
@@ -348,20 +352,6 @@ func (r *run) dispatch(now time.Time) {
 // wanted reports whether what a job asks for was not gone meanwhile.
 func (r *run) wanted(j job) bool {
 	return r.dirs[j.dir.path] == j.dir && (j.kind != jobGet || j.dir.awaits(j.name))
-}
-
-// sendAlone sends a request for one read.
-func (r *run) sendAlone(j job) {
-	r.flying++
-	first, l := r.link, r.link
-	if j.kind == jobGet && !j.onFirst {
-		l = r.reader()
-	}
-	r.tasks.Go(func() {
-		res := l.request(r.ctx, r.cfg, j)
-		res.link, res.onReader = first, l != first
-		r.deliver(res)
-	})
 }
 
 // finishPass notes when everything was looked at once.

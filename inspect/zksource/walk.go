@@ -125,6 +125,9 @@ func (r *run) result(res result) {
 		r.link.broken = true
 		return // the link's own event says so too, and then everything is asked again
 	}
+	if !res.onReader {
+		r.link.took(r.aloneLength(&res.job))
+	}
 	if connect.Throttled(res.err) {
 		list := &r.queue.reads
 		if r.manyReads {

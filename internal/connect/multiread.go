@@ -26,8 +26,11 @@ type Read struct {
 	Children bool
 }
 
-// Size is the length of the whole path, in bytes.
-func (r *Read) Size() int { return len(r.Path) + len(r.slash()) + len(r.Child) }
+// size is the length of the whole path, in bytes.
+func (r *Read) size() int { return len(r.Path) + len(r.slash()) + len(r.Child) }
+
+// Length in bytes, within the request: a server ends the connection of one that is too long.
+func (r *Read) Length() int { return r.Items() * (9 + 4 + r.size() + 1) }
 
 func (r *Read) slash() string {
 	if r.Child == "" || r.Path == "/" {
@@ -60,12 +63,11 @@ var ErrTorn = errors.New("zookeeper: a node changed while it was read")
 func MultiRead(reads []Read) Request {
 	size := 9
 	for i := range reads {
-		r := &reads[i]
-		size += r.Items() * (9 + 4 + r.Size() + 1)
+		size += reads[i].Length()
 	}
 	body := make([]byte, 0, size)
 	add := func(op int32, r *Read) {
-		body = AppendInt(appendMultiHeader(body, op, false, -1), int32(r.Size()))
+		body = AppendInt(appendMultiHeader(body, op, false, -1), int32(r.size()))
 		body = append(append(append(body, r.Path...), r.slash()...), r.Child...)
 		body = AppendBool(body, false)
 	}

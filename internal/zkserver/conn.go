@@ -79,7 +79,7 @@ func (c *conn) read(br *bufio.Reader) {
 		c.linger(br)
 		return
 	}
-	packet, err := readPacket(br)
+	packet, err := c.readPacket(br)
 	if err != nil {
 		return
 	}
@@ -98,7 +98,7 @@ func (c *conn) read(br *bufio.Reader) {
 	}
 	c.nc.SetReadDeadline(time.Time{})
 	for {
-		packet, err := readPacket(br)
+		packet, err := c.readPacket(br)
 		if err != nil {
 			return
 		}
@@ -116,13 +116,13 @@ func (c *conn) linger(br *bufio.Reader) {
 	io.Copy(io.Discard, br)
 }
 
-func readPacket(br *bufio.Reader) ([]byte, error) {
+func (c *conn) readPacket(br *bufio.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(br, head[:]); err != nil {
 		return nil, err
 	}
 	n := int32(binary.BigEndian.Uint32(head[:]))
-	if n < 0 || n > maxPacket {
+	if n < 0 || int(n) > c.srv.cfg.MaxRequest {
 		return nil, errMalformed
 	}
 	packet := make([]byte, n)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxPacket is the longest packet taken from a client, in bytes: jute.maxbuffer as the real server ships it.
+// maxPacket is the longest packet taken from a client, in bytes, unless Config says otherwise: jute.maxbuffer as the real server ships it.
 const maxPacket = 0xfffff
 
 // sessionlessTimeout limits the life of a connection without a session.

@@ -32,6 +32,8 @@ type Config struct {
 	// Throttled, when not nil, is asked for every request of an operation (ZooDefs.OpCode) whether to answer that it was
 	// throttled (-127, since 3.7 with zookeeper.throttled_op_wait_time) in place of running it.
 	Throttled func(op int32) bool
+	// MaxRequest is the longest request taken, in bytes (jute.maxbuffer), default 1 MiB less one: a longer one ends its connection.
+	MaxRequest int
 }
 
 func (c Config) withDefaults() Config {
@@ -50,6 +52,9 @@ func (c Config) withDefaults() Config {
 	set(&c.MinSessionTimeout, 2*c.TickTime)
 	set(&c.MaxSessionTimeout, 20*c.TickTime)
 	set(&c.ReapInterval, time.Minute)
+	if c.MaxRequest <= 0 {
+		c.MaxRequest = maxPacket
+	}
 	return c
 }
 
