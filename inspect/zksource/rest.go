@@ -92,7 +92,7 @@ func (r *run) inquireWithin(beat time.Duration) {
 // mayRest reports whether an inquiry found everything as the one before did, and nobody about to go: a session that is missed, or was
 // silent for half of its timeout (clients send something every third), is asked for again soon, since two tables show more than one.
 func (r *run) mayRest(who *identity) bool {
-	if !r.identified || !r.sameSessions(who) || r.cfg.Now().Sub(r.disturbedAt) < restAfter {
+	if !r.identified || !r.sameSessions(who) || who.someIsSilent() || r.cfg.Now().Sub(r.disturbedAt) < restAfter {
 		return false
 	}
 	for i := range who.servers {
@@ -104,17 +104,24 @@ func (r *run) mayRest(who *identity) bool {
 	return true
 }
 
-// sameSessions reports whether the sessions are those of before, and none is about to go.
+// sameSessions reports whether the sessions are those of before.
 func (r *run) sameSessions(who *identity) bool {
-	for id, s := range who.sessions {
+	for id := range who.sessions {
 		if _, known := r.sessions[id]; !known {
-			return false
-		}
-		if s.Timeout > 0 && !s.LastContact.IsZero() && who.sessionsAt.Sub(s.LastContact) > s.Timeout/2 {
 			return false
 		}
 	}
 	return len(who.sessions) == len(r.sessions)
+}
+
+// someIsSilent reports whether a session is about to go.
+func (who *identity) someIsSilent() bool {
+	for _, s := range who.sessions {
+		if s.Timeout > 0 && !s.LastContact.IsZero() && who.sessionsAt.Sub(s.LastContact) > s.Timeout/2 {
+			return true
+		}
+	}
+	return false
 }
 
 // sessionsSuffice reports whether an inquiry may ask for the sessions alone: while nothing happens it is their end that is not to be
@@ -123,16 +130,19 @@ func (r *run) sessionsSuffice(now time.Time) bool {
 	return r.resting && r.ready && len(r.focus) == 0 && now.Sub(r.wholeAt) < r.beats.rest
 }
 
-// identifyBriefly takes in the sessions alone. Where they are not as before, all is asked for at once: what has become of one shows only
-// beside the state of the servers.
+// identifyBriefly takes in the sessions alone. Where they are not as before, all is asked for at once, and they are not reported: what has
+// become of one that is missed shows only beside the state of the servers, which may have sent its client to another. One that is silent
+// is reported silent, since it may end before all is told.
 func (r *run) identifyBriefly(who *identity) {
-	if who.reporting != r.reporting || !r.sameSessions(who) {
-		r.resting, r.askAt = false, r.cfg.Now()
-		return
+	same := who.reporting == r.reporting && r.sameSessions(who)
+	if same {
+		r.sessions = who.sessions
+		r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = who.sessions, r.allReporting, who.sessionsAt.Round(0)
+		r.inquireWithin(r.identityBeat())
 	}
-	r.sessions = who.sessions
-	r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = who.sessions, r.allReporting, who.sessionsAt.Round(0)
-	r.inquireWithin(r.identityBeat())
+	if !same || who.someIsSilent() {
+		r.resting, r.askAt = false, r.cfg.Now()
+	}
 }
 
 // shorten takes in a lock in which a session has something that may have had nothing before.

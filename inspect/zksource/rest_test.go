@@ -55,7 +55,10 @@ func TestInquiriesRest(t *testing.T) {
 		"a server does not tell more": {change: func(w *watched, who *identity) { who.servers[0] = serverAnswer{status: followed} }, want: 10 * time.Second},
 		"a server leads now":          {change: func(_ *watched, who *identity) { who.servers[0].status.Role = "leader" }, want: 10 * time.Second},
 		"another election":            {change: func(_ *watched, who *identity) { who.servers[0].status.Zxid = 6 << 32 }, want: 10 * time.Second},
-		"a server has other data":     {change: func(_ *watched, who *identity) { who.servers[0].nodesApart = 1 }, want: 10 * time.Second},
+		"it serves who only reads": {change: func(w *watched, who *identity) {
+			w.link.readOnly, who.servers[0].status.Role = true, roleReadOnly
+		}, want: soonest},
+		"a server has other data": {change: func(_ *watched, who *identity) { who.servers[0].nodesApart = 1 }, want: 10 * time.Second},
 	} {
 		w := watchedRun(t)
 		w.inbox = newInbox() // without the end of its connection, which nobody serves
@@ -131,21 +134,21 @@ func TestWhileNothingHappensTheSessionsSuffice(t *testing.T) {
 	}
 }
 
-// The sessions alone are reported where they are as before. Else all is asked for first: what became of one shows only beside the rest.
+// The sessions alone are reported where they are those of before. Else all is asked for first: what became of one shows only beside the rest.
 func TestSessionsAloneAreReportedWhereTheyAreAsBefore(t *testing.T) {
 	beat := 6 * time.Second
 	for name, tt := range map[string]struct {
-		change func(who *identity)
-		same   bool
+		change     func(who *identity)
+		same, rest bool
 	}{
-		"as before":      {func(*identity) {}, true},
-		"one is missed":  {func(who *identity) { delete(who.sessions, 8) }, false},
-		"one came":       {func(who *identity) { who.sessions[9] = inspect.Session{} }, false},
-		"one is another": {func(who *identity) { delete(who.sessions, 8); who.sessions[9] = inspect.Session{} }, false},
-		"one is silent": {func(who *identity) {
+		"as before":      {func(*identity) {}, true, true},
+		"one is missed":  {func(who *identity) { delete(who.sessions, 8) }, false, false},
+		"one came":       {func(who *identity) { who.sessions[9] = inspect.Session{} }, false, false},
+		"one is another": {func(who *identity) { delete(who.sessions, 8); who.sessions[9] = inspect.Session{} }, false, false},
+		"one is silent": {func(who *identity) { // it may end before all is told
 			who.sessions[7] = inspect.Session{Timeout: 2 * beat, LastContact: noon.Add(-beat - 1)}
-		}, false},
-		"a server does not answer": {func(who *identity) { who.reporting-- }, false},
+		}, true, false},
+		"a server does not answer": {func(who *identity) { who.reporting-- }, false, false},
 	} {
 		w := watchedRun(t)
 		w.inbox = newInbox()
@@ -157,10 +160,10 @@ func TestSessionsAloneAreReportedWhereTheyAreAsBefore(t *testing.T) {
 		tt.change(&who)
 		w.identify(who)
 		want := noon
-		if tt.same {
+		if tt.rest {
 			want = noon.Add(beat)
 		}
-		if w.askAt != want || w.sessionsSuffice(noon) != tt.same || w.asking {
+		if w.askAt != want || w.sessionsSuffice(noon) != tt.rest || w.asking {
 			t.Errorf("%s: asks again at %v, want %v", name, w.askAt, want)
 		}
 		if u := w.extra; (u.Sessions != nil) != tt.same || u.AllSessions != tt.same || u.SessionsAt.Equal(noon) != tt.same || &w.answers[0] != &answers[0] {
