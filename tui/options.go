@@ -92,11 +92,6 @@ func (o Options) now() time.Time {
 	return o.Now()
 }
 
-// framesPerSecond is the beat at which Bubble Tea draws, and so the longest that a key waits for it: 8.3 ms, the least it offers.
-// Each beat is a wakeup, whether something changed or not, together some 0.7 % of a core; they end with
-// https://github.com/charmbracelet/bubbletea/pull/1776.
-const framesPerSecond = 120
-
 // Run shows the screens on the terminal until the user quits or ctx ends; neither is an error. It waits for
 // everything it started to end. Signals are the caller's, by way of ctx: Bubble Tea's own handler would wait for ever
 // to hand over a signal that came together with the end of ctx.
@@ -105,7 +100,9 @@ func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 	defer cancel()
 	m := New(ctx, o)
 	all := append([]tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)}, options...)
-	_, err := tea.NewProgram(m, all...).Run()
+	program := tea.NewProgram(m, all...)
+	m.frameBeat = newFrameBeat(program)
+	_, err := program.Run()
 	ended := ctx.Err() != nil
 	cancel()
 	m.alive.Lock() // waits for the commands under way
