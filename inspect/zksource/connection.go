@@ -98,7 +98,7 @@ func (r *run) forgetLink() {
 	r.backend.stale = true
 	r.queue.clear()
 	clear(r.due)
-	r.watches, r.batches, r.manyReads, r.below = 0, 0, false, nil
+	r.watches, r.batches, r.manyReads, r.below, r.allWatched = 0, 0, false, nil, false
 	r.toSweep, r.sweepAt = nil, time.Time{}
 	for _, d := range r.dirs {
 		d.watched, d.busy, d.again, d.answers, d.due = false, false, false, false, time.Time{}

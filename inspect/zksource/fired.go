@@ -10,6 +10,7 @@ import (
 // fired takes in that a watch fired: of all below a root, of a directory's children, of its own data, or of a child's data.
 func (r *run) fired(p string, what zk.EventType, at time.Time) {
 	d := r.dirs[p]
+	r.allWatched = false
 	if r.covered(p) && what != zk.EventNodeChildrenChanged {
 		r.changedBelow(p, what, at)
 		return

@@ -23,7 +23,11 @@ func (r *run) poll(now time.Time) {
 		if r.covered(d.path) {
 			watched = d.phase != crowded && d.phase != absent && (d.watched || !d.secretive) // one may be made that we may not read
 		}
-		if _, refused := r.refused[d.path]; watched || d.busy || r.due[d] || refused {
+		if watched {
+			continue
+		}
+		r.allWatched = false
+		if _, refused := r.refused[d.path]; d.busy || r.due[d] || refused {
 			continue
 		}
 		focus, every := r.inFocus(d), r.beats.others
@@ -45,10 +49,11 @@ func (r *run) poll(now time.Time) {
 	r.sweep(now)
 }
 
-// pollable are the directories that may be due: what is looked at and the roots, and, of so many seldom, all.
+// pollable are the directories that may be due: what is looked at and the roots, and, of so many seldom, all, unless each was
+// watched the last time and none has changed since.
 func (r *run) pollable(now time.Time) iter.Seq[*dir] {
-	if now.Sub(r.walkedAt) >= r.beats.others/4 {
-		r.walkedAt = now
+	if !r.allWatched && now.Sub(r.walkedAt) >= r.beats.others/4 {
+		r.walkedAt, r.allWatched = now, true // until one is found that is not
 		return maps.Values(r.dirs)
 	}
 	return func(yield func(*dir) bool) {

@@ -53,6 +53,49 @@ func TestWhatIsOnTheScreenIsAskedForInTurn(t *testing.T) {
 	}
 }
 
+// Where every directory is watched none is looked at for polling, until one may be watched no more, or another is found that is not.
+func TestWhatIsWatchedNoMoreIsPolled(t *testing.T) {
+	r := testRun(t, Config{Roots: []string{"/"}, Budget: Budget{Watches: 3}})
+	r.ready = true
+	list := func(p string, children ...string) {
+		r.answer(jobList, p, "", noon, &zk.Stat{Czxid: 1, NumChildren: int32(len(children))}, nil, children...)
+		r.queue.clear()
+	}
+	list("/", "a", "b")
+	for _, d := range r.dirs {
+		d.phase, d.busy, d.readAt, d.watched = listable, false, noon, true
+	}
+	at := noon
+	polled := func() (paths []string) {
+		at = at.Add(r.beats.others)
+		r.poll(at)
+		for _, j := range slices.Concat(r.queue.urgent, r.queue.polls) {
+			paths = append(paths, j.dir.path)
+			j.dir.busy = false
+		}
+		r.queue.clear()
+		return paths
+	}
+	for range 2 {
+		if got := polled(); got != nil {
+			t.Fatalf("%v are polled although they are watched", got)
+		}
+	}
+	r.fired("/a", zk.EventNodeChildrenChanged, at) // and nothing sets the watch again
+	r.queue.clear()
+	r.dirs["/a"].busy = false
+	if got := polled(); !slices.Equal(got, []string{"/a"}) {
+		t.Errorf("%v are polled, want what is watched no more", got)
+	}
+	r.dirs["/a"].watched = true
+	polled()
+	list("/", "a", "b", "c")
+	r.dirs["/"].watched, r.dirs["/c"].phase, r.dirs["/c"].busy = true, listable, false
+	if got := polled(); !slices.Equal(got, []string{"/c"}) {
+		t.Errorf("%v are polled, want what came and is not watched", got)
+	}
+}
+
 // What no watch reports is asked for within the budget, each in its turn, what is on the screen first.
 func TestPollingObeysTheBudget(t *testing.T) {
 	const locks, seconds, perSecond = 1000, 60, 50

@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"maps"
 	"time"
 
 	"lockscope/inspect"
@@ -57,8 +58,8 @@ func (r *run) shortestTimeout(sessions map[int64]inspect.Session) time.Duration 
 	}
 	has := func(owner int64) {
 		if timeout, ok := short[owner]; ok {
-			shortest = min(shortest, timeout)
-			delete(short, owner)
+			shortest = timeout
+			maps.DeleteFunc(short, func(_ int64, other time.Duration) bool { return other >= shortest })
 		}
 	}
 	for _, d := range r.dirs {

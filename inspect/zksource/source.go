@@ -131,6 +131,8 @@ type run struct {
 	clock     clock
 	turned    time.Time // when the loop last turned
 
+	allWatched bool // each directory was at walkedAt, and none has changed since
+
 	// Identities of the sessions.
 	admins     []*zkadmin.Server
 	identities chan identity

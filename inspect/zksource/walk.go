@@ -152,6 +152,9 @@ func (r *run) apply(res result) {
 	if r.dirs[d.path] != d {
 		return
 	}
+	if res.job.kind != jobCompare || res.sealed || res.job.denied {
+		r.allWatched = false
+	}
 	if res.sealed || res.job.denied {
 		in := d
 		if res.job.kind != jobGet {

@@ -15,9 +15,18 @@ func (r *run) covers(now time.Time) []inspect.ID {
 		return nil
 	}
 	var ids []inspect.ID
-	for p, d := range r.dirs {
-		if d.reported != nil && d.reported.watched && (r.cfg.Once || r.focus[p]) {
+	add := func(d *dir) {
+		if d != nil && d.reported != nil && d.reported.watched {
 			ids = append(ids, r.id(d))
+		}
+	}
+	if r.cfg.Once {
+		for _, d := range r.dirs {
+			add(d)
+		}
+	} else {
+		for p := range r.focus {
+			add(r.dirs[p])
 		}
 	}
 	if ids != nil {
