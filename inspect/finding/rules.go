@@ -132,9 +132,11 @@ const possibleAdvice = "this may not be a lock: find out which program writes it
 // known shape) nothing is worse than worth knowing, and nothing is advised but to find out. Where something was not seen
 // that the rule rests on, its findings are only possible, and no action is advised; the same where it was seen long ago.
 func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Finding {
+	if len(found) == 0 || r.asFound {
+		return found
+	}
 	onWatches := slices.Contains(r.restsOn, inspect.AspectWatches)
 	switch l := c.Lock; {
-	case len(found) == 0 || r.asFound:
 	case onWatches && c.WatchesAre == inspect.TableVoid:
 		return nil
 	case l.Confidence == recipe.Possible:
