@@ -27,9 +27,12 @@ const (
 var whole = []string{"NOAUTH", "WRONGPASS", "LOADING", "MASTERDOWN", "BUSY"}
 
 func faultOf(err error) fault {
+	if err == nil {
+		return noFault // before reply, which is memory for each of the many without an error
+	}
 	var reply redis.Error
 	switch {
-	case err == nil, errors.Is(err, redis.Nil):
+	case errors.Is(err, redis.Nil):
 		return noFault
 	case !errors.As(err, &reply), err.Error() != reply.Error():
 		return serverFault // no reply, or one to a command by which the connection is set up

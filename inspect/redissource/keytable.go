@@ -73,7 +73,11 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	if b.entries[key] != nil || now.Before(b.foreign[key].until) {
 		return false
 	}
-	e := &entry{key: key}
+	room := len(b.addrs)
+	if b.topology != nil {
+		room = 1
+	}
+	e := &entry{key: key, votes: make([]inspect.Vote, 0, room)}
 	for i, addr := range b.addrs {
 		if _, ok := b.place(key, i); ok {
 			e.votes = append(e.votes, inspect.Vote{Addr: addr, Error: unread})
@@ -157,7 +161,7 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 // votes are those that count: of the masters. Where all servers given are replicas, theirs are all there is to see, and may
 // lag behind their masters.
 func (b *keyTable) votes(e *entry) []inspect.Vote {
-	if b.topology != nil {
+	if b.topology != nil || !slices.ContainsFunc(b.replicas, func(u *inspect.Unseen) bool { return u != nil }) {
 		return e.votes
 	}
 	voting := make([]inspect.Vote, 0, len(e.votes))

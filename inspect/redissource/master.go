@@ -31,6 +31,7 @@ type master struct {
 	slots   chan struct{} // a place for each request at the same time
 	sent    traffic
 	digests digests
+	spare   sync.Pool // of *keyReading
 	typed   typedKeys
 	// borrowed: the client is somebody else's, cluster: it is one of a cluster.
 	borrowed, cluster bool

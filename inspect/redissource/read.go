@@ -108,6 +108,7 @@ func (m *master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 // since they changed meanwhile.
 func (m *master) readOnce(ctx context.Context, keys []string, tried map[string][]recipe.KeyType) (votes []inspect.Vote, odd []string, err error) {
 	readings := m.newReadings(keys, tried)
+	defer m.recycle(readings)
 	if err := m.readAuxiliary(ctx, readings, true); err != nil {
 		return nil, nil, err
 	}
