@@ -265,6 +265,9 @@ func (r *redisGrant) release(ctx context.Context) error {
 	case err := <-result:
 		return err
 	case <-ctx.Done():
+		if unanswered != nil {
+			return fmt.Errorf("%w (%w)", because(ctx), unanswered)
+		}
 		return because(ctx)
 	}
 }

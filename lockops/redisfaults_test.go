@@ -3,6 +3,7 @@ package lockops_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"strconv"
 	"sync"
@@ -21,9 +22,12 @@ import (
 type cutter struct {
 	listener net.Listener
 	armed    atomic.Bool // cut at the next script's reply
-	work     sync.WaitGroup
-	mu       sync.Mutex
-	conns    []net.Conn
+	// instead of the server it answers itself where that is not empty; runs: the server is asked all the same; always: each time.
+	instead      string
+	runs, always bool
+	work         sync.WaitGroup
+	mu           sync.Mutex
+	conns        []net.Conn
 }
 
 func startCutter(t testing.TB, server string) *cutter {
@@ -70,11 +74,19 @@ func (p *cutter) pass(from, to net.Conn, doomed *atomic.Bool, requests bool) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buf)
-		if requests && bytes.Contains(buf[:n], []byte("evalsha")) && p.armed.CompareAndSwap(true, false) {
+		if requests && bytes.Contains(buf[:n], []byte("evalsha")) && p.armed.CompareAndSwap(true, p.always) {
+			if p.instead != "" && !p.runs {
+				_, _ = io.WriteString(from, p.instead)
+				continue
+			}
 			doomed.Store(true)
 		}
 		if !requests && doomed.Load() {
-			return
+			if p.instead == "" {
+				return
+			}
+			n = copy(buf, p.instead)
+			doomed.Store(false)
 		}
 		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
 			return

@@ -3,7 +3,6 @@ package lockops
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -180,6 +179,9 @@ func (m *master) eval(ctx context.Context, sc *script, keys scriptKeys, args ...
 		_ = m.client.Process(ctx, cmd)
 	}
 	m.record(cmd.Err())
+	if errors.Is(cmd.Err(), redis.Nil) {
+		return "", foreignReply("")
+	}
 	return cmd.Result()
 }
 
@@ -241,18 +243,21 @@ func (m *master) acquire(r request, limit time.Duration) verdict {
 	dials := m.dials.Load()
 	reply, err := m.eval(until{context.Background(), deadline}, r.script, r.keys, args...)
 	after := m.session.clock.now()
+	var v verdict
+	if err == nil {
+		v, err = m.judge(reply, r.keys.name(0), clockReading{before: before, after: after, dials: dials})
+	}
 	if err != nil {
-		v := verdict{err: m.failed(explain(err, r.script, r.keys))}
+		v = verdict{err: m.failed(explain(err, r.script, r.keys))}
 		if !answeredItself(err) {
 			v.lateUntil = deadline.Add(slack + time.Millisecond)
 		}
-		return v
 	}
-	return m.judge(reply, r.keys.name(0), clockReading{before: before, after: after, dials: dials})
+	return v
 }
 
 // judge reads "verdict detail seconds microseconds".
-func (m *master) judge(reply, key string, asked clockReading) verdict {
+func (m *master) judge(reply, key string, asked clockReading) (verdict, error) {
 	var n [4]int64
 	rest := reply
 	for i := range n {
@@ -260,19 +265,22 @@ func (m *master) judge(reply, key string, asked clockReading) verdict {
 		field, rest, _ = strings.Cut(rest, " ")
 		v, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return verdict{err: m.failed(fmt.Errorf("acquire script answered %q", reply))}
+			return verdict{}, foreignReply(reply)
 		}
 		n[i] = v
+	}
+	if rest != "" || n[0] < -1 || n[0] > 1 {
+		return verdict{}, foreignReply(reply)
 	}
 	asked.server = n[2]*1e6 + n[3]
 	m.setClock(key, asked)
 	switch n[0] {
 	case 1:
-		return verdict{taken: true, token: uint64(n[1]), at: asked.server}
+		return verdict{taken: true, token: uint64(n[1]), at: asked.server}, nil
 	case 0:
-		return verdict{pttl: time.Duration(n[1]) * time.Millisecond, at: asked.server}
+		return verdict{pttl: time.Duration(n[1]) * time.Millisecond, at: asked.server}, nil
 	}
-	return verdict{err: m.failed(errLate)}
+	return verdict{err: m.failed(errLate)}, nil
 }
 
 var errLate = errors.New("the request came too late to the master, or its clock was set")
@@ -286,7 +294,10 @@ func (m *master) timeByKey(key string, limit time.Duration) (int64, error) {
 	seconds, micros, _ := strings.Cut(reply, " ")
 	s, err1 := strconv.ParseInt(seconds, 10, 64)
 	us, err2 := strconv.ParseInt(micros, 10, 64)
-	return s*1e6 + us, errors.Join(err1, err2)
+	if err1 != nil || err2 != nil {
+		return 0, foreignReply(reply)
+	}
+	return s*1e6 + us, nil
 }
 
 // compare runs a script that acts on a key if it has our value: nil when it did, otherwise a *NodeError with ErrGone,
@@ -306,6 +317,8 @@ func (m *master) compareReply(ctx context.Context, sc *script, keys scriptKeys, 
 	switch {
 	case err != nil:
 		return "", m.failed(explain(err, sc, keys))
+	case !slices.Contains(sc.answers, reply):
+		return "", m.failed(foreignReply(reply))
 	case reply == "0":
 		return reply, m.failed(ErrGone)
 	case reply == "-1":

@@ -40,11 +40,13 @@ var clockLua string
 type script struct {
 	source string
 	sha    any
+	// answers are all that it may say, of one that compare runs.
+	answers []string
 }
 
-func newScript(source string) *script {
+func newScript(source string, answers ...string) *script {
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // what EVALSHA takes
-	return &script{source, hex.EncodeToString(sum[:])}
+	return &script{source, hex.EncodeToString(sum[:]), answers}
 }
 
 // scriptKeys are the keys of a script: strings, made arguments of its requests once.
@@ -70,11 +72,11 @@ func (k scriptKeys) names() []string {
 
 var (
 	acquireScript     = newScript(acquireLua)
-	releaseScript     = newScript(wakeLua + releaseLua)
-	voteReleaseScript = newScript(wakeLua + voteReleaseLua)
-	turnScript        = newScript(wakeLua + turnLua)
-	extendScript      = newScript(extendLua)
+	releaseScript     = newScript(wakeLua+releaseLua, "1", "0", "-1")
+	voteReleaseScript = newScript(wakeLua+voteReleaseLua, "1", "2", "3", "0", "-1")
+	turnScript        = newScript(wakeLua+turnLua, "1", "0")
+	extendScript      = newScript(extendLua, "1", "0", "-1")
 	fairAcquireScript = newScript(fairLua + fairAcquireLua)
-	fairReleaseScript = newScript(fairLua + fairReleaseLua)
+	fairReleaseScript = newScript(fairLua+fairReleaseLua, "1", "0", "-1")
 	clockScript       = newScript(clockLua)
 )

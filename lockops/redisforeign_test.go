@@ -1,0 +1,101 @@
+package lockops_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// foreign are replies that no script of ours gives, and how they are shown.
+var foreign = map[string]string{
+	":7\r\n": `"7"`, "$0\r\n\r\n": `""`, "+OK\r\n": `"OK"`, "$-1\r\n": `""`, "+\x1b[2J\r\n": `"\x1b[2J"`,
+	"$60\r\n" + strings.Repeat("x", 60) + "\r\n": `"` + strings.Repeat("x", 40) + `"`,
+}
+
+// behind is a session with a master behind a cutter, and with others.
+func behind(t *testing.T, p *cutter, others ...*servertest.Redis) *lockops.RedisSession {
+	t.Helper()
+	masters := []*redis.UniversalOptions{{Addrs: []string{p.listener.Addr().String()}}}
+	for _, m := range others {
+		masters = append(masters, &redis.UniversalOptions{Addrs: []string{m.Addr}})
+	}
+	s, err := lockops.NewRedisSession(within(t), masters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// What no script of ours answers says nothing of a renewal or a release: the one has failed, as far as anybody knows, and the other is
+// asked for again.
+func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
+	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
+		c := redisClient(t, masters[0])
+		for name, lock := range map[string]func(p *cutter, key string) lockops.Locker{
+			"mutex": func(p *cutter, key string) lockops.Locker {
+				return lockops.NewRedisMutex(behind(t, p), key, lockops.WithTTL(time.Hour))
+			},
+			"fair": func(p *cutter, key string) lockops.Locker {
+				return lockops.NewRedisFairMutex(behind(t, p), key, lockops.WithTTL(time.Hour))
+			},
+			"redlock": func(p *cutter, key string) lockops.Locker {
+				return lockops.NewRedlock(behind(t, p, masters[1:]...), key, lockops.WithTTL(time.Hour))
+			},
+		} {
+			p, key := startCutter(t, masters[0].Addr), servertest.UniqueName(t)
+			m := lock(p, key)
+			for reply, shown := range foreign {
+				h := acquire(t, m)
+				p.instead = reply
+				if until, _ := h.Deadline(); name != "redlock" { // it asks again by itself
+					p.armed.Store(true)
+					err := h.Extend(within(t))
+					if err == nil || !strings.Contains(err.Error(), p.listener.Addr().String()+": it answered "+shown+",") || h.Context().Err() != nil {
+						t.Errorf("%s, %q: extended: %v; the hold: %v", name, reply, err, context.Cause(h.Context()))
+					}
+					if after, _ := h.Deadline(); !after.Equal(until) {
+						t.Errorf("%s, %q: the deadline moved from %v to %v", name, reply, until, after)
+					}
+				}
+				p.armed.Store(true)
+				if err := h.Release(within(t)); err != nil && name != "redlock" { // it has a majority of answers at once
+					t.Errorf("%s, %q: release: %v", name, reply, err)
+				}
+				eventually(t, "released", func() bool { return get(t, c, key) == "" })
+			}
+		}
+	})
+}
+
+// Nor does such a reply say that a lock was not taken: what may have been is taken back.
+func TestAReplyThatNoScriptGivesIsNoRefusal(t *testing.T) {
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		c := redisClient(t, masters[0])
+		for reply := range foreign {
+			p, key := startCutter(t, masters[0].Addr), servertest.UniqueName(t)
+			m := lockops.NewRedisMutex(behind(t, p), key, lockops.WithTTL(time.Hour))
+			release(t, acquire(t, m)) // the scripts are loaded
+			p.instead, p.runs, p.always = reply, true, true
+			p.armed.Store(true)
+			ctx, cancel := context.WithCancel(within(t))
+			ended := make(chan error)
+			go func() {
+				_, err := m.Acquire(ctx)
+				ended <- err
+			}()
+			eventually(t, "taken", func() bool { return get(t, c, key) != "" })
+			cancel()
+			if err := <-ended; err == nil {
+				t.Errorf("%q: taken", reply)
+			}
+			eventually(t, "what was taken is taken back", func() bool { return get(t, c, key) == "" })
+		}
+	})
+}
