@@ -57,13 +57,15 @@ func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 	return &d
 }
 
+// caseOf makes a lock's case, in place of the one before: at rest nothing else would be allocated.
 func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) *Case {
 	watches := p.watchTable(l.ID)
-	return &Case{
+	o.asked = Case{
 		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
 		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: watches, WatchesAre: p.ageOf(watches, now),
 		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter, Reach: o.reach, Spread: p.spreadNow(),
 	}
+	return &o.asked
 }
 
 // diagnose asks the rules about a lock again.

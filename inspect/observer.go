@@ -51,6 +51,7 @@ type Observer struct {
 	dirty    bool
 
 	rules        []Rule
+	asked        Case // that of the lock about which they are asked
 	stuckAfter   time.Duration
 	expectations []Expectation
 	hosts        *Hosts

@@ -12,7 +12,7 @@ type Rule struct {
 	// reported only when two looks SettleFor apart have found it. AsOf is the time, by our clock, at which what it rests
 	// on was last seen. A rule without is believed at once.
 	AsOf func(*Case) time.Time
-	// Lock diagnoses one lock, Backend one backend; either may be nil. Nothing found is nil.
+	// Lock diagnoses one lock, Backend one backend; either may be nil. Nothing found is nil. The Case is good until Lock returns.
 	Lock    func(*Case) []Finding
 	Backend func(*Backend, time.Time) []Finding
 }
