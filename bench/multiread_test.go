@@ -62,10 +62,10 @@ func (t tapped) readAll(b testing.TB, reads []zkwire.Read, got func(at int, resu
 		batch := reads[i*size : min((i+1)*size, len(reads))]
 		answered := make(chan error, 1)
 		t.tap.Send(t.SessionID(), func(_ int, r zkwire.Reply) {
-			results, err := r.Reads(batch)
+			results, err := r.Reads(batch, nil)
 			got(i*size, results)
 			answered <- err
-		}, zkwire.MultiRead(batch))
+		}, zkwire.MultiRead(batch, nil))
 		return <-answered
 	})
 }

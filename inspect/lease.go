@@ -24,7 +24,7 @@ func leaseLock(id ID, own queue, d Directory, now time.Time) *Lock {
 	if len(queue.entries) > 0 {
 		first = queue.entries[0]
 	}
-	here := own.node(recipe.LeaseNode) != nil
+	here := own.named(recipe.LeaseNode) != nil
 	renewing := first.Name != "" && queue.mayBe(first, lease.Label)
 	if (lease.Until.IsZero() || lease.Until.After(now)) && (here || renewing) {
 		l.Holders = []Contender{{
@@ -45,7 +45,7 @@ func leaseLock(id ID, own queue, d Directory, now time.Time) *Lock {
 
 // lease is the directory's lease and its node: the one that is there, or, while somebody writes it anew, the one before.
 func (d *Directory) lease(own queue) (lease recipe.Single, node *Znode, ok bool) {
-	node = own.node(recipe.LeaseNode)
+	node = own.named(recipe.LeaseNode)
 	if node == nil || !node.Known {
 		node = d.Lease
 	}
@@ -58,7 +58,7 @@ func (d *Directory) lease(own queue) (lease recipe.Single, node *Znode, ok bool)
 
 // mayBe reports whether an entry may be of the client that calls itself so: it is, or it was not read yet.
 func (q *queue) mayBe(e recipe.Entry, label string) bool {
-	return !q.node(e.Name).Known || q.contender(e).Owner.Label == Untrusted(label)
+	return !q.node(&e).Known || q.contender(e).Owner.Label == Untrusted(label)
 }
 
 // IsLease reports whether a znode keeps a kazoo NonBlockingLease.

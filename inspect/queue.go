@@ -76,6 +76,9 @@ type queue struct {
 	entries []recipe.Entry
 	nodes   []Znode // by name
 	place   string  // of a part
+	// before is the process of the contender before, mostly that of the next, too: to compare two takes less than to look one up.
+	before       Process
+	sharedBefore Shared[Process]
 }
 
 // part is one of the directory's parts as the recipes see it.
@@ -108,7 +111,7 @@ func readQueue(children []Znode, created int64) queue {
 		if e.Confidence == recipe.Certain {
 			return false
 		}
-		n := q.node(e.Name)
+		n := q.node(&e)
 		return n.Known && n.EphemeralOwner == 0 && !q.unread(e) || !e.Unnumbered && len(foreign) > 0 && slices.Contains(foreign, prefix(e))
 	})
 	if q.disordered() {
@@ -120,8 +123,16 @@ func readQueue(children []Znode, created int64) queue {
 
 func byName(a, b Znode) int { return strings.Compare(a.Name, b.Name) }
 
-// node is the one of that name; nil where there is none.
-func (q *queue) node(name string) *Znode {
+// node is an entry's; nil where there is none.
+func (q *queue) node(e *recipe.Entry) *Znode {
+	if e.Index < len(q.nodes) && q.nodes[e.Index].Name == e.Name { // else some were left out
+		return &q.nodes[e.Index]
+	}
+	return q.named(e.Name)
+}
+
+// named is the node of that name; nil where there is none.
+func (q *queue) named(name string) *Znode {
 	i, found := slices.BinarySearchFunc(q.nodes, name, func(z Znode, name string) int { return strings.Compare(z.Name, name) })
 	if !found {
 		return nil
@@ -140,7 +151,7 @@ func (q *queue) prove() {
 	var strange []string // recipes
 	for i := range q.entries {
 		e := &q.entries[i]
-		n := q.node(e.Name)
+		n := q.node(e)
 		if e.Session = n.EphemeralOwner; !n.Known || e.Confidence == recipe.Certain {
 			continue
 		}
@@ -179,7 +190,7 @@ func (q *queue) disordered() bool {
 	var before recipe.Entry
 	newest := int64(0)
 	for _, e := range q.entries {
-		n := q.node(e.Name)
+		n := q.node(&e)
 		if e.Confidence != recipe.Possible || e.Unnumbered || n.Czxid == 0 {
 			continue
 		}
@@ -200,7 +211,7 @@ func (q *queue) proven() bool {
 
 // unread reports whether only the data of an entry, which may not be read, can prove it: Hive's explicit locks have no session.
 func (q *queue) unread(e recipe.Entry) bool {
-	return q.node(e.Name).Sealed && e.Recipe == "hive"
+	return q.node(&e).Sealed && e.Recipe == "hive"
 }
 
 // queueLock makes a lock of contenders that stand in one directory; nil when there are none.
@@ -224,7 +235,7 @@ func queueLock(id ID, q queue) *Lock {
 		c.BlockedBelow = int32(blocks[i])
 		blocker := q.writer.Blocker(q.entries, i)
 		switch {
-		case e.Live && !recipe.Granted(q.node(e.Name).Data):
+		case e.Live && !recipe.Granted(q.node(&e).Data):
 			c.State = Waiting
 			if len(l.Waiters) > 0 { // the first of them looks at the whole directory
 				c.Watches = Untrusted(q.entries[i-1].Name)
@@ -331,7 +342,7 @@ func aliens(queues ...queue) []Untrusted {
 }
 
 func (q *queue) contender(e recipe.Entry) Contender {
-	n, writer := q.node(e.Name), q.writer
+	n, writer := q.node(&e), q.writer
 	c := Contender{
 		Name:       Untrusted(e.Name),
 		Special:    SharedOf(Special{Place: q.place}),
@@ -350,14 +361,17 @@ func (q *queue) contender(e recipe.Entry) Contender {
 	}
 	c.Revocable = writer.Name == "curator" && (e.Role == recipe.Plain || e.Role == recipe.ReadWrite) &&
 		n.Known && n.Data != nil && recipe.CuratorListens(n.Data)
-	c.Owner = owner(n, func(data []byte) (host, label string) { return writer.Owner(e, data) })
+	host, label := writer.Owner(e, n.Data[:min(len(n.Data), maxValue)]) // what its data says of it
+	c.Owner = Owner{Session: n.EphemeralOwner, Process: q.process(Process{Host: Untrusted(host)}), Label: Untrusted(label)}
 	return c
 }
 
-// owner reads what a contender's data says of it, from at most its first KiB.
-func owner(n *Znode, read func(data []byte) (host, label string)) Owner {
-	host, label := read(n.Data[:min(len(n.Data), maxValue)])
-	return Owner{Session: n.EphemeralOwner, Process: SharedOf(Process{Host: Untrusted(host)}), Label: Untrusted(label)}
+// process shares a contender's.
+func (q *queue) process(p Process) Shared[Process] {
+	if p != q.before {
+		q.before, q.sharedBefore = p, SharedOf(p)
+	}
+	return q.sharedBefore
 }
 
 // Node is the path of a contender's znode.

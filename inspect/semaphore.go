@@ -54,10 +54,10 @@ func headsLease(leases, locks queue) int {
 	if len(locks.entries) == 0 {
 		return -1
 	}
-	head := locks.node(locks.entries[0].Name)
+	head := locks.node(&locks.entries[0])
 	newest := -1
 	for i, e := range leases.entries {
-		n := leases.node(e.Name)
+		n := leases.node(&e)
 		if e.Session != 0 && e.Session == head.EphemeralOwner && n.Czxid > head.Czxid {
 			newest = i // they are in order
 		}

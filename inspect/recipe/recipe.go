@@ -44,6 +44,8 @@ type Entry struct {
 	Live bool
 	// Session that owns the node, filled in by who read it; 0 is unknown.
 	Session int64
+	// Index among the children that Read was given.
+	Index int
 }
 
 // Queue describes the form of one library's locks as directories of znodes.
@@ -134,6 +136,7 @@ func Read(children []string) (Queue, []Entry) {
 			if entries == nil {
 				entries = make([]Entry, 0, len(children)-i) // mostly the others are, too
 			}
+			e.Index = i
 			entries = append(entries, e)
 		}
 	}

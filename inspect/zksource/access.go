@@ -59,7 +59,7 @@ func (r *run) queueAccess(d *dir, p string) bool {
 	if r.manyReads {
 		queue = &r.queue.alone
 	}
-	*queue = append(*queue, job{kind: jobAccess, dir: in, name: name, of: d.path})
+	*queue = append(*queue, job{kind: jobAccess, dir: in, name: name, of: d})
 	return true
 }
 
@@ -111,7 +111,7 @@ func (j *job) node() string {
 
 // gotAccess takes in a node's access list.
 func (r *run) gotAccess(res result) {
-	p, of := res.job.node(), r.dirs[res.job.of]
+	p, of := res.job.node(), r.dirs[res.job.of.path]
 	if of == nil {
 		return
 	}

@@ -95,7 +95,7 @@ func (r *run) readWithList(in *dir, name string, at time.Time) {
 		return
 	}
 	in.await(name)
-	r.queue.urgent = append(r.queue.urgent, job{kind: jobGet, dir: in, name: name, seen: at})
+	r.queue.urgent = append(r.queue.urgent, job{kind: jobGet, dir: in, name: name, seen: &at})
 }
 
 // dataChanged takes in that the data changed of a directory, or of a contender in one.

@@ -54,7 +54,7 @@ func spendLate(q *queue, start time.Time, during time.Duration, late func() time
 
 func screenQueue() queue {
 	cfg := Config{Budget: Budget{Items: bucketRate}}.withDefaults()
-	return newQueue(cfg.Budget, cfg.atOnce())
+	return newQueue(cfg)
 }
 
 // A program that is kept from running for some tens of milliseconds at a time has its budget all the same, and no span has more than

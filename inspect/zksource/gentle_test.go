@@ -31,7 +31,7 @@ func TestALookIsGentle(t *testing.T) {
 		{name: "a tenth of the budget", cfg: Config{Budget: Budget{Items: 4000}}, quickest: 25 * time.Millisecond, items: 50, fly: 4},
 		{name: "what changed", quickest: 25 * time.Millisecond, found: true, items: 200, fly: 4},
 		{name: "a command", cfg: Config{Once: true}, quickest: 25 * time.Millisecond, items: 50, fly: 52},
-		{name: "no budget", cfg: Config{Budget: Budget{Unlimited: true}}, quickest: 25 * time.Millisecond, items: 200, fly: 4},
+		{name: "no budget", cfg: Config{Budget: Budget{Unlimited: true}}, quickest: 25 * time.Millisecond, items: 200, fly: 8},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := New(tt.cfg).newRun(t.Context(), nil)
@@ -75,7 +75,7 @@ func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
 	if len(b.jobs) != 2 || len(r.queue.alone) != 1 || len(r.queue.alone[0].name) != requestGoal {
 		t.Errorf("%d share a request, %d go by themselves", len(b.jobs), len(r.queue.alone))
 	}
-	if want := 8 + len(connect.MultiRead(b.reads).Body); b.length != want {
+	if want := 8 + len(connect.MultiRead(b.reads, nil).Body); b.length != want {
 		t.Errorf("the request is taken for %d bytes long, it has %d", b.length, want)
 	}
 }
@@ -93,9 +93,29 @@ func TestTheHolderIsReadFirst(t *testing.T) {
 	}
 }
 
+// Who looks once reads the locks that were found before he looks for many more; a screen, the lengths of all queues first.
+func TestWhoLooksOnceReadsEachLockToItsEnd(t *testing.T) {
+	for _, once := range []bool{true, false} {
+		q := newQueue(Config{Once: once, Budget: Budget{Unlimited: true}})
+		d := &dir{path: "/locks/a"}
+		for range enoughReads + 100 {
+			q.reads, q.lists = append(q.reads, job{kind: jobGet, dir: d}), append(q.lists, job{kind: jobList, dir: d})
+		}
+		lists := 0
+		for range 100 {
+			if q.pick().kind == jobList {
+				lists++
+			}
+		}
+		if want := 90; once != (lists == 0) || !once && lists != want {
+			t.Errorf("once %v: %d lists among 100 reads", once, lists)
+		}
+	}
+}
+
 // However small its budget, a queue lets something pass.
 func TestASmallBudgetIsNotNone(t *testing.T) {
-	q := newQueue(Budget{Items: 5, Bytes: 100, Requests: 1}, time.Second/100)
+	q := newQueue(Config{Budget: Budget{Items: 5, Bytes: 100, Requests: 1}})
 	q.walk = []job{{kind: jobList, dir: &dir{path: "/locks"}}}
 	if wait := q.takeToken(time.Unix(1, 0)); wait != 0 {
 		t.Errorf("the first request has to wait for %v", wait)

@@ -8,18 +8,19 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect/internal/sourcekit"
+	"lockscope/internal/connect"
 )
 
-// job is one request.
+// job is one request. As many as contenders may wait: it is small.
 type job struct {
-	kind jobKind
 	dir  *dir
-	name string    // of the child to read
-	seen time.Time // when it was first listed, if it was made a moment before; else zero
-	live bool      // the child's data change while it is there
+	name string     // of the child to read
+	of   *dir       // the lock that an access list is asked for
+	seen *time.Time // when it was first listed, if it was made a moment before; else nil
+	kind jobKind
+	live bool // the child's data change while it is there
 	// onFirst: no other connection than the first one may ask it.
 	onFirst bool
-	of      string // the lock that an access list is asked for
 	// watch: it sets one. denied: it may not be read, as was reported already; only what needs no right is asked for.
 	watch, denied bool
 }
@@ -65,21 +66,27 @@ type queue struct {
 	requests, items, bytes bucket
 	pace                   sourcekit.Pace
 	turn                   int
+	// whole: locks are read to their end before more are looked for, as far as that fills the requests.
+	whole bool
 }
+
+// enoughReads are those that who looks once leaves waiting for the contenders of locks that were found: he shows a lock when all of it
+// is read, and what waits takes memory.
+const enoughReads = eagerInFlight * connect.MostItems / 2
 
 // readEvery: of so many requests to discover, one reads contenders while there is more to walk.
 const readEvery = 10
 
-// newQueue makes a queue. atOnce is the time for which items may be saved up.
-func newQueue(b Budget, atOnce time.Duration) queue {
+func newQueue(cfg Config) queue {
+	b, atOnce := cfg.Budget, cfg.atOnce()
 	if b.Unlimited {
-		return queue{}
+		return queue{whole: cfg.Once}
 	}
 	items := newBucket(b.Items, max(1, b.Items*atOnce.Seconds()))
 	items.mostArrears = b.Items * max(0, mostAhead-2*atOnce).Seconds()
 	return queue{
 		discovering: newBucket(b.Discovering, max(1, b.Discovering/10)), steady: newBucket(b.Steady, max(1, b.Steady)),
-		requests: newBucket(b.Requests, max(1, b.Requests/10)), items: items, bytes: newBucket(b.Bytes, b.Bytes/10),
+		requests: newBucket(b.Requests, max(1, b.Requests/10)), items: items, bytes: newBucket(b.Bytes, b.Bytes/10), whole: cfg.Once,
 	}
 }
 
@@ -89,11 +96,6 @@ func (q *queue) empty() bool { return !q.shared() && len(q.alone) == 0 }
 func (q *queue) shared() bool { return q.discovers() || len(q.urgent)+len(q.polls) > 0 }
 
 func (q *queue) discovers() bool { return len(q.reads)+len(q.lists)+len(q.walk) > 0 }
-
-// waiting counts them.
-func (q *queue) waiting() int {
-	return len(q.urgent) + len(q.reads) + len(q.lists) + len(q.walk) + len(q.polls)
-}
 
 func (q *queue) clear() {
 	q.urgent, q.reads, q.lists, q.walk, q.polls, q.alone = nil, nil, nil, nil, nil, nil
@@ -129,7 +131,7 @@ func (q *queue) discovery() *[]job {
 	if len(q.lists) == 0 {
 		list = &q.walk
 	}
-	if len(*list) == 0 || len(q.reads) > 0 && q.turn%readEvery == 0 {
+	if len(*list) == 0 || len(q.reads) > 0 && q.turn%readEvery == 0 || q.whole && len(q.reads) > enoughReads {
 		list = &q.reads
 	}
 	return list

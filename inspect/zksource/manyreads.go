@@ -14,6 +14,8 @@ const (
 	// requestsInFlight limits the requests for many reads without an answer yet: a server answers one session's one after
 	// the other, so that more would only wait there, in front of what is urgent.
 	requestsInFlight = 4
+	// eagerInFlight are those of a look without a budget: the server is not to wait for us while we take in what it has answered.
+	eagerInFlight = 8
 	// gentleItems and gentleInFlight are for a first look by a budget, while others are served: a server answers them after the
 	// request that it answers. With 200 reads and four requests another program's p99 was 2.2 times what it was alone, and 2.7
 	// times while ls looked; with these 1.05 and 1.1 times, for twice the server's processor time (BenchmarkNeighbour).
@@ -39,6 +41,30 @@ type batch struct {
 	results []connect.ReadResult
 	bytes   int
 	err     error
+
+	body []byte // memory of the request's
+}
+
+// newBatch is an empty batch, in the memory of one that is done with.
+func (r *run) newBatch() *batch {
+	n := len(r.spare)
+	if n == 0 {
+		return &batch{}
+	}
+	b := r.spare[n-1]
+	r.spare = r.spare[:n-1]
+	return b
+}
+
+// doneWith keeps the memory of a batch for the next.
+func (r *run) doneWith(b *batch) {
+	clear(b.jobs)
+	clear(b.reads)
+	clear(b.results)
+	*b = batch{jobs: b.jobs[:0], reads: b.reads[:0], results: b.results[:0], body: b.body[:0]}
+	if len(r.spare) < requestsInFlight {
+		r.spare = append(r.spare, b)
+	}
 }
 
 // read returns a job's part of a shared request.
@@ -88,7 +114,10 @@ func (r *run) gentle() bool { return !r.cfg.Budget.Unlimited && r.queue.discover
 // budget sends, in reads or in bytes, while one is on its way there and back, and as the server has shown that they do not wait for
 // each other there (see quicker). A server that has become slow has two.
 func (r *run) mayFly() int {
-	if !r.gentle() {
+	switch {
+	case r.cfg.Budget.Unlimited && r.queue.discovers():
+		return eagerInFlight
+	case !r.gentle():
 		return requestsInFlight
 	}
 	if r.queue.pace.Slow {
@@ -127,8 +156,8 @@ func (r *run) gather() *batch {
 	if r.gentle() {
 		most = min(most, gentleItems)
 	}
-	room := min(most, r.queue.waiting())
-	b := &batch{jobs: make([]job, 0, room), reads: make([]connect.Read, 0, room), length: multiReadFrame}
+	b := r.newBatch()
+	b.length = multiReadFrame
 	for r.queue.shared() && b.items < most && names < listGoal {
 		j := r.queue.pick()
 		if !r.wanted(j) {
@@ -159,18 +188,20 @@ func (r *run) gather() *batch {
 
 func (r *run) sendMany(b *batch, now time.Time) {
 	if len(b.jobs) == 0 {
+		r.doneWith(b)
 		return
 	}
 	b.sent = now
 	r.queue.items.spend(float64(b.items))
 	r.batches++
-	l := r.link
+	l, request := r.link, connect.MultiRead(b.reads, b.body)
+	b.body = request.Body
 	l.asked(b.length)
 	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
-		b.results, b.err = reply.Reads(b.reads)
+		b.results, b.err = reply.Reads(b.reads, b.results)
 		b.bytes = len(reply.Body)
 		r.inbox.add(linkEvent{link: l, at: l.now(), kind: linkAnswered, batch: b})
-	}, connect.MultiRead(b.reads))
+	}, request)
 }
 
 // answered takes in what came of a request for many reads.
@@ -210,6 +241,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 			return
 		}
 	}
+	r.doneWith(b)
 }
 
 // pace returns the duration of a request as if it had been for one read: twenty take about as long again as the way.

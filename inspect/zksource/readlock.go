@@ -150,7 +150,7 @@ func (r *Reading) Without(c *inspect.Contender) *inspect.Lock {
 	if gone(r.dir.own()) {
 		return nil
 	}
-	whole := r.dir.directory(r.Lock.ReadAt)
+	whole := r.dir.directory(r.Lock.ReadAt, nil)
 	whole.Children = slices.DeleteFunc(whole.Children, gone)
 	for place, children := range whole.Parts {
 		whole.Parts[place] = slices.DeleteFunc(children, gone)

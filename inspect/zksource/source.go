@@ -55,7 +55,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	return &run{
 		cfg: s.cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused,
 		stall: stall.New(s.cfg.Now), inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
-		rest: rest{shortest: 2 * s.beats.rest}, dirs: map[string]*dir{}, queue: newQueue(s.cfg.Budget, s.cfg.atOnce()), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
+		rest: rest{shortest: 2 * s.beats.rest}, dirs: map[string]*dir{}, queue: newQueue(s.cfg), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
 		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, limits: map[string]requestLimit{}, crowds: map[string]*dir{}, shared: sharedData{},
 	}
@@ -105,6 +105,7 @@ type run struct {
 	queue    queue
 	flying   int
 	batches  int // requests for many reads on their way
+	spare    []*batch
 	size     connect.ReadSize
 	results  chan result
 	progress time.Time
@@ -305,7 +306,7 @@ func (r *run) started() {
 			r.requestData(d)
 		case d.phase == leaf:
 		case d.phase == unasked || d.phase == crowded || d.phase == absent:
-			r.push(&r.queue.walk, job{kind: jobStat, dir: d})
+			r.push(&r.queue.walk, job{kind: r.firstLook(d), dir: d})
 		case r.inFocus(d):
 			r.push(&r.queue.urgent, job{kind: jobList, dir: d})
 		case d.reported != nil:

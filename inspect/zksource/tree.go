@@ -2,6 +2,7 @@ package zksource
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -214,7 +215,12 @@ func (d *dir) foldedIs(folded bool) {
 // lock makes the directory's lock of what was read; nil when it is none, or was one and nobody is in it. Leases are judged at
 // now.
 func (d *dir) lock(id inspect.ID, now time.Time) (lock *inspect.Lock, folded bool) {
-	lock, folded = d.directory(now).Lock(id, d.newest())
+	memory := znodes.Get().(*[]inspect.Znode)
+	whole := d.directory(now, (*memory)[:0])
+	lock, folded = whole.Lock(id, d.newest())
+	clear(whole.Children)
+	*memory = whole.Children
+	znodes.Put(memory)
 	if lock == nil && d.single {
 		lock = inspect.NodeLock(id, d.own(), d.alone, now)
 	}
@@ -229,13 +235,16 @@ func (d *dir) own() inspect.Znode {
 	return *d.self
 }
 
-// directory is all that was read of the directory.
-func (d *dir) directory(now time.Time) inspect.Directory {
-	whole := inspect.Directory{Children: d.shown(), Created: d.created, Data: d.own().Data, Lease: d.lease, Now: now}
+// znodes are memory for what a lock is made of, which has no part of it: there are as many as contenders.
+var znodes = sync.Pool{New: func() any { return new([]inspect.Znode) }}
+
+// directory is all that was read of the directory, its children in memory that is given.
+func (d *dir) directory(now time.Time, memory []inspect.Znode) inspect.Directory {
+	whole := inspect.Directory{Children: d.shown(memory), Created: d.created, Data: d.own().Data, Lease: d.lease, Now: now}
 	if len(d.parts) > 0 {
 		whole.Parts = make(map[string][]inspect.Znode, len(d.parts))
 		for place, part := range d.parts {
-			whole.Parts[place] = part.shown()
+			whole.Parts[place] = part.shown(nil)
 		}
 		// The permits of Curator's are in a container, which a server removes when it finds it empty, between one permit and the next.
 		if _, there := whole.Parts[recipe.CuratorLeases]; !there && d.folded && d.parts[recipe.CuratorLocks] != nil && d.parts[recipe.CuratorLocks].czxid == d.queue {

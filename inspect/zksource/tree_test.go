@@ -206,7 +206,7 @@ func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 }
 
 func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
-	q := newQueue(Budget{Discovering: 100, Steady: 10}, time.Second)
+	q := newQueue(Config{Budget: Budget{Discovering: 100, Steady: 10}})
 	wait := func() time.Duration {
 		at := noon.Add(time.Hour)
 		for q.discovering.take(at) == 0 { // what is left

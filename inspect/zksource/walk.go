@@ -41,7 +41,7 @@ func (r *run) child(d *dir, name string) {
 	c := &dir{path: p, depth: d.depth + 1}
 	r.dirs[p] = c
 	d.unread++
-	kind := r.firstLook()
+	kind := r.firstLook(c)
 	if d.aboveRoot {
 		kind = jobStat // whether it is ephemeral is all that counts
 	}
@@ -50,8 +50,8 @@ func (r *run) child(d *dir, name string) {
 
 // firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at once,
 // unless a list has already cost us the connection.
-func (r *run) firstLook() jobKind {
-	if r.cfg.Budget.Unlimited && r.lostLinks == 0 {
+func (r *run) firstLook(d *dir) jobKind {
+	if r.cfg.Budget.Unlimited && r.lostLinks == 0 && d.phase == unasked {
 		return jobList
 	}
 	return jobStat
@@ -382,7 +382,8 @@ func (r *run) readWanted(d *dir, list *[]job, born []string) {
 		delete(d.reread, e.Name)
 		j := job{kind: jobGet, dir: d, name: e.Name, live: e.Live}
 		if _, fresh := slices.BinarySearch(born, e.Name); fresh {
-			j.seen = d.readAt
+			listed := d.readAt
+			j.seen = &listed
 		}
 		*list = append(*list, j)
 	}
@@ -404,8 +405,8 @@ func (r *run) got(d *dir, res result) {
 		d.keep(name, r.shared.one(res.data), res.stat, res.sealed)
 		r.clock.dated(res.stat, res.at)
 		r.recordContender(d, res)
-		if seen := res.job.seen; !seen.IsZero() {
-			r.clock.created(byClockOf(res.at, seen), time.UnixMilli(res.stat.Ctime), res.stat.Czxid)
+		if seen := res.job.seen; seen != nil {
+			r.clock.created(byClockOf(res.at, *seen), time.UnixMilli(res.stat.Ctime), res.stat.Czxid)
 		}
 		if z, _ := d.of(name); res.stat.EphemeralOwner == 0 && !recipe.Proves(name) && !z.IsLease() {
 			r.child(d, name)

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -59,13 +60,14 @@ type ReadResult struct {
 // between two changes (FinalRequestProcessor runs alone, or CommitProcessor waits for it); what stands in for a server may not.
 var ErrTorn = errors.New("zookeeper: a node changed while it was read")
 
-// MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads.
-func MultiRead(reads []Read) Request {
+// MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads. Its body is in memory where that
+// is large enough; Send is done with it when it returns.
+func MultiRead(reads []Read, memory []byte) Request {
 	size := 9
 	for i := range reads {
 		size += reads[i].Length()
 	}
-	body := make([]byte, 0, size)
+	body := slices.Grow(memory[:0], size)
 	add := func(op int32, r *Read) {
 		body = AppendInt(appendMultiHeader(body, op, false, -1), int32(r.size()))
 		body = append(append(append(body, r.Path...), r.slash()...), r.Child...)
@@ -84,13 +86,15 @@ func appendMultiHeader(b []byte, op int32, done bool, code int32) []byte {
 	return AppendInt(AppendBool(AppendInt(b, op), done), code)
 }
 
-// Reads decodes the reply to a MultiRead of these reads, in their order. Its error is the reply's, or ErrReply.
-func (r Reply) Reads(reads []Read) ([]ReadResult, error) {
+// Reads decodes the reply to a MultiRead of these reads, in their order, into memory where that is large enough. Its error is the
+// reply's, or ErrReply.
+func (r Reply) Reads(reads []Read, memory []ReadResult) ([]ReadResult, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
 	d := Decoder{Rest: r.Body}
-	results := make([]ReadResult, len(reads))
+	results := slices.Grow(memory[:0], len(reads))[:len(reads)]
+	clear(results)
 	for i, read := range reads {
 		res := &results[i]
 		d.item(res, opGetData)

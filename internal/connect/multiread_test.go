@@ -90,7 +90,7 @@ func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
 			c.make(t, root+"/shut", []byte("secret"), []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}})
 			reads = append(reads, connect.Read{Path: root + "/shut", Children: true}, connect.Read{Path: root + "/shut"})
 		}
-		results, err := c.send(connect.MultiRead(reads))[0].Reads(reads)
+		results, err := c.send(connect.MultiRead(reads, nil))[0].Reads(reads, nil)
 		if err != nil || len(results) != len(reads) {
 			t.Fatal(len(results), err)
 		}
@@ -149,7 +149,7 @@ func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 // A server before 3.6 answers that it does not know these, and ends the session.
 func TestAnOldServerSaysSo(t *testing.T) {
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true, WithoutAddWatch: true})
-	for _, r := range []connect.Request{connect.MultiRead([]connect.Read{{Path: "/"}}), connect.WatchBelow("/")} {
+	for _, r := range []connect.Request{connect.MultiRead([]connect.Read{{Path: "/"}}, nil), connect.WatchBelow("/")} {
 		c := dial(t, zks.Addr)
 		if err := c.send(r)[0].Err; !errors.Is(err, connect.ErrUnimplemented) {
 			t.Errorf("operation %d: %v", r.Op, err)
@@ -173,8 +173,8 @@ func TestAnAnswerThatIsTooLongIsAskedForInParts(t *testing.T) {
 	for left := reads; len(left) > 0; {
 		n := min(len(left), size.Items())
 		asked = append(asked, n)
-		reply := c.send(connect.MultiRead(left[:n]))[0]
-		switch _, err := reply.Reads(left[:n]); {
+		reply := c.send(connect.MultiRead(left[:n], nil))[0]
+		switch _, err := reply.Reads(left[:n], nil); {
 		case errors.Is(err, connect.ErrTooLong):
 			size.Broke(n)
 		case err != nil:
@@ -228,7 +228,7 @@ func TestTornReadsAreReported(t *testing.T) {
 		stat[59] = children
 		body := append(connect.AppendBuffer(header(nil, 4, false), nil), stat...)
 		body = connect.AppendString(connect.AppendInt(header(body, 8, false), 1), "only")
-		results, err := connect.Reply{Body: header(body, -1, true)}.Reads(reads)
+		results, err := connect.Reply{Body: header(body, -1, true)}.Reads(reads, nil)
 		if err != nil || !errors.Is(results[0].Err, want) || (want == nil) != (results[0].Err == nil) {
 			t.Errorf("%d children and one name: %v, %v", children, results, err)
 		}
@@ -243,7 +243,7 @@ func FuzzMultiReadReply(f *testing.F) {
 	f.Add([]byte("\xff\xff\xff\xff\x00\xff\xff\xff\x9b\xff\xff\xff\x9b\xff\xff\xff\xff\x00\xff\xff\xff\x9b\xff\xff\xff\x9b"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for n := range len(reads) + 1 {
-			results, err := connect.Reply{Body: body}.Reads(reads[:n])
+			results, err := connect.Reply{Body: body}.Reads(reads[:n], nil)
 			if err == nil && len(results) != n {
 				t.Errorf("%d results of %d reads", len(results), n)
 			}

@@ -21,6 +21,7 @@ type tapConn struct {
 	number uint64 // among those of the tap
 
 	writing sync.Mutex // held while a request is written: those of go-zookeeper and our own alternate whole
+	packet  []byte     // memory for the next of our own; guarded by writing
 
 	out, in frames
 	buffer  []byte        // for what comes in; the reader's own

@@ -61,6 +61,8 @@ const (
 const (
 	// maxOwnReply is the longest reply that is taken to a request of our own.
 	maxOwnReply = 4 << 20
+	// keptPacket: the memory of a longer one is not kept for the next.
+	keptPacket = 64 << 10
 	// keptReply: a longer one is handed over rather than copied.
 	keptReply = 4 << 10
 )
@@ -111,7 +113,7 @@ func (c *tapConn) send(counter *uint64, session int64, reply func(i int, r Reply
 	for _, r := range requests {
 		size += 12 + len(r.Body)
 	}
-	packet := make([]byte, 0, size)
+	packet := slices.Grow(c.packet[:0], size)
 	now := time.Now()
 	idle := len(c.pending) == 0
 	if !c.authed {
@@ -131,6 +133,9 @@ func (c *tapConn) send(counter *uint64, session int64, reply func(i int, r Reply
 	t.mu.Unlock()
 	if limit > 0 {
 		_ = c.SetWriteDeadline(now.Add(limit))
+	}
+	if c.packet = packet; len(packet) > keptPacket {
+		c.packet = nil
 	}
 	if _, err := c.Conn.Write(packet); err != nil {
 		_ = c.Close() // ends the waits for replies
