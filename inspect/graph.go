@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	"lockscope/inspect/recipe"
@@ -32,10 +33,12 @@ func (c *Contender) Identity(backend string) (Identity, bool) {
 	}
 }
 
-// maxCycles bounds how many cycles are reported, and searchFrom from how many owners of a component a shortest one is sought.
 const (
+	// maxCycles bounds how many cycles are reported, and searchFrom from how many owners of a component a shortest one is sought.
 	maxCycles  = 100
 	searchFrom = 200
+	// sampledOwners shows whether most contenders are owners of their own, or a few are in many locks.
+	sampledOwners = 1000
 )
 
 // findCycles finds the wait-for cycles among the owners of these locks: for each component of owners that wait for one
@@ -66,7 +69,7 @@ func findCycles(locks iter.Seq[*Lock]) []Cycle {
 }
 
 func cyclesOf(blocking []*Lock, ties ties) []Cycle {
-	g := graph{nodes: make(map[Identity]int), ties: ties}
+	g := graph{nodes: make(map[Identity]int), drawn: make(map[[2]int]bool), ties: ties}
 	known := make(map[ID]*Lock)
 	for _, l := range cycleCandidates(blocking, ties) {
 		known[l.ID] = l
@@ -113,13 +116,18 @@ func cycleCandidates(blocking []*Lock, ties ties) []*Lock {
 	for _, l := range blocking {
 		contenders += l.Contention()
 	}
-	seen := make(map[Identity]presence, contenders) // to grow it would be half of the work
-	many := false
+	seen := make(map[Identity]presence, min(contenders, sampledOwners))
+	many, sampled := false, 0
 	for _, l := range blocking {
 		everyContender(l, func(c *Contender) {
 			who, ok := ties.of(l, c)
 			if !ok {
 				return
+			}
+			if sampled++; sampled == sampledOwners && len(seen) > sampled/2 { // to grow it further would be half of the work
+				all := make(map[Identity]presence, contenders)
+				maps.Copy(all, seen)
+				seen = all
 			}
 			switch p := seen[who]; {
 			case p.lock == nil:
@@ -150,7 +158,8 @@ type graph struct {
 	names []string
 	ids   []Identity
 	edges [][]edge
-	ties  ties // nil: none are known
+	drawn map[[2]int]bool // from and to; one lock of several tells of a cycle
+	ties  ties            // nil: none are known
 }
 
 type edge struct {
@@ -207,8 +216,10 @@ func (g *graph) add(l *Lock) {
 	}
 }
 
+// connect draws an edge, the first of several between the same two.
 func (g *graph) connect(from, to int, lock ID) {
-	if from != to {
+	if way := [2]int{from, to}; from != to && !g.drawn[way] {
+		g.drawn[way] = true
 		g.edges[from] = append(g.edges[from], edge{to, lock})
 	}
 }

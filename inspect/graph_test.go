@@ -66,6 +66,7 @@ func TestFindCycles(t *testing.T) {
 		"several permits":         {[]*Lock{permits(chain("1", "a", "b"), 2), chain("2", "b", "a")}, ""},
 		"one permit":              {[]*Lock{permits(chain("1", "a", "b"), 1), chain("2", "b", "a")}, "b@/1 a@/2"},
 		"threads of a process":    {[]*Lock{chain("1", "!7", "!8"), chain("2", "!8", "!7")}, "8@/1 7@/2"},
+		"several of the same two": {[]*Lock{chain("1", "a", "b"), chain("3", "b", "a"), chain("2", "b", "a"), chain("4", "a", "b")}, "b@/1 a@/3"},
 		"two components":          {[]*Lock{chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "c", "d"), chain("4", "d", "c")}, "b@/1 a@/2; d@/3 c@/4"},
 	} {
 		var got []string
@@ -81,6 +82,26 @@ func TestFindCycles(t *testing.T) {
 }
 
 // Who is in a cycle can be found again in its locks.
+// However many owners there are, those in several locks are found, before and behind the many that are in one.
+func TestFindCyclesAmongManyOwners(t *testing.T) {
+	deadlock := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
+	var others []*Lock
+	for i := range sampledOwners {
+		l := chain(fmt.Sprint("other", i), "x", "y")
+		l.Holders[0].Owner.Session, l.Waiters[0].Owner.Session = int64(1000+2*i), int64(1001+2*i)
+		others = append(others, l)
+	}
+	for name, locks := range map[string][]*Lock{
+		"before": append(slices.Clone(deadlock), others...),
+		"behind": append(slices.Clone(others), deadlock...),
+		"around": append(append([]*Lock{deadlock[0]}, others...), deadlock[1]),
+	} {
+		if got := findCycles(slices.Values(locks)); len(got) != 1 || len(got[0].Owners) != 2 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
 	one, two := chain("1", "a", "x", "b"), chain("2", "b", "a")
 	cycles := findCycles(slices.Values([]*Lock{two, one}))
