@@ -154,13 +154,13 @@ func TestAnEndedWaitGetsNoReadInsideOfAWrite(t *testing.T) {
 	}
 }
 
-func embeddedMasters(t *testing.T, n int) *RedisSession {
+func embeddedMasters(t *testing.T, n int, options ...RedisOption) *RedisSession {
 	t.Helper()
 	var masters []*redis.UniversalOptions
 	for range n {
 		masters = append(masters, &redis.UniversalOptions{Addrs: []string{servertest.StartEmbeddedRedis(t).Addr}})
 	}
-	s, err := NewRedisSession(t.Context(), masters, WithUncheckedMasters())
+	s, err := NewRedisSession(t.Context(), masters, append(options, WithUncheckedMasters())...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -210,7 +210,7 @@ func TestAProxysOwnErrorMayBeBeforeTheSET(t *testing.T) {
 		} {
 			t.Run(name+" "+string(text), func(t *testing.T) {
 				t.Parallel()
-				s := embeddedMasters(t, 1)
+				s := embeddedMasters(t, 1, WithRequestLimit(5*time.Second)) // a busy machine's late request is not refused as late
 				server := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
 				defer server.Close()
 				for _, script := range []*script{acquireScript, fairAcquireScript} {
