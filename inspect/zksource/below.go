@@ -153,7 +153,7 @@ func (r *run) sweep(now time.Time) {
 				r.toSweep = append(r.toSweep, d)
 			}
 		}
-		r.sweepEvery = r.beats.sweep / time.Duration(1+len(r.toSweep)/most)
+		r.sweepEvery = r.beats.sweep / time.Duration(max(1, (len(r.toSweep)+most-1)/most))
 	}
 	n := min(len(r.toSweep), most)
 	for _, d := range r.toSweep[:n] {

@@ -48,3 +48,26 @@ func TestComparisonsDoNotPileUp(t *testing.T) {
 		}
 	}
 }
+
+// A minute compares each directory once, in no more requests than that takes.
+func TestComparisonsTakeNoMoreRequestsThanTheyNeed(t *testing.T) {
+	r := testRun(t, Config{Roots: []string{"/"}})
+	r.manyReads, r.firstPass, r.below = true, true, []string{"/"}
+	for i := range 5 * connect.MostItems {
+		p := fmt.Sprint("/l", i)
+		r.dirs[p] = &dir{path: p, phase: listable}
+	}
+	requests, compared := 0, map[*dir]bool{}
+	for now, end := noon, noon.Add(r.beats.sweep); now.Before(end); now = now.Add(r.beats.poll) {
+		if r.sweep(now); len(r.queue.polls) > 0 {
+			requests++
+		}
+		for _, j := range r.queue.polls {
+			compared[j.dir] = true
+		}
+		r.queue.polls = nil
+	}
+	if requests != 5 || len(compared) != 5*connect.MostItems {
+		t.Errorf("%d requests for %d directories", requests, len(compared))
+	}
+}
