@@ -81,7 +81,6 @@ func TestFindCycles(t *testing.T) {
 	}
 }
 
-// Who is in a cycle can be found again in its locks.
 // However many owners there are, those in several locks are found, before and behind the many that are in one.
 func TestFindCyclesAmongManyOwners(t *testing.T) {
 	deadlock := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
@@ -102,6 +101,7 @@ func TestFindCyclesAmongManyOwners(t *testing.T) {
 	}
 }
 
+// Who is in a cycle can be found again in its locks.
 func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
 	one, two := chain("1", "a", "x", "b"), chain("2", "b", "a")
 	cycles := findCycles(slices.Values([]*Lock{two, one}))

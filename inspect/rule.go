@@ -12,7 +12,8 @@ type Rule struct {
 	// reported only when two looks SettleFor apart have found it. AsOf is the time, by our clock, at which what it rests
 	// on was last seen. A rule without is believed at once.
 	AsOf func(*Case) time.Time
-	// Lock diagnoses one lock, Backend one backend; either may be nil. Nothing found is nil. The Case is good until Lock returns.
+	// Lock diagnoses one lock, Backend one backend; either may be nil. Nothing found is nil. Neither Lock nor AsOf
+	// may keep the Case: that of the next lock takes its place.
 	Lock    func(*Case) []Finding
 	Backend func(*Backend, time.Time) []Finding
 }

@@ -37,7 +37,7 @@ type frameBeat struct {
 
 func newFrameBeat(p *tea.Program) *frameBeat { return &frameBeat{program: p, every: steadily} }
 
-// change has what was given to Bubble Tea just now drawn. Its event loop calls it, which has made the ticker.
+// change has what Bubble Tea is about to be given drawn soon. Its event loop calls it, by View, and has made the ticker by then.
 func (f *frameBeat) change() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -28,7 +28,7 @@ var whole = []string{"NOAUTH", "WRONGPASS", "LOADING", "MASTERDOWN", "BUSY"}
 
 func faultOf(err error) fault {
 	if err == nil {
-		return noFault // before reply, which is memory for each of the many without an error
+		return noFault // of most; reply below is allocated
 	}
 	var reply redis.Error
 	switch {

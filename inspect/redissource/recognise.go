@@ -155,7 +155,8 @@ func (m *master) plain(r *keyReading) {
 	case !v.Present, v.Unknown(inspect.AspectHolders):
 	case kind != recipe.TypeString:
 		v.Foreign, v.Value = true, inspect.Untrusted(kind)
-	case len(v.Unseen) == 0, recipe.DecodeToken(r.keys.Key, v.Value.Raw()).Confidence == recipe.Certain: // whoever waits, this value holds it
+	case len(v.Unseen) == 0:
+	case recipe.DecodeToken(r.keys.Key, v.Value.Raw()).Confidence == recipe.Certain: // whoever waits, this value holds it
 	default: // it may be more than a plain string where what a recipe asks for beside it was not seen
 		for _, u := range slices.Clone(v.Unseen) {
 			if u.Aspect == inspect.AspectWaiters {

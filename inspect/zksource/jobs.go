@@ -70,8 +70,8 @@ type queue struct {
 	whole bool
 }
 
-// enoughReads are those that who looks once leaves waiting for the contenders of locks that were found: he shows a lock when all of it
-// is read, and what waits takes memory.
+// enoughReads: while more contenders than that wait to be read, who looks once looks for no further locks. He shows a lock when all of
+// it is read, and what waits takes memory.
 const enoughReads = eagerInFlight * connect.MostItems / 2
 
 // readEvery: of so many requests to discover, one reads contenders while there is more to walk.

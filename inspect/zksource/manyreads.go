@@ -42,7 +42,7 @@ type batch struct {
 	bytes   int
 	err     error
 
-	body []byte // memory of the request's
+	body []byte // of the request
 }
 
 // newBatch is an empty batch, in the memory of one that is done with.
@@ -110,7 +110,7 @@ func (r *run) dispatchMany(now time.Time) {
 // gentle reports whether requests are kept short for the sake of others: in a first look that has a budget.
 func (r *run) gentle() bool { return !r.cfg.Budget.Unlimited && r.queue.discovers() }
 
-// mayFly returns the number of requests for many reads that may be without an answer: of short ones two, and as many more as the
+// mayFly returns the number of requests for many reads that may be without an answer. Of short ones these are two, and as many more as the
 // budget sends, in reads or in bytes, while one is on its way there and back, and as the server has shown that they do not wait for
 // each other there (see quicker). A server that has become slow has two.
 func (r *run) mayFly() int {

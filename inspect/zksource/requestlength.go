@@ -60,8 +60,8 @@ func (r *run) endedUnanswered(l *link, now time.Time) {
 	r.limits[l.connectedTo()] = limit
 }
 
-// forgetLimits takes in that servers did not let a connection in: when the one before ended they were about to go, and no request of
-// ours was the reason.
+// forgetLimits takes in that servers did not let a connection in: the one before ended because they were about to go, and not by a
+// request of ours.
 func (r *run) forgetLimits(l *link) {
 	for addr := range l.reasons() {
 		delete(r.limits, addr)

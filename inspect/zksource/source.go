@@ -104,35 +104,34 @@ type run struct {
 	// What is to be asked, and what comes back.
 	queue    queue
 	flying   int
-	batches  int // requests for many reads on their way
-	spare    []*batch
+	batches  int      // requests for many reads on their way
+	spare    []*batch // done with, for their memory
 	size     connect.ReadSize
 	results  chan result
 	progress time.Time
 	throttle time.Duration // until the budget has a token again; zero: nothing waits for it
 
 	// The tree.
-	dirs      map[string]*dir
-	due       map[*dir]bool // directories that wait for their own budget
-	expiring  map[*dir]time.Time
-	watches   int
-	firstPass bool
-	scanned   int
-	refused   map[string]refusal // nodes that could not be read or listed, by path
-	sealed    map[string]refusal // directories and nodes that are locks whose own data could not be read, by path
-	crowds    map[string]*dir    // by path
-	tooDeep   string             // the first directory that is not walked into; empty: none
-	noChroot  bool               // it does not exist
-	doubts    doubts
-	walkedAt  time.Time // when poll looked at all directories
-	empty     inspect.EmptyDirs
-	emptyAt   time.Time // when they were counted
-	focused   sourcekit.Focus
-	focus     map[string]bool
-	clock     clock
-	turned    time.Time // when the loop last turned
-
-	allWatched bool // each directory was at walkedAt, and none has changed since
+	dirs       map[string]*dir
+	due        map[*dir]bool // directories that wait for their own budget
+	expiring   map[*dir]time.Time
+	watches    int
+	firstPass  bool
+	scanned    int
+	refused    map[string]refusal // nodes that could not be read or listed, by path
+	sealed     map[string]refusal // directories and nodes that are locks whose own data could not be read, by path
+	crowds     map[string]*dir    // by path
+	tooDeep    string             // the first directory that is not walked into; empty: none
+	noChroot   bool               // it does not exist
+	doubts     doubts
+	walkedAt   time.Time // when poll looked at all directories
+	allWatched bool      // each directory was then, and none has changed since
+	empty      inspect.EmptyDirs
+	emptyAt    time.Time // when they were counted
+	focused    sourcekit.Focus
+	focus      map[string]bool
+	clock      clock
+	turned     time.Time // when the loop last turned
 
 	// Identities of the sessions.
 	admins     []*zkadmin.Server

@@ -48,8 +48,8 @@ func (r *run) child(d *dir, name string) {
 	r.push(&r.queue.walk, job{kind: kind, dir: c})
 }
 
-// firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at once,
-// unless a list has already cost us the connection.
+// firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at once, unless a list has
+// already cost us the connection, or its Stat has shown before that it is too big, or not there.
 func (r *run) firstLook(d *dir) jobKind {
 	if r.cfg.Budget.Unlimited && r.lostLinks == 0 && d.phase == unasked {
 		return jobList

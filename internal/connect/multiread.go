@@ -60,8 +60,8 @@ type ReadResult struct {
 // between two changes (FinalRequestProcessor runs alone, or CommitProcessor waits for it); what stands in for a server may not.
 var ErrTorn = errors.New("zookeeper: a node changed while it was read")
 
-// MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads. Its body is in memory where that
-// is large enough; Send is done with it when it returns.
+// MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads. Its body uses the memory given,
+// where that is large enough, which Send is done with when it returns.
 func MultiRead(reads []Read, memory []byte) Request {
 	size := 9
 	for i := range reads {
@@ -86,8 +86,8 @@ func appendMultiHeader(b []byte, op int32, done bool, code int32) []byte {
 	return AppendInt(AppendBool(AppendInt(b, op), done), code)
 }
 
-// Reads decodes the reply to a MultiRead of these reads, in their order, into memory where that is large enough. Its error is the
-// reply's, or ErrReply.
+// Reads decodes the reply to a MultiRead of these reads, in their order, into the memory given where that is large enough. Its error
+// is the reply's, or ErrReply.
 func (r Reply) Reads(reads []Read, memory []ReadResult) ([]ReadResult, error) {
 	if r.Err != nil {
 		return nil, r.Err
