@@ -269,7 +269,7 @@ func (r *run) release(p *masterState) {
 func (r *run) flush(now time.Time) {
 	var ready []string
 	for key := range r.dirty {
-		if r.asked[key] == 0 && !r.held[key].After(now) && !r.aboutToRead(key) {
+		if r.asked[key] == 0 && !r.held[key].After(now) {
 			ready = append(ready, key)
 		}
 	}
@@ -294,12 +294,6 @@ func (r *run) flush(now time.Time) {
 		u.At = now
 		r.emit(u)
 	}
-}
-
-// aboutToRead reports whether a master that answers has a key still to read, in the one look that there is: it is judged once, by all
-// votes, and not by each that comes.
-func (r *run) aboutToRead(key string) bool {
-	return r.cfg.Once && slices.ContainsFunc(r.masters, func(p *masterState) bool { return p.up() && !p.late && p.wanted[key] })
 }
 
 // nextWake returns the sleep of the loop until its next deadline.
