@@ -305,6 +305,11 @@ func (r *run) listed(d *dir, res result) {
 	r.setStat(d, res.stat)
 	r.recordSeen(d)
 	if d.phase == leaf {
+		if !d.readAt.IsZero() { // it was a directory: that is gone, and this is another node of the name
+			res.err = zk.ErrNoNode
+			r.failed(d, res)
+			return
+		}
 		r.judgeWithout(d)
 		return
 	}

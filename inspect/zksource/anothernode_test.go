@@ -1,0 +1,33 @@
+package zksource_test
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+)
+
+// A directory may be deleted, and an ephemeral node made in its place, before anybody can list what it is in: the list looks as before.
+func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c := client(t, zks)
+		root := servertest.UniquePath(t)
+		create(t, c, root, "", 0)
+		lock := root + "/lock"
+		create(t, c, lock, "", 0)
+		holder := create(t, c, lock+"/"+guid+"__lock__", "a", contender)
+		v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
+		v.Await("the first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass && v.Locks[lock] != nil })
+
+		_, err := c.Multi(
+			&zk.DeleteRequest{Path: holder, Version: -1}, &zk.DeleteRequest{Path: lock, Version: -1},
+			&zk.CreateRequest{Path: lock, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Await("the queue is gone", func() bool { return v.Locks[lock] == nil || v.Locks[lock].Contention() == 0 })
+	})
+}
