@@ -31,3 +31,36 @@ func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 		v.Await("the queue is gone", func() bool { return v.Locks[lock] == nil || v.Locks[lock].Contention() == 0 })
 	})
 }
+
+// And the reverse: a directory with a queue in place of an ephemeral node, which was a lock by itself or one of several members.
+func TestADirectoryInPlaceOfAnEphemeralNodeIsFound(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		for name, members := range map[string][]string{"a lock by itself": {"member"}, "one of several": {"member", "other"}} {
+			t.Run(name, func(t *testing.T) {
+				c := client(t, zks)
+				root := servertest.UniquePath(t)
+				create(t, c, root, "", 0)
+				for _, m := range members {
+					create(t, c, root+"/"+m, "a", zk.FlagEphemeral)
+				}
+				lock := root + "/member"
+				v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
+				v.Await("the first pass", func() bool {
+					return v.Backend != nil && v.Backend.FirstPass && (v.Locks[lock] != nil) == (len(members) == 1)
+				})
+
+				_, err := c.Multi(
+					&zk.DeleteRequest{Path: lock, Version: -1},
+					&zk.CreateRequest{Path: lock, Acl: zk.WorldACL(zk.PermAll)},
+					&zk.CreateRequest{Path: lock + "/" + guid + "__lock__", Acl: zk.WorldACL(zk.PermAll), Flags: contender},
+				)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v.Await("the queue is found", func() bool {
+					return v.Locks[lock] != nil && v.Locks[lock].Recipe == "kazoo" && v.Locks[lock].Contention() == 1
+				})
+			})
+		}
+	})
+}

@@ -123,11 +123,13 @@ func (r *run) gotData(d *dir, res result) {
 		d.dataWatched = false
 		r.watches--
 	}
+	read := res.err == nil || res.sealed
 	switch {
-	case errors.Is(res.err, zk.ErrNoNode):
+	case errors.Is(res.err, zk.ErrNoNode), read && d.isAnother(res.stat):
+		res.err = zk.ErrNoNode
 		r.failed(d, res)
 		return
-	case res.err == nil || res.sealed:
+	case read:
 		r.record(r.sealed, d.path, readOwn, res)
 		own := znode(path.Base(d.path), res.data, res.stat, res.sealed)
 		d.self = &own

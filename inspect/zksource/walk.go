@@ -292,6 +292,15 @@ func (r *run) failed(d *dir, res result) {
 	}
 }
 
+// isAnother reports whether a node is another than the one that was read by that name, which is gone: an ephemeral one in place of a
+// directory, or the reverse. What it is in was listed too late to show it.
+func (d *dir) isAnother(stat *zk.Stat) bool {
+	if stat.EphemeralOwner != 0 {
+		return !d.readAt.IsZero()
+	}
+	return d.phase == leaf && !d.root
+}
+
 // listed takes in a list of children: reads the new contenders, walks into the others.
 func (r *run) listed(d *dir, res result) {
 	if res.err != nil && !(res.sealed && res.stat.EphemeralOwner != 0) {
@@ -301,15 +310,15 @@ func (r *run) listed(d *dir, res result) {
 	if d.phase == shut {
 		r.record(r.refused, d.path, readChildren, result{})
 	}
+	if d.isAnother(res.stat) {
+		res.err = zk.ErrNoNode
+		r.failed(d, res)
+		return
+	}
 	r.looked(d)
 	r.setStat(d, res.stat)
 	r.recordSeen(d)
 	if d.phase == leaf {
-		if !d.readAt.IsZero() { // it was a directory: that is gone, and this is another node of the name
-			res.err = zk.ErrNoNode
-			r.failed(d, res)
-			return
-		}
 		r.judgeWithout(d)
 		return
 	}
