@@ -37,8 +37,8 @@ const (
 	// maxCycles bounds how many cycles are reported, and searchFrom from how many owners of a component a shortest one is sought.
 	maxCycles  = 100
 	searchFrom = 200
-	// sampledOwners shows whether most contenders are owners of their own, or a few are in many locks.
-	sampledOwners = 1000
+	// sampledContenders show whether most are owners of their own, or a few are in many locks.
+	sampledContenders = 1000
 )
 
 // findCycles finds the wait-for cycles among the owners of these locks: for each component of owners that wait for one
@@ -116,7 +116,7 @@ func cycleCandidates(blocking []*Lock, ties ties) []*Lock {
 	for _, l := range blocking {
 		contenders += l.Contention()
 	}
-	seen := make(map[Identity]presence, min(contenders, sampledOwners))
+	seen := make(map[Identity]presence, min(contenders, sampledContenders))
 	many, sampled := false, 0
 	for _, l := range blocking {
 		everyContender(l, func(c *Contender) {
@@ -124,7 +124,7 @@ func cycleCandidates(blocking []*Lock, ties ties) []*Lock {
 			if !ok {
 				return
 			}
-			if sampled++; sampled == sampledOwners && len(seen) > sampled/2 { // to grow it further would be half of the work
+			if sampled++; sampled == sampledContenders && len(seen) > sampled/2 { // to grow it further would be half of the work
 				all := make(map[Identity]presence, contenders)
 				maps.Copy(all, seen)
 				seen = all

@@ -279,6 +279,12 @@ func (l *link) close() {
 	l.awake.Wait()
 }
 
+// isBroken reports whether a request got no answer.
+func isBroken(err error) bool {
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionExpired) ||
+		errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrSessionMoved)
+}
+
 // silent is a zk.Logger: what matters of its messages is in the backend's state.
 type silent struct{}
 

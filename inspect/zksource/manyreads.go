@@ -62,7 +62,7 @@ func (r *run) doneWith(b *batch) {
 	clear(b.reads)
 	clear(b.results)
 	*b = batch{jobs: b.jobs[:0], reads: b.reads[:0], results: b.results[:0], body: b.body[:0]}
-	if len(r.spare) < requestsInFlight {
+	if len(r.spare) < eagerInFlight {
 		r.spare = append(r.spare, b)
 	}
 }

@@ -113,6 +113,15 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 	return added, removed
 }
 
+// isAnother reports whether a node is another than the one that was read by that name, which is gone: an ephemeral one in place of a
+// directory, or the reverse. What it is in was listed too late to show it.
+func (d *dir) isAnother(stat *zk.Stat) bool {
+	if stat.EphemeralOwner != 0 {
+		return !d.readAt.IsZero()
+	}
+	return d.phase == leaf && !d.root
+}
+
 // creations counts the children ever created in a directory; 0 where the count no longer fits its Stat.
 func creations(stat *zk.Stat) int64 {
 	if stat.Cversion < 0 {

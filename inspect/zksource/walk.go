@@ -196,12 +196,6 @@ func (r *run) loggedIn(res result) {
 	r.linkErr = "user " + r.user() + ": the server refused the login: " + res.err.Error() + " (check LOCKSCOPE_ZK_AUTH)"
 }
 
-// isBroken reports whether a request got no answer.
-func isBroken(err error) bool {
-	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionExpired) ||
-		errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrSessionMoved)
-}
-
 // stated takes in a Stat.
 func (r *run) stated(d *dir, res result) {
 	if res.err != nil {
@@ -290,15 +284,6 @@ func (r *run) failed(d *dir, res result) {
 		}
 		r.judge(d)
 	}
-}
-
-// isAnother reports whether a node is another than the one that was read by that name, which is gone: an ephemeral one in place of a
-// directory, or the reverse. What it is in was listed too late to show it.
-func (d *dir) isAnother(stat *zk.Stat) bool {
-	if stat.EphemeralOwner != 0 {
-		return !d.readAt.IsZero()
-	}
-	return d.phase == leaf && !d.root
 }
 
 // listed takes in a list of children: reads the new contenders, walks into the others.

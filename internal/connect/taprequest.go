@@ -134,8 +134,8 @@ func (c *tapConn) send(counter *uint64, session int64, reply func(i int, r Reply
 	if limit > 0 {
 		_ = c.SetWriteDeadline(now.Add(limit))
 	}
-	if c.packet = packet; len(packet) > keptPacket {
-		c.packet = nil
+	if len(packet) <= keptPacket {
+		c.packet = packet
 	}
 	if _, err := c.Conn.Write(packet); err != nil {
 		_ = c.Close() // ends the waits for replies
