@@ -77,6 +77,7 @@ const enoughReads = eagerInFlight * connect.MostItems / 2
 // readEvery: of so many requests to discover, one reads contenders while there is more to walk.
 const readEvery = 10
 
+// newQueue makes a queue with the budgets of a configuration.
 func newQueue(cfg Config) queue {
 	b, atOnce := cfg.Budget, cfg.atOnce()
 	if b.Unlimited {

@@ -81,6 +81,9 @@ func TestWhatIsWatchedNoMoreIsPolled(t *testing.T) {
 			t.Fatalf("%v are polled although they are watched", got)
 		}
 	}
+	if at.Sub(r.walkedAt) < r.beats.others {
+		t.Error("all are looked at again, although each was watched and none has changed")
+	}
 	r.fired("/a", zk.EventNodeChildrenChanged, at) // and nothing sets the watch again
 	r.queue.clear()
 	r.dirs["/a"].busy = false
