@@ -86,3 +86,40 @@ func TestTheMapHasNamesWhereTheyAre(t *testing.T) {
 		t.Errorf("%d names were looked for", looked)
 	}
 }
+
+// declared calls see for each name declared in f.
+func declared(f *ast.File, see func(id *ast.Ident)) {
+	idents := func(list []*ast.Ident) {
+		for _, id := range list {
+			see(id)
+		}
+	}
+	defined := func(list ...ast.Expr) {
+		for _, e := range list {
+			if id, ok := e.(*ast.Ident); ok {
+				see(id)
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			see(n.Name)
+		case *ast.TypeSpec:
+			see(n.Name)
+		case *ast.ValueSpec:
+			idents(n.Names)
+		case *ast.Field:
+			idents(n.Names)
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				defined(n.Lhs...)
+			}
+		case *ast.RangeStmt:
+			if n.Tok == token.DEFINE {
+				defined(n.Key, n.Value)
+			}
+		}
+		return true
+	})
+}
