@@ -90,9 +90,9 @@ func recordUntil(t *testing.T, env map[string]string, lock string, args ...strin
 	defer end()
 	ended := make(chan outcome, 1)
 	go func() { ended <- runIn(t, ctx, env, append([]string{"record"}, args...)...) }()
-	for limit := time.Now().Add(time.Minute); !strings.Contains(run(t, "ls", args[0]).stdout, lock); {
+	for limit := time.Now().Add(time.Minute); !hasAll(t, args[0], lock); {
 		if time.Now().After(limit) {
-			t.Fatalf("no %s in %s", lock, args[0])
+			t.Fatalf("no %s in %s, or no whole first look", lock, args[0])
 		}
 		select {
 		case got := <-ended:
@@ -102,6 +102,13 @@ func recordUntil(t *testing.T, env map[string]string, lock string, args ...strin
 	}
 	end()
 	return <-ended
+}
+
+// hasAll reports whether a recording has a lock and a first look that ended: without one nothing is compared.
+func hasAll(t *testing.T, file, lock string) bool {
+	t.Helper()
+	return strings.Contains(run(t, "ls", file).stdout, lock) &&
+		strings.Contains(run(t, "diff", file, file).stdout, "nothing changed")
 }
 
 // A recording that nobody ends fills no disk: it has a bound, and is whole there.

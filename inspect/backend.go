@@ -103,9 +103,10 @@ type Cost struct {
 	TripsPerSecond float64
 	Limit          float64
 	Slowed         bool
-	// P99 is the 99th percentile of how long our last requests took, as if each was for one read, of the slowest server, and StartP99 that of
-	// the first ones, at least a millisecond; zero while there were few. Over three times that we are Slowed.
-	P99, StartP99 time.Duration
+	// Quickest is the time of the quickest of our last requests, as if each was for one read, to the slowest server.
+	// StartQuickest is that of the first ones, at least a millisecond. Both are zero while there were few. Above three times
+	// StartQuickest we are Slowed.
+	Quickest, StartQuickest time.Duration
 	// Items are the reads that requests for many carried, and Bytes how long their answers were, since the start; their rates
 	// over the last seconds; and how many a second our budget allows, 0 where it sets no bound or no request carries many.
 	Items, Bytes                   uint64

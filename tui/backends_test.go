@@ -25,7 +25,7 @@ func burdened(t testing.TB) *inspect.Snapshot {
 	zk.Servers[0].StartedAt = fixture.Ago(3*time.Hour + 20*time.Minute)
 	zk.Cost = inspect.Cost{
 		Requests: 12_034, Trips: 12_034, PerSecond: 31, TripsPerSecond: 31, Limit: 50, Watches: 19_214, WatchLimit: 20_000,
-		P99: 2400 * time.Microsecond, StartP99: 1100 * time.Microsecond, Items: 160_250, ItemsPerSecond: 12_000, ItemLimit: 40_000, Bytes: 19 << 20, BytesPerSecond: 1.5 * (1 << 20), ByteLimit: 4 << 20,
+		Quickest: 2400 * time.Microsecond, StartQuickest: 1100 * time.Microsecond, Items: 160_250, ItemsPerSecond: 12_000, ItemLimit: 40_000, Bytes: 19 << 20, BytesPerSecond: 1.5 * (1 << 20), ByteLimit: 4 << 20,
 	}
 	zk.Lost = 2
 	zk.Reading = "many reads per request, one watch per directory: 10.1.0.1:2181 does not know addWatch (ZooKeeper 3.6)"

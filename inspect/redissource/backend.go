@@ -50,8 +50,8 @@ func (r *run) describe() *inspect.Backend {
 		b.Cost.Requests += server.Requests
 		b.Cost.Heartbeats += server.Heartbeats
 		b.Lost += p.lost
-		if slower := p.pace.Slow && !b.Cost.Slowed; slower || p.pace.Slow == b.Cost.Slowed && p.pace.P99 > b.Cost.P99 {
-			b.Cost.P99, b.Cost.StartP99 = p.pace.P99, p.pace.Start // of one that is asked less often, if any is
+		if slower := p.pace.Slow && !b.Cost.Slowed; slower || p.pace.Slow == b.Cost.Slowed && p.pace.Quickest > b.Cost.Quickest {
+			b.Cost.Quickest, b.Cost.StartQuickest = p.pace.Quickest, p.pace.Start // of one that is asked less often, if any is
 		}
 		b.Cost.Slowed = b.Cost.Slowed || p.pace.Slow
 	}

@@ -85,8 +85,12 @@ const (
 	manyScans     = 20                     // of a pass: the next one looks at more keys at once
 	mostScanned   = 1000                   // keys in one SCAN
 	fewScanned    = 50                     // while others are to wait for less
-	gather        = 40 * time.Millisecond  // one pass reads no sooner what it found, so that pipelines are long
-	burstSeconds  = 10                     // of a master's reads
+	// A pause between SCANs is at most so long, however slow the server is: during the first look, and later.
+	mostFirstPause = time.Second
+	mostPause      = 5 * time.Second
+
+	gather       = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
+	burstSeconds = 10                    // of a master's reads
 
 	// While a master pushes, passes over its keys only look for what is never pushed.
 	restingScanEvery = 30 * time.Second

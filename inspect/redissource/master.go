@@ -63,6 +63,8 @@ type master struct {
 	addr     string // how it is shown; with Sentinel where the master was last found
 	// namedAt and formerAt date Sentinel's last answers with this master and with the one before it; zero: none.
 	namedAt, formerAt time.Time
+	// quickest is the time of the quickest request so far, about the way to the server and back; zero before the first.
+	quickest time.Duration
 }
 
 func newMaster(addr string, options redis.UniversalOptions, timeout time.Duration, now func() time.Time) *master {
@@ -119,10 +121,27 @@ func (m *master) try(ctx context.Context, request func(context.Context, redis.Un
 	err = request(ctx, client)
 	if err == nil || isReply(err) {
 		m.answeredAsked.Store(&asked)
+		m.took(m.now().Sub(asked))
 	} else if !m.borrowed {
 		err = m.drop(client, err)
 	}
 	return m.explain(err)
+}
+
+// took records the duration of a request.
+func (m *master) took(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.quickest == 0 || d < m.quickest {
+		m.quickest = d
+	}
+}
+
+// way returns the time of the quickest request so far.
+func (m *master) way() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.quickest
 }
 
 // answeredAt dates the newest answer, an error or not, by the sending of its question; zero before the first.

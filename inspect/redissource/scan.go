@@ -16,8 +16,7 @@ type scanner struct {
 	patterns []string
 	match    matcher
 	budget   Budget
-	// least and usual time of one SCAN: the difference is time on the server.
-	least, usual, first time.Duration
+	recent   [16]time.Duration // of the last SCANs
 	// resting: the master pushes what changes, so that there is no hurry.
 	resting func() bool
 	calls   int
@@ -66,7 +65,7 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 		} else if s.m.now().Sub(handed) >= gather { // each time takes of the processor, which the server may need
 			hand(false)
 		}
-		if err := s.pause(ctx, took); err != nil {
+		if err := sleep(ctx, s.pause(took)); err != nil {
 			return nil, err
 		}
 	}
@@ -102,34 +101,27 @@ func (s *scanner) locks(keys []string) []string {
 	return locks
 }
 
-// pause rests so long that SCAN takes no more than its share of the server's time; twice as long while its calls take
-// more than three times what they took at the start.
-func (s *scanner) pause(ctx context.Context, took time.Duration) error {
+// pause returns the rest after a SCAN: so long that SCAN takes no more than its share of the server's time, within a bound.
+// The quickest of the last calls tells that time: a slow server delays every call, our own waiting for a processor does not.
+func (s *scanner) pause(took time.Duration) time.Duration {
+	s.recent[s.calls%len(s.recent)] = took
 	s.calls++
-	if s.calls == 1 {
-		s.least, s.usual, s.first = took, took, took
-	}
-	s.least = min(s.least, took)
-	s.usual += (took - s.usual) / 8
-	if s.calls == 16 {
-		s.first = s.usual
-	}
 	if s.budget.Unlimited {
-		return ctx.Err()
+		return 0
 	}
+	quickest := slices.Min(s.recent[:min(s.calls, len(s.recent))])
 	// At least 1.4 µs a key, and 40 µs a call: the cost to a server, with the match, wherever it was measured.
-	work := max(took-s.least, time.Duration(s.count())*1400*time.Nanosecond+40*time.Microsecond)
+	work := max(quickest-s.m.way(), time.Duration(s.count())*1400*time.Nanosecond+40*time.Microsecond)
 	rest := time.Duration(float64(work) * (1/s.budget.Duty - 1))
-	if s.usual > 3*s.first {
-		rest *= 2
-	}
 	switch {
+	case s.passes == 0:
+		return min(rest, mostFirstPause)
 	case s.rests():
 		rest = max(rest, restingScanPause)
-	case s.passes > 0:
+	default:
 		rest = max(rest, sweptEvery)
 	}
-	return sleep(ctx, rest)
+	return min(rest, mostPause)
 }
 
 // sleep waits, or returns the context's error when that ends first.

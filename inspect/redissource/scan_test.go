@@ -1,6 +1,9 @@
 package redissource
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // How many keys one SCAN looks at: the fewest while others are there who wait for it, unless it is said.
 func TestKeysOfOneScan(t *testing.T) {
@@ -22,6 +25,42 @@ func TestKeysOfOneScan(t *testing.T) {
 		s.resting = func() bool { return tt.rests }
 		if got := s.count(); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+}
+
+// A pause counts the time that the server needed for its quickest answer of late, and has a bound.
+func TestPausesBetweenScans(t *testing.T) {
+	const ms = time.Millisecond
+	late := []time.Duration{700 * ms, 800 * ms, 900 * ms, 700 * ms, 1 * ms, 900 * ms, 800 * ms}
+	for name, tt := range map[string]struct {
+		budget Budget
+		took   []time.Duration
+		passes int
+		rests  bool
+		want   time.Duration
+	}{
+		"a server nearby":                       {took: []time.Duration{1 * ms}, want: 2090 * time.Microsecond},
+		"a reader that waits for a processor":   {took: late, want: 2090 * time.Microsecond},
+		"a server that needs 10 ms":             {took: []time.Duration{11 * ms, 700 * ms}, want: 190 * ms},
+		"a command":                             {budget: Budget{Duty: 0.25}, took: []time.Duration{11 * ms}, want: 30 * ms},
+		"a very slow server, the first look":    {took: []time.Duration{800 * ms}, want: time.Second},
+		"a very slow server, later":             {took: []time.Duration{800 * ms}, passes: 1, want: 5 * time.Second},
+		"a very slow server, while it pushes":   {took: []time.Duration{800 * ms}, passes: 1, rests: true, want: 5 * time.Second},
+		"after the first look":                  {took: []time.Duration{1 * ms}, passes: 1, want: 100 * ms},
+		"while the master pushes":               {took: []time.Duration{1 * ms}, passes: 1, rests: true, want: 2500 * ms},
+		"no budget, however slow the server is": {budget: Budget{Unlimited: true}, took: []time.Duration{800 * ms}},
+	} {
+		m := &master{}
+		m.took(1 * ms)
+		s := newScanner(m, Config{Budget: tt.budget}.withDefaults())
+		s.passes, s.resting = tt.passes, func() bool { return tt.rests }
+		var got time.Duration
+		for _, took := range tt.took {
+			got = s.pause(took)
+		}
+		if (got - tt.want).Abs() > time.Microsecond {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
 }

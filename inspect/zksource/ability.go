@@ -75,12 +75,16 @@ type pause struct {
 	last  time.Duration // how long it was; zero once a request was answered
 }
 
-// The first pause, and the longest of several in a row.
-const minPause, maxPause = 100 * time.Millisecond, 5 * time.Second
+// The first pause, and the longest of several in a row during the first look and later.
+const minPause, maxFirstPause, maxPause = 100 * time.Millisecond, time.Second, 5 * time.Second
 
 // throttled waits before more is asked: longer each time in a row.
 func (r *run) throttled(now time.Time) {
-	r.paused.last = min(max(2*r.paused.last, minPause), maxPause)
+	longest := maxPause
+	if !r.firstPass {
+		longest = maxFirstPause
+	}
+	r.paused.last = min(max(2*r.paused.last, minPause), longest)
 	r.paused.until = now.Add(r.paused.last)
 }
 

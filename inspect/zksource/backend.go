@@ -61,7 +61,7 @@ func (r *run) describe() *inspect.Backend {
 	b.Lost = r.lostLinks
 	b.Clock = r.clock.ofLeader(r.answers)
 	b.Cost = inspect.Cost{Requests: r.spent, Heartbeats: r.heartbeats, Watches: r.watches, Slowed: r.queue.pace.Slow}
-	b.Cost.P99, b.Cost.StartP99 = r.queue.pace.P99, r.queue.pace.Start
+	b.Cost.Quickest, b.Cost.StartQuickest = r.queue.pace.Quickest, r.queue.pace.Start
 	if !r.cfg.Once && !r.cfg.Budget.Unlimited {
 		b.Cost.Limit, b.Cost.WatchLimit = r.cfg.Budget.Steady, r.cfg.Budget.Watches
 		switch {

@@ -17,6 +17,9 @@ type bucket struct {
 // catchUp is the share of the rate by which tokens come faster while there are arrears: a server is to be asked hardly faster than ever.
 const catchUp = 0.5
 
+// mostDebt of a bucket, in seconds of its rate: a second where that is halved.
+const mostDebt = 0.5
+
 func newBucket(rate, burst float64) bucket { return bucket{rate: rate, burst: burst, tokens: burst} }
 
 // take takes a token; when there is none it says how long until there is.
@@ -27,10 +30,10 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// spend takes tokens, also more than there are: the next request then waits for longer.
+// spend takes tokens, also more than there are: the next request then waits for longer, but no more than a second.
 func (b *bucket) spend(tokens float64) {
 	if b.rate > 0 {
-		b.tokens -= tokens
+		b.tokens = max(b.tokens-tokens, -b.rate*mostDebt)
 	}
 }
 

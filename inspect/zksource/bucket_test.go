@@ -87,6 +87,19 @@ func TestABusyProgramHasItsBudget(t *testing.T) {
 	}
 }
 
+// However long an answer was, the next request waits for at most a second.
+func TestAPauseHasABound(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, halved := range []bool{false, true} {
+		b := newBucket(1<<20, 1<<17)
+		b.halved = halved
+		b.spend(64 << 20)
+		if wait := b.await(now); wait > time.Second+time.Millisecond {
+			t.Errorf("halved %v: waits %v", halved, wait)
+		}
+	}
+}
+
 // What nobody asked for is not made up for: after a rest there is as much at once as ever, and then the rate.
 func TestNothingIsDueForARest(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)

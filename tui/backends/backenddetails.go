@@ -272,8 +272,9 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 		d.gauge("our reads", c.ItemsPerSecond, items, fmt.Sprintf("%.0f of %.0f a second allowed, %d in all", c.ItemsPerSecond, items, c.Items))
 		d.gauge("answers", c.BytesPerSecond, bytes, fmt.Sprintf("%.1f of %.1f MiB a second allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
 	}
-	if c.P99 > 0 {
-		d.fact("our p99", fmt.Sprintf("%s, %s at the start; above three times that, we ask half as often", describe.Millis(c.P99), describe.Millis(c.StartP99)), t.Text)
+	if c.Quickest > 0 {
+		d.fact("quickest", fmt.Sprintf("%s, %s at the start; above three times that, we ask half as often",
+			describe.Millis(c.Quickest), describe.Millis(c.StartQuickest)), t.Text)
 	}
 	if c.WatchLimit > 0 {
 		d.gauge("our watches", float64(c.Watches), float64(c.WatchLimit), fmt.Sprintf("%d of %d allowed", c.Watches, c.WatchLimit))
