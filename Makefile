@@ -7,7 +7,7 @@ TOOL := $(GO) tool -modfile=.ci/tools.mod
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-15s %s\n", $$1, $$2}'
 
 .PHONY: demo
 demo: ## watch locks on embedded servers: nothing to install
@@ -18,7 +18,14 @@ build: ## build the program as bin/lockscope
 	$(GO) build -o bin/lockscope .
 
 .PHONY: test
-test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
+test: ## the tests on servers inside the program: nothing to install
+	@LOCKSCOPE_REAL= LOCKSCOPE_LONG= $(GO) test -vet=off -timeout 4m ./...
+	@echo 'Passed with embedded servers only. "make test-all" adds real servers, long tests and the race detector.'
+
+.PHONY: test-all
+test-all: export LOCKSCOPE_REAL := $(or $(LOCKSCOPE_REAL),installed)
+test-all: export LOCKSCOPE_LONG := 1
+test-all: test ## all tests: real servers (LOCKSCOPE_REAL=require: fail where they are missing), long ones, races
 	$(GO) test $(RACE) -timeout 20m ./...
 	$(GO) test $(RACE) -tags failpoints -run TestFailpoint_ ./lockops/campaign
 	cd screenshots && $(GO) test $(RACE) -timeout 5m .
@@ -26,7 +33,7 @@ test: ## all tests (LOCKSCOPE_REAL=require: fail where real servers are missing)
 
 .PHONY: partitions
 partitions: ## every partition of a real ZooKeeper ensemble that the locks must survive (10 minutes)
-	LOCKSCOPE_PARTITIONS=all $(GO) test ./lockops -run InAnyPartition -timeout 30m -v
+	LOCKSCOPE_REAL=require LOCKSCOPE_PARTITIONS=all $(GO) test ./lockops -run InAnyPartition -timeout 30m -v
 
 .PHONY: races
 races: ## race each guarded action with the holder's own release, renewal and end, 10,000 times a kind
@@ -34,7 +41,7 @@ races: ## race each guarded action with the holder's own release, renewal and en
 
 .PHONY: mutants
 mutants: ## break the locks on purpose, one change at a time (internal/mutants/table): a test must notice each
-	$(GO) run ./internal/mutants
+	LOCKSCOPE_REAL=require LOCKSCOPE_LONG=1 $(GO) run ./internal/mutants
 
 # How long to soak, the seed of the first round, targets (zookeeper,redis,redlock,cluster,replica; empty: all), and how many schedules
 # of a minute each to run in one process.
@@ -65,6 +72,7 @@ soak-reconnects: ## break the connections to each kind of server 1,000 times: no
 	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run TestReconnects ./inspect/soak -args -soak.reconnects 1000
 
 .PHONY: bench
+bench: export LOCKSCOPE_REAL := $(or $(LOCKSCOPE_REAL),installed)
 bench: ## the benchmarks; those in bench/ compare with the wire and with peers on real servers
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	cd bench && $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m .

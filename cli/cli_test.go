@@ -16,7 +16,15 @@ import (
 	"lockscope/internal/servertest"
 )
 
-func TestMain(m *testing.M) { servertest.Main(m) }
+// programName is the name under which the test binary is the program.
+const programName = "lockscope"
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == programName {
+		os.Exit(Main(context.Background(), os.Args[1:], OS()))
+	}
+	servertest.Main(m)
+}
 
 // outcome of a run of the program.
 type outcome struct {

@@ -19,18 +19,18 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// program is built once for all tests that run it as a process of its own.
+// program is a link to this test binary, which runs as the program under that name (TestMain).
 var program = sync.OnceValues(func() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
 	dir, err := servertest.Dir()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "lockscope")
-	out, err := exec.Command("go", "build", "-o", path, "lockscope").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
+	path := filepath.Join(dir, programName)
+	return path, os.Symlink(self, path)
 })
 
 // terminalRun is the real program in a pseudo-terminal, seen through a terminal emulator.

@@ -235,7 +235,7 @@ func (g *guarded) onScreen(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE")}
 	for name, value := range g.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}

@@ -47,6 +47,9 @@ func (c *Clock) Step(t testing.TB, by time.Duration) {
 
 // clockLibrary is clock.c as a shared library, which is compiled once.
 func (s *sharedServers) clockLibrary() (string, error) {
+	if !useReal() {
+		return "", errEmbeddedOnly
+	}
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		return "", missingError{"cc (gcc)"}

@@ -94,6 +94,7 @@ func StartKazooLocks(t testing.TB, addr string) *Peer {
 // Locks.java and Tell.
 func StartCurator(t testing.TB, addr string) *Peer {
 	t.Helper()
+	RequireReal(t)
 	java, err := exec.LookPath("java")
 	if err != nil {
 		missing(t, "java")

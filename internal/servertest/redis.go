@@ -188,6 +188,9 @@ func startRealRedis(args []string) (*Redis, error) {
 
 // startRedis starts a server by a command line that begins with before.
 func startRedis(args []string, before ...string) (*Redis, error) {
+	if !useReal() {
+		return nil, errEmbeddedOnly
+	}
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, missingError{"redis-server"}
 	}

@@ -5,13 +5,18 @@
 // them. A test that is about a fault starts a server of its own with StartZooKeeper or StartRedis and may stop, kill,
 // pause and restart it.
 //
-// Real servers are ZooKeeper's jars as Debian packages them and redis-server from PATH. Where one is missing, its tests
-// are skipped with a message; with LOCKSCOPE_REAL=require in the environment they fail instead. Real servers listen on
-// free loopback ports, keep their files in a temporary directory, and never outlive the test process (on Linux not even
-// when it is killed).
+// Real servers are ZooKeeper's jars as Debian packages them and redis-server from PATH. LOCKSCOPE_REAL decides about them:
+//
+//	(unset)    embedded servers only; tests of real ones are skipped
+//	installed  tests of what is not installed are skipped
+//	require    tests of what is not installed fail
+//
+// Real servers listen on free loopback ports, keep their files in a temporary directory, and never outlive the test process
+// (on Linux not even when it is killed).
 package servertest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -87,8 +92,27 @@ func (s *sharedServers) stop() {
 	s.zkEmbedded, s.zkReal, s.redisEmbedded, s.redisReal = nil, nil, nil, nil
 }
 
-// required reports whether a missing real server or peer is a failure.
-func required() bool { return os.Getenv("LOCKSCOPE_REAL") == "require" }
+// useReal reports whether tests may start real servers and other libraries' clients.
+func useReal() bool { return os.Getenv("LOCKSCOPE_REAL") != "" }
+
+// errEmbeddedOnly is the reason why a real server was not even looked for.
+var errEmbeddedOnly = errors.New("real servers are off; LOCKSCOPE_REAL=installed or `make test-all` uses them")
+
+// RequireReal skips the test unless real servers may be used.
+func RequireReal(t testing.TB) {
+	t.Helper()
+	if !useReal() {
+		t.Skipf("SKIPPED: %v", errEmbeddedOnly)
+	}
+}
+
+// Long skips a test that takes long, unless LOCKSCOPE_LONG is set.
+func Long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("LOCKSCOPE_LONG") == "" {
+		t.Skip("SKIPPED: it takes long; LOCKSCOPE_LONG=1 or `make test-all` runs it")
+	}
+}
 
 // missingError names a program or library that is not installed here.
 type missingError struct{ what string }
@@ -98,10 +122,24 @@ func (e missingError) Error() string { return e.what + " is not installed" }
 // missing ends the test: skipped, or failed when LOCKSCOPE_REAL=require.
 func missing(t testing.TB, what string) {
 	t.Helper()
-	if required() {
+	if os.Getenv("LOCKSCOPE_REAL") == "require" {
 		t.Fatalf("%s is not installed, and LOCKSCOPE_REAL=require: install it with `make deps`", what)
 	}
 	t.Skipf("SKIPPED: %s is not installed (`make deps` installs it; LOCKSCOPE_REAL=require makes this a failure)", what)
+}
+
+// check ends the test when a server could not be started.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if absent, ok := errors.AsType[missingError](err); ok {
+		missing(t, absent.what)
+	}
+	if errors.Is(err, errEmbeddedOnly) {
+		RequireReal(t)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 var names atomic.Int64

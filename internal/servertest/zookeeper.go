@@ -1,7 +1,6 @@
 package servertest
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -87,17 +86,6 @@ func StartLargeZooKeeper(t testing.TB, heap int) *ZooKeeper {
 	check(t, err)
 	t.Cleanup(zk.end)
 	return zk
-}
-
-// check ends the test when a server could not be started.
-func check(t testing.TB, err error) {
-	t.Helper()
-	if absent, ok := errors.AsType[missingError](err); ok {
-		missing(t, absent.what)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Stop ends the server in good order; it waits until it is gone. Its data stays for Restart if it is a real one.
@@ -245,6 +233,9 @@ func startEmbeddedZooKeeper(cfg zkserver.Config) (*ZooKeeper, error) {
 
 // zookeeperInstalled returns an error with what is missing.
 func zookeeperInstalled() error {
+	if !useReal() {
+		return errEmbeddedOnly
+	}
 	if _, err := exec.LookPath("java"); err != nil {
 		return missingError{"ZooKeeper's Java runtime (java)"}
 	}
