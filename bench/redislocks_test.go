@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"runtime"
@@ -41,17 +42,24 @@ func processor() time.Duration {
 
 // BenchmarkRedisLockAlone is an acquire and a release without contention, each peer in turn, several rounds.
 func BenchmarkRedisLockAlone(b *testing.B) {
-	masters := []*servertest.Redis{servertest.StartRedis(b)}
-	alone(b, masters, []peer{rawFloor(), bsmLock(), redsyncLock("redsync"), ourMutex(), ourFairMutex()})
+	alone(b, startMasters(b, 1), []peer{rawFloor(), bsmLock(), redsyncLock("redsync"), ourMutex(), ourFairMutex()})
 }
 
 func BenchmarkRedlockAlone(b *testing.B) {
 	alone(b, startMasters(b, 5), []peer{rawFloor(), redsyncLock("redsync-failfast", redsync.WithFailFast(true)), redsyncLock("redsync"), ourRedlock()})
 }
 
+var link = flag.Duration("link", 0, "the round trip to the Redis servers of lock benchmarks, e.g. 1ms")
+
 func startMasters(b *testing.B, n int) (masters []*servertest.Redis) {
 	for range n {
-		masters = append(masters, servertest.StartRedis(b))
+		m := servertest.StartRedis(b)
+		if *link > 0 {
+			wire := servertest.StartWire(b, m.Addr)
+			wire.Delay(*link / 2)
+			m = &servertest.Redis{Addr: wire.Addr(), Real: true}
+		}
+		masters = append(masters, m)
 	}
 	return masters
 }
