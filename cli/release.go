@@ -195,6 +195,10 @@ func (r *release) print(request act.Request, result act.Result) {
 	case result.Released && len(result.HoldersAfter) == 0:
 		fmt.Fprintf(r.Stdout, "released %s; nobody holds it now\n", request.ID)
 	case result.Released:
-		fmt.Fprintf(r.Stdout, "released %s; held now by %s\n", request.ID, result.HoldersAfter[0].Who())
+		again := ""
+		if result.Detail != "" {
+			again = " (" + inspect.Escape(result.Detail) + ")"
+		}
+		fmt.Fprintf(r.Stdout, "released %s; held now by %s%s\n", request.ID, result.HoldersAfter[0].Who(), again)
 	}
 }

@@ -190,6 +190,9 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	result.Next = nextNow(p.Next, after.lock)
 	r.endedByKeys(way.name, result.Masters, p.Seen, before, after)
 	result.Released, result.Reason = outcome(p, result.Masters, after)
+	if result.Released && takenAgain(p, result.Masters, after) {
+		result.Detail = "taken again by the same value"
+	}
 	if result.Reason != NoQuorum && !result.Released {
 		result.Unknown, result.Detail = otherEnd(result.Masters)
 	}
@@ -270,6 +273,16 @@ func unlessOver(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", errNotSent, context.Cause(ctx))
 }
 
+// takenAgain reports whether the value that a master took out stands there again: its client takes the lock by the same one each time.
+func takenAgain(p Preview, masters []MasterResult, after reading) bool {
+	for i, m := range masters {
+		if m.Deleted && stands(&after.lock.Masters[i], p.Seen) {
+			return true
+		}
+	}
+	return false
+}
+
 // outcome reports whether the release freed the lock: it did when some master deleted the value and no quorum is left
 // that could still hold it, masters that failed and could not be read after that counted against us.
 func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
@@ -277,6 +290,7 @@ func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 	for i, m := range masters {
 		if m.Deleted {
 			deleted++
+			continue
 		}
 		is := &after.lock.Masters[i]
 		if stands(is, p.Seen) || m.Err != nil && !lacks(is, p.Seen) {

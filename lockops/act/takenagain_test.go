@@ -1,0 +1,71 @@
+package act
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// again sets a key anew right behind the script that deletes it, as a client does whose value is its host's name.
+type again struct {
+	plain      redis.UniversalClient
+	key, value string
+}
+
+// DialHook implements redis.Hook.
+func (a *again) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (a *again) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		err := next(ctx, c)
+		if c.Name() == "evalsha" || c.Name() == "eval" {
+			a.plain.SetNX(ctx, a.key, a.value, time.Hour)
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (a *again) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// TestALockTakenAgainWasReleased, though its client takes it by the same value: the result says so, and a bulk action goes on.
+func TestALockTakenAgainWasReleased(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		var servers []*servertest.Redis
+		for range n {
+			servers = append(servers, servertest.StartEmbeddedRedis(t))
+		}
+		clients, addrs := redisMastersOf(t, servers)
+		plain, _ := redisMastersOf(t, servers)
+		audit, _ := openAudit(t)
+		var requests []Request
+		for _, key := range []string{"lock:a", "lock:b"} {
+			requests = append(requests, Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "host-1"})
+			for i, c := range clients {
+				c.AddHook(&again{plain[i], key, "host-1"})
+				if err := plain[i].Set(t.Context(), key, "host-1", time.Hour).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		r := NewRedis(clients, Target{Name: "redis", Servers: addrs}, time.Minute, audit)
+		for _, request := range requests {
+			p, err := r.Preview(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := r.Execute(t.Context(), p, "--yes")
+			if err != nil || !result.Released || result.Detail != "taken again by the same value" || len(result.HoldersAfter) != 1 {
+				t.Errorf("%d masters: %+v, %v", n, result, err)
+			}
+		}
+	}
+}
