@@ -42,7 +42,7 @@
 // recipe.LockscopeToken: "lockscope:", sixteen random bytes in base64 (the first nine are the session's), ":" and the
 // label. Beside the key stand, as recipe.LockscopeKey names them, the newest fencing token for a day, and who waits. An ACL must
 // allow the lock's own key, ~lockscope:* and &lockscope:wake:*, and the commands evalsha, eval, get, set, del, exists,
-// pexpire, pttl, time, zadd, zrange, zrevrange, zscore, zrem, zpopmin, hset, hget, hdel, publish, subscribe, unsubscribe; ping; for a Redlock, info. The
+// pexpire, pttl, time, zadd, zrange, zrevrange, zrem, zpopmin, hset, hget, hdel, publish, subscribe, unsubscribe; ping; for a Redlock, info. The
 // names of connections (client|setname) and, on a plain mutex, messages and the places of waiters are done without where
 // they are denied.
 package lockops

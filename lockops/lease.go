@@ -193,7 +193,7 @@ func (l *lease) listen() {
 
 func (l *lease) renew() {
 	failpoint.At(failpoint.Renewing)
-	err := l.extend(l.grant.ctx)
+	err := l.extendNow(l.grant.ctx)
 	failpoint.At(failpoint.Renewed)
 	l.mu.Lock()
 	l.renewing = false
@@ -248,12 +248,26 @@ func (l *lease) lose(reason error) {
 	l.grant.lose(reason)
 }
 
-// extend sets the TTL anew, if it can be done before the deadline; the new one counts from before the request was sent.
+// extend sets the TTL anew. When ctx or the hold ends first, the request goes on in the background.
 func (l *lease) extend(ctx context.Context) error {
 	if !l.session.enter() {
 		return ErrClosed
 	}
 	defer l.session.leave()
+	result := make(chan error, 1)
+	l.session.goDo(func() { result <- l.extendNow(ctx) })
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return because(ctx)
+	case <-l.grant.ctx.Done():
+		return context.Cause(l.grant.ctx)
+	}
+}
+
+// extendNow sets the TTL anew, if it can be done before the deadline; the new one counts from before the request was sent.
+func (l *lease) extendNow(ctx context.Context) error {
 	l.mu.Lock()
 	since, until := l.since, l.until
 	l.mu.Unlock()

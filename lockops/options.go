@@ -154,8 +154,9 @@ func WithoutRenewal() Option {
 	}
 }
 
-// WithMasterLimit sets how long a Redis master may take to answer one request. Default for a mutex: 1 s, at most a third
-// of the TTL; for a Redlock: 5 % of the TTL, at least 50 ms and at most 500 ms.
+// WithMasterLimit sets how long a Redis master may take to answer one request, once it is connected. Default for a mutex: 1 s, at
+// most a third of the TTL; for a Redlock: 5 % of the TTL, at least 50 ms and at most 500 ms, or twice the time of the newest
+// answer, if that is more, up to the limit of a mutex.
 func WithMasterLimit(limit time.Duration) Option {
 	return func(o *options) {
 		o.given |= optLimit
@@ -225,6 +226,14 @@ func OnAsked(f func(at time.Time)) Option {
 		o.given |= optAsked
 		o.onAsked = f
 	}
+}
+
+// limitMost is the longest wait for an answer.
+func (o *options) limitMost() time.Duration {
+	if o.given&optLimit != 0 && o.limit > 0 {
+		return o.limit
+	}
+	return min(limitMost, o.ttl/3)
 }
 
 func (o *options) waiting(name string) {

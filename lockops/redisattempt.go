@@ -16,15 +16,10 @@ type redisAttempt struct {
 	sent      time.Time // the request that was answered last
 	at        int64     // the server's clock at that answer
 	lateUntil time.Time // until when an unanswered request may still be executed
-	due       chan answer
+	due       chan verdict
 	maybe     bool // the key may have our value
 	queued    bool // we may stand in the queue
 	held      bool // by somebody else, at an answer
-}
-
-type answer struct {
-	verdict
-	sent time.Time
 }
 
 func (k *redisKey) attempt(since int64) *redisAttempt {
@@ -34,7 +29,7 @@ func (k *redisKey) attempt(since int64) *redisAttempt {
 // try asks for the lock until there is an answer: nil taken, ErrHeld and the holder's TTL. Lost replies are asked for
 // again with the same value, which the script knows again.
 func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) {
-	var why error // why there is no answer: of a master that is not asked any more, what came before that
+	var why error // why there is no answer
 	for polls := 0; ; polls++ {
 		got, err := a.request(ctx)
 		switch {
@@ -54,9 +49,7 @@ func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) 
 		case refused(got.err):
 			return 0, got.err
 		}
-		if why == nil || !errors.Is(got.err, ErrDead) {
-			why = got.err
-		}
+		why = got.err
 		if err := a.k.session.pause(ctx, pollAfter(-1, polls), nil); err != nil {
 			return 0, fmt.Errorf("%w (%w)", err, why)
 		}
@@ -64,7 +57,7 @@ func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) 
 }
 
 // record keeps what an answer reveals about the server's state.
-func (a *redisAttempt) record(got answer) {
+func (a *redisAttempt) record(got verdict) {
 	if got.lateUntil.After(a.lateUntil) {
 		a.lateUntil = got.lateUntil
 	}
@@ -86,49 +79,24 @@ func (a *redisAttempt) record(got answer) {
 	}
 }
 
-// promptly bounds a request made in the caller's goroutine, which the context cannot end: a goroutine of its
-// own costs a wake-up of a processor, which is a fifth of a whole acquisition. Only where the master's newest answer took
-// a tenth of that: giving requests up early makes an overloaded server slower yet.
-const promptly = 100 * time.Millisecond
-
-// soon is the limit of such a request; false when ctx may end before.
-func (k *redisKey) soon(ctx context.Context) (limit time.Duration, ok bool) {
-	if ctx.Done() == nil {
-		return k.opts.limit, true
-	}
-	limit = min(promptly, k.opts.limit)
-	d, has := ctx.Deadline()
-	return limit, k.master.took() < limit/10 && ctx.Err() == nil && (!has || k.session.clock.until(d) > 2*limit)
-}
-
 // request sends one request and waits for its answer or for the end of ctx; the answer is then due.
-func (a *redisAttempt) request(ctx context.Context) (answer, error) {
+func (a *redisAttempt) request(ctx context.Context) (verdict, error) {
 	k := a.k
 	switch {
 	case ctx.Err() != nil:
-		return answer{}, because(ctx)
+		return verdict{}, because(ctx)
 	case k.session.ctx.Err() != nil:
-		return answer{}, ErrClosed
+		return verdict{}, ErrClosed
 	}
 	r := request{script: k.acquire, keys: k.keys, value: a.value, ttl: k.opts.ttl, since: a.since, beat: k.beat}
-	if !k.master.admit(k.opts.limit) {
-		return answer{verdict: verdict{err: k.master.failed(ErrDead)}}, nil
-	}
-	if limit, ok := k.soon(ctx); ok && a.lateUntil.IsZero() {
-		sent := k.session.sleepClock.now()
-		return answer{k.master.acquire(r, limit), sent}, nil
-	}
-	due := make(chan answer, 1)
-	k.session.goDo(func() {
-		sent := k.session.sleepClock.now()
-		due <- answer{k.master.acquire(r, k.opts.limit), sent}
-	})
+	due := make(chan verdict, 1)
+	k.session.goDo(func() { due <- k.master.acquire(r, k.opts.limit) })
 	select {
 	case got := <-due:
 		return got, nil
 	case <-ctx.Done():
 		a.due = due
-		return answer{}, because(ctx)
+		return verdict{}, because(ctx)
 	}
 }
 
@@ -160,20 +128,17 @@ func (a *redisAttempt) cleanUp(clean chan<- struct{}) {
 		close(clean)
 		return
 	}
-	err := a.k.releaseOnce(a.k.opts.limit, a.value, 0)
+	err := a.k.releaseOnce(a.value)
 	close(clean)
 	if a.k.session.clock.before(a.lateUntil) || !settled(err) {
-		a.k.session.removeLater(a.lateUntil, a.k.opts.limit, func() error { return a.k.releaseOnce(a.k.opts.limit, a.value, 0) })
+		a.k.session.removeLater(a.lateUntil, a.k.opts.limit, func() error { return a.k.releaseOnce(a.value) })
 	}
 }
 
-// releaseOnce gives the key back; token is that of the hold, 0 where it is not known.
-func (k *redisKey) releaseOnce(limit time.Duration, value string, token uint64) error {
-	args := append(append(make([]any, 0, 4), value), k.releaseArgs...)
-	if k.beat > 0 && token > 0 {
-		args = append(args, token)
-	}
-	return k.master.compare(context.Background(), k.release, k.releaseKeys, limit, args...)
+// releaseOnce gives the key back.
+func (k *redisKey) releaseOnce(value string) error {
+	args := append([]any{value}, k.releaseArgs...)
+	return k.master.compare(context.Background(), k.release, k.releaseKeys, k.opts.limit, args...)
 }
 
 // settled reports whether a release left nothing of ours on the master.
@@ -251,23 +216,12 @@ func (r *redisGrant) release(ctx context.Context) error {
 		return ErrClosed
 	}
 	defer s.leave()
-	var unanswered error
-	if limit, ok := r.k.soon(ctx); ok {
-		err := r.k.releaseOnce(limit, r.value, r.number)
-		if settled(err) {
-			return r.removed(err, nil)
-		}
-		unanswered = err
-	}
 	result := make(chan error, 1)
-	s.goDo(func() { result <- r.remove(unanswered) })
+	s.goDo(func() { result <- r.remove() })
 	select {
 	case err := <-result:
 		return err
 	case <-ctx.Done():
-		if unanswered != nil {
-			return fmt.Errorf("%w (%w)", because(ctx), unanswered)
-		}
 		return because(ctx)
 	}
 }
@@ -279,16 +233,16 @@ func (r *redisGrant) abandon() {
 		return
 	}
 	defer s.leave()
-	s.goDo(func() { _ = r.remove(nil) })
+	s.goDo(func() { _ = r.remove() })
 }
 
-// remove deletes the key, asking again while there is no answer; unanswered is the error of an earlier request that
-// had none.
-func (r *redisGrant) remove(unanswered error) error {
+// remove deletes the key, asking again while there is no answer.
+func (r *redisGrant) remove() error {
 	k := r.k
+	var unanswered error // of an earlier request
 	expires, _ := r.deadline()
 	for i := 0; ; i++ {
-		err := k.releaseOnce(k.opts.limit, r.value, r.number)
+		err := k.releaseOnce(r.value)
 		switch {
 		case settled(err):
 			return r.removed(err, unanswered)
@@ -314,7 +268,7 @@ func (r *redisGrant) endsLater() bool {
 func (r *redisGrant) removed(err, unanswered error) error {
 	if k := r.k; k.session.clock.before(r.lateUntil) {
 		k.session.goDo(func() {
-			k.session.removeLater(r.lateUntil, k.opts.limit, func() error { return k.releaseOnce(k.opts.limit, r.value, 0) })
+			k.session.removeLater(r.lateUntil, k.opts.limit, func() error { return k.releaseOnce(r.value) })
 		})
 	}
 	switch {

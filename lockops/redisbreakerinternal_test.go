@@ -18,33 +18,35 @@ func TestOneRequestProbesASilentMaster(t *testing.T) {
 	now := time.Now()
 	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
 	defer s.Close()
+	s.lent = true // no client to close
 	m := &master{session: s}
-	const limit = time.Second
+	s.masters = []*master{m, m, m}
+	limit := s.opts.limit // of connecting
 	for range breakerAfter {
-		if !m.admit(limit) || m.silent() {
+		if !m.admit(0) || m.silent() {
 			t.Error("silent, before it had left enough requests unanswered")
 		}
 		m.record(context.DeadlineExceeded)
 	}
-	if m.admit(limit) || !m.silent() {
+	if m.admit(0) || !m.silent() {
 		t.Error("a master that does not answer was asked at once")
 	}
 	now = now.Add(breakerFirst)
-	if !m.admit(limit) {
+	if !m.admit(0) {
 		t.Error("no request was let through")
 	}
-	if m.admit(limit) {
+	if m.admit(0) {
 		t.Error("a second one, behind the first")
 	}
-	if now = now.Add(limit - 1); m.admit(limit) {
+	if now = now.Add(limit - 1); m.admit(0) {
 		t.Error("a second one, while the first may be answered")
 	}
-	if now = now.Add(1); !m.admit(limit) {
+	if now = now.Add(1); !m.admit(0) {
 		t.Error("no other, though nothing came of the first")
 	}
 	m.record(reply("NOPERM"))
 	for range 2 {
-		if !m.admit(limit) || m.silent() {
+		if !m.admit(0) || m.silent() {
 			t.Error("it answers, and is not asked")
 		}
 	}
@@ -85,40 +87,6 @@ func TestAMissingVoteIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestARequestIsMadeByTheCallerWhereAnswersAreQuick, and by a goroutine that it can leave where they are not, or where its
-// context may end first.
-func TestARequestIsMadeByTheCallerWhereAnswersAreQuick(t *testing.T) {
-	s := newRedisSession(nil)
-	defer s.Close()
-	s.lent = true // no client to close
-	s.masters = []*master{{session: s}}
-	k := newRedisKey(s, "redis", "lock", redisMutexKeeps, []Option{WithMasterLimit(time.Second)})
-	canEnd, cancel := context.WithCancel(t.Context())
-	ended, end := context.WithCancel(t.Context())
-	end()
-	defer cancel()
-	near, cancelNear := context.WithTimeout(t.Context(), promptly)
-	defer cancelNear()
-	for _, c := range []struct {
-		name  string
-		ctx   context.Context
-		took  time.Duration
-		limit time.Duration
-		here  bool
-	}{
-		{"quick", canEnd, promptly/10 - 1, promptly, true},
-		{"slow", canEnd, promptly / 10, promptly, false},
-		{"slow, and nothing can end the wait", context.Background(), time.Minute, time.Second, true},
-		{"ended", ended, 0, promptly, false},
-		{"about to end", near, 0, promptly, false},
-	} {
-		k.master.newest.Store(int64(c.took))
-		if limit, here := k.soon(c.ctx); here != c.here || here && limit != c.limit {
-			t.Errorf("%s: %v %v", c.name, limit, here)
-		}
-	}
-}
-
 // TestWhatARequestTookIsKnown, also of one that was not answered.
 func TestWhatARequestTookIsKnown(t *testing.T) {
 	m := servertest.StartRedis(t)
@@ -128,59 +96,14 @@ func TestWhatARequestTookIsKnown(t *testing.T) {
 	}
 	defer s.Close()
 	one := s.masters[0]
-	if _, err := one.eval(within(30*time.Second), clockScript, keysOf("key")); err != nil || one.took() <= 0 {
+	if _, err := one.eval(one.reach(t.Context(), 30*time.Second), clockScript, []string{"key"}); err != nil || one.took() <= 0 {
 		t.Errorf("%v: %v", one.took(), err)
 	}
 	m.Pause(t)
 	defer m.Resume(t)
 	const limit = 50 * time.Millisecond
-	if _, err := one.eval(within(limit), clockScript, keysOf("key")); err == nil || one.took() < limit/2 {
+	if _, err := one.eval(one.reach(t.Context(), limit), clockScript, []string{"key"}); err == nil || one.took() < limit/2 {
 		t.Errorf("without an answer within %v: %v, %v", limit, one.took(), err)
-	}
-}
-
-// TestMastersArePassedOver that are silent or far behind, unless the others are too few; whether a silent one answers again
-// is found out all the same.
-func TestMastersArePassedOver(t *testing.T) {
-	server := servertest.StartRedis(t)
-	s := newRedisSession([]RedisOption{WithUncheckedMasters()})
-	client := redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true})
-	defer client.Close()
-	s.lent = true
-	for range 3 {
-		s.masters = append(s.masters, &master{session: s, client: client})
-	}
-	e := NewRedlock(s, "lock", WithMasterLimit(30*time.Second)).newElection()
-	v := &e.votes[0]
-	silence := func(n int) {
-		for i, m := range s.masters {
-			m.failures, m.breakerOpenUntil = 0, s.clock.now().Add(time.Hour)
-			if i < n {
-				m.failures = breakerAfter
-			}
-		}
-	}
-	for _, c := range []struct {
-		silent, behind int
-		over           bool
-	}{{0, 0, false}, {0, mostBehind, false}, {0, mostBehind + 1, true}, {1, 0, true}, {2, 0, false}} {
-		silence(c.silent)
-		if got := e.passOver(v, c.behind); got != c.over {
-			t.Errorf("%d silent, %d behind: %v", c.silent, c.behind, got)
-		}
-		if requests := v.master.requests.Load(); requests != 0 {
-			t.Errorf("%d silent, %d behind: %d requests", c.silent, c.behind, requests)
-		}
-	}
-	silence(1)
-	v.master.breakerOpenUntil = time.Time{} // its time is over
-	e.request(v)
-	if got := <-e.cast; got != v || !errors.Is(v.err, ErrDead) {
-		t.Errorf("the election waits for it: %v", v.err)
-	}
-	s.Close() // waits for the probe
-	if v.master.silent() || v.master.requests.Load() != 1 {
-		t.Errorf("nobody has asked it again (%d requests)", v.master.requests.Load())
 	}
 }
 

@@ -67,8 +67,8 @@ func withName(name string, next func(context.Context, *redis.Conn) error) func(c
 	}
 }
 
-// dialHook counts connections, has the kernel asked less often whether they are open (see freshConn), and gives a failed one the shape
-// of a connection that fails when it is used: go-redis prints failed dials to the standard error of whoever imports us.
+// dialHook counts connections, lets their handshake take as long as connecting may, and gives a failed one the shape of a
+// connection that fails when it is used: go-redis prints failed dials to the standard error of whoever imports us.
 type dialHook struct{ dials *atomic.Uint64 }
 
 // DialHook implements redis.Hook.
@@ -80,16 +80,25 @@ func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 			// Not to be unwrapped by go-redis, which takes a layer off what fails while it greets the server.
 			return failedConn{err: worded{err.Error(), []error{err}}}, nil
 		}
-		return fresh(conn), nil
+		return conn, nil
 	}
 }
 
-// ProcessHook changes nothing.
-func (dialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+// ProcessHook implements redis.Hook.
+func (dialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !greets(cmd) {
+			return next(ctx, cmd)
+		}
+		return connecting(ctx, func() error { return next(ctx, cmd) })
+	}
+}
 
-// ProcessPipelineHook changes nothing.
+// ProcessPipelineHook implements redis.Hook. Only the handshake is sent by pipelines.
 func (dialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		return connecting(ctx, func() error { return next(ctx, cmds) })
+	}
 }
 
 // failedConn is a connection that could not be made.
@@ -137,15 +146,3 @@ func adopted(c redis.UniversalClient) (name string, err error) {
 	}
 	return name, nil
 }
-
-// until is a context with a deadline and nothing else: for requests whose connection keeps the time.
-type until struct {
-	context.Context
-	at time.Time
-}
-
-// within is the context of a request that may take limit.
-func within(limit time.Duration) until { return until{context.Background(), time.Now().Add(limit)} }
-
-// Deadline implements context.Context.
-func (u until) Deadline() (time.Time, bool) { return u.at, true }

@@ -40,21 +40,22 @@ func (m *master) clockSlot(key string) uint16 {
 // readClock asks the server that has a key for its time.
 func (m *master) readClock(key string, limit time.Duration) (clockReading, error) {
 	dials, before := m.dials.Load(), m.session.clock.now()
+	r := m.reach(m.session.ctx, limit)
 	var at int64
 	var err error
 	if m.cluster { // TIME has no key that would lead to the right server
-		at, err = m.timeByKey(key, limit)
+		at, err = m.timeByKey(r, key)
 	} else {
 		m.requests.Add(1)
 		var now time.Time
-		now, err = m.client.Time(within(limit)).Result()
+		now, err = m.client.Time(r).Result()
+		r.done(err)
 		at = now.UnixMicro()
 	}
-	m.record(err)
 	if err != nil {
-		return clockReading{}, m.failed(explain(err, clockScript, keysOf(key)))
+		return clockReading{}, m.failed(explain(err, clockScript, []string{key}))
 	}
-	return m.setClock(key, clockReading{at, before, m.session.clock.now(), dials}), nil
+	return m.setClock(key, clockReading{at, before.Add(r.waited()), m.session.clock.now(), dials}), nil
 }
 
 func (m *master) setClock(key string, c clockReading) clockReading {

@@ -29,7 +29,7 @@ const beatMost = time.Second
 // Acquire fails.
 func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMutex {
 	m := &RedisFairMutex{newRedisKey(s, "redis-fair", key, redisMutexKeeps, opts)}
-	m.keys = keysOf(key, recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.AlivePrefix, key))
+	m.keys = []string{key, recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.AlivePrefix, key)}
 	if m.opts.fence {
 		m.keys = append(m.keys, recipe.FenceKey(key))
 	}
@@ -54,8 +54,11 @@ func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
 		return nil, acquireError(m.lock, ErrClosed)
 	}
 	defer m.session.leave()
+	if err := m.session.nearEnough(ctx, &m.opts, m.lock.name); err != nil {
+		return nil, acquireError(m.lock, err)
+	}
 	// A waiter that hears no message loses its place: the session's first Acquire waits for the subscription.
-	if _, err := m.master.subscriber.ready(ctx, m.opts.limit); err != nil {
+	if _, err := m.master.subscriber.ready(ctx, m.session.opts.limit); err != nil {
 		return nil, acquireError(m.lock, m.master.failed(err))
 	}
 	a := m.attempt(0)
@@ -114,7 +117,7 @@ func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok b
 	if latest := expiry(now, t.grant); until.After(latest) { // the server's clock was set
 		until = latest
 	}
-	if until.Sub(now) < t.grant/3 {
+	if left := until.Sub(now); left < t.grant/3 || left < 2*m.master.took() { // it is to be renewed before
 		return time.Time{}, false
 	}
 	a.sent = now // what the machine slept until now is taken off
@@ -122,6 +125,6 @@ func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok b
 	return until, true
 }
 
-// TryAcquire asks once, or again while answers are lost, for at most two request limits. It never queues: waiters go
+// TryAcquire asks once, or again while answers are lost, for at most two request limits and one for connecting. It never queues: waiters go
 // before it.
 func (m *RedisFairMutex) TryAcquire(ctx context.Context) (*Hold, error) { return m.tryAcquire(ctx) }

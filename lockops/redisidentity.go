@@ -56,8 +56,9 @@ func (m *master) identify(since time.Time, limit time.Duration) error {
 	}
 	asked := s.clock.now()
 	m.requests.Add(1)
-	info, err := m.client.Info(within(limit), "server").Result()
-	m.record(err)
+	r := m.reach(s.ctx, limit)
+	info, err := m.client.Info(r, "server").Result()
+	r.done(err)
 	if err != nil && (!answered(err) || transient(err)) {
 		return m.failed(err)
 	}
@@ -91,20 +92,20 @@ const probeTTL = 10 * time.Second
 
 // probe sets a key of the session's on a master: one that finds another master's is the same server.
 func (m *master) probe(limit time.Duration) error {
-	keys := keysOf(recipe.ProbePrefix + m.session.id)
+	keys := []string{recipe.ProbePrefix + m.session.id}
 	m.mu.Lock()
 	probed := m.identity.known
 	m.mu.Unlock()
 	if probed {
 		return nil
 	}
-	now, err := m.clockFor(keys.name(0), limit)
+	now, err := m.clockFor(keys[0], limit)
 	if err != nil {
 		return err
 	}
 	last, _ := now.latest(m.session.clock.now().Add(limit))
 	number := slices.Index(m.session.masters, m)
-	reply, err := m.eval(within(limit), acquireScript, keys, number, probeTTL.Milliseconds(), last, notInQueue)
+	reply, err := m.eval(m.reach(m.session.ctx, limit), acquireScript, keys, number, probeTTL.Milliseconds(), last, notInQueue)
 	switch {
 	case err != nil:
 		return m.failed(explain(err, acquireScript, keys))

@@ -50,24 +50,24 @@ func TestTransientReplies(t *testing.T) {
 
 // TestLateRequestIsNotForgotten: by a refusal we have nothing on the server, unless a request before it is still on its way.
 func TestLateRequestIsNotForgotten(t *testing.T) {
-	unanswered := func(life time.Duration) answer {
-		return answer{verdict: verdict{err: os.ErrDeadlineExceeded, lateUntil: time.Now().Add(life)}}
+	unanswered := func(life time.Duration) verdict {
+		return verdict{err: os.ErrDeadlineExceeded, lateUntil: time.Now().Add(life)}
 	}
-	held := answer{verdict: verdict{at: 1}}
-	taken := answer{verdict: verdict{at: 2, taken: true}}
+	held := verdict{at: 1}
+	taken := verdict{at: 2, taken: true}
 	for _, c := range []struct {
 		name    string
-		answers []answer
+		answers []verdict
 		maybe   bool
 	}{
 		{"nothing was sent", nil, false},
-		{"held", []answer{held}, false},
-		{"unanswered", []answer{unanswered(time.Hour)}, true},
-		{"unanswered, then held while it is on its way", []answer{unanswered(time.Hour), held}, true},
-		{"unanswered, then held when it is late", []answer{unanswered(-time.Hour), held}, false},
-		{"unanswered, then another that failed for certain", []answer{unanswered(-time.Hour), {verdict: verdict{err: errLate}}}, true},
-		{"taken", []answer{taken}, true},
-		{"an error reply, perhaps of a command behind the SET", []answer{{verdict: verdict{err: reply("WRONGTYPE")}}}, true},
+		{"held", []verdict{held}, false},
+		{"unanswered", []verdict{unanswered(time.Hour)}, true},
+		{"unanswered, then held while it is on its way", []verdict{unanswered(time.Hour), held}, true},
+		{"unanswered, then held when it is late", []verdict{unanswered(-time.Hour), held}, false},
+		{"unanswered, then another that failed for certain", []verdict{unanswered(-time.Hour), {err: errLate}}, true},
+		{"taken", []verdict{taken}, true},
+		{"an error reply, perhaps of a command behind the SET", []verdict{{err: reply("WRONGTYPE")}}, true},
 	} {
 		k := &redisKey{session: &RedisSession{clock: processClock()}}
 		a := &redisAttempt{k: k, since: notInQueue}
@@ -86,7 +86,7 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 	if a.record(held); !a.queued || a.since != 1 {
 		t.Errorf("queued %v since %d, want since 1", a.queued, a.since)
 	}
-	if a.record(answer{verdict: verdict{at: 7}}); a.since != 1 {
+	if a.record(verdict{at: 7}); a.since != 1 {
 		t.Errorf("its place moved to %d", a.since)
 	}
 }
@@ -151,7 +151,7 @@ func TestHandedDeadline(t *testing.T) {
 	now := time.Now()
 	var slept time.Duration
 	c := clock{func() time.Time { return now }, func() time.Duration { return slept }}
-	m := &RedisFairMutex{redisKey{session: &RedisSession{clock: c, sleepClock: newSleepClock(c)}}}
+	m := &RedisFairMutex{redisKey{session: &RedisSession{clock: c, sleepClock: newSleepClock(c)}, master: &master{}}}
 	m.opts.renew = true
 	const grant = time.Second
 	at := func(sent time.Duration, serverLater time.Duration) (time.Duration, bool) {
@@ -174,6 +174,11 @@ func TestHandedDeadline(t *testing.T) {
 	if got, ok := at(900*time.Millisecond, 0); ok {
 		t.Errorf("a message that took 900 ms of 1 s is trusted for %v", got)
 	}
+	m.master.newest.Store(int64(350 * time.Millisecond)) // and so long would a renewal take
+	if got, ok := at(400*time.Millisecond, 100*time.Millisecond); ok {
+		t.Errorf("%v are trusted, over a link of 350 ms", got)
+	}
+	m.master.newest.Store(0)
 	slept = 40 * time.Second // noticed now
 	want(100*time.Millisecond, slept+100*time.Millisecond, 587*time.Millisecond)
 	if _, ok := at(0, -time.Second); ok {
@@ -377,7 +382,7 @@ func TestOnlyDenialsAreDenials(t *testing.T) {
 		"NOPERM this user has no permissions to run the 'evalsha' command":                                                     {"+evalsha", "may not run EVALSHA"},
 		"NOPERM ACL failure in script: User ops has no permissions to run the 'pexpire' command script: 5, on @user_script:2.": {"+pexpire", "may not run PEXPIRE"},
 	} {
-		err := explain(reply(text), sc, keysOf("lock"))
+		err := explain(reply(text), sc, []string{"lock"})
 		var denied *DeniedError
 		switch is := errors.As(err, &denied); {
 		case is != (want.right != ""):

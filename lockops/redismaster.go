@@ -24,6 +24,7 @@ type master struct {
 	requests   atomic.Uint64
 	dials      atomic.Uint64 // connections made so far
 	newest     atomic.Int64  // how long its newest answer took, or the wait for it, in ns
+	least      atomic.Int64  // how long its fastest answer took; 0 before the first
 
 	mu               sync.Mutex
 	clocks           map[uint16]clockReading // by slot; 0 for all where there is no Cluster
@@ -42,8 +43,9 @@ func (m *master) meet(limit time.Duration) error {
 	}
 	if m.cluster { // each slot has a clock of its own
 		m.requests.Add(1)
-		err := m.client.Ping(within(limit)).Err()
-		if m.record(err); refused(err) { // no right that a lock needs
+		r := m.reach(m.session.ctx, limit)
+		err := m.client.Ping(r).Err()
+		if r.done(err); refused(err) { // no right that a lock needs
 			err = nil
 		}
 		if err != nil {
@@ -117,15 +119,16 @@ func (m *master) counts() string {
 	return "1"
 }
 
-// The breaker: a master that left breakerAfter requests in a row unanswered is not asked to take a lock for a while,
-// which doubles from breakerFirst to breakerMost with every further failure. Then one request finds out whether it answers again.
+// The breaker: of several masters, one that left breakerAfter requests in a row unanswered is not asked to take a lock for a while,
+// which doubles from breakerFirst to breakerMost with every further failure. Then one request finds out whether it answers
+// again. A single Redis has none: there is no other to ask meanwhile.
 const (
 	breakerAfter = 3
 	breakerFirst = 100 * time.Millisecond
 	breakerMost  = 5 * time.Second
 )
 
-// record counts answers: an error reply of the server is one.
+// record counts answers: an error reply of the server is one, and so is a message.
 func (m *master) record(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,54 +142,58 @@ func (m *master) record(err error) {
 	}
 }
 
-// silent reports whether a master has left its newest requests unanswered.
-func (m *master) silent() bool {
+// unanswered is the number of requests in a row without an answer.
+func (m *master) unanswered() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.failures >= breakerAfter
+	return m.failures
 }
+
+// silent reports whether a master has left its newest requests unanswered.
+func (m *master) silent() bool { return m.unanswered() >= breakerAfter }
 
 // admit reports whether a master is asked to take a lock. Of a silent one, whoever is admitted is the only one for as long as its
 // request may take: each of many would have a connection of its own made, and given up again.
 func (m *master) admit(limit time.Duration) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.failures < breakerAfter {
+	if m.failures < breakerAfter || len(m.session.masters) == 1 {
 		return true
 	}
 	now := m.session.clock.now()
 	if now.Before(m.breakerOpenUntil) {
 		return false
 	}
-	m.breakerOpenUntil = now.Add(limit)
+	m.breakerOpenUntil = now.Add(m.session.opts.limit + limit)
 	return true
 }
 
 // eval runs a script, by its digest when the server knows it.
-func (m *master) eval(ctx context.Context, sc *script, keys scriptKeys, args ...any) (string, error) {
-	request := make([]any, 3, 3+len(keys)+len(args))
-	request[0], request[1], request[2] = "evalsha", sc.sha, len(keys)
-	request = append(append(request, keys...), args...)
-	m.requests.Add(1)
-	sent := m.session.clock.now()
-	cmd := redis.NewStringCmd(ctx, request...)
-	_ = m.client.Process(ctx, cmd)
-	m.newest.Store(int64(m.session.clock.since(sent)))
+func (m *master) eval(r *reach, sc *script, keys []string, args ...any) (string, error) {
+	request := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", sc.sha, len(keys))
+	for _, k := range keys {
+		request = append(request, k)
+	}
+	request = append(request, args...)
+	cmd := m.send(r, request)
 	if err := cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		request[0], request[1] = "eval", sc.source
-		m.requests.Add(1)
-		cmd = redis.NewStringCmd(ctx, request...)
-		_ = m.client.Process(ctx, cmd)
+		r.restart()
+		cmd = m.send(r, request)
 	}
-	m.record(cmd.Err())
 	if errors.Is(cmd.Err(), redis.Nil) {
 		return "", foreignReply("")
 	}
 	return cmd.Result()
 }
 
-// took measures the newest request, from its sending until it was answered or given up.
-func (m *master) took() time.Duration { return time.Duration(m.newest.Load()) }
+func (m *master) send(r *reach, request []any) *redis.StringCmd {
+	m.requests.Add(1)
+	cmd := redis.NewStringCmd(r, request...)
+	_ = m.client.Process(r, cmd)
+	r.done(cmd.Err())
+	return cmd
+}
 
 // unsent reports whether an error proves that the server did not get the request. A client of a Cluster may have sent it before.
 func (m *master) unsent(err error) bool {
@@ -201,6 +208,7 @@ type verdict struct {
 	pttl  time.Duration // of the holder; negative when it has none
 	at    int64         // the master's clock when it judged, µs since 1970; 0 without an answer
 	err   error         // *NodeError when the master did not answer or not as expected
+	sent  time.Time     // at the earliest, of a request that was answered
 	// lateUntil is until when an unanswered request may still be executed: after that the script refuses. Zero when it is
 	// certain that nothing more will happen.
 	lateUntil time.Time
@@ -209,7 +217,7 @@ type verdict struct {
 // request holds the arguments of a script that takes a lock.
 type request struct {
 	script *script
-	keys   scriptKeys
+	keys   []string
 	value  string
 	ttl    time.Duration
 	since  int64         // by when to stand in the queue (see acquire.lua)
@@ -224,11 +232,11 @@ const notInQueue = -1
 // acquire runs such a script. limit bounds the wait for the answer; a script that arrives later takes nothing. Its caller was
 // admitted.
 func (m *master) acquire(r request, limit time.Duration) verdict {
-	clock, err := m.clockFor(r.keys.name(0), limit)
+	clock, err := m.clockFor(r.keys[0], limit)
 	if err != nil {
 		return verdict{err: err}
 	}
-	before := m.session.clock.now()
+	before := m.session.sleepClock.now()
 	deadline := before.Add(limit)
 	last, slack := clock.latest(deadline)
 	args := append(make([]any, 0, 6), r.value, r.ttl.Milliseconds(), last, r.since)
@@ -241,11 +249,13 @@ func (m *master) acquire(r request, limit time.Duration) verdict {
 		args = append(args, r.name)
 	}
 	dials := m.dials.Load()
-	reply, err := m.eval(until{context.Background(), deadline}, r.script, r.keys, args...)
-	after := m.session.clock.now()
+	sending := m.reach(context.Background(), limit)
+	reply, err := m.eval(sending, r.script, r.keys, args...)
+	after, sent := m.session.clock.now(), before.Add(sending.waited())
 	var v verdict
 	if err == nil {
-		v, err = m.judge(reply, r.keys.name(0), clockReading{before: before, after: after, dials: dials})
+		v, err = m.judge(reply, r.keys[0], clockReading{before: sent, after: after, dials: dials})
+		v.sent = sent
 	}
 	if err != nil {
 		v = verdict{err: m.failed(explain(err, r.script, r.keys))}
@@ -286,8 +296,8 @@ func (m *master) judge(reply, key string, asked clockReading) (verdict, error) {
 var errLate = errors.New("the request came too late to the master, or its clock was set")
 
 // timeByKey asks the server of a Cluster that has a key for its time, in µs since 1970.
-func (m *master) timeByKey(key string, limit time.Duration) (int64, error) {
-	reply, err := m.eval(within(limit), clockScript, keysOf(key))
+func (m *master) timeByKey(r *reach, key string) (int64, error) {
+	reply, err := m.eval(r, clockScript, []string{key})
 	if err != nil {
 		return 0, err
 	}
@@ -302,18 +312,14 @@ func (m *master) timeByKey(key string, limit time.Duration) (int64, error) {
 
 // compare runs a script that acts on a key if it has our value: nil when it did, otherwise a *NodeError with ErrGone,
 // ErrOther, or why there was no answer.
-func (m *master) compare(ctx context.Context, sc *script, keys scriptKeys, limit time.Duration, args ...any) error {
+func (m *master) compare(ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any) error {
 	_, err := m.compareReply(ctx, sc, keys, limit, args...)
 	return err
 }
 
 // compareReply is compare, and what the script has said.
-func (m *master) compareReply(ctx context.Context, sc *script, keys scriptKeys, limit time.Duration, args ...any) (string, error) {
-	deadline := m.session.clock.now().Add(limit)
-	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d
-	}
-	reply, err := m.eval(until{context.Background(), deadline}, sc, keys, args...)
+func (m *master) compareReply(ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any) (string, error) {
+	reply, err := m.eval(m.reach(ctx, limit), sc, keys, args...)
 	switch {
 	case err != nil:
 		return "", m.failed(explain(err, sc, keys))

@@ -21,7 +21,7 @@ type RedisMutex struct{ redisKey }
 // WithMasterLimit, WithReentry, OnWaiting, OnRenew, OnAsked. On a session with several masters every Acquire fails.
 func NewRedisMutex(s *RedisSession, key string, opts ...Option) *RedisMutex {
 	m := &RedisMutex{newRedisKey(s, "redis", key, redisMutexKeeps, opts)}
-	m.keys = keysOf(key, recipe.LockscopeKey(recipe.WaitPrefix, key))
+	m.keys = []string{key, recipe.LockscopeKey(recipe.WaitPrefix, key)}
 	if m.opts.fence {
 		m.keys = append(m.keys, recipe.FenceKey(key))
 	}
@@ -36,9 +36,9 @@ type redisKey struct {
 	master      *master
 	opts        options
 	lock        lockKey
-	keys        scriptKeys // of the script that takes it
+	keys        []string // of the script that takes it
 	acquire     *script
-	releaseKeys scriptKeys
+	releaseKeys []string
 	release     *script
 	releaseArgs []any // behind the value
 	beat        time.Duration
@@ -47,7 +47,7 @@ type redisKey struct {
 func newRedisKey(s *RedisSession, kind, key string, keeps optionSet, opts []Option) redisKey {
 	k := redisKey{session: s, master: s.masters[0], opts: newOptions(keeps, opts), lock: lockKey{s, kind, key}}
 	if k.opts.limit <= 0 {
-		k.opts.limit = min(time.Second, k.opts.ttl/3)
+		k.opts.limit = k.opts.limitMost()
 	}
 	if len(s.masters) > 1 && k.opts.err == nil {
 		k.opts.err = fmt.Errorf("the session has %d masters: a lock on one of them is none (use NewRedlock, or a session with one)", len(s.masters))
@@ -67,6 +67,9 @@ func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
 		return nil, acquireError(m.lock, ErrClosed)
 	}
 	defer m.session.leave()
+	if err := m.session.nearEnough(ctx, &m.opts, m.lock.name); err != nil {
+		return nil, acquireError(m.lock, err)
+	}
 	leave, err := m.session.localQueue.enter(ctx, m.lock)
 	if err != nil {
 		return nil, acquireError(m.lock, fmt.Errorf("%w (%w)", err, ErrHeld))
@@ -110,7 +113,7 @@ func (m *RedisMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, pttl 
 	}
 }
 
-// TryAcquire asks once, or again while answers are lost, for at most two request limits.
+// TryAcquire asks once, or again while answers are lost, for at most two request limits and one for connecting.
 func (m *RedisMutex) TryAcquire(ctx context.Context) (*Hold, error) { return m.tryAcquire(ctx) }
 
 func (k *redisKey) tryAcquire(ctx context.Context) (*Hold, error) {
@@ -121,7 +124,10 @@ func (k *redisKey) tryAcquire(ctx context.Context) (*Hold, error) {
 		return nil, acquireError(k.lock, ErrClosed)
 	}
 	defer k.session.leave()
-	limited, cancel := context.WithTimeout(ctx, 2*k.opts.limit)
+	if err := k.session.nearEnough(ctx, &k.opts, k.lock.name); err != nil {
+		return nil, acquireError(k.lock, err)
+	}
+	limited, cancel := context.WithTimeout(ctx, k.session.opts.limit+2*k.opts.limit)
 	defer cancel()
 	a := k.attempt(notInQueue)
 	if _, err := a.try(limited); err != nil {

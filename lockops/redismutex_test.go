@@ -125,7 +125,7 @@ func TestR2_ValuesAreArguments(t *testing.T) {
 	for _, kind := range oneRedisKinds {
 		asUser(t, m, "&lockscope:wake:*", "~lock:*", "~lockscope:fence:{lock:*", "~lockscope:wait:{lock:*", "~lockscope:queue:{lock:*",
 			"~lockscope:alive:{lock:*", "-@all", "+evalsha", "+eval", "+get", "+set", "+del", "+exists", "+pexpire", "+pttl", "+time", "+zadd", "+zrange",
-			"+zrevrange", "+zscore", "+zrem", "+zpopmin", "+hset", "+hget", "+hdel", "+publish", "+subscribe", "+unsubscribe", "+client|setname")
+			"+zrevrange", "+zrem", "+zpopmin", "+hset", "+hget", "+hdel", "+publish", "+subscribe", "+unsubscribe", "+client|setname")
 		s := userSession(t, m)
 		h := acquire(t, kind.make(s, "lock:a"))
 		if err := h.Extend(within(t)); err != nil {

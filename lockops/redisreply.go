@@ -94,7 +94,7 @@ var (
 const deniedInScript = "The user executing the script can't "
 
 // explain turns a denial into a DeniedError. Of a script, servers report only the line, which is looked up here.
-func explain(err error, sc *script, keys scriptKeys) error {
+func explain(err error, sc *script, keys []string) error {
 	var reply redis.Error
 	if !errors.As(err, &reply) {
 		return err
@@ -118,14 +118,14 @@ func explain(err error, sc *script, keys scriptKeys) error {
 	if onKey {
 		d.Right = "~" + key
 		if key == "" {
-			d.Right = "~" + strings.Join(keys.names(), " ~")
+			d.Right = "~" + strings.Join(keys, " ~")
 		}
 	}
 	return d
 }
 
 // commandAt is the command in the line of a script that a reply names, and its key.
-func (sc *script) commandAt(text string, keys scriptKeys) (command, key string) {
+func (sc *script) commandAt(text string, keys []string) (command, key string) {
 	m := scriptLine.FindStringSubmatch(text)
 	if m == nil {
 		return "", ""
@@ -141,7 +141,7 @@ func (sc *script) commandAt(text string, keys scriptKeys) (command, key string) 
 	}
 	for i := range keys {
 		if call[2] == fmt.Sprintf("KEYS[%d]", i+1) {
-			key = keys.name(i)
+			key = keys[i]
 		}
 	}
 	return strings.ToLower(call[1]), key

@@ -36,10 +36,10 @@ var fairReleaseLua string
 //go:embed lua/clock.lua
 var clockLua string
 
-// script is a Lua script and the digest that servers know it by, a string that is an argument of every request.
+// script is a Lua script and the digest that servers know it by.
 type script struct {
 	source string
-	sha    any
+	sha    string
 	// answers are all that it may say, of one that compare runs.
 	answers []string
 }
@@ -49,31 +49,10 @@ func newScript(source string, answers ...string) *script {
 	return &script{source, hex.EncodeToString(sum[:]), answers}
 }
 
-// scriptKeys are the keys of a script: strings, made arguments of its requests once.
-type scriptKeys []any
-
-func keysOf(names ...string) scriptKeys {
-	keys := make(scriptKeys, len(names))
-	for i, n := range names {
-		keys[i] = n
-	}
-	return keys
-}
-
-func (k scriptKeys) name(i int) string { return k[i].(string) }
-
-func (k scriptKeys) names() []string {
-	names := make([]string, len(k))
-	for i := range k {
-		names[i] = k.name(i)
-	}
-	return names
-}
-
 var (
 	acquireScript     = newScript(acquireLua)
 	releaseScript     = newScript(wakeLua+releaseLua, "1", "0", "-1")
-	voteReleaseScript = newScript(wakeLua+voteReleaseLua, "1", "2", "3", "0", "-1")
+	voteReleaseScript = newScript(voteReleaseLua, "1", "2", "0", "-1")
 	turnScript        = newScript(wakeLua+turnLua, "1", "0")
 	extendScript      = newScript(extendLua, "1", "0", "-1")
 	fairAcquireScript = newScript(fairLua + fairAcquireLua)

@@ -24,7 +24,8 @@ type redisOptions struct {
 	clock     clock
 }
 
-// WithRequestLimit sets how long connecting to a master, and the first request to it, may take; default 1 s.
+// WithRequestLimit sets how long connecting to a master may take, by way of Sentinels too, and the first request to it after
+// that; default 5 s. The limit of a lock's requests (WithMasterLimit) counts from when their connection stands.
 func WithRequestLimit(limit time.Duration) RedisOption {
 	return func(o *redisOptions) { o.limit = limit }
 }
@@ -60,10 +61,9 @@ type RedisSession struct {
 	contended  recently
 	identities identities
 
-	mu      sync.Mutex
-	closed  bool
-	work    sync.WaitGroup // with mu: nobody enters after closed
-	workers workers
+	mu     sync.Mutex
+	closed bool
+	work   sync.WaitGroup // with mu: nobody enters after closed
 }
 
 // sessionBytes of a value's sixteen random bytes are the session's.
@@ -102,7 +102,7 @@ func AdoptRedis(ctx context.Context, clients []redis.UniversalClient, opts ...Re
 }
 
 func newRedisSession(opts []RedisOption) *RedisSession {
-	s := &RedisSession{opts: redisOptions{limit: time.Second, clock: processClock()}}
+	s := &RedisSession{opts: redisOptions{limit: 5 * time.Second, clock: processClock()}}
 	for _, opt := range opts {
 		opt(&s.opts)
 	}
@@ -128,9 +128,10 @@ func (s *RedisSession) start(ctx context.Context) (*RedisSession, error) {
 	}
 	for _, m := range s.masters {
 		_, m.cluster = m.client.(*redis.ClusterClient)
-		m.subscriber = newSubscriber(s, m.client)
+		m.subscriber = newSubscriber(s, m)
 	}
 	if err := s.meet(ctx); err != nil {
+		s.closeClients() // ends what is on its way: nothing of it can have taken a lock
 		s.Close()
 		return nil, fmt.Errorf("redis: %w", err)
 	}
@@ -178,16 +179,6 @@ func (s *RedisSession) meet(ctx context.Context) error {
 
 func (s *RedisSession) quorum() int { return len(s.masters)/2 + 1 }
 
-// answering is the number of masters that are not silent.
-func (s *RedisSession) answering() (n int) {
-	for _, m := range s.masters {
-		if !m.silent() {
-			n++
-		}
-	}
-	return n
-}
-
 // Close waits for what still runs in the background (at most a few request limits) and closes the connections, unless they
 // were adopted. Holds that were not released are lost: their keys stay until their TTL runs out. An Acquire that has not
 // returned leaves none. A second call does nothing.
@@ -199,8 +190,13 @@ func (s *RedisSession) Close() {
 	s.end(ErrClosed)
 	s.leases.loseAll()
 	s.work.Wait()
-	s.workers.wait()
-	if closed || s.lent {
+	if !closed {
+		s.closeClients()
+	}
+}
+
+func (s *RedisSession) closeClients() {
+	if s.lent {
 		return
 	}
 	for _, m := range s.masters {
@@ -221,10 +217,7 @@ func (s *RedisSession) enter() bool {
 func (s *RedisSession) leave() { s.work.Done() }
 
 // goDo runs f in a goroutine that Close waits for. Its caller has entered, or runs in such a goroutine.
-func (s *RedisSession) goDo(f func()) {
-	s.work.Add(1)
-	s.workers.do(s.ctx.Done(), &s.work, f)
-}
+func (s *RedisSession) goDo(f func()) { s.work.Go(f) }
 
 // pause waits for news or for the time to look; it ends with an error when ctx or the session does.
 func (s *RedisSession) pause(ctx context.Context, wait time.Duration, news <-chan struct{}) error {

@@ -19,9 +19,11 @@ import (
 // looks by itself, too.
 type subscriber struct {
 	session  *RedisSession
-	client   redis.UniversalClient
+	master   *master
 	own      string // the session's channel
 	requests atomic.Uint64
+
+	requestMu sync.Mutex // requests are sent in the order in which locks changes; taken before mu
 
 	mu      sync.Mutex
 	pubsub  *redis.PubSub
@@ -46,9 +48,9 @@ const (
 	subscriberRest = 50 * time.Millisecond
 )
 
-func newSubscriber(s *RedisSession, client redis.UniversalClient) *subscriber {
+func newSubscriber(s *RedisSession, m *master) *subscriber {
 	return &subscriber{
-		session: s, client: client, own: recipe.LockscopeSessionChannel(s.id),
+		session: s, master: m, own: recipe.LockscopeSessionChannel(s.id),
 		locks: make(map[string]*listeners), changed: make(chan struct{}),
 	}
 }
@@ -58,7 +60,7 @@ func (w *subscriber) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.pubsub == nil {
-		w.pubsub = w.client.Subscribe(context.Background())
+		w.pubsub = w.master.client.Subscribe(context.Background())
 		w.session.goDo(w.run)
 	}
 }
@@ -101,7 +103,11 @@ func (w *subscriber) listen(lock string) (stop func()) {
 		l = &listeners{}
 		w.locks[channel] = l
 		pubsub := w.pubsub
-		w.session.goDo(func() { w.request(pubsub.Subscribe, channel) })
+		w.session.goDo(func() {
+			w.requestMu.Lock()
+			defer w.requestMu.Unlock()
+			w.request(pubsub.Subscribe, channel)
+		})
 	}
 	l.n++
 	return func() {
@@ -116,7 +122,7 @@ func (w *subscriber) listen(lock string) (stop func()) {
 func (w *subscriber) request(do func(context.Context, ...string) error, channels ...string) {
 	w.requests.Add(1)
 	// An error is left to go-redis: it reconnects and subscribes to what it was asked for.
-	_ = do(within(time.Second), channels...)
+	_ = do(w.master.reach(w.session.ctx, subscriberBeat), channels...)
 }
 
 // run receives until the session is closed.
@@ -126,7 +132,12 @@ func (w *subscriber) run() {
 	defer func() { stop(); pubsub.Close() }()
 	w.request(pubsub.Subscribe, w.own)
 	asked := false // a ping is unanswered
+	pruned := w.session.clock.now()
 	for w.session.ctx.Err() == nil {
+		if w.session.clock.since(pruned) >= subscriberBeat {
+			pruned = w.session.clock.now()
+			w.prune()
+		}
 		m, err := pubsub.ReceiveTimeout(context.Background(), subscriberBeat)
 		var network net.Error
 		switch {
@@ -136,8 +147,7 @@ func (w *subscriber) run() {
 		case errors.As(err, &network) && network.Timeout() && !asked:
 			asked = true
 			w.requests.Add(1)
-			_ = pubsub.Ping(within(time.Second))
-			w.prune()
+			_ = pubsub.Ping(w.master.reach(w.session.ctx, subscriberBeat))
 		case transient(err): // it has not subscribed us
 			_ = w.session.sleep(subscriberRest)
 			w.request(pubsub.Subscribe, w.channels()...)
@@ -168,7 +178,7 @@ func (w *subscriber) renew() *redis.PubSub {
 	channels := w.channels()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pubsub = w.client.Subscribe(context.Background())
+	w.pubsub = w.master.client.Subscribe(context.Background())
 	pubsub := w.pubsub
 	w.session.goDo(func() { w.request(pubsub.Subscribe, channels...) })
 	return pubsub
@@ -187,6 +197,8 @@ func (w *subscriber) channels() []string {
 
 // prune gives up channels that nobody has listened to for a while.
 func (w *subscriber) prune() {
+	w.requestMu.Lock()
+	defer w.requestMu.Unlock()
 	var old []string
 	w.mu.Lock()
 	for channel, l := range w.locks {
@@ -212,25 +224,24 @@ func (w *subscriber) receive(m any) {
 			w.session.look(lock)
 		}
 	case *redis.Subscription:
-		if m.Channel == w.own && m.Kind == "subscribe" {
-			if w.set(true, nil) { // messages sent before then may have been missed
-				w.session.look("")
-			}
+		if m.Channel == w.own && m.Kind == "subscribe" { // once a connection: messages to the one before may have been missed
+			w.master.record(nil)
+			w.set(true, nil)
+			w.session.look("")
 		}
 	}
 }
 
-// set reports whether messages come; true when that is news.
-func (w *subscriber) set(stands bool, failed error) (news bool) {
+// set notes whether messages come.
+func (w *subscriber) set(stands bool, failed error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stands == stands && (w.failed == nil) == (failed == nil) {
-		return false
+		return
 	}
 	w.stands, w.failed = stands, failed
 	close(w.changed)
 	w.changed = make(chan struct{})
-	return true
 }
 
 // look lets the session's waiters and holders of a lock look at it again; all of them when it is not named.

@@ -119,7 +119,7 @@ func TestWhatWasNotSent(t *testing.T) {
 	m := &master{name: server.Addr, session: s}
 	m.client = dialClient(&redis.UniversalOptions{Addrs: []string{server.Addr}}, time.Second, &m.dials)
 	defer m.client.Close()
-	err := m.compare(t.Context(), releaseScript, keysOf("lock"), time.Second, "value")
+	err := m.compare(t.Context(), releaseScript, []string{"lock"}, time.Second, "value")
 	if err == nil || !m.unsent(err) {
 		t.Errorf("refused: %v", err)
 	}

@@ -26,7 +26,7 @@ type Redlock struct {
 	opts    options
 	lock    lockKey
 	// The keys of scripts: the lock's, and with that of its waiters.
-	key, keyAndTurns scriptKeys
+	key, keyAndTurns []string
 }
 
 // NewRedlock makes a lock of a key on all masters of the session. Options: WithLabel, WithTTL, WithoutRenewal,
@@ -34,7 +34,7 @@ type Redlock struct {
 // one, unless it was made WithUncheckedMasters.
 func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 	l := &Redlock{session: s, opts: newOptions(redlockKeeps, opts), lock: lockKey{s, "redlock", key}}
-	l.key, l.keyAndTurns = keysOf(key), keysOf(key, recipe.LockscopeKey(recipe.TurnPrefix, key))
+	l.key, l.keyAndTurns = []string{key}, []string{key, recipe.LockscopeKey(recipe.TurnPrefix, key)}
 	if l.opts.limit <= 0 {
 		l.opts.limit = min(max(l.opts.ttl/20, 50*time.Millisecond), 500*time.Millisecond, l.opts.ttl/3)
 	}
@@ -42,6 +42,11 @@ func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 		l.opts.err = fmt.Errorf("%w: a Redlock stands on an odd number of masters, at least 3, not on %d", ErrMasters, n)
 	}
 	return l
+}
+
+// limit is how long a master may take to answer: longer over a slow link.
+func (l *Redlock) limit(m *master) time.Duration {
+	return min(max(l.opts.limit, 2*m.took()), l.opts.limitMost())
 }
 
 // ErrMasters: the session's masters are not such as a kind of lock needs.
@@ -59,6 +64,9 @@ func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {
 		return nil, acquireError(l.lock, ErrClosed)
 	}
 	defer s.leave()
+	if err := s.nearEnough(ctx, &l.opts, l.lock.name); err != nil {
+		return nil, acquireError(l.lock, err)
+	}
 	leave, err := s.localQueue.enter(ctx, l.lock)
 	if err != nil {
 		return nil, acquireError(l.lock, fmt.Errorf("%w (%w)", err, ErrHeld))
@@ -94,6 +102,9 @@ func (l *Redlock) TryAcquire(ctx context.Context) (*Hold, error) {
 		return nil, acquireError(l.lock, ErrClosed)
 	}
 	defer l.session.leave()
+	if err := l.session.nearEnough(ctx, &l.opts, l.lock.name); err != nil {
+		return nil, acquireError(l.lock, err)
+	}
 	e := l.newElection()
 	e.requestAll()
 	h, err := e.decide(ctx)
@@ -225,13 +236,13 @@ func (c *candidate) close() {
 func (c *candidate) leave(v *vote) {
 	l := c.l
 	leave := func() error {
-		return v.master.compare(context.Background(), turnScript, l.keyAndTurns, l.opts.limit, v.master.counts(), c.name)
+		return v.master.compare(context.Background(), turnScript, l.keyAndTurns, l.limit(v.master), v.master.counts(), c.name)
 	}
 	v.requestMu.Lock()
 	lateUntil := v.lateUntil
 	v.requestMu.Unlock()
 	if err := leave(); !settled(err) || l.session.clock.before(lateUntil) {
-		l.session.removeLater(lateUntil, l.opts.limit, leave)
+		l.session.removeLater(lateUntil, l.limit(v.master), leave)
 	}
 }
 

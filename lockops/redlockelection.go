@@ -13,7 +13,7 @@ import (
 type election struct {
 	l     *Redlock
 	value string
-	sent  time.Time
+	sent  time.Time // the first of the requests that gave a vote
 	votes []vote
 	cast  chan *vote
 	over  atomic.Bool // taken back: nobody needs to be asked any more
@@ -24,17 +24,14 @@ type election struct {
 	bad       []error
 
 	mu      sync.Mutex
-	deleted int           // votes that were taken back
-	left    int           // votes that are being taken back
-	others  chan struct{} // closed when one is left; nil where nobody is to wait for that
-	alone   bool          // it was closed
-	waits   bool          // somebody waits for the lock
-	woken   bool
+	deleted int  // votes that were taken back
+	waits   bool // somebody waits for the lock
+	woken   bool // the next waiter was, or is about to be
 }
 
 func (l *Redlock) newElection() *election {
 	e := &election{
-		l: l, value: l.session.newValue(l.opts.label), sent: l.session.sleepClock.now(),
+		l: l, value: l.session.newValue(l.opts.label),
 		votes: make([]vote, len(l.session.masters)), cast: make(chan *vote, len(l.session.masters)),
 	}
 	for i, m := range l.session.masters {
@@ -59,33 +56,9 @@ func (e *election) request(v *vote) {
 	v.asked = true
 	e.open++
 	before := v.master.releases(e.l.lock.name)
-	if e.passOver(v, len(before)) {
-		e.cast <- v
-		return
-	}
 	v.requestMu.Lock() // until it has asked: a release stands behind it
 	e.l.session.goDo(func() { v.request(before); e.cast <- v })
 }
-
-// passOver leaves out a master that is silent, or so far behind that its answer would not count in time, where the others
-// are enough: what is begun for each of thousands of acquisitions, and ends with the request's limit, costs more than all
-// the rest. Whether a silent one answers again is found out behind the election, by a request of its own.
-func (e *election) passOver(v *vote, behind int) bool {
-	m, s := v.master, e.l.session
-	silent := m.silent()
-	if !silent && behind <= mostBehind || s.answering() < s.quorum() {
-		return false
-	}
-	v.err = m.failed(ErrDead)
-	if silent && m.admit(e.l.opts.limit) {
-		s.goDo(func() { _ = m.meet(e.l.opts.limit) })
-	}
-	return true
-}
-
-// mostBehind is the number of votes for one lock that a master may have to take back before it is asked for another. One
-// that answers has one or two.
-const mostBehind = 8
 
 // requestAll asks all masters that were not asked yet, at once.
 func (e *election) requestAll() {
@@ -103,9 +76,12 @@ func (e *election) await(ctx context.Context, done func() bool) error {
 		case v := <-e.cast:
 			e.open--
 			v.counted = true
-			switch taken, err := v.result(); {
+			switch taken, sent, err := v.result(); {
 			case taken:
 				v.gave = true
+				if e.yes == 0 || sent.Before(e.sent) {
+					e.sent = sent
+				}
 				e.yes++
 			case err != nil:
 				e.bad = append(e.bad, err)
@@ -170,89 +146,34 @@ func (e *election) withdraw() {
 	}
 }
 
-// rollBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted. Of a lock that is
-// contended, that of the master that orders the waiters comes last: its release wakes who is next.
+// rollBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted.
 func (e *election) rollBack(back chan<- error) (started int) {
 	e.over.Store(true)
-	var last *vote
-	e.mu.Lock()
-	if e.others == nil && e.l.session.contended.is(e.l.lock, e.l.session.clock.now()) { // what was lost is taken back twice
-		last = e.first()
-		e.others = make(chan struct{})
-	}
-	e.left += len(e.votes)
-	e.mu.Unlock()
 	for i := range e.votes {
 		v := &e.votes[i]
-		if v.closeUnused() {
-			e.tookBack(false, nobodyWaits)
-			back <- errNoVote
-			continue
-		}
 		done := v.master.releasing(e.l.lock.name)
-		e.l.session.goDo(func() {
-			if v == last {
-				e.awaitOthers()
-			}
-			v.rollBack(back, done)
-		})
+		e.l.session.goDo(func() { v.rollBack(back, done) })
 	}
 	return len(e.votes)
 }
 
-// awaitOthers waits, not for long, until one vote is left to be taken back.
-func (e *election) awaitOthers() {
-	timer := time.NewTimer(wakeDelay)
-	defer timer.Stop()
-	select {
-	case <-e.others:
-	case <-timer.C:
-	}
-}
-
-// mayWake reports whether, with one vote more, so many are taken back that somebody else can win.
-func (e *election) mayWake() bool {
+// tookBack notes a vote that was taken back. When so many are free that somebody else can win, the next waiter is notified.
+func (e *election) tookBack(waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.others != nil && e.deleted+1 >= e.l.session.quorum()
-}
-
-// tookBack notes that a master has answered to that, or has not in time. When so many are free that somebody else can
-// win, the next waiter is notified, unless it was: at once when all are, otherwise after wakeDelay.
-func (e *election) tookBack(deleted bool, next whoIsNext) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.left--
-	if e.left == 1 && e.others != nil && !e.alone {
-		e.alone = true
-		close(e.others)
-	}
-	if deleted {
-		e.deleted++
-	}
-	if next != nobodyWaits {
+	e.deleted++
+	if waits {
 		e.waits = true
 		e.l.session.contended.mark(e.l.lock, e.l.session.clock.now())
 	}
-	e.woken = e.woken || next == nextWoken
 	if !e.waits || e.woken || e.deleted < e.l.session.quorum() {
 		return
 	}
 	e.woken = true
-	delay := wakeDelay
-	if e.left == 0 {
-		delay = 0
-	}
-	e.l.session.goDo(func() { e.wake(delay) })
-}
-
-// wakeDelay gives slow masters time to be freed before the next waiter hears of a free majority.
-const wakeDelay = time.Millisecond
-
-func (e *election) wake(delay time.Duration) {
-	_ = e.l.session.sleep(delay)
-	m := e.first().master
-	_ = m.compare(context.Background(), turnScript, e.l.keyAndTurns, e.l.opts.limit, m.counts(), "")
+	e.l.session.goDo(func() {
+		m := e.first().master
+		_ = m.compare(context.Background(), turnScript, e.l.keyAndTurns, e.l.limit(m), m.counts(), "")
+	})
 }
 
 // redlockGrant is an acquired majority.
@@ -288,7 +209,7 @@ func (r *redlockGrant) prolong(ctx context.Context) error {
 	}
 	stop()
 	if yes >= quorum { // the others go on, for one more limit
-		time.AfterFunc(e.l.opts.limit, cancel)
+		time.AfterFunc(e.l.opts.limitMost(), cancel)
 		return nil
 	}
 	cancel()

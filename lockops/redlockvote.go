@@ -25,6 +25,7 @@ type vote struct {
 	over      bool       // taken back: no more requests but releases
 	has       bool       // the key has our value, as far as we know
 	lateUntil time.Time  // until when an unanswered request to set it may still be executed
+	sent      time.Time  // the request that gave it, at the earliest
 	at        int64      // the master's clock when it answered, µs since 1970
 	err       error      // of the newest request to set it
 }
@@ -33,16 +34,22 @@ type vote struct {
 var errNoVote = errors.New("the master did not vote for us")
 
 // request sends the first request to set the key, when earlier votes of this session have been taken back: a master that
-// their release did not wait for would refuse. requestMu is held already.
+// their release did not wait for would refuse. A silent one is not waited for. requestMu is held already.
 func (v *vote) request(before []chan struct{}) {
 	defer v.requestMu.Unlock()
-	awaitReleases(before, v.e.l.opts.limit)
+	if !v.master.admit(v.limit()) {
+		v.err = v.master.failed(ErrDead)
+		return
+	}
+	awaitReleases(before, v.limit())
 	if !v.e.over.Load() {
 		v.set()
 	}
 }
 
-func (v *vote) keys() scriptKeys {
+func (v *vote) limit() time.Duration { return v.e.l.limit(v.master) }
+
+func (v *vote) keys() []string {
 	if v.queues {
 		return v.e.l.keyAndTurns
 	}
@@ -51,20 +58,16 @@ func (v *vote) keys() scriptKeys {
 
 // set asks the master for the key, if it is one that may vote. requestMu is held.
 func (v *vote) set() {
-	o := &v.e.l.opts
-	if !v.master.admit(o.limit) {
-		v.err = v.master.failed(ErrDead)
-		return
-	}
-	s := v.e.l.session
+	o, s := &v.e.l.opts, v.e.l.session
 	if v.err = v.entitled(s.clock.now().Add(-lentIdentity)); v.err != nil {
 		return
 	}
 	dials := v.master.dials.Load()
 	got := v.master.acquire(request{
 		script: acquireScript, keys: v.keys(), value: v.e.value, ttl: o.ttl, since: v.since, name: v.name, polite: v.polite,
-	}, o.limit)
-	v.has, v.err, v.at = got.taken, got.err, got.at
+	}, v.limit())
+	v.has, v.err = got.taken, got.err
+	v.sent, v.at = got.sent, got.at
 	if got.lateUntil.After(v.lateUntil) {
 		v.lateUntil = got.lateUntil
 	}
@@ -77,31 +80,30 @@ func (v *vote) set() {
 // now, or has said since.
 func (v *vote) entitled(since time.Time) error {
 	o := &v.e.l.opts
-	if err := v.master.identify(since, o.limit); err != nil {
+	if err := v.master.identify(since, v.limit()); err != nil {
 		return err
 	}
 	return v.master.mayVote(o.ttl)
 }
 
-// result reports whether the vote counts. One that does not is taken back with the others, though the master gave it.
-func (v *vote) result() (taken bool, err error) {
+// result reports whether the vote counts, and from when. One that does not is taken back with the others, though the master gave it.
+func (v *vote) result() (taken bool, sent time.Time, err error) {
 	v.requestMu.Lock()
 	defer v.requestMu.Unlock()
-	return v.has && v.err == nil, v.err
+	return v.has && v.err == nil, v.sent, v.err
 }
 
 // prolong sets the TTL anew, trying again until ctx ends while there is no answer. A master that has no key of ours is
 // asked for one, so as to have more than a bare majority again; that counts from the next time on only, since the key
 // may have been somebody else's in between.
 func (v *vote) prolong(ctx context.Context) error {
-	o := &v.e.l.opts
 	for {
 		err := v.prolongOnce(ctx)
 		if err == nil || settled(err) || errors.Is(err, errNoVote) || refused(err) {
 			return err
 		}
 		select {
-		case <-time.After(o.limit / 2):
+		case <-time.After(v.limit() / 2):
 		case <-ctx.Done():
 			return err
 		}
@@ -117,25 +119,16 @@ func (v *vote) prolongOnce(ctx context.Context) error {
 		return v.master.failed(errNoVote)
 	case !v.has:
 		v.since, v.queues, v.name, v.polite = notInQueue, false, "", false
-		v.set()
+		if v.master.admit(v.limit()) {
+			v.set()
+		}
 		return errNoVote
 	}
-	err := v.master.compare(ctx, extendScript, v.e.l.key, o.limit, v.e.value, o.ttl.Milliseconds())
+	err := v.master.compare(ctx, extendScript, v.e.l.key, v.limit(), v.e.value, o.ttl.Milliseconds())
 	if errors.Is(err, ErrGone) || errors.Is(err, ErrOther) {
 		v.has = false
 	}
 	return err
-}
-
-// closeUnused ends a vote that the master knows nothing of, at once: false where it has the key, or may get it.
-func (v *vote) closeUnused() bool {
-	if !v.requestMu.TryLock() { // it is being asked
-		return false
-	}
-	defer v.requestMu.Unlock()
-	unused := !v.has && v.lateUntil.IsZero()
-	v.over = v.over || unused
-	return unused
 }
 
 // rollBack deletes the key behind all other requests, and sends the outcome: nil deleted, errNoVote, or a *NodeError. If
@@ -148,52 +141,34 @@ func (v *vote) rollBack(back chan<- error, done func()) {
 	if !has && lateUntil.IsZero() {
 		v.requestMu.Unlock()
 		done()
-		v.e.tookBack(false, nobodyWaits)
 		back <- errNoVote
 		return
 	}
-	next, err := v.release(v.e.mayWake())
+	waits, err := v.release()
 	v.requestMu.Unlock()
 	done()
-	v.e.tookBack(err == nil, next)
+	if err == nil {
+		v.e.tookBack(waits)
+	}
 	if !has && settled(err) {
 		back <- errNoVote
 	} else {
 		back <- err
 	}
 	if !settled(err) || v.e.l.session.clock.before(lateUntil) {
-		v.e.l.session.removeLater(lateUntil, v.e.l.opts.limit, func() error {
-			_, err := v.release(false)
+		v.e.l.session.removeLater(lateUntil, v.limit(), func() error {
+			_, err := v.release()
 			return err
 		})
 	}
 }
 
-// whoIsNext is the outcome of a release among the waiters of the master that orders them.
-type whoIsNext int
-
-const (
-	nobodyWaits whoIsNext = iota
-	somebodyWaits
-	nextWoken
-)
-
-// release deletes the key, and wakes who is next if wanted.
-func (v *vote) release(wake bool) (next whoIsNext, err error) {
-	l := v.e.l
-	keys, args := l.key, append(make([]any, 0, 2), v.e.value)
+// release deletes the key. The master that orders the waiters says whether there are any.
+func (v *vote) release() (waits bool, err error) {
+	keys := v.e.l.key
 	if v.e.first() == v {
-		keys = l.keyAndTurns
-		if wake {
-			args = append(args, v.master.counts())
-		}
+		keys = v.e.l.keyAndTurns
 	}
-	reply, err := v.master.compareReply(context.Background(), voteReleaseScript, keys, l.opts.limit, args...)
-	switch reply {
-	case "2":
-		next = somebodyWaits
-	case "3":
-		next = nextWoken
-	}
-	return next, err
+	reply, err := v.master.compareReply(context.Background(), voteReleaseScript, keys, v.limit(), v.e.value)
+	return reply == "2", err
 }

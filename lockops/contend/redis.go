@@ -37,8 +37,8 @@ type redisTarget struct {
 }
 
 const (
-	// clientLimit bounds each request of the target to one master.
-	clientLimit = 2 * time.Second
+	// clientLimit bounds each request of the target to one master, with connecting.
+	clientLimit = 5 * time.Second
 	// markTTL keeps the mark by which a later run knows the keys that a killed one left.
 	markTTL = 24 * time.Hour
 )

@@ -1,22 +1,19 @@
 -- What the scripts of a fair lock share; it is put before them.
--- KEYS: 1 the lock, 2 its queue, 3 when those who wait for long were heard of, 4 the newest fencing token (optional).
+-- KEYS: 1 the lock, 2 its queue, 3 when each waiter was heard of, 4 the newest fencing token (optional).
 local now = redis.call('TIME')
 local at = now[1] * 1000000 + now[2]
-
--- Who came less than this ago, in µs, is not asked for a sign of life, and has no field in KEYS[3].
-local NEW = 20000
 
 local function leave(value)
 	redis.call('ZREM', KEYS[2], value)
 	redis.call('HDEL', KEYS[3], value)
 end
 
--- A token above all that were given before, also when the key with the newest is gone. newest: where it is known.
-local function token(newest)
+-- A token above all that were given before, also when the key with the newest is gone.
+local function token()
 	if not KEYS[4] then
 		return 0
 	end
-	newest = newest or tonumber(redis.call('GET', KEYS[4])) or 0
+	local newest = tonumber(redis.call('GET', KEYS[4])) or 0
 	local next = string.format('%.0f', math.max(at, newest + 1))
 	redis.call('SET', KEYS[4], next, 'PX', 86400000)
 	return next
@@ -24,19 +21,20 @@ end
 
 -- Gives the lock to the first waiter who is alive and tells it; not beyond the one given, who leaves the queue. beat: how
 -- long in µs a waiter may keep silent twice, and the first TTL. Returns who has it now, nil for nobody.
-local function handover(beat, counts, before, newest)
+local function handover(beat, counts, before)
 	while true do
 		local head = redis.call('ZPOPMIN', KEYS[2])
-		local value, heard = head[1], tonumber(head[2])
-		if value and at - heard > NEW then
-			heard = tonumber(redis.call('HGET', KEYS[3], value)) or heard
-			redis.call('HDEL', KEYS[3], value)
+		local value = head[1]
+		if not value then
+			return nil
 		end
-		if not value or value == before then
+		local heard = tonumber(redis.call('HGET', KEYS[3], value) or head[2])
+		redis.call('HDEL', KEYS[3], value)
+		if value == before then
 			return nil
 		end
 		if at - heard <= 2 * beat then
-			local message = token(newest) .. ' ' .. now[1] .. ' ' .. now[2] .. ' ' .. beat .. ' ' .. value
+			local message = token() .. ' ' .. now[1] .. ' ' .. now[2] .. ' ' .. beat .. ' ' .. value
 			if redis.pcall('PUBLISH', 'lockscope:wake:@' .. string.sub(value, 11, 22), message) ~= 0 or counts ~= '1' then
 				redis.call('SET', KEYS[1], value, 'PX', math.ceil(beat / 1000))
 				return value

@@ -20,17 +20,10 @@ if new then
 	since = math.max(at, (last or 0) + 1) -- behind the last, also when the clock was set back
 end
 if since > 0 and (held or last or not new and redis.call('EXISTS', KEYS[2]) == 1) then
-	if redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', since), ARGV[1]) == 0 then
-		since = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]))
-	end
-	-- Where many come and go, one of them in ten seconds is enough to keep the queue from expiring.
-	if not last or since > at or math.floor(last / 1e7) < math.floor(at / 1e7) then
-		redis.call('PEXPIRE', KEYS[2], 60000)
-	end
-	if at - since > NEW then
-		redis.call('HSET', KEYS[3], ARGV[1], string.format('%.0f', at))
-		redis.call('PEXPIRE', KEYS[3], 60000)
-	end
+	redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', since), ARGV[1])
+	redis.call('HSET', KEYS[3], ARGV[1], string.format('%.0f', at))
+	redis.call('PEXPIRE', KEYS[2], 60000)
+	redis.call('PEXPIRE', KEYS[3], 60000)
 end
 if not held then
 	held = handover(tonumber(ARGV[5]), ARGV[6], ARGV[1])

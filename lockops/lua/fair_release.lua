@@ -1,13 +1,11 @@
 -- Hands a lock that still has our value to the next waiter, or deletes it; who does not hold it leaves the queue.
--- ARGV: 1 value, 2 "1" when PUBLISH counts all subscribers, 3 heartbeat in µs, 4 our fencing token, where it is known.
+-- ARGV: 1 value, 2 "1" when PUBLISH counts all subscribers, 3 heartbeat in µs.
 -- Returns 1 released, 0 there is no such key, -1 somebody else has it.
-local held, newest = redis.call('GET', KEYS[1]), nil
-if held == ARGV[1] then -- nobody has been given a token since
-	newest = tonumber(ARGV[4])
-else
+local held = redis.call('GET', KEYS[1])
+if held ~= ARGV[1] then
 	leave(ARGV[1])
 end
-if (not held or held == ARGV[1]) and not handover(tonumber(ARGV[3]), ARGV[2], nil, newest) and held then
+if (not held or held == ARGV[1]) and not handover(tonumber(ARGV[3]), ARGV[2]) and held then
 	redis.call('DEL', KEYS[1])
 end
 return held == ARGV[1] and 1 or held and -1 or 0

@@ -3,8 +3,6 @@ package lockops
 import (
 	"context"
 	"errors"
-	"net"
-	"syscall"
 	"testing"
 	"time"
 
@@ -12,54 +10,6 @@ import (
 
 	"lockscope/internal/servertest"
 )
-
-// The kernel is asked whether a connection is open, but not when an answer came over it a moment ago.
-func TestAConnectionThatAnsweredAMomentAgoIsNotAskedFor(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	server, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	wrapped := fresh(conn)
-	asks := func() (asked bool) {
-		t.Helper()
-		raw, err := wrapped.(syscall.Conn).SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := raw.Read(func(uintptr) bool { asked = true; return true }); err != nil {
-			t.Fatal(err)
-		}
-		return asked
-	}
-	if !asks() {
-		t.Error("before the first answer the kernel is not asked")
-	}
-	if _, err := server.Write([]byte("+OK\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := wrapped.Read(make([]byte, 8)); err != nil {
-		t.Fatal(err)
-	}
-	wrapped.(*freshConn).made = time.Now().Add(-time.Duration(wrapped.(*freshConn).answered.Load())) // the answer came just now
-	if asks() {
-		t.Error("behind an answer the kernel is asked")
-	}
-	wrapped.(*freshConn).made = wrapped.(*freshConn).made.Add(-time.Second)
-	if !asks() {
-		t.Error("long after an answer the kernel is not asked")
-	}
-}
 
 // A connection that is closed between two requests costs no lock.
 func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {

@@ -1,0 +1,77 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// hangs is a wait that does not end, on the busiest machine.
+const hangs = 60 * time.Second
+
+// TestExtendEndsWithItsContext on servers that hang, and with the hold.
+func TestExtendEndsWithItsContext(t *testing.T) {
+	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	for _, kind := range redisKinds {
+		s := redisSession(t, masters[:kind.masters]...)
+		const ttl = 2 * time.Second
+		h := acquire(t, kind.make(s, servertest.UniqueName(t), lockops.WithTTL(10*time.Minute), lockops.WithMasterLimit(5*time.Minute)))
+		short := acquire(t, kind.make(s, servertest.UniqueName(t), lockops.WithTTL(ttl), lockops.WithMasterLimit(5*time.Minute)))
+		for _, m := range masters {
+			m.Pause(t)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		for _, c := range []struct {
+			what string
+			do   func() error
+			want error
+		}{
+			{"with its context", func() error { return h.Extend(ctx) }, context.Canceled},
+			{"with the hold", func() error { return short.Extend(t.Context()) }, lockops.ErrLost},
+		} {
+			ended := make(chan error, 1)
+			go func() { ended <- c.do() }()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, c.want) {
+					t.Errorf("%s: it ends %s by %v, want %v", kind.name, c.what, err, c.want)
+				}
+			case <-time.After(hangs):
+				t.Errorf("%s: it does not end %s", kind.name, c.what)
+			}
+		}
+		for _, m := range masters {
+			m.Resume(t)
+		}
+		release(t, h)
+	}
+}
+
+// TestConnectingEndsWithItsContext on a server that hangs.
+func TestConnectingEndsWithItsContext(t *testing.T) {
+	m := servertest.StartRedis(t)
+	m.Pause(t)
+	defer m.Resume(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := lockops.NewRedisSession(ctx, []*redis.UniversalOptions{{Addrs: []string{m.Addr}, ReadTimeout: time.Hour}}, lockops.WithRequestLimit(5*time.Minute))
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	case <-time.After(hangs):
+		t.Error("it does not end")
+	}
+}

@@ -1,0 +1,275 @@
+package lockops_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// farLink is a slow way to Redis servers, on which connecting takes longer yet.
+type farLink struct {
+	trip, connect time.Duration
+	wires         map[string]*servertest.Wire // by address of the server
+	options       []*redis.UniversalOptions
+}
+
+func farAway(t testing.TB, trip, connect time.Duration, addrs ...string) *farLink {
+	l := &farLink{trip: trip, connect: connect, wires: make(map[string]*servertest.Wire)}
+	for _, addr := range addrs {
+		l.wires[addr] = servertest.StartWire(t, addr)
+		l.wires[addr].Delay(trip / 2)
+		l.options = append(l.options, &redis.UniversalOptions{Addrs: []string{addr}, Dialer: l.dial})
+	}
+	return l
+}
+
+func (l *farLink) dial(_ context.Context, network, addr string) (net.Conn, error) {
+	time.Sleep(l.connect + l.trip) // what a name server, a tunnel and TCP take
+	w := l.wires[addr]
+	if w == nil {
+		return nil, fmt.Errorf("no link to %s", addr)
+	}
+	return net.Dial(network, w.Addr())
+}
+
+// cut ends all connections.
+func (l *farLink) cut() {
+	for _, w := range l.wires {
+		w.Reset()
+	}
+}
+
+func (l *farLink) session(t testing.TB) *lockops.RedisSession {
+	s, err := lockops.NewRedisSession(within(t), l.options)
+	if err != nil {
+		t.Errorf("%v, connecting in %v: %v", l.trip, l.connect, err)
+		return nil
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+var redisKinds = []struct {
+	name    string
+	masters int
+	make    func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker
+}{
+	{"mutex", 1, func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
+		return lockops.NewRedisMutex(s, key, o...)
+	}},
+	{"fair", 1, func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
+		return lockops.NewRedisFairMutex(s, key, o...)
+	}},
+	{"redlock", 3, func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
+		return lockops.NewRedlock(s, key, o...)
+	}},
+}
+
+// TestLocksWorkOverSlowLinks of all lengths, or say at once which TTL would do.
+func TestLocksWorkOverSlowLinks(t *testing.T) {
+	var addrs []string
+	for range 3 {
+		addrs = append(addrs, servertest.StartRedis(t).Addr)
+	}
+	var all sync.WaitGroup
+	for _, kind := range redisKinds {
+		for _, link := range []struct{ trip, connect time.Duration }{
+			{0, 600 * time.Millisecond},
+			{20 * time.Millisecond, 150 * time.Millisecond},
+			{80 * time.Millisecond, 0},
+			{150 * time.Millisecond, 50 * time.Millisecond},
+			{300 * time.Millisecond, 600 * time.Millisecond},
+		} {
+			for _, ttl := range []time.Duration{time.Second, 5 * time.Second, 30 * time.Second} {
+				l := farAway(t, link.trip, link.connect, addrs[:kind.masters]...)
+				all.Go(func() {
+					s, other := l.session(t), l.session(t)
+					if s == nil || other == nil {
+						return
+					}
+					f := &farCase{
+						T: t, name: fmt.Sprintf("%s, %v, connecting in %v, TTL %v", kind.name, l.trip, l.connect, ttl),
+						link: l, ttl: ttl, renewed: make(chan struct{}, 1),
+					}
+					key := servertest.UniqueName(t)
+					f.mine = kind.make(s, key, lockops.WithTTL(ttl), lockops.OnRenew(func(time.Time) {
+						select {
+						case f.renewed <- struct{}{}:
+						default:
+						}
+					}))
+					f.theirs = kind.make(other, key, lockops.WithTTL(ttl))
+					f.run()
+				})
+			}
+		}
+	}
+	all.Wait()
+}
+
+// farCase is one lock over one link.
+type farCase struct {
+	*testing.T
+	name         string
+	link         *farLink
+	ttl          time.Duration
+	mine, theirs lockops.Locker
+	renewed      chan struct{}
+}
+
+// step bounds each call: connecting, a few round trips, and what a busy machine adds.
+const step = 20 * time.Second
+
+func (f *farCase) ctx() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), step)
+}
+
+func (f *farCase) fails(what string, err error) bool {
+	if err != nil {
+		f.Errorf("%s: %s: %v", f.name, what, err)
+	}
+	return err != nil
+}
+
+// excused is an error that a short TTL excuses: the hold was lost, and said so.
+func (f *farCase) excused(err error) error {
+	if f.ttl <= time.Second && (errors.Is(err, lockops.ErrLost) || errors.Is(err, lockops.ErrUnknownRelease) || errors.Is(err, lockops.ErrNoQuorum)) {
+		return nil
+	}
+	return err
+}
+
+func (f *farCase) run() {
+	if f.ttl < 4*f.link.trip {
+		f.refused()
+		return
+	}
+	h := f.acquire("Acquire", f.mine.Acquire)
+	if h == nil {
+		return
+	}
+	ctx, cancel := f.ctx()
+	f.fails("Extend", f.excused(h.Extend(ctx)))
+	cancel()
+	if f.ttl == 5*time.Second {
+		select {
+		case <-f.renewed:
+		case <-h.Context().Done():
+			f.fails("renewal", context.Cause(h.Context()))
+		case <-time.After(step):
+			f.Errorf("%s: not renewed within %v", f.name, step)
+		}
+	}
+	f.handsOver(h)
+	f.link.cut()
+	if h := f.acquire("Acquire behind a lost connection", f.mine.Acquire); h != nil {
+		f.link.cut()
+		f.release(h)
+	}
+	f.link.cut()
+	if h := f.acquire("TryAcquire behind a lost connection", f.mine.TryAcquire); h != nil {
+		f.release(h)
+	}
+}
+
+func (f *farCase) refused() {
+	for what, do := range map[string]func(context.Context) (*lockops.Hold, error){"Acquire": f.mine.Acquire, "TryAcquire": f.mine.TryAcquire} {
+		ctx, cancel := f.ctx()
+		_, err := do(ctx)
+		cancel()
+		if !errors.Is(err, lockops.ErrTooShort) || !strings.Contains(err.Error(), "would do") {
+			f.Errorf("%s: %s: %v", f.name, what, err)
+		}
+	}
+}
+
+func (f *farCase) acquire(what string, do func(context.Context) (*lockops.Hold, error)) *lockops.Hold {
+	ctx, cancel := f.ctx()
+	defer cancel()
+	h, err := do(ctx)
+	if f.fails(what, f.excused(err)) {
+		return nil
+	}
+	return h
+}
+
+func (f *farCase) release(h *lockops.Hold) {
+	ctx, cancel := f.ctx()
+	defer cancel()
+	f.fails("Release", f.excused(h.Release(ctx)))
+}
+
+// handsOver releases a hold to a waiter on another session.
+func (f *farCase) handsOver(h *lockops.Hold) {
+	next := make(chan *lockops.Hold, 1)
+	go func() { next <- f.acquire("Acquire of a waiter", f.theirs.Acquire) }()
+	select { // it waits, or does soon: both are to work
+	case h := <-next:
+		if h != nil && f.ttl > time.Second {
+			f.Errorf("%s: two holders at once", f.name)
+		}
+		next <- h
+	case <-time.After(2 * f.link.trip):
+	}
+	f.release(h)
+	if h := <-next; h != nil {
+		f.release(h)
+	}
+}
+
+// TestSlowLinksToSentinelsClustersAndTLS: a lock is taken, kept and given back, also behind a lost connection.
+func TestSlowLinksToSentinelsClustersAndTLS(t *testing.T) {
+	const trip, connect = 80 * time.Millisecond, 150 * time.Millisecond
+	certificates := servertest.NewCertificates(t)
+	_, secure := servertest.StartRedisTLS(t, certificates)
+	overTLS := farAway(t, trip, connect, secure)
+	config := certificates.Client(t)
+	config.ServerName = "127.0.0.1"
+	overTLS.options[0].Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := overTLS.dial(ctx, network, addr)
+		return tls.Client(conn, config), err
+	}
+	sentinel, master, _ := servertest.StartRedisSentinel(t)
+	bySentinel := farAway(t, trip, connect, sentinel, master.Addr)
+	bySentinel.options = bySentinel.options[:1]
+	bySentinel.options[0].MasterName = servertest.SentinelMaster
+	var nodes []string
+	for _, n := range servertest.StartRedisCluster(t, 3) {
+		nodes = append(nodes, n.Addr)
+	}
+	cluster := farAway(t, trip, connect, nodes...)
+	cluster.options = cluster.options[:1]
+	cluster.options[0].Addrs = nodes
+	for name, l := range map[string]*farLink{"TLS": overTLS, "Sentinel": bySentinel, "Cluster": cluster} {
+		s := l.session(t)
+		if s == nil {
+			continue
+		}
+		for _, kind := range redisKinds[:2] {
+			f := &farCase{T: t, name: name + ", " + kind.name, link: l, ttl: 30 * time.Second}
+			f.mine = kind.make(s, servertest.UniqueName(t))
+			for range 2 {
+				h := f.acquire("Acquire", f.mine.Acquire)
+				if h == nil {
+					continue
+				}
+				ctx, cancel := f.ctx()
+				f.fails("Extend", h.Extend(ctx))
+				cancel()
+				l.cut()
+				f.release(h)
+			}
+		}
+	}
+}

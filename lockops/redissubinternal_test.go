@@ -1,0 +1,120 @@
+package lockops
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+)
+
+// listeningSession is a session of one Redis that hears messages, by a clock that a test may set ahead.
+func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration)) {
+	t.Helper()
+	var by atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
+	m := servertest.StartRedis(t)
+	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, func(o *redisOptions) { o.clock.now = now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if ok, err := s.masters[0].subscriber.ready(t.Context(), time.Minute); !ok || err != nil {
+		t.Fatalf("no messages: %v", err)
+	}
+	return s, func(d time.Duration) { by.Add(int64(d)) }
+}
+
+// await asks again and again, for a minute.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+// heard is the number of channels of locks that a server's clients have subscribed to.
+func heard(t *testing.T, s *RedisSession) (n int) {
+	t.Helper()
+	channels, err := s.masters[0].client.PubSubChannels(t.Context(), recipe.LockscopeChannel("lock:*")).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(channels)
+}
+
+// TestSubscriptionsEndInABusySession, on which something is heard all the time.
+func TestSubscriptionsEndInABusySession(t *testing.T) {
+	s, ahead := listeningSession(t)
+	w := s.masters[0].subscriber
+	const locks = 20
+	for i := range locks {
+		w.listen(fmt.Sprintf("lock:%d", i))()
+	}
+	await(t, "all are subscribed to", func() bool { return heard(t, s) == locks })
+	busy, stop := context.WithCancel(t.Context())
+	var speaker sync.WaitGroup
+	speaker.Go(func() {
+		for busy.Err() == nil {
+			s.masters[0].client.Publish(busy, w.own, "0 0 0 0 nobody")
+			time.Sleep(100 * time.Millisecond) // much less than the silence in which it looked
+		}
+	})
+	ahead(lingers + subscriberBeat)
+	await(t, "none are subscribed to", func() bool { return heard(t, s) == 0 })
+	stop()
+	speaker.Wait()
+}
+
+// TestALockIsHeardOfBehindItsPruning: who listens to a lock just before its channel is given up hears of it.
+func TestALockIsHeardOfBehindItsPruning(t *testing.T) {
+	s, _ := listeningSession(t)
+	w := s.masters[0].subscriber
+	const lock = "lock:one"
+	w.requestMu.Lock() // as prune does, which has taken the lock out
+	defer w.listen(lock)()
+	for end := time.Now().Add(200 * time.Millisecond); heard(t, s) == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // nothing is to happen
+	}
+	w.request(w.pubsub.Unsubscribe, recipe.LockscopeChannel(lock))
+	w.requestMu.Unlock()
+	await(t, "the lock is heard of", func() bool { return heard(t, s) == 1 })
+}
+
+// TestASubscriptionIsNewsOnEachConnection: messages to the one before may have been missed, whoever has noticed its end.
+func TestASubscriptionIsNewsOnEachConnection(t *testing.T) {
+	s, _ := listeningSession(t)
+	m := s.masters[0]
+	w := s.waiters.add("lock", "value")
+	for range breakerAfter {
+		m.record(context.DeadlineExceeded)
+	}
+	m.subscriber.receive(&redis.Subscription{Kind: "subscribe", Channel: m.subscriber.own})
+	select {
+	case <-w.news:
+	default:
+		t.Error("the session's waiters do not look")
+	}
+	if m.silent() {
+		t.Error("the server is heard from, and counts as silent")
+	}
+}
+
+// TestASingleRedisIsAlwaysAsked: there is no other to ask meanwhile.
+func TestASingleRedisIsAlwaysAsked(t *testing.T) {
+	s, _ := listeningSession(t)
+	for range 10 * breakerAfter {
+		s.masters[0].record(context.DeadlineExceeded)
+		if !s.masters[0].admit(time.Hour) {
+			t.Fatal("a lock of one Redis waits for its breaker")
+		}
+	}
+}
