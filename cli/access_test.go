@@ -113,6 +113,7 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 
 // Redis takes the lines as they are, also those for all keys, beside which it takes no other pattern.
 func TestTheRightsThatAreAdvisedAreTaken(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	for _, query := range []string{"", "?match=*", "?match=lock:*"} {
 		got := run(t, "doctor", "--access", "redis://"+server.Addr+query)

@@ -20,6 +20,7 @@ import (
 
 // TestALossThatOnlyTheReleaseFindsIsExitCode4: whatever the command's own code. It is reported, and audited with its reason.
 func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
+	t.Parallel()
 	master := servertest.StartEmbeddedRedis(t)
 	s, err := lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{master.Addr}}})
 	if err != nil {

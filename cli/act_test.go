@@ -17,6 +17,7 @@ import (
 )
 
 func TestAcquireRunsACommandUnderTheLock(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		target := "zk://" + server.Addr
@@ -61,6 +62,7 @@ func (silentZK) Printf(string, ...any) {}
 
 // A kazoo client holds; our acquire queues behind it by its own recipe, without a flag for it.
 func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, path, server.Admin)
@@ -109,6 +111,7 @@ func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
 
 // Readers share a lock, by the recipe of whoever is there; writers, and clients of another kind of lock, do not get it.
 func TestAcquireReadsAndWrites(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, path, server.Admin)
@@ -139,6 +142,7 @@ func TestAcquireReadsAndWrites(t *testing.T) {
 
 // The lock is taken away from under COMMAND, which is stopped; exit code 4.
 func TestAcquireStopsTheCommandWhenTheLockIsLost(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		target := "redis://" + servers[0].Addr
@@ -165,6 +169,7 @@ func TestAcquireStopsTheCommandWhenTheLockIsLost(t *testing.T) {
 }
 
 func TestRedlockByCommandLine(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
 		var addrs []string
@@ -184,6 +189,7 @@ func TestRedlockByCommandLine(t *testing.T) {
 
 // Too few masters are waited for, and then it is the answer no, as for any lock that cannot be had now.
 func TestAcquireWaitsForTooFewMasters(t *testing.T) {
+	t.Parallel()
 	var servers []*servertest.Redis
 	var addrs []string
 	for range 3 {
@@ -207,6 +213,7 @@ func TestAcquireWaitsForTooFewMasters(t *testing.T) {
 
 // What acquire creates has the access list that was asked for.
 func TestAcquireWithAnAccessList(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		got := run(t, "acquire", "zk:"+path, "zk://"+server.Addr, "--acl", "world:anyone:cdrw", "--", "true")
@@ -230,6 +237,7 @@ func TestAcquireWithAnAccessList(t *testing.T) {
 }
 
 func TestReleaseByCommandLine(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, path, server.Admin)
@@ -283,6 +291,7 @@ func TestReleaseByCommandLine(t *testing.T) {
 }
 
 func TestMissingCredentialsNameServerAndUser(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	server.Mini.RequireUserAuth("ops", "right")
 	target := "redis://" + server.Addr
@@ -308,6 +317,7 @@ func TestMissingCredentialsNameServerAndUser(t *testing.T) {
 // A value below quorum holds nothing: while masters are silent the holder is unknown, and a leftover is not taken for a
 // holder.
 func TestReleaseWithoutAQuorum(t *testing.T) {
+	t.Parallel()
 	var addrs []string
 	var servers []*servertest.Redis
 	for i := range 3 {
@@ -333,6 +343,7 @@ func TestReleaseWithoutAQuorum(t *testing.T) {
 
 // What cannot be run fails before the lock is asked for.
 func TestAcquireLooksForItsCommandFirst(t *testing.T) {
+	t.Parallel()
 	got := run(t, "acquire", "zk:/l", "zk://127.0.0.1:1", "--", "no-such-command-anywhere")
 	if got.code != 2 || !strings.Contains(got.stderr, "no-such-command-anywhere") || got.stdout != "" {
 		t.Errorf("%+v", got)
@@ -341,6 +352,7 @@ func TestAcquireLooksForItsCommandFirst(t *testing.T) {
 
 // What is shown of a contender is not its name: the candidates are listed, and never guessed among.
 func TestReleaseByALabelNamesTheContender(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		target := "zk://" + server.Addr
@@ -382,6 +394,7 @@ func TestReleaseByALabelNamesTheContender(t *testing.T) {
 }
 
 func TestReleaseByALabelOnRedis(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
 		id, target := "redis:lock:"+servertest.UniqueName(t), "redis://"+servers[0].Addr
 		_, lines := started(t, "acquire", id, target, "--label", "night job")
@@ -398,6 +411,7 @@ func TestReleaseByALabelOnRedis(t *testing.T) {
 
 // The release that no-ttl advises for a job of sidekiq-unique-jobs is done.
 func TestAdvisedReleaseOfASidekiqJob(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	const key = "uniquejobs:0123456789abcdef0123456789abcdef:LOCKED"
 	server.Mini.HSet(key, "jid", "1700000000.1")
@@ -409,6 +423,7 @@ func TestAdvisedReleaseOfASidekiqJob(t *testing.T) {
 
 // Who is next is shown as it is: waiting, until it was seen to hold.
 func TestReleaseShowsTheStateOfWhoIsNext(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		id, target := "zk:"+path, "zk://"+server.Addr

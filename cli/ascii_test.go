@@ -15,6 +15,7 @@ import (
 // In a locale without UTF-8 what people read is ASCII but for names from servers, what programs read is not touched, and the columns
 // of a table stand as in any other locale.
 func TestALocaleWithoutUTF8(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	const name = "lock:größe"
 	if err := server.Mini.Set(name, "y"); err != nil {
@@ -73,6 +74,7 @@ func TestALocaleWithoutUTF8(t *testing.T) {
 
 // A sign of ours in a name from a server, or in one that was given, is not ours.
 func TestALocaleWithoutUTF8KeepsNames(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	const name, owner, mistyped = "lock:a→b…", "worker·1", "lock≤"
 	if err := server.Mini.Set(name, owner); err != nil {
@@ -97,6 +99,7 @@ func TestALocaleWithoutUTF8KeepsNames(t *testing.T) {
 
 // COMMAND writes its own bytes, whatever the locale.
 func TestACommandsOutputIsNotTranslated(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	env := map[string]string{"LC_ALL": "C", "XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 	got := runIn(t, t.Context(), env, "acquire", "redis:lock:a", "redis://"+server.Addr, "--", "echo", "a → b …")

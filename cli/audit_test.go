@@ -114,6 +114,7 @@ func TestADamagedAuditTrailIsNotVerified(t *testing.T) {
 
 // TestProductionAsksWhy: without a terminal to ask on, an action in production needs a reason, which the audit keeps.
 func TestProductionAsksWhy(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
 	if err := server.Mini.Set("lock:a", value); err != nil {

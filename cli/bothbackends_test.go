@@ -67,6 +67,7 @@ func (locks foundLocks) deadlocks(t *testing.T) (advice []string) {
 // Two programs, each with a kazoo client and a redis-py client, wait for each other over ZooKeeper and Redis: doctor finds it on
 // both locks and says by what it knows the programs, the advised release is carried out, and then both go on.
 func TestADeadlockOverBothBackends(t *testing.T) {
+	t.Parallel()
 	zk, redis := servertest.StartZooKeeper(t), servertest.StartRedis(t)
 	one := servertest.StartOnBoth(t, zk.Addr, redis.Addr, cartOnBoth, "/locks/orders", "lock:ledger", false)
 	two := servertest.StartOnBoth(t, zk.Addr, redis.Addr, tillOnBoth, "/locks/orders", "lock:ledger", true)

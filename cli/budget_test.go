@@ -12,6 +12,7 @@ import (
 
 // TestGentleIsGentler goes by what the sources say that they allow themselves, for one pass and for as long as one watches.
 func TestGentleIsGentler(t *testing.T) {
+	t.Parallel()
 	box, err := sandbox.Start("fair", 1)
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,7 @@ func runBulk(t *testing.T, env map[string]string, code int, args ...string) bulk
 // TestLeftoversAreSwept: values below the quorum go from the masters that have them, and nothing else does, be it held or of
 // another name.
 func TestLeftoversAreSwept(t *testing.T) {
+	t.Parallel()
 	var clients []*redis.Client
 	var addrs []string
 	for range 3 {
@@ -80,6 +81,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 // TestWhatIsLeftOutIsSaid: a key that matches and may be no lock is not released, and not passed over in silence; what only goes
 // with --match is refused without it.
 func TestWhatIsLeftOutIsSaid(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	newRedisClient(t, server.Addr).Set(t.Context(), "lock:a", "v1", time.Hour)
 	target := "redis://" + server.Addr
@@ -101,6 +103,7 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 
 // TestManyReleasesStopAtTheFirstSurprise: what comes behind the lock that could not be released stays.
 func TestManyReleasesStopAtTheFirstSurprise(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := newRedisClient(t, server.Addr)
 	for _, key := range []string{"lock:1", "lock:2", "lock:3", "lock:4"} {

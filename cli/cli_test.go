@@ -146,6 +146,7 @@ var badUses = []struct{ args, says string }{
 }
 
 func TestBadUseIsOneLineAndExitCode2(t *testing.T) {
+	t.Parallel()
 	for _, tt := range badUses {
 		got := run(t, strings.Fields(tt.args)...)
 		if got.code != 2 || !strings.Contains(got.stderr, tt.says) || got.stdout != "" {
@@ -168,10 +169,13 @@ func TestServersThatDoNotAnswerAreExitCode3(t *testing.T) {
 		"acquire zk:/a zk://127.0.0.1:1 --wait 0", "release zk:/a zk://127.0.0.1:1 --owner x --yes",
 		"release redis:a redis://127.0.0.1:1 --owner x --yes",
 	} {
-		got := run(t, append(strings.Fields(args), "--timeout", "1s")...)
-		if got.code != 3 || !strings.Contains(got.stderr, "127.0.0.1:") {
-			t.Errorf("lockscope %s: code %d, says %q", args, got.code, got.stderr)
-		}
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, append(strings.Fields(args), "--timeout", "1s")...)
+			if got.code != 3 || !strings.Contains(got.stderr, "127.0.0.1:") {
+				t.Errorf("code %d, says %q", got.code, got.stderr)
+			}
+		})
 	}
 	const check = " (check the address, and that the server runs)\n"
 	for args, want := range map[string]string{
@@ -188,13 +192,16 @@ func TestServersThatDoNotAnswerAreExitCode3(t *testing.T) {
 		"ls redis://127.0.0.1:1,127.0.0.1:2 --timeout 1s":                 "backend redis is down: master 127.0.0.1:1: connection refused; master 127.0.0.1:2: connection refused",
 		"acquire redis:a redis://no-such-host.invalid --wait 0 --ttl 20s": "redis: no-such-host.invalid:6379: there is no such host",
 	} {
-		got := run(t, append(strings.Fields(args), "--timeout", "1s")...)
-		if got.code != 3 || got.stderr != "lockscope: "+want+check {
-			t.Errorf("lockscope %s: code %d, says\n%s, want\n%s", args, got.code, got.stderr, "lockscope: "+want+check)
-		}
-		if strings.HasPrefix(args, "doctor") && got.stdout != "nothing could be seen\n" || strings.HasPrefix(args, "ls") && got.stdout != "" {
-			t.Errorf("lockscope %s prints %q", args, got.stdout)
-		}
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, append(strings.Fields(args), "--timeout", "1s")...)
+			if got.code != 3 || got.stderr != "lockscope: "+want+check {
+				t.Errorf("code %d, says\n%s, want\n%s", got.code, got.stderr, "lockscope: "+want+check)
+			}
+			if strings.HasPrefix(args, "doctor") && got.stdout != "nothing could be seen\n" || strings.HasPrefix(args, "ls") && got.stdout != "" {
+				t.Errorf("prints %q", got.stdout)
+			}
+		})
 	}
 	got := run(t, "ls", "-o", "json", "redis://127.0.0.1:1", "--timeout", "1s")
 	if s := parse(t, got.stdout); got.code != 3 || s.Backends[0].State != "down" || s.Backends[0].Error == "" {
@@ -216,6 +223,7 @@ func TestARefusedLoginSaysWhatToCheck(t *testing.T) {
 }
 
 func TestProfiles(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	path := filepath.Join(home, "lockscope", "config.yaml")
 	write := func(text string) {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestCompletionOfLocksAndOwners(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)
 		servertest.StartKazoo(t, server.Addr, root+"/orders", "worker-1").Expect(t, "acquired")
@@ -55,6 +56,7 @@ func TestCompletionOfLocksAndOwners(t *testing.T) {
 }
 
 func TestCompletionIsQuietAndShort(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	for _, key := range []string{"lock:a", "lock:$(reboot)", "lock:`x`", "lock:\x1b[2J", "lock: b"} {
 		server.Mini.Set(key, "v\tw\x1b[2J")
@@ -83,6 +85,7 @@ func TestCompletionIsQuietAndShort(t *testing.T) {
 
 // What is found can be muted, and what is muted unmuted, by pressing TAB.
 func TestCompletionOfMutesAndClients(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	if err := server.Mini.Set("lock:a", "Y2NjY2NjY2NjY2NjY2NjYw=="); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestContendReportsToTheLetter(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		got := run(t, "contend", "zk:"+path, "zk://"+server.Addr, "-n", "4", "--hold", "2ms", "--think", "1ms", "--rounds", "5", "--seed", "9", "-o", "json")
@@ -49,6 +50,7 @@ func TestContendReportsToTheLetter(t *testing.T) {
 }
 
 func TestContendOfReadersAndWriters(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		args := []string{"contend", "zk:" + path, "zk://" + server.Addr, "-n", "6", "--kind", "read,read,write", "--hold", "2ms", "--think", "1ms", "--rounds", "5"}
@@ -68,6 +70,7 @@ func TestContendOfReadersAndWriters(t *testing.T) {
 }
 
 func TestContendForPeople(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
 		got := run(t, "contend", "redis:"+key, "redis://"+masters[0].Addr, "-n", "6", "--hold", "1ms", "--think", "1ms", "--for", "400ms")
@@ -83,6 +86,7 @@ func TestContendForPeople(t *testing.T) {
 }
 
 func TestContendRefuses(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	target := "redis://" + server.Addr
 	server.Mini.Set("lock:a", "somebody's")
@@ -131,6 +135,7 @@ func configFile(t *testing.T, text string) string {
 
 // An interrupted run reports what it has, and leaves nothing.
 func TestInterruptedContentionReports(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		cmd, _ := started(t, "contend", "zk:"+path, "zk://"+server.Addr, "-n", "3", "--hold", "1h", "--for", "1h")

@@ -47,6 +47,7 @@ func observing(t *testing.T, observer *inspect.Observer) context.Context {
 
 // The Lab's expiry of a holder's session is reported as an expiry.
 func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
+	t.Parallel()
 	box, targets, observer := observed(t, "fair", 1)
 	feed := observer.Subscribe()
 	ctx := observing(t, observer)
@@ -74,6 +75,7 @@ func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
 
 // No server of the sandbox evicts anything: what is given back there was released, and who takes it at once was handed it.
 func TestWhatIsGivenBackInTheSandboxWasNotEvicted(t *testing.T) {
+	t.Parallel()
 	_, _, observer := observed(t, "redlock", 1)
 	feed := observer.Subscribe()
 	ctx := observing(t, observer)
@@ -97,6 +99,7 @@ func TestWhatIsGivenBackInTheSandboxWasNotEvicted(t *testing.T) {
 
 // The scenes of servers that fail happen on the servers, and the rules find them there.
 func TestScenesOfFailingServersAreFound(t *testing.T) {
+	t.Parallel()
 	for scenario, rule := range map[string]string{"failover": "replica-failover", "restart": "master-restarted", "clock": "clock-skew", "wakeup": "lost-wakeup"} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
@@ -136,6 +139,7 @@ func speaks(s *inspect.Snapshot, id inspect.ID, rule string) bool {
 
 // A holder that is shown to have waited, while somebody watched, is among the waits that are counted.
 func TestWaitsThatAreShownAreCounted(t *testing.T) {
+	t.Parallel()
 	_, _, observer := observed(t, "fair", 2)
 	feed := observer.Subscribe()
 	ctx := observing(t, observer)

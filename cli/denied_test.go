@@ -52,6 +52,7 @@ func TestRefusalsNameTheRight(t *testing.T) {
 
 // An action by way of Sentinels names those that refused, and a master that they do not know.
 func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
+	t.Parallel()
 	sentinel := servertest.StartEmbeddedRedis(t)
 	err := sentinel.Mini.Server().Register("SENTINEL", func(c *server.Peer, _ string, _ []string) { c.WriteError("NOAUTH Authentication required.") })
 	if err != nil {
@@ -67,6 +68,7 @@ func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 
 // What several Sentinels say stands on one line, in tables, JSON and on standard error.
 func TestTheErrorsOfSeveralSentinelsAreOneLine(t *testing.T) {
+	t.Parallel()
 	target := "redis+sentinel://127.0.0.1:1,127.0.0.1:2/mymaster"
 	for _, args := range [][]string{
 		{"ls"},
@@ -128,6 +130,7 @@ func TestALockIsRefusedByAReplyAlone(t *testing.T) {
 
 // A directory that anybody may make nodes in, and nobody but its owner reads the access list of, refuses the lock to this account.
 func TestADirectoryWhoseListIsHiddenRefusesTheLock(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	owner, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
 	if err != nil {

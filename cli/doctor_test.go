@@ -86,6 +86,7 @@ func TestDoctorCountsWhereItDoesNotList(t *testing.T) {
 }
 
 func TestDoctorOnServers(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)
 		peer := servertest.StartKazoo(t, server.Addr, root+"/orders", "worker")

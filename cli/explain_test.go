@@ -18,6 +18,7 @@ import (
 
 // Every rule is explained in lines that fit a terminal, in the words of the rule.
 func TestEveryRuleIsExplained(t *testing.T) {
+	t.Parallel()
 	all := run(t, "explain")
 	for _, e := range finding.Explanations() {
 		got := run(t, "explain", e.Rule)
@@ -62,6 +63,7 @@ func whatIsShown(t *testing.T, dir, pattern string) map[string]string {
 // Every column of ls and of the screens, every exit code, every reason of an action that was not done and every recipe has its
 // explanation, and nothing is explained that there is not.
 func TestEveryWordIsExplained(t *testing.T) {
+	t.Parallel()
 	shown := make(map[string]map[string]string)
 	shown["column"] = whatIsShown(t, "../tui", `Title: +"([A-Z ]+)"`)
 	for _, c := range lockColumns(true) {
@@ -141,6 +143,7 @@ func TestTheReadmeNamesEveryLibrary(t *testing.T) {
 
 // An error that was printed is explained as it stands.
 func TestAPrintedErrorIsExplained(t *testing.T) {
+	t.Parallel()
 	got := run(t, "ls", "redis://127.0.0.1:1")
 	if got.code != exitUnreachable {
 		t.Fatalf("%+v", got)

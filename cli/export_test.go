@@ -159,6 +159,7 @@ func tool(t *testing.T, name string) string {
 }
 
 func TestExportRefusesBadUse(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"export", "redis://127.0.0.1:1", "--listen", "nowhere"},
 		{"export", "redis://127.0.0.1:1", "--lock-series", "-1"},
@@ -204,6 +205,7 @@ func TestWhatIsShippedForMonitoringFits(t *testing.T) {
 
 // The alert rules are right by Prometheus' own checker, and fire as their tests say.
 func TestTheAlertRulesFire(t *testing.T) {
+	t.Parallel()
 	promtool := tool(t, "promtool")
 	if promtool == "" {
 		return

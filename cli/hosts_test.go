@@ -23,6 +23,7 @@ func shedLock(host string) string {
 }
 
 func TestHostsAreShownByTheNamesThatPeopleUse(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	if err := server.Mini.Set("job-lock:default:invoices", shedLock("orders-7d9f8b6c54-x2kqz")); err != nil {
 		t.Fatal(err)
@@ -83,6 +84,7 @@ func TestHostsAreShownByTheNamesThatPeopleUse(t *testing.T) {
 
 // A single look waits for the resolver, and says what it did not say.
 func TestTheResolverIsAskedWhereItIsWanted(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	for key, host := range map[string]string{"job-lock:default:a": "10.9.9.9", "job-lock:default:b": "10.9.9.8"} {
 		if err := server.Mini.Set(key, shedLock(host)); err != nil {

@@ -128,6 +128,7 @@ func alive(pid int) bool {
 
 // A signal that goes to the program alone is passed on to COMMAND, whose exit code counts.
 func TestSignalIsPassedOnToTheCommand(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	cmd, lines := started(t, "acquire", "redis:lock:a", "redis://"+server.Addr, "--", "sh", "-c",
 		`trap 'exit 9' TERM; echo ready >&2; while :; do sleep 0.05; done`)
@@ -144,6 +145,7 @@ func TestSignalIsPassedOnToTheCommand(t *testing.T) {
 
 // Who ends it while it shows or holds does what is meant, by whatever signal.
 func TestTermWhileShowingOrHoldingIsNoFailure(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	target := "redis://" + server.Addr
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing

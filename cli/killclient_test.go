@@ -13,6 +13,7 @@ import (
 // TestKillClient: the connection behind a holder is ended by the command, with the lock in its preview; not without a
 // confirmation, not one that is gone, and no session of ZooKeeper's.
 func TestKillClient(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
 	pool := redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: value, MaxRetries: -1, PoolSize: 1})

@@ -91,6 +91,7 @@ func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 
 // A waiter hears its name, and the end of its wait leaves nothing behind.
 func TestLabWaits(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		l := labOn(t, "zk://"+server.Addr)
 		defer l.close()
@@ -130,6 +131,7 @@ func TestLabWaits(t *testing.T) {
 
 // What is held when the screen ends is given back, before any session or TTL ends.
 func TestLabGivesBackAtTheEnd(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
 		o := lab.Order{Lock: lockID(t, "redis:"+key), Kind: "mutex", TTL: time.Hour, Try: true}
@@ -262,6 +264,7 @@ func TestTheLockOfARunLeavesTheList(t *testing.T) {
 }
 
 func TestLabRespectsReadOnly(t *testing.T) {
+	t.Parallel()
 	l := labOn(t, "redis://127.0.0.1:1")
 	l.setup.profileName, l.setup.profile.ReadOnly = "prod", true
 	if _, err := l.Acquire(t.Context(), lab.Order{Lock: lockID(t, "redis:a"), Kind: "mutex"}, ignoreWaiting); err == nil || !strings.Contains(err.Error(), "read_only") {

@@ -45,6 +45,7 @@ func listener(t *testing.T, reply string) (port string, asked <-chan string) {
 
 // A reply decides, not an open port.
 func TestLocalServersAreKnownByTheirReply(t *testing.T) {
+	t.Parallel()
 	for reply, want := range map[string]bool{
 		"+PONG\r\n": true, "-NOAUTH Authentication required.\r\n": true, "HTTP/1.1 400 Bad Request\r\n": false, "": false,
 		"imok": false,
@@ -62,6 +63,7 @@ func TestLocalServersAreKnownByTheirReply(t *testing.T) {
 }
 
 func TestLocalServersAreOffered(t *testing.T) {
+	t.Parallel()
 	probes := localProbes()
 	redis, zookeeper := servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	probes = []localProbe{probes[0], probes[len(probes)-1]}
@@ -75,6 +77,7 @@ func TestLocalServersAreOffered(t *testing.T) {
 
 // What the page says was tried is what was tried, on loopback only and no more than a handful.
 func TestLocalProbesAreFew(t *testing.T) {
+	t.Parallel()
 	probes := localProbes()
 	if len(probes) > 8 {
 		t.Errorf("%d probes", len(probes))

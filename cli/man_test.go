@@ -9,6 +9,7 @@ import (
 
 // The manual page is right by mandoc's own checker.
 func TestTheManualPageIsWellFormed(t *testing.T) {
+	t.Parallel()
 	page := run(t, "man")
 	if page.code != 0 || !strings.Contains(page.stdout, ".TH LOCKSCOPE 1") {
 		t.Fatalf("exit %d: %.80s", page.code, page.stdout)

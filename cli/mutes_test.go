@@ -81,6 +81,7 @@ func TestAMutedFindingCallsNobody(t *testing.T) {
 }
 
 func TestAMuteNamesAFindingAReasonAndAnEnd(t *testing.T) {
+	t.Parallel()
 	m := startMuting(t)
 	for _, bad := range [][]string{
 		{"mute", "redis:lock:a", "no-ttl", "--for", "1h"},
@@ -115,6 +116,7 @@ func TestAMuteThatIsOverMutesNothing(t *testing.T) {
 
 // TestMutesOfManyProcessesAreAllKept: none undoes what another writes at the same time.
 func TestMutesOfManyProcessesAreAllKept(t *testing.T) {
+	t.Parallel()
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 	const n = 16
 	var all sync.WaitGroup

@@ -126,6 +126,7 @@ func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
 }
 
 func TestWebhooksThatWouldTellASecret(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ at, says string }{
 		{"https://u:" + marked + "x@host/", "a password in the address is refused"},
 		{"http://host/" + marked, "in the clear"},

@@ -88,6 +88,7 @@ func (e entangled) release(lock string, more ...string) (outcome, *releaseOthers
 
 // show finds the deadlock that doctor finds: only the other locks show it.
 func TestShowFindsADeadlock(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		e := entangle(t, server.Addr)
 		if got := e.rules("/a"); !slices.Contains(got, "deadlock") {
@@ -120,6 +121,7 @@ func TestShowFindsADeadlock(t *testing.T) {
 // Servers that were given with commas, each with locks of its own, are suspect, and not the lock that is shown of them:
 // the other locks show that. Where these stand on a quorum, a lock that does not is a leftover.
 func TestShowSuspectsServersRatherThanTheLock(t *testing.T) {
+	t.Parallel()
 	var masters []*servertest.Redis
 	var addrs []string
 	for range 3 {

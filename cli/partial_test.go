@@ -77,6 +77,7 @@ func TestDoctorNamesADeadMember(t *testing.T) {
 
 // A vote that could not be looked at is told by the exit code though its backend is connected; one that was refused is for doctor to tell.
 func TestAVoteThatCouldNotBeLookedAtIsToldByTheExitCode(t *testing.T) {
+	t.Parallel()
 	id := inspect.ID{Backend: "redis", Path: "lock:a"}
 	vote := func(addr string, up bool) inspect.Vote {
 		return inspect.Vote{Addr: addr, Up: up, Present: up, Value: "abc", ExpiresAt: time.Now().Add(time.Hour)}

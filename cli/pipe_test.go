@@ -12,6 +12,7 @@ import (
 
 // A pipe or a directory in the place of a file of ours is an error at once: nobody would ever write to the pipe.
 func TestPipesAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	env := map[string]string{"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home}
 	dir := filepath.Join(home, "lockscope")

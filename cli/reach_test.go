@@ -32,6 +32,7 @@ func advised(t *testing.T, advice string) []string {
 
 // What an advice says to run does what it says when it is pasted as it stands.
 func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
+	t.Parallel()
 	const hostile = "lockscope:Zm9vYmFyYmF6cXV4MTIzNA:v; w" // surely a lock's, with a label that a shell would run
 	server, other := servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t)
 	for _, s := range []*servertest.Redis{server, other} {
@@ -83,6 +84,7 @@ func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
 
 // A recording has no servers that a command could be sent to.
 func TestAnAdviceOnARecordingNamesNoServers(t *testing.T) {
+	t.Parallel()
 	if reach := (setup{recording: "x"}).reach(); len(reach) != 0 {
 		t.Errorf("%v", reach)
 	}
@@ -94,6 +96,7 @@ func TestAnAdviceOnARecordingNamesNoServers(t *testing.T) {
 
 // A contender's name is text from a server also where it looks like an option: a shell runs nothing that is in it.
 func TestAnAdvisedOwnerIsOneWordWhateverItIs(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	target := "zk://" + server.Addr
 	_, lines := started(t, "acquire", "zk:/l", target, "--recipe", "sequential", "--prefix=-$(echo x);lock-", "--label", "worker")

@@ -27,6 +27,7 @@ const ownRecipes = `recipes:
 `
 
 func TestRecipesOfOnesOwn(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(ownRecipes), 0o600); err != nil {
 		t.Fatal(err)

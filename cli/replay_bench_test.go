@@ -100,6 +100,7 @@ func hour(b *testing.B, rate int) (path string) {
 
 // What was read when its reader ends is no more than its context.
 func TestAFilmEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "one.jsonl")
 	if err := os.WriteFile(path, []byte(`{"recording":1,"at":"2026-01-01T00:00:00Z"}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)

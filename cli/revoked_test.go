@@ -19,6 +19,7 @@ var lockStates = regexp.MustCompile(`lockscope_locks\{[^}]*state="(\w+)"\} [1-9]
 // unknown, neither held as before nor free.
 func TestAnExporterFindsThatItsRightsWereTaken(t *testing.T) {
 	t.Parallel()
+	servertest.Long(t)
 	server := servertest.StartZooKeeper(t)
 	app, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
 	if err != nil {
@@ -46,7 +47,10 @@ func TestAnExporterFindsThatItsRightsWereTaken(t *testing.T) {
 		return all
 	}
 	eventually(t, "the lock is held", func() bool { return slices.Equal(states(), []string{"held"}) })
-	time.Sleep(30 * time.Second) // in its first reads it would find it at once
+	eventually(t, "its first reads are over", func() bool {
+		_, text := scrape("/metrics")
+		return strings.Contains(text, `lockscope_backend_ready{backend="zk"} 1`)
+	})
 	taken := time.Now()
 	for _, path := range slices.Backward(paths) {
 		if _, err := app.SetACL(path, own, -1); err != nil {

@@ -286,6 +286,7 @@ func TestScreenOnARealQueue(t *testing.T) {
 
 // Without a target the program explains itself, and shows the demonstration on enter.
 func TestWelcomeInATerminal(t *testing.T) {
+	t.Parallel()
 	r := inTerminal(t, 100, 30)
 	r.awaitText("Say where to look", "lockscope zk://", "enter  starts a demonstration")
 	r.keys(enter)

@@ -10,6 +10,7 @@ import (
 
 // What the screen mutes is kept as the command keeps it, and can be unmuted; a time that is none is refused.
 func TestTheScreenMutesAsTheCommandDoes(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	a := &app{Environment: Environment{Now: func() time.Time { return now }}}
 	state := t.TempDir()

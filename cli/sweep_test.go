@@ -14,6 +14,7 @@ import (
 
 // TestSweepIsACommand: it shows what it would delete, deletes it when it is told to, and nothing where more is found than it may.
 func TestSweepIsACommand(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	server.Embedded.SetClock(-48 * time.Hour)
 	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
@@ -79,6 +80,7 @@ func TestSweepIsACommand(t *testing.T) {
 }
 
 func TestSweepRefusesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	for _, bad := range [][]string{{"--max", "0"}, {"--max", "1001"}, {"--max", "9", "--idle", "1s"}} {
 		if got := run(t, append([]string{"sweep", "zk:/x", "zk://" + server.Addr}, bad...)...); got.code != exitUsage {

@@ -24,6 +24,7 @@ func newRedisClient(t *testing.T, addr string) *redis.Client {
 // TestTheAdvisedTTLIsSet: what doctor advises for a key without an end is a command that does it, and after it the finding is
 // gone.
 func TestTheAdvisedTTLIsSet(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
 	client := newRedisClient(t, server.Addr)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestWhatMayPassIsLookedAtTwice(t *testing.T) {
+	t.Parallel()
 	id := inspect.ID{Backend: "redis", Path: "lock:a"}
 	found := func(rules ...string) *inspect.Snapshot {
 		l := &inspect.Lock{ID: id}

@@ -91,6 +91,7 @@ func (w *watching) await(texts ...string) string {
 }
 
 func TestWatchTellsAHandover(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)
 		lock := "zk:" + root + "/orders"
@@ -123,6 +124,7 @@ func TestWatchTellsAHandover(t *testing.T) {
 }
 
 func TestWatchTellsABackendThatGoesDownAndComesBack(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	c := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer c.Close()
@@ -146,6 +148,7 @@ func TestWatchTellsABackendThatGoesDownAndComesBack(t *testing.T) {
 
 // The reader of a pipe goes away: that is no failure and nothing is said about it.
 func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	read, written := io.Pipe()
 	go io.Copy(io.Discard, read)
@@ -183,6 +186,7 @@ func TestWatchTellsHowManyEventsItCouldNotPrint(t *testing.T) {
 }
 
 func TestWatchIsRefusedWithoutTargetsAndEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	if got := run(t, "watch"); got.code != 2 {
 		t.Errorf("%+v", got)
 	}
@@ -241,6 +245,7 @@ func TestWatchNamesWhatItDoesNotSee(t *testing.T) {
 // TestWatchTellsOfAVoteThatIsLeftBehind, of which nothing is pushed again: it was young when it was read first, and once asked again
 // no two readings were left that could have shown that it stays. Nobody heard of it then until something else changed.
 func TestWatchTellsOfAVoteThatIsLeftBehind(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	clients := make([]*redis.Client, len(masters))
 	for i, m := range masters {

@@ -10,6 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
 	"lockscope/theme"
 	"lockscope/tui/backends"
 	"lockscope/tui/internal/fixture"
@@ -177,7 +178,8 @@ func TestEveryBackendsFrameFits(t *testing.T) {
 	bad.Name, bad.State, bad.Error = "evil\x1b[2J", inspect.Down, strings.Repeat("a very long reason \x1b[31m\u202e ", 30)+"\n"+strings.Repeat("x", 300)
 	bad.Servers = append([]inspect.Server{{Addr: strings.Repeat("host", 40) + ":2181", State: inspect.ServerDown, Error: strings.Repeat("\a", 90), Role: "\x1b]0;x\a", Latency: -1}}, bad.Servers...)
 	s = inspect.NewSnapshot(fixture.Noon, append([]*inspect.Backend{&bad}, s.Backends...), nil)
-	for width := minWidth; width <= 220; width += 7 {
+	step := servertest.Effort(t, 29, 7)
+	for width := minWidth; width <= 220; width += step {
 		m := inBackends(t, Options{}, width, 24+width%9, s)
 		for range 11 {
 			frame := fits(t, m)

@@ -12,6 +12,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
 	"lockscope/theme"
 	"lockscope/tui/clients"
 	"lockscope/tui/internal/fixture"
@@ -295,7 +296,8 @@ func TestEveryClientsFrameFits(t *testing.T) {
 		locks = append(locks, l)
 	}
 	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: append(locks, long)})
-	for width := minWidth; width <= 220; width += 7 {
+	step := servertest.Effort(t, 29, 7)
+	for width := minWidth; width <= 220; width += step {
 		m := inClients(t, Options{}, width, 24+width%9, s, screen.Subject{Lock: long.ID})
 		fits(t, m)
 		press(m, "tab")

@@ -12,6 +12,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/internal/servertest"
 	"lockscope/tui/findings"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/screen"
@@ -327,7 +328,8 @@ func TestCopyTheAdvice(t *testing.T) {
 
 func TestFindingsFitEverywhere(t *testing.T) {
 	t.Parallel()
-	for width := minWidth; width <= 220; width += 9 {
+	step := servertest.Effort(t, 37, 9)
+	for width := minWidth; width <= 220; width += step {
 		for _, height := range []int{24, 31, 50} {
 			m := withFindings(t, Options{}, width, height, allFindings())
 			for range 8 {

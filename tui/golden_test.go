@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/internal/servertest"
 	"lockscope/theme"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/screen"
@@ -200,7 +201,8 @@ func TestCompact(t *testing.T) {
 
 func TestEveryFrameFits(t *testing.T) {
 	t.Parallel()
-	for width := minWidth; width <= 220; width += 9 {
+	step := servertest.Effort(t, 37, 9)
+	for width := minWidth; width <= 220; width += step {
 		for _, lock := range []inspect.ID{fixture.Orders().ID, fixture.Thin().ID, fixture.Hostile().ID, fixture.FreeLock().ID, fixture.UnknownLock().ID} {
 			m := opened(t, Options{Caption: func(time.Time) string { return strings.Repeat("caption ", 30) }}, width, minHeight+width%25, lock)
 			fits(t, m)

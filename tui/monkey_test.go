@@ -16,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"lockscope/inspect"
+	"lockscope/internal/servertest"
 	"lockscope/lockops/act"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/lab"
@@ -239,10 +240,7 @@ func (k *monkey) inspect(drawn string) int {
 
 func TestAnythingMayBePressed(t *testing.T) {
 	t.Parallel()
-	steps := 400
-	if testing.Short() {
-		steps = 100
-	}
+	steps := servertest.Effort(t, 100, 400)
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

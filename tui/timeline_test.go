@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
+	"lockscope/internal/servertest"
 	"lockscope/theme"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/screen"
@@ -257,7 +258,8 @@ func TestTimelineMouse(t *testing.T) {
 // What is hostile stays text, at every size and in every window.
 func TestTimelineFits(t *testing.T) {
 	t.Parallel()
-	for width := minWidth; width <= 220; width += 20 {
+	step := servertest.Effort(t, 53, 20)
+	for width := minWidth; width <= 220; width += step {
 		m := model(t, Options{}, width, 24+width%13, fixture.Everything())
 		for l := range m.snapshot.Locks() {
 			m.Go(screen.Timeline, screen.Subject{Lock: l.ID})

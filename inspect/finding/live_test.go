@@ -45,6 +45,7 @@ func diagnosis(t *testing.T, source inspect.Source, stuckAfter time.Duration) ma
 
 // Keys as clients leave them on three masters, and what is wrong with each.
 func TestDiagnosisOfRealMasters(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
 		cfg := redissource.Config{Backend: "redis", Match: []string{name + "*"}, Once: true, Budget: redissource.Budget{Unlimited: true}}
@@ -93,6 +94,7 @@ func TestDiagnosisOfRealMasters(t *testing.T) {
 }
 
 func TestRealMasterRestarts(t *testing.T) {
+	t.Parallel()
 	cfg := redissource.Config{Backend: "redis", Only: servertest.UniqueName(t), Once: true}
 	var last *servertest.Redis
 	for range 3 {
@@ -180,6 +182,7 @@ func (q *queuing) late(dir string, client int) {
 
 // Queues as clients leave them on an ensemble, and what is wrong with each.
 func TestDiagnosisOfRealQueues(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		q := startQueuing(t, server.Addr)
 		const curator, kazoo, gozk = "_c_e3b0c442-98fc-1c14-9afb-f4c8996fb924-lock-", "e3b0c44298fc1c149afbf4c8996fb924__lock__", "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-"
@@ -229,6 +232,7 @@ func (quiet) Printf(string, ...any) {}
 
 // A real master with a replica is reported, and no more once it waits for it.
 func TestRealMasterWithAReplica(t *testing.T) {
+	t.Parallel()
 	master, replica := servertest.StartRedis(t), servertest.StartRedis(t)
 	m, r := redis.NewClient(&redis.Options{Addr: master.Addr}), redis.NewClient(&redis.Options{Addr: replica.Addr})
 	defer m.Close()

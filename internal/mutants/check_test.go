@@ -15,11 +15,14 @@ import (
 	"testing"
 
 	luaparse "github.com/yuin/gopher-lua/parse"
+
+	"lockscope/internal/servertest"
 )
 
 // TestEveryMutantBuilds: a change that does not compile kills nothing. Each changed file is checked with the rest of its package,
 // against what go list has compiled, which takes a fiftieth of a build.
 func TestEveryMutantBuilds(t *testing.T) {
+	servertest.Long(t)
 	all, err := readTable("table")
 	if err != nil {
 		t.Fatal(err)

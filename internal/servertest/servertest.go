@@ -114,6 +114,16 @@ func Long(t testing.TB) {
 	}
 }
 
+// Effort returns usual, or thorough when LOCKSCOPE_LONG is set: how many steps or seeds a test takes, or how wide they are.
+func Effort(t testing.TB, usual, thorough int) int {
+	t.Helper()
+	if os.Getenv("LOCKSCOPE_LONG") != "" {
+		return thorough
+	}
+	t.Logf("%d where LOCKSCOPE_LONG=1 or `make test-all` takes %d", usual, thorough)
+	return usual
+}
+
 // missingError names a program or library that is not installed here.
 type missingError struct{ what string }
 

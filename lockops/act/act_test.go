@@ -95,6 +95,7 @@ func zkQueue(t *testing.T, conn *zk.Conn, dir string, n int) []string {
 }
 
 func TestReleaseFreesTheHolderAndTellsWhoIsNext(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
@@ -131,6 +132,7 @@ func TestReleaseFreesTheHolderAndTellsWhoIsNext(t *testing.T) {
 }
 
 func TestReleaseRefusesWaitersUnlessAllowed(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
@@ -162,6 +164,7 @@ func TestReleaseRefusesWaitersUnlessAllowed(t *testing.T) {
 
 // The same name can come again when the directory is made anew, at version 0: czxid and session differ.
 func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
@@ -197,6 +200,7 @@ func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
 }
 
 func TestNoAuditNoAction(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
@@ -229,6 +233,7 @@ func redisMastersOf(t *testing.T, servers []*servertest.Redis) (clients []redis.
 }
 
 func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)
 		key := servertest.UniqueName(t)
@@ -277,6 +282,7 @@ func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
 
 // A waiter for a lock of our own package hears of the forced release at once, as of any other.
 func TestReleaseWakesWaiters(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)
 		key := servertest.UniqueName(t)
@@ -316,6 +322,7 @@ func TestReleaseWakesWaiters(t *testing.T) {
 }
 
 func TestReleaseWithoutAQuorumOfAnswersIsNoSuccess(t *testing.T) {
+	t.Parallel()
 	var servers []*servertest.Redis
 	for range 3 {
 		servers = append(servers, servertest.StartEmbeddedRedis(t))
@@ -342,6 +349,7 @@ func TestReleaseWithoutAQuorumOfAnswersIsNoSuccess(t *testing.T) {
 }
 
 func TestReleaseOfAnotherTypeOfKeyTouchesNothing(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)
 		key := servertest.UniqueName(t)
@@ -360,6 +368,7 @@ func TestReleaseOfAnotherTypeOfKeyTouchesNothing(t *testing.T) {
 
 // A lock is never freed for one who did not hold it: of many releases of one holder exactly one succeeds.
 func TestConcurrentReleasesOfOneHolder(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
@@ -396,6 +405,7 @@ func TestConcurrentReleasesOfOneHolder(t *testing.T) {
 }
 
 func TestReleaseOfASemaphoresPermitAndOfALoneNode(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, other := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)

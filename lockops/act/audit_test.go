@@ -64,6 +64,7 @@ func TestAuditFile(t *testing.T) {
 
 // The lines have the backend's name, its chroot or its database.
 func TestAuditSaysWhere(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr, DB: 3})
 	defer admin.Close()

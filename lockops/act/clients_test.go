@@ -18,6 +18,7 @@ import (
 // TestAClientIsEnded: the connection that was seen is ended and no other; one that is gone, that was named anew, or that is a
 // link between servers is not.
 func TestAClientIsEnded(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	ours := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer ours.Close()
@@ -100,6 +101,7 @@ func TestAClientsLocksAreNamed(t *testing.T) {
 
 // TestLinksAndSessionsAreNotEnded: a replica's connection, and a session of ZooKeeper's, which only its password ends.
 func TestLinksAndSessionsAreNotEnded(t *testing.T) {
+	t.Parallel()
 	if c, ok := parseConnection("id=9 addr=10.0.0.1:6379 name= flags=S cmd=replconf"); !ok || !c.link() {
 		t.Errorf("a replica's: %+v", c)
 	}
@@ -111,6 +113,7 @@ func TestLinksAndSessionsAreNotEnded(t *testing.T) {
 
 // TestAKillWithoutAnAnswer is no sure word: unknown while the connection is still there, ended once it is not.
 func TestAKillWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	for _, sent := range []bool{false, true} {
 		ours := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
@@ -186,6 +189,7 @@ func TestAnAddressOfSeveral(t *testing.T) {
 // TestTheListOfManyConnectionsIsNotAskedForUnasked: a master with more connections than most is not asked for their list, and says why;
 // one that is asked for by somebody is.
 func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	ours := redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 1})
 	defer ours.Close()

@@ -48,6 +48,7 @@ func (e *endsItself) Eval(ctx context.Context, text string, keys []string, args 
 // TestWhatEndsByItselfWasNotReleased: a lock that ends between a refused request and the look after it was not released by that; where
 // the request may have done it, it is unknown what did.
 func TestWhatEndsByItselfWasNotReleased(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
 	const rueidis = "SET rueidislock:0:lock 0123456789abcdefghijklmn PX 60000;SET rueidislock:1:lock 0123456789abcdefghijklmn PX 60000;SET rueidislock:2:lock 0123456789abcdefghijklmn PX 60000"

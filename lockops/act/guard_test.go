@@ -92,6 +92,7 @@ func (q *confirmedRelease) there(t *testing.T, index int) bool {
 
 // A contender that was confirmed as a waiter and holds the lock by now is not removed.
 func TestWaiterThatHoldsByNowIsNotRemoved(t *testing.T) {
+	t.Parallel()
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		q.remove(t, 0)
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
@@ -103,6 +104,7 @@ func TestWaiterThatHoldsByNowIsNotRemoved(t *testing.T) {
 
 // The same when it comes to hold it between our last look and the delete: they are one step.
 func TestWaiterThatComesToHoldAfterTheLookIsNotRemoved(t *testing.T) {
+	t.Parallel()
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		q.hooked.beforeRemoval = func() { q.remove(t, 0) }
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
@@ -117,6 +119,7 @@ func TestWaiterThatComesToHoldAfterTheLookIsNotRemoved(t *testing.T) {
 
 // A waiter that still waits is removed, and its node alone.
 func TestWaiterIsRemovedWhileItWaits(t *testing.T) {
+	t.Parallel()
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
 		if err != nil || !result.Released || q.there(t, 1) || !q.there(t, 0) || !q.there(t, 2) {
@@ -127,6 +130,7 @@ func TestWaiterIsRemovedWhileItWaits(t *testing.T) {
 
 // When the caller's time ends before the delete is sent, it is never sent.
 func TestNothingIsSentOnceTheCallerIsGone(t *testing.T) {
+	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		ctx, cancel := context.WithCancel(t.Context())
 		q.hooked.afterSync = cancel
@@ -145,6 +149,7 @@ func TestNothingIsSentOnceTheCallerIsGone(t *testing.T) {
 
 // When it ends while the delete is on its way, the outcome is unknown; Late delivers it, and the audit file has it, when it is known.
 func TestLateDeleteIsReportedAndAudited(t *testing.T) {
+	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan struct{})
@@ -169,6 +174,7 @@ func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 
 // A lost answer is not an outcome: the servers are asked again. Who removed a node that is gone they do not tell.
 func TestLostAnswerOfADelete(t *testing.T) {
+	t.Parallel()
 	for _, done := range []bool{true, false} {
 		eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 			q.releaser.conn = &unanswering{ZKConn: q.conn, done: done}
@@ -197,6 +203,7 @@ func (u *unanswering) Delete(path string, version int32) error {
 
 // A value that had no quorum when it was confirmed is not deleted once it has one, nor the reverse.
 func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)
 		key := servertest.UniqueName(t)
@@ -237,6 +244,7 @@ func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
 
 // A master that was stopped when the removal was sent does not do it later, after the operator has read that it did not.
 func TestStoppedMasterRemovesNothingLater(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	clients, addrs := redisMastersOf(t, []*servertest.Redis{server})
 	clients[0].Set(t.Context(), "lock:a", "v", time.Minute)
@@ -273,6 +281,7 @@ func (s *stopping) EvalSha(ctx context.Context, sha string, keys []string, args 
 
 // The next one waits: it is not called a holder before it holds.
 func TestNextIsShownAsItIs(t *testing.T) {
+	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		if q.preview.Next == nil || q.preview.Next.State != inspect.Waiting {
 			t.Errorf("next %+v", q.preview.Next)
@@ -287,6 +296,7 @@ func TestNextIsShownAsItIs(t *testing.T) {
 // A release of python-redis-lock wakes a waiter while it waits, as its acquire does: SET NX, BLPOP of the signal's list for as long
 // as a lock lives, SET NX again. The TTL is far off, so that only the wake-up can make way.
 func TestReleaseWakesPythonRedisLock(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: 2 * time.Minute})
 	defer client.Close()

@@ -11,6 +11,7 @@ import (
 // A request whose connection broke may be run later than the look that shows nothing done, until its time limit: what depends on it is
 // unknown, also where a proxy answers in the server's place.
 func TestAScriptThatMayRunLaterIsUnknown(t *testing.T) {
+	t.Parallel()
 	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
 	late, proxied := faulty{has: true, fails: errLostAnswer, slow: true}, faulty{has: true, fails: saidNo("upstream failure"), slow: true}
 	unsent := faulty{has: true, fails: errRefusedDial}

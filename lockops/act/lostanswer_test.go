@@ -63,6 +63,7 @@ func (s *silenced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // A release whose answer was lost, on masters that could not be read after it either, may have been done: that is unknown, unless so many
 // are known to have the contender still that it makes no difference.
 func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
+	t.Parallel()
 	deny := saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")
 	stands := errors.New("it does nothing")
 	for name, tt := range map[string]struct {
@@ -122,6 +123,7 @@ func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
 
 // What was on a master that cannot be asked any more is not said to be gone.
 func TestWhatAMasterThatIsSilentHadIsNotGone(t *testing.T) {
+	t.Parallel()
 	for _, ttl := range []time.Duration{0, time.Minute} {
 		var servers []*servertest.Redis
 		for range 3 {

@@ -16,6 +16,7 @@ import (
 
 // A release looks at the leader's state: a sync comes before each list.
 func TestReleaseSyncsBeforeItLooks(t *testing.T) {
+	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		var order []string
 		q.releaser.conn = &ordered{q.hooked, &order}
@@ -47,6 +48,7 @@ func (o *ordered) Children(path string) ([]string, *zk.Stat, error) {
 
 // A node whose data was written since it was seen is another one to the operator: a revocation, a new owner.
 func TestReleaseRefusesANodeThatWasWritten(t *testing.T) {
+	t.Parallel()
 	for index := range 2 {
 		eachConfirmed(t, index, func(t *testing.T, q confirmedRelease) {
 			q.hooked.beforeRemoval = func() {
@@ -64,6 +66,7 @@ func TestReleaseRefusesANodeThatWasWritten(t *testing.T) {
 
 // A value that a quorum still holds after the release was not released.
 func TestReleaseThatLeavesAQuorum(t *testing.T) {
+	t.Parallel()
 	var servers []*servertest.Redis
 	for range 3 {
 		servers = append(servers, servertest.StartEmbeddedRedis(t))
@@ -96,6 +99,7 @@ func (u *unwilling) EvalSha(ctx context.Context, _ string, _ []string, _ ...any)
 
 // The script's reply has the deletion, though its message is denied: what the key says afterwards may be out of reach.
 func TestDeniedWakeUpIsNoFailedScript(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin, _ := redisMastersOf(t, []*servertest.Redis{server})
 	const key, value = "lock:string", "lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a"
@@ -115,6 +119,7 @@ func TestDeniedWakeUpIsNoFailedScript(t *testing.T) {
 
 // The caller's end between the last look and the removal counts as well.
 func TestRemovalIsNotSentOnceTheCallerIsGone(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	audit, _ := openAudit(t)

@@ -105,6 +105,7 @@ func faultyMasters(t *testing.T, all []faulty) *Redis {
 // A master that did not answer, was read before and after that, and had the contender at neither time never had it: it has no part in the
 // outcome. One that could not be read before may have been what the request was done on.
 func TestAMasterThatNeverHadTheContenderDecidesNothing(t *testing.T) {
+	t.Parallel()
 	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
 	gone, silent := faulty{has: true, ends: true}, faulty{has: true, fails: errLostAnswer, dead: true}
 	never := faulty{fails: errLostAnswer, lost: true}

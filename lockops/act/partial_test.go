@@ -13,6 +13,7 @@ import (
 // A holder of rueidislock's three keys that has lost two of them since the preview holds it no more: nothing is done to the third, and the
 // report says so whichever is left.
 func TestAHolderThatLostItsMajorityOfKeysIsNotReleased(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()

@@ -13,6 +13,7 @@ import (
 // Curator's deprecated semaphore has the nodes of its mutex, and only the watches that were seen show the holders of permits: a
 // release goes by what was on the screen.
 func TestReleaseOfAPermitThatOnlyWatchesTell(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)

@@ -185,6 +185,7 @@ func (r *redisRaces) ttlDuringItsEnd() {
 // another client that takes the lock as soon as it is free. What the other client has is never touched, and what is reported is
 // what was done: the lock was freed by the holder or by us, never by both.
 func TestActsInRacesOnRedis(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -207,6 +208,7 @@ func TestActsInRacesOnRedis(t *testing.T) {
 // TestActsInRacesOnZooKeeper: the same for a znode: it is deleted by its holder or by us, never reported as both, and whoever
 // queues behind stays.
 func TestActsInRacesOnZooKeeper(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		audit, _ := openAudit(t)
@@ -243,6 +245,7 @@ func TestActsInRacesOnZooKeeper(t *testing.T) {
 // TestSessionsEndInRaces: a holder's session ends, as when it expires, while its znode is released. Whoever queues behind stays, and
 // what is reported is that we freed it or that it was gone.
 func TestSessionsEndInRaces(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, waiter := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		audit, _ := openAudit(t)
@@ -281,6 +284,7 @@ func TestSessionsEndInRaces(t *testing.T) {
 // TestWaitersTurnComesInRaces: a waiter is taken out while whom it waits for lets go. Once its turn has come it stays: the holder's own
 // transaction reports whether the waiter was still there, and so which of the two was first.
 func TestWaitersTurnComesInRaces(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		audit, _ := openAudit(t)

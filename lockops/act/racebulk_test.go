@@ -113,6 +113,7 @@ func (r *bulkRaces) race(locks []bulkLock) {
 // TestBulkInRaces: of a bulk action each lock is guarded by itself. The one whose holder lets go meanwhile was freed by the holder or by
 // us, whoever comes next keeps it, and nothing is done to those that come behind the first surprise.
 func TestBulkInRaces(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		keys := servertest.StartRedis(t)
 		client := redis.NewClient(&redis.Options{Addr: keys.Addr})
@@ -234,6 +235,7 @@ func (r *ttlOfMasters) duringItsEnd() {
 // TestTTLOnSeveralMastersInRaces: a TTL is set on each master only where the holder that was seen still has the lock: beside its own
 // release, its renewal, and the end of its TTL, after which another takes it.
 func TestTTLOnSeveralMastersInRaces(t *testing.T) {
+	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	clients, addrs := redisMastersOf(t, servers)
 	audit, _ := openAudit(t)

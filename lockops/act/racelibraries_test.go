@@ -157,6 +157,7 @@ func (r *libraryRaces) ttlDuringARelease() {
 // Actions on the locks of each library in Redis race with the holder's own release, renewal and end, with another that takes the lock
 // as its library does as soon as it is free: it keeps it, and the lock was freed by the holder or by us, never by both.
 func TestActsOnEveryLibraryInRaces(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -201,6 +202,7 @@ type turn struct {
 
 // A waiter is taken out of a queue in Redis while its turn comes: it holds the lock then and keeps it, or it was taken out before that.
 func TestRedisWaitersTurnComesInRaces(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -267,6 +269,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
 // A release on several masters, and of a value that only one of them has left, races with the holder's own, and with another that takes
 // the lock on each as soon as it is free there.
 func TestActsOnSeveralMastersInRaces(t *testing.T) {
+	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	clients, addrs := redisMastersOf(t, servers)
 	audit, _ := openAudit(t)
@@ -308,6 +311,7 @@ func TestActsOnSeveralMastersInRaces(t *testing.T) {
 
 // An empty directory is swept while a client queues in it: it is deleted before that, and the client is told, or it stays.
 func TestSweepsInRaces(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, client := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		audit, _ := openAudit(t)

@@ -16,6 +16,7 @@ import (
 // TestAskingInRaces: a holder is asked while it lets go by itself. Whoever is next is never written to, and a request that was written
 // went to the holder that was seen: it is reported as asked then, and only then.
 func TestAskingInRaces(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		audit, _ := openAudit(t)
@@ -79,6 +80,7 @@ func (c *counting) Set(path string, data []byte, version int32) (*zk.Stat, error
 // TestEndingClientsInRaces: a client is ended while it leaves by itself and another of its name comes. Only the connection that was seen
 // is ever ended, and it is reported as ended when we did it.
 func TestEndingClientsInRaces(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	ours := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer ours.Close()

@@ -99,6 +99,7 @@ func (r *permitRaces) duringItsEnd() {
 // TestPermitsInRaces: a permit in Redis is given back while its holder gives it back, while the other permit is, and while its time ends:
 // once, whoever was first, and neither the other's permit nor the next client's is touched.
 func TestPermitsInRaces(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -143,6 +144,7 @@ if gone > 0 then redis.call('INCRBY', KEYS[1], gone) end
 // TestZooKeeperPermitsInRaces: the same for the znodes of Curator's and of kazoo's semaphores: the holder deletes its permit, and the other
 // permit and who waits for one stay.
 func TestZooKeeperPermitsInRaces(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		audit, _ := openAudit(t)

@@ -79,6 +79,7 @@ func redisActions() []actions {
 
 // Each action on a lock of each library in Redis is done, and the lock is as it should be then, or refused with its sentence.
 func TestEveryActionOnEveryRecipeOfRedis(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -276,6 +277,7 @@ func zookeeperActions() []actions {
 // Each action on a queue of each recipe in ZooKeeper: who waits is taken out, the holder makes way for nobody else, and asking,
 // a TTL and the end of a session are refused with their sentences.
 func TestEveryActionOnEveryRecipeOfZooKeeper(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn := connectZooKeeper(t, server.Addr)
 	audit, _ := openAudit(t)

@@ -101,6 +101,7 @@ var releases = []releasing{
 // TestReleaseFitsTheLibrary: the guarded delete of a lock that is more than a string leaves what the library's own
 // release leaves, and notifies the same clients.
 func TestReleaseFitsTheLibrary(t *testing.T) {
+	t.Parallel()
 	for _, tt := range releases {
 		t.Run(tt.name, func(t *testing.T) {
 			servertest.EachRedis(t, 1, tt.isDone)

@@ -70,6 +70,7 @@ func (c ttlCase) left(t *testing.T, i int) time.Duration {
 // TestATTLIsSetOnEveryMaster: for a key that has none, longer and shorter for one that has; the value stays, and the audit
 // file has what was asked for and done.
 func TestATTLIsSetOnEveryMaster(t *testing.T) {
+	t.Parallel()
 	for name, before := range map[string]time.Duration{"none": 0, "shorter": time.Hour, "longer": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			eachTTLCase(t, 3, func(t *testing.T, c ttlCase) {
@@ -140,6 +141,7 @@ func TestATTLIsGuarded(t *testing.T) {
 // TestATTLBelowAQuorum: a value that too few masters have gets an end where it stands; one that a quorum has needs a quorum of
 // masters that take it.
 func TestATTLBelowAQuorum(t *testing.T) {
+	t.Parallel()
 	eachTTLCase(t, 3, func(t *testing.T, c ttlCase) {
 		c.set(t, 1, aToken, 0)
 		if result := c.execute(t, c.preview(t, aToken, time.Minute)); !result.Set || !result.Masters[1].Set || result.Masters[0].Set {
@@ -165,6 +167,7 @@ func TestATTLBelowAQuorum(t *testing.T) {
 
 // TestATTLThatIsRefusedIsNotSaidToBeGone: a master that refuses the script still has the contender, and says why.
 func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -189,6 +192,7 @@ func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
 // TestATTLOfLocksWithStructure: those whose TTL is their key's take one, in all keys of the lock; those whose holders have
 // times of their own, and waiters, are refused with that reason.
 func TestATTLOfLocksWithStructure(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -235,6 +239,7 @@ func TestATTLOfLocksWithStructure(t *testing.T) {
 
 // TestNoTTLInZooKeeper: it is refused, with the reason.
 func TestNoTTLInZooKeeper(t *testing.T) {
+	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		request := q.preview.Request
 		request.TTL = time.Minute

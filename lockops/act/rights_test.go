@@ -15,6 +15,7 @@ import (
 
 // A right that is missing is named, and a node whose data may not be read is released all the same.
 func TestMissingZooKeeperRightIsNamed(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		owner, other := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		if err := owner.AddAuth("digest", []byte("app:secret")); err != nil {
@@ -59,6 +60,7 @@ func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any)
 
 // A wake-up that is denied makes no release look failed, neither to the operator nor in the audit file.
 func TestDeniedWakeUpIsNoFailedRelease(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
 	for _, tt := range []struct{ name, write, owner string }{
@@ -99,6 +101,7 @@ func TestDeniedWakeUpIsNoFailedRelease(t *testing.T) {
 
 // A plain string is released with the least rights there are, and a right that is missing is named.
 func TestReleaseNeedsFewRightsAndNamesThem(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
 	least := []string{"+evalsha", "+eval", "+get", "+del"}

@@ -84,6 +84,7 @@ func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason)
 // TestSweep: what had children once and is empty and idle is deleted, by itself and audited. What is used, used lately, has data, is
 // somebody's or never was a directory stays, and so does what a client uses between the look and the delete.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		audit, trail := openAudit(t)
 		s := startSweeping(t, server.Addr, audit)
@@ -123,6 +124,7 @@ func TestSweep(t *testing.T) {
 
 // A directory that may not be listed is named, with the right; a root that is not there is an error.
 func TestSweepSaysWhatItCannotRead(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn := connectZooKeeper(t, server.Addr)
 	sweeper := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, nil)
@@ -148,6 +150,7 @@ func dated(by inspect.LeaderClock) *inspect.Backend { return &inspect.Backend{Na
 // TestSweepCountsByTheClockThatDatedIt: directories that were used right before stay, whatever our clock or that of a leader of the past
 // shows; and what nobody can tell is said.
 func TestSweepCountsByTheClockThatDatedIt(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	s := startSweeping(t, server.Addr, nil)
 	_, stat, err := s.conn.Get(s.root + "/later")

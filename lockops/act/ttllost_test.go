@@ -14,6 +14,7 @@ import (
 // A TTL of which an answer was lost is unknown where it depends on that whether the lock ends with it; that the key is gone after it proves
 // that it was not set.
 func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
+	t.Parallel()
 	sets, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
 	lost, unrun := faulty{has: true, fails: errLostAnswer, lost: true}, faulty{has: true, fails: errLostAnswer}
 	silent, unsent := faulty{has: true, fails: errLostAnswer, dead: true}, faulty{has: true, fails: errRefusedDial, dead: true}
@@ -53,6 +54,7 @@ func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
 
 // A key that had a TTL and has one now may have been given it by a request whose answer was lost, or by its holder.
 func TestATTLThatWasAndIsThereIsNoProofOfALostAnswer(t *testing.T) {
+	t.Parallel()
 	releaser := faultyMasters(t, []faulty{{has: true, fails: errLostAnswer}})
 	if err := releaser.masters[0].PExpire(t.Context(), "lock:a", time.Hour).Err(); err != nil {
 		t.Fatal(err)
@@ -100,6 +102,7 @@ func (m *timeless) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // Nothing is sent without a time limit to a master that does not answer when it is asked for its time: it may take it up when the
 // operator has read that it did not. One that refuses to say it is trusted.
 func TestNothingIsSentToAMasterThatDoesNotSayItsTime(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		by    error
 		times int

@@ -178,6 +178,7 @@ func stringWaits() []waits {
 // Who waits for a lock in Redis as its library does gets it once its holder was released, by what the library itself waits for, and
 // has it by our own look, too.
 func TestRedisWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -274,6 +275,7 @@ func (u until) await(ctx context.Context, c *redis.Client, heard *redis.PubSub, 
 
 // A holder's release of RSemaphore cannot be done from outside: a number does not say who took of it.
 func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -296,6 +298,7 @@ func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
 
 // A permit that its holder gave back is gone, also where somebody listens for one: a number does not say then who has the others.
 func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()

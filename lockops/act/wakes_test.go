@@ -35,6 +35,7 @@ func releaseFirst(t *testing.T, r Releaser, id inspect.ID, owner inspect.Untrust
 // TestZooKeeperClientsTakeWhatWasReleased: clients of Curator and kazoo that wait get the lock whose holder's node was
 // deleted, by themselves.
 func TestZooKeeperClientsTakeWhatWasReleased(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
 		audit, _ := openAudit(t)
@@ -83,6 +84,7 @@ func awaitNext(t *testing.T, r Releaser, request Request) {
 // TestRedisClientsTakeWhatWasReleased: a client of redis-py, and waiters of our own mutex and fair mutex, which are visible in
 // the lock's queue, get the lock that was released by force.
 func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -128,6 +130,7 @@ func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 
 // TestReleaseTakesAWaiterOutOfOurQueues: who comes behind is not held up by it.
 func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -173,6 +176,7 @@ func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
 // TestReleaseOfASidekiqJob: the job's lock goes in all its keys, as the library's own unlock takes them, and one that waits for a
 // job to leave (BRPOPLPUSH of QUEUED) is woken while it waits.
 func TestReleaseOfASidekiqJob(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -256,6 +260,7 @@ func awaitBlocked(ctx context.Context, t *testing.T, c *redis.Client) {
 // TestReleaseOfALockThatStays: the znodes of ShedLock and Helix stay, and their data say that they are free, so that the
 // libraries' own calls go on working; what was written meanwhile is left alone.
 func TestReleaseOfALockThatStays(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
 		create := func(path, data string) {
@@ -306,6 +311,7 @@ func TestReleaseOfALockThatStays(t *testing.T) {
 
 // A waiter of our own queue left it, and takes the lock by the same value right after that was seen: it is no waiter then, and stays.
 func TestAWaiterThatLeftItsQueueIsNotReleasedAsTheHolder(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	clients, addrs := redisMastersOf(t, []*servertest.Redis{server})
 	client := clients[0]

@@ -98,6 +98,7 @@ var encounters = map[string]func(*encounter){
 // A node that stands, and is no contender any more because of one that came to stand with it, is not gone: neither before a release, nor
 // between its preview and its delete, nor after a delete that was not answered.
 func TestANodeThatStandsIsNotGone(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn := connectZooKeeper(t, server.Addr)
 	audit, _ := openAudit(t)

@@ -106,6 +106,7 @@ func (q queues) take(ctx context.Context, c *zk.Conn, dir string, waits chan<- s
 
 // Who waits in a queue of ZooKeeper as its library does, and go-zookeeper's own Lock, gets the lock once its holder was released.
 func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn, first, second := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 	audit, _ := openAudit(t)
@@ -167,6 +168,7 @@ func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 // A lock of one znode: who watches it makes it anew, who polls does so at the next try, and kazoo's real lease and the clients of
 // locks that stay succeed when they are called again.
 func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn, first, second := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 	audit, _ := openAudit(t)
@@ -243,6 +245,7 @@ func takeNode(ctx context.Context, c *zk.Conn, node, data string, polls bool, wa
 // The next call of ShedLock and Helix, which do not wait, is refused before the release and succeeds after it: they look whether the
 // data say that the lock is free, and write theirs over the version that they read.
 func TestTheNextCallTakesALockThatStays(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
 	audit, _ := openAudit(t)
