@@ -27,9 +27,6 @@ func (m *Model) View() tea.View {
 	if m.options.Title != "" {
 		v.WindowTitle += " - " + describe.Printable(m.options.Title)
 	}
-	if m.frameBeat != nil {
-		m.frameBeat.change()
-	}
 	return v
 }
 

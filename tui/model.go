@@ -24,7 +24,6 @@ const (
 // Model is the root of the program: it routes messages to the screen in front and draws the frame around it.
 type Model struct {
 	*world
-	frameBeat     *frameBeat // nil where no program draws
 	width, height int
 	screens       map[screen.Name]screen.Screen
 	// backStack is the way back, the screen in front last.

@@ -99,10 +99,8 @@ func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := New(ctx, o)
-	all := append([]tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)}, options...)
-	program := tea.NewProgram(m, all...)
-	m.frameBeat = newFrameBeat(program)
-	_, err := program.Run()
+	all := append([]tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler()}, options...)
+	_, err := tea.NewProgram(m, all...).Run()
 	ended := ctx.Err() != nil
 	cancel()
 	m.alive.Lock() // waits for the commands under way

@@ -51,7 +51,6 @@ type program struct {
 	feed     fakeFeed
 	keyboard io.Writer
 	tea      *tea.Program
-	beat     *frameBeat
 	// end ends it, and waits for that.
 	end func()
 }
@@ -69,10 +68,8 @@ func start(t testing.TB, o Options, width, height int) *program {
 	o = plain(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	m := New(ctx, o)
-	p.tea = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithOutput(p.screen), tea.WithWindowSize(width, height), tea.WithFPS(framesPerSecond),
+	p.tea = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithOutput(p.screen), tea.WithWindowSize(width, height),
 		tea.WithColorProfile(trueColor), tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignals())
-	m.frameBeat = newFrameBeat(p.tea)
-	p.beat = m.frameBeat
 	done := make(chan error, 1)
 	go func() {
 		_, err := p.tea.Run()

@@ -60,7 +60,6 @@ var clocks = map[string]struct {
 	"sandbox/redisserver.go":              {"Now Since", "is a server, whose clock may be off that of the host"},
 	"tui/clients/making.go":               {"NewTimer", "rests between two lists"},
 	"tui/feed.go":                         {"NewTimer", "the beat of the screen"},
-	"tui/frames.go":                       {"AfterFunc", "the rest of drawing"},
 	"tui/lab/labruns.go":                  {"NewTimer", "the beat of a run's lanes"},
 	"tui/options.go":                      {"Now", "the default clock"},
 }
