@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -95,46 +94,6 @@ func TestWhatIsGivenBackInTheSandboxWasNotEvicted(t *testing.T) {
 			handed = handed || e.Kind == inspect.EventHandover
 		}
 	}
-}
-
-// The scenes of servers that fail happen on the servers, and the rules find them there.
-func TestScenesOfFailingServersAreFound(t *testing.T) {
-	t.Parallel()
-	for scenario, rule := range map[string]string{"failover": "replica-failover", "restart": "master-restarted", "clock": "clock-skew", "wakeup": "lost-wakeup"} {
-		t.Run(scenario, func(t *testing.T) {
-			t.Parallel()
-			box, _, observer := observed(t, scenario, 1)
-			lock, err := inspect.ParseID(box.Scenes()[0].Lock)
-			if err != nil {
-				t.Fatal(err)
-			}
-			observer.Focus(lock)
-			feed := observer.Subscribe()
-			ctx := observing(t, observer)
-			for {
-				s, err := feed.Next(ctx)
-				if err != nil {
-					t.Fatalf("%s was never found: %v", rule, err)
-				}
-				if speaks(s, lock, rule) {
-					return
-				}
-			}
-		})
-	}
-}
-
-// speaks reports whether a rule speaks about a lock, or about its backend.
-func speaks(s *inspect.Snapshot, id inspect.ID, rule string) bool {
-	b := s.Backend(id.Backend)
-	if b == nil {
-		return false // nothing of it was read yet
-	}
-	findings := b.Findings
-	if l := s.Lock(id); l != nil {
-		findings = append(slices.Clone(findings), l.Findings...)
-	}
-	return slices.ContainsFunc(findings, func(f inspect.Finding) bool { return f.Rule == rule })
 }
 
 // A holder that is shown to have waited, while somebody watched, is among the waits that are counted.

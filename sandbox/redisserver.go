@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -14,19 +13,17 @@ import (
 )
 
 // redisServer is an embedded Redis server that reports of itself what a real one does and miniredis does not: its role,
-// its replicas, when it was started, and a clock that may be off.
+// when it was started, and a clock that may be off.
 type redisServer struct {
 	*miniredis.Miniredis
 	addr string // a stopped miniredis does not know its own
 
-	mu       sync.Mutex
-	started  time.Time
-	runID    string
-	stopped  bool
-	stepped  bool
-	ahead    time.Duration // its clock before that of this process
-	replicas int
-	master   *redisServer // of a replica; nil for a master
+	mu      sync.Mutex
+	started time.Time
+	runID   string
+	stopped bool
+	stepped bool
+	ahead   time.Duration // its clock before that of this process
 }
 
 // startRedis starts a server on a free port of loopback.
@@ -98,24 +95,17 @@ func (r *redisServer) stepClock(by time.Duration) {
 // miniredis does not.
 func (r *redisServer) before(c *server.Peer, name string, args ...string) bool {
 	r.mu.Lock()
-	stepped, now, replica := r.stepped, time.Now().Add(r.ahead), r.master != nil
+	stepped, now := r.stepped, time.Now().Add(r.ahead)
 	r.mu.Unlock()
 	if stepped {
 		r.SetTime(now)
 	}
-	switch {
-	case name == "INFO":
-		c.WriteBulk(r.info())
-		return true
-	case replica && !r.IsReadOnlyCommand(name) && writes[name]:
-		c.WriteError("READONLY You can't write against a read only replica.")
-		return true
+	if name != "INFO" {
+		return false
 	}
-	return false
+	c.WriteBulk(r.info())
+	return true
 }
-
-// writes are the commands of the scripted clients that a replica refuses.
-var writes = map[string]bool{"SET": true, "SETNX": true, "DEL": true, "EVAL": true, "EVALSHA": true}
 
 // info is the part of a real server's report that is read here.
 func (r *redisServer) info() string {
@@ -133,27 +123,7 @@ func (r *redisServer) info() string {
 	line("# Stats")
 	line("evicted_keys:0")
 	line("# Replication")
-	if r.master == nil {
-		line("role:master")
-	} else {
-		host, port, _ := net.SplitHostPort(r.master.addr) // ours
-		line("role:slave")
-		line("master_host:%s", host)
-		line("master_port:%s", port)
-	}
-	line("connected_slaves:%d", r.replicas)
+	line("role:master")
+	line("connected_slaves:0")
 	return b.String()
-}
-
-// follow makes it a replica of another server, or a master where that is nil.
-func (r *redisServer) follow(master *redisServer) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.master = master
-}
-
-func (r *redisServer) setReplicas(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.replicas = n
 }

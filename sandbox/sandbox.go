@@ -4,11 +4,9 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,15 +21,9 @@ const mastersCount = 5
 type Scenario struct {
 	Name string
 	// About says in a line what there is to see.
-	About   string
-	scenes  []Scene
-	masters int // of the backend "redis"; 0: mastersCount
-	play    func(*Sandbox) error
-}
-
-// Scenarios are all that can be played; "tour" plays them at once, on different locks.
-func Scenarios() []Scenario {
-	return []Scenario{stuck(), fair(), deadlock(), readWrite(), semaphore(), redlock(), split(), failover(), restart(), clock(), wakeUp()}
+	About  string
+	scenes []Scene
+	script *script
 }
 
 // Tour is the name of the scenario that plays all others.
@@ -45,8 +37,6 @@ type Sandbox struct {
 	zk      *zkserver.Server
 	masters []*redisServer // of the backend "redis"
 	addrs   []string       // of these masters
-	others  []*redisServer // of the scenes that break them
-	extra   []string       // the targets that lead to those
 
 	ctx     context.Context
 	end     context.CancelFunc
@@ -95,7 +85,7 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 	if err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	for range cmp.Or(scenarios[0].masters, mastersCount) {
+	for range scenarios[0].script.masters() {
 		m, err := startRedis()
 		if err != nil {
 			return err
@@ -104,7 +94,7 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 	}
 	for _, scenario := range scenarios {
 		s.scenes = append(s.scenes, scenario.scenes...)
-		if err := scenario.play(s); err != nil {
+		if err := scenario.script.play(s); err != nil {
 			return fmt.Errorf("sandbox: %s: %w", scenario.Name, err)
 		}
 	}
@@ -113,33 +103,10 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 
 // Targets are the URLs that lead to the sandbox's servers.
 func (s *Sandbox) Targets() []string {
-	return append([]string{
+	return []string{
 		fmt.Sprintf("zk://%s/?admin=http://%s", s.zk.Addr(), s.zk.AdminAddr()),
 		fmt.Sprintf("redis://%s?match=lock:*", strings.Join(s.addrs, ",")),
-	}, s.extra...)
-}
-
-// startRedis starts a server of a scene's own.
-func (s *Sandbox) startRedis() (*redisServer, error) {
-	m, err := startRedis()
-	if err == nil {
-		s.others = append(s.others, m)
 	}
-	return m, err
-}
-
-// startMasters starts n masters of a scene's own, which are one backend of that name.
-func (s *Sandbox) startMasters(name string, n int) ([]*redisServer, error) {
-	masters, addrs := make([]*redisServer, n), make([]string, n)
-	for i := range masters {
-		m, err := s.startRedis()
-		if err != nil {
-			return nil, err
-		}
-		masters[i], addrs[i] = m, m.addr
-	}
-	s.extra = append(s.extra, fmt.Sprintf("redis://%s?name=%s&match=lock:*", strings.Join(addrs, ","), name))
-	return masters, nil
 }
 
 // Close stops the clients, then the servers, and waits for them.
@@ -152,7 +119,7 @@ func (s *Sandbox) Close() {
 	if s.zk != nil {
 		_ = s.zk.Close() // it is ours and ends with us
 	}
-	for _, m := range slices.Concat(s.masters, s.others) {
+	for _, m := range s.masters {
 		m.Close()
 	}
 }

@@ -34,9 +34,6 @@ func TestEveryScenarioStartsAndEndsAtOnce(t *testing.T) {
 			t.Errorf("%s: Close took %v", name, took)
 		}
 		addrs := append(s.addrs, s.zk.Addr())
-		for _, m := range s.others {
-			addrs = append(addrs, m.addr)
-		}
 		for _, addr := range addrs {
 			if c, err := net.Dial("tcp", addr); err == nil {
 				c.Close()

@@ -43,11 +43,16 @@ func (l line) errorf(format string, args ...any) error {
 
 type scriptLock struct {
 	line   `yaml:"-"`
-	ID     string        `yaml:"id"`
-	Title  string        `yaml:"title"`
-	Text   string        `yaml:"text"`
-	Recipe string        `yaml:"recipe"`
-	TTL    time.Duration `yaml:"ttl"`
+	ID     string `yaml:"id"`
+	Title  string `yaml:"title"`
+	Text   string `yaml:"text"`
+	Recipe string `yaml:"recipe"`
+	Prefix string `yaml:"prefix"`
+	// Permits make it a semaphore.
+	Permits int           `yaml:"permits"`
+	TTL     time.Duration `yaml:"ttl"`
+	// Hidden locks are no scenes of the tour.
+	Hidden bool `yaml:"hidden"`
 }
 
 type scriptContender struct {
@@ -58,6 +63,10 @@ type scriptContender struct {
 	Start time.Duration `yaml:"start"`
 	Hold  span          `yaml:"hold"`
 	Think span          `yaml:"think"`
+	// Mode makes the lock a read-write lock: read or write.
+	Mode string `yaml:"mode"`
+	// Then is a second lock, which it takes while it keeps the first one.
+	Then string `yaml:"then"`
 }
 
 // scriptStep is one fault, at a time from the start.
@@ -72,6 +81,22 @@ type scriptStep struct {
 	Start  int           `yaml:"start"`
 	Empty  int           `yaml:"empty"`
 	Clock  *clockChange  `yaml:"clock"`
+	Orphan *orphan       `yaml:"orphan"`
+	Set    *rawVote      `yaml:"set"`
+}
+
+// orphan is a persistent node at the head of a queue, as a dead client leaves it.
+type orphan struct {
+	Lock  string `yaml:"lock"`
+	Label string `yaml:"label"`
+}
+
+// rawVote is a value that a client writes to masters (none: all of them), where there is none.
+type rawVote struct {
+	Lock    string        `yaml:"lock"`
+	Owner   string        `yaml:"owner"`
+	Masters []int         `yaml:"masters"`
+	TTL     time.Duration `yaml:"ttl"` // 0: it stays
 }
 
 type clockChange struct {
@@ -124,12 +149,13 @@ func ParseScenario(name string, text []byte) (Scenario, error) {
 	if err := s.check(); err != nil {
 		return Scenario{}, fmt.Errorf("%w: %w", ErrScene, err)
 	}
-	scenes := make([]Scene, len(s.Locks))
-	for i, l := range s.Locks {
-		_, path, _ := strings.Cut(l.ID, ":")
-		scenes[i] = Scene{Title: cmp.Or(l.Title, path), Text: cmp.Or(l.Text, s.About), Lock: l.ID}
+	var scenes []Scene
+	for _, l := range s.Locks {
+		if _, path, _ := strings.Cut(l.ID, ":"); !l.Hidden {
+			scenes = append(scenes, Scene{Title: cmp.Or(l.Title, path), Text: cmp.Or(l.Text, s.About), Lock: l.ID})
+		}
 	}
-	return Scenario{Name: name, About: s.About, scenes: scenes, masters: s.masters(), play: s.play}, nil
+	return Scenario{Name: name, About: s.About, scenes: scenes, script: &s}, nil
 }
 
 func (s *script) masters() int {
@@ -167,6 +193,13 @@ func (s *script) check() error {
 	return errors.Join(errs...)
 }
 
+// The words of contenders' modes, and the recipe of raw clients of Redis.
+const (
+	readMode  = "read"
+	writeMode = "write"
+	redsync   = "redsync"
+)
+
 // recipes are those that a scenario's clients can queue by.
 var recipes = []string{"curator", "kazoo", "go-zookeeper", "sequential"}
 
@@ -185,9 +218,13 @@ func (l *scriptLock) check(before []scriptLock) error {
 		return l.errorf("id %q is there twice", l.ID)
 	case backend == "zk" && l.TTL != 0:
 		return l.errorf("%s: ttl is for locks in Redis", l.ID)
-	case backend == "redis" && l.Recipe != "":
-		return l.errorf("%s: recipe is for locks in ZooKeeper", l.ID)
-	case l.Recipe != "" && !slices.Contains(recipes, l.Recipe):
+	case backend == "redis" && l.Recipe != "" && l.Recipe != redsync:
+		return l.errorf("%s: recipe %q of a lock in Redis (redsync, or none)", l.ID, l.Recipe)
+	case backend == "redis" && (l.Permits != 0 || l.Prefix != ""):
+		return l.errorf("%s: permits and prefix are for locks in ZooKeeper", l.ID)
+	case l.Permits < 0:
+		return l.errorf("%s: permits %d (1 or more)", l.ID, l.Permits)
+	case backend == "zk" && l.Recipe != "" && !slices.Contains(recipes, l.Recipe):
 		return l.errorf("recipe %q (one of %s)", l.Recipe, strings.Join(recipes, ", "))
 	case l.TTL < 0 || l.TTL > 0 && l.TTL < time.Second:
 		return l.errorf("ttl %v (at least 1s)", l.TTL)
@@ -203,6 +240,12 @@ func (c *scriptContender) check(s *script, at int) error {
 		return c.errorf("contender %q is there twice (count: 2 makes two)", c.Name)
 	case s.lock(c.Lock) == nil:
 		return c.errorf("contender %q: lock %q is none of locks", c.Name, c.Lock)
+	case c.Mode != "" && c.Mode != readMode && c.Mode != writeMode:
+		return c.errorf("contender %q: mode %q (read or write)", c.Name, c.Mode)
+	case c.Mode != "" && !strings.HasPrefix(c.Lock, "zk:"):
+		return c.errorf("contender %q: mode is for locks in ZooKeeper", c.Name)
+	case c.Then != "" && (s.lock(c.Then) == nil || !inZooKeeper(c.Lock, c.Then)):
+		return c.errorf("contender %q: then %q is none of locks in ZooKeeper", c.Name, c.Then)
 	case c.Count < 0, c.Start < 0:
 		return c.errorf("contender %q: count and start are not negative", c.Name)
 	case c.Hold.high == 0:
@@ -211,12 +254,20 @@ func (c *scriptContender) check(s *script, at int) error {
 	return nil
 }
 
+func inZooKeeper(locks ...string) bool {
+	return !slices.ContainsFunc(locks, func(id string) bool { return !strings.HasPrefix(id, "zk:") })
+}
+
 // names are those of the contender's clients.
 func (c *scriptContender) names() []string {
 	if c.Count <= 1 {
 		return []string{c.Name}
 	}
-	return names(c.Name, c.Count)
+	list := make([]string, c.Count)
+	for i := range list {
+		list[i] = fmt.Sprintf("%s-%d", c.Name, i+1)
+	}
+	return list
 }
 
 func (s *script) lock(id string) *scriptLock {
@@ -239,18 +290,34 @@ func (p *scriptStep) check(s *script) error {
 	said := 0
 	for _, given := range []bool{
 		p.Freeze != "", p.Thaw != "", p.Expire != "", p.Cut != "", p.Stop != 0, p.Start != 0, p.Empty != 0, p.Clock != nil,
+		p.Orphan != nil, p.Set != nil,
 	} {
 		if given {
 			said++
 		}
 	}
 	if said != 1 {
-		return p.errorf("a step does one thing: freeze, thaw, expire, cut, stop, start, empty or clock, and says when with at")
+		return p.errorf("a step does one thing: freeze, thaw, expire, cut, stop, start, empty, clock, orphan or set, and says " +
+			"when with at")
 	}
 	if p.At < 0 || s.Repeat > 0 && p.At > s.Repeat {
 		return p.errorf("at %v is not within 0s and repeat", p.At)
 	}
-	for _, lock := range []string{p.Freeze, p.Thaw} {
+	locks := []string{p.Freeze, p.Thaw}
+	masters := []int{p.Stop, p.Start, p.Empty}
+	if p.Orphan != nil {
+		locks = append(locks, p.Orphan.Lock)
+		if p.Orphan.Label == "" || !strings.HasPrefix(p.Orphan.Lock, "zk:") {
+			return p.errorf("orphan: give a lock in ZooKeeper and a label")
+		}
+	}
+	if p.Set != nil {
+		locks, masters = append(locks, p.Set.Lock), append(masters, p.Set.Masters...)
+		if p.Set.Owner == "" || !strings.HasPrefix(p.Set.Lock, "redis:") || p.Set.TTL < 0 {
+			return p.errorf("set: give a lock in Redis, an owner, and a ttl that is not negative")
+		}
+	}
+	for _, lock := range locks {
 		if lock != "" && s.lock(lock) == nil {
 			return p.errorf("lock %q is none of locks", lock)
 		}
@@ -260,7 +327,6 @@ func (p *scriptStep) check(s *script) error {
 			return p.errorf("%q is no contender of a lock in ZooKeeper (with count they are NAME-1, NAME-2, and so on)", client)
 		}
 	}
-	masters := []int{p.Stop, p.Start, p.Empty}
 	if p.Clock != nil {
 		masters = append(masters, p.Clock.Master)
 		if p.Clock.By == 0 {

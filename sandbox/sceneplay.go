@@ -3,11 +3,15 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/lockops"
@@ -25,20 +29,18 @@ func (c *cast) session(name string) int64 {
 	return c.sessions[name].Conn().SessionID()
 }
 
-// play starts a file's clients, and its faults in time.
+// play starts a scenario's clients, and its faults in time.
 func (s *script) play(box *Sandbox) error {
 	who := &cast{sessions: map[string]*lockops.ZKSession{}}
 	for i := range s.Contenders {
-		c := &s.Contenders[i]
-		for _, name := range c.names() {
-			lock, err := s.locker(box, who, c, name)
+		for _, name := range s.Contenders[i].names() {
+			client, err := s.client(box, who, &s.Contenders[i], box.worker(name))
 			if err != nil {
 				return err
 			}
-			w := box.worker(name)
 			box.run(func(ctx context.Context) {
-				if pause(ctx, c.Start) {
-					w.contend(ctx, lock, job{lock: c.Lock, work: c.Hold, think: c.Think})
+				if pause(ctx, s.Contenders[i].Start) {
+					client(ctx)
 				}
 			})
 		}
@@ -52,27 +54,72 @@ func (s *script) play(box *Sandbox) error {
 	return nil
 }
 
-// locker is a client's lock, on a session of its own as processes have.
-func (s *script) locker(box *Sandbox, who *cast, c *scriptContender, name string) (lockops.Locker, error) {
+// client is what a worker does, on a session of its own as processes have.
+func (s *script) client(box *Sandbox, who *cast, c *scriptContender, w *worker) (func(context.Context), error) {
 	lock := s.lock(c.Lock)
-	backend, path, _ := strings.Cut(lock.ID, ":")
-	if backend == "zk" {
-		session, err := box.session()
+	_, key, _ := strings.Cut(lock.ID, ":")
+	j := job{lock: c.Lock, work: c.Hold, think: c.Think}
+	ttl := cmp.Or(lock.TTL, 8*time.Second)
+	if lock.Recipe == redsync {
+		return func(ctx context.Context) { w.redsync(ctx, key, ttl, j) }, nil
+	}
+	if strings.HasPrefix(lock.ID, "redis:") {
+		session, err := box.redisSession()
 		if err != nil {
 			return nil, err
 		}
-		who.sessions[name] = session
-		return lockops.NewZKMutex(session, path, lockops.WithLabel(name), lockops.WithRecipe(cmp.Or(lock.Recipe, "curator"))), nil
+		options := []lockops.Option{lockops.WithLabel(w.name), lockops.WithTTL(ttl)}
+		if len(box.masters) == 1 {
+			return func(ctx context.Context) { w.contend(ctx, lockops.NewRedisMutex(session, key, options...), j) }, nil
+		}
+		return func(ctx context.Context) { w.contend(ctx, lockops.NewRedlock(session, key, options...), j) }, nil
 	}
-	session, err := box.redisSession()
+	session, err := box.session()
 	if err != nil {
 		return nil, err
 	}
-	options := []lockops.Option{lockops.WithLabel(name), lockops.WithTTL(cmp.Or(lock.TTL, 8*time.Second))}
-	if len(box.masters) == 1 {
-		return lockops.NewRedisMutex(session, path, options...), nil
+	who.sessions[w.name] = session
+	first := lock.locker(session, c.Mode, w.name)
+	if c.Then == "" {
+		return func(ctx context.Context) { w.contend(ctx, first, j) }, nil
 	}
-	return lockops.NewRedlock(session, path, options...), nil
+	then := s.lock(c.Then).locker(session, "", w.name)
+	return func(ctx context.Context) { w.takeBoth(ctx, first, then, j) }, nil
+}
+
+// locker is a client's side of a lock in ZooKeeper.
+func (l *scriptLock) locker(session *lockops.ZKSession, mode, label string) lockops.Locker {
+	_, path, _ := strings.Cut(l.ID, ":")
+	options := []lockops.Option{lockops.WithLabel(label), lockops.WithRecipe(cmp.Or(l.Recipe, "curator"))}
+	if l.Prefix != "" {
+		options = append(options, lockops.WithPrefix(l.Prefix))
+	}
+	switch {
+	case l.Permits > 0:
+		return lockops.NewZKSemaphore(session, path, l.Permits, options...)
+	case mode == readMode:
+		return lockops.NewZKRWMutex(session, path, options...).Read()
+	case mode == writeMode:
+		return lockops.NewZKRWMutex(session, path, options...).Write()
+	}
+	return lockops.NewZKMutex(session, path, options...)
+}
+
+// session connects one more client to ZooKeeper.
+func (s *Sandbox) session() (*lockops.ZKSession, error) {
+	session, err := s.connect()
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, session.Close)
+	return session, nil
+}
+
+// connect connects a client that its caller closes.
+func (s *Sandbox) connect() (*lockops.ZKSession, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
+	defer cancel()
+	return lockops.NewZKSession(ctx, []string{s.zk.Addr()}, lockops.WithSessionTimeout(4*time.Second))
 }
 
 // redisSession connects one more client to all masters.
@@ -122,9 +169,65 @@ func (p *scriptStep) run(box *Sandbox, who *cast) {
 		_ = box.StartMaster(master(p.Start).addr)
 	case p.Empty != 0:
 		_ = box.restartEmpty(master(p.Empty))
-	default:
+	case p.Clock != nil:
 		master(p.Clock.Master).stepClock(p.Clock.By)
+	case p.Orphan != nil:
+		_ = box.leaveOrphan(p.Orphan)
+	default:
+		box.vote(p.Set)
 	}
+}
+
+// leaveOrphan leaves a persistent node at the head of a queue, as kazoo's acquire(ephemeral=False) does when its process
+// dies, unless one is there.
+func (s *Sandbox) leaveOrphan(o *orphan) error {
+	session, err := s.connect()
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	_, dir, _ := strings.Cut(o.Lock, ":")
+	c := session.Conn()
+	for i, letter := range dir {
+		if i > 0 && letter == '/' {
+			_, _ = c.Create(dir[:i], nil, 0, zk.WorldACL(zk.PermAll)) // it may be there
+		}
+	}
+	_, _ = c.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
+	children, _, err := c.Children(dir)
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		if ok, stat, err := c.Exists(dir + "/" + child); err == nil && ok && stat.EphemeralOwner == 0 {
+			return nil
+		}
+	}
+	w := s.worker(o.Label)
+	name := fmt.Sprintf("%016x%016x__lock__", w.random.Uint64(), w.random.Uint64())
+	_, err = c.Create(dir+"/"+name, []byte(o.Label), zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	return err
+}
+
+// vote writes a value in redsync's form to masters that have none. A master that is stopped does without.
+func (s *Sandbox) vote(v *rawVote) {
+	_, key, _ := strings.Cut(v.Lock, ":")
+	for i, m := range s.masters {
+		if v.Masters != nil && !slices.Contains(v.Masters, i+1) || m.isStopped() || m.Exists(key) {
+			continue
+		}
+		_ = m.Set(key, redsyncValue(v.Owner))
+		if v.TTL > 0 {
+			m.SetTTL(key, v.TTL)
+		}
+	}
+}
+
+// redsyncValue is a value in redsync's form, 16 bytes in base64, always the same for a client: findings come only where a
+// key is likely to be a lock.
+func redsyncValue(client string) string {
+	sum := sha256.Sum256([]byte(client))
+	return base64.StdEncoding.EncodeToString(sum[:16])
 }
 
 // restartEmpty restarts a master with nothing, but for one that somebody has stopped.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"time"
@@ -41,8 +42,6 @@ type job struct {
 	// lock is the id of the lock, as the screen shows it.
 	lock        string
 	work, think span
-	// granted is called at each grant; may be nil.
-	granted func()
 }
 
 // contend takes the lock, works, gives it back and thinks, again and again. A failure is a thing that happens to
@@ -52,9 +51,6 @@ func (w *worker) contend(ctx context.Context, lock lockops.Locker, j job) {
 		hold, err := lock.Acquire(ctx)
 		if err != nil {
 			continue
-		}
-		if j.granted != nil {
-			j.granted()
 		}
 		w.workUnder(ctx, hold, j.lock, j.work)
 		release(hold)
@@ -73,6 +69,44 @@ func (w *worker) workUnder(ctx context.Context, hold *lockops.Hold, lock string,
 	case <-w.thawed(lock):
 	case <-work.Done():
 		w.Thaw(lock) // it was freed: the next holder is another process
+	}
+}
+
+// takeBoth takes one lock and, after its work, a second one that it waits for with the first in hand, again and again. It
+// lets go when the first is lost.
+func (w *worker) takeBoth(ctx context.Context, first, then lockops.Locker, j job) {
+	for {
+		if one, err := first.Acquire(ctx); err == nil {
+			own, stop := context.WithCancel(one.Context())
+			end := context.AfterFunc(ctx, stop)
+			if w.pauseFor(own, j.work) {
+				if two, err := then.Acquire(own); err == nil {
+					pause(own, 3*time.Second)
+					release(two)
+				}
+			}
+			end()
+			stop()
+			release(one)
+		}
+		if !w.pauseFor(ctx, j.think) {
+			return
+		}
+	}
+}
+
+// redsync writes locks the way redsync does, by raw commands: the same random base64 value on every master, no renewal,
+// released before it runs out.
+func (w *worker) redsync(ctx context.Context, key string, ttl time.Duration, j job) {
+	for n := 0; ctx.Err() == nil; n++ {
+		w.vote(&rawVote{Lock: j.lock, Owner: fmt.Sprint(w.name, n), TTL: ttl})
+		held := w.pauseFor(ctx, j.work)
+		for _, m := range w.masters {
+			m.Del(key)
+		}
+		if !held || !w.pauseFor(ctx, j.think) {
+			return
+		}
 	}
 }
 
