@@ -16,10 +16,11 @@ import (
 type film struct {
 	*recording.Replay
 	batches chan []*inspect.Snapshot
-	index   *recording.Index // nil: none
+	finder  *recording.Finder // nil: moments cannot be found
 	look    func(ctx context.Context, at time.Time) (*inspect.Snapshot, error)
 	looking chan struct{} // has one while there is a look: each takes as much memory as all the locks
 	mu      sync.Mutex
+	ends    time.Time // when the recording ends, once that is known
 	end     time.Time // once all is read
 	err     error
 }
@@ -28,37 +29,27 @@ func newFilm(played *recording.Replay) *film {
 	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1), looking: make(chan struct{}, 1)}
 }
 
-// indexed has moments found that are not read yet, from the recording's file, until end is called. A file that can be read only once
-// has no index.
-func (f *film) indexed(ctx context.Context, path string, stuckAfter time.Duration) (end func(), err error) {
-	index, err := recording.NewIndex(path)
-	if errors.Is(err, recording.ErrNoIndex) {
+// seekable finds moments that are not read yet in the recording's file, until end is called. A file that can be read only
+// once has none.
+func (f *film) seekable(path string, stuckAfter time.Duration) (end func(), err error) {
+	finder, err := recording.NewFinder(path)
+	if errors.Is(err, recording.ErrNotSeekable) {
 		return func() {}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	f.index = index
+	f.finder = finder
 	f.look = func(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
-		return lookAt(ctx, index, at, stuckAfter)
+		return lookAt(ctx, finder, at, stuckAfter)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = index.Build(ctx) // what is wrong with the recording who reads it reports
-	}()
-	return func() {
-		cancel()
-		<-done
-		_ = index.Close() // it was only read
-	}, nil
+	return func() { _ = finder.Close() }, nil // it was only read
 }
 
 // Moment looks for what was so at an instant, or at the end where that comes first, once no other look is under way.
 func (f *film) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
 	if f.look == nil {
-		return nil, recording.ErrNoIndex
+		return nil, recording.ErrNotSeekable
 	}
 	select {
 	case f.looking <- struct{}{}:
@@ -73,8 +64,8 @@ func (f *film) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, err
 }
 
 // lookAt shows an observer the recording from shortly before an instant up to it.
-func lookAt(ctx context.Context, index *recording.Index, at time.Time, stuckAfter time.Duration) (*inspect.Snapshot, error) {
-	m, err := index.Moment(ctx, at)
+func lookAt(ctx context.Context, finder *recording.Finder, at time.Time, stuckAfter time.Duration) (*inspect.Snapshot, error) {
+	m, err := finder.Moment(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -86,15 +77,23 @@ func lookAt(ctx context.Context, index *recording.Index, at time.Time, stuckAfte
 	return observer.Snapshot(), nil
 }
 
-// End is the instant of the last update, once the index is whole; else zero.
+// End is the instant of the last update, once it is known; else zero.
 func (f *film) End() time.Time {
-	if f.index == nil {
-		return time.Time{}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ends
+}
+
+// findEnd looks for the end of the recording. What is wrong with the recording is the error of Next.
+func (f *film) findEnd(ctx context.Context) {
+	if f.finder == nil {
+		return
 	}
-	if _, to, all := f.index.Span(); all {
-		return to
+	if ends, err := f.finder.End(ctx); err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.ends = ends
 	}
-	return time.Time{}
 }
 
 // Limits of a batch: of time, so that the first is there soon, and of snapshots, so that the screen is not held up.
@@ -106,6 +105,7 @@ const (
 // readAhead reads the recording until its end or that of ctx; what went wrong is the error of Next.
 func (f *film) readAhead(ctx context.Context, observer *inspect.Observer) {
 	defer close(f.batches)
+	f.findEnd(ctx)
 	var batch []*inspect.Snapshot
 	send := func() {
 		select {

@@ -254,7 +254,7 @@ func TestARecordingIsLookedAt(t *testing.T) {
 func TestARecordingThatEndsInTrouble(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "short.jsonl")
-	text := `{"recording":1,"at":"2026-11-21T09:00:00Z"}
+	text := `{"recording":2,"at":"2026-11-21T09:00:00Z"}
 {"at":"2026-11-21T09:00:01Z","update":{"Backend":{"Name":"redis","Kind":"redis","State":"connected"}}}
 {"at":"2026-11-21T09:00:02Z","update":{"Backend":{"Name":"redis","Kind":"redis","State":"degraded","Error":"r2 has gone"}}}
 `
@@ -290,14 +290,14 @@ func TestAPackedRecordingIsWrittenAndRead(t *testing.T) {
 	}
 	untilLong(t, time.Second, "a lock in the demo's recording", func(span string) bool {
 		demo := filepath.Join(t.TempDir(), "demo.zst")
-		if got := run(t, "demo", "wakeup", "--headless", "--for", span, "--record", demo); got.code != 0 {
+		if got := run(t, "demo", "stuck", "--headless", "--for", span, "--record", demo); got.code != 0 {
 			t.Fatalf("%+v", got)
 		}
 		got := run(t, "ls", demo)
 		if strings.Contains(got.stderr, "cut") {
 			t.Errorf("%+v", got)
 		}
-		return strings.Contains(got.stdout, "zk:/locks/archive")
+		return strings.Contains(got.stdout, "zk:/locks/invoices")
 	})
 }
 

@@ -120,7 +120,7 @@ func (a *app) replay(ctx context.Context, path string, speed float64) error {
 	screen := *a
 	screen.write = false
 	f := newFilm(played)
-	end, err := f.indexed(ctx, path, a.stuckAfter)
+	end, err := f.seekable(path, a.stuckAfter)
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func hour(b *testing.B, rate int) (path string) {
 func TestAFilmEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "one.jsonl")
-	if err := os.WriteFile(path, []byte(`{"recording":1,"at":"2026-01-01T00:00:00Z"}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"recording":2,"at":"2026-01-01T00:00:00Z"}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	played, err := recording.Open(time.Now, path, recording.Speed(0), recording.Kept())

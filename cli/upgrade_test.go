@@ -10,12 +10,12 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// What 0.1.0 left behind is read as it was: configuration, audit file, mutes, a recording; and the audit file goes on.
+// What 0.1.0 left behind is read as it was: configuration, audit file, mutes; and the audit file goes on.
 func TestFilesOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := map[string]string{"XDG_STATE_HOME": dir, "XDG_CONFIG_HOME": dir}
-	for _, name := range []string{"audit.jsonl", "mutes.json", "config.yaml", "recording.jsonl"} {
+	for _, name := range []string{"audit.jsonl", "mutes.json", "config.yaml"} {
 		text, err := os.ReadFile("testdata/0.1.0/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +43,6 @@ func TestFilesOfTheVersionBefore(t *testing.T) {
 		{"audit", []string{"acquire  released   redis:lock:a", "ttl      done", "why see OPS-7", "release  done", "by ops@ops-1"}},
 		{"audit verify", []string{"3 actions, each with its outcome"}},
 		{"mute", []string{"redis:lock:stuck  no-ttl  until 2026-12-21T20:11:34Z  by ops: known"}},
-		{"ls " + filepath.Join(dir, "lockscope", "recording.jsonl"), []string{"redis:lock:stuck", "redsync"}},
 	} {
 		got := then(strings.Fields(tt.args)...)
 		for _, text := range tt.says {

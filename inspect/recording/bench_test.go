@@ -38,7 +38,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, u := range updates {
-			if _, err := lines(time.Time{}, u); err != nil {
+			if _, err := lines("", time.Time{}, u); err != nil {
 				b.Fatal(err)
 			}
 		}

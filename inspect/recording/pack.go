@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -26,12 +27,21 @@ func Pack(w io.Writer) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	return packing{e}, nil
+	return &packing{Encoder: e, w: w}, nil
 }
 
-type packing struct{ *zstd.Encoder }
+type packing struct {
+	*zstd.Encoder
+	w io.Writer
+}
 
-func (p packing) Write(line []byte) (int, error) {
+func (p *packing) Write(line []byte) (int, error) {
+	if bytes.HasPrefix(line, []byte(wholeBegin)) { // it is read from here on: the frame ends
+		if err := p.Close(); err != nil {
+			return 0, err
+		}
+		p.Reset(p.w)
+	}
 	n, err := p.Encoder.Write(line)
 	if err == nil {
 		err = p.Flush()
@@ -43,17 +53,19 @@ func isPacked(begin []byte) bool {
 	return len(begin) >= len(zstdMagic) && (string(begin[:len(gzipMagic)]) == gzipMagic || string(begin[:len(zstdMagic)]) == zstdMagic)
 }
 
-// unpack reads what is in a file, packed or not, of that name.
-func unpack(name string, file io.Reader) (io.Reader, error) {
+// unpack reads what is in a file, packed or not, of that name; end frees what that took.
+func unpack(name string, file io.Reader) (text io.Reader, end func(), err error) {
 	in := bufio.NewReader(file)
 	begin, _ := in.Peek(len(zstdMagic))
 	if !isPacked(begin) {
-		return in, nil
+		return in, func() {}, nil
 	}
-	var text io.Reader
-	var err error
+	end = func() {}
 	if string(begin) == zstdMagic {
-		text, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostWindow))
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostWindow)); err == nil {
+			text, end = d, d.Close
+		}
 	} else {
 		text, err = gzip.NewReader(in)
 	}
@@ -63,7 +75,8 @@ func unpack(name string, file io.Reader) (io.Reader, error) {
 		text = checked
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is %w: %w", name, ErrFormat, err)
+		end()
+		return nil, nil, fmt.Errorf("%s is %w: %w", name, ErrFormat, err)
 	}
-	return text, nil
+	return text, end, nil
 }

@@ -311,7 +311,7 @@ func TestThePaceIsTheRecordedOne(t *testing.T) {
 	line := func(after time.Duration) string {
 		return `{"at":"` + now.Add(after).Format(time.RFC3339Nano) + `","update":{"Gone":["zk:/l"]}}` + "\n"
 	}
-	text := `{"recording":1,"at":"` + now.Format(time.RFC3339Nano) + `"}` + "\n" + line(time.Second) + line(2*time.Second)
+	text := `{"recording":2,"at":"` + now.Format(time.RFC3339Nano) + `"}` + "\n" + line(time.Second) + line(2*time.Second)
 	r := Read(time.Now, strings.NewReader(text), Speed(20), Kept())
 	began := time.Now()
 	if err := r.Run(t.Context(), func(inspect.Update) {}); err != nil {
@@ -335,7 +335,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(file.Bytes())
-	f.Add([]byte(`{"recording":1,"at":"2026-11-21T09:00:10Z"}` + "\n" + `{"at":"2026-11-21T09:00:10Z","more":true,"update":{"Put":[{"ID":"zk:/"}]}}` + "\n"))
+	f.Add([]byte(`{"recording":2,"at":"2026-11-21T09:00:10Z"}` + "\n" + `{"at":"2026-11-21T09:00:10Z","more":true,"update":{"Put":[{"ID":"zk:/"}]}}` + "\n"))
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		o := inspect.NewObserver(fixed, Read(time.Now, bytes.NewReader(text), Speed(0)))
 		if o.Run(context.Background()) == nil {
@@ -347,13 +347,13 @@ func FuzzRead(f *testing.F) {
 // A moment of a recording is the same every time, with the clock at that moment.
 func TestAMomentIsTheSameEveryTime(t *testing.T) {
 	var kept bytes.Buffer
-	fmt.Fprintf(&kept, "{\"recording\":1,\"at\":%q}\n", now.Format(time.RFC3339Nano))
+	fmt.Fprintf(&kept, "{\"recording\":2,\"at\":%q}\n", now.Format(time.RFC3339Nano))
 	for i := range 5 {
 		u := inspect.Update{Put: []*inspect.Lock{directory("/l", node(i, int64(10+i), "a"), node(i+1, int64(11+i), "b"))}}
 		if i == 0 {
 			u.Backend = &inspect.Backend{Name: "zk", State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true}
 		}
-		written, err := lines(now.Add(time.Duration(i)*time.Second), u)
+		written, err := lines("", now.Add(time.Duration(i)*time.Second), u)
 		if err != nil {
 			t.Fatal(err)
 		}

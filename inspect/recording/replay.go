@@ -56,8 +56,10 @@ func Open(now func() time.Time, path string, options ...Option) (*Replay, error)
 // packed is a file that is unpacked while it is read.
 type packed struct {
 	io.Reader
-	io.Closer
+	close func() error
 }
+
+func (p packed) Close() error { return p.close() }
 
 // openFile opens a file as text, whether it is packed or not.
 func openFile(path string) (io.ReadCloser, error) {
@@ -65,12 +67,12 @@ func openFile(path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := unpack(path, file)
+	text, end, err := unpack(path, file)
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
-	return packed{text, file}, nil
+	return packed{text, func() error { end(); return file.Close() }}, nil
 }
 
 // Read makes a source of the recording that in holds, played by the clock now. Its Run can be called once.
@@ -215,6 +217,7 @@ type reader struct {
 	line  int
 	began time.Time
 	cut   bool // the last line was not whole
+	whole bool // whole snapshots are read, up to the first other line
 
 	decoding json.Options
 }
@@ -230,7 +233,8 @@ func newReader(name string, in io.Reader) (*reader, error) {
 		return nil, fmt.Errorf("recording: %s is %w (make one with lockscope record)", name, ErrFormat)
 	}
 	if h.Recording != Version {
-		return nil, fmt.Errorf("recording: %s is %w: it is of version %d, and this program reads version %d", name, ErrFormat, h.Recording, Version)
+		const is = "recording: %s is %w: it is of version %d, and this program reads version %d (record again)"
+		return nil, fmt.Errorf(is, name, ErrFormat, h.Recording, Version)
 	}
 	r.began = h.At
 	return r, nil
@@ -279,9 +283,20 @@ func (r *reader) next() (time.Time, inspect.Update, error) {
 			r.cut = r.cut || put != nil && errors.Is(err, io.EOF)
 			return time.Time{}, inspect.Update{}, err
 		}
+		complete := text[len(text)-1] == '\n'
+		if bytes.HasPrefix(text, []byte(`{"whole":`)) {
+			if !complete {
+				r.cut = true
+			}
+			if !r.whole {
+				continue
+			}
+		} else {
+			r.whole = false
+		}
 		e, err := decode(text, r.decoding)
-		switch whole := text[len(text)-1] == '\n'; {
-		case err != nil && !whole:
+		switch {
+		case err != nil && !complete:
 			r.cut = true
 			return time.Time{}, inspect.Update{}, io.EOF
 		case err != nil:

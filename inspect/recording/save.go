@@ -1,8 +1,6 @@
 package recording
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"iter"
 	"time"
@@ -13,26 +11,16 @@ import (
 // Save writes updates with the times at which they were seen, the oldest first, as a recording that begins with the first. It
 // fails when w does.
 func Save(w io.Writer, updates iter.Seq2[time.Time, inspect.Update]) error {
-	begun := false
+	var to *writer
 	for at, u := range updates {
-		if !begun {
-			begun = true
-			first, err := json.Marshal(header{Recording: Version, At: at})
-			if err != nil {
-				return fmt.Errorf("recording: %w", err)
-			}
-			if _, err := w.Write(append(first, '\n')); err != nil {
-				return fmt.Errorf("recording: %w", err)
+		if to == nil {
+			var err error
+			if to, err = newWriter(w, at); err != nil {
+				return err
 			}
 		}
-		all, err := lines(at, u)
-		if err != nil {
+		if err := to.write(at, u); err != nil {
 			return err
-		}
-		for _, line := range all {
-			if _, err := w.Write(append(line, '\n')); err != nil {
-				return fmt.Errorf("recording: %w", err)
-			}
 		}
 	}
 	return nil

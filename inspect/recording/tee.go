@@ -3,12 +3,10 @@ package recording
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
 	"lockscope/inspect"
@@ -35,10 +33,7 @@ func (t *tee) Focus(ids []inspect.ID) {
 }
 
 func (t *tee) Run(ctx context.Context, emit func(inspect.Update)) error {
-	first, err := json.Marshal(header{Recording: Version, At: t.now()})
-	if err == nil {
-		err = t.write(first)
-	}
+	to, err := newWriter(t.w, t.now())
 	if err != nil {
 		return err
 	}
@@ -60,7 +55,7 @@ func (t *tee) Run(ctx context.Context, emit func(inspect.Update)) error {
 				if broken != nil || ctx.Err() != nil {
 					return // what fails because we end is nobody's failure
 				}
-				if broken = t.record(u); broken != nil {
+				if broken = to.write(t.dated(u), u); broken != nil {
 					fail(broken)
 					return
 				}
@@ -82,23 +77,11 @@ func ignoreCanceled(err error) error {
 	return err
 }
 
-func (t *tee) record(u inspect.Update) error {
+// dated is the time of an update.
+func (t *tee) dated(u inspect.Update) time.Time {
 	at := t.now()
 	if !u.At.IsZero() && u.At.Before(at) {
-		at = u.At // this process may have stood still since
+		return u.At // this process may have stood still since
 	}
-	all, err := lines(at, u)
-	for _, line := range all {
-		if err == nil {
-			err = t.write(line)
-		}
-	}
-	return err
-}
-
-func (t *tee) write(line []byte) error {
-	if _, err := t.w.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("recording: %w", err)
-	}
-	return nil
+	return at
 }
