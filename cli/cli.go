@@ -49,12 +49,10 @@ func OS() Environment {
 func Main(ctx context.Context, args []string, env Environment) int {
 	redis.SetLogger(quiet{}) // go-redis would print every failed dial over the screen; each is in the errors we show
 	utf8 := speaksUTF8(env.Getenv)
-	var kept *keptNames
 	if !utf8 {
-		kept = givenNames(args)
-		env.Stderr = asciiWriter{env.Stderr, kept}
+		env.Stderr = &asciiWriter{Writer: env.Stderr}
 	}
-	app := &app{Environment: env, kept: kept}
+	app := &app{Environment: env}
 	root := app.root()
 	root.SetArgs(args)
 	root.SetIn(env.Stdin)
@@ -65,7 +63,7 @@ func Main(ctx context.Context, args []string, env Environment) int {
 		completion.Args, completion.RunE = noSuchSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	if !utf8 {
-		root.SetOut(asciiWriter{env.Stdout, kept}) // help; the scripts of completion go to what was set before
+		root.SetOut(&asciiWriter{Writer: env.Stdout}) // help; the scripts of completion go to what was set before
 	}
 	err := root.ExecuteContext(ctx)
 	if app.names != nil {
@@ -89,7 +87,6 @@ type app struct {
 	Environment
 	options
 	names *reversedns.Names // of hosts; nil: they are not asked for
-	kept  *keptNames        // nil where the locale is UTF-8
 }
 
 // options are the global flags.

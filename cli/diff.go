@@ -48,7 +48,6 @@ func (a *app) diffCommand() *cobra.Command {
 			if output == "json" {
 				return a.printJSON(inspect.DifferenceJSON(from, to, args[0], args[1]))
 			}
-			a.keepNames(from, to)
 			_, err = fmt.Fprint(a.Stdout, differenceText(from, to))
 			return err
 		},

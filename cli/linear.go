@@ -2,11 +2,11 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,40 +16,23 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/tui/screen"
 )
 
-// Limits of what is listed at once and kept.
-const (
-	linearLocks  = 20
-	linearEvents = 500
-)
-
-// linear is the screen as a conversation in lines, for screen readers and for terminals that cannot redraw: changes are reported as
-// they come, and commands are answered. Nothing is drawn, moved or coloured, and nothing is changed on a server.
+// linear is the screen as a conversation in lines, for screen readers and for terminals that cannot
+// redraw: changes are printed as they come, and commands are answered by the printers of ls, show,
+// doctor and watch. It writes to no server.
 type linear struct {
 	*app
 	setup    setup
 	observer *inspect.Observer
-	out      *bufio.Writer
+	watch    watch
 	snapshot *inspect.Snapshot
-	started  bool         // everything was looked at once: commands are answered
-	reports  string       // the events that are reported as they come: reportFindings, reportAll or reportNothing
-	listed   []inspect.ID // what the numbers of the last list stand for
-	log      []loggedLine // the newest last
-
-	// Names to be left as they are in a locale without UTF-8: those of the snapshot named, and those that were typed.
-	names, typed []string
-	named        *inspect.Snapshot
+	started  bool   // the first look is complete: commands are answered
+	reports  string // the events that are printed as they come: reportFindings, reportAll or reportNothing
 }
 
-// loggedLine words an event.
-type loggedLine struct {
-	lock  inspect.ID
-	text  string
-	names []string // in text, to be left as they are
-}
-
-// The events that are reported as they come, in the words of the command tell.
+// The events that are printed as they come, in the words of the command tell.
 const (
 	reportFindings = "findings" // those of findings and backends
 	reportAll      = "all"
@@ -58,16 +41,16 @@ const (
 
 const linearHelp = `commands, by their first letters too:
 wrong            what is wrong, the worst first, and what to do
-list FILTER      the locks, the worst first, with numbers; FILTER as on the screen, all for more than 20
-show N           one lock by its number in the last list, or by its name
-events N         the last events, of all locks or of one
-backends         the servers
-release N        the command that frees a lock; nothing is changed here
+list FILTER      the locks; FILTER as on the screen
+show LOCK        one lock by its name
+release LOCK     the command that frees a lock; nothing is changed here
 tell all         tell every event as it comes; tell findings, tell nothing
 help             this list
-quit             end`
+quit             end
+`
 
-// converse runs until the user quits, the input ends, ctx ends or the sources are done; run runs the observer.
+// converse runs until the user quits, the input ends, ctx ends or the sources are done; run runs
+// the observer.
 func (l *linear) converse(ctx context.Context, run func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	feed := l.observer.Subscribe()
@@ -101,8 +84,8 @@ func (l *linear) converse(ctx context.Context, run func(context.Context) error) 
 	return errors.Join(err, <-ended)
 }
 
-// read returns the lines of the standard input, and what ends the reading. A terminal or a pipe is not waited for then; what cannot be
-// cancelled, a regular file, ends by itself.
+// read returns the lines of the standard input, and what ends the reading. A read from a terminal
+// or a pipe can be cancelled; one from a regular file ends by itself.
 func (l *linear) read(ctx context.Context) (lines <-chan string, end func()) {
 	input := l.Stdin
 	cancel := func() bool { return true }
@@ -140,54 +123,45 @@ func (l *linear) talk(snapshots <-chan *inspect.Snapshot, commands <-chan string
 			if !ok {
 				return nil
 			}
-			l.report(s)
+			if err := l.report(s); err != nil {
+				return err
+			}
 		case line, ok := <-heard:
-			if !ok || l.answer(line) {
-				return l.out.Flush()
+			if !ok {
+				return nil
+			}
+			if quit, err := l.answer(line); quit || err != nil {
+				return err
 			}
 		}
-		if err := l.out.Flush(); err != nil {
-			return err
-		}
 	}
 }
 
-// line prints a line about what is there now.
-func (l *linear) line(format string, args ...any) {
-	if l.kept != nil && l.named != l.snapshot {
-		l.named, l.names = l.snapshot, snapshotNames(l.snapshot)
-	}
-	l.print(slices.Concat(l.names, l.typed), fmt.Sprintf(format, args...))
-}
-
-// print prints lines in which these names stay as they are, whatever the locale.
-func (l *linear) print(names []string, text string) {
-	if l.kept != nil {
-		_ = l.out.Flush() // what stands in it has other names; an error stays until the next flush
-		l.kept.keep(names)
-	}
-	_ = writeLine(l.out, text)
+func (l *linear) line(format string, args ...any) error {
+	_, err := fmt.Fprintln(l.Stdout, describe.Printable(fmt.Sprintf(format, args...)))
+	return err
 }
 
 // report keeps a snapshot, and prints what is new in it.
-func (l *linear) report(s *inspect.Snapshot) {
+func (l *linear) report(s *inspect.Snapshot) error {
 	l.snapshot = s
 	if s.Dropped > 0 {
-		l.line("%s not reported: they came too fast", describe.Count(s.Dropped, "event"))
+		l.say("%s not reported: they came too fast", describe.Count(s.Dropped, "event"))
 	}
 	for _, e := range s.Events {
-		logged := loggedLine{e.Lock, l.event(e), eventNames(s, e)}
-		l.log = append(l.log, logged)
-		if l.started && l.wants(e) {
-			l.print(logged.names, logged.text)
+		if !l.started || !l.wants(e) {
+			continue
+		}
+		if err := l.watch.event(s, e); err != nil {
+			return err
 		}
 	}
-	l.log = l.log[max(0, len(l.log)-linearEvents):]
-	if !l.started && lookedAt(s) {
-		l.started = true
-		l.line("lockscope is watching %s in %s. What is wrong: %s. Type help and enter for the commands.",
-			describe.Count(s.Len(), "lock"), describe.Count(len(s.Backends), "backend"), tally(l.counts()))
+	if err := l.watch.lines.Flush(); err != nil || l.started || !lookedAt(s) {
+		return err
 	}
+	l.started = true
+	return l.line("watching %s in %s, %s; type help for the commands",
+		describe.Count(s.Len(), "lock"), describe.Count(len(s.Backends), "backend"), tally(unmuted(s)))
 }
 
 func (l *linear) wants(e inspect.Event) bool {
@@ -197,26 +171,10 @@ func (l *linear) wants(e inspect.Event) bool {
 	return e.Finding != nil || e.Backend != nil || e.Change != nil
 }
 
-// event words an event: time, what it is about, what happened, details.
-func (l *linear) event(e inspect.Event) string {
-	name, backend := e.Lock.String(), e.Lock.Backend
-	if e.Backend != nil {
-		backend = e.Backend.Name
-		if e.Lock == (inspect.ID{}) {
-			name = "backend " + backend
-		}
-	}
-	text := fmt.Sprintf("%s, %s: %s", describe.When(e.At, l.snapshot.TakenAt.Local()), name, e.Kind)
-	if detail := eventDetail(e, l.snapshot.Backend(backend).ClockOffset()); detail != "" {
-		text += ", " + detail
-	}
-	return text
-}
-
-// counts are the findings by severity, without those that are muted.
-func (l *linear) counts() map[inspect.Severity]int {
+// unmuted counts the findings by severity, without the muted ones.
+func unmuted(s *inspect.Snapshot) map[inspect.Severity]int {
 	counts := make(map[inspect.Severity]int)
-	for _, c := range diagnose(l.snapshot) {
+	for _, c := range diagnose(s) {
 		if c.Muted == nil {
 			counts[c.Severity]++
 		}
@@ -224,62 +182,117 @@ func (l *linear) counts() map[inspect.Severity]int {
 	return counts
 }
 
-// answer answers a command, and reports whether it was the last.
-func (l *linear) answer(typed string) (quit bool) {
+// answer answers a command, and reports whether it was the last. An error is that of the output.
+func (l *linear) answer(typed string) (quit bool, err error) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(typed), " ")
 	rest = strings.TrimSpace(rest)
-	_, path, _ := strings.Cut(rest, ":")
-	l.typed = signed(rest, path)
 	commands := []struct {
 		name string
-		run  func(string)
+		run  func(string) error
 	}{
 		{"wrong", l.wrong},
 		{"list", l.list},
 		{"show", l.about(l.show)},
-		{"events", l.events},
-		{"backends", l.backends},
 		{"release", l.about(l.release)},
 		{"tell", l.setReports},
-		{"help", func(string) { l.line("%s", linearHelp) }},
-		{"quit", func(string) { quit = true }},
+		{"help", func(string) error { _, err := io.WriteString(l.Stdout, linearHelp); return err }},
+		{"quit", func(string) error { quit = true; return nil }},
 	}
 	if word == "" {
-		return false
+		return false, nil
 	}
 	for _, c := range commands {
 		if strings.HasPrefix(c.name, strings.ToLower(word)) {
-			c.run(rest)
-			return quit
+			err := c.run(rest)
+			return quit, err
 		}
 	}
-	l.line("there is no command %s; help lists them", strconv.QuoteToASCII(word))
-	return false
+	return false, l.line("there is no command %s; help lists them", strconv.QuoteToASCII(word))
 }
 
-func (l *linear) setReports(what string) {
+// wrong prints what doctor would.
+func (l *linear) wrong(string) error {
+	_, err := io.WriteString(l.Stdout, report(l.snapshot, diagnose(l.snapshot)))
+	return err
+}
+
+// list prints what ls would.
+func (l *linear) list(text string) error {
+	filter := screen.NewFilter(text)
+	if problem := filter.Problem(); problem != "" {
+		return l.line("this filter cannot be read: %s", problem)
+	}
+	shown := filtered(l.snapshot, filter)
+	if shown.Len() == 0 {
+		return l.line("none of %s", describe.Count(l.snapshot.Len(), "lock"))
+	}
+	return l.printLocks(shown, "table", "")
+}
+
+// about is a command on one lock.
+func (l *linear) about(run func(*inspect.Lock) error) func(string) error {
+	return func(name string) error {
+		id, err := inspect.ParseID(name)
+		if err != nil {
+			const form = "%s is no name of a lock, which is BACKEND:PATH, as in: show zk:/locks/orders"
+			return l.line(form, strconv.QuoteToASCII(name))
+		}
+		k := l.snapshot.Lock(id)
+		if k == nil {
+			return l.line("%s: no such lock", id)
+		}
+		return run(k)
+	}
+}
+
+// show prints what the command of that name would, and keeps the lock read in full from now on.
+func (l *linear) show(k *inspect.Lock) error {
+	l.observer.Focus(k.ID)
+	_, err := io.WriteString(l.Stdout, lockTree(l.snapshot, k, l.width(), l.setup.config.OwnerCommand))
+	return err
+}
+
+// release prints the guarded command: this mode changes nothing.
+func (l *linear) release(k *inspect.Lock) error {
+	if len(k.Holders) == 0 {
+		return l.line("%s: no holder is seen", k.ID)
+	}
+	for i := range k.Holders {
+		c := &k.Holders[i]
+		command := l.setup.command("release", k.ID, "--owner", cmp.Or(c.Digest(), c.Name.String()))
+		if err := l.line("%s", command); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *linear) setReports(what string) error {
 	for _, t := range []string{reportFindings, reportAll, reportNothing} {
 		if what != "" && strings.HasPrefix(t, what) {
 			l.reports = t
-			l.line("telling %s.", t)
-			return
+			return l.line("telling %s", t)
 		}
 	}
-	l.line("tell findings, tell all or tell nothing? Now it is %s.", l.reports)
+	return l.line("tell findings, tell all or tell nothing? Now it is %s.", l.reports)
 }
 
 func linearFlag(command *cobra.Command, into *bool) {
-	command.Flags().BoolVar(into, "linear", false, "no screen: tell changes in lines and answer commands, for screen readers and pipes")
+	const help = "no screen: print changes in lines and answer commands, for screen readers and pipes"
+	command.Flags().BoolVar(into, "linear", false, help)
 }
 
 // linearScreen is showScreen in lines.
-func (a *app) linearScreen(ctx context.Context, observer *inspect.Observer, s setup, run func(context.Context, *inspect.Observer) error) error {
+func (a *app) linearScreen(
+	ctx context.Context, observer *inspect.Observer, s setup, run func(context.Context, *inspect.Observer) error,
+) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	l := &linear{app: a, setup: s, observer: observer, out: bufio.NewWriter(a.Stdout), reports: reportFindings}
+	l := &linear{app: a, setup: s, observer: observer, reports: reportFindings}
+	l.watch = watch{app: a, output: "text", lines: bufio.NewWriter(a.Stdout)}
 	err := l.converse(ctx, func(ctx context.Context) error { return run(ctx, observer) })
 	if errors.Is(err, io.ErrClosedPipe) {
-		return nil // nobody listens any more
+		return nil // the reader has gone
 	}
 	return err
 }

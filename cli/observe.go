@@ -78,7 +78,6 @@ func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot
 		}
 		snapshot = snapshot.WithHosts(a.hosts(s))
 		a.awaitNames(ctx, snapshot)
-		a.keepNames(snapshot)
 		return snapshot, nil
 	}
 	observer, err := a.observer(s, true, only)
@@ -89,7 +88,6 @@ func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot
 		return nil, err
 	}
 	a.awaitNames(ctx, observer.Snapshot())
-	a.keepNames(observer.Snapshot())
 	return observer.Snapshot(), ctx.Err()
 }
 

@@ -205,8 +205,8 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 	}
 	_, places["metrics"] = exportingIn(t, g.env, with(nil)...)("/metrics")
 	spoken := converseWith(t, t.Context(), g.env, with(nil)...)
-	spoken.await("lockscope is watching")
-	spoken.say("backends", "wrong", "quit")
+	spoken.await("watching ")
+	spoken.say("list", "wrong", "quit")
 	spoken.end()
 	places["linear"] = spoken.out.String()
 	places["screen"] = g.onScreen(t, with(nil)...)

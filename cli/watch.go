@@ -88,7 +88,6 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	if s.Dropped > 0 {
 		w.say("%s not printed: they came faster than they could be written", describe.Count(s.Dropped, "event"))
 	}
-	w.keepEventNames(s)
 	for _, e := range s.Events {
 		if err := w.event(s, e); err != nil {
 			return err
@@ -140,7 +139,8 @@ func (w *watch) event(s *inspect.Snapshot, e inspect.Event) error {
 	if width := w.width(); width > 0 {
 		line = ansi.Truncate(line, width, "...")
 	}
-	return writeLine(w.lines, line)
+	_, err := w.lines.WriteString(line + "\n")
+	return err
 }
 
 // widestName limits the column of names, in cells.
