@@ -16,12 +16,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-retryablehttp"
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
-	"lockscope/internal/deliver"
 )
 
 // notifying delivers to a program, a webhook or both findings that come and are cleared, and backends that are not well.
@@ -29,9 +29,10 @@ type notifying struct {
 	*app
 	command, webhook, from string
 
-	queues []*deliver.Queue
-	least  int                      // the rank of the least severe finding that is delivered
-	open   map[string]inspect.Event // findings that were put, by their keys
+	receivers []*receiver
+	least     int                      // the rank of the least severe finding that is delivered
+	open      map[string]inspect.Event // findings that were handed over, by their keys
+	levels    map[string]int           // of what was handed over and is not over, by its key: the higher the worse
 }
 
 func (n *notifying) addFlags(command *cobra.Command) {
@@ -47,9 +48,9 @@ func (n *notifying) prepare() error {
 	if n.least = inspect.Severity(n.from).Rank(); n.least < 0 {
 		return usageError("--notify-on %q: give info, warning or critical", n.from)
 	}
-	n.open = make(map[string]inspect.Event)
-	add := func(flag string, send func(context.Context, deliver.Message) error) {
-		n.queues = append(n.queues, deliver.New(deliver.DefaultLimits(), send, func(format string, args ...any) {
+	n.open, n.levels = make(map[string]inspect.Event), make(map[string]int)
+	add := func(flag string, send sender) {
+		n.receivers = append(n.receivers, newReceiver(send, func(format string, args ...any) {
 			n.say("--%s: "+format, append([]any{flag}, args...)...)
 		}))
 	}
@@ -61,7 +62,7 @@ func (n *notifying) prepare() error {
 		if err != nil {
 			return usageError("--webhook: %w", err)
 		}
-		add("webhook", deliver.Webhook(deliver.WebhookClient(), at, n.Getenv(connect.WebhookToken)))
+		add("webhook", webhook(at, n.Getenv(connect.WebhookToken)))
 	}
 	return nil
 }
@@ -97,7 +98,7 @@ func isLoopback(host string) bool {
 // observer nor who prints ever waits for a receiver.
 // ready is closed when it will miss nothing.
 func (n *notifying) run(ctx context.Context, observer *inspect.Observer, ready chan<- struct{}) {
-	if len(n.queues) == 0 {
+	if len(n.receivers) == 0 {
 		close(ready)
 		return
 	}
@@ -110,8 +111,8 @@ func (n *notifying) run(ctx context.Context, observer *inspect.Observer, ready c
 	}
 	var delivering sync.WaitGroup
 	defer delivering.Wait()
-	for _, q := range n.queues {
-		delivering.Go(func() { q.Run(ctx) })
+	for _, r := range n.receivers {
+		delivering.Go(func() { r.run(ctx) })
 	}
 	for {
 		s, err := feed.Next(ctx)
@@ -145,7 +146,7 @@ func (n *notifying) observe(s *inspect.Snapshot) {
 	}
 }
 
-// deliverFindings queues those of one place. Those that are known are dropped by the queues, those that somebody muted here.
+// deliverFindings hands over those of one place that are new or worse, unless they are muted.
 func (n *notifying) deliverFindings(s *inspect.Snapshot, list []inspect.Finding, at inspect.Event) {
 	for i := range list {
 		f := &list[i]
@@ -212,7 +213,15 @@ func backendLevel(b *inspect.Backend) int {
 	}
 }
 
+// emit hands over news that the receivers do not have: level 0 says that it is over.
 func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.Event) {
+	if known := n.levels[key]; level == 0 && known == 0 || level > 0 && level <= known {
+		return
+	}
+	n.levels[key] = level
+	if level == 0 {
+		delete(n.levels, key)
+	}
 	backend := e.Lock.Backend
 	if e.Backend != nil {
 		backend = e.Backend.Name
@@ -232,23 +241,41 @@ func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.E
 		env[3] += e.Finding.Rule
 		env[4] += string(e.Finding.Severity)
 	}
-	for _, q := range n.queues {
-		q.Offer(deliver.Message{Key: key, Level: level, Body: body.Bytes(), Env: env})
+	for _, r := range n.receivers {
+		r.offer(message{body.Bytes(), env})
 	}
 }
 
 // afterHook is the time that is left to a stopped COMMAND's own children before its pipes are closed.
 const afterHook = 200 * time.Millisecond
 
-// runHook runs COMMAND once, without our secrets; what it prints goes to standard error.
-func (n *notifying) runHook(ctx context.Context, m deliver.Message) error {
+// runHook runs COMMAND until it succeeds.
+func (n *notifying) runHook(ctx context.Context, m message, failed func(error)) error {
+	for attempt := 0; ; attempt++ {
+		err := n.runOnce(ctx, m)
+		if err == nil {
+			return nil
+		}
+		failed(err)
+		select {
+		case <-time.After(retryablehttp.DefaultBackoff(firstPause, longestPause, attempt, nil)):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// runOnce runs COMMAND without our secrets; what it prints goes to standard error.
+func (n *notifying) runOnce(ctx context.Context, m message) error {
+	ctx, cancel := context.WithTimeout(ctx, oneAttempt)
+	defer cancel()
 	shell := []string{"/bin/sh", "-c"}
 	if runtime.GOOS == "windows" {
 		shell = []string{"cmd", "/c"}
 	}
 	c := exec.CommandContext(ctx, shell[0], shell[1], n.command)
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(m.Body), direct(n.Stderr), direct(n.Stderr)
-	c.Env = append(connect.WithoutSecrets(os.Environ()), m.Env...)
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(m.body), direct(n.Stderr), direct(n.Stderr)
+	c.Env = append(connect.WithoutSecrets(os.Environ()), m.env...)
 	ownGroup(c)
 	c.Cancel = func() error {
 		sendSignal(c.Process.Pid, syscall.SIGKILL, true)
@@ -260,6 +287,8 @@ func (n *notifying) runHook(ctx context.Context, m deliver.Message) error {
 	switch {
 	case err == nil, ctx.Err() == nil && errors.Is(err, exec.ErrWaitDelay): // it is done; what it left running is its own
 		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("COMMAND: not done in %v", oneAttempt)
 	case errors.As(err, &failed):
 		return fmt.Errorf("COMMAND: %w", err)
 	default:

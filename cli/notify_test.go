@@ -106,7 +106,7 @@ func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
 		s.Changed = []inspect.ID{id}
 		return s
 	}
-	n := &notifying{app: &app{}, least: inspect.Warning.Rank(), open: make(map[string]inspect.Event)}
+	n := &notifying{app: &app{}, least: inspect.Warning.Rank(), open: make(map[string]inspect.Event), levels: make(map[string]int)}
 	muted := inspect.Finding{Rule: "no-ttl", Severity: inspect.Warning, Muted: &inspect.Muted{}}
 	if got := looks(t, n, snapshot(inspect.Finding{Rule: "blind", Severity: inspect.Info}, muted)); len(got) != 0 {
 		t.Errorf("reported %q", got)
