@@ -43,7 +43,7 @@ func (a *app) bundleCommand() *cobra.Command {
 		Use:   "bundle LOCK [TARGET…]",
 		Short: "Put all that is known of a lock into one file, for a ticket",
 		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into one archive, or a directory: a summary\n" +
-			"with the findings (README.md), the lock as JSON, its queue as a picture and as Mermaid, all of the backend as JSON, the\n" +
+			"with the findings (README.md), the lock as JSON, its queue as Mermaid, all of the backend as JSON, the\n" +
 			"recording, and versions. In place of targets it takes a recording, such as the past that R saves on the screen.\n\n" +
 			"Passwords are in none of it. Names, addresses and the first 1 KiB of values are: who has the value of a lock in Redis\n" +
 			"can release it.",
@@ -233,7 +233,7 @@ const recordingName = "recording.jsonl.gz"
 func (b *bundle) files(l *inspect.Lock, s setup) ([]bundleFile, error) {
 	t := ticket.Of(describe.View{Snapshot: b.snapshot, Now: b.snapshot.TakenAt}, l, nil)
 	forms := make(map[string]string)
-	for _, form := range t.Forms() {
+	for _, form := range ticket.Forms() {
 		text, err := t.In(form)
 		if err != nil {
 			return nil, err
@@ -250,8 +250,7 @@ func (b *bundle) files(l *inspect.Lock, s setup) ([]bundleFile, error) {
 	}
 	files := []bundleFile{
 		{"lock.json", "the lock, as `lockscope show -o json` has it", []byte(forms["json"])},
-		{"lock.svg", "its queue or votes as a picture", []byte(forms["svg"])},
-		{"lock.mmd", "the same as Mermaid", []byte(lockGraph(l, graphForms()["mermaid"]))},
+		{"lock.mmd", "its queue as Mermaid", []byte(lockGraph(l, graphForms()["mermaid"]))},
 		{"snapshot.json", "all of its backend, as `lockscope ls -o json` has it", all.Bytes()},
 		{recordingName, "what was seen: `lockscope replay recording.jsonl.gz`", b.recorded.Bytes()},
 		{"versions.json", "versions of the program and of the servers", append(versions, '\n')},

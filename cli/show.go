@@ -19,7 +19,7 @@ import (
 )
 
 // showForms are the forms of show, the default first.
-var showForms = []string{"tree", "json", "markdown", "svg", "dot", "mermaid"}
+var showForms = []string{"tree", "json", "markdown", "dot", "mermaid"}
 
 func (a *app) showCommand() *cobra.Command {
 	var output string
@@ -30,7 +30,7 @@ func (a *app) showCommand() *cobra.Command {
 			"server's watch table, ⇠? not checked, ⇥✖ missing), or the vote of each Redis master, and last what is wrong.\n" +
 			"Where known clients wait for it the other locks of the targets are read too, for at most 5 s: it may be part of a\n" +
 			"deadlock. With owner_command in the configuration it prints the command that inspects the holder's process. In\n" +
-			"place of targets it takes a recording, and shows its last state. As markdown or svg it is made for a ticket.",
+			"place of targets it takes a recording, and shows its last state. As markdown it is made for a ticket.",
 		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json\n" +
 			"  lockscope show zk:/locks/orders zk://localhost -o markdown > ticket.md\n" +
@@ -133,7 +133,7 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string, look 
 	switch form, isGraph := graphForms()[output]; {
 	case output == "json":
 		err = a.printJSON(s.LockJSON(l))
-	case output == "markdown" || output == "svg":
+	case output == "markdown":
 		var text string
 		if text, err = ticket.Of(describe.View{Snapshot: s, Now: s.TakenAt}, l, nil).In(output); err == nil {
 			_, err = io.WriteString(a.Stdout, text)

@@ -59,7 +59,7 @@ func TestEscLeavesWhatHasNoRoom(t *testing.T) {
 func TestATicketInACompactWindow(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
 	press(m, "Y")
-	wantText(t, m, "Ticket of", "markdown", "json", "svg")
+	wantText(t, m, "Ticket of", "markdown", "json")
 	fits(t, m)
 	press(m, "esc")
 	wantNoText(t, m, "Ticket of")

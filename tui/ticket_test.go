@@ -19,7 +19,7 @@ func TestTheTicketKey(t *testing.T) {
 	for name, keys := range map[string][]string{"locks": {"Y"}, "chain": {"enter", "Y"}, "findings": {"f", "enter", "j", "Y"}} {
 		m := model(t, Options{}, 80, 24, sick)
 		press(m, keys...)
-		wantText(t, m, "Ticket of zk:/locks/orders", "markdown", "json", "svg")
+		wantText(t, m, "Ticket of zk:/locks/orders", "markdown", "json")
 		fits(t, m)
 		cmd := press(m, "enter")
 		if cmd == nil {
@@ -38,7 +38,7 @@ func TestTheTicketKey(t *testing.T) {
 
 func TestTheFormsOfATicket(t *testing.T) {
 	t.Parallel()
-	for key, want := range map[string]string{"2": `"id": "zk:/locks/orders"`, "3": "<svg "} {
+	for key, want := range map[string]string{"2": `"id": "zk:/locks/orders"`} {
 		m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 		press(m, "Y")
 		if cmd := press(m, key); cmd == nil || !strings.Contains(fmt.Sprint(cmd()), want) {
@@ -63,7 +63,7 @@ func TestATicketGoesToAFile(t *testing.T) {
 	for _, test := range []struct{ none, key, saved, says string }{
 		{"", "w", heading, `written to /tmp/\u{1b}[2Jx.md`},
 		{"it is a teletype", "enter", heading, `written to /tmp/\u{1b}[2Jx.md`},
-		{"it is a teletype", "3", "zk:/locks/orders.svg <svg ", `written to /tmp/\u{1b}[2Jx.svg`},
+		{"it is a teletype", "2", "zk:/locks/orders.json {", `written to /tmp/\u{1b}[2Jx.json`},
 	} {
 		saved = nil
 		m := opened(t, Options{Save: save, NoClipboard: test.none}, 80, 24, fixture.Orders().ID)

@@ -1,5 +1,5 @@
-// Package ticket writes what is known of a lock, or of a finding, for those who were not there: as Markdown, as JSON and as
-// a picture (SVG). All text from servers is escaped twice over, for terminals and for the form that it stands in.
+// Package ticket writes what is known of a lock, or of a finding, for those who were not there: as Markdown and as
+// JSON. All text from servers is escaped twice over, for terminals and for the form that it stands in.
 package ticket
 
 import (
@@ -36,12 +36,7 @@ func OfBackend(v describe.View, b *inspect.Backend, f *inspect.Finding) Ticket {
 }
 
 // Forms are the names of the forms that a ticket is written in.
-func (t Ticket) Forms() []string {
-	if t.Lock == nil {
-		return []string{"markdown", "json"} // there is no queue to draw
-	}
-	return []string{"markdown", "json", "svg"}
-}
+func Forms() []string { return []string{"markdown", "json"} }
 
 // Extension of a file of a form, with its dot.
 func Extension(form string) string {
@@ -54,12 +49,10 @@ func Extension(form string) string {
 // In writes it in a form. An error is of a form that it does not have.
 func (t Ticket) In(form string) (string, error) {
 	switch {
-	case !slices.Contains(t.Forms(), form):
+	case !slices.Contains(Forms(), form):
 		return "", fmt.Errorf("ticket: %s: there is no such form of it", form)
 	case form == "json":
 		return t.json()
-	case form == "svg":
-		return t.svg(), nil
 	default:
 		return t.markdown(), nil
 	}

@@ -2,10 +2,7 @@ package ticket
 
 import (
 	"encoding/json"
-	"encoding/xml"
-	"errors"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,7 +108,7 @@ func written(t *testing.T, ticket Ticket, form string) string {
 
 func TestGolden(t *testing.T) {
 	for name, ticket := range map[string]Ticket{"orders": of(orders), "cart": of(cart)} {
-		for _, form := range ticket.Forms() {
+		for _, form := range Forms() {
 			got := written(t, ticket, form)
 			path := filepath.Join("testdata", name+Extension(form))
 			if *update {
@@ -133,7 +130,7 @@ func TestGolden(t *testing.T) {
 // Whatever a server calls things, nothing in a ticket steers the terminal that prints it.
 func TestNothingSteersATerminal(t *testing.T) {
 	ticket := of(hostile)
-	for _, form := range ticket.Forms() {
+	for _, form := range Forms() {
 		for i, r := range written(t, ticket, form) {
 			if r != '\n' && !unicode.IsGraphic(r) {
 				t.Errorf("%s has %U at %d", form, r, i)
@@ -179,26 +176,7 @@ func TestNothingSteersMarkdown(t *testing.T) {
 	}
 }
 
-// Every token of the picture is well-formed XML of ours, and all text is text.
-func TestThePictureIsXML(t *testing.T) {
-	for _, ticket := range []Ticket{of(hostile), of(orders), of(cart)} {
-		d := xml.NewDecoder(strings.NewReader(written(t, ticket, "svg")))
-		for {
-			token, err := d.Token()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e, ok := token.(xml.StartElement); ok && !strings.Contains(" svg defs marker path rect text line ", " "+e.Name.Local+" ") {
-				t.Errorf("an element %s", e.Name.Local)
-			}
-		}
-	}
-}
-
-// A long queue is drawn and listed in part, and says so.
+// A long queue is listed in part, and says so.
 func TestALongQueue(t *testing.T) {
 	s, l := orders()
 	for i := range int32(200) {
@@ -207,9 +185,6 @@ func TestALongQueue(t *testing.T) {
 	ticket := Of(describe.View{Snapshot: s, Now: noon}, l, nil)
 	if text := written(t, ticket, "markdown"); !strings.Contains(text, "and 152 more.") || strings.Count(text, "\n| `w`") != mostWaiters-2 {
 		t.Errorf("%d waiters listed", strings.Count(text, "\n| `w`"))
-	}
-	if text := written(t, ticket, "svg"); !strings.Contains(text, "and 163 more") || strings.Count(text, "<rect") != 1+mostBoxes {
-		t.Errorf("%d boxes", strings.Count(text, "<rect"))
 	}
 }
 
@@ -226,14 +201,13 @@ func TestTheFindingComesFirst(t *testing.T) {
 	}
 }
 
-// A finding about a backend has no queue to draw.
 func TestABackendsFinding(t *testing.T) {
 	s, _ := orders()
 	b := s.Backends[0]
 	f := inspect.Finding{Rule: "blind", Severity: inspect.Info, Message: "the AdminServer refuses", Advice: "open it"}
 	ticket := OfBackend(describe.View{Snapshot: s, Now: noon}, b, &f)
-	if _, err := ticket.In("svg"); err == nil {
-		t.Error("it draws a backend")
+	if _, err := ticket.In("picture"); err == nil {
+		t.Error("there is a form that it does not have")
 	}
 	if text := written(t, ticket, "markdown"); !strings.Contains(text, "# blind: `zk`") || !strings.Contains(text, "the AdminServer refuses") {
 		t.Error(text)

@@ -25,7 +25,7 @@ const (
 // TicketAction offers the ticket of what about returns; false: nothing is selected.
 func TicketAction(host Context, about func() (ticket.Ticket, bool)) Action {
 	return Action{
-		Keys: []string{"Y"}, Shown: "Y", Hint: "ticket", Help: "for a ticket: Markdown, JSON or a picture (SVG), to the clipboard or a file",
+		Keys: []string{"Y"}, Shown: "Y", Hint: "ticket", Help: "for a ticket: Markdown or JSON, to the clipboard or a file",
 		Disabled: func() string {
 			if _, ok := about(); !ok {
 				return "no lock or finding is selected"
@@ -85,7 +85,7 @@ func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 }
 
 func (d *Ticket) press(key string) (tea.Cmd, bool) {
-	forms := d.ticket.Forms()
+	forms := ticket.Forms()
 	switch key {
 	case "esc", "q", "h", "left":
 		return nil, true
@@ -98,7 +98,7 @@ func (d *Ticket) press(key string) (tea.Cmd, bool) {
 	case "w":
 		return d.save(forms[d.list.At])
 	default:
-		if at := strings.Index("123", key); len(key) == 1 && at >= 0 && at < len(forms) {
+		if at := strings.Index("12", key); len(key) == 1 && at >= 0 && at < len(forms) {
 			return d.copy(forms[at])
 		}
 	}
@@ -138,13 +138,13 @@ func (d *Ticket) Actions() []Action {
 	if d.NoClipboard() != "" {
 		return []Action{{Shown: "enter", Hint: "to a file"}, {Shown: "esc", Hint: "close"}}
 	}
-	return []Action{{Shown: "enter", Hint: "copy"}, {Shown: "1-3", Hint: "copy that"}, {Shown: "w", Hint: "to a file"}, {Shown: "esc", Hint: "close"}}
+	return []Action{{Shown: "enter", Hint: "copy"}, {Shown: "1 2", Hint: "copy that"}, {Shown: "w", Hint: "to a file"}, {Shown: "esc", Hint: "close"}}
 }
 
 func (d *Ticket) View(width, height int) string {
 	t := d.Theme()
 	lines := []widget.Line{{{"Ticket of ", t.Strong}, {d.ticket.Subject(), t.Text}}, nil}
-	for i, form := range d.ticket.Forms() {
+	for i, form := range ticket.Forms() {
 		l := widget.Line{{"  ", t.Text}, {fmt.Sprint(i + 1), t.Key}}
 		style := t.Text
 		if i == d.list.At {
@@ -164,12 +164,8 @@ func (d *Ticket) View(width, height int) string {
 }
 
 func formWords(form string) string {
-	switch form {
-	case "markdown":
+	if form == "markdown" {
 		return "what is wrong, who holds, the queue, evidence, what to do"
-	case "json":
-		return "the same for programs, as show -o json prints it"
-	default:
-		return "a picture of the queue"
 	}
+	return "the same for programs, as show -o json prints it"
 }
