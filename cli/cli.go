@@ -20,7 +20,6 @@ import (
 	"lockscope/inspect/describe"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
-	"lockscope/internal/reversedns"
 )
 
 // The exit codes of the contract. COMMAND's own code is passed on by acquire.
@@ -66,9 +65,6 @@ func Main(ctx context.Context, args []string, env Environment) int {
 		root.SetOut(&asciiWriter{Writer: env.Stdout}) // help; the scripts of completion go to what was set before
 	}
 	err := root.ExecuteContext(ctx)
-	if app.names != nil {
-		app.names.Close()
-	}
 	code := exitCode(err)
 	var exit exitError
 	if silent := errors.As(err, &exit) && exit.err == nil; err != nil && !silent {
@@ -86,7 +82,6 @@ func (quiet) Printf(context.Context, string, ...any) {}
 type app struct {
 	Environment
 	options
-	names *reversedns.Names // of hosts; nil: they are not asked for
 }
 
 // options are the global flags.
@@ -100,7 +95,6 @@ type options struct {
 	write      bool
 	noColor    bool
 	linear     bool
-	reverseDNS bool
 }
 
 func (a *app) root() *cobra.Command {
@@ -152,7 +146,6 @@ func (a *app) globalFlags(root *cobra.Command) {
 	flags.StringVar(&a.budget, "budget", "default", "pace of reading: default, gentle or off")
 	flags.DurationVar(&a.stuckAfter, "stuck-after", 10*time.Minute, "a lock held longer while others wait is stuck")
 	flags.StringVar(&a.via, "via", "", "reach servers through a host by the system's ssh: `ssh://[user@]host[:port]`")
-	flags.BoolVar(&a.reverseDNS, "reverse-dns", false, "ask the resolver for the names of clients' hosts")
 	flags.BoolVar(&a.noColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")
 	root.Flags().BoolVar(&a.write, "write", false, "allow actions on locks from the screen")
 	linearFlag(root, &a.linear)

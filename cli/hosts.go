@@ -1,19 +1,12 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"slices"
-	"time"
 
 	"lockscope/inspect"
 	"lockscope/internal/config"
-	"lockscope/internal/reversedns"
 )
-
-// namesWithin limits the wait of a single look for names of hosts: longer than one request to the resolver takes.
-const namesWithin = 3 * time.Second
 
 // hostRules are the names of hosts of a configuration, those of a profile first.
 func hostRules(cfg config.Config, profile config.Profile) ([]inspect.HostRule, error) {
@@ -41,34 +34,10 @@ func checkHosts(cfg config.Config) error {
 	return err
 }
 
-// hosts names the hosts of clients; nil where nobody wants them named.
+// hosts names the hosts of clients; nil where the configuration names none.
 func (a *app) hosts(s setup) *inspect.Hosts {
-	h := &inspect.Hosts{Rules: s.hostRules}
-	if a.reverseDNS || s.config.ReverseDNS {
-		if a.names == nil {
-			a.names = reversedns.New(net.DefaultResolver.LookupAddr, a.Now)
-		}
-		h.Resolver = a.names
-	}
-	if h.Resolver == nil && len(h.Rules) == 0 {
+	if len(s.hostRules) == 0 {
 		return nil
 	}
-	return h
-}
-
-// awaitNames gives the resolver a moment for the names of all hosts of a snapshot.
-func (a *app) awaitNames(ctx context.Context, s *inspect.Snapshot) {
-	if a.names == nil {
-		return
-	}
-	for l := range s.Locks() {
-		for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
-			for i := range list {
-				s.HostName(&list[i].Owner) // asks for it
-			}
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, namesWithin)
-	defer cancel()
-	a.names.Wait(ctx)
+	return &inspect.Hosts{Rules: s.hostRules}
 }

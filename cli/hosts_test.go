@@ -1,19 +1,13 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/internal/config"
-	"lockscope/internal/connect"
-	"lockscope/internal/reversedns"
 	"lockscope/internal/servertest"
 )
 
@@ -78,51 +72,6 @@ func TestHostsAreShownByTheNamesThatPeopleUse(t *testing.T) {
 	for _, args := range [][]string{{"config", "check"}, {"ls", target}} {
 		if got := runIn(t, t.Context(), env, args...); got.code != exitUsage || !strings.Contains(got.stderr, `host has no group "id"`) {
 			t.Errorf("%v of a rule that means nothing: %+v", args, got)
-		}
-	}
-}
-
-// A single look waits for the resolver, and says what it did not say.
-func TestTheResolverIsAskedWhereItIsWanted(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartEmbeddedRedis(t)
-	for key, host := range map[string]string{"job-lock:default:a": "10.9.9.9", "job-lock:default:b": "10.9.9.8"} {
-		if err := server.Mini.Set(key, shedLock(host)); err != nil {
-			t.Fatal(err)
-		}
-		server.Mini.SetTTL(key, time.Hour)
-	}
-	targets, err := connect.ParseTargets([]string{"redis://" + server.Addr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, wanted := range []bool{true, false} {
-		names := reversedns.New(func(_ context.Context, addr string) ([]string, error) {
-			if addr == "10.9.9.9" {
-				return []string{"web-1.example."}, nil
-			}
-			return nil, &net.DNSError{Err: "server misbehaving", IsTemporary: true}
-		}, time.Now)
-		defer names.Close()
-		a := &app{
-			Environment: Environment{Now: time.Now, Getenv: func(string) string { return "" }, Stderr: &output{}},
-			options:     options{timeout: 10 * time.Second, stuckAfter: time.Minute, budget: "default"}, names: names,
-		}
-		s, err := a.look(t.Context(), setup{targets: targets, config: config.Config{ReverseDNS: wanted}}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []inspect.HostName
-		for l := range s.Locks() {
-			if n, ok := s.HostName(&l.Holders[0].Owner); ok {
-				got = append(got, n)
-			}
-		}
-		switch {
-		case !wanted && len(got) > 0:
-			t.Errorf("nobody wanted %+v", got)
-		case wanted && (len(got) != 2 || got[0].Name != "web-1.example" || got[1].Name != "" || !strings.Contains(got[1].Unknown, "misbehaving")):
-			t.Errorf("%+v", got)
 		}
 	}
 }

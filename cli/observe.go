@@ -77,7 +77,6 @@ func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot
 			return nil, err
 		}
 		snapshot = snapshot.WithHosts(a.hosts(s))
-		a.awaitNames(ctx, snapshot)
 		return snapshot, nil
 	}
 	observer, err := a.observer(s, true, only)
@@ -87,7 +86,6 @@ func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot
 	if err := a.observeOnce(ctx, observer); err != nil {
 		return nil, err
 	}
-	a.awaitNames(ctx, observer.Snapshot())
 	return observer.Snapshot(), ctx.Err()
 }
 

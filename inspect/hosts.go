@@ -63,49 +63,28 @@ func prefixOf(address string) (netip.Prefix, error) {
 	return netip.PrefixFrom(addr, addr.BitLen()), nil
 }
 
-// Resolver asks who has an address. Its HostName never waits: unknown gives the reason while there is no answer; both are empty
-// where there is one, and it is that the address has no name.
-type Resolver interface {
-	HostName(addr netip.Addr) (name, unknown string)
-}
-
-// Hosts names the hosts of clients: by the first rule that fits, else by reverse DNS where a Resolver is given.
+// Hosts names the hosts of clients by the first rule that fits.
 type Hosts struct {
-	Rules    []HostRule
-	Resolver Resolver
-}
-
-// HostName is the name of a client's host.
-type HostName struct {
-	// Name is empty where the address has none, or where it is not known.
-	Name Untrusted
-	// From is "configuration" or "dns".
-	From string
-	// Unknown is the reason for which it is not known.
-	Unknown string
+	Rules []HostRule
 }
 
 // Name tells the observer how hosts are called. Call it before Run.
 func (o *Observer) Name(hosts *Hosts) { o.hosts = hosts }
 
-// HostName is the name of the host of an owner; false where nobody was to say.
-func (s *Snapshot) HostName(o *Owner) (HostName, bool) { return s.hosts.of(o) }
+// HostName is the name of the host of an owner; false where no rule has one.
+func (s *Snapshot) HostName(o *Owner) (Untrusted, bool) { return s.hosts.of(o) }
 
-func (h *Hosts) of(o *Owner) (HostName, bool) {
+func (h *Hosts) of(o *Owner) (Untrusted, bool) {
 	if h == nil {
-		return HostName{}, false
+		return "", false
 	}
 	addr := hostAddress(o)
 	for _, r := range h.Rules {
 		if name, ok := r.nameOf(addr, o.Host().Raw()); ok {
-			return HostName{Name: Untrusted(name), From: "configuration"}, true
+			return Untrusted(name), true
 		}
 	}
-	if h.Resolver == nil || !addr.IsValid() || addr.IsLoopback() || addr.IsUnspecified() { // every host calls itself localhost
-		return HostName{}, false
-	}
-	name, unknown := h.Resolver.HostName(addr)
-	return HostName{Name: Untrusted(name), From: "dns", Unknown: unknown}, true
+	return "", false
 }
 
 // hostAddress of an owner: the one that the servers see or, where they see none, the one that it wrote; not valid where neither is known.

@@ -32,23 +32,24 @@ func (s *Snapshot) JSON() any {
 func (s *Snapshot) WriteJSON(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var text bytes.Buffer
-	var indented []byte // both keep their memory from lock to lock
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	indent := func(value any, prefix string) (err error) {
+	indent := func(value any, prefix string) ([]byte, error) {
 		text.Reset()
-		err = e.Encode(value)
-		indented = appendIndented(indented[:0], bytes.TrimSuffix(text.Bytes(), []byte("\n")), prefix)
-		return err
+		e.SetIndent(prefix, " ")
+		err := e.Encode(value)
+		return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 	}
-	if err := indent(s.document(), ""); err != nil {
+	indented, err := indent(s.document(), "")
+	if err != nil {
 		return err
 	}
 	const none = "[]\n}" // the document ends with an empty list of locks
 	out.Write(bytes.TrimSuffix(indented, []byte(none)))
 	between, end := "[\n  ", none+"\n"
 	for _, l := range s.byJSONID() {
-		if err := indent(s.lockJSON(l), "  "); err != nil {
+		indented, err := indent(s.lockJSON(l), "  ")
+		if err != nil {
 			return err
 		}
 		out.WriteString(between)
@@ -203,9 +204,8 @@ type jsonOwner struct {
 }
 
 type jsonHostName struct {
-	Name    string `json:"name"`
-	From    string `json:"from"`
-	Unknown string `json:"unknown,omitempty"`
+	Name string `json:"name"`
+	From string `json:"from"` // configuration
 }
 
 func backendJSON(b *Backend) jsonBackend {
@@ -294,7 +294,7 @@ func (s *Snapshot) contendersJSON(cs []Contender, b *Backend) []jsonContender {
 	for i := range cs {
 		j := contenderJSON(&cs[i], s.TakenAt, b)
 		if n, ok := s.HostName(&cs[i].Owner); ok {
-			j.Owner.HostName = &jsonHostName{Name: n.Name.String(), From: n.From, Unknown: Escape(n.Unknown)}
+			j.Owner.HostName = &jsonHostName{Name: n.String(), From: "configuration"}
 		}
 		js = append(js, j)
 	}

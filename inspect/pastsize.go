@@ -1,37 +1,21 @@
 package inspect
 
-import (
-	"reflect"
-	"slices"
+import "slices"
+
+// What the parts of a past take in memory, in bytes: rough, and rather too much.
+const (
+	lockBytes      = 512
+	contenderBytes = 320
+	voteBytes      = 256
+	findingBytes   = 768
+	backendBytes   = 2048
+	serverBytes    = 512
+	sessionBytes   = 160
 )
 
-var (
-	lockSize      = int(reflect.TypeFor[Lock]().Size())
-	contenderSize = int(reflect.TypeFor[Contender]().Size())
-	processSize   = int(reflect.TypeFor[Process]().Size())
-	specialSize   = int(reflect.TypeFor[Special]().Size())
-	serverSize    = int(reflect.TypeFor[Server]().Size())
-	voteSize      = int(reflect.TypeFor[Vote]().Size())
-	findingSize   = int(reflect.TypeFor[Finding]().Size())
-)
-
-// size is about how many bytes a version of a lock takes that the one before does not share: texts are counted for those that
-// come anew with each reading, and the history where there is one.
+// size is about how many bytes a version of a lock takes.
 func (l *Lock) size() int {
-	const text, evidence, history, shared = 48, 512, 512, 96
-	n := lockSize + l.Contention()*(contenderSize+text) + len(l.Masters)*(voteSize+text) + len(l.Findings)*(findingSize+evidence)
-	everyContender(l, func(c *Contender) { // as if no other had the same
-		if c.Owner.Process != (Shared[Process]{}) {
-			n += processSize + shared
-		}
-		if c.Special != (Shared[Special]{}) {
-			n += specialSize + shared
-		}
-	})
-	if l.history != nil {
-		n += history
-	}
-	return n
+	return lockBytes + l.Contention()*contenderBytes + len(l.Masters)*voteBytes + len(l.Findings)*findingBytes
 }
 
 func versionSize(l *Lock) int {
@@ -42,15 +26,15 @@ func versionSize(l *Lock) int {
 	return own + l.size()
 }
 
-// entrySize is about how many bytes it takes to have versions of a lock, whose name nothing else need have any more.
+// entrySize is about how many bytes the versions of a lock take besides their own.
 func entrySize(id ID) int {
-	const entry = 128 // in the map, and of earlier
+	const entry = 128
 	return entry + len(id.Path)
 }
 
-// stateSize is about how many bytes a state takes that the one before does not share.
+// stateSize is about how many bytes a state takes that it does not share with the previous one.
 func (p *Past) stateSize(i int) int {
-	const own, backend, text, session = 96, 1024, 64, 160
+	const own, cycle = 96, 256
 	var before pastState
 	if i > 0 {
 		before = p.states[i-1]
@@ -59,15 +43,15 @@ func (p *Past) stateSize(i int) int {
 	n := own + 8*(len(s.backends)+len(s.reported))
 	for _, b := range s.backends {
 		if !slices.Contains(before.backends, b) {
-			n += backend + len(b.Servers)*(serverSize+2*text) + len(b.Unseen)*3*text + len(b.Findings)*findingSize + len(b.Outliers)*2*text
+			n += backendBytes + len(b.Servers)*serverBytes + len(b.Findings)*findingBytes
 		}
 	}
 	if !sameSlice(before.cycles, s.cycles) {
-		n += len(s.cycles) * 4 * text
+		n += len(s.cycles) * cycle
 	}
 	for name, table := range s.sessions {
-		if reflect.ValueOf(table).Pointer() != reflect.ValueOf(before.sessions[name]).Pointer() {
-			n += session * len(table)
+		if !sameTable(table, before.sessions[name]) {
+			n += sessionBytes * len(table)
 		}
 	}
 	return n

@@ -92,28 +92,17 @@ func Client(o *inspect.Owner) string {
 // Client is the same with the name of the host in place of its address, where it has one.
 func (v View) Client(o *inspect.Owner) string {
 	n, ok := v.Snapshot.HostName(o)
-	if !ok || n.Name == "" {
+	if !ok {
 		return Client(o)
 	}
 	if _, port, err := net.SplitHostPort(o.Client); err == nil {
-		return n.Name.String() + ":" + Printable(port)
+		return n.String() + ":" + Printable(port)
 	}
-	return n.Name.String()
+	return n.String()
 }
 
-// HostName returns the name of an owner's host with its source, or the reason for which there is none; empty where nobody was to say.
+// HostName returns the name of an owner's host; empty where it has none.
 func (v View) HostName(o *inspect.Owner) string {
-	n, ok := v.Snapshot.HostName(o)
-	switch {
-	case !ok:
-		return ""
-	case n.Unknown != "" && n.Name == "":
-		return "name unknown: " + Printable(n.Unknown)
-	case n.Name == "":
-		return "no name in DNS"
-	case n.From == "dns":
-		return n.Name.String() + " (DNS)"
-	default:
-		return n.Name.String()
-	}
+	n, _ := v.Snapshot.HostName(o)
+	return n.String()
 }

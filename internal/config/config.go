@@ -39,8 +39,6 @@ type Config struct {
 	Expect []Expectation `yaml:"expect"`
 	// Hosts are the names of clients' hosts, for all profiles; the profile's own come first.
 	Hosts []Host `yaml:"hosts"`
-	// ReverseDNS asks the resolver for the names of those that none of Hosts names.
-	ReverseDNS bool `yaml:"reverse_dns"`
 }
 
 // View is a filter, an order and columns of the list of locks; each may be left out.
@@ -171,7 +169,6 @@ hosts:
     name: batch rack
   - host: (?P<app>[a-z0-9-]+)-[0-9a-f]{8,10}-(?P<id>[a-z0-9]{5})
     name: pod {app}/{id}
-reverse_dns: false              # true (or --reverse-dns): ask the resolver for all others that are shown
 # Shown by "lockscope show" below a holder of whom all these fields are known; never run.
 owner_command: ssh {host} jstack {pid}
 # Locks of your own making: where they are and what their names contain. Groups: host, pid, thread, label, library_id, mode.

@@ -79,8 +79,8 @@ func listClients(s *inspect.Snapshot, o order) *clientList {
 		}
 		r.blocks += r.through
 		r.text = r.words()
-		if n, ok := s.HostName(&r.owner); ok && n.Name != "" {
-			r.text += "\n" + strings.ToLower(n.Name.String())
+		if n, ok := s.HostName(&r.owner); ok {
+			r.text += "\n" + strings.ToLower(n.String())
 		}
 		list.rows = append(list.rows, r)
 	}

@@ -234,7 +234,7 @@ func textFields() map[string]textField {
 		}},
 		"client": {texts: func(p FilterSubject, f func(string) bool) bool {
 			return p.anyContender(func(c *inspect.Contender) bool {
-				if n, ok := p.Snapshot.HostName(&c.Owner); ok && n.Name != "" && f(n.Name.String()) {
+				if n, ok := p.Snapshot.HostName(&c.Owner); ok && f(n.String()) {
 					return true
 				}
 				return f(c.Owner.Client) || f(c.Owner.Host().String()) || f(describe.Owner(c))
