@@ -95,12 +95,12 @@ vuln: ## known vulnerabilities of what we depend on, where the database can be r
 	if echo "$$out" | grep -q 'fetching vulnerabilities'; then echo 'not checked: the database cannot be reached'; else exit $$code; fi
 
 .PHONY: release
-release: ## archives for linux, macOS and Windows, deb and rpm, lists of their modules and checksums, as dist/
-	$(GO) run ./internal/release
+release: ## archives for linux, macOS and Windows, deb and rpm, and checksums, as dist/
+	LOCKSCOPE_VERSION=$$($(GO) run . version | cut -d ' ' -f 2) $(GO) tool -modfile=.ci/release.mod goreleaser release --snapshot --clean $(RELEASEFLAGS)
 
 .PHONY: release-try
 release-try: ## make the packages twice, compare them, install the deb into an empty root and run it (Debian; needs root)
-	internal/release/try.sh
+	.ci/release-try.sh
 
 .PHONY: shots
 shots: ## the pictures in screenshots/ (needs librsvg2-bin and fonts-jetbrains-mono)

@@ -27,7 +27,7 @@ var notRun = map[string]string{
 	"go build ":      "what every other line runs was built so",
 	"lockscope demo": "needs a terminal: TestDemoInATerminal runs it",
 	"sha256sum ":     "checks what `make release` has made",
-	"sudo dpkg ":     "internal/release/try.sh installs the package, into an empty root",
+	"sudo dpkg ":     ".ci/release-try.sh installs the package, into an empty root",
 }
 
 // shownCommand is a command line of a page.

@@ -11,7 +11,7 @@ import (
 const Version = "0.1.0"
 
 // source is "REVISION TIME MODIFIED" of the commit where who builds gives it (-ldflags -X), in the words of the go command, which
-// finds none in a linked worktree of git: internal/release does.
+// finds none in a linked worktree of git: .goreleaser.yml does.
 var source string
 
 // versionText is the version with the commit that it was built of, the time of that commit, and where it runs.
