@@ -161,7 +161,8 @@ func (r *releasers) connected(ctx context.Context, t connect.Target) (act.Releas
 	return made, nil
 }
 
-// perMaster limits the answer of one Redis master to one request of a release, with connecting: over 300 ms that alone takes 2 s.
+// perMaster limits the answer of one Redis master to one request of a release. Connecting counts: over a
+// round trip of 300 ms that alone takes 2 s.
 const perMaster = 5 * time.Second
 
 func (r *releasers) connect(ctx context.Context, t connect.Target) (act.Releaser, func(), error) {

@@ -248,7 +248,7 @@ func (l *lease) lose(reason error) {
 	l.grant.lose(reason)
 }
 
-// extend sets the TTL anew. When ctx or the hold ends first, the request goes on in the background.
+// extend sets the TTL again. When ctx or the hold ends first, the request goes on in the background.
 func (l *lease) extend(ctx context.Context) error {
 	if !l.session.enter() {
 		return ErrClosed
@@ -266,7 +266,7 @@ func (l *lease) extend(ctx context.Context) error {
 	}
 }
 
-// extendNow sets the TTL anew, if it can be done before the deadline; the new one counts from before the request was sent.
+// extendNow sets the TTL again, if it can before the deadline. The new one counts from before the request was sent.
 func (l *lease) extendNow(ctx context.Context) error {
 	l.mu.Lock()
 	since, until := l.since, l.until

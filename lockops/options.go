@@ -154,9 +154,9 @@ func WithoutRenewal() Option {
 	}
 }
 
-// WithMasterLimit sets how long a Redis master may take to answer one request, once it is connected. Default for a mutex: 1 s, at
-// most a third of the TTL; for a Redlock: 5 % of the TTL, at least 50 ms and at most 500 ms, or twice the time of the newest
-// answer, if that is more, up to the limit of a mutex.
+// WithMasterLimit sets how long a connected Redis master may take to answer one request. Default for a mutex: 1 s,
+// at most a third of the TTL. For a Redlock: 5 % of the TTL, at least 50 ms and at most 500 ms; twice the time of
+// the newest answer if that is more, up to the limit of a mutex.
 func WithMasterLimit(limit time.Duration) Option {
 	return func(o *options) {
 		o.given |= optLimit

@@ -67,8 +67,8 @@ func withName(name string, next func(context.Context, *redis.Conn) error) func(c
 	}
 }
 
-// dialHook counts connections, lets their handshake take as long as connecting may, and gives a failed one the shape of a
-// connection that fails when it is used: go-redis prints failed dials to the standard error of whoever imports us.
+// dialHook counts connections and gives their handshake the time for connecting. It makes a failed dial a
+// connection that fails when it is used: go-redis prints failed dials to the program's standard error.
 type dialHook struct{ dials *atomic.Uint64 }
 
 // DialHook implements redis.Hook.

@@ -21,8 +21,11 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 	for _, kind := range redisKinds {
 		s := redisSession(t, masters[:kind.masters]...)
 		const ttl = 2 * time.Second
-		h := acquire(t, kind.make(s, servertest.UniqueName(t), lockops.WithTTL(10*time.Minute), lockops.WithMasterLimit(5*time.Minute)))
-		short := acquire(t, kind.make(s, servertest.UniqueName(t), lockops.WithTTL(ttl), lockops.WithMasterLimit(5*time.Minute)))
+		hold := func(ttl time.Duration) *lockops.Hold {
+			long := lockops.WithMasterLimit(5 * time.Minute)
+			return acquire(t, kind.make(s, servertest.UniqueName(t), lockops.WithTTL(ttl), long))
+		}
+		h, short := hold(10*time.Minute), hold(ttl)
 		for _, m := range masters {
 			m.Pause(t)
 		}
@@ -63,7 +66,8 @@ func TestConnectingEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := lockops.NewRedisSession(ctx, []*redis.UniversalOptions{{Addrs: []string{m.Addr}, ReadTimeout: time.Hour}}, lockops.WithRequestLimit(5*time.Minute))
+		o := &redis.UniversalOptions{Addrs: []string{m.Addr}, ReadTimeout: time.Hour}
+		_, err := lockops.NewRedisSession(ctx, []*redis.UniversalOptions{o}, lockops.WithRequestLimit(time.Hour))
 		ended <- err
 	}()
 	select {

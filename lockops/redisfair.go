@@ -125,6 +125,6 @@ func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok b
 	return until, true
 }
 
-// TryAcquire asks once, or again while answers are lost, for at most two request limits and one for connecting. It never queues: waiters go
-// before it.
+// TryAcquire asks once, or again while answers are lost, for at most two request limits and one for connecting. It
+// never queues: waiters go before it.
 func (m *RedisFairMutex) TryAcquire(ctx context.Context) (*Hold, error) { return m.tryAcquire(ctx) }

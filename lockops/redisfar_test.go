@@ -144,8 +144,10 @@ func (f *farCase) fails(what string, err error) bool {
 
 // excused is an error that a short TTL excuses: the hold was lost, and said so.
 func (f *farCase) excused(err error) error {
-	if f.ttl <= time.Second && (errors.Is(err, lockops.ErrLost) || errors.Is(err, lockops.ErrUnknownRelease) || errors.Is(err, lockops.ErrNoQuorum)) {
-		return nil
+	for _, lost := range []error{lockops.ErrLost, lockops.ErrUnknownRelease, lockops.ErrNoQuorum} {
+		if f.ttl <= time.Second && errors.Is(err, lost) {
+			return nil
+		}
 	}
 	return err
 }
@@ -184,7 +186,8 @@ func (f *farCase) run() {
 }
 
 func (f *farCase) refused() {
-	for what, do := range map[string]func(context.Context) (*lockops.Hold, error){"Acquire": f.mine.Acquire, "TryAcquire": f.mine.TryAcquire} {
+	type asks = func(context.Context) (*lockops.Hold, error)
+	for what, do := range map[string]asks{"Acquire": f.mine.Acquire, "TryAcquire": f.mine.TryAcquire} {
 		ctx, cancel := f.ctx()
 		_, err := do(ctx)
 		cancel()

@@ -105,7 +105,8 @@ func (m *master) probe(limit time.Duration) error {
 	}
 	last, _ := now.latest(m.session.clock.now().Add(limit))
 	number := slices.Index(m.session.masters, m)
-	reply, err := m.eval(m.reach(m.session.ctx, limit), acquireScript, keys, number, probeTTL.Milliseconds(), last, notInQueue)
+	r := m.reach(m.session.ctx, limit)
+	reply, err := m.eval(r, acquireScript, keys, number, probeTTL.Milliseconds(), last, notInQueue)
 	switch {
 	case err != nil:
 		return m.failed(explain(err, acquireScript, keys))

@@ -119,9 +119,9 @@ func (m *master) counts() string {
 	return "1"
 }
 
-// The breaker: of several masters, one that left breakerAfter requests in a row unanswered is not asked to take a lock for a while,
-// which doubles from breakerFirst to breakerMost with every further failure. Then one request finds out whether it answers
-// again. A single Redis has none: there is no other to ask meanwhile.
+// The breaker: of several masters, one that left breakerAfter requests in a row unanswered is not asked to take a
+// lock for a while. That doubles from breakerFirst to breakerMost with every further failure; then one request finds
+// out whether it answers again. A single Redis has none: there is no other to ask meanwhile.
 const (
 	breakerAfter = 3
 	breakerFirst = 100 * time.Millisecond

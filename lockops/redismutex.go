@@ -49,8 +49,12 @@ func newRedisKey(s *RedisSession, kind, key string, keeps optionSet, opts []Opti
 	if k.opts.limit <= 0 {
 		k.opts.limit = k.opts.limitMost()
 	}
-	if len(s.masters) > 1 && k.opts.err == nil {
-		k.opts.err = fmt.Errorf("the session has %d masters: a lock on one of them is none (use NewRedlock, or a session with one)", len(s.masters))
+	switch {
+	case k.opts.err != nil:
+	case key == "":
+		k.opts.err = errNoKey
+	case len(s.masters) > 1:
+		k.opts.err = fmt.Errorf("%w: a lock on one of %d masters excludes nobody (use NewRedlock)", ErrMasters, len(s.masters))
 	}
 	return k
 }

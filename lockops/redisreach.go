@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// reach is the context of one request to a master. The request's limit counts from when its connection stands: making one
-// has a limit of its own (WithRequestLimit).
+// reach is the context of one request to a master. The request's limit counts from when its connection stands.
+// Making one has a limit of its own (WithRequestLimit).
 type reach struct {
 	context.Context
 	master *master
@@ -107,7 +107,7 @@ func greets(cmd redis.Cmder) bool {
 }
 
 const (
-	// tripsInTTL round trips have to fit into a TTL: the lock is taken, renewed, and renewed again where an answer was lost.
+	// tripsInTTL round trips have to fit into a TTL: the lock is taken and renewed, twice where an answer was lost.
 	tripsInTTL = 4
 	// tripsMeasured are timed before a TTL is refused.
 	tripsMeasured = 3
@@ -159,13 +159,15 @@ func (m *master) measure(o *options, key string) error {
 
 // far returns an error while no answer of a master has come fast enough for a lock.
 func (m *master) far(o *options) error {
-	least := time.Duration(m.least.Load())
+	const step = 100 * time.Millisecond
+	least, limit := time.Duration(m.least.Load()), o.limitMost()
+	took := least.Round(time.Millisecond)
 	switch {
 	case least*tripsInTTL > o.ttl:
-		would := (least * (tripsInTTL + 1)).Truncate(100*time.Millisecond) + 100*time.Millisecond
-		return m.failed(fmt.Errorf("TTL %v is %w: the fastest answer took %v (a TTL of %v would do)", o.ttl, ErrTooShort, least.Round(time.Millisecond), would))
-	case least > o.limitMost():
-		return m.failed(fmt.Errorf("master limit %v is %w: the fastest answer took %v", o.limitMost(), ErrTooShort, least.Round(time.Millisecond)))
+		would := (least * (tripsInTTL + 1)).Truncate(step) + step
+		return m.failed(fmt.Errorf("TTL %v is %w: the fastest answer took %v (a TTL of %v would do)", o.ttl, ErrTooShort, took, would))
+	case least > limit:
+		return m.failed(fmt.Errorf("master limit %v is %w: the fastest answer took %v", limit, ErrTooShort, took))
 	}
 	return nil
 }

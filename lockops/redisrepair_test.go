@@ -178,11 +178,26 @@ func TestMutexOfSeveralMastersIsRefused(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		s := redisSession(t, masters...)
 		for _, kind := range oneRedisKinds {
-			if _, err := kind.make(s, servertest.UniqueName(t)).Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "3 masters") {
+			_, err := kind.make(s, servertest.UniqueName(t)).Acquire(within(t))
+			if !errors.Is(err, lockops.ErrMasters) || !strings.Contains(err.Error(), "3 masters") {
 				t.Errorf("%s: %v, want an error that names the masters", kind.name, err)
 			}
 		}
 	})
+}
+
+// TestAnEmptyKeyIsRefused by every kind, for it would be one lock for all that forget theirs.
+func TestAnEmptyKeyIsRefused(t *testing.T) {
+	for _, kind := range redisKinds {
+		var masters []*servertest.Redis
+		for range kind.masters {
+			masters = append(masters, servertest.StartEmbeddedRedis(t))
+		}
+		_, err := kind.make(redisSession(t, masters...), "").TryAcquire(within(t))
+		if err == nil || !strings.Contains(err.Error(), "needs a key") {
+			t.Errorf("%s: %v", kind.name, err)
+		}
+	}
 }
 
 // TestClusterKeysShareASlot: whatever braces a key has.

@@ -24,8 +24,8 @@ type redisOptions struct {
 	clock     clock
 }
 
-// WithRequestLimit sets how long connecting to a master may take, by way of Sentinels too, and the first request to it after
-// that; default 5 s. The limit of a lock's requests (WithMasterLimit) counts from when their connection stands.
+// WithRequestLimit sets how long connecting to a master may take, by way of Sentinels too, and the session's first
+// request to it after that; default 5 s. The limit of a lock's requests (WithMasterLimit) does not include connecting.
 func WithRequestLimit(limit time.Duration) RedisOption {
 	return func(o *redisOptions) { o.limit = limit }
 }

@@ -224,7 +224,8 @@ func (w *subscriber) receive(m any) {
 			w.session.look(lock)
 		}
 	case *redis.Subscription:
-		if m.Channel == w.own && m.Kind == "subscribe" { // once a connection: messages to the one before may have been missed
+		// Once a connection: messages to the one before may have been missed.
+		if m.Channel == w.own && m.Kind == "subscribe" {
 			w.master.record(nil)
 			w.set(true, nil)
 			w.session.look("")

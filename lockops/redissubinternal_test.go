@@ -20,7 +20,8 @@ func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration))
 	var by atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
 	m := servertest.StartRedis(t)
-	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, func(o *redisOptions) { o.clock.now = now })
+	byClock := func(o *redisOptions) { o.clock.now = now }
+	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, byClock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestALockIsHeardOfBehindItsPruning(t *testing.T) {
 	await(t, "the lock is heard of", func() bool { return heard(t, s) == 1 })
 }
 
-// TestASubscriptionIsNewsOnEachConnection: messages to the one before may have been missed, whoever has noticed its end.
+// TestASubscriptionIsNewsOnEachConnection: messages to the one before may have been missed.
 func TestASubscriptionIsNewsOnEachConnection(t *testing.T) {
 	s, _ := listeningSession(t)
 	m := s.masters[0]

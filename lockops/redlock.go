@@ -38,7 +38,11 @@ func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 	if l.opts.limit <= 0 {
 		l.opts.limit = min(max(l.opts.ttl/20, 50*time.Millisecond), 500*time.Millisecond, l.opts.ttl/3)
 	}
-	if n := len(s.masters); l.opts.err == nil && !s.opts.unchecked && (n < 3 || n%2 == 0) {
+	switch n := len(s.masters); {
+	case l.opts.err != nil:
+	case key == "":
+		l.opts.err = errNoKey
+	case !s.opts.unchecked && (n < 3 || n%2 == 0):
 		l.opts.err = fmt.Errorf("%w: a Redlock stands on an odd number of masters, at least 3, not on %d", ErrMasters, n)
 	}
 	return l
@@ -51,6 +55,8 @@ func (l *Redlock) limit(m *master) time.Duration {
 
 // ErrMasters: the session's masters are not such as a kind of lock needs.
 var ErrMasters = errors.New("wrong number of masters")
+
+var errNoKey = errors.New("a lock in Redis needs a key")
 
 // Acquire tries until it has a majority or ctx ends: on the message that it is next, and after a random pause.
 // When ctx ends the error also wraps that of the last try: ErrHeld, or ErrNoQuorum with a NodeError for each master
@@ -236,7 +242,7 @@ func (c *candidate) close() {
 func (c *candidate) leave(v *vote) {
 	l := c.l
 	leave := func() error {
-		return v.master.compare(context.Background(), turnScript, l.keyAndTurns, l.limit(v.master), v.master.counts(), c.name)
+		return v.master.compare(context.Background(), turnScript, l.keyAndTurns, v.limit(), v.master.counts(), c.name)
 	}
 	v.requestMu.Lock()
 	lateUntil := v.lateUntil

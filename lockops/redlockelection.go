@@ -157,7 +157,7 @@ func (e *election) rollBack(back chan<- error) (started int) {
 	return len(e.votes)
 }
 
-// tookBack notes a vote that was taken back. When so many are free that somebody else can win, the next waiter is notified.
+// tookBack notes a vote that was taken back. Once a majority is free, the next waiter is notified.
 func (e *election) tookBack(waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

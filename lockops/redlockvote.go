@@ -86,7 +86,7 @@ func (v *vote) entitled(since time.Time) error {
 	return v.master.mayVote(o.ttl)
 }
 
-// result reports whether the vote counts, and from when. One that does not is taken back with the others, though the master gave it.
+// result reports whether the vote counts, and from when. One that does not is taken back with the others.
 func (v *vote) result() (taken bool, sent time.Time, err error) {
 	v.requestMu.Lock()
 	defer v.requestMu.Unlock()

@@ -273,7 +273,7 @@ func unlessOver(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", errNotSent, context.Cause(ctx))
 }
 
-// takenAgain reports whether the value that a master took out stands there again: its client takes the lock by the same one each time.
+// takenAgain reports whether the deleted value stands on a master again: some clients use the same one each time.
 func takenAgain(p Preview, masters []MasterResult, after reading) bool {
 	for i, m := range masters {
 		if m.Deleted && stands(&after.lock.Masters[i], p.Seen) {

@@ -36,7 +36,7 @@ func (a *again) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return next
 }
 
-// TestALockTakenAgainWasReleased, though its client takes it by the same value: the result says so, and a bulk action goes on.
+// TestALockTakenAgainWasReleased, though its client takes it by the same value each time.
 func TestALockTakenAgainWasReleased(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		var servers []*servertest.Redis
@@ -63,7 +63,8 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 				t.Fatal(err)
 			}
 			result, err := r.Execute(t.Context(), p, "--yes")
-			if err != nil || !result.Released || result.Detail != "taken again by the same value" || len(result.HoldersAfter) != 1 {
+			again := result.Detail == "taken again by the same value" && len(result.HoldersAfter) == 1
+			if err != nil || !result.Released || !again {
 				t.Errorf("%d masters: %+v, %v", n, result, err)
 			}
 		}
