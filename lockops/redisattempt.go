@@ -89,6 +89,9 @@ func (a *redisAttempt) request(ctx context.Context) (verdict, error) {
 		return verdict{}, ErrClosed
 	}
 	r := request{script: k.acquire, keys: k.keys, value: a.value, ttl: k.opts.ttl, since: a.since, beat: k.beat}
+	if ctx.Done() == nil { // it cannot end before the answer
+		return k.master.acquire(r, k.opts.limit), nil
+	}
 	due := make(chan verdict, 1)
 	k.session.goDo(func() { due <- k.master.acquire(r, k.opts.limit) })
 	select {
@@ -216,6 +219,9 @@ func (r *redisGrant) release(ctx context.Context) error {
 		return ErrClosed
 	}
 	defer s.leave()
+	if ctx.Done() == nil {
+		return r.remove()
+	}
 	result := make(chan error, 1)
 	s.goDo(func() { result <- r.remove() })
 	select {
