@@ -55,7 +55,9 @@ func (r *release) runBulk(ctx context.Context, args []string) error {
 // look implements deed.
 func (b *bulk) look(ctx context.Context, all *releasers) (may bool, err error) {
 	b.all = all
-	s, err := lookTwice(ctx, func() (*inspect.Snapshot, error) { return b.app.look(ctx, b.setup, "") }, inspect.SettleFor)
+	s, err := lookTwice(ctx, func(before *inspect.Snapshot) (*inspect.Snapshot, error) {
+		return b.app.lookAgain(ctx, b.setup, before)
+	}, inspect.SettleFor)
 	if err != nil {
 		return false, err
 	}

@@ -51,12 +51,15 @@ func (a *app) doctorCommand() *cobra.Command {
 				}
 				return a.accessOf(cmd.Context(), s, allowPartial)
 			}
-			look := func() (*inspect.Snapshot, error) { return a.look(cmd.Context(), s, "") }
-			if s.recording == "" { // what it ends with does not change
-				once := look
-				look = func() (*inspect.Snapshot, error) { return lookTwice(cmd.Context(), once, inspect.SettleFor) }
+			var snapshot *inspect.Snapshot
+			if s.recording == "" {
+				look := func(before *inspect.Snapshot) (*inspect.Snapshot, error) {
+					return a.lookAgain(cmd.Context(), s, before)
+				}
+				snapshot, err = lookTwice(cmd.Context(), look, inspect.SettleFor)
+			} else { // what it ends with does not change
+				snapshot, err = a.look(cmd.Context(), s, "")
 			}
-			snapshot, err := look()
 			if err != nil {
 				return err
 			}

@@ -83,6 +83,20 @@ func (a *app) look(ctx context.Context, s setup, only string) (*inspect.Snapshot
 	if err != nil {
 		return nil, err
 	}
+	return a.lookWith(ctx, observer)
+}
+
+// lookAgain reads the targets once, after an earlier look at them, which may be nil.
+func (a *app) lookAgain(ctx context.Context, s setup, before *inspect.Snapshot) (*inspect.Snapshot, error) {
+	observer, err := a.observer(s, true, "")
+	if err != nil {
+		return nil, err
+	}
+	observer.After(before)
+	return a.lookWith(ctx, observer)
+}
+
+func (a *app) lookWith(ctx context.Context, observer *inspect.Observer) (*inspect.Snapshot, error) {
 	if err := a.observeOnce(ctx, observer); err != nil {
 		return nil, err
 	}

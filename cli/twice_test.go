@@ -31,7 +31,7 @@ func TestWhatMayPassIsLookedAtTwice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			looked := 0
-			s, err := lookTwice(t.Context(), func() (*inspect.Snapshot, error) { looked++; return c.looks[looked-1], nil }, 0)
+			s, err := lookTwice(t.Context(), func(*inspect.Snapshot) (*inspect.Snapshot, error) { looked++; return c.looks[looked-1], nil }, 0)
 			if err != nil || looked != c.looked || len(s.Lock(id).Findings) != c.want {
 				t.Errorf("%v; looked %d times, found %+v", err, looked, s.Lock(id).Findings)
 			}
@@ -39,7 +39,7 @@ func TestWhatMayPassIsLookedAtTwice(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := lookTwice(ctx, func() (*inspect.Snapshot, error) { return found("thin-margin"), nil }, inspect.SettleFor*3600); !errors.Is(err, context.Canceled) {
+	if _, err := lookTwice(ctx, func(*inspect.Snapshot) (*inspect.Snapshot, error) { return found("thin-margin"), nil }, inspect.SettleFor*3600); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted between two looks: %v", err)
 	}
 }

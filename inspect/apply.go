@@ -313,7 +313,9 @@ func (o *Observer) drop(p *backendState, id ID, withdrawn bool, now time.Time) {
 	p.spread.count(before, -1)
 	o.changed[id] = struct{}{}
 	o.outliersStale = true
-	o.cyclesStale = o.cyclesStale || len(before.Waiters) > 0
+	if len(before.Waiters) > 0 {
+		o.queuesChanged(now)
+	}
 }
 
 // retire keeps the history of a lock that is gone until so many others have gone after it.
@@ -346,7 +348,9 @@ func (o *Observer) replace(p *backendState, before, l *Lock, now time.Time) {
 	p.spread.count(l, 1)
 	o.changed[l.ID] = struct{}{}
 	o.outliersStale = true
-	o.cyclesStale = o.cyclesStale || waited || len(l.Waiters) > 0
+	if waited || len(l.Waiters) > 0 {
+		o.queuesChanged(now)
+	}
 }
 
 // rejoin puts a new table of sessions into the locks of a backend that it says something new about. Most tables repeat the one

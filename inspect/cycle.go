@@ -1,27 +1,87 @@
 package inspect
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// Wants finds the place in the queue of a lock that a cycle's owner of this number waits in; nil when it is not there.
-func (c *Cycle) Wants(l *Lock, owner int) *Contender { return c.find(l, l.Waiters, owner) }
+// Cycle is a deadlock: each of Owners waits for the next, and the last for the first, on the lock of the same place.
+type Cycle struct {
+	Locks  []ID
+	Owners []string
+	// Identities of the owners; one that belongs to no known client is of an owner that is not known.
+	Identities []Identity
+	// Since is the time, by our clock, since which all of its entries have been seen as they are; zero in a single look.
+	Since time.Time
+	// Shared: one of the owners may be several threads, each of which does something else.
+	Shared bool
+	// OneLook: it was seen in a single look, so that its locks may be changing hands.
+	OneLook bool
+	// Cheapest is the hold whose end costs the least and ends the cycle.
+	Cheapest CycleHold
+	// Ties are the reasons to treat owners that each backend knows by another identity as one; empty where none was needed.
+	Ties []Tie
 
-// Has finds what a cycle's owner of this number has of a lock that the one before it waits for: a hold or else a place in
-// the queue; nil when it is not there.
-func (c *Cycle) Has(l *Lock, owner int) *Contender {
-	if h := c.find(l, l.Holders, owner); h != nil {
-		return h
-	}
-	return c.find(l, l.Waiters, owner)
+	waits []waitKey // of each owner
 }
 
-func (c *Cycle) find(l *Lock, list []Contender, owner int) *Contender {
-	for i := range list {
-		who, known := c.ties.of(l, &list[i])
-		if known && owner < len(c.Identities) && who == c.Identities[owner] || !known && list[i].Who().String() == c.Owners[owner] {
-			return &list[i]
-		}
+// CycleHold is a hold in a cycle: that of its owner of this number, on the lock that the owner before it waits for. Owner is
+// -1 when no owner in the cycle holds what another in it waits for.
+type CycleHold struct {
+	Owner  int
+	Lock   ID
+	Name   Untrusted
+	Digest string
+}
+
+// Wants finds the place in the queue of a lock that a cycle's owner of this number waits in; nil when it is not there.
+func (c *Cycle) Wants(l *Lock, owner int) *Contender {
+	if owner >= len(c.waits) {
+		return nil
+	}
+	return contenderNamed(l.Waiters, c.waits[owner].waiter)
+}
+
+// Has finds what a cycle's owner of this number has of the lock that the one before it waits for: a hold or else a place in
+// the queue; nil when it is not there.
+func (c *Cycle) Has(l *Lock, owner int) *Contender {
+	if owner >= len(c.waits) {
+		return nil
+	}
+	name := c.waits[c.Before(owner)].target
+	if h := contenderNamed(l.Holders, name); h != nil {
+		return h
+	}
+	return contenderNamed(l.Waiters, name)
+}
+
+func contenderNamed(list []Contender, name Untrusted) *Contender {
+	if i := slices.IndexFunc(list, func(c Contender) bool { return c.Name == name }); i >= 0 {
+		return &list[i]
 	}
 	return nil
+}
+
+// stood reports whether the cycle's entries were there, as they are, in an earlier look.
+func (c *Cycle) stood(s, before *Snapshot) bool {
+	for i, id := range c.Locks {
+		is, was := s.Lock(id), before.Lock(id)
+		if is == nil || was == nil {
+			return false
+		}
+		next := (i + 1) % len(c.Owners)
+		for _, pair := range [][2]*Contender{{c.Wants(is, i), c.Wants(was, i)}, {c.Has(is, next), c.Has(was, next)}} {
+			if pair[0] == nil || pair[1] == nil || !same(pair[0], pair[1]) || pair[0].State != pair[1].State {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (c *Cycle) equal(o *Cycle) bool {
+	return c.Cheapest == o.Cheapest && c.Shared == o.Shared && c.OneLook == o.OneLook && slices.Equal(c.waits, o.waits) &&
+		slices.Equal(c.Identities, o.Identities) && slices.Equal(c.Ties, o.Ties)
 }
 
 // Before is the number of the owner before one in the cycle: whom it lets wait, on the lock of that number.

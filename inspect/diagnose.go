@@ -181,7 +181,7 @@ func expires(l *Lock) bool {
 
 // finish asks the rules about the backends that were read once.
 func (o *Observer) finish(now time.Time) {
-	o.setCycles(findCycles(o.locks.all()), now)
+	o.setCycles(o.lastCycles(now), now)
 	o.setOutliers(findOutliers(o.locks.all()), now)
 	for _, p := range o.backends {
 		if p.once() || !p.firstPassDone {
@@ -202,19 +202,62 @@ func (o *Observer) setOutliers(found map[string][]Outlier, now time.Time) {
 	}
 }
 
-// setCycles takes in the wait-for cycles, and asks the rules about the locks in those that came or went.
+// queuesChanged notes that cycles may have come or gone, and that those that came count only once they have stood.
+func (o *Observer) queuesChanged(now time.Time) {
+	o.cyclesStale, o.cyclesAgain = true, now.Add(SettleFor)
+}
+
+// cyclesDue reports whether cycles are to be sought.
+func (o *Observer) cyclesDue(now time.Time) bool {
+	if !o.cyclesAgain.IsZero() && !now.Before(o.cyclesAgain) {
+		o.cyclesStale, o.cyclesAgain = true, time.Time{}
+	}
+	return o.cyclesStale
+}
+
+// standing leaves out the cycles that are not known to have stood for SettleFor: a lock may have been out of sight.
+func (o *Observer) standing(cycles []Cycle, now time.Time) []Cycle {
+	return slices.DeleteFunc(slices.Clone(cycles), func(c Cycle) bool {
+		for _, id := range c.Locks {
+			l, p := o.locks.get(id), o.byName[id.Backend]
+			if l == nil || p == nil || l.AsOf(p.state, now).Sub(c.Since) < SettleFor {
+				o.cyclesAgain = now.Add(cyclesEvery)
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// lastCycles are the cycles when all sources have ended.
+func (o *Observer) lastCycles(now time.Time) []Cycle {
+	if slices.ContainsFunc(o.backends, func(p *backendState) bool { return !p.once() }) {
+		return o.standing(o.deadlocks.find(o.locks.all(), now), now)
+	}
+	cycles := findCycles(o.locks.all())
+	if o.before == nil {
+		for i := range cycles {
+			cycles[i].OneLook = true
+		}
+		return cycles
+	}
+	look := &Snapshot{locks: o.locks.share()}
+	return slices.DeleteFunc(cycles, func(c Cycle) bool { return !c.stood(look, o.before) })
+}
+
+// setCycles takes the wait-for cycles over, and asks the rules about the locks in those that came or went. Of several on a
+// lock the first counts.
 func (o *Observer) setCycles(cycles []Cycle, now time.Time) {
-	if slices.EqualFunc(cycles, o.cycles, func(a, b Cycle) bool {
-		return a.Cheapest == b.Cheapest && slices.Equal(a.Locks, b.Locks) && slices.Equal(a.Owners, b.Owners) &&
-			slices.Equal(a.Identities, b.Identities) && slices.Equal(a.Ties, b.Ties)
-	}) {
+	if slices.EqualFunc(cycles, o.cycles, func(a, b Cycle) bool { return a.equal(&b) }) {
 		return
 	}
 	touched := o.cycleOf
 	o.cycles, o.cycleOf = cycles, make(map[ID]*Cycle)
 	for i := range cycles {
 		for _, id := range cycles[i].Locks {
-			o.cycleOf[id] = &cycles[i]
+			if o.cycleOf[id] == nil {
+				o.cycleOf[id] = &cycles[i]
+			}
 		}
 	}
 	o.dirty = true

@@ -2,9 +2,8 @@ package inspect
 
 import (
 	"cmp"
-	"iter"
-	"maps"
 	"slices"
+	"time"
 
 	"lockscope/inspect/recipe"
 )
@@ -33,160 +32,77 @@ func (c *Contender) Identity(backend string) (Identity, bool) {
 	}
 }
 
-const (
-	// maxCycles bounds how many cycles are reported, and searchFrom from how many owners of a component a shortest one is sought.
-	maxCycles  = 100
-	searchFrom = 200
-	// sampledContenders show whether most are owners of their own, or a few are in many locks.
-	sampledContenders = 1000
-)
-
-// findCycles finds the wait-for cycles among the owners of these locks: for each component of owners that wait for one
-// another the shortest cycle in it. An owner that waits for itself is none. Elections are left out, since their
-// candidates do other things meanwhile, and so are semaphores of several permits, where any holder may let a waiter in.
-//
-// Over ZooKeeper and Redis together a session and a client are one owner where something ties them; such a cycle has its Ties.
-func findCycles(locks iter.Seq[*Lock]) []Cycle {
-	var blocking []*Lock
-	inZooKeeper, onRedis := false, false
-	for l := range locks {
-		if l.Blocks() {
-			blocking = append(blocking, l)
-			inZooKeeper, onRedis = inZooKeeper || len(l.Masters) == 0, onRedis || len(l.Masters) > 0
-		}
-	}
-	cycles := cyclesOf(blocking, nil)
-	if inZooKeeper && onRedis && len(findTies(slices.Values(blocking))) > 0 {
-		// Of those who wait for nobody a name or a host may have another, and is nobody's then.
-		for _, c := range cyclesOf(blocking, findTies(locks)) {
-			if len(c.Ties) > 0 && len(cycles) < maxCycles {
-				cycles = append(cycles, c)
-			}
-		}
-	}
-	slices.SortStableFunc(cycles, func(a, b Cycle) int { return slices.CompareFunc(a.Locks, b.Locks, ID.Compare) })
-	return cycles
-}
-
-func cyclesOf(blocking []*Lock, ties ties) []Cycle {
-	g := graph{nodes: make(map[Identity]int), drawn: make(map[[2]int]bool), ties: ties}
-	known := make(map[ID]*Lock)
-	for _, l := range cycleCandidates(blocking, ties) {
-		known[l.ID] = l
-		g.add(l)
-	}
-	lock := func(id ID) *Lock { return known[id] }
-	var cycles []Cycle
-	for _, component := range g.components() {
-		if c := g.shortest(component); len(c.Owners) > 1 && len(cycles) < maxCycles {
-			c.ties = ties
-			c.Ties, c.Cheapest = c.tiesUsed(lock, ties), c.cheapest(lock)
-			cycles = append(cycles, c)
-		}
-	}
-	return cycles
-}
-
-// of is the identity of a contender: the session's, where it is tied to one.
-func (t ties) of(l *Lock, c *Contender) (Identity, bool) {
-	if t != nil {
-		if who, ok := partyOf(l, c); ok {
-			if s, tied := t[who]; tied {
-				return s.session, true
-			}
-		}
-	}
-	return c.Identity(l.ID.Backend)
-}
-
-// Blocks reports whether who waits for the lock is kept by its holders. What is only possibly a lock blocks nobody: a
-// registry of members looks like a queue.
-func (l *Lock) Blocks() bool {
-	return l.Waiting() > l.WaitersAtLeast && l.Confidence != recipe.Possible && !l.MutexOrPermits() && l.Kind != KindElection && (l.Kind != KindSemaphore || l.Limit == 1)
-}
-
-// cycleCandidates are the locks that a cycle may go through: at least two of its owners are in others of them, too. Most often
-// there are none, and no graph is needed.
-func cycleCandidates(blocking []*Lock, ties ties) []*Lock {
-	type presence struct {
-		lock *Lock // the first one it is in
-		many bool
-	}
-	contenders := 0
-	for _, l := range blocking {
-		contenders += l.Contention()
-	}
-	seen := make(map[Identity]presence, min(contenders, sampledContenders))
-	many, sampled := false, 0
-	for _, l := range blocking {
-		everyContender(l, func(c *Contender) {
-			who, ok := ties.of(l, c)
-			if !ok {
-				return
-			}
-			if sampled++; sampled == sampledContenders && len(seen) > sampled/2 { // to grow it further would be half of the work
-				all := make(map[Identity]presence, contenders)
-				maps.Copy(all, seen)
-				seen = all
-			}
-			switch p := seen[who]; {
-			case p.lock == nil:
-				seen[who] = presence{lock: l}
-			case p.lock != l && !p.many:
-				seen[who] = presence{lock: l, many: true}
-				many = true
-			}
-		})
-	}
-	if !many {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(blocking), func(l *Lock) bool {
-		in := make(map[Identity]bool, 2)
-		everyContender(l, func(c *Contender) {
-			if who, ok := ties.of(l, c); ok && len(in) < 2 && seen[who].many {
-				in[who] = true
-			}
-		})
-		return len(in) < 2
-	})
-}
-
 // graph has a node for each owner and an edge from each waiter to those that block it.
 type graph struct {
-	nodes map[Identity]int
-	names []string
-	ids   []Identity
-	edges [][]edge
-	drawn map[[2]int]bool // from and to; one lock of several tells of a cycle
-	ties  ties            // nil: none are known
+	nodes  map[deadlockOwner]int
+	names  []string
+	ids    []Identity
+	shared []bool // the owner may be several threads
+	edges  [][]edge
+
+	ties     ties      // nil: none are known
+	now      time.Time // zero: a single look
+	owner    func(Identity, *Contender) deadlockOwner
+	isShared map[deadlockOwner]bool
 }
 
+// edge is a wait: on this lock the waiter of one owner waits for the target of another.
 type edge struct {
-	to   int
-	lock ID
+	from, to       int
+	lock           *Lock
+	waiter, target *Contender
+}
+
+// waitKey distinguishes an edge from all others.
+type waitKey struct {
+	lock           ID
+	waiter, target Untrusted
+}
+
+func (e *edge) key() waitKey { return waitKey{e.lock.ID, e.waiter.Name, e.target.Name} }
+
+// covered has the waits of owners for others that are in a cycle already.
+type covered map[coveredWait]bool
+
+type coveredWait struct {
+	lock   ID
+	waiter Untrusted
+	to     int
+}
+
+func (e *edge) wait() coveredWait { return coveredWait{e.lock.ID, e.waiter.Name, e.to} }
+
+// all reports whether all waits of a ring are in cycles already.
+func (c covered) all(ring []edge) bool {
+	return !slices.ContainsFunc(ring, func(e edge) bool { return !c[e.wait()] })
 }
 
 func (g *graph) node(l *Lock, c *Contender) int {
-	who, ok := g.ties.of(l, c)
-	if !ok { // nobody else is known to be this one, but it may stand between two that are
-		who = Identity{backend: l.ID.Backend, library: Untrusted(l.ID.Path), thread: c.Name, pid: "\x00"}
+	var o deadlockOwner
+	if who, ok := g.ties.of(l, c); ok {
+		o = g.owner(who, c)
+	} else { // an owner of its own: it may stand between two that are known
+		o.who = Identity{backend: l.ID.Backend, library: Untrusted(l.ID.Path), thread: c.Name, pid: "\x00"}
 	}
-	n, ok := g.nodes[who]
+	n, ok := g.nodes[o]
 	if !ok {
 		n = len(g.names)
-		g.nodes[who] = n
+		g.nodes[o] = n
 		g.names = append(g.names, c.Who().String())
-		g.ids = append(g.ids, who)
+		g.ids = append(g.ids, o.who)
+		g.shared = append(g.shared, g.isShared[o])
 		g.edges = append(g.edges, nil)
 	}
 	return n
 }
 
 // add draws the edges of a lock. A waiter waits for the holders that exclude it and, in a queue, for the contenders
-// before it up to the nearest exclusive one, which waits for the rest. Who is most likely gone waits for nobody, nor does
-// anybody wait for it to be granted the lock.
+// before it up to the nearest exclusive one, which waits for the rest. A contender that is most likely gone does not wait,
+// and no other waits for it to be granted the lock. A lock that just changed hands has no edges: it goes on.
 func (g *graph) add(l *Lock) {
+	if !slices.ContainsFunc(l.Holders, func(h Contender) bool { return g.stood(&h) }) {
+		return
+	}
 	queue := make([]*Contender, 0, l.Contention())
 	everyContender(l, func(c *Contender) {
 		if c.State == Holding || !c.Dead {
@@ -195,10 +111,9 @@ func (g *graph) add(l *Lock) {
 	})
 	for i := len(l.Holders); i < len(queue); i++ {
 		w := queue[i]
-		from := g.node(l, w)
-		for j := range l.Holders {
-			if h := queue[j]; h.Mode == recipe.Exclusive || w.Mode == recipe.Exclusive {
-				g.connect(from, g.node(l, h), l.ID)
+		for _, h := range queue[:len(l.Holders)] {
+			if h.Mode == recipe.Exclusive || w.Mode == recipe.Exclusive {
+				g.connect(l, w, h)
 			}
 		}
 		if !w.Sequential {
@@ -207,7 +122,7 @@ func (g *graph) add(l *Lock) {
 		for j := i - 1; j >= len(l.Holders); j-- {
 			exclusive := queue[j].Mode == recipe.Exclusive
 			if exclusive || w.Mode == recipe.Exclusive {
-				g.connect(from, g.node(l, queue[j]), l.ID)
+				g.connect(l, w, queue[j])
 			}
 			if exclusive {
 				break
@@ -216,12 +131,105 @@ func (g *graph) add(l *Lock) {
 	}
 }
 
-// connect draws an edge, the first of several between the same two.
-func (g *graph) connect(from, to int, lock ID) {
-	if way := [2]int{from, to}; from != to && !g.drawn[way] {
-		g.drawn[way] = true
-		g.edges[from] = append(g.edges[from], edge{to, lock})
+// stood reports whether a contender has been as it is for long enough.
+func (g *graph) stood(c *Contender) bool {
+	return g.now.IsZero() || g.now.Sub(c.Seen.Time()) >= SettleFor
+}
+
+func (g *graph) connect(l *Lock, waiter, target *Contender) {
+	if !g.stood(waiter) || !g.stood(target) {
+		return
 	}
+	from, to := g.node(l, waiter), g.node(l, target)
+	if from != to {
+		g.edges[from] = append(g.edges[from], edge{from, to, l, waiter, target})
+	}
+}
+
+// likely is the graph without the owners that may be several threads.
+func (g *graph) likely() *graph {
+	part := *g
+	part.edges = make([][]edge, len(g.edges))
+	for n, edges := range g.edges {
+		if !g.shared[n] {
+			part.edges[n] = slices.DeleteFunc(slices.Clone(edges), func(e edge) bool { return g.shared[e.to] })
+		}
+	}
+	return &part
+}
+
+// rings adds cycles to those that were found: first the ones of before that are still there, then for each wait that is in
+// none yet a short one through it. It returns also what is left of before.
+func (g *graph) rings(before []Cycle, covered covered, found [][]edge) (rings [][]edge, left []Cycle) {
+	keep := func(ring []edge) {
+		found = append(found, ring)
+		for _, e := range ring {
+			covered[e.wait()] = true
+		}
+	}
+	edges := g.keyed(len(before))
+	for _, c := range before {
+		if ring := again(&c, edges); ring != nil {
+			keep(ring)
+		} else {
+			left = append(left, c)
+		}
+	}
+	for _, component := range g.components() {
+		slices.SortFunc(component, func(a, b int) int { return cmp.Compare(g.names[a], g.names[b]) })
+		in := make(map[int]bool, len(component))
+		for _, n := range component {
+			in[n] = true
+		}
+		for _, n := range component {
+			for _, e := range g.edges[n] {
+				if len(found) == maxCycles {
+					return found, left
+				}
+				if !in[e.to] || covered[e.wait()] {
+					continue
+				}
+				covered[e.wait()] = true
+				ring := append([]edge{e}, g.path(e.to, n, in)...)
+				if short := g.shortened(ring); len(short) == len(ring) || !covered.all(short) {
+					keep(short)
+				}
+			}
+		}
+	}
+	return found, left
+}
+
+// keyed has all edges by their keys; nil where no cycles are sought in them.
+func (g *graph) keyed(cycles int) map[waitKey]edge {
+	if cycles == 0 {
+		return nil
+	}
+	edges := make(map[waitKey]edge)
+	for _, list := range g.edges {
+		for _, e := range list {
+			edges[e.key()] = e
+		}
+	}
+	return edges
+}
+
+// again finds the edges of a cycle; nil when it is broken.
+func again(c *Cycle, edges map[waitKey]edge) []edge {
+	ring := make([]edge, len(c.waits))
+	for i, key := range c.waits {
+		e, ok := edges[key]
+		if !ok {
+			return nil
+		}
+		ring[i] = e
+	}
+	for i := range ring {
+		if ring[i].to != ring[(i+1)%len(ring)].from {
+			return nil
+		}
+	}
+	return ring
 }
 
 // components are the strongly connected components of more than one node (Tarjan 1972), without recursion: a queue may be
@@ -277,72 +285,71 @@ func (g *graph) components() [][]int {
 	return components
 }
 
-// shortest is a shortest cycle through the nodes of a component, from its smallest lock on.
-func (g *graph) shortest(component []int) Cycle {
-	slices.SortFunc(component, func(a, b int) int { return cmp.Compare(g.names[a], g.names[b]) })
-	in := make(map[int]bool, len(component))
-	for _, n := range component {
-		in[n] = true
-	}
-	var best Cycle
-	for _, start := range component[:min(len(component), searchFrom)] {
-		if c := g.around(start, in); len(c.Owners) > 0 && (len(best.Owners) == 0 || len(c.Owners) < len(best.Owners)) {
-			best = c
+// path is a shortest way from a node to another, within a component: breadth first.
+func (g *graph) path(from, to int, in map[int]bool) []edge {
+	reached := map[int]edge{}
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+		for _, e := range g.edges[queue[0]] {
+			if _, known := reached[e.to]; known || !in[e.to] || e.to == from {
+				continue
+			}
+			reached[e.to] = e
+			queue = append(queue, e.to)
 		}
-		if len(best.Owners) == 2 {
+		if _, there := reached[to]; there {
 			break
 		}
 	}
-	return best.rotated()
+	var way []edge
+	for at := to; at != from; at = way[len(way)-1].from {
+		way = append(way, reached[at])
+	}
+	slices.Reverse(way)
+	return way
 }
 
-// around is a shortest way from a node to itself, breadth first.
-func (g *graph) around(start int, in map[int]bool) Cycle {
-	type step struct {
-		from int
-		lock ID
-	}
-	reached := make(map[int]step)
-	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
-		n := queue[0]
-		for _, e := range g.edges[n] {
-			if _, again := reached[e.to]; again || !in[e.to] {
-				continue
+// shortened is a ring without the owners that one of its waits can do without: in a queue each waits for the holder, too.
+func (g *graph) shortened(ring []edge) []edge {
+	for i := range ring {
+		turned := append(slices.Clone(ring[i:]), ring[:i]...)
+		for at := len(turned) - 1; at > 1; at-- {
+			if e, ok := g.shortcut(turned[0], turned[at].from); ok {
+				return g.shortened(append([]edge{e}, turned[at:]...))
 			}
-			reached[e.to] = step{n, e.lock}
-			if e.to != start {
-				queue = append(queue, e.to)
-				continue
-			}
-			var c Cycle
-			for at := start; ; {
-				s := reached[at]
-				c.Owners, c.Locks = append(c.Owners, g.names[s.from]), append(c.Locks, s.lock)
-				c.Identities = append(c.Identities, g.ids[s.from])
-				if at = s.from; at == start {
-					break
-				}
-			}
-			slices.Reverse(c.Owners)
-			slices.Reverse(c.Identities)
-			slices.Reverse(c.Locks)
-			return c
 		}
 	}
-	return Cycle{}
+	return ring
 }
 
-// rotated is the same cycle, begun at its smallest lock.
-func (c Cycle) rotated() Cycle {
+// shortcut is the same wait as another, for an owner further on.
+func (g *graph) shortcut(of edge, to int) (edge, bool) {
+	for _, e := range g.edges[of.from] {
+		if e.lock == of.lock && e.waiter == of.waiter && e.to == to {
+			return e, true
+		}
+	}
+	return edge{}, false
+}
+
+// cycle describes a ring, from its smallest lock on.
+func (g *graph) cycle(ring []edge) Cycle {
 	at := 0
-	for i := range c.Locks {
-		if c.Locks[i].Compare(c.Locks[at]) < 0 {
+	for i := range ring {
+		if ring[i].lock.ID.Compare(ring[at].lock.ID) < 0 {
 			at = i
 		}
 	}
-	return Cycle{
-		Locks:      append(slices.Clone(c.Locks[at:]), c.Locks[:at]...),
-		Owners:     append(slices.Clone(c.Owners[at:]), c.Owners[:at]...),
-		Identities: append(slices.Clone(c.Identities[at:]), c.Identities[:at]...),
+	var c Cycle
+	for i := range ring {
+		e := &ring[(at+i)%len(ring)]
+		c.Locks, c.Owners = append(c.Locks, e.lock.ID), append(c.Owners, g.names[e.from])
+		c.Identities, c.waits = append(c.Identities, g.ids[e.from]), append(c.waits, e.key())
+		c.Shared = c.Shared || g.shared[e.from]
+		for _, seen := range []time.Time{e.waiter.Seen.Time(), e.target.Seen.Time()} {
+			if !g.now.IsZero() && seen.After(c.Since) {
+				c.Since = seen
+			}
+		}
 	}
+	return c
 }

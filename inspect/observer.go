@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync"
 	"time"
 
@@ -59,9 +60,12 @@ type Observer struct {
 	contended    ID // where the next beat goes on among these
 	others       ID
 	beaten       int
+	deadlocks    deadlockSearch
 	cycles       []Cycle
 	cycleOf      map[ID]*Cycle
-	cyclesStale  bool // contended locks changed since cycles were sought
+	cyclesStale  bool      // contended locks changed since cycles were sought
+	cyclesAgain  time.Time // when to seek them again although nothing changes; zero: no need
+	before       *Snapshot // see After
 	suspicions   suspicions
 	// outliersStale: locks changed since outliers were sought.
 	outliersStale bool
@@ -128,6 +132,10 @@ func (o *Observer) Run(ctx context.Context) error {
 	return <-done
 }
 
+// After tells the observer, before Run, of an earlier look at the same sources: it reports only the deadlocks of a single
+// look that were there then.
+func (o *Observer) After(earlier *Snapshot) { o.before = earlier }
+
 // Cycles are sought sooner than a person sees one, outliers as they grow: slowly.
 const (
 	cyclesEvery   = 250 * time.Millisecond
@@ -159,8 +167,8 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 	beats := time.NewTicker(beat)
 	defer beats.Stop()
 	var own pulse
-	cycles := newSearch(o.worked, cyclesEvery, findCycles)
-	outliers := newSearch(o.worked, outliersEvery, findOutliers)
+	cycles := newSearch[[]Cycle](o.worked, cyclesEvery)
+	outliers := newSearch[map[string][]Outlier](o.worked, outliersEvery)
 	for {
 		select {
 		case u, ok := <-updates:
@@ -181,17 +189,18 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			if !own.steady(o.worked().Round(0)) {
 				continue
 			}
-			o.onBeat(o.now())
-			if o.cyclesStale && cycles.start(&o.locks) {
+			now := o.now()
+			o.onBeat(now)
+			if o.cyclesDue(now) && cycles.start(&o.locks, func(locks iter.Seq[*Lock]) []Cycle { return o.deadlocks.find(locks, now) }) {
 				o.cyclesStale = false
 			}
-			if o.outliersStale && outliers.start(&o.locks) {
+			if o.outliersStale && outliers.start(&o.locks, findOutliers) {
 				o.outliersStale = false
 			}
 			due()
 		case found := <-cycles.found:
 			cycles.done()
-			o.setCycles(found, o.now())
+			o.setCycles(o.standing(found, o.now()), o.now())
 			due()
 		case found := <-outliers.found:
 			outliers.done()

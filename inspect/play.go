@@ -70,9 +70,9 @@ func (p *player) passTime() {
 	}
 	for p.last.Before(now) {
 		p.onBeat(p.last)
-		if p.cyclesStale && !p.last.Before(p.sought.Add(cyclesEvery)) {
+		if p.cyclesDue(p.last) && !p.last.Before(p.sought.Add(cyclesEvery)) {
 			p.cyclesStale, p.sought = false, p.last
-			p.setCycles(findCycles(p.locks.all()), p.last)
+			p.setCycles(p.standing(p.deadlocks.find(p.locks.all(), p.last), p.last), p.last)
 		}
 		if p.outliersStale && !p.last.Before(p.counted.Add(outliersEvery)) {
 			p.outliersStale, p.counted = false, p.last

@@ -99,27 +99,3 @@ type Renewal struct {
 	// one are not among them: the finding renewal-stopped is about these.
 	Skipped int
 }
-
-// Cycle is a deadlock: each of Owners waits for the next, and the last for the first, on the lock of the same place.
-type Cycle struct {
-	Locks  []ID
-	Owners []string
-	// Identities of the owners, to find them in the locks; one that is nobody's is of an owner that is not known.
-	Identities []Identity
-	// Cheapest is the hold whose end costs the least and ends the cycle.
-	Cheapest CycleHold
-	// Ties are the reasons to take owners for one that are known to each backend by another identity; empty where none
-	// was needed.
-	Ties []Tie
-
-	ties ties // of all locks, to find its owners again
-}
-
-// CycleHold is a hold in a cycle: that of its owner of this number, on the lock that the owner before it waits for. Owner is
-// -1 when nobody in the cycle holds what another in it waits for.
-type CycleHold struct {
-	Owner  int
-	Lock   ID
-	Name   Untrusted
-	Digest string
-}

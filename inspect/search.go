@@ -9,25 +9,24 @@ import (
 type search[T any] struct {
 	now     func() time.Time
 	every   time.Duration
-	find    func(iter.Seq[*Lock]) T
 	found   chan T
 	running bool
 	began   time.Time
 	next    time.Time
 }
 
-func newSearch[T any](now func() time.Time, every time.Duration, find func(iter.Seq[*Lock]) T) *search[T] {
-	return &search[T]{now: now, every: every, find: find, found: make(chan T, 1)}
+func newSearch[T any](now func() time.Time, every time.Duration) *search[T] {
+	return &search[T]{now: now, every: every, found: make(chan T, 1)}
 }
 
 // start begins a search unless one runs or the last was a moment ago.
-func (s *search[T]) start(locks *table) bool {
+func (s *search[T]) start(locks *table, find func(iter.Seq[*Lock]) T) bool {
 	if s.running || s.now().Before(s.next) {
 		return false
 	}
 	s.running, s.began = true, s.now()
 	shared := locks.share()
-	go func() { s.found <- s.find(shared.all()) }()
+	go func() { s.found <- find(shared.all()) }()
 	return true
 }
 

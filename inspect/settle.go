@@ -113,8 +113,8 @@ func (s *Snapshot) Lasting(before *Snapshot, passing func(rule string) bool) *Sn
 	return &lasting
 }
 
-// stillSays reports whether a finding is about the same as the one before: the same contender, votes, locks.
+// stillSays reports whether a finding is about the same as the one before: the same contender and votes.
 func stillSays(was, is *Finding) bool {
 	same := func(key string) bool { return reflect.DeepEqual(was.Evidence[key], is.Evidence[key]) }
-	return was.Key() == is.Key() && same("masters") && same("without") && same("locks") && same("owners")
+	return was.Key() == is.Key() && same("masters") && same("without")
 }

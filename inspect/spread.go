@@ -9,10 +9,10 @@ type Spread struct {
 	Used int
 }
 
-// Suspect reports whether these are no masters of one lock, but servers each of which has its own: every lock stands on one
-// of them only, and not all on the same one, or there are many.
+// Suspect reports whether these are not the masters of one lock, but servers each of which has its own: nine of ten locks
+// are on one of them only, and not all on the same one, or there are many.
 func (s Spread) Suspect() bool {
-	return s.Masters > 1 && s.OnOne == s.Locks && s.OnOne > 1 && (s.Used > 1 || s.OnOne >= suspectLocks)
+	return s.Masters > 1 && 10*s.OnOne >= 9*s.Locks && s.OnOne > 1 && (s.Used > 1 || s.OnOne >= suspectLocks)
 }
 
 // suspectLocks on one and the same of several masters are too many for failed attempts.

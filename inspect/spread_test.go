@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,36 @@ func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
 	now("suspect")
 	a.send(4, Update{Put: []*Lock{key("a", "- - -")}})
 	now("b leftover")
+}
+
+// Nine of ten locks on one server each are not leftovers of failed attempts; one among healthy locks is.
+func TestMostLocksOnOneServerAreSuspect(t *testing.T) {
+	for _, tt := range []struct {
+		votes   map[string]int // how many locks have these votes
+		suspect bool
+	}{
+		{map[string]int{"x - -": 5, "- y -": 4, "z z -": 1}, true},
+		{map[string]int{"x - -": 5, "- y -": 4, "z z -": 2}, false},
+		{map[string]int{"x - -": 1, "z z z": 9}, false},
+		{map[string]int{"x - -": 1, "- y -": 1}, true},
+		{map[string]int{"x - -": 2, "- y -": 1}, true},
+		{map[string]int{"x - -": 1, "- y -": 1, "z z z": 1}, false},
+		{map[string]int{"x - -": 1, "z z z": 1}, false},
+		{map[string]int{"x - -": 1}, false},
+		{map[string]int{"x - -": 3}, false}, // of one client that fails again and again
+		{map[string]int{"x - -": 9, "z z z": 1}, true},
+	} {
+		var s spread
+		for votes, n := range tt.votes {
+			for i := range n {
+				s.count(KeyLock(ID{"redis", fmt.Sprint(votes, i)}, ballots(votes), now), 1)
+			}
+		}
+		p := backendState{spread: s, firstPassDone: true}
+		if got := p.spreadNow(); got.Suspect() != tt.suspect {
+			t.Errorf("%v: %+v", tt.votes, got)
+		}
+	}
 }
 
 // Plain ephemeral sequential nodes are a queue where their owners watch those before them: then they are worth an alarm.

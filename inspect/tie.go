@@ -251,10 +251,10 @@ func (c *Cycle) tiesUsed(lock func(ID) *Lock, all ties) []Tie {
 	return used
 }
 
-// Certainty of a cycle is that of its weakest tie, and likely without any: of two threads of one client each can wait for
-// something else.
+// Certainty of a cycle is that of its weakest tie, and likely without any. It is possible where an owner may be several
+// threads, and in a single look.
 func (c *Cycle) Certainty() recipe.Confidence {
-	if slices.ContainsFunc(c.Ties, func(t Tie) bool { return t.Certainty == recipe.Possible }) {
+	if c.Shared || c.OneLook || slices.ContainsFunc(c.Ties, func(t Tie) bool { return t.Certainty == recipe.Possible }) {
 		return recipe.Possible
 	}
 	return recipe.Likely

@@ -128,6 +128,9 @@ const oldAdvice = "look at the lock (lockscope show, or its chain) before you ac
 // possibleAdvice replaces the advice of a finding about what is only possibly a lock.
 const possibleAdvice = "this may not be a lock: find out which program writes it before you act"
 
+// suspectAdvice replaces the advice about any lock of servers that are most likely not the masters of one lock.
+const suspectAdvice = "give each server as a target of its own first (see suspect-target): then look at this lock again"
+
 // temper holds the findings of a rule to what is known of the lock. On what is only possibly a lock (a name, a value of no
 // known shape) nothing is worse than worth knowing, and nothing is advised but to find out. Where something was not seen
 // that the rule rests on, its findings are only possible, and no action is advised; the same where it was seen long ago.
@@ -148,6 +151,10 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 			f.Severity, f.Confidence = inspect.Info, recipe.Possible
 			f.Advice = possibleAdvice
 		}
+	case c.Spread.Suspect():
+		for i := range found {
+			found[i].Advice = suspectAdvice
+		}
 	case slices.ContainsFunc(r.restsOn, l.Unknown):
 		for i := range found {
 			f := &found[i]
@@ -166,8 +173,9 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 // locks that stay as they are cost less when what follows from that is not put together again. One that was tempered has lost
 // its own advice.
 func again(c *inspect.Case, name, message string, confidence recipe.Confidence, about *inspect.Contender) []inspect.Finding {
+	tempered := []string{blindAdvice, oldAdvice, possibleAdvice, suspectAdvice}
 	for _, f := range c.Lock.Findings {
-		if f.Rule == name && f.Advice != blindAdvice && f.Advice != oldAdvice && f.Advice != possibleAdvice && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
+		if f.Rule == name && !slices.Contains(tempered, f.Advice) && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
 			return one(f)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// suspectTarget: what was given as the masters of one lock is something else. Every lock stands on exactly one of N servers:
-// they are independent, and each is a target of its own. Or one of them is a replica, whose vote is its master's once more.
+// suspectTarget: what was given as the masters of one lock is something else. Nine of ten locks are on exactly one of N
+// servers: they are independent, and each is a target of its own. Or one of them is a replica, whose vote is its master's once more.
 // What the other rules would say of such locks is left out. A single lock is enough where its library takes it on one server
 // only.
 //
@@ -37,12 +37,20 @@ func suspectTarget() rule {
 		}
 		return append(found, inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("each of %d locks is on only one of the %d servers: these are independent servers, not the masters of one Redlock", s.Locks, s.Masters),
+			Message:    fmt.Sprintf("%s on only one of the %d servers: these are independent servers, not the masters of one Redlock", howMany(s), s.Masters),
 			Evidence:   evidence{"masters": addrs, "locks": s.Locks, "on_one": s.OnOne, "cause": "independent servers were given with commas, which means the masters of one Redlock"},
 			Advice:     "give each server as a target of its own (redis://HOST:PORT, one after the other); release nothing until then: the locks are most likely held",
 		})
 	})
 	return r.ofLocks(ofOneServer)
+}
+
+// howMany locks are on one server only.
+func howMany(s inspect.Spread) string {
+	if s.OnOne == s.Locks {
+		return fmt.Sprintf("each of %d locks is", s.Locks)
+	}
+	return fmt.Sprintf("%d of %d locks are", s.OnOne, s.Locks)
 }
 
 // ofOneServer is the finding about a lock that is short of the masters' quorum, and whose library asks no quorum.

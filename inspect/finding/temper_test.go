@@ -94,6 +94,10 @@ func TestSuspectTarget(t *testing.T) {
 		{name: "many, all on the same one", c: servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 5, Used: 1}, "master", "master", "master"), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
 		{name: "a failed attempt or two", c: servers(inspect.Spread{Masters: 3, Locks: 2, OnOne: 2, Used: 1}, "master", "master", "master")},
 		{name: "one lock stands on several", c: servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 4, Used: 3}, "master", "master", "master")},
+		{
+			name: "nine of ten", c: servers(inspect.Spread{Masters: 3, Locks: 10, OnOne: 9, Used: 3}, "master", "master", "master"),
+			fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"9 of 10 locks are on only one of the 3 servers"},
+		},
 		{name: "a single lock", c: servers(inspect.Spread{Masters: 3, Locks: 1, OnOne: 1, Used: 1}, "master", "master", "master")},
 		{name: "a replica among them", c: servers(inspect.Spread{}, "master", "replica"), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r2 is a replica"}, evidence: map[string]any{"master": "r2"}},
 		{name: "a Cluster has replicas", c: of(inspect.Cluster, servers(inspect.Spread{}, "master", "replica"))},

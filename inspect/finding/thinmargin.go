@@ -24,7 +24,7 @@ func thinMargin() rule {
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if len(l.Masters) < 3 || l.Margin != 0 || l.State != inspect.StateHeld && l.State != inspect.StateContended || settling(c) {
+		if len(l.Masters) < 3 || l.Margin != 0 || l.State != inspect.StateHeld && l.State != inspect.StateContended || settling(c) || c.Spread.Suspect() {
 			return nil
 		}
 		var without []evidence

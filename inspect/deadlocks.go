@@ -1,0 +1,243 @@
+package inspect
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+const (
+	// maxCycles bounds the reported cycles, and so the work of a search.
+	maxCycles = 100
+	// rememberOwners is how long a search remembers that a session serves several threads.
+	rememberOwners = 10 * time.Minute
+	// sampledContenders show whether most are owners of their own, or a few are in many locks.
+	sampledContenders = 1000
+)
+
+// deadlockOwner is a client as deadlocks distinguish them: an identity, or one label of a session whose entries have
+// several.
+type deadlockOwner struct {
+	who   Identity
+	label Untrusted
+}
+
+// deadlockSearch finds wait-for cycles again and again. It keeps the cycles that are still there, and remembers which
+// sessions serve several threads, so that it judges a cycle the same way each time.
+type deadlockSearch struct {
+	found    []Cycle
+	labelled map[Identity]time.Time      // sessions with several labels
+	threads  map[deadlockOwner]time.Time // owners that were seen to be several threads
+}
+
+// findCycles finds the cycles of a single look.
+func findCycles(locks iter.Seq[*Lock]) []Cycle { return new(deadlockSearch).find(locks, time.Time{}) }
+
+// find finds the wait-for cycles among the owners of these locks, so that each wait that closes a cycle is in one of them:
+// first the likely ones, the oldest first. An owner that waits for itself is no cycle. Elections are left out, since their
+// candidates do other things meanwhile, and so are semaphores of several permits, where any holder may let a waiter in.
+// Only entries that have been as they are for SettleFor count, unless now is zero.
+//
+// Over ZooKeeper and Redis together a session and a client are one owner where something ties them; such a cycle has Ties.
+func (s *deadlockSearch) find(locks iter.Seq[*Lock], now time.Time) []Cycle {
+	var blocking []*Lock
+	inZooKeeper, onRedis := false, false
+	for l := range locks {
+		if l.Blocks() {
+			blocking = append(blocking, l)
+			inZooKeeper, onRedis = inZooKeeper || len(l.Masters) == 0, onRedis || len(l.Masters) > 0
+		}
+	}
+	cycles := s.search(blocking, locks, nil, now)
+	if inZooKeeper && onRedis && len(findTies(slices.Values(blocking))) > 0 {
+		// Uncontended locks count too: one of their owners may have the same name or host.
+		for _, c := range s.search(blocking, locks, findTies(locks), now) {
+			if len(c.Ties) > 0 && len(cycles) < maxCycles {
+				cycles = append(cycles, c)
+			}
+		}
+	}
+	slices.SortStableFunc(cycles, func(a, b Cycle) int {
+		return cmp.Or(compareBools(a.Shared, b.Shared), a.Since.Compare(b.Since), slices.CompareFunc(a.Locks, b.Locks, ID.Compare))
+	})
+	s.found = cycles
+	maps.DeleteFunc(s.labelled, func(_ Identity, at time.Time) bool { return now.Sub(at) > rememberOwners })
+	maps.DeleteFunc(s.threads, func(_ deadlockOwner, at time.Time) bool { return now.Sub(at) > rememberOwners })
+	return cycles
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func (s *deadlockSearch) search(blocking []*Lock, all iter.Seq[*Lock], ties ties, now time.Time) []Cycle {
+	candidates, repeated := cycleCandidates(blocking, ties)
+	if len(candidates) == 0 {
+		return nil
+	}
+	g := graph{nodes: make(map[deadlockOwner]int), ties: ties, now: now, owner: s.owner, isShared: s.learn(all, repeated, ties, now)}
+	known := make(map[ID]*Lock)
+	for _, l := range candidates {
+		known[l.ID] = l
+		g.add(l)
+	}
+	before := slices.DeleteFunc(slices.Clone(s.found), func(c Cycle) bool { return (len(c.Ties) > 0) != (ties != nil) })
+	covered := make(covered)
+	rings, before := g.likely().rings(before, covered, nil)
+	if slices.Contains(g.shared, true) {
+		rings, _ = g.rings(before, covered, rings)
+	}
+	lock := func(id ID) *Lock { return known[id] }
+	cycles := make([]Cycle, len(rings))
+	for i, ring := range rings {
+		c := g.cycle(ring)
+		c.Ties, c.Cheapest = c.tiesUsed(lock, ties), c.cheapest(lock)
+		cycles[i] = c
+	}
+	return cycles
+}
+
+// owner distinguishes the threads of a session by their labels, once it was seen with several.
+func (s *deadlockSearch) owner(who Identity, c *Contender) deadlockOwner {
+	if _, several := s.labelled[who]; several {
+		return deadlockOwner{who, c.Owner.Label}
+	}
+	return deadlockOwner{who: who}
+}
+
+// learn looks at all entries of the owners that have several, and returns those that may be several threads: a cycle
+// through them may be none.
+func (s *deadlockSearch) learn(all iter.Seq[*Lock], repeated map[Identity]bool, ties ties, now time.Time) map[deadlockOwner]bool {
+	entries := make(map[Identity][]Entry)
+	for l := range all {
+		everyContender(l, func(c *Contender) {
+			if who, ok := ties.of(l, c); ok && repeated[who] && (c.State == Holding || !c.Dead) {
+				entries[who] = append(entries[who], Entry{l, c})
+			}
+		})
+	}
+	if s.labelled == nil {
+		s.labelled, s.threads = make(map[Identity]time.Time), make(map[deadlockOwner]time.Time)
+	}
+	shared := make(map[deadlockOwner]bool)
+	for who, list := range entries {
+		if severalLabels(list) {
+			s.labelled[who] = now
+		}
+		own := make(map[deadlockOwner][]Entry)
+		for _, e := range list {
+			o := s.owner(who, e.Contender)
+			own[o] = append(own[o], e)
+		}
+		_, labelled := s.labelled[who]
+		for o, list := range own {
+			if severalThreads(list) {
+				s.threads[o] = now
+			}
+			_, several := s.threads[o]
+			named := who.thread != "" || o.label != ""
+			shared[o] = several || !named && (labelled || len(list) > 2)
+		}
+	}
+	return shared
+}
+
+// severalLabels reports whether the entries of a session have several labels.
+func severalLabels(entries []Entry) bool {
+	first := Untrusted("")
+	for _, e := range entries {
+		switch label := e.Contender.Owner.Label; {
+		case label == "" || e.Contender.Owner.Session == 0:
+		case first == "":
+			first = label
+		case label != first:
+			return true
+		}
+	}
+	return false
+}
+
+// severalThreads reports whether these entries cannot be those of one thread: it waits for one lock at a time, and makes no
+// other entry meanwhile.
+func severalThreads(entries []Entry) bool {
+	var wait Entry
+	for _, e := range entries {
+		if e.Contender.State == Holding || !e.Lock.Blocks() {
+			continue
+		}
+		if wait.Contender != nil {
+			return true
+		}
+		wait = e
+	}
+	return wait.Contender != nil && wait.Contender.Czxid != 0 && slices.ContainsFunc(entries, func(e Entry) bool {
+		return e.Lock.ID.Backend == wait.Lock.ID.Backend && e.Lock.Kind != KindElection && e.Contender.Czxid > wait.Contender.Czxid
+	})
+}
+
+// of is the identity of a contender: the session's, where it is tied to one.
+func (t ties) of(l *Lock, c *Contender) (Identity, bool) {
+	if t != nil {
+		if who, ok := partyOf(l, c); ok {
+			if s, tied := t[who]; tied {
+				return s.session, true
+			}
+		}
+	}
+	return c.Identity(l.ID.Backend)
+}
+
+// Blocks reports whether the lock's holders keep its waiters from going on. What is only possibly a lock blocks nobody: a
+// registry of members looks like a queue.
+func (l *Lock) Blocks() bool {
+	return l.Waiting() > l.WaitersAtLeast && l.Confidence != recipe.Possible && !l.MutexOrPermits() && l.Kind != KindElection &&
+		(l.Kind != KindSemaphore || l.Limit == 1)
+}
+
+// cycleCandidates are the locks that a cycle may go through: at least two of their entries are of owners that have others,
+// too. It returns the owners that have several entries. Most often there are none, and no graph is needed.
+func cycleCandidates(blocking []*Lock, ties ties) (candidates []*Lock, repeated map[Identity]bool) {
+	contenders := 0
+	for _, l := range blocking {
+		contenders += l.Contention()
+	}
+	repeated = make(map[Identity]bool, min(contenders, sampledContenders)) // false: seen once
+	any, sampled := false, 0
+	for _, l := range blocking {
+		everyContender(l, func(c *Contender) {
+			who, ok := ties.of(l, c)
+			if !ok {
+				return
+			}
+			if sampled++; sampled == sampledContenders && len(repeated) > sampled/2 { // growing it step by step would be half of the work
+				all := make(map[Identity]bool, contenders)
+				maps.Copy(all, repeated)
+				repeated = all
+			}
+			_, again := repeated[who]
+			repeated[who], any = again, any || again
+		})
+	}
+	if !any {
+		return nil, nil
+	}
+	return slices.DeleteFunc(slices.Clone(blocking), func(l *Lock) bool {
+		entries := 0
+		everyContender(l, func(c *Contender) {
+			if who, ok := ties.of(l, c); ok && repeated[who] {
+				entries++
+			}
+		})
+		return entries < 2
+	}), repeated
+}

@@ -1,0 +1,204 @@
+package inspect
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// unlabelled are locks whose entries have no labels.
+func unlabelled(locks ...*Lock) []*Lock {
+	for _, l := range locks {
+		everyContender(l, func(c *Contender) { c.Owner.Label = "" })
+	}
+	return locks
+}
+
+// withCzxids gives the entries of locks these czxids, in their order.
+func withCzxids(locks []*Lock, czxids ...int64) []*Lock {
+	for _, l := range locks {
+		everyContender(l, func(c *Contender) { c.Czxid, czxids = czxids[0], czxids[1:] })
+	}
+	return locks
+}
+
+// judged has for each cycle its locks and how sure it is.
+func judged(cycles []Cycle) string {
+	var words []string
+	for i := range cycles {
+		var locks []string
+		for _, id := range cycles[i].Locks {
+			locks = append(locks, id.Path)
+		}
+		words = append(words, strings.Join(locks, " ")+" "+string(cycles[i].Certainty()))
+	}
+	return strings.Join(words, ", ")
+}
+
+// The words of a chain are sessions by their first letter, and labels as a whole: "a1" and "a2" are two of session a.
+func TestThreadsThatShareASession(t *testing.T) {
+	upgrade := chain("1", "r:a", "r:b", "a", "b")
+	for name, tt := range map[string]struct {
+		locks []*Lock
+		want  string
+	}{
+		"labels tell threads apart":        {[]*Lock{chain("1", "a1", "b2"), chain("2", "b1", "a2")}, ""},
+		"a deadlock of labelled threads":   {[]*Lock{chain("1", "a1", "b1", "a2"), chain("2", "b1", "a1", "b2")}, "/1 /2 likely"},
+		"two threads of one session":       {[]*Lock{chain("1", "a1", "a2"), chain("2", "a2", "a1")}, "/1 /2 likely"},
+		"a label elsewhere tells, too":     {[]*Lock{chain("1", "a1", "b"), chain("2", "b", "a1"), chain("3", "a2")}, "/1 /2 likely"},
+		"one label twice in queues":        {[]*Lock{chain("1", "a1", "b1"), chain("2", "b1", "a1"), chain("3", "x", "a1", "a2")}, "/1 /2 possible"},
+		"no labels, two entries each":      {unlabelled(chain("1", "a", "b"), chain("2", "b", "a")), "/1 /2 likely"},
+		"no labels, three entries":         {unlabelled(chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "a")), "/1 /2 possible"},
+		"no labels, two waits":             {unlabelled(chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "x", "a")), "/1 /2 possible"},
+		"one label for all, three entries": {[]*Lock{chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "a")}, "/1 /2 possible"},
+		"it got a lock while it waited":    {withCzxids(unlabelled(chain("1", "a", "b"), chain("2", "b", "a")), 4, 5, 1, 2), "/1 /2 possible"},
+		"each waited after it had a lock":  {withCzxids(unlabelled(chain("1", "a", "b"), chain("2", "b", "a")), 1, 4, 2, 3), "/1 /2 likely"},
+		"labels on some entries":           {append(unlabelled(chain("1", "a", "b")), chain("2", "b", "a")), "/1 /2 likely"},
+		"no label beside several": {
+			append(unlabelled(chain("1", "a", "b"), chain("2", "b", "a")), chain("3", "a1", "a2")), "/1 /2 possible",
+		},
+		"threads that a library names":       {[]*Lock{chain("1", "!7", "!8"), chain("2", "!8", "!7"), chain("3", "!7")}, "/1 /2 likely"},
+		"two readers that want to write":     {[]*Lock{upgrade}, "/1 /1 likely"},
+		"likely and possible in one queue":   {append(unlabelled(chain("1", "a", "b", "c"), chain("2", "b", "a")), unlabelled(chain("3", "c", "a"))...), "/1 /2 possible, /1 /3 possible"},
+		"behind a session of many threads":   {append(unlabelled(chain("1", "a", "m", "b"), chain("2", "b", "a")), unlabelled(chain("3", "m", "x"), chain("4", "x", "m"))...), "/1 /2 likely, /3 /4 possible"},
+		"the same two wait on three of them": {unlabelled(chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "a", "b")), "/1 /2 possible, /2 /3 possible"},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, name, judged(findCycles(slices.Values(tt.locks))), tt.want) })
+	}
+}
+
+// aged are locks whose contenders have been as they are for so long.
+func aged(age time.Duration, locks ...*Lock) []*Lock {
+	for _, l := range locks {
+		everyContender(l, func(c *Contender) { c.Seen = InstantOf(now.Add(-age)) })
+	}
+	return locks
+}
+
+func TestALockThatChangesHandsIsInNoDeadlock(t *testing.T) {
+	ring := func() []*Lock { return aged(time.Minute, chain("1", "a", "b"), chain("2", "b", "a")) }
+	young := InstantOf(now.Add(-SettleFor / 2))
+	for name, tt := range map[string]struct {
+		change func(one, two *Lock)
+		want   string
+	}{
+		"all stand":    {func(_, _ *Lock) {}, "/1 /2 likely"},
+		"a new holder": {func(one, _ *Lock) { one.Holders[0].Seen = young }, ""},
+		"a new waiter": {func(_, two *Lock) { two.Waiters[0].Seen = young }, ""},
+		"a new waiter behind": {func(one, _ *Lock) {
+			one.Waiters = append(one.Waiters, chain("3", "x", "y").Waiters[0])
+			one.Waiters[1].Seen = young
+		}, "/1 /2 likely"},
+		"a queue that moves": {func(one, two *Lock) {
+			one.Waiters = append(one.Holders, one.Waiters...)
+			one.Waiters[0].State = Waiting
+			one.Holders = chain("1", "x").Holders
+			one.Holders[0].Seen = young
+			one.Holders[0].Name = "new"
+		}, ""},
+		"one more reader": {func(one, _ *Lock) {
+			one.Holders[0].Mode = recipe.Shared
+			r := one.Holders[0]
+			r.Name, r.Seen, r.Owner.Session = "r", young, 99
+			one.Holders = append(one.Holders, r)
+		}, "/1 /2 likely"},
+		"no holder at the moment": {func(one, _ *Lock) { one.Holders = nil }, ""},
+	} {
+		locks := ring()
+		tt.change(locks[0], locks[1])
+		expect(t, name, judged(new(deadlockSearch).find(slices.Values(locks), now)), tt.want)
+	}
+}
+
+// A cycle is found and stays while others come and go through the same owners and locks.
+func TestADeadlockStaysAmongOthers(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		standing := unlabelled(aged(time.Minute, chain("1", "a", "b"), chain("2", "b", "a"))...)
+		var s deadlockSearch
+		for step := range 50 {
+			locks := slices.Clone(standing)
+			at := now.Add(time.Duration(step) * SettleFor)
+			for i := range random.IntN(6) { // others of the same two, and of more
+				who := []string{"a", "b", "c", "d"}
+				random.Shuffle(len(who), func(i, j int) { who[i], who[j] = who[j], who[i] })
+				locks = append(locks, unlabelled(aged(time.Minute, chain(fmt.Sprint("other", step, i), who[:2+random.IntN(3)]...))...)...)
+			}
+			random.Shuffle(len(locks), func(i, j int) { locks[i], locks[j] = locks[j], locks[i] })
+			cycles := s.find(slices.Values(locks), at)
+			if !slices.ContainsFunc(cycles, func(c Cycle) bool { return slices.Equal(c.Locks, []ID{{"zk", "/1"}, {"zk", "/2"}}) }) {
+				t.Fatalf("seed %d, step %d: %s", seed, step, judged(cycles))
+			}
+		}
+		gone := chain("2", "b")
+		if got := judged(s.find(slices.Values(append(aged(time.Minute, gone), standing[0])), now)); got != "" {
+			t.Errorf("its end: %s", got)
+		}
+	}
+}
+
+// However many cycles there are of sessions that may be several threads, a likely one is found, and is the one of its locks.
+func TestALikelyDeadlockIsFoundAmongMany(t *testing.T) {
+	locks := []*Lock{chain("z1", "a1", "b1"), chain("z2", "b1", "a1"), chain("a", "a2", "b2")}
+	for i := range 3 * maxCycles {
+		one, two := fmt.Sprint("m", i), fmt.Sprint("n", i)
+		locks = append(locks, unlabelled(chain(one, "c", "d"), chain(two, "d", "c"))...)
+	}
+	cycles := findCycles(slices.Values(locks))
+	if len(cycles) != maxCycles || cycles[0].Shared || cycles[0].Locks[0].Path != "/z1" {
+		t.Errorf("%d cycles, the first %+v", len(cycles), cycles[0])
+	}
+}
+
+// Once a session was seen to serve several threads it is known, also while only one of them has entries.
+func TestASearchRemembersThreads(t *testing.T) {
+	ring := func(labels bool) []*Lock {
+		locks := []*Lock{chain("1", "a1", "b"), chain("2", "b", "a1")}
+		if !labels {
+			unlabelled(locks...)
+		}
+		return aged(time.Minute, locks...)
+	}
+	busy := aged(time.Minute, unlabelled(chain("3", "x", "a"), chain("4", "x", "a"))...)
+	var s deadlockSearch
+	expect(t, "at first", judged(s.find(slices.Values(ring(false)), now)), "/1 /2 likely")
+	s.find(slices.Values(append(ring(false), busy...)), now)
+	expect(t, "after it waited twice", judged(s.find(slices.Values(ring(false)), now.Add(time.Minute))), "/1 /2 possible")
+	s.find(slices.Values([]*Lock(nil)), now.Add(time.Hour))
+	expect(t, "an hour later", judged(s.find(slices.Values(ring(false)), now.Add(time.Hour))), "/1 /2 likely")
+
+	s = deadlockSearch{}
+	crossed := []*Lock{chain("1", "a1", "b"), chain("2", "b", "a2")}
+	s.find(slices.Values(aged(time.Minute, crossed...)), now)
+	mixed := aged(time.Minute, append(unlabelled(chain("1", "a", "b")), chain("2", "b", "a1"))...)
+	expect(t, "a thread without a label", judged(s.find(slices.Values(mixed), now)), "")
+}
+
+// What a single look finds is possible at most; a second look finds what was there in the first.
+func TestTwoLooksAtADeadlock(t *testing.T) {
+	once := *zkUp
+	once.Mode = ModeOnce
+	look := func(before *Snapshot, locks ...*Lock) *Snapshot {
+		src := script{make(chan Update, 2)}
+		src.updates <- Update{Put: locks}
+		src.updates <- Update{Backend: &once}
+		close(src.updates)
+		o := NewObserver(func() time.Time { return now }, src)
+		o.After(before)
+		if err := o.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return o.Snapshot()
+	}
+	first := look(nil, chain("1", "a", "b"), chain("2", "b", "a"))
+	expect(t, "one look", judged(first.Cycles()), "/1 /2 possible")
+	expect(t, "the same", judged(look(first, chain("1", "a", "b"), chain("2", "b", "a")).Cycles()), "/1 /2 likely")
+	again := chain("2", "b", "a")
+	again.Waiters[0].Name = "queued again"
+	expect(t, "another wait", judged(look(first, chain("1", "a", "b"), again).Cycles()), "")
+}
