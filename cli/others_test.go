@@ -24,10 +24,11 @@ type entangled struct {
 }
 
 // entangle has them hold /a and /b and wait for the other's; /chain is held by the first, for which the second waits, too.
+// Two others queue in /idle.
 func entangle(t *testing.T, addr string) entangled {
 	e := entangled{t, servertest.UniquePath(t), ""}
 	e.target = "zk://" + addr + e.root
-	clients := make([]*zk.Conn, 2)
+	clients := make([]*zk.Conn, 4)
 	for i := range clients {
 		c, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(silentLogger{}))
 		if err != nil {
@@ -41,13 +42,13 @@ func entangle(t *testing.T, addr string) entangled {
 			t.Fatalf("%s: %v", path, err)
 		}
 	}
-	for _, dir := range []string{"", "/a", "/b", "/chain"} {
+	for _, dir := range []string{"", "/a", "/b", "/chain", "/idle"} {
 		create(0, dir, 0)
 	}
 	for _, join := range []struct {
 		client int
 		dir    string
-	}{{0, "/a"}, {1, "/b"}, {1, "/a"}, {0, "/b"}, {0, "/chain"}, {1, "/chain"}} {
+	}{{0, "/a"}, {1, "/b"}, {1, "/a"}, {0, "/b"}, {0, "/chain"}, {1, "/chain"}, {2, "/idle"}, {3, "/idle"}} {
 		create(join.client, join.dir+"/e3b0c44298fc1c149afbf4c8996fb924__lock__", zk.FlagEphemeral|zk.FlagSequence)
 	}
 	return e
@@ -94,7 +95,10 @@ func TestShowFindsADeadlock(t *testing.T) {
 		if got := e.rules("/a"); !slices.Contains(got, "deadlock") {
 			t.Errorf("in a deadlock: %v", got)
 		}
-		if got := e.rules("/chain"); slices.Contains(got, "deadlock") {
+		if got := e.rules("/chain"); !slices.Contains(got, "deadlock") {
+			t.Errorf("in another of the same two: %v", got)
+		}
+		if got := e.rules("/idle"); slices.Contains(got, "deadlock") {
 			t.Errorf("in none: %v", got)
 		}
 		// So does the preview of a release, and who only holds one thing has no more.
@@ -106,10 +110,10 @@ func TestShowFindsADeadlock(t *testing.T) {
 		if _, others := e.release("/a"); others.Deadlock != "stays" || !slices.Equal(others.Holds, []string{"zk:" + e.root + "/chain"}) || !slices.Equal(others.Waits, []string{"zk:" + e.root + "/b"}) {
 			t.Errorf("release of one whose owner lets the other wait elsewhere, too: %+v", others)
 		}
-		if got, others := e.release("/chain"); others.Deadlock != "unknown" || !slices.Equal(others.NotGiven, []inspect.BackendKind{inspect.Redis}) || !strings.Contains(got.stderr, "no server of Redis was given") {
+		if got, others := e.release("/idle"); others.Deadlock != "unknown" || !slices.Equal(others.NotGiven, []inspect.BackendKind{inspect.Redis}) || !strings.Contains(got.stderr, "no server of Redis was given") {
 			t.Errorf("its owner may wait on servers that were not given: %+v, %s", others, got.stderr)
 		}
-		if _, others := e.release("/chain", "redis://"+servertest.StartEmbeddedRedis(t).Addr); others.Deadlock != "none" || others.NotGiven != nil || !slices.Equal(others.Holds, []string{"zk:" + e.root + "/a"}) {
+		if _, others := e.release("/idle", "redis://"+servertest.StartEmbeddedRedis(t).Addr); others.Deadlock != "none" || others.NotGiven != nil || len(others.Holds) != 0 {
 			t.Errorf("release of one in none: %+v", others)
 		}
 		if got := run(t, "show", "zk:"+e.root+"/a", e.target); !strings.Contains(got.stdout, "deadlock over 2 locks") {
