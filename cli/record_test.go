@@ -145,8 +145,8 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 	if got := run(t, "ls", file); got.code == exitUsage || !strings.Contains(got.stdout, "lock:1 ") || strings.Contains(got.stderr, "damaged") {
 		t.Errorf("exit code %d, %s", got.code, got.stderr)
 	}
-	for _, args := range [][]string{{"record", file, target, "--force", "--for", "1s"}, {"record", file + "2", target, "--for", "1s", "--max-mib", "0"}} {
-		if got := run(t, args...); got.code != 0 {
+	for _, args := range [][]string{{file, target, "--force"}, {file + "2", target, "--max-mib", "0"}} {
+		if got := recordUntil(t, home(t), "lock:1 ", args...); got.code != 0 {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}

@@ -43,7 +43,7 @@ type Budget struct {
 	// Duty is the share of a master's time that SCAN may take; default 0.05, for one pass 0.25.
 	Duty float64
 	// ScanCount of one SCAN, in keys, for the time of which everybody else waits: at most 1000. Default 50; for one pass,
-	// without pauses, and between the long ones while the master pushes, 1000.
+	// without pauses, and after long ones, 1000.
 	ScanCount int
 	// ScanEvery is the least time between the starts of two passes over the keys; default 2 s.
 	ScanEvery time.Duration
@@ -88,6 +88,7 @@ const (
 	// A pause between SCANs is at most so long, however slow the server is: during the first look, and later.
 	mostFirstPause = time.Second
 	mostPause      = 5 * time.Second
+	longPause      = 200 * time.Millisecond // after it one SCAN looks at more keys, so that the pass ends
 
 	gather       = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
 	burstSeconds = 10                    // of a master's reads

@@ -20,6 +20,7 @@ type scanner struct {
 	// resting: the master pushes what changes, so that there is no hurry.
 	resting func() bool
 	calls   int
+	rested  time.Duration // after the last SCAN
 	// passes over the keys that ended; the last one was long.
 	passes int
 	long   bool
@@ -65,7 +66,8 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 		} else if s.m.now().Sub(handed) >= gather { // each time takes of the processor, which the server may need
 			hand(false)
 		}
-		if err := sleep(ctx, s.pause(took)); err != nil {
+		s.rested = s.pause(took)
+		if err := sleep(ctx, s.rested); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +86,7 @@ func (s *scanner) count() int {
 	switch {
 	case s.budget.ScanCount > 0:
 		return s.budget.ScanCount
-	case s.rests(), s.long:
+	case s.rests(), s.long, s.rested >= longPause:
 		return mostScanned
 	default:
 		return fewScanned

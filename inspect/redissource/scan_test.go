@@ -10,9 +10,11 @@ func TestKeysOfOneScan(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cfg   Config
 		rests bool
+		after time.Duration // a pause
 		want  int
 	}{
 		"in the course of watching":            {want: 50},
+		"after a long pause":                   {after: 200 * time.Millisecond, want: 1000},
 		"between long pauses":                  {rests: true, want: 1000},
 		"one pass":                             {cfg: Config{Once: true}, want: 1000},
 		"without pauses":                       {cfg: Config{Budget: Budget{Unlimited: true}}, want: 1000},
@@ -22,7 +24,7 @@ func TestKeysOfOneScan(t *testing.T) {
 		"too many":                             {cfg: Config{Budget: Budget{ScanCount: 5000}}, want: 1000},
 	} {
 		s := newScanner(nil, tt.cfg.withDefaults())
-		s.resting = func() bool { return tt.rests }
+		s.resting, s.rested = func() bool { return tt.rests }, tt.after
 		if got := s.count(); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
