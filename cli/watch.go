@@ -198,11 +198,8 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 	}
 	switch e.Kind {
 	case inspect.EventEnded:
-		if e.Evictable {
-			return text + ": its key was evicted or deleted"
-		}
 		text += ": how is unknown"
-	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced:
+	case inspect.EventReleased, inspect.EventExpired, inspect.EventForced:
 		if !c.HeldSince.IsZero() {
 			text += ", held " + describe.Span(e.At.Add(offset).Sub(c.HeldSince))
 		}

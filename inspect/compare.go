@@ -89,8 +89,7 @@ func compare(was, is *Lock, v view) []Event {
 		switch {
 		case v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting):
 			e.Between = Interval{v.blindFrom, v.at}
-		case e.Kind == EventEnded && !e.Evictable: // that of an eviction is reported
-			e.Between = Interval{cmp.Or(v.unseenSince, v.unheard(e.Contender), was.agreedAt()), v.at}
+		case e.Kind == EventEnded: // its bounds are known
 		case v.late() && e.Kind != EventExpired && e.Kind != EventForced: // whose own time is known
 			e.Between = Interval{v.unseenSince, v.at}
 		}
@@ -108,15 +107,13 @@ func certaintyOf(e *Event, v view) recipe.Confidence {
 	switch e.Kind {
 	case EventEnded:
 		return CertaintyUnknown
-	case EventLost:
-		return recipe.Likely
 	case EventExpired:
 		if !v.unseenSince.IsZero() || v.within > expirySlack && v.at.Before(e.Contender.ExpiresAt.Add(v.within)) {
 			return recipe.Likely // or it was released just before
 		}
 	case EventReleased:
 		if v.isKey {
-			return recipe.Likely // RENAME, SWAPDB and anybody's DEL look the same
+			return recipe.Likely // RENAME and anybody's DEL look the same
 		}
 		if e.Contender.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(e.Contender) {
 			return recipe.Likely
@@ -189,8 +186,14 @@ func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 		}
 		left = append(left, h)
 		e := Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h}
-		if e.Kind == EventReleased && takenByServer(was, is, h, v) {
-			e.Kind, e.Evictable = EventEnded, true
+		switch {
+		case e.Kind == EventReleased && takenByServer(was, is, h, v):
+			e.Kind = EventEnded
+			if v.late() {
+				e.Between = Interval{v.unseenSince, v.at}
+			}
+		case e.Kind == EventEnded:
+			e.Between = Interval{cmp.Or(v.unseenSince, v.unheard(h), was.agreedAt()), v.at}
 		}
 		events = append(events, e)
 	}
@@ -212,8 +215,6 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 		return EventExpired
 	case !h.ExpiresAt.IsZero() && !v.at.Before(h.ExpiresAt.Add(-v.within)):
 		return EventEnded // its time was read so slowly that it may have run out
-	case lostByServer(was, is, h, v):
-		return EventLost
 	case !v.unheard(h).IsZero():
 		return EventEnded // it was released, or its session has run out since its server was gone
 	default:
@@ -221,25 +222,11 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	}
 }
 
-// lostByServer reports whether a holder lost its quorum since masters which voted for it have restarted, or deleted all keys, and do not
-// have the key any more.
-func lostByServer(was, is *Lock, h *Contender, v view) bool { return taken(was, is, h, v.lost) }
-
-// lost reports whether a master has lost its vote by a restart, or a flush.
-func (v *view) lost(before, now *Vote) bool {
-	return now.Flushed || !now.Present && v.restarted != nil && v.restarted(*before)
-}
-
-// takenByServer reports whether a holder may have lost its quorum without giving it up: who has it now was not handed it, and both may
-// work.
-func takenByServer(was, is *Lock, h *Contender, v view) bool {
-	return taken(was, is, h, func(before, now *Vote) bool { return now.Evicted || v.lost(before, now) })
-}
-
-// taken reports whether masters which voted for the holder, and have its key no more for a reason (none, or already another's), took its
-// quorum from it: with those where it stands it would have one. Where it has none either way, it was given up on the others.
+// takenByServer reports whether a holder may have lost its quorum without giving it up: the next holder was not handed it, and both may
+// work. That is so where masters which voted for it lost its key by a restart, or for an unknown reason, and it would have a quorum with
+// those and the ones where it stands. Where it has none either way, it was given up on the others.
 // Of several holders each has a quorum of its own: what another one keeps is not left of this one's.
-func taken(was, is *Lock, h *Contender, reason func(before, now *Vote) bool) bool {
+func takenByServer(was, is *Lock, h *Contender, v view) bool {
 	gone, left := 0, 0
 	for i := range was.Masters {
 		before := &was.Masters[i]
@@ -251,7 +238,7 @@ func taken(was, is *Lock, h *Contender, reason func(before, now *Vote) bool) boo
 		case !before.Agrees || now == nil || !before.counts(h):
 		case !now.Up || now.Unknown(AspectHolders): // it may be there
 			left++
-		case reason(before, now):
+		case now.Unsure || !now.Present && v.restarted != nil && v.restarted(*before):
 			gone++
 		case before.Held != nil && !now.counts(h):
 		case slices.ContainsFunc(ballotsOf(*now), func(b ballot) bool { return slices.Contains(ballotsOf(*before), b) }):

@@ -139,7 +139,7 @@ func TestCompareKeys(t *testing.T) {
 		{"half deleted", "x x x", "- - x", time.Second, "", "released x"},
 		{"the rest of it", "- - x", "- - -", time.Second, "", ""},
 		{"the next one was quick", "x", "y", 10 * time.Millisecond, "", "released x, handover x>y"},
-		{"restarted without it", "x x x", "- - x", time.Second, "a", "lost x"},
+		{"restarted without it", "x x x", "- - x", time.Second, "a", "ended x"},
 		{"another restarted", "x x x", "- - x", time.Second, "c", "released x"},
 		{"restarted and ran out", "x x x", "- - -", 2 * time.Second, "a", "expired x"},
 		{"one master less", "x x x", "x x -", time.Second, "", ""},
@@ -157,40 +157,31 @@ func TestCompareKeys(t *testing.T) {
 func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
 	id := ID{"redis", "k"}
 	for name, tt := range map[string]struct {
-		was, is          string
-		flushed, evicted string // masters
-		want             string
-		sure             recipe.Confidence
+		was, is string
+		unsure  string // masters
+		want    string
+		sure    recipe.Confidence
 	}{
-		"deleted, or renamed":                           {"x x x", "- - -", "", "", "released x", recipe.Likely},
-		"flushed on one":                                {"x x x", "- - x", "b", "", "lost x", recipe.Likely},
-		"flushed where a quorum is left":                {"x x x", "- x x", "a", "", "", ""},
-		"flushed on one, and given up on the others":    {"x x x", "- - -", "b", "", "released x", recipe.Likely},
-		"flushed on one of a quorum":                    {"x x -", "- - -", "b", "", "released x", recipe.Likely},
-		"flushed on one, and down on one":               {"x x x", "! - -", "c", "", "lost x", recipe.Likely},
-		"flushed on one, down on one, and on three not": {"x x x x x", "! - - - -", "c", "", "released x", recipe.Likely},
-		"flushed on two":                                {"x x x", "- - -", "a c", "", "lost x", recipe.Likely},
-		"flushed on the only one":                       {"x", "-", "a", "", "lost x", recipe.Likely},
-		"evicted or deleted on the only one":            {"x", "-", "", "a", "ended x", CertaintyUnknown},
-		"evicted on one, and given up on the others":    {"x x x", "- - -", "", "b", "released x", recipe.Likely},
-		"evicted or deleted":                            {"x x x", "- - -", "", "a b", "ended x", CertaintyUnknown},
-		"evicted where a quorum is left":                {"x x x", "- x x", "", "a", "", ""},
-		"evicted where none was to lose":                {"x x -", "- x -", "", "a", "ended x", CertaintyUnknown},
-		"flushed on one where another evicted":          {"x x x", "- - x", "a", "b", "lost x", recipe.Likely},
-		"flushed on one, evicted on another":            {"x x x", "- - -", "a", "b", "ended x", CertaintyUnknown},
-		"evicted, and retaken":                          {"x x x", "y y y", "", "b c", "ended x, acquired y", CertaintyUnknown},
-		"evicted on one, and handed over":               {"x x x", "y y y", "", "b", "released x, handover x>y", recipe.Likely},
-		"flushed, and retaken":                          {"x x x", "y y y", "a b", "", "lost x, acquired y", recipe.Likely},
-		"flushed on one, and handed over":               {"x x x", "y y y", "a", "", "released x, handover x>y", recipe.Likely},
+		"deleted, or renamed":                       {"x x x", "- - -", "", "released x", recipe.Likely},
+		"unsure on one":                             {"x x x", "- - x", "b", "ended x", CertaintyUnknown},
+		"unsure where a quorum is left":             {"x x x", "- x x", "a", "", ""},
+		"unsure on one, given up on the others":     {"x x x", "- - -", "b", "released x", recipe.Likely},
+		"unsure on one of a quorum":                 {"x x -", "- - -", "b", "released x", recipe.Likely},
+		"unsure on one, and down on one":            {"x x x", "! - -", "c", "ended x", CertaintyUnknown},
+		"unsure on one, down on one, given up else": {"x x x x x", "! - - - -", "c", "released x", recipe.Likely},
+		"unsure on two":                             {"x x x", "- - -", "a c", "ended x", CertaintyUnknown},
+		"unsure on the only one":                    {"x", "-", "a", "ended x", CertaintyUnknown},
+		"unsure where none was to lose":             {"x x -", "- x -", "a", "ended x", CertaintyUnknown},
+		"unsure, and retaken":                       {"x x x", "y y y", "b c", "ended x, acquired y", CertaintyUnknown},
+		"unsure on one, and handed over":            {"x x x", "y y y", "b", "released x, handover x>y", recipe.Likely},
 	} {
 		votes := ballots(tt.is)
 		for i := range votes {
-			votes[i].Flushed = strings.Contains(tt.flushed, votes[i].Addr)
-			votes[i].Evicted = strings.Contains(tt.evicted, votes[i].Addr)
+			votes[i].Unsure = strings.Contains(tt.unsure, votes[i].Addr)
 		}
 		v := view{at: now.Add(time.Millisecond)}
 		events := compare(KeyLock(id, ballots(tt.was), now), KeyLock(id, votes, v.at), v)
-		if got := short(events); got != tt.want || got != "" && (events[0].Certainty != tt.sure || (events[0].Evictable != strings.HasPrefix(tt.want, "ended x") || events[0].Unseen())) {
+		if got := short(events); got != tt.want || got != "" && (events[0].Certainty != tt.sure || events[0].Unseen()) {
 			t.Errorf("%s: %q, %+v", name, got, events)
 		}
 	}
@@ -203,21 +194,21 @@ func TestVotesAreComparedByTheirMasters(t *testing.T) {
 	without := func(addr string, votes []Vote) []Vote {
 		return slices.DeleteFunc(votes, func(v Vote) bool { return v.Addr == addr })
 	}
-	flushed := func(addr string, votes []Vote) []Vote {
+	unsure := func(addr string, votes []Vote) []Vote {
 		for i := range votes {
-			votes[i].Flushed = votes[i].Addr == addr
+			votes[i].Unsure = votes[i].Addr == addr
 		}
 		return votes
 	}
-	moved := flushed("a", ballots("-"))
+	moved := unsure("a", ballots("-"))
 	moved[0].Addr = "z"
 	for name, tt := range map[string]struct {
 		was, is []Vote
 		want    string
 	}{
-		"one of before is none now":  {ballots("- x x"), without("a", flushed("b", ballots("- - x"))), "lost x"},
-		"flushed of what it had not": {ballots("x x -"), without("a", flushed("c", ballots("- - -"))), "released x"},
-		"the only one":               {ballots("x"), moved, "lost x"},
+		"one of before is none now": {ballots("- x x"), without("a", unsure("b", ballots("- - x"))), "ended x"},
+		"unsure of what it had not": {ballots("x x -"), without("a", unsure("c", ballots("- - -"))), "released x"},
+		"the only one":              {ballots("x"), moved, "ended x"},
 	} {
 		v := view{at: now.Add(time.Millisecond)}
 		if got := short(compare(KeyLock(id, tt.was, now), KeyLock(id, tt.is, v.at), v)); got != tt.want {
@@ -426,7 +417,7 @@ func TestTheEndOfOneOfSeveralHoldersIsItsOwn(t *testing.T) {
 		want    string
 	}{
 		"given up on the others":       {permits("xy", "xy", "xy"), permits("-", "y", "y"), "released x"},
-		"lost with what is left of it": {permits("xy", "xy", "xy"), permits("-", "y", "xy"), "lost x"},
+		"lost with what is left of it": {permits("xy", "xy", "xy"), permits("-", "y", "xy"), "ended x"},
 		"given up, and handed on":      {permits("xy", "xy", "x"), permits("-", "xz", "xz"), "released y, handover y>z"},
 	} {
 		v := view{at: now.Add(time.Millisecond), restarted: func(m Vote) bool { return m.Addr == "a" }}

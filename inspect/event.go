@@ -24,14 +24,12 @@ const (
 	EventAcquired EventKind = "acquired"
 	EventHandover EventKind = "handover"
 	// The end of a hold. EventExpired: its key was gone at or after the time it had to live, or its session is gone.
-	// EventForced: this program freed it. EventLost: a Redis master restarted without it, or deleted all
-	// its keys (FLUSHALL). EventEnded: it ended while we could
-	// not look (Between), in whatever way, or its key was evicted or deleted (Evictable). EventReleased: any other; its entry was deleted before its time. Who deleted it
+	// EventForced: this program freed it. EventEnded: how is unknown. It ended while we could not look (Between), or its Redis
+	// master evicts keys, deleted all of them, restarted or did not push it. EventReleased: any other; its entry was deleted before its time. Who deleted it
 	// does not show: an operator's delete by another tool looks the same, and so does, where that is only likely, the end of a
 	// ZooKeeper session.
 	EventReleased EventKind = "released"
 	EventExpired  EventKind = "expired"
-	EventLost     EventKind = "lost"
 	EventForced   EventKind = "forced"
 	EventEnded    EventKind = "ended"
 	// EventFinding: a finding that was not there, or was less severe; EventCleared: one that has not been
@@ -83,10 +81,6 @@ type Event struct {
 	// servers report no sessions, or what they last reported of this one was too long ago. That of a Redis key always is: no
 	// server reports by what command a key went, and it may have been renamed, or swapped out with its database.
 	Certainty recipe.Confidence
-	// Evictable: the key of an EventEnded was deleted, by a client or by its master, whose memory was full: that has evicted keys since
-	// this one was last seen, or it is not known whether it has. Another may have taken it since: that is an EventAcquired then, and no
-	// handover, since both may work.
-	Evictable bool
 	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
 	// at At.
 	Between Interval

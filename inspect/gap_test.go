@@ -117,7 +117,7 @@ func TestGapsAreReported(t *testing.T) {
 					if e.Certainty != CertaintyUnknown || e.Contender.Owner.Session != 11 || seconds(e.Between.To) != 42 || seconds(e.Between.From) < 8 || seconds(e.Between.From) > 10 {
 						t.Errorf("ended %+v", e)
 					}
-				case EventReleased, EventLost, EventExpired, EventHandover:
+				case EventReleased, EventExpired, EventHandover:
 					t.Errorf("nobody saw %s", e.Kind)
 				case EventAcquired:
 					if e.Contender.HeldSince.IsZero() && e.Between == (Interval{}) {

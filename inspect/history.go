@@ -52,7 +52,7 @@ func (t *track) apply(c change) *History {
 		switch e := &c.events[i]; e.Kind {
 		case EventAcquired, EventHandover:
 			t.granted(c, e)
-		case EventReleased, EventExpired, EventForced, EventLost, EventEnded:
+		case EventReleased, EventExpired, EventForced, EventEnded:
 			t.ended(c, e)
 		}
 	}
@@ -138,7 +138,7 @@ func (t *track) ended(c change, e *Event) {
 	h := e.Contender
 	s := Span{Contender: h.Name, Label: h.Owner.Label, Queued: h.Since, Granted: h.HeldSince, Ended: c.is.ReadAt.Add(c.offset)}
 	switch {
-	case e.Kind == EventEnded && (!e.Evictable || e.Unseen()):
+	case e.Kind == EventEnded && e.Unseen():
 		s.Ended = time.Time{} // some time while we could not look
 	case e.Kind == EventExpired && !h.ExpiresAt.IsZero() && h.ExpiresAt.Before(c.is.ReadAt):
 		s.Ended = h.ExpiresAt.Add(c.offset)

@@ -2,9 +2,6 @@ package inspect
 
 import "lockscope/inspect/recipe"
 
-// evictedOrDeleted is the reason of an end that is Evictable.
-const evictedOrDeleted = "evicted or deleted"
-
 // EventJSON is one line of watch in the contract's form, its times by the clock of its backend; nil: by ours.
 func EventJSON(e Event, b *Backend) any {
 	offset := b.ClockOffset()
@@ -22,9 +19,6 @@ func EventJSON(e Event, b *Backend) any {
 	}
 	if e.Between != (Interval{}) {
 		j.Between = &jsonInterval{stamp(e.Between.From.Add(offset)), stamp(e.Between.To.Add(offset))}
-	}
-	if e.Evictable {
-		j.Reason = evictedOrDeleted
 	}
 	if c := e.Change; c != nil {
 		j.Change = &jsonChange{c.What, Escape(c.From), Escape(c.To)}
@@ -49,7 +43,6 @@ type jsonEvent struct {
 	Between   *jsonInterval     `json:"between,omitempty"`
 	Previous  *jsonContender    `json:"previous,omitempty"`
 	Change    *jsonChange       `json:"change,omitempty"`
-	Reason    string            `json:"reason,omitempty"`
 }
 
 type jsonInterval struct {

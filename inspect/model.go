@@ -321,11 +321,9 @@ type Vote struct {
 	Present, Foreign bool
 	Value            Untrusted
 	Digest           string
-	// Flushed: the key was there when the master reported that it had deleted all its keys, and is not any more, or is another's.
-	Flushed bool
-	// Evicted: the key was there and is not any more, before its time, or is another's, and the master has evicted keys since, or may
-	// have: it does not tell which. Or it may have been flushed, and what was pushed before is not in.
-	Evicted bool
+	// Unsure: the key was there and is gone, or is another's, and how it ended is unknown: the master evicts keys, has deleted
+	// all of them, or did not push the end.
+	Unsure bool
 	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry). Within is its tolerance: half of the round
 	// trip in which the time to live was read.
 	ExpiresAt time.Time

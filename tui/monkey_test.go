@@ -133,7 +133,7 @@ func (k *monkey) snapshot() *inspect.Snapshot {
 	s := inspect.NewSnapshot(k.now, places, list)
 	for range k.IntN(6) {
 		l := k.lock()
-		e := inspect.Event{Kind: inspect.EventKind(k.one("appeared", "gone", "waiting", "acquired", "handover", "released", "expired", "lost", "ended", "forced")), At: k.now, Lock: l.ID}
+		e := inspect.Event{Kind: inspect.EventKind(k.one("appeared", "gone", "waiting", "acquired", "handover", "released", "expired", "ended", "forced")), At: k.now, Lock: l.ID}
 		if list := lab.ContendersOf(l); len(list) > 0 {
 			e.Contender = list[k.IntN(len(list))]
 		} else if e.Kind != inspect.EventAppeared {

@@ -51,7 +51,7 @@ func (c *Collector) Observe(s *inspect.Snapshot) {
 		switch e.Kind {
 		case inspect.EventAcquired, inspect.EventHandover:
 			c.grants[e.Lock.Backend]++
-		case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventForced, inspect.EventEnded:
+		case inspect.EventReleased, inspect.EventExpired, inspect.EventForced, inspect.EventEnded:
 			c.ends[[2]string{e.Lock.Backend, string(e.Kind)}]++
 		}
 	}

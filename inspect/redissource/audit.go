@@ -2,7 +2,6 @@ package redissource
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -35,8 +34,8 @@ func (r *run) auditSweep() {
 		if !p.pushing || !p.up() {
 			continue
 		}
-		if p.sample = sample; !r.audit(p, now) { // they are read after it: what it finds says how their changes are dated
-			r.counted(counted{master: p.index, last: true, err: errNotCounted})
+		if p.sample = sample; !r.audit(p, now) {
+			r.wantSample(p)
 		}
 		if channels := p.typed.watched(); len(channels) > 0 {
 			r.tasks.Go(func() { send(r.ctx, r.audited, p.joined(r.ctx, channels)) })
@@ -44,8 +43,51 @@ func (r *run) auditSweep() {
 	}
 }
 
-// errNotCounted is the error of a count that was not begun.
-var errNotCounted = errors.New("not counted")
+// wantSample makes a master read its sample.
+func (r *run) wantSample(p *masterState) {
+	for _, key := range p.sample {
+		p.want(key, r.perKey, r.cfg.Now())
+	}
+	p.sample = nil
+}
+
+// counted is a master's answer to how many of the keys exist that should. The keys in gone do not.
+type counted struct {
+	master int
+	gone   []string
+	asked  time.Time
+	err    error
+	last   bool // nothing more of this count comes
+}
+
+// counted handles keys that a master does not have any more. If it pushes and did not push their end, as after SWAPDB, any
+// key may be another since the last count: all are read again.
+func (r *run) counted(c counted) {
+	p := r.masters[c.master]
+	if p.pushing && slices.ContainsFunc(c.gone, func(key string) bool { return r.endedUnpushed(p, key, c.asked) }) {
+		r.table.unwatch(p.index, later(p.countedAt, p.armedAt))
+		r.readAll(p)
+		p.armedAt = r.cfg.Now() // its keys have to be gone over once more: others may have come
+		p.resting.Store(false)
+	}
+	r.wantAll(c.gone)
+	if c.last && c.err == nil {
+		p.countedAt = c.asked
+	}
+	if c.last && p.pushing { // of the others everything is read again and again
+		r.wantSample(p)
+	}
+}
+
+// endedUnpushed reports whether a key that was not there when a master was asked still is by all that it pushed.
+func (r *run) endedUnpushed(p *masterState, key string, asked time.Time) bool {
+	e := r.table.entries[key]
+	at, ok := r.table.place(key, p.index)
+	if e == nil || !ok || p.wanted[key] || r.asked[key] > 0 {
+		return false
+	}
+	return e.votes[at].Present && e.votes[at].ReadAt.Before(asked)
+}
 
 // audit has a master count the keys that should be there, unless it is still at it; it reports whether that was begun.
 func (r *run) audit(p *masterState, now time.Time) bool {
@@ -57,10 +99,14 @@ func (r *run) audit(p *masterState, now time.Time) bool {
 		return false
 	}
 	p.auditedAt = now
+	var wait time.Duration
+	if p.pushing {
+		wait = p.timeout // for pushes on their way
+	}
 	r.tasks.Go(func() {
-		err := r.count(p, keys, now)
+		err := r.count(p, keys, now, wait)
 		p.counting.Store(false)
-		send(r.ctx, r.counts, counted{master: p.index, asked: now, answered: r.cfg.Now(), err: err, last: true})
+		send(r.ctx, r.counts, counted{master: p.index, asked: now, err: err, last: true})
 	})
 	return true
 }
@@ -82,14 +128,17 @@ func (r *run) present(p *masterState, now time.Time) []string {
 }
 
 // count asks for keys that should all be there, spread over the beat, and reports those that are not.
-func (r *run) count(p *masterState, keys []string, asked time.Time) error {
+func (r *run) count(p *masterState, keys []string, asked time.Time, wait time.Duration) error {
 	rest := sweepEvery / time.Duration(2*(1+len(keys)/auditSize))
 	for chunk := range slices.Chunk(keys, auditSize) {
 		gone, err := p.gone(r.ctx, chunk)
 		if err != nil {
 			return err // the next read reports it
 		}
-		if len(gone) > 0 && !send(r.ctx, r.counts, counted{master: p.index, gone: gone, asked: asked, answered: r.cfg.Now()}) {
+		if len(gone) > 0 && sleep(r.ctx, wait) != nil {
+			return r.ctx.Err()
+		}
+		if len(gone) > 0 && !send(r.ctx, r.counts, counted{master: p.index, gone: gone, asked: asked}) {
 			return r.ctx.Err()
 		}
 		if len(keys) > auditSize {

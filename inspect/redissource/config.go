@@ -69,7 +69,7 @@ const (
 	foreignFor  = time.Minute            // a key that is no lock is not looked at
 	retryEvery  = time.Second            // a dead master is tried
 	rearmEvery  = time.Minute            // a master that would not push is asked again
-	statusEvery = 11 * time.Second       // masters are asked about themselves; one that pushes by each sweep, which comes sooner
+	statusEvery = 11 * time.Second       // masters are asked about themselves
 	sweepEvery  = 10 * time.Second       // see auditSweep
 	grace       = 100 * time.Millisecond // news of a key wait for a master that was asked for it
 	settle      = 5 * time.Millisecond   // and for the other masters to push the same

@@ -44,12 +44,6 @@ type entry struct {
 	// node of the cluster has the key, or where a pass over all keys came upon it. All changes until watchedUntil were reported.
 	unwatched    []bool
 	watchedUntil time.Time
-	// flushed is, by vote, when its master flushed a database, until a reading that was asked for after that; nil before any did.
-	flushed map[int]flushed
-	// changed is, by vote, the change that was pushed and not read yet; nil before any was.
-	changed map[int]change
-	// soughtAt is, by vote, when its reading was asked for.
-	soughtAt []time.Time
 }
 
 // cameUnreported notes that the key came at some time after an instant; zero: nobody looked before.
@@ -205,7 +199,7 @@ func (e *entry) partOf() string {
 // sameVotes compares all but who agrees, which follows from the rest.
 func sameVotes(a, b []inspect.Vote) bool {
 	return slices.EqualFunc(a, b, func(x, y inspect.Vote) bool {
-		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign && x.Flushed == y.Flushed && x.Evicted == y.Evicted &&
+		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign && x.Unsure == y.Unsure &&
 			x.Value == y.Value && x.Digest == y.Digest && x.NoExpiry == y.NoExpiry && x.ExpiresAt.Equal(y.ExpiresAt) &&
 			x.Held.Equal(y.Held) && slices.Equal(x.Unseen, y.Unseen)
 	})

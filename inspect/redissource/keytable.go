@@ -86,7 +86,7 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	if len(e.votes) == 0 {
 		e.votes = []inspect.Vote{downVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
 	}
-	e.unwatched, e.soughtAt = make([]bool, len(e.votes)), make([]time.Time, len(e.votes))
+	e.unwatched = make([]bool, len(e.votes))
 	switch a, ok := b.foreign[key]; {
 	case b.denied[key]:
 		e.cameUnreported(inspect.NeverSeen)
@@ -133,9 +133,8 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 			e.unreported, e.changedAfter = true, later(e.changedAfter, e.watchedUntil)
 		}
 	}
-	e.markFlushed(at, &v, now)
+	v.Unsure = v.Unsure || e.unwatched[at] && vanished(old, &v) || e.staysUnsure(at, &v)
 	e.unwatched[at] = false
-	e.wasRead(at)
 	v.ReadAt = now
 	if v.Value == old.Value && v.Digest == old.Digest {
 		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
@@ -153,8 +152,6 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	if refused(v) {
 		b.refused[key] = true
 	}
-	v.Flushed = v.Flushed || e.keeps(at, &v, func(v *inspect.Vote) bool { return v.Flushed })
-	v.Evicted = v.Evicted || e.keeps(at, &v, func(v *inspect.Vote) bool { return v.Evicted })
 	*old = lastPresent(*old, v, now)
 }
 

@@ -36,20 +36,14 @@ func (r *run) report(rep report) {
 	if replaced {
 		return // the one before may have said it
 	}
-	defer r.judgeMissed(p)
 	p.pace.Add(took - time.Duration(len(rep.keys))*perKey)
-	r.markEvicted(p, &rep)
-	for _, i := range rep.unsure {
-		rep.votes[i].Evicted = true
-		r.table.forgetFlush(rep.master, rep.keys[i])
-	}
 	now := rep.answered
 	for i, key := range rep.keys {
 		if !r.cfg.Once {
 			r.remindOf(key, rep.votes[i], now) // as it was read, which may be sooner than what is shown
 		}
 		r.readable = r.readable || r.table.canBeRead(rep.master, key, rep.votes[i])
-		r.table.sought(rep.master, key, rep.asked)
+		rep.votes[i].Unsure = r.mayHaveEvicted(p, key, &rep.votes[i])
 		r.table.vote(rep.master, key, rep.votes[i], now)
 		r.dirty[key] = true
 		r.remind(key, now) // not with its news: those may be held back for longer than it has left
@@ -138,8 +132,6 @@ func (r *run) status(rep statusReport) {
 	}
 	p.answered(rep.status.latency)
 	p.silent.Store(0)
-	r.countSwaps(p, rep.status)
-	r.wantSample(p)
 	p.setStatus(rep.status)
 	r.setReplica(p, rep.status)
 	if changed := r.table.meet(p.index, rep.status.clients); changed != nil {

@@ -26,11 +26,10 @@ type masterState struct {
 	server   inspect.Server
 	unseen   []inspect.Unseen // what it did not report of itself
 	restart  chan struct{}    // its status is wanted now
+	reported bool             // its INFO was answered once
 
 	tracking
 	auditing
-	unpushed
-	evictions evictions
 	readQueue
 	inFlight
 }
@@ -42,9 +41,8 @@ type tracking struct {
 	pushedUntil time.Time // all changes until then were pushed; zero before the first connection was lost
 	refused     refusal   // why it does not, empty while it may come
 	inbox       inbox
-	heard       time.Time     // when the newest ping that was answered was sent: what was pushed before is known
-	resting     atomic.Bool   // it pushes, and its keys were gone over since it does
-	hurry       chan struct{} // a ping is to be sent now
+	heard       time.Time   // when the newest ping that was answered was sent: what was pushed before is known
+	resting     atomic.Bool // it pushes, and its keys were gone over since it does
 	pings       unanswered
 }
 
@@ -52,6 +50,9 @@ type tracking struct {
 type auditing struct {
 	auditedAt time.Time
 	counting  atomic.Bool
+	// countedAt is when the newest count that ended was asked for: what was not pushed ended after it.
+	countedAt time.Time
+	sample    []string // keys to be read after the count
 }
 
 // readQueue are the keys to read: in turn, and those that were read so often lately that they have to wait.
@@ -78,7 +79,6 @@ type inFlight struct {
 func newMasterState(m *master, index int) *masterState {
 	return &masterState{
 		master: m, index: index, restart: make(chan struct{}, 1),
-		tracking:  tracking{hurry: make(chan struct{}, 1)},
 		readQueue: readQueue{wanted: map[string]bool{}, spent: map[string]time.Time{}},
 	}
 }
@@ -184,13 +184,9 @@ func (p *masterState) setStatus(st status) {
 	s.Replicas, s.NeedsReplicas = st.replicas, st.needsReplicas
 	s.Persistence = st.persistence
 	if st.reported {
-		s.MaxMemory, s.EvictionPolicy, p.evictions.reported = st.maxMemory, st.evictionPolicy, true
+		s.MaxMemory, s.EvictionPolicy, p.reported = st.maxMemory, st.evictionPolicy, true
 	}
 	s.WritesRefused = st.refused
-	p.evictions.take(st.evicted, st.evictedKnown, st.asked, st.answered)
-	if st.evictedKnown && p.evictions.askAfter.After(st.answered.Add(countEvery)) { // refused before
-		p.evictions.askAfter = st.answered
-	}
 	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
 		s.ClockOffset, s.ClockKnown, s.ClockWithin = st.offset, st.offsetKnown, st.latency/2
 	}
@@ -243,24 +239,4 @@ func (p *masterState) requestStatusNow() {
 	case p.restart <- struct{}{}:
 	default:
 	}
-}
-
-// pingNow has a ping sent on the tracking connection at once.
-func (p *masterState) pingNow() {
-	select {
-	case p.hurry <- struct{}{}:
-	default:
-	}
-}
-
-// rest waits until the next ping is to be sent, at a slow beat or since news wait for one.
-func (p *pusher) rest(ctx context.Context) error {
-	timer := time.NewTimer(p.m.timeout / 2)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-p.hurry:
-	case <-ctx.Done():
-	}
-	return ctx.Err()
 }

@@ -97,7 +97,7 @@ func (w *patience) beat(now, oldest, answered time.Time) (ask, lost bool) {
 func (p *pusher) keepAlive(ctx context.Context, conn *redis.PubSub, at string) {
 	defer conn.Close()
 	wait := patience{limit: p.m.timeout}
-	for p.rest(ctx) == nil && p.ping(ctx, conn) == nil && p.m.address() == at {
+	for sleep(ctx, p.m.timeout/2) == nil && p.ping(ctx, conn) == nil && p.m.address() == at {
 		ask, lost := wait.beat(p.m.now(), p.pings.oldest(), p.m.answeredAt())
 		if lost {
 			return

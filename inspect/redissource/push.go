@@ -47,17 +47,10 @@ type pushState struct {
 
 // inbox holds the keys that a master said have changed, until the run takes them.
 type inbox struct {
-	mu   sync.Mutex
-	keys map[string]bool
-	all  bool // everything may have changed
-	// flushed: the master has deleted all keys of one of its databases, or of all.
-	flushed bool
-	heard   time.Time // when the newest ping was sent whose answer came: after all that was pushed before
-	// lost counts the connections that ended; present: one has answered since the last of them did.
-	lost    int
-	present bool
-	// hearing is closed when heard or lost changes; nil while nobody waits for it.
-	hearing chan struct{}
+	mu    sync.Mutex
+	keys  map[string]bool
+	all   bool      // everything may have changed
+	heard time.Time // when the newest ping was sent whose answer came: after all that was pushed before
 }
 
 // most keys in an inbox: above it all may have changed.
@@ -78,69 +71,24 @@ func (b *inbox) add(keys []string) {
 	}
 }
 
-func (b *inbox) addFlush() {
+func (b *inbox) addAll() {
 	b.mu.Lock()
-	b.all, b.flushed = true, true
+	b.all = true
 	b.mu.Unlock()
 }
 
 func (b *inbox) hear(asked time.Time) {
 	b.mu.Lock()
-	b.heard, b.present = asked, true
-	b.wake()
+	b.heard = asked
 	b.mu.Unlock()
 }
 
-// lose takes in that the connection ended.
-func (b *inbox) lose() {
-	b.mu.Lock()
-	b.lost++
-	b.present = false
-	b.wake()
-	b.mu.Unlock()
-}
-
-func (b *inbox) wake() {
-	if b.hearing != nil {
-		close(b.hearing)
-		b.hearing = nil
-	}
-}
-
-// connection returns the number of the one that pushes; false where none does, or it has not answered yet.
-func (b *inbox) connection() (number int, ok bool) {
+func (b *inbox) take() (keys map[string]bool, all bool, heard time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.lost, b.present
-}
-
-// await waits until all has come that was pushed over a connection before an instant; false where it ended, or the context did.
-func (b *inbox) await(ctx context.Context, connection int, at time.Time) bool {
-	for {
-		b.mu.Lock()
-		lost, heard := b.lost != connection, !b.heard.Before(at)
-		if b.hearing == nil {
-			b.hearing = make(chan struct{})
-		}
-		changed := b.hearing
-		b.mu.Unlock()
-		if lost || heard {
-			return !lost
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-func (b *inbox) take() (keys map[string]bool, all, flushed bool, heard time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	keys, all, flushed = b.keys, b.all, b.flushed
-	b.keys, b.all, b.flushed = nil, false, false
-	return keys, all, flushed, b.heard
+	keys, all = b.keys, b.all
+	b.keys, b.all = nil, false
+	return keys, all, b.heard
 }
 
 // pusher has one master push the keys that change, over a connection of its own: client-side caching's invalidation
@@ -156,8 +104,6 @@ type pusher struct {
 	heard    func(asked time.Time) // a ping that was sent then was answered
 	late     func()                // the server is to be asked whether it is there
 	pings    *unanswered
-	hurry    <-chan struct{} // a ping is to be sent now
-	lost     func()          // the connection ended
 }
 
 // run keeps the connection until the context ends and reports its states.
@@ -168,7 +114,6 @@ func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
 			report(true, nil)
 			armed = true
 		})
-		p.lost()
 		if ctx.Err() != nil {
 			return
 		}

@@ -385,7 +385,7 @@ func TestAFlushIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.Await("flushed", state(v, "lock:flushed", inspect.StateFree))
-	if !v.Locks["lock:flushed"].Masters[0].Flushed || v.Locks["lock:deleted"].Masters[0].Flushed {
+	if !v.Locks["lock:flushed"].Masters[0].Unsure || v.Locks["lock:deleted"].Masters[0].Unsure {
 		t.Errorf("%v", v.Describe())
 	}
 }

@@ -76,17 +76,14 @@ func (r *run) wantAll(keys []string) {
 func (r *run) read() {
 	now := r.cfg.Now()
 	for _, p := range r.masters {
-		keys, all, flushed, heard := p.inbox.take()
-		if flushed {
-			r.table.flush(p.index, p.heard, now)
-			p.requestStatusNow() // a replica that begins to copy its master does that, too
-		}
-		if all {
+		keys, all, heard := p.inbox.take()
+		if all { // a flush, or too much to report by name
+			r.table.unwatch(p.index, p.heard)
+			p.requestStatusNow() // a replica that begins to copy its master flushes, too
 			r.readAll(p)
 			p.armedAt = now // its keys have to be gone over once more: there may be new ones
 			p.resting.Store(false)
 		}
-		before := p.heard
 		locks, others := p.lockKeys(slices.Collect(maps.Keys(keys)))
 		others = slices.DeleteFunc(others, func(key string) bool { return r.table.entries[key] == nil })
 		for _, key := range r.table.whole(append(locks, others...)) {
@@ -101,7 +98,6 @@ func (r *run) read() {
 				r.table.recheck(key) // it was found to be no lock a moment ago
 				continue
 			}
-			r.table.pushedAfter(p.index, key, before, now)
 			if r.table.topology != nil {
 				r.wantOf(key, now) // a helper key may be on another node
 				continue
@@ -112,7 +108,6 @@ func (r *run) read() {
 			}
 		}
 		p.heard = later(p.heard, heard)
-		r.judgeMissed(p)
 	}
 }
 
@@ -133,7 +128,6 @@ func (r *run) push(st pushState) {
 	p.pushing = st.armed
 	p.refused, _ = asRefusal(st.err)
 	p.resting.Store(false) // until its keys were gone over once more
-	r.judgeMissed(p)
 	if st.armed {
 		p.armedAt = r.cfg.Now()
 		p.retryAt = time.Time{}
@@ -231,11 +225,10 @@ func (r *run) requestReads(now time.Time) {
 				r.asked[key]++
 			}
 		}
-		evictable, mayCount := r.evictable(p, keys, now), !now.Before(p.evictions.askAfter)
-		known := r.known(p, keys)
 		r.tasks.Go(func() {
-			rep := report{master: p.index, keys: keys, asked: r.cfg.Now(), evictable: evictable}
-			r.readReport(p, &rep, known, mayCount)
+			rep := report{master: p.index, keys: keys, asked: r.cfg.Now()}
+			rep.votes, rep.err = p.readVotes(r.ctx, keys)
+			rep.answered = r.cfg.Now()
 			send(r.ctx, r.reports, rep)
 		})
 	}

@@ -160,10 +160,6 @@ type report struct {
 	asked    time.Time
 	answered time.Time
 	err      error
-
-	evictable map[string]inspect.Vote // as they were before, by key
-	evicted   evicted
-	unsure    []int // places of keys that are gone, maybe by a flush of which the push is not here yet
 }
 
 // passed reports the end of a pass over a master's keys. An error means that it did not answer, unsought that it would
@@ -353,13 +349,11 @@ func (r *run) track(p *masterState) {
 	pusher := &pusher{
 		heard: func(asked time.Time) { p.inbox.hear(asked); signal() },
 		late:  p.requestStatusNow,
-		hurry: p.hurry,
-		lost:  p.inbox.lose,
 		pings: &p.pings,
 		m:     p.master, began: r.cfg.Now(), prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
 		rate:    limit{every: time.Second / time.Duration(r.cfg.Budget.Pushes), burst: 2 * r.cfg.Budget.Pushes},
 		news:    func(keys []string) { p.inbox.add(keys); signal() },
-		flushed: func() { p.inbox.addFlush(); signal() },
+		flushed: func() { p.inbox.addAll(); signal() },
 	}
 	pusher.run(r.ctx, func(armed bool, err error) { send(r.ctx, r.pushes, pushState{p.index, armed, err}) })
 }

@@ -30,11 +30,6 @@ type status struct {
 
 	evictionPolicy, persistence string
 	reported                    bool // INFO was answered: what is not in it, a server does not do
-	// evicted counts the keys that it has evicted, as of some time before answered.
-	evicted      int64
-	evictedKnown bool
-	// asked and answered: when INFO was.
-	asked, answered time.Time
 	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
 	cluster bool
 	master  string
@@ -42,10 +37,6 @@ type status struct {
 	// unseen lists the refused and failed questions.
 	unseen  []inspect.Unseen
 	clients clients
-	// swaps counts the SWAPDB since the server started, or since its counts were reset, as of swapsAt; zero: it does not tell.
-	swaps   int64
-	swapsAt time.Time
-	calls   map[string]int64 // of each command since then
 }
 
 // readStatus asks a master about itself. Parts that it refuses stay empty; an error means that it did not answer.
@@ -54,7 +45,7 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	var st status
 	var clock *redis.TimeCmd
 	var ping *redis.StatusCmd
-	var info, counts *redis.StringCmd
+	var info *redis.StringCmd
 	asked := m.now()
 	var start, end time.Time // of the request itself, which may have to wait until others are answered
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
@@ -62,9 +53,6 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			ping = p.Ping(ctx)                     // while it loads its data, or lost its master, it refuses that, as all keys, and not what follows
 			clock, info = p.Time(ctx), p.Info(ctx) // one request for all sections that are not asked for by name
-			if !m.typed.patient && m.siblings == nil {
-				counts = p.Info(ctx, "commandstats")
-			}
 			return nil
 		})
 		end = m.now()
@@ -76,11 +64,8 @@ func (m *master) readStatus(ctx context.Context) (status, error) {
 	if err := m.fresh(asked, nil); err != nil {
 		return st, err // the clocks would be off by that
 	}
-	st.latency, st.asked, st.answered = end.Sub(start), start, end
+	st.latency = end.Sub(start)
 	st.readInfo(info.Val(), end)
-	if counts != nil && strings.Contains(counts.Val(), "cmdstat_") {
-		st.swaps, st.swapsAt, st.calls = calls(counts.Val(), "swapdb"), start, allCalls(counts.Val())
-	}
 	if mayBeUnready(info.Val()) {
 		if err := m.readAny(ctx); err != nil {
 			return st, err
@@ -178,7 +163,6 @@ func (st *status) readInfo(info string, now time.Time) {
 	if policy := infoField(info, "maxmemory_policy"); len(policy) <= 32 && only(policy, "abcdefghijklmnopqrstuvwxyz-") {
 		st.evictionPolicy = policy
 	}
-	st.evicted, st.evictedKnown = infoNumber(info, "evicted_keys")
 	st.persistence = persistence(info)
 	if n, ok := infoNumber(info, "connected_slaves"); ok && n < 1e4 {
 		st.replicas = int(max(0, n))
@@ -244,22 +228,6 @@ func infoField(info, name string) string {
 		}
 	}
 	return ""
-}
-
-// calls counts the calls of a command that did not fail, by INFO's commandstats.
-func calls(counts, command string) int64 {
-	var done int64 // a command that was never called is not in it
-	for field := range strings.SplitSeq(infoField(counts, "cmdstat_"+command), ",") {
-		name, said, _ := strings.Cut(field, "=")
-		n, _ := strconv.ParseInt(said, 10, 64)
-		switch name {
-		case "calls":
-			done += n
-		case "failed_calls": // since Redis 6.2
-			done -= n
-		}
-	}
-	return done
 }
 
 // infoNumber is a field that is a number and not negative.

@@ -125,7 +125,7 @@ func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)
 	defer m.close()
-	p := &pusher{m: m, pings: &unanswered{}, began: time.Now(), heard: func(time.Time) {}, lost: func() {}, prefixes: []string{""}}
+	p := &pusher{m: m, pings: &unanswered{}, began: time.Now(), heard: func(time.Time) {}, prefixes: []string{""}}
 	began, ended := time.Now(), 0
 	p.run(ctx, func(yes bool, _ error) {
 		if yes {

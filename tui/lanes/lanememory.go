@@ -45,7 +45,7 @@ func (m *laneMemory) read(log *screen.EventLog, lock inspect.ID) {
 
 func (m *laneMemory) record(e inspect.Event) {
 	switch e.Kind {
-	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventEnded, inspect.EventForced, inspect.EventGone:
+	case inspect.EventReleased, inspect.EventExpired, inspect.EventEnded, inspect.EventForced, inspect.EventGone:
 		m.ended = append(m.ended, e)
 	case inspect.EventWaiting:
 		if e.Contender.Since.IsZero() {

@@ -200,7 +200,7 @@ func endedLane(e *inspect.Event) Lane {
 	if e.Kind == inspect.EventExpired && !c.ExpiresAt.IsZero() && c.ExpiresAt.Before(e.At) {
 		n.Ended = c.ExpiresAt
 	}
-	n.unseenEnd = e.Kind == inspect.EventEnded && (!e.Evictable || e.Unseen())
+	n.unseenEnd = e.Kind == inspect.EventEnded && e.Unseen()
 	return n
 }
 

@@ -184,7 +184,7 @@ func lasted(e inspect.Event, offset time.Duration) (took time.Duration, atMost b
 			return between(c.Since, c.HeldSince), false
 		}
 		return between(c.Since, at), e.Unseen()
-	case inspect.EventReleased, inspect.EventExpired, inspect.EventLost, inspect.EventEnded, inspect.EventForced:
+	case inspect.EventReleased, inspect.EventExpired, inspect.EventEnded, inspect.EventForced:
 		if c.HeldSince.IsZero() {
 			return between(c.Since, at), true
 		}
@@ -218,13 +218,8 @@ func EventWord(e *inspect.Event) string {
 			return "released?" // or its session ran out; that a Redis key may have been renamed goes without saying
 		}
 		return "released"
-	case inspect.EventEnded:
-		if e.Evictable {
-			return "evicted?" // or deleted by a client
-		}
-		return "ended"
 	default:
-		return string(e.Kind) // acquired, expired, lost, ended, forced, finding, cleared, backend, blind, changed
+		return string(e.Kind) // acquired, expired, ended, forced, finding, cleared, backend, blind, changed
 	}
 }
 

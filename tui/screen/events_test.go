@@ -28,7 +28,7 @@ func TestLasted(t *testing.T) {
 	}{
 		{inspect.EventReleased, c(9*time.Second, 4*time.Second), 4 * time.Second, false},
 		{inspect.EventExpired, c(9*time.Second, 0), 9 * time.Second, true},
-		{inspect.EventLost, c(0, 0), 0, true},
+		{inspect.EventEnded, c(0, 0), 0, true},
 		{inspect.EventAcquired, c(9*time.Second, time.Second), 8 * time.Second, false},
 		{inspect.EventHandover, c(9*time.Second, 0), 9 * time.Second, false},
 		{inspect.EventGone, c(9*time.Second, 0), 9 * time.Second, false},

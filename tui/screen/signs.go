@@ -88,8 +88,6 @@ func EventSign(t *theme.Theme, e *inspect.Event) widget.Span {
 		return widget.Span{g.Free, t.Muted}
 	case inspect.EventExpired:
 		return widget.Span{g.Expired, t.Warning}
-	case inspect.EventLost:
-		return widget.Span{g.Warning, t.Warning}
 	case inspect.EventForced:
 		return widget.Span{g.Forced, t.Warning}
 	case inspect.EventFinding:

@@ -1,0 +1,61 @@
+package redissource
+
+import (
+	"fmt"
+	"slices"
+
+	"lockscope/inspect"
+)
+
+// How a key ended is unknown where its master evicts keys, has deleted all of them, or did not push the end. No server
+// reports which of these it was.
+
+// mayHaveEvicted reports whether a key is gone, or another's, on a master that evicts. A master whose INFO was never
+// answered may.
+func (r *run) mayHaveEvicted(p *masterState, key string, is *inspect.Vote) bool {
+	e := r.table.entries[key]
+	at, ok := r.table.place(key, p.index)
+	if e == nil || !ok {
+		return false
+	}
+	was := &e.votes[at]
+	return vanished(was, is) && (!p.reported || p.server.MayEvict(was))
+}
+
+func there(v *inspect.Vote) bool { return v.Present || v.Held != nil }
+
+// vanished reports whether something that a key held is gone: the key, or one of its holders.
+func vanished(was, is *inspect.Vote) bool {
+	return there(was) && is.Up && (!there(is) || replaced(was, is))
+}
+
+// replaced reports whether a holder of a key does not hold it now. Waiters may stay when it goes.
+func replaced(was, is *inspect.Vote) bool {
+	now := holders(is)
+	return slices.ContainsFunc(holders(was), func(name string) bool { return !slices.Contains(now, name) })
+}
+
+// holders are those of a vote by their names; of a plain key, it is its value.
+func holders(v *inspect.Vote) (names []string) {
+	switch {
+	case v.Held != nil:
+		for i := range v.Held.Claims {
+			if c := &v.Held.Claims[i]; !c.Waiting {
+				names = append(names, c.Name)
+			}
+		}
+	case v.Present:
+		names = []string{fmt.Sprintf("%s %x", string(v.Value), v.Digest)}
+	}
+	return names
+}
+
+// staysUnsure reports whether a vote keeps its mark: while nothing is there, and until the lock was emitted with it.
+func (e *entry) staysUnsure(at int, v *inspect.Vote) bool {
+	old := &e.votes[at]
+	if !v.Up || !old.Unsure {
+		return false
+	}
+	emitted := e.lock != nil && slices.ContainsFunc(e.lock.Masters, func(m inspect.Vote) bool { return m.Addr == old.Addr && m.Unsure })
+	return !emitted || !there(v) && !there(old)
+}

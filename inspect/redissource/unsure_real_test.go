@@ -1,0 +1,84 @@
+package redissource_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/servertest"
+)
+
+// evicting is a master whose memory is limited, with a lock, and a view of it by a user that one command is refused to ("" for none).
+func evicting(t *testing.T, denied string) (c *redis.Client, run func(words ...any), held func(key string), seen func(key string) inspect.Vote) {
+	t.Helper()
+	m := servertest.StartRedis(t)
+	c = client(t, m)
+	run = func(words ...any) {
+		t.Helper()
+		if err := c.Do(context.Background(), words...).Err(); err != nil {
+			t.Fatal(words, err)
+		}
+	}
+	run("config", "set", "maxmemory-policy", "volatile-ttl", "maxmemory", "100mb")
+	run("acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all")
+	if denied != "" {
+		run("acl", "setuser", "viewer", "-"+denied)
+	}
+	set(t, m, "lock:a", "x", time.Hour)
+	cfg := pushConfig(m)
+	cfg.Tick = 20 * time.Millisecond // where it does not push
+	cfg.Timeout = 6 * time.Second
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	v, _ := watch(t, cfg)
+	v.Await("its limit", func() bool {
+		return v.Backend != nil && len(v.Backend.Servers) == 1 && v.Backend.Servers[0].Evicts() && (v.Backend.Mode == inspect.ModePush) == (denied == "")
+	})
+	held = func(key string) {
+		t.Helper()
+		v.Await(key+" is held", state(v, key, inspect.StateHeld))
+	}
+	return c, run, held, func(key string) (vote inspect.Vote) {
+		t.Helper()
+		v.Await(key+" is gone", func() bool {
+			if !state(v, key, inspect.StateFree)() {
+				return false
+			}
+			vote = v.Locks[key].Masters[0]
+			return true
+		})
+		return vote
+	}
+}
+
+// How a key ended is unknown on a master that evicts, or may.
+func TestAnEndOnAnEvictingMasterIsUnsure(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		denied string
+		before []any
+		end    []any
+		want   bool
+	}{
+		"evicted":                 {end: []any{"config", "set", "maxmemory", "1"}, want: true},
+		"deleted":                 {end: []any{"del", "lock:a"}, want: true},
+		"deleted, polled":         {denied: "client", end: []any{"del", "lock:a"}, want: true},
+		"deleted, without expiry": {before: []any{"set", "lock:a", "y"}, end: []any{"del", "lock:a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, run, held, seen := evicting(t, tt.denied)
+			held("lock:a")
+			if tt.before != nil {
+				run(tt.before...)
+				held("lock:a")
+			}
+			run(tt.end...)
+			if got := seen("lock:a").Unsure; got != tt.want {
+				t.Errorf("unsure: %v", got)
+			}
+		})
+	}
+}

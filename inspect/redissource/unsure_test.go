@@ -1,0 +1,159 @@
+package redissource
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// A key that another holds by the next reading was handed over, unless its master may have deleted it before.
+func TestARetakenKeyMayBeUnsure(t *testing.T) {
+	for name, tt := range map[string]struct {
+		info  string
+		value inspect.Untrusted
+		want  bool
+	}{
+		"renewed":                     {info: "maxmemory:1", value: "x"},
+		"handed over":                 {info: "maxmemory:0", value: "y"},
+		"maybe evicted, and retaken":  {info: "maxmemory:1", value: "y", want: true},
+		"retaken, and INFO is denied": {value: "y", want: true},
+	} {
+		w := newWatchedRun(t)
+		for i, p := range w.masters {
+			p.setStatus(info("maxmemory:0"))
+			if i == 0 {
+				p.reported = false
+				p.setStatus(infoOrNone(tt.info))
+			}
+		}
+		w.clock = noon.Add(time.Second)
+		w.answer(0, w.clock, tt.value)
+		w.answer(1, w.clock, tt.value)
+		w.flush(w.attend())
+		if l := w.emitted[len(w.emitted)-1].Put[0]; l.Masters[0].Unsure != tt.want || l.Masters[1].Unsure {
+			t.Errorf("%s: %+v", name, l.Masters)
+		}
+		w.clock = w.clock.Add(time.Second)
+		w.answer(0, w.clock, tt.value)
+		w.flush(w.attend())
+		if w.table.entries["lock:a"].votes[0].Unsure {
+			t.Errorf("%s: said again of the new holder", name)
+		}
+	}
+}
+
+func infoOrNone(line string) status {
+	if line == "" {
+		return status{}
+	}
+	return info(line, "maxmemory_policy:allkeys-lru")
+}
+
+// After a flush of any database it is unknown how a key ended, until the key was read again.
+func TestAFlushLeavesTheEndUnsure(t *testing.T) {
+	flush := func(w *watchedRun) { w.masters[0].inbox.addAll(); w.read() }
+	read := func(value inspect.Untrusted) func(*watchedRun) {
+		return func(w *watchedRun) { w.answer(0, w.clock, value) }
+	}
+	for name, tt := range map[string]struct {
+		steps []func(*watchedRun)
+		want  bool
+	}{
+		"deleted":                   {steps: []func(*watchedRun){read("")}},
+		"flushed":                   {steps: []func(*watchedRun){flush, read("")}, want: true},
+		"flushed, and still gone":   {steps: []func(*watchedRun){flush, read(""), read("")}, want: true},
+		"another database, deleted": {steps: []func(*watchedRun){flush, read("x"), read("")}},
+		"flushed, and retaken":      {steps: []func(*watchedRun){flush, read("y")}, want: true},
+		"its connection was lost":   {steps: []func(*watchedRun){func(w *watchedRun) { w.push(pushState{armed: true}) }, read("")}, want: true},
+	} {
+		w := newWatchedRun(t)
+		for _, p := range w.masters {
+			p.setStatus(info("maxmemory:0"))
+		}
+		for _, do := range tt.steps {
+			w.clock = w.clock.Add(time.Millisecond)
+			do(w)
+		}
+		if v := w.table.entries["lock:a"].votes; v[0].Unsure != tt.want || v[1].Unsure {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// A count that misses keys whose end nobody pushed makes all be read again; how they ended is unknown.
+func TestAnEndThatWasNotPushedIsUnsure(t *testing.T) {
+	for name, tt := range map[string]struct {
+		pushed, read, polled bool
+		want                 bool
+	}{
+		"nobody pushed it":     {want: true},
+		"it was pushed":        {pushed: true},
+		"it was read since":    {read: true},
+		"the master is polled": {polled: true},
+	} {
+		w := newWatchedRun(t)
+		p := w.masters[0]
+		p.setStatus(info("maxmemory:0"))
+		if !tt.polled {
+			w.push(pushState{armed: true})
+		}
+		p.server.State = inspect.ServerUp
+		p.forgetReads()
+		w.answer(0, noon, "x")
+		asked := noon.Add(time.Second)
+		w.clock = asked.Add(time.Second)
+		if tt.pushed {
+			p.inbox.add([]string{"lock:a"})
+			w.read()
+		}
+		if tt.read {
+			w.answer(0, w.clock, "x")
+		}
+		w.counted(counted{gone: []string{"lock:a"}, asked: asked})
+		if !p.wanted["lock:a"] {
+			t.Errorf("%s: it is not read again", name)
+		}
+		w.answer(0, w.clock, "")
+		if got := w.table.entries["lock:a"].votes[0].Unsure; got != tt.want {
+			t.Errorf("%s: unsure: %v", name, got)
+		}
+	}
+}
+
+// Of several holders one may be back after the key was evicted: the others did not give it up.
+func TestAKeyIsReplacedWhereAHolderIsGone(t *testing.T) {
+	claims := func(words string) *inspect.Vote {
+		v := &inspect.Vote{Up: true, Present: true, Held: &recipe.Record{}}
+		for _, name := range strings.Fields(words) {
+			who, waits := strings.CutSuffix(name, "?")
+			v.Held.Claims = append(v.Held.Claims, recipe.Claim{Name: who, Waiting: waits})
+		}
+		return v
+	}
+	for _, tt := range []struct {
+		was, is string
+		want    bool
+	}{
+		{"x y?", "y", true},
+		{"x y?", "x", false},
+		{"x y?", "y?", true},
+		{"x y", "y z", true},
+		{"x y", "y", true},
+		{"y", "y z", false},
+		{"x y", "y x z?", false},
+		{"", "x", false},
+		{"", "", false},
+		{"y?", "y", false},
+	} {
+		if got := replaced(claims(tt.was), claims(tt.is)); got != tt.want {
+			t.Errorf("%q, %q: %v", tt.was, tt.is, got)
+		}
+	}
+	x := held(0, "x", time.Hour, noon)
+	if !replaced(&x, claims("x")) || !replaced(claims("x"), &x) || replaced(claims(""), &x) || replaced(&x, &x) {
+		t.Error("a plain key, and another")
+	}
+}
