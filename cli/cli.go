@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"lockscope/inspect/describe"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
+	"lockscope/internal/redisreply"
 )
 
 // The exit codes of the contract. COMMAND's own code is passed on by acquire.
@@ -239,12 +239,9 @@ func (a *app) complain(err error) {
 	a.say("%s", strings.ReplaceAll(text, "\n", "; "))
 }
 
-// ofScript matches what Redis adds to the error of a script: its digest, and the line.
-var ofScript = regexp.MustCompile(`,? script: [0-9a-f]{40}, on @?user_script:\d+\.?`)
-
 // inWords is the text of an error without the digest and line of a script, and without Go's words for a limit, which only programmers know.
 func inWords(text string) string {
-	return strings.ReplaceAll(ofScript.ReplaceAllString(text, ""), context.DeadlineExceeded.Error(), "not done in time")
+	return strings.ReplaceAll(redisreply.WithoutScript(text), context.DeadlineExceeded.Error(), "not done in time")
 }
 
 // withCheck adds what to look at when a server cannot be reached, unless an error has that itself, or is a reply: to some replies it adds
@@ -253,7 +250,7 @@ func withCheck(text string) string {
 	parts := strings.Split(text, "; ")
 	last := len(parts) - 1
 	for i, part := range parts {
-		if _, do := describe.Answered(part); do != "" && !strings.HasSuffix(part, ")") {
+		if _, do := redisreply.Advice(part); do != "" && !strings.HasSuffix(part, ")") {
 			parts[i] += " (" + do + ")"
 		} else if i == last {
 			parts[i] = withAddressCheck(part)

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
+	"lockscope/internal/redisreply"
 	"lockscope/lockops"
 )
 
@@ -41,7 +41,7 @@ func (s setup) explain(err error) error {
 		return err // of a sentinel, which has users of its own: its error has the advice
 	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
 		user, do = cmp.Or(user, "default"), "set LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD, or the profile's"
-	case strings.Contains(text, "NOPERM"), strings.Contains(text, "executing the script can't"):
+	case redisreply.DeniesAccess(text):
 		user = cmp.Or(user, "default")
 		text = strings.ReplaceAll(text, "ACL SETUSER … ", "ACL SETUSER "+user+" ")
 		if !strings.Contains(text, "ACL SETUSER") && !strings.Contains(text, "grant ") {
@@ -98,12 +98,10 @@ func servers(targets []connect.Target) []string {
 	return all
 }
 
-var deniedCommand = regexp.MustCompile(`to run the '([a-zA-Z|]+)' command`)
-
 // missingRight returns the right that a refusal names, as ACL SETUSER takes it in a shell.
 func missingRight(text string) string {
-	if said := deniedCommand.FindStringSubmatch(text); said != nil {
-		return describe.Quote("+" + strings.ToLower(said[1]))
+	if said := redisreply.DeniedCommand(text); said != "" {
+		return describe.Quote("+" + said)
 	}
 	return "'~KEY' (the keys of the lock)"
 }

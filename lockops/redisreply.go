@@ -1,6 +1,7 @@
 package lockops
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -8,50 +9,18 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/redisreply"
 )
 
 // answered reports whether the server has replied, be it with an error.
-func answered(err error) bool {
-	if err == nil {
-		return true
-	}
-	var reply redis.Error
-	return errors.As(err, &reply)
-}
-
-// ownReplies matches the errors that Redis itself answers a script with that takes a lock. A proxy's own are others: it may have sent the
-// request, and have lost the answer ("ERR Connection reset by peer" of twemproxy, "upstream failure" of Envoy).
-var ownReplies = regexp.MustCompile(`^(NOSCRIPT|OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM|DENIED|WRONGTYPE|MOVED|ASK|CROSSSLOT|NOREPLICAS) |` +
-	`^ERR (unknown command|max number of clients)|user_script`)
+func answered(err error) bool { return err == nil || redisreply.Is(err) }
 
 // answeredItself reports whether the server itself has replied, as far as the reply shows.
-func answeredItself(err error) bool {
-	var reply redis.Error
-	return err == nil || errors.As(err, &reply) && (transient(err) || ownReplies.MatchString(reply.Error()))
-}
+func answeredItself(err error) bool { return err == nil || redisreply.OfRedis(err) }
 
-// transientReplies are of servers that will do what they refuse now: the request was not executed (redis.io, "Errors" of
-// the protocol; Cluster specification).
-var transientReplies = [...]string{"LOADING", "READONLY", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"}
-
-// transient reports whether a reply is about the state that the server is in, so that it is worth asking again.
-func transient(err error) bool {
-	var reply redis.Error
-	if !errors.As(err, &reply) {
-		return false
-	}
-	text := reply.Error()
-	if i := strings.Index(text, ": -"); i >= 0 { // of a command in a script, before Redis 7
-		text = text[i+3:]
-	}
-	word, _, _ := strings.Cut(text, " ")
-	for _, t := range transientReplies {
-		if word == t {
-			return true
-		}
-	}
-	return false
-}
+// transient reports whether it is worth asking again.
+func transient(err error) bool { return redisreply.Transient(err) }
 
 // refused reports whether a server has answered with an error that it will answer with again.
 func refused(err error) bool { return err != nil && answered(err) && !transient(err) }
@@ -86,12 +55,7 @@ func (e *DeniedError) Unwrap() error { return e.Err }
 var (
 	scriptLine    = regexp.MustCompile(`user_script:(\d+)`)
 	scriptCommand = regexp.MustCompile(`redis\.p?call\('(\w+)', ([A-Za-z]+(?:\[\d\])?)?`)
-	deniedCommand = regexp.MustCompile(`permissions to run the '([^']+)' command`)
 )
-
-// deniedInScript begins Redis's refusal of a command, a key or a channel to a script's user, unlike one to everybody
-// (READONLY You can't write against a read only replica).
-const deniedInScript = "The user executing the script can't "
 
 // explain turns a denial into a DeniedError. Of a script, servers report only the line, which is looked up here.
 func explain(err error, sc *script, keys []string) error {
@@ -103,10 +67,8 @@ func explain(err error, sc *script, keys []string) error {
 	command, key, onKey := "evalsha", "", strings.Contains(text, "access")
 	switch {
 	case strings.HasPrefix(text, "NOPERM"):
-		if m := deniedCommand.FindStringSubmatch(text); m != nil {
-			command = m[1]
-		}
-	case sc != nil && strings.Contains(text, deniedInScript):
+		command = cmp.Or(redisreply.DeniedCommand(text), command)
+	case sc != nil && strings.Contains(text, redisreply.InScript):
 		command, key = sc.commandAt(text, keys)
 		if command == "" {
 			return err

@@ -12,6 +12,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/redisreply"
 )
 
 // blind: what was to be looked at and was refused or failed (Unseen of a lock or backend), with what is unknown for it and
@@ -114,7 +115,7 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 		delete(f.Evidence, "servers")
 		if g.silent() {
 			what, advice := "did not answer", "see why it does not answer ("+redisCLI(c, g.from[0].Where, "PING")+")"
-			if word, do := describe.Answered(g.from[0].Reason); word != "" {
+			if word, do := redisreply.Advice(g.from[0].Reason); word != "" {
 				what, advice = "answered only "+word, do
 			}
 			if n := len(g.from); n > 1 {
@@ -136,7 +137,7 @@ func answered(u *inspect.Unseen) string {
 	if u.Read != "" {
 		return ""
 	}
-	word, _ := describe.Answered(u.Reason)
+	word, _ := redisreply.Advice(u.Reason)
 	return word
 }
 

@@ -2,7 +2,6 @@ package redissource
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/redisreply"
 )
 
 // fault classifies the error of a request.
@@ -36,11 +36,11 @@ func faultOf(err error) fault {
 		return noFault
 	case !errors.As(err, &reply), err.Error() != reply.Error():
 		return serverFault // no reply, or one to a command by which the connection is set up
-	case replyStarts(err, whole...):
+	case redisreply.Starts(err, whole...):
 		return serverFault
-	case isWrongType(err):
+	case redisreply.WrongType(err):
 		return otherType
-	case replyStarts(err, "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"):
+	case redisreply.Starts(err, "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"):
 		return elsewhere
 	}
 	return commandFault
@@ -53,7 +53,7 @@ func serverError(err error, cmds []redis.Cmder) error {
 			return e
 		}
 	}
-	if err != nil && !isReply(err) {
+	if err != nil && !redisreply.Is(err) {
 		return err
 	}
 	return nil
@@ -86,33 +86,21 @@ func readName(cmd redis.Cmder) string {
 	return strings.ToUpper(strings.ReplaceAll(commandName(cmd.Args()), "|", " "))
 }
 
-// deniedCommand finds the command in "NOPERM … to run the 'pttl' command".
-var deniedCommand = regexp.MustCompile(`to run the '([a-zA-Z|]{1,40})'`)
-
 // rightFor returns the ACL rule that would allow a command; empty where no right is missing. keys is the pattern of the
 // keys that it reads, empty where it reads none.
 func rightFor(cmd redis.Cmder, keys string) string {
 	err, name := cmd.Err(), commandName(cmd.Args())
 	switch {
-	case isUnknownCommand(err):
+	case redisreply.UnknownCommand(err):
 		return strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " under its own name (rename-command)"
-	case !isDenied(err):
+	case !redisreply.Denied(err):
 		return ""
 	}
-	if said := deniedCommand.FindStringSubmatch(err.Error()); said != nil {
-		return "+" + strings.ToLower(said[1])
+	if said := redisreply.DeniedCommand(err.Error()); said != "" {
+		return "+" + said
 	}
-	if isDeniedKey(err) {
-		return "~" + keys
-	}
-	return "+" + name
+	return "~" + keys
 }
-
-// isDeniedKey: it is the key that our user may not read, not the command that it may not run.
-func isDeniedKey(err error) bool { return isDenied(err) && !deniedCommand.MatchString(err.Error()) }
-
-// isUnknownCommand: it was renamed or taken away (rename-command), or the server is no Redis or too old.
-func isUnknownCommand(err error) bool { return replyStarts(err, "ERR unknown command") }
 
 // helperPattern is the pattern of the keys that stand to other locks as this helper does to its lock.
 func helperPattern(helper, lock string) string {

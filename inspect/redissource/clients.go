@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/internal/redisreply"
 )
 
 const (
@@ -49,7 +50,7 @@ func (m *master) readClients(ctx context.Context, st *status, info string) error
 	case err == nil:
 		st.clients = parseClients(list.Val())
 		return nil
-	case !isDenied(err) && !isUnknownCommand(err):
+	case !redisreply.Denied(err) && !redisreply.UnknownCommand(err):
 		return nil // the server has no such list
 	}
 	u := m.miss(inspect.AspectSessions, list, rightFor(list, ""))

@@ -10,6 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/internal/redisreply"
 )
 
 // clockReply is the question for a server's clock: TIME, or INFO where that is refused. by is the one whose refusal is shown.
@@ -36,7 +37,7 @@ func (r *keyReading) scored(main bool) bool {
 // silent reports whether INFO does not tell the clock: it is refused, or of a server before Redis 6.2.
 func (t clockReply) silent() bool {
 	if t.info == nil || t.info.Err() != nil {
-		return t.info != nil && (isDenied(t.info.Err()) || isUnknownCommand(t.info.Err()))
+		return t.info != nil && (redisreply.Denied(t.info.Err()) || redisreply.UnknownCommand(t.info.Err()))
 	}
 	_, reported := infoNumber(t.info.Val(), "server_time_usec")
 	return !reported
@@ -79,7 +80,7 @@ func (m *master) rereadClock(ctx context.Context) {
 func (m *master) readClock(st *status, asked clockReply, middle time.Time) {
 	clock := asked.by
 	at, err := clock.Result()
-	if isDenied(err) || isUnknownCommand(err) {
+	if redisreply.Denied(err) || redisreply.UnknownCommand(err) {
 		m.noTime.Store(clock)
 	} else {
 		m.noTime.Store(nil)

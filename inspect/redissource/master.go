@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/internal/stall"
 	"lockscope/internal/connect"
+	"lockscope/internal/redisreply"
 )
 
 // connections to one master, at most.
@@ -119,7 +119,7 @@ func (m *master) try(ctx context.Context, request func(context.Context, redis.Un
 	}
 	asked := m.now()
 	err = request(ctx, client)
-	if err == nil || isReply(err) {
+	if err == nil || redisreply.Is(err) {
 		m.answeredAsked.Store(&asked)
 		m.took(m.now().Sub(asked))
 	} else if !m.borrowed {
@@ -283,30 +283,6 @@ func newClient(o redis.UniversalOptions, hook redis.Hook) *redis.Client {
 	return client
 }
 
-// isReply reports whether the server answered, if only with an error.
-func isReply(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply)
-}
-
-// Errors of replies by their first word.
-func isDenied(err error) bool    { return replyStarts(err, "NOPERM") }
-func isWrongType(err error) bool { return replyStarts(err, "WRONGTYPE") }
-func isLogin(err error) bool     { return replyStarts(err, "NOAUTH", "WRONGPASS") }
-
-func replyStarts(err error, words ...string) bool {
-	var reply redis.Error
-	if !errors.As(err, &reply) {
-		return false
-	}
-	for _, w := range words {
-		if strings.HasPrefix(reply.Error(), w) {
-			return true
-		}
-	}
-	return false
-}
-
 // user returns our name as an ACL has it.
 func (m *master) user() string {
 	if m.options.Username == "" {
@@ -329,7 +305,7 @@ func (m *master) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case isLogin(err):
+	case redisreply.Login(err):
 		advice := "check the profile's username and password_file, password_command or password, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
 		return fmt.Errorf("master %s: user %q: the server refused the login: %w (%s)", m.address(), m.user(), err, advice)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect/recipe"
+	"lockscope/internal/redisreply"
 )
 
 const (
@@ -153,7 +154,7 @@ func (s subscribers) elsewhere() bool {
 
 // hidden reports whether the server does not tell us if it has replicas.
 func (s subscribers) hidden() bool {
-	return s.replication != nil && (isDenied(s.replication.Err()) || isUnknownCommand(s.replication.Err()))
+	return s.replication != nil && (redisreply.Denied(s.replication.Err()) || redisreply.UnknownCommand(s.replication.Err()))
 }
 
 // channelValue holds the subscribers of a channel, and the command that failed where they are unknown.
@@ -170,7 +171,7 @@ func (m *master) counts(channels []string, s subscribers) map[string]channelValu
 		counts, err := cmd.Result()
 		switch {
 		case err == nil:
-		case slices.Contains(s.sharded, cmd) && faultOf(err) == commandFault && !isDenied(err):
+		case slices.Contains(s.sharded, cmd) && faultOf(err) == commandFault && !redisreply.Denied(err):
 			m.typed.noShards.Store(true) // before Redis 7: there are no such channels
 		case failed == nil:
 			failed = cmd

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/push"
 
 	"lockscope/inspect"
+	"lockscope/internal/redisreply"
 )
 
 // refusal of a master that answers to push. It is asked again at a slow beat. said is its own answer, right what would
@@ -179,7 +179,7 @@ func (p *pusher) arm(ctx context.Context, c *redis.Conn) error {
 	reply, err := hello.Result()
 	fields, _ := reply.(map[any]any)
 	switch {
-	case err != nil && !isReply(err):
+	case err != nil && !redisreply.Is(err):
 		return err
 	case err != nil || fields["proto"] != int64(3):
 		return refusal{"the server does not speak RESP3, which change notifications need", saidBy(err), rightOr(hello, newer)}
@@ -194,9 +194,9 @@ func (p *pusher) arm(ctx context.Context, c *redis.Conn) error {
 	switch err := tracking.Err(); {
 	case err == nil:
 		return nil
-	case isDenied(err):
+	case redisreply.Denied(err):
 		return refusal{"our user may not run CLIENT TRACKING", saidBy(err), rightFor(tracking, "")}
-	case isReply(err):
+	case redisreply.Is(err):
 		return refusal{"the server does not report which keys change (CLIENT TRACKING)", saidBy(err), rightOr(tracking, newer)}
 	default:
 		return err
@@ -249,10 +249,10 @@ func (p *pusher) pong(message any, armed func()) {
 // answers reads and pushes as ever; our user may lack PING, or it may have another name. After all other errors (LOADING, MASTERDOWN,
 // BUSY) no key is answered either.
 func refusesPing(err error) bool {
-	if denied := deniedCommand.FindStringSubmatch(fmt.Sprint(err)); isDenied(err) && denied != nil {
-		return strings.EqualFold(denied[1], "ping")
+	if redisreply.Denied(err) {
+		return redisreply.DeniedCommand(err.Error()) == "ping"
 	}
-	return replyStarts(err, "MISCONF") || isUnknownCommand(err)
+	return redisreply.Starts(err, "MISCONF") || redisreply.UnknownCommand(err)
 }
 
 // refused takes in that a ping was answered by an error; false where none was sent.

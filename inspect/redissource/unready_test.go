@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/internal/redisreply"
 	"lockscope/internal/servertest"
 )
 
@@ -26,10 +27,10 @@ func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	loseMaster(t, admin)
-	if _, err := m.readVotes(ctx, []string{"lock:a"}); !replyStarts(err, "MASTERDOWN") {
+	if _, err := m.readVotes(ctx, []string{"lock:a"}); !redisreply.Starts(err, "MASTERDOWN") {
 		t.Fatal("it has its master:", err)
 	}
-	if st, err := m.readStatus(ctx); !replyStarts(err, "MASTERDOWN") {
+	if st, err := m.readStatus(ctx); !redisreply.Starts(err, "MASTERDOWN") {
 		t.Errorf("%v, %+v", err, st)
 	}
 }
@@ -49,7 +50,7 @@ func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
 	if err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.Ping(ctx).Err() }); err != nil {
 		t.Fatal("PING is not answered:", err)
 	}
-	if st, err := m.readStatus(ctx); !replyStarts(err, "MASTERDOWN") {
+	if st, err := m.readStatus(ctx); !redisreply.Starts(err, "MASTERDOWN") {
 		t.Errorf("%v, %+v", err, st)
 	}
 	if err := admin.ConfigSet(ctx, "replica-serve-stale-data", "yes").Err(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/internal/redisreply"
 )
 
 // readWrites takes in whether a master refuses writes. Redis refuses PING, too, while it does so for its disk (processCommand in its
@@ -16,9 +17,9 @@ import (
 func (m *master) readWrites(st *status, ping redis.Cmder, info string) {
 	switch {
 	case st.role == roleReplica:
-	case replyStarts(ping.Err(), "MISCONF") && strings.Contains(ping.Err().Error(), "AOF"):
+	case redisreply.Starts(ping.Err(), "MISCONF") && strings.Contains(ping.Err().Error(), "AOF"):
 		st.refused = inspect.RefusedForAOF
-	case replyStarts(ping.Err(), "MISCONF"):
+	case redisreply.Starts(ping.Err(), "MISCONF"):
 		st.refused = inspect.RefusedForSave
 	case st.role != roleMaster:
 	case infoField(info, "aof_enabled") == "1" && infoField(info, "aof_last_write_status") == "err":

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/internal/redisreply"
 	"lockscope/internal/servertest"
 )
 
@@ -92,7 +93,7 @@ func prepare(t *testing.T, c *redis.Client, line string) {
 	for word := range strings.FieldsSeq(line) {
 		words = append(words, strings.ReplaceAll(word, ":", " "))
 	}
-	if err := c.Do(t.Context(), words...).Err(); err != nil && !replyStarts(err, "MISCONF") {
+	if err := c.Do(t.Context(), words...).Err(); err != nil && !redisreply.Starts(err, "MISCONF") {
 		t.Fatalf("%s: %v", line, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -8,37 +9,11 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/internal/connect"
+	"lockscope/internal/redisreply"
 )
 
-var (
-	// inScript matches the error by which our scripts name the command that failed (lua/prelude.lua).
-	inScript = regexp.MustCompile(`refused (\w+): (.*)`)
-	// denied matches the refusal of a command by Redis 6 and 7: "User ops has no permissions to run the 'get' command".
-	denied = regexp.MustCompile(`no permissions to run the '([^']+)' command`)
-	// byServer matches an error that Redis itself answers in place of running a script, or out of one of ours. A proxy's own errors are
-	// others: it may have sent the request, and have lost the answer ("ERR Connection reset by peer" of twemproxy, "upstream failure" of Envoy).
-	byServer = regexp.MustCompile(`^(NOSCRIPT|READONLY|LOADING|BUSY|OOM|MISCONF|NOAUTH|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|CROSSSLOT|MASTERDOWN|NOREPLICAS|DENIED) |` +
-		`^ERR (unknown command|max number of clients)|refused \w+: |user_script`)
-	// ofScript matches the end that Redis gives to the error of a script: its digest, and the line.
-	ofScript = regexp.MustCompile(` script: [0-9a-f]{40}, on @?user_script:\d+\.?$`)
-)
-
-// deniedIn is the refusal in an error: of a command or a key, by the access control of Redis. Empty for another error.
-func deniedIn(err error) string {
-	if err == nil {
-		return ""
-	}
-	return deniedText(err.Error())
-}
-
-func deniedText(text string) string {
-	for _, words := range []string{"NOPERM", "can't run this command", "can't access at least one of the keys"} {
-		if strings.Contains(text, words) {
-			return text
-		}
-	}
-	return ""
-}
+// inScript matches the error by which our scripts name the command that failed (lua/prelude.lua).
+var inScript = regexp.MustCompile(`refused (\w+): (.*)`)
 
 // explain makes a person's words of what a script of ours answered: which command was refused, and what to grant.
 func (r *Redis) explain(script, key string, err error) error {
@@ -62,8 +37,8 @@ func (r *Redis) failed(i int, command, key string, err error) error {
 
 // refusedBy names the missing right where the server's error is about one.
 func refusedBy(command, key, text string, err error) error {
-	if deniedText(text) == "" {
-		text = ofScript.ReplaceAllString(text, "")
+	if !redisreply.DeniesAccess(text) {
+		text = redisreply.WithoutScript(text)
 		switch {
 		case strings.Contains(text, "too late"):
 			return errTooLate
@@ -77,9 +52,7 @@ func refusedBy(command, key, text string, err error) error {
 	if strings.Contains(text, "key") && !strings.Contains(text, "run this command") {
 		return refused{"the user may not access " + inspect.Escape(key) + " (grant ~" + inspect.Escape(key) + ")", err}
 	}
-	if m := denied.FindStringSubmatch(text); m != nil {
-		command = m[1]
-	}
+	command = cmp.Or(redisreply.DeniedCommand(text), command)
 	return refused{fmt.Sprintf("the user may not run %s (grant +%s)", strings.ToUpper(command), command), err}
 }
 

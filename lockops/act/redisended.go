@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/internal/redisreply"
 )
 
 // Ended distinguishes what a contender's end on a master can be due to, where the master did not answer that it took it out.
@@ -63,7 +64,7 @@ func (r *Redis) removedNothing(i int, script string, err error) bool {
 		return false
 	}
 	text := reply.Error()
-	if _, cluster := r.masters[i].(*redis.ClusterClient); deniedText(text) == "" && (cluster || !byServer.MatchString(text)) {
+	if _, cluster := r.masters[i].(*redis.ClusterClient); !redisreply.DeniesAccess(text) && (cluster || !inScript.MatchString(text) && !redisreply.OfRedis(err)) {
 		return false
 	}
 	return slices.Contains(refusedWhole, script) || !inScript.MatchString(text)

@@ -17,6 +17,7 @@ import (
 	"lockscope/inspect/recipe"
 	"lockscope/inspect/redissource"
 	"lockscope/internal/connect"
+	"lockscope/internal/redisreply"
 )
 
 // reading is a key as read from all masters: the lock, and each master's whole value where that is a plain string.
@@ -44,9 +45,9 @@ func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 // release needs anyway. A value longer than is shown is read in full: the release compares all of it.
 func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
 	v, err := redissource.ReadKey(ctx, r.target.now, r.masters[i], r.target.Servers[i], key, r.limit)
-	if refused := cmp.Or(deniedText(v.Error), deniedIn(err)); refused != "" || refusedValue(v) {
+	if refused := redisreply.DeniesAccess(v.Error) || err != nil && redisreply.DeniesAccess(err.Error()); refused || refusedValue(v) {
 		plain, value, plainErr := r.plainVote(ctx, i, key)
-		if refused != "" || !plain.Foreign { // else it is no string, and the refused read was the right one
+		if refused || !plain.Foreign { // else it is no string, and the refused read was the right one
 			return plain, value, plainErr
 		}
 	}

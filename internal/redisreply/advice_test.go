@@ -1,11 +1,11 @@
-package describe
+package redisreply
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestWhatAServerAnswersHasItsAdvice(t *testing.T) {
+func TestARefusalOfEverythingHasAdvice(t *testing.T) {
 	for text, want := range map[string]string{
 		"LOADING Redis is loading the dataset in memory":                                                         "wait until it has",
 		"master r1:6379: BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.": "a person decides",
@@ -24,7 +24,7 @@ func TestWhatAServerAnswersHasItsAdvice(t *testing.T) {
 		"master LOADING:6379: connection refused":                                                                "",
 		"dial tcp: lookup r1: no such host":                                                                      "",
 	} {
-		word, do := Answered(text)
+		word, do := Advice(text)
 		if !strings.Contains(do, want) || (do == "") != (want == "") || (word == "") != (want == "") {
 			t.Errorf("%q: %q, %q", text, word, do)
 		}

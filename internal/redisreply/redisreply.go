@@ -1,0 +1,100 @@
+// Package redisreply classifies the errors with which Redis servers answer. Texts may have the name of a server before them.
+package redisreply
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Is reports whether a server answered, if only with an error.
+func Is(err error) bool {
+	_, ok := errors.AsType[redis.Error](err)
+	return ok
+}
+
+// Starts reports whether a reply starts with one of these words.
+func Starts(err error, words ...string) bool {
+	reply, ok := errors.AsType[redis.Error](err)
+	if !ok {
+		return false
+	}
+	for _, w := range words {
+		if strings.HasPrefix(reply.Error(), w) {
+			return true
+		}
+	}
+	return false
+}
+
+// Denied reports whether our user lacks a right.
+func Denied(err error) bool { return Starts(err, "NOPERM") }
+
+// DeniedKey reports whether our user may not use the key or channel, rather than the command.
+func DeniedKey(err error) bool { return Denied(err) && DeniedCommand(err.Error()) == "" }
+
+// WrongType reports whether the key holds another type.
+func WrongType(err error) bool { return Starts(err, "WRONGTYPE") }
+
+// Login reports whether a server demands another login.
+func Login(err error) bool { return Starts(err, "NOAUTH", "WRONGPASS") }
+
+// UnknownCommand reports whether a command was renamed or taken away (rename-command), or the server is no Redis or too old.
+func UnknownCommand(err error) bool { return Starts(err, "ERR unknown command") }
+
+// transient are replies of servers that will do what they refuse now: the request was not executed (redis.io, "Errors" of
+// the protocol; Cluster specification).
+var transient = regexp.MustCompile(`^(LOADING|READONLY|BUSY|TRYAGAIN|CLUSTERDOWN|MASTERDOWN)( |$)`)
+
+// Transient reports whether a reply is about the state that the server is in, so that it is worth asking again.
+func Transient(err error) bool {
+	reply, ok := errors.AsType[redis.Error](err)
+	if !ok {
+		return false
+	}
+	text := reply.Error()
+	if i := strings.Index(text, ": -"); i >= 0 { // of a command in a script, before Redis 7
+		text = text[i+3:]
+	}
+	return transient.MatchString(text)
+}
+
+// ofRedis matches the errors with which Redis itself refuses a request or a command of a script. A proxy's own errors are
+// others: it may have sent the request and lost the answer ("ERR Connection reset by peer" of twemproxy, "upstream failure"
+// of Envoy).
+var ofRedis = regexp.MustCompile(`^(NOSCRIPT|OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM|DENIED|WRONGTYPE|MOVED|ASK|CROSSSLOT|NOREPLICAS) |` +
+	`^ERR (unknown command|max number of clients)|user_script`)
+
+// OfRedis reports whether Redis itself replied, as far as the reply shows.
+func OfRedis(err error) bool {
+	reply, ok := errors.AsType[redis.Error](err)
+	return ok && (Transient(err) || ofRedis.MatchString(reply.Error()))
+}
+
+// deniedCommand matches the refusal of a command: "User ops has no permissions to run the 'client|list' command".
+var deniedCommand = regexp.MustCompile(`to run the '([a-zA-Z0-9|._-]{1,40})'`)
+
+// DeniedCommand returns the command that the text of a refusal names, in lower case, such as client|list; empty where it
+// names none.
+func DeniedCommand(text string) string {
+	if said := deniedCommand.FindStringSubmatch(text); said != nil {
+		return strings.ToLower(said[1])
+	}
+	return ""
+}
+
+// InScript begins Redis's refusal of a command, a key or a channel to a script's user.
+const InScript = "The user executing the script can't "
+
+// DeniesAccess reports whether the text of an error has a refusal by Redis' access control.
+func DeniesAccess(text string) bool {
+	return strings.Contains(text, "NOPERM") || strings.Contains(text, InScript)
+}
+
+// ofScript matches what Redis adds to the error of a script: its digest, and the line.
+var ofScript = regexp.MustCompile(`,? script: [0-9a-f]{40}, on @?user_script:\d+\.?`)
+
+// WithoutScript returns the text of an error without the digest and the line of a script.
+func WithoutScript(text string) string { return ofScript.ReplaceAllString(text, "") }
