@@ -24,17 +24,11 @@ func prefixes(patterns []string) []string {
 
 // literal is the beginning of a pattern up to the first byte that may stand for others.
 func literal(pattern string) string {
-	word, _ := cutLiteral(pattern)
-	return word
-}
-
-// cutLiteral cuts it off.
-func cutLiteral(pattern string) (word, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
 		switch c := pattern[i]; c {
 		case '*', '?', '[':
-			return b.String(), pattern[i:]
+			return b.String()
 		case '\\':
 			if i+1 < len(pattern) {
 				i++
@@ -44,5 +38,5 @@ func cutLiteral(pattern string) (word, rest string) {
 			b.WriteByte(c)
 		}
 	}
-	return b.String(), ""
+	return b.String()
 }

@@ -33,7 +33,10 @@ func newScanner(m *master, cfg Config) *scanner {
 // pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not
 // made to wait it may refuse them; they come again then. unsought is the server's refusal of the scan.
 func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool) bool) (unsought *inspect.Unseen, err error) {
-	match := cover(s.patterns) // so that the server sends less; what else it matches is sifted out here
+	match := "" // SCAN takes one pattern: of several, all names are sifted here, which costs the server the same
+	if len(s.patterns) == 1 {
+		match = s.patterns[0]
+	}
 	var some []string
 	var handed time.Time
 	hand := func(wait bool) {

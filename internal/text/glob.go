@@ -36,7 +36,7 @@ func globOne(p string, c byte) (size int, ok bool) {
 	case '?':
 		return 1, true
 	case '[':
-		return GlobClass(p, c)
+		return globClass(p, c)
 	case '\\':
 		if len(p) > 1 {
 			return 2, p[1] == c
@@ -45,8 +45,8 @@ func globOne(p string, c byte) (size int, ok bool) {
 	return 1, p[0] == c
 }
 
-// GlobClass matches one byte against the class at the beginning of a pattern, and returns the length of that class.
-func GlobClass(p string, c byte) (size int, ok bool) {
+// globClass matches one byte against the class at the beginning of a pattern, and returns the length of that class.
+func globClass(p string, c byte) (size int, ok bool) {
 	i := 1
 	not := i < len(p) && p[i] == '^'
 	if not {
