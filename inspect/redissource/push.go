@@ -265,8 +265,8 @@ func (p *pusher) refused(armed func()) bool {
 	return ok
 }
 
-// listen takes what the server pushes, armed from its first answer to a ping on: it may allow tracking and refuse all else. When it is
-// lost is for patience to say.
+// listen takes what the server pushes, armed from its first answer to a ping on: it may allow tracking and refuse all else. keepAlive
+// decides when it is lost.
 func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidations, armed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var beats sync.WaitGroup

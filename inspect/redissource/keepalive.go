@@ -65,44 +65,23 @@ func (u *unanswered) backlog(now time.Time, limit time.Duration) (since time.Tim
 	return u.since, len(u.sent) > 0 && now.Sub(u.sent[0]) >= limit
 }
 
-// patience tells a connection that is lost without a word (a router forgot it) from a server that is late. Both are silent on it; but the
-// first answers on another connection.
-type patience struct {
-	limit  time.Duration
-	late   time.Time // when the ping was sent that is late; zero: none is
-	asked  time.Time // when the server was to be asked elsewhere
-	spoken time.Time // when it was seen that it had answered that
-}
-
-// beat takes in the oldest ping without an answer (zero: none), and when the newest request was sent that the server answered elsewhere. The
-// server is to be asked there about a ping that is late; the connection is lost where the server answers that, and even so nothing comes
-// here within the time limit, which is for what lies in our own socket.
-func (w *patience) beat(now, oldest, answered time.Time) (ask, lost bool) {
-	switch {
-	case oldest.IsZero() || now.Sub(oldest) < w.limit:
-		*w = patience{limit: w.limit}
-	case !w.late.Equal(oldest):
-		*w = patience{limit: w.limit, late: oldest, asked: now}
-		return true, false
-	case answered.Before(w.asked):
-	case w.spoken.IsZero():
-		w.spoken = now
-	default:
-		lost = now.Sub(w.spoken) >= w.limit
-	}
-	return false, lost
+// lostInSilence reports whether a tracking connection is lost although nothing said so (a router forgot it): a ping has had
+// no answer for twice the time limit, and the server has answered what was asked elsewhere meanwhile. A server that stands
+// still answers nowhere.
+func lostInSilence(now, oldest, answered time.Time, limit time.Duration) bool {
+	return !oldest.IsZero() && now.Sub(oldest) >= 2*limit && answered.After(oldest.Add(limit))
 }
 
 // keepAlive pings until the connection ends, and ends it where it is lost, or the sentinels have replaced the server at its address.
 func (p *pusher) keepAlive(ctx context.Context, conn *redis.PubSub, at string) {
 	defer conn.Close()
-	wait := patience{limit: p.m.timeout}
-	for sleep(ctx, p.m.timeout/2) == nil && p.ping(ctx, conn) == nil && p.m.address() == at {
-		ask, lost := wait.beat(p.m.now(), p.pings.oldest(), p.m.answeredAt())
-		if lost {
+	limit := p.m.timeout
+	for sleep(ctx, limit/2) == nil && p.ping(ctx, conn) == nil && p.m.address() == at {
+		now, oldest := p.m.now(), p.pings.oldest()
+		if lostInSilence(now, oldest, p.m.answeredAt(), limit) {
 			return
 		}
-		if ask {
+		if !oldest.IsZero() && now.Sub(oldest) >= limit {
 			p.late()
 		}
 	}
