@@ -17,7 +17,7 @@ demo: ## watch locks on embedded servers: nothing to install
 build: ## build the program as bin/lockscope
 	$(GO) build -o bin/lockscope .
 
-# Most tests wait for servers, so that more of them run at once than there are processors.
+# Most tests wait for servers: more of them run at once than there are processors.
 SIDE_BY_SIDE := -p 4 -parallel 8
 
 .PHONY: test
@@ -29,7 +29,7 @@ test: ## the tests on servers inside the program: nothing to install
 test-all: export LOCKSCOPE_REAL := $(or $(LOCKSCOPE_REAL),installed)
 test-all: export LOCKSCOPE_LONG := 1
 test-all: test ## all tests: real servers (LOCKSCOPE_REAL=require: fail where they are missing), long ones, races
-	$(GO) test -vet=off $(RACE) $(SIDE_BY_SIDE) -timeout 20m ./...
+	$(GO) test -vet=off $(RACE) -parallel 4 -timeout 20m ./...
 	$(GO) test $(RACE) -tags failpoints -run TestFailpoint_ ./lockops/campaign
 	cd screenshots && $(GO) test $(RACE) -timeout 5m .
 	cd bench && $(GO) test $(RACE) -timeout 5m .
