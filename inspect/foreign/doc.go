@@ -6,5 +6,5 @@
 // as doctor and as the screen do; the programs themselves are not needed. To make the data again, with the packages of npm,
 // Go or Debian that the script names:
 //
-//	go test ./inspect/foreign -run TestRecord -record bull.js
+//	LOCKSCOPE_REAL=installed go test ./inspect/foreign -run TestRecord -record bull.js
 package foreign
