@@ -337,6 +337,7 @@ func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
 // Directories that locks left behind are swept by the command that is advised, once it has shown them.
 func TestTheAdvisedSweepHelps(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	w := &brokenServer{t: t, addr: server.Addr}
 	kept := w.session()

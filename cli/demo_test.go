@@ -7,6 +7,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/internal/connect"
+	"lockscope/internal/servertest"
 	"lockscope/sandbox"
 )
 
@@ -75,6 +76,7 @@ func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
 // No server of the sandbox evicts anything: what is given back there was released, and who takes it at once was handed it.
 func TestWhatIsGivenBackInTheSandboxWasNotEvicted(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	_, _, observer := observed(t, "redlock", 1)
 	feed := observer.Subscribe()
 	ctx := observing(t, observer)
@@ -99,6 +101,7 @@ func TestWhatIsGivenBackInTheSandboxWasNotEvicted(t *testing.T) {
 // A holder that is shown to have waited, while somebody watched, is among the waits that are counted.
 func TestWaitsThatAreShownAreCounted(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	_, _, observer := observed(t, "fair", 2)
 	feed := observer.Subscribe()
 	ctx := observing(t, observer)

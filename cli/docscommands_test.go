@@ -64,6 +64,7 @@ func shownCommands(t *testing.T) (all []shownCommand) {
 
 // Readers copy these lines: each of them runs, against servers that stand for those it names.
 func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
+	servertest.Slow(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("the lines are for a shell of Unix")
 	}

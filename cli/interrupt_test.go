@@ -56,6 +56,7 @@ func awaitLine(t *testing.T, lines *bufio.Scanner, text string) {
 
 func TestInterruptWhileHoldingReleasesAndWhileWaitingLeavesNothing(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		target := "zk://" + server.Addr
@@ -146,6 +147,7 @@ func TestSignalIsPassedOnToTheCommand(t *testing.T) {
 // Who ends it while it shows or holds does what is meant, by whatever signal.
 func TestTermWhileShowingOrHoldingIsNoFailure(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	server := servertest.StartEmbeddedRedis(t)
 	target := "redis://" + server.Addr
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing

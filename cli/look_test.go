@@ -212,6 +212,7 @@ func TestDemoOfOneScenario(t *testing.T) {
 // Every scene shows what its caption says.
 func TestDemoHeadless(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	var missing []string
 	defer func() {
 		if t.Failed() {

@@ -90,6 +90,7 @@ func (e entangled) release(lock string, more ...string) (outcome, *releaseOthers
 // show finds the deadlock that doctor finds: only the other locks show it.
 func TestShowFindsADeadlock(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		e := entangle(t, server.Addr)
 		if got := e.rules("/a"); !slices.Contains(got, "deadlock") {

@@ -38,6 +38,7 @@ func TestProgressNamesWhatIsRead(t *testing.T) {
 // A server that accepts and says nothing makes a look take long: on a terminal that is reported, elsewhere it is not.
 func TestLongLookTellsItsProgressOnATerminalOnly(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

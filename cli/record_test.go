@@ -125,6 +125,7 @@ func hasAll(t *testing.T, file, lock string) bool {
 // A recording that nobody ends fills no disk: it has a bound, and is whole there.
 func TestARecordingEndsAtItsBound(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	server := servertest.StartEmbeddedRedis(t)
 	const locks = 3000
 	for i := range locks {

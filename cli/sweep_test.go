@@ -15,6 +15,7 @@ import (
 // TestSweepIsACommand: it shows what it would delete, deletes it when it is told to, and nothing where more is found than it may.
 func TestSweepIsACommand(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	server.Embedded.SetClock(-48 * time.Hour)
 	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))

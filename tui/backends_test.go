@@ -173,6 +173,7 @@ func TestBackendsSayWhyThereAreNone(t *testing.T) {
 
 func TestEveryBackendsFrameFits(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	s := burdened(t)
 	bad := *s.Backends[0]
 	bad.Name, bad.State, bad.Error = "evil\x1b[2J", inspect.Down, strings.Repeat("a very long reason \x1b[31m\u202e ", 30)+"\n"+strings.Repeat("x", 300)

@@ -328,6 +328,7 @@ func TestCopyTheAdvice(t *testing.T) {
 
 func TestFindingsFitEverywhere(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	step := servertest.Effort(t, 37, 9)
 	for width := minWidth; width <= 220; width += step {
 		for _, height := range []int{24, 31, 50} {

@@ -201,6 +201,7 @@ func TestCompact(t *testing.T) {
 
 func TestEveryFrameFits(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	step := servertest.Effort(t, 37, 9)
 	for width := minWidth; width <= 220; width += step {
 		for _, lock := range []inspect.ID{fixture.Orders().ID, fixture.Thin().ID, fixture.Hostile().ID, fixture.FreeLock().ID, fixture.UnknownLock().ID} {

@@ -240,6 +240,7 @@ func (k *monkey) inspect(drawn string) int {
 
 func TestAnythingMayBePressed(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	steps := servertest.Effort(t, 100, 400)
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/internal/servertest"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/screen"
 )
@@ -18,6 +19,7 @@ import (
 // most once in five seconds, and the cursor's line has the same lock for as long as nobody moves it.
 func TestRowsMoveSeldom(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	for _, keys := range [][]string{nil, {"j", "j", "j"}, {"G"}} {
 		t.Run(fmt.Sprint(keys), func(t *testing.T) {
 			now := fixture.Noon

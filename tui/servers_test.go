@@ -50,6 +50,7 @@ func watching(t *testing.T, width, height int, source inspect.Source) *program {
 // Two sessions that take two locks in different orders are drawn as a ring, and a third behind it.
 func TestDeadlockOnAServer(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	servertest.EachZooKeeper(t, func(t *testing.T, zk *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)
 		ctx, cancel := context.WithCancel(context.Background())

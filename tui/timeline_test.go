@@ -258,6 +258,7 @@ func TestTimelineMouse(t *testing.T) {
 // What is hostile stays text, at every size and in every window.
 func TestTimelineFits(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	step := servertest.Effort(t, 53, 20)
 	for width := minWidth; width <= 220; width += step {
 		m := model(t, Options{}, width, 24+width%13, fixture.Everything())

@@ -11,6 +11,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/finding"
 	"lockscope/inspect/recording"
+	"lockscope/internal/servertest"
 	"lockscope/tui/screen"
 )
 
@@ -79,6 +80,7 @@ func TestThreeTasksTakeFewKeys(t *testing.T) {
 // In the demo the default order changes at most once in five seconds, and the lock under the cursor stays in its line.
 func TestTheDemosRowsMoveSeldom(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	var order []string
 	var changed time.Time
 	var under inspect.ID

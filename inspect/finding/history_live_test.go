@@ -104,6 +104,7 @@ const (
 
 func TestARealWatchdogStops(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		w := watchKey(t, masters[0], time.Hour)
 		w.do("HSET", w.id.Path, first, 1)
@@ -121,6 +122,7 @@ func TestARealWatchdogStops(t *testing.T) {
 
 func TestARealWatchdogOutlivesItsWork(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		w := watchKey(t, masters[0], 3*time.Second)
 		waiter := w.client.Subscribe(w.ctx, "redisson_lock__channel:{"+w.id.Path+"}")
@@ -144,6 +146,7 @@ func TestARealWatchdogOutlivesItsWork(t *testing.T) {
 
 func TestARealWaiterStarves(t *testing.T) {
 	t.Parallel()
+	servertest.Slow(t)
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		w := watchKey(t, masters[0], time.Hour)
 		queue, ends := "redisson_lock_queue:{"+w.id.Path+"}", "redisson_lock_timeout:{"+w.id.Path+"}"

@@ -114,6 +114,14 @@ func Long(t testing.TB) {
 	}
 }
 
+// Slow skips a test of several seconds with -short.
+func Slow(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: it takes several seconds; it runs without -short")
+	}
+}
+
 // Effort returns usual, or thorough when LOCKSCOPE_LONG is set: how many steps or seeds a test takes, or how wide they are.
 func Effort(t testing.TB, usual, thorough int) int {
 	t.Helper()
