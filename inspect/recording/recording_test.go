@@ -183,7 +183,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	good := string(record(t, runs()[1]))
 	first, rest, _ := strings.Cut(good, "\n")
 	for name, text := range map[string]string{
-		"empty": "", "no header": rest, "other JSON": "{}\n", "text": "hello\n", "newer": strings.Replace(first, ":1", ":2", 1) + "\n",
+		"empty": "", "no header": rest, "other JSON": "{}\n", "text": "hello\n", "newer": strings.Replace(first, ":2", ":3", 1) + "\n",
 		"broken line": first + "\n{\n" + rest, "bad escape": first + "\n" + `{"at":"2026-11-21T09:00:10Z","update":{"Gone":["zk:\\q"]}}` + "\n",
 		"null lock": first + "\n" + `{"at":"2026-11-21T09:00:10Z","update":{"Put":[null]}}` + "\n",
 	} {

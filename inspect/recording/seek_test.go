@@ -186,7 +186,7 @@ func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 	}
 }
 
-// A cut recording ends there; a damaged one has no moments from there on.
+// A cut recording ends there; a damaged one has no moments from there to the next whole snapshot.
 func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(keep(t, asText, handovers(1500)))
@@ -194,13 +194,13 @@ func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	before := bytes.Join(lines[:1200], nil)
+	before := bytes.Join(lines[:1300], nil)
 	for name, tt := range map[string]struct {
 		text  []byte
 		whole bool
 	}{
 		"cut":     {before[:len(before)-20], true},
-		"damaged": {slices.Concat(before, []byte("{\n"), bytes.Join(lines[1200:], nil)), false},
+		"damaged": {slices.Concat(before, []byte("{\n"), bytes.Join(lines[1300:], nil)), false},
 	} {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, tt.text, 0o600); err != nil {
