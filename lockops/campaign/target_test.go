@@ -234,6 +234,7 @@ func newRedlockTarget(t *testing.T) *target {
 func newClusterTarget(t *testing.T) *target {
 	nodes := servertest.StartRedisCluster(t, 3)
 	any := func(r *rand.Rand) *servertest.Redis { return nodes[r.IntN(len(nodes))] }
+	var move *slotMove // one that is not done yet
 	tg := &target{name: "cluster"}
 	tg.config = func(round int) Config {
 		var locks []Lock
@@ -247,11 +248,24 @@ func newClusterTarget(t *testing.T) *target {
 	}
 	tg.faults = []fault{
 		{name: "a node is stopped", do: func(t *testing.T, r *rand.Rand) func() { n := any(r); n.Pause(t); return func() { n.Resume(t) } }},
+		{name: "a slot moves", do: func(t *testing.T, r *rand.Rand) func() {
+			if move == nil {
+				move = newSlotMove(t, r, nodes)
+			}
+			if move != nil && move.run(t) {
+				move = nil
+			}
+			return nil
+		}},
 	}
 	tg.heal = func(t *testing.T) {
 		for _, n := range nodes {
 			n.Resume(t)
 		}
+		for move != nil && !move.run(t) {
+			time.Sleep(50 * time.Millisecond) // a node that has just been resumed
+		}
+		move = nil
 		c := redis.NewClient(&redis.Options{Addr: nodes[0].Addr})
 		defer c.Close()
 		for !strings.Contains(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok") {

@@ -1,0 +1,85 @@
+//go:build unix
+
+package campaign
+
+import (
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+)
+
+// slotMove gives a slot of a Cluster to another node, as an operator does who adds one.
+type slotMove struct {
+	from, to *servertest.Redis
+	slot     int64
+}
+
+// newSlotMove draws a slot that has keys of a lock; nil where the node has none, or does not answer.
+func newSlotMove(t *testing.T, r *rand.Rand, nodes []*servertest.Redis) *slotMove {
+	at := r.IntN(len(nodes))
+	m := &slotMove{from: nodes[at], to: nodes[(at+1+r.IntN(len(nodes)-1))%len(nodes)]}
+	c := dialAdmin(m.from.Addr)
+	defer c.Close()
+	keys, err := c.Keys(t.Context(), "*campaign*").Result()
+	if err != nil || len(keys) == 0 {
+		return nil
+	}
+	m.slot, err = c.ClusterKeySlot(t.Context(), keys[r.IntN(len(keys))]).Result()
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// run moves the slot, or what is left of it; false where a node does not answer: it is to be run again.
+func (m *slotMove) run(t *testing.T) bool {
+	source, target := dialAdmin(m.from.Addr), dialAdmin(m.to.Addr)
+	defer source.Close()
+	defer target.Close()
+	ctx := t.Context()
+	sourceID, err := source.Do(ctx, "cluster", "myid").Result()
+	if err != nil {
+		return false
+	}
+	targetID, err := target.Do(ctx, "cluster", "myid").Result()
+	if err != nil {
+		return false
+	}
+	set := func(c *redis.Client, state string, id any) error {
+		return c.Do(ctx, "cluster", "setslot", m.slot, state, id).Err()
+	}
+	if err := set(target, "importing", sourceID); err != nil {
+		return strings.Contains(err.Error(), "already the owner") && set(source, "node", targetID) == nil
+	}
+	if set(source, "migrating", targetID) != nil || !m.migrate(t, source) {
+		return false
+	}
+	return set(target, "node", targetID) == nil && set(source, "node", targetID) == nil
+}
+
+// migrate moves the keys.
+func (m *slotMove) migrate(t *testing.T, source *redis.Client) bool {
+	host, port, err := net.SplitHostPort(m.to.Addr)
+	if err != nil {
+		t.Error(err)
+		return true
+	}
+	for {
+		keys, err := source.ClusterGetKeysInSlot(t.Context(), int(m.slot), 100).Result()
+		if err != nil || len(keys) == 0 {
+			return err == nil
+		}
+		command := []any{"migrate", host, port, "", 0, 1000, "keys"}
+		for _, key := range keys {
+			command = append(command, key)
+		}
+		if source.Do(t.Context(), command...).Err() != nil {
+			return false
+		}
+	}
+}
