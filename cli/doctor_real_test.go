@@ -100,10 +100,8 @@ func (w *brokenServer) breakZooKeeper(root string) map[string][]string {
 	persistent := lock("persistent")
 	w.watch(w.session(), w.create(kept, persistent+"/"+w.kazoo(), "old", zk.FlagSequence))
 	mixed := lock("mixed")
-	first := w.queue(mixed, w.session())[0]
-	other := w.session()
-	w.create(other, mixed+"/_c_"+strings.Repeat("ab", 16)+"-lock-", "", zk.FlagEphemeral|zk.FlagSequence)
-	w.watch(other, first)
+	w.queue(mixed, w.session())
+	w.create(w.session(), mixed+"/_c_"+strings.Repeat("ab", 16)+"-lock-", "", zk.FlagEphemeral|zk.FlagSequence)
 	unwatched := lock("unwatched")
 	w.queue(unwatched, w.session())
 	w.queue(unwatched, w.session())
@@ -128,7 +126,7 @@ func (w *brokenServer) breakZooKeeper(root string) map[string][]string {
 		w.create(s, fmt.Sprintf("%s/0c4f1b2e9d8a4f6fb1f0a7c3d5e6%04x", semaphore, i), "client", zk.FlagEphemeral)
 	}
 	return map[string][]string{
-		"alien": {"alien-child"}, "persistent": {"persistent-contender"}, "mixed": {"mixed-recipes"},
+		"alien": {"alien-child"}, "persistent": {"persistent-contender"}, "mixed": {"missing-watch", "mixed-recipes"},
 		"unwatched": {"missing-watch"}, "herd": {"herd"}, "left": {"deadlock"}, "right": {"deadlock"},
 		"self": {"self-wait"}, "wrap": {"sequence-wrap"}, "semaphore": {"semaphore-overcommit"},
 	}

@@ -147,7 +147,7 @@ func changes(was, is *Lock, v view) []Event {
 	case is == nil:
 		_, events := ended(was, &Lock{ID: was.ID}, v)
 		return append(events, Event{Kind: EventGone, At: v.at, Lock: was.ID})
-	case was.State == StateUnknown || is.State == StateUnknown || misread(was, is), readAsMutex(was) && oldSemaphore(is):
+	case was.State == StateUnknown || is.State == StateUnknown || misread(was, is):
 		return nil
 	default:
 		left, events := ended(was, is, v)

@@ -200,7 +200,7 @@ func (t ties) of(l *Lock, c *Contender) (Identity, bool) {
 // Blocks reports whether the lock's holders keep its waiters from going on. What is only possibly a lock blocks nobody: a
 // registry of members looks like a queue.
 func (l *Lock) Blocks() bool {
-	return l.Waiting() > l.WaitersAtLeast && l.Confidence != recipe.Possible && !l.MutexOrPermits() && l.Kind != KindElection &&
+	return l.Waiting() > l.WaitersAtLeast && l.Confidence != recipe.Possible && l.Kind != KindElection &&
 		(l.Kind != KindSemaphore || l.Limit == 1)
 }
 

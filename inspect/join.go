@@ -15,7 +15,7 @@ func clone(l *Lock) *Lock {
 	c := *l
 	c.Holders = slices.Clone(l.Holders)
 	c.Waiters = slices.Clone(l.Waiters)
-	c.tabled = maps.Clone(l.tabled)
+	c.unwatched = maps.Clone(l.unwatched)
 	return &c
 }
 
@@ -45,9 +45,6 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 	if l.Masters == nil && l.Recipe == was.Recipe && l.Confidence == recipe.Possible && was.Confidence == recipe.Likely {
 		l.Confidence = recipe.Likely // the watches that were seen said so
 	}
-	if oldSemaphore(was) && readAsMutex(l) {
-		l.carryPermits(was)
-	}
 	before := indexOf(was)
 	l.stepBack(func(c *Contender) bool {
 		old, ok := before.same(c)
@@ -64,8 +61,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 			if gone := old.WatchesGone(); gone != c.WatchesGone() {
 				c.Special.Change(func(s *Special) { s.WatchesGone = gone })
 			}
-			l.setAwaits(c, was.awaits(old))
-			if was.unwatched(old) && !oldSemaphore(l) {
+			if was.unwatched[old.Name] {
 				c.Watch = Missing // still there after the table that does not know its watch
 			}
 		}
@@ -83,9 +79,6 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 			c.HeldSince = l.ReadAt.Add(offset)
 		}
 	})
-	if l.showsPermits() {
-		l.asPermits()
-	}
 }
 
 // follow gives a permit the instant at which its client entered the queue, where it stood by another entry that was made
@@ -176,12 +169,6 @@ func (o Owner) of(sessions map[int64]Session) Owner {
 // changed anything. A watch that is not in the table is only missing when the queue, read before the table and again
 // after it, shows the same waiter behind the same predecessor (see carry): it may have moved on in between.
 func confirmWatches(l *Lock, t *WatchTable) bool {
-	if oldSemaphore(l) {
-		return l.confirmPermits(t)
-	}
-	if readAsMutex(l) {
-		l.recordAwaited(t)
-	}
 	changed := l.stepBack(func(c *Contender) bool {
 		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place(), c.Reenters().Raw())], c.Owner.Session)
 	})
@@ -200,15 +187,23 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		} else if answer != Missing {
 			answer, unwatched = Unconfirmed, t.ReadAt.Sub(l.ReadAt) >= WatchSettle && t.hears(c.Owner.Session)
 		}
-		changed = changed || answer != c.Watch || unwatched != l.unwatched(c)
+		changed = changed || answer != c.Watch || unwatched != l.unwatched[c.Name]
 		c.Watch = answer
 		l.setUnwatched(c, unwatched)
 	})
-	if l.showsPermits() {
-		l.asPermits()
-		changed = true
-	}
 	return changed
+}
+
+// setUnwatched notes whether the newest table of watches lacks a contender's.
+func (l *Lock) setUnwatched(c *Contender, unwatched bool) {
+	switch {
+	case !unwatched:
+		delete(l.unwatched, c.Name)
+	case l.unwatched == nil:
+		l.unwatched = map[Untrusted]bool{c.Name: true}
+	default:
+		l.unwatched[c.Name] = true
+	}
 }
 
 // isRegistry reports whether plain ephemeral sequential nodes are no queue, most likely: nobody waits in it.
@@ -217,7 +212,7 @@ func isRegistry(l *Lock, t *WatchTable) bool {
 }
 
 // queues reports whether contenders watch others before them and none behind: members of a registry that watch each other watch
-// all of them.
+// all of them. A watch on a node that is gone counts, too: findGoneWatches has noted it.
 func queues(l *Lock, t *WatchTable) bool {
 	place := make(map[int64]int, l.Contention()) // of a session's last entry
 	at := 0
@@ -229,6 +224,9 @@ func queues(l *Lock, t *WatchTable) bool {
 			if watcher, known := place[session]; known && session != 0 && session != c.Owner.Session {
 				before, behind = before || watcher > at, behind || watcher < at
 			}
+		}
+		if gone := c.WatchesGone(); gone != "" {
+			before, behind = before || c.Follows(gone), behind || !c.Follows(gone)
 		}
 		at++
 	})

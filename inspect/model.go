@@ -78,11 +78,10 @@ type Lock struct {
 	// ExpectedHold is for how long it is usually held at most, by the configuration (Expectation); 0: not said. See UsualHold.
 	ExpectedHold time.Duration
 
-	tabled   map[Untrusted]tabled // of its contenders, by name; see tabled
-	permits  int                  // how many of Curator's deprecated semaphore were taken while somebody waited; see carryPermits
-	reported int                  // how many of Findings, at its beginning, are the source's
-	history  *History             // nil before something happened
-	ttlSeen  time.Duration        // the longest time to live that was seen on it, also before something happened
+	unwatched map[Untrusted]bool // contenders, by name, whose watch the newest table lacks; see confirmWatches
+	reported  int                // how many of Findings, at its beginning, are the source's
+	history   *History           // nil before something happened
+	ttlSeen   time.Duration      // the longest time to live that was seen on it, also before something happened
 }
 
 // NeverSeen is the UnseenSince of a lock that was found where nobody had looked before, such as on a node of a cluster that did not
@@ -260,6 +259,12 @@ func (c *Contender) WatchesGone() Untrusted { return c.Special.Get().WatchesGone
 
 // Reenters is that of Special.
 func (c *Contender) Reenters() Untrusted { return c.Special.Get().Reenters }
+
+// Follows reports whether the server numbered a contender after the node of that name, which may be gone.
+func (c *Contender) Follows(node Untrusted) bool {
+	_, number, ok := recipe.SplitSequence(node.Raw())
+	return ok && c.Sequential && number-c.Sequence < 0
+}
 
 // Owner is the client behind a contender. Empty fields are unknown.
 type Owner struct {

@@ -97,13 +97,16 @@ func TestWatchesTellAQueueFromARegistry(t *testing.T) {
 		"all watch all":       {map[string][]int64{"11": {12, 13}, "12": {11, 13}, "13": {11, 12}}, recipe.Possible},
 		"others watch them":   {map[string][]int64{"11": {77}, "12": {77}}, recipe.Possible},
 		"itself":              {map[string][]int64{"12": {12}}, recipe.Possible},
+		"one that is gone":    {map[string][]int64{"10": {12}}, recipe.Likely},
+		"one that is gone behind it, as a registry's members watch": {map[string][]int64{"14": {12}}, recipe.Possible},
+		"a stranger watches one that is gone":                       {map[string][]int64{"10": {77}}, recipe.Possible},
 	} {
 		var nodes []Znode
 		for _, session := range []int64{11, 12, 13} {
 			nodes = append(nodes, node("n-00000000"+string([]byte{byte('0' + session/10), byte('0' + session%10)}), session))
 		}
 		l := lockOf(t, nodes...)
-		table := &WatchTable{Backend: "zk", Sessions: map[string][]int64{}, ReadAt: l.ReadAt}
+		table := &WatchTable{Backend: "zk", Sessions: map[string][]int64{}, ReadAt: l.ReadAt.Add(WatchSettle)}
 		for number, sessions := range tt.watches {
 			table.Sessions["/l/n-00000000"+number] = sessions
 		}

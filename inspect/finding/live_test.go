@@ -119,10 +119,10 @@ func TestRealMasterRestarts(t *testing.T) {
 	}
 }
 
-// queuing are two clients that queue below a root.
+// queuing are clients that queue below a root.
 type queuing struct {
 	*testing.T
-	clients [2]*zk.Conn
+	clients [4]*zk.Conn
 	root    string
 }
 
@@ -154,10 +154,30 @@ func (q *queuing) join(client int, path string) string {
 }
 
 // behind has a client queue, and watch the data of whom it waits for.
-func (q *queuing) behind(client int, before, path string) {
+func (q *queuing) behind(client int, before, path string) string {
 	q.Helper()
-	q.join(client, path)
+	made := q.join(client, path)
 	if _, _, _, err := q.clients[client].GetW(before); err != nil {
+		q.Fatal(err)
+	}
+	return made
+}
+
+// vanished has a client queue, and watch another's node that is gone by then.
+func (q *queuing) vanished(client, other int, path string) {
+	q.Helper()
+	gone := q.join(other, path)
+	q.join(client, path)
+	q.leave(client, other, gone)
+}
+
+// leave removes a client's node before another watches it.
+func (q *queuing) leave(watcher, client int, node string) {
+	q.Helper()
+	if err := q.clients[client].Delete(node, -1); err != nil {
+		q.Fatal(err)
+	}
+	if _, _, _, err := q.clients[watcher].ExistsW(node); err != nil {
 		q.Fatal(err)
 	}
 }
@@ -172,12 +192,7 @@ func (q *queuing) late(dir string, client int) {
 	q.Helper()
 	gone := q.join(1-client, dir+q.writeLock(1-client))
 	q.join(client, dir+q.writeLock(client))
-	if err := q.clients[1].Delete(gone, -1); err != nil {
-		q.Fatal(err)
-	}
-	if _, _, _, err := q.clients[client].ExistsW(gone); err != nil {
-		q.Fatal(err)
-	}
+	q.leave(client, 1-client, gone)
 }
 
 // Queues as clients leave them on an ensemble, and what is wrong with each.
@@ -186,11 +201,15 @@ func TestDiagnosisOfRealQueues(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		q := startQueuing(t, server.Addr)
 		const curator, kazoo, gozk = "_c_e3b0c442-98fc-1c14-9afb-f4c8996fb924-lock-", "e3b0c44298fc1c149afbf4c8996fb924__lock__", "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-"
-		for _, dir := range []string{"", "/fine", "/mixed", "/alien", "/persistent", "/itself", "/unwatched", "/orphan", "/threads", "/late", "/alone"} {
+		for _, dir := range []string{
+			"", "/fine", "/mixed", "/alien", "/persistent", "/itself", "/unwatched", "/orphan", "/threads", "/late", "/alone",
+			"/wrong", "/leaked", "/vanished", "/extra", "/members", "/election",
+		} {
 			q.create(0, dir, 0)
 		}
 		q.behind(1, q.join(0, "/fine/"+curator), "/fine/"+curator)
-		q.behind(1, q.join(0, "/mixed/"+kazoo), "/mixed/"+curator)
+		q.join(0, "/mixed/"+kazoo)
+		q.join(1, "/mixed/"+curator)
 		q.join(0, "/alien/"+gozk)
 		q.create(0, "/alien/README", 0)
 		q.create(0, "/persistent/"+kazoo, zk.FlagSequence)
@@ -208,12 +227,29 @@ func TestDiagnosisOfRealQueues(t *testing.T) {
 		q.behind(1, q.root+"/late", "/late"+q.writeLock(1))
 		q.late("/alone", 1)
 
+		// Watches outrank names.
+		holder := q.join(0, "/wrong/"+curator)
+		q.behind(2, q.behind(1, holder, "/wrong/"+curator), "/wrong/"+curator)
+		q.behind(3, holder, "/wrong/"+curator)
+		q.join(0, "/leaked/"+curator)
+		for range 6 {
+			q.join(1, "/leaked/"+curator)
+		}
+		q.join(0, "/vanished/lock-")
+		q.vanished(2, 1, "/vanished/lock-")
+		q.behind(1, q.join(0, "/extra/"+gozk), "/extra/"+kazoo) // by extra_lock_patterns
+		q.join(0, "/members/m-")
+		q.join(1, "/members/m-")
+		q.behind(1, q.join(0, "/election/n_"), "/election/n_")
+
 		cfg := zksource.Config{Backend: "zk", Servers: []string{server.Addr}, Admin: []string{server.Admin}, Roots: []string{q.root}, Once: true}
 		found := diagnosis(t, zksource.New(cfg), 0)
 		for dir, want := range map[string][]string{
-			"/fine": nil, "/mixed": {"mixed-recipes"}, "/alien": {"alien-child"}, "/persistent": {"persistent-contender"},
+			"/fine": nil, "/mixed": {"missing-watch", "mixed-recipes"}, "/alien": {"alien-child"}, "/persistent": {"persistent-contender"},
 			"/itself": {"self-wait"}, "/unwatched": {"missing-watch"},
 			"/orphan": {"self-wait"}, "/threads": {"self-wait"}, "/late": {"lost-wakeup", "missing-watch"}, "/alone": {"lost-wakeup"},
+			"/wrong": {"missing-watch"}, "/leaked": {"missing-watch", "self-wait"}, "/vanished": {"lost-wakeup", "missing-watch"},
+			"/extra": nil, "/members": nil, "/election": nil,
 		} {
 			if got, there := found[q.root+dir]; !there || !slices.Equal(got, want) {
 				t.Errorf("%s: found %v (listed: %v), want %v", dir, got, there, want)

@@ -8,15 +8,16 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// lostWakeUp: the first in line watches a node before it that is gone. Such a watch never fires: it was set by asking whether
-// the node exists, when it did so no more. A client that does not look at the answer waits for it for ever, although its
+// lostWakeUp: a contender watches a node before it that is gone. Such a watch never fires: it was set by asking whether
+// the node exists, when it did so no more. A client that does not look at the answer waits for it for ever, even when its
 // turn has come, and all behind it wait with it. ZooKeeper's own WriteLock is such a client (ZooKeeper 3.8.0, WriteLock.java:
-// where exists answers nothing it says that it has not got the lock, and looks no more); of plain nodes it is only possible,
-// since a client that does look leaves the same watch behind. A waiter's is missing-watch.
+// where exists answers nothing it says that it has not got the lock, and looks no more). Of the first in line of plain nodes
+// it is only possible, since a client that does look leaves the same watch behind; a waiter that had looked would watch the
+// one before it.
 func lostWakeUp() rule {
 	return rule{
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
-		means:    "the first in line watches a node that is gone (info where its library may have looked again)",
+		means:    "a contender watches a node before it that is gone, and not the one that it waits for (info where its library may have looked again)",
 		evidence: "contender, watches_gone, blocked_below",
 		do:       "see what it does; restart it",
 		restsOn:  []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead,
@@ -25,33 +26,55 @@ func lostWakeUp() rule {
 		if len(l.Holders) == 0 || c.Watches == nil {
 			return nil
 		}
-		h := &l.Holders[0]
-		if h.WatchesGone() == "" || !before(h.WatchesGone(), h) || away(c, h) || elsewhereToo(l, h) {
-			return nil
+		found := lostTurn(c, &l.Holders[0])
+		for i := range l.Waiters {
+			w := &l.Waiters[i]
+			if len(found) == listed || !watchesGone(c, w) || !w.Follows(w.WatchesGone()) {
+				continue
+			}
+			if !away(c, w) && !elsewhereToo(l, w) {
+				found = append(found, lostPlace(w))
+			}
 		}
-		e := about(h)
-		e["watches_gone"], e["blocked_below"] = h.WatchesGone().String(), int(h.BlockedBelow)
-		e["cause"] = "its predecessor went between two of its requests, and it does not look at the answer of the second"
-		f := inspect.Finding{
-			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%s is first in line and watches %s, which is gone: it may not know that its turn has come", describe.BriefOwner(h), describe.BriefName(h.WatchesGone())),
-			Evidence:   e,
-			Advice:     "see whether that client works under the lock; if it waits, restart it, so that it queues again",
-		}
-		if l.Recipe != "zookeeper-recipes" {
-			f.Severity, f.Confidence = inspect.Info, recipe.Possible
-		}
-		if h.BlockedBelow > 0 {
-			f.Message += fmt.Sprintf("; %d behind it", h.BlockedBelow)
-		}
-		return one(f)
+		return found
 	})
 }
 
-// before reports whether a node that is gone stood before a contender, by the server's numbers.
-func before(gone inspect.Untrusted, c *inspect.Contender) bool {
-	_, number, ok := recipe.SplitSequence(gone.Raw())
-	return ok && c.Sequential && number-c.Sequence < 0
+// lostTurn is about the first in line.
+func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
+	l := c.Lock
+	watches := h.WatchesGone() != "" && h.Follows(h.WatchesGone())
+	if !watches || away(c, h) || elsewhereToo(l, h) {
+		return nil
+	}
+	f := lostWatch(h)
+	f.Message = fmt.Sprintf("%s is first in line and watches %s, which is gone: it may not know that its turn has come",
+		describe.BriefOwner(h), describe.BriefName(h.WatchesGone()))
+	f.Advice = "see whether that client works under the lock; if it waits, restart it, so that it queues again"
+	if l.Recipe != "zookeeper-recipes" {
+		f.Severity, f.Confidence = inspect.Info, recipe.Possible
+	}
+	if h.BlockedBelow > 0 {
+		f.Message += fmt.Sprintf("; %d behind it", h.BlockedBelow)
+	}
+	return one(f)
+}
+
+// lostPlace is about a waiter.
+func lostPlace(w *inspect.Contender) inspect.Finding {
+	f := lostWatch(w)
+	f.Subject = w.Subject()
+	f.Message = fmt.Sprintf("%s watches %s, which is gone, and not %s: it will not know when its turn comes",
+		describe.BriefOwner(w), describe.BriefName(w.WatchesGone()), describe.BriefName(w.Watches))
+	f.Advice = "restart that client so that it queues again"
+	return f
+}
+
+func lostWatch(who *inspect.Contender) inspect.Finding {
+	e := about(who)
+	e["watches_gone"], e["blocked_below"] = who.WatchesGone().String(), int(who.BlockedBelow)
+	e["cause"] = "its predecessor went between two of its requests, and it does not look at the answer of the second"
+	return inspect.Finding{Confidence: recipe.Likely, Evidence: e}
 }
 
 // elsewhereToo reports whether a contender's session has another one in the lock, whose watch it may be.

@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
@@ -11,19 +12,23 @@ import (
 // missingWatch: a waiter does not watch the contender that it waits for, so nothing wakes it up when that leaves, and all
 // behind it wait with it. The server's own watch table says so, between two looks at the same queue. Nodes of no known
 // library none of which watches another are a registry rather than a queue: silent. So is one whose client has no connection.
+// Curator's deprecated InterProcessSemaphore writes the nodes of its mutex and is not told from it.
 //
 // Cause in the wild: CURATOR-527 and CURATOR-495 (a wake-up lost between reading and waiting), dolphinscheduler #2020;
 // tutorials that call exists() on a predecessor that is gone and wait all the same.
 func missingWatch() rule {
 	return rule{
 		name: "missing-watch", severity: inspect.Warning, sometimes: inspect.Info,
-		means:    "a waiter that nothing will wake up; one finding each, at most 10 (info where it may be about to watch, may have a permit, or may not be connected)",
-		evidence: "contender, expected (whom it should watch), watches_gone (what it watches instead, if that is gone), blocked_below, right (that is missing to know whether its client is connected)",
+		means:    "a waiter that nothing will wake up; one finding each, at most 10 (info where it may be about to watch, or may not be connected)",
+		evidence: "contender, expected (whom it should watch), instead (another contender that it watches), watches_gone (what it watches instead, if that is gone), blocked_below, right (that is missing to know whether its client is connected)",
 		do:       "restart that client",
 		restsOn:  []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		lost, _ := lostEntry(c)
+		lost, behind := lostEntry(c)
+		if lost != nil && behind.Watch != inspect.Confirmed {
+			lost = nil // none of its entries watches: each is named
+		}
 		if l.Recipe == "sequential" && l.Confidence == recipe.Possible && !anyConfirmed(l) {
 			return nil
 		}
@@ -52,7 +57,10 @@ func anyConfirmed(l *inspect.Lock) bool {
 // watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the table of watches was, and
 // not whom it waits for. Some clients leave such a watch behind when they look again, and then watch the right one.
 func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
-	return w.WatchesGone() != "" && w.Watch != inspect.Confirmed && c.Watches != nil && c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
+	if w.Watch == inspect.Missing || w.WatchesGone() == "" {
+		return w.WatchesGone() != ""
+	}
+	return w.Watch != inspect.Confirmed && c.Watches != nil && c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
 }
 
 // away reports whether a waiter's client has no connection, or may be about to have one again: its watches are gone until then, and
@@ -100,13 +108,16 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 		confidence = recipe.Likely
 	}
 	message := fmt.Sprintf("%s does not watch %s, which it waits for: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.Watches))
+	if other := instead(c, w); other != "" {
+		e["instead"] = other.String()
+		message = fmt.Sprintf("%s watches %s and not %s, which it waits for: it does not hear when that leaves",
+			describe.BriefOwner(w), describe.BriefName(other), describe.BriefName(w.Watches))
+	}
 	if gone {
 		e["watches_gone"] = w.WatchesGone().String()
 		message = fmt.Sprintf("%s watches only %s, which is gone: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone()))
 	}
 	switch {
-	case l.MutexOrPermits():
-		return maybePermit(w, e)
 	case unlisted(c, w):
 		right := listRight(c.Backend)
 		e["right"] = right
@@ -135,13 +146,24 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 	}
 }
 
-// maybePermit weakens the finding where Curator's mutex and its deprecated semaphore look the same.
-func maybePermit(w *inspect.Contender, e evidence) inspect.Finding {
-	return inspect.Finding{
-		Severity: inspect.Info, Confidence: recipe.Possible,
-		Message: fmt.Sprintf("%s does not watch %s: it has a permit, if this is Curator's deprecated InterProcessSemaphore, and else nothing will wake it up",
-			describe.BriefOwner(w), describe.BriefName(w.Watches)),
-		Evidence: e,
-		Advice:   "find out which of the two these clients use; if it is a mutex, restart that client, so that it queues again",
+// instead is a contender that a waiter's session watches although no entry of that session waits for it; empty for none.
+func instead(c *inspect.Case, w *inspect.Contender) inspect.Untrusted {
+	if c.Watches == nil || w.Owner.Session == 0 {
+		return ""
 	}
+	l := c.Lock
+	awaited := map[inspect.Untrusted]bool{}
+	for i := range l.Waiters {
+		if o := &l.Waiters[i]; o.Owner.Session == w.Owner.Session {
+			awaited[o.Watches] = true
+		}
+	}
+	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
+		for i := range list {
+			if o := &list[i]; !awaited[o.Name] && slices.Contains(c.Watches.Sessions[l.Node(o)], w.Owner.Session) {
+				return o.Name
+			}
+		}
+	}
+	return ""
 }

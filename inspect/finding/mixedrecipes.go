@@ -13,7 +13,8 @@ import (
 // hold the lock at once. Exclusive contenders of Curator and go-zookeeper read each other's names and are left alone.
 //
 // Likely, since a client may have been taught the other names (kazoo's extra_lock_patterns); only possible where a name
-// is a plain sequential node's, which any client may have written.
+// is a plain sequential node's, which any client may have written. Silent where the table of watches shows that each that
+// comes after another library's contender watches it.
 //
 // Cause in the wild: kazoo ignores names with -lock- unless extra_lock_patterns says otherwise (kazoo 2.7.1), so kazoo
 // beside go-zookeeper or Curator gives two holders; go-zookeeper counts Curator's and kazoo's read locks as exclusive;
@@ -27,7 +28,7 @@ func mixedRecipes() rule {
 		restsOn:  []inspect.Aspect{inspect.AspectKind},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if !mixed(l) {
+		if !mixed(l) || queueTogether(l) {
 			return nil
 		}
 		counts, heads := map[string]int{}, map[string]string{}
@@ -77,6 +78,24 @@ func mixed(l *inspect.Lock) bool {
 		}
 	}
 	return false
+}
+
+// queueTogether reports whether all waiters behind another library's contender watch it, by the table of watches.
+func queueTogether(l *inspect.Lock) bool {
+	library := make(map[inspect.Untrusted]string, l.Contention())
+	for i := range l.Holders {
+		h := &l.Holders[i]
+		if library[h.Name] = libraryOf(l, h); library[h.Name] != libraryOf(l, &l.Holders[0]) {
+			return false
+		}
+	}
+	for i := range l.Waiters {
+		w := &l.Waiters[i]
+		if library[w.Name] = libraryOf(l, w); w.Watch != inspect.Confirmed && library[w.Watches] != library[w.Name] {
+			return false
+		}
+	}
+	return true
 }
 
 func mixedCause(counts map[string]int) string {

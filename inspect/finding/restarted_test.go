@@ -132,9 +132,7 @@ func startComeback(t *testing.T) *comeback {
 		b.clients.Expect(t, "acquired lock holder"+path)
 		b.clients.Send(t, "lock", "waiter"+path, path)
 	}
-	polls := b.cfg
-	polls.Budget.Watches = 1
-	b.onlookers = []*onlooker{lookOn(t, b.cfg), lookOn(t, polls)}
+	b.onlookers = []*onlooker{lookOn(t, b.cfg)}
 	for _, o := range b.onlookers { // watches are asked for of what is on the screen
 		o.observer.Focus(inspect.ID{Backend: "zk", Path: b.paths[0]}, inspect.ID{Backend: "zk", Path: b.paths[1]})
 	}

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -52,10 +53,14 @@ func TestMissingWatch(t *testing.T) {
 		{name: "plain nodes, some of which watch", c: watching("sequential", recipe.Likely, inspect.Confirmed, inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
 		{name: "plain nodes, none of which watches: a registry", c: watching("sequential", recipe.Possible, inspect.Missing, inspect.Missing)},
 		{
-			name: "Curator's mutex, or two permits of its old semaphore", c: watching("curator", recipe.Certain, inspect.Missing), fires: true,
-			severity: inspect.Info, confidence: recipe.Possible, has: []string{"InterProcessSemaphore", "nothing will wake it up"}, advice: "find out",
+			name: "the only waiter of Curator's mutex", c: watching("curator", recipe.Certain, inspect.Missing), fires: true,
+			severity: inspect.Warning, confidence: recipe.Certain, has: []string{"nothing will wake it up"}, advice: "restart",
 		},
-		{name: "kazoo has no such semaphore", c: watching("kazoo", recipe.Certain, inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{
+			name: "the last waiter watches the holder", c: watchingTheHolder(), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			has:      []string{"does not hear when that leaves"},
+			evidence: map[string]any{"instead": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000", "expected": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000002"},
+		},
 		{name: "all watch", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed)},
 		{name: "nobody could look", c: watching("curator", recipe.Certain, inspect.Unconfirmed, inspect.Unconfirmed)},
 		{
@@ -71,6 +76,31 @@ func TestMissingWatch(t *testing.T) {
 	found := diagnose(t, "missing-watch", watching("kazoo", recipe.Certain, many...))
 	if len(found) != 10 || found[9].Evidence["contender"] != "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000010" {
 		t.Errorf("%d findings, want one for each of the first 10 waiters", len(found))
+	}
+}
+
+// watchingTheHolder is a queue of four the last of which watches the first.
+func watchingTheHolder() inspect.Case {
+	c := watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed, inspect.Missing)
+	l := c.Lock
+	c.Watches = &inspect.WatchTable{ReadAt: l.ReadAt, Sessions: map[string][]int64{
+		l.Node(&l.Holders[0]): {l.Waiters[0].Owner.Session, l.Waiters[2].Owner.Session},
+		l.Node(&l.Waiters[0]): {l.Waiters[1].Owner.Session},
+	}}
+	return c
+}
+
+// One session left six entries behind a holder, and watches nothing: each is named, and so is what they have in common.
+func TestEntriesThatOneSessionLeaked(t *testing.T) {
+	leaked := watching("curator", recipe.Certain, slices.Repeat([]inspect.Confirmation{inspect.Missing}, 6)...)
+	for i := range leaked.Lock.Waiters {
+		leaked.Lock.Waiters[i].Owner.Session = 2
+	}
+	if found := diagnose(t, "missing-watch", leaked); len(found) != 6 {
+		t.Errorf("missing-watch: %v", found)
+	}
+	if found := diagnose(t, "self-wait", leaked); len(found) != 1 || found[0].Severity != inspect.Warning {
+		t.Errorf("self-wait: %v", found)
 	}
 }
 
@@ -243,7 +273,7 @@ func TestSelfWaitBehindItsLostEntry(t *testing.T) {
 		},
 		{name: "behind one that another thread of it waits with", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Confirmed })},
 		{name: "nobody could look", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Unconfirmed })},
-		{name: "neither watches: its client is away", c: lost(func(l *inspect.Lock) { l.Waiters[2].Watch = inspect.Missing })},
+		{name: "neither watches: its client may be away", c: lost(func(l *inspect.Lock) { l.Waiters[2].Watch = inspect.Missing })},
 		{name: "another's has lost its watch", c: lost(func(l *inspect.Lock) { l.Waiters[2].Owner.Session = 4 })},
 		{name: "the one in front is a reader's", c: lost(func(l *inspect.Lock) { l.Waiters[0].Mode = recipe.Shared })},
 	})
@@ -265,6 +295,16 @@ func TestLostWakeUp(t *testing.T) {
 		return c
 	}
 	lock := func(change func(*inspect.Lock)) func(*inspect.Case) { return func(c *inspect.Case) { change(c.Lock) } }
+	waiting := func(answer inspect.Confirmation, changes ...func(*inspect.Case)) inspect.Case { // the second in line watches what is gone
+		c := first("sequential", recipe.Likely)
+		h, w := &c.Lock.Holders[0], &c.Lock.Waiters[0]
+		h.Special, w.Special, w.Watch = w.Special, h.Special, answer
+		c.Watches.ReadAt = c.Lock.ReadAt.Add(inspect.WatchSettle)
+		for _, change := range changes {
+			change(&c)
+		}
+		return c
+	}
 	check(t, "lost-wakeup", []state{
 		{
 			name: "ZooKeeper's own WriteLock", c: first("zookeeper-recipes", recipe.Certain), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
@@ -275,6 +315,16 @@ func TestLostWakeUp(t *testing.T) {
 			severity: inspect.Warning, confidence: recipe.Likely,
 		},
 		{name: "plain nodes: it may have looked at the answer", c: first("sequential", recipe.Likely), fires: true, severity: inspect.Info, confidence: recipe.Possible},
+		{
+			name: "a waiter, and not the one that it waits for", c: waiting(inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			has: []string{"will not know when its turn comes"}, evidence: map[string]any{"watches_gone": left}, advice: "restart",
+		},
+		{name: "a waiter that also watches the right one", c: waiting(inspect.Confirmed)},
+		{
+			name: "a waiter, of a lock that was read again since", c: waiting(inspect.Missing, func(c *inspect.Case) { c.Watches.ReadAt = c.Lock.ReadAt.Add(-time.Second) }), fires: true,
+			severity: inspect.Warning, confidence: recipe.Likely,
+		},
+		{name: "a waiter, but the table may be older than what it saw", c: waiting(inspect.Unconfirmed, func(c *inspect.Case) { c.Watches.ReadAt = c.Lock.ReadAt })},
 		{name: "the watches were not read", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Watches = nil })},
 		{name: "it watches none", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Holders[0].Special.Change(func(s *inspect.Special) { s.WatchesGone = "" }) }))},
 		{name: "one that stood behind it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) {

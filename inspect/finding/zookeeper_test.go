@@ -59,7 +59,13 @@ func TestMixedRecipes(t *testing.T) {
 	mix := func(first, second string) *inspect.Lock {
 		return with(queue(first, 2), waiter(func(w *inspect.Contender) { w.Special.Change(func(s *inspect.Special) { s.Recipe = second }) }))
 	}
+	watching := func(answer inspect.Confirmation) *inspect.Lock { // kazoo behind go-zookeeper, by extra_lock_patterns
+		return with(mix("go-zookeeper", "kazoo"), waiter(func(w *inspect.Contender) { w.Watch = answer }))
+	}
 	check(t, "mixed-recipes", []state{
+		{name: "it watches the other library's node", c: present(watching(inspect.Confirmed))},
+		{name: "it does not", c: present(watching(inspect.Missing)), fires: true, severity: inspect.Critical, confidence: recipe.Likely},
+		{name: "nobody could look at its watch", c: present(watching(inspect.Unconfirmed)), fires: true, severity: inspect.Critical, confidence: recipe.Likely},
 		{
 			name: "kazoo ignores Curator", c: present(mix("curator", "kazoo")), fires: true,
 			severity: inspect.Critical, confidence: recipe.Likely, has: []string{"curator and kazoo"},

@@ -13,7 +13,7 @@ func recipeSources() []written {
 			library: "Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2", recipe: "curator",
 			read: "88dee99a; 5.4.0 run", file: "StandardLockInternalsDriver.java, ProtectedUtils.java, LeaderLatch.java", function: "createsTheLock, toProtectedName",
 			proof: "`_c_`, a UUID with dashes, a dash, then `lock-`, `latch-`, `lease-`, `__READ__` or `__WRIT__`, then the server's number, and nothing else",
-			alike: "zookeeper-client-rust's `new_curator` and our own contenders, made to queue with it; any other node of Curator's `withProtection` has another word. The deprecated InterProcessSemaphore writes the names of a mutex: its watches tell",
+			alike: "zookeeper-client-rust's `new_curator` and our own contenders, made to queue with it; any other node of Curator's `withProtection` has another word. The deprecated InterProcessSemaphore writes the names of a mutex, and is shown as one whose waiters miss their watches",
 			sure:  Certain, ours: []string{"parseCurator", "curatorSemaphore"},
 			is: child("_c_"+uuid+"-lock-0000000007", session, "10.0.0.7"),
 			near: []found{

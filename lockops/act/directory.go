@@ -64,11 +64,11 @@ func (d *directory) over(seen, now *inspect.Contender) bool {
 	return !stands || czxid != seen.Czxid
 }
 
-// lock is the lock, with what earlier watches and recipes of the configuration make of it.
+// lock is the lock, with what recipes of the configuration make of it.
 func (d *directory) lock() *inspect.Lock { return d.knownAs(d.Lock) }
 
 func (d *directory) knownAs(l *inspect.Lock) *inspect.Lock {
-	return inspect.ReadBy(inspect.ByWatches(l, d.seen), d.recipes)
+	return inspect.ReadBy(l, d.recipes)
 }
 
 // vacated returns the data with which the znode of a contender is free where it stays, by its library; false where a

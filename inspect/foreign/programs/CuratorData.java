@@ -1,15 +1,12 @@
 // debian: libcurator-recipes-java=5.4.0-3 libcurator-discovery-java=5.4.0-3 libzookeeper-java=3.8.0-11+deb12u2
 // store: zookeeper
-// lock: /app/gate curator
 // What Curator writes that is no lock: services (an instance's id is its name), members of a group, caches, counters, persistent
-// nodes, queues, barriers; and its deprecated semaphore, whose nodes are those of a mutex: three hold, two wait.
-import java.util.concurrent.TimeUnit;
+// nodes, queues, barriers.
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
-import org.apache.curator.framework.recipes.locks.InterProcessSemaphore;
 import org.apache.curator.framework.recipes.nodes.GroupMember;
 import org.apache.curator.framework.recipes.nodes.PersistentNode;
 import org.apache.curator.framework.recipes.shared.SharedCount;
@@ -28,7 +25,7 @@ public class CuratorData {
 
     public static void main(String[] args) throws Exception {
         servers = args[0];
-        CuratorFramework[] c = {client(), client(), client(), client(), client()};
+        CuratorFramework[] c = {client(), client(), client()};
         // x-discovery's layout by its ServiceDiscoveryImpl: base/name/id, JSON; here ids of which one ends in ten digits.
         for (int i = 0; i < 3; i++) {
             new GroupMember(c[i], "/app/group", "host-" + i).start();
@@ -54,19 +51,6 @@ public class CuratorData {
         });
         enter.setDaemon(true);
         enter.start();
-        for (int i = 0; i < 5; i++) {
-            InterProcessSemaphore gate = new InterProcessSemaphore(c[i], "/app/gate", 3);
-            Thread taker = new Thread(() -> {
-                try {
-                    gate.acquire();
-                } catch (Exception e) {
-                    System.out.println(e);
-                }
-            });
-            taker.setDaemon(true);
-            taker.start();
-            TimeUnit.MILLISECONDS.sleep(300);
-        }
         Thread.sleep(1500);
         System.out.println("ready");
         System.in.read();
