@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"lockscope/inspect/internal/stall"
 )
 
 // freed is a holder that this program forced out.
@@ -134,6 +136,33 @@ func (o *Observer) apply(u sourceUpdate) {
 	}
 }
 
+// noticeClock handles a step of our own clock: the servers' clocks are as far from where it was, until the sources have measured
+// that again, and so is what was seen. Grants that we saw are dated by the servers' clock, and stay.
+func (o *Observer) noticeClock(now time.Time) {
+	by := stall.SetAhead(o.turned, now)
+	if o.turned = now; by == 0 {
+		return
+	}
+	for _, p := range o.backends {
+		p.offset -= by
+		if p.state != nil {
+			p.state = p.state.shifted(by)
+			o.diagnoseBackend(p, now)
+		}
+	}
+	for l := range o.locks.all() {
+		moved := clone(l) // it was seen as it is for as long as before
+		everyContender(moved, func(c *Contender) {
+			if !c.Seen.IsZero() {
+				c.Seen = InstantOf(c.Seen.Time().Add(by))
+			}
+		})
+		o.locks.put(moved)
+		o.changed[l.ID] = struct{}{}
+	}
+	o.dirty = true
+}
+
 // updateBackend takes in a newer state of a backend.
 func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
 	p := o.backend(source, b.Name)
@@ -176,6 +205,9 @@ func (l *Lock) movedBy(by time.Duration) *Lock {
 	}
 	return moved
 }
+
+// grantSeen reports whether a holder's grant was seen by us, and so is dated by our clock and its distance from the servers'.
+func (c *Contender) grantSeen() bool { return !c.HeldSince.IsZero() && !c.HeldSince.Equal(c.Since) }
 
 // endFirstPass notes that all of a backend was looked at once.
 func (o *Observer) endFirstPass(p *backendState, now time.Time) {

@@ -76,7 +76,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 		case !ok && !followed && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
 			c.HeldSince = c.Since // it came to a free lock: granted when it was created
 		default:
-			c.HeldSince = l.ReadAt.Add(offset)
+			c.HeldSince = l.ReadAt.Add(offset).Round(0) // a suspension of this machine is part of it
 		}
 	})
 }
@@ -127,7 +127,7 @@ func appeared(l *Lock, offset time.Duration) {
 		h := &l.Holders[i]
 		h.HeldSince = h.Since
 		if l.Masters != nil {
-			h.HeldSince = l.ReadAt.Add(offset)
+			h.HeldSince = l.ReadAt.Add(offset).Round(0)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package zksource
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -9,20 +8,20 @@ import (
 )
 
 // Servers from 3.6 on answer many reads in one request, and report all changes below a node by one watch. One that knows
-// neither answers so and closes the connection; the next is made without, and the lack is remembered. Reading one by one
-// with a watch on each directory is the way for those, and, as to watches, for a tree that changes so fast that reporting
-// every change costs more than reading what is looked at.
+// neither answers so and closes the connection; the next is made without, and the lack is remembered. Such a server is read
+// one node a request, again and again, what is on the screen first. So is, many nodes a request, a tree that changes so fast
+// that reporting every change costs more than reading what is looked at.
 
-// lacking records why a server does without requests: it refused them as unknown, or failed. Empty: it does not.
+// lacking records why a server does without the requests of 3.6: it refused them as unknown, or failed.
 type lacking struct {
-	manyReads, watchBelow string
-	since                 time.Time
+	why   string
+	since time.Time
 }
 
 const (
 	// lackingFor bounds that belief: the server may be upgraded meanwhile.
 	lackingFor = time.Hour
-	// hotFor keeps a tree that was hot on watches by directory, so that the way of reading does not flap.
+	// hotFor keeps a tree that was hot without a watch, so that the way of reading does not flap.
 	hotFor = 10 * time.Minute
 	// hotBeats is the number of beats in a row that make a tree hot: a single burst does not.
 	hotBeats = 5
@@ -43,23 +42,15 @@ type heat struct {
 	until  time.Time
 }
 
-// able leaves out what the server of our connection has refused as unknown.
-func (r *run) able(now time.Time) (manyReads, watchBelow bool) {
-	lacks := r.lacks[r.link.connectedTo()]
-	if now.Sub(lacks.since) > lackingFor {
-		lacks = lacking{}
-	}
-	return lacks.manyReads == "", lacks.watchBelow == ""
+// able reports whether the server of our connection is not known to lack the requests of 3.6.
+func (r *run) able(now time.Time) bool {
+	lacks, known := r.lacks[r.link.connectedTo()]
+	return !known || now.Sub(lacks.since) > lackingFor
 }
 
-// unable notes what the server that we are connected to does not know, and connects anew, to do without.
-func (r *run) unable(without lacking, now time.Time) {
-	at := r.link.connectedTo()
-	was := r.lacks[at]
-	if now.Sub(was.since) > lackingFor {
-		was = lacking{}
-	}
-	r.lacks[at] = lacking{cmp.Or(without.manyReads, was.manyReads), cmp.Or(without.watchBelow, was.watchBelow), now}
+// unable notes what the server that we are connected to does not know, and connects again, to do without.
+func (r *run) unable(why string, now time.Time) {
+	r.lacks[r.link.connectedTo()] = lacking{why, now}
 	r.reconnect(now)
 }
 
@@ -97,7 +88,7 @@ func (r *run) requestedTooMuch(list *[]job, now time.Time, jobs ...job) {
 // notWatched takes in that the watch of all below a root was not set. Nothing may be read before it is.
 func (r *run) notWatched(err error, now time.Time) {
 	if !connect.Throttled(err) {
-		r.unable(lacking{watchBelow: lack("addWatch", err)}, now)
+		r.unable(lack("addWatch", err), now)
 		return
 	}
 	r.throttled(now)
@@ -130,19 +121,15 @@ func (r *run) reading() string {
 	if !r.ready {
 		return ""
 	}
-	many, below := r.able(r.cfg.Now())
-	at := r.link.connectedTo()
 	reads, watches := "many reads per request", "one watch per root"
-	if !many {
-		reads = "one by one: " + at + " " + r.lacks[at].manyReads
+	if !r.manyReads {
+		at := r.link.connectedTo()
+		reads, watches = "one by one: "+at+" "+r.lacks[at].why, "again and again, what is on the screen first"
+	} else if !r.heat.until.IsZero() {
+		watches = "again and again, what is on the screen first: the tree changes too fast to follow all of it"
 	}
-	switch {
-	case r.cfg.Once:
+	if r.cfg.Once {
 		return reads
-	case !below:
-		watches = "one watch per directory: " + at + " " + r.lacks[at].watchBelow
-	case !r.heat.until.IsZero():
-		watches = "one watch per directory, those on the screen first: the tree changes too fast to follow all of it"
 	}
 	return reads + ", " + watches
 }

@@ -12,7 +12,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
-	"lockscope/inspect/internal/stall"
 )
 
 // backendState was reported last; a new report is compared with it.
@@ -60,10 +59,10 @@ func (r *run) describe() *inspect.Backend {
 	}
 	b.Lost = r.lostLinks
 	b.Clock = r.clock.ofLeader(r.answers)
-	b.Cost = inspect.Cost{Requests: r.spent, Heartbeats: r.heartbeats, Watches: r.watches, Slowed: r.queue.pace.Slow}
+	b.Cost = inspect.Cost{Requests: r.spent, Heartbeats: r.heartbeats, Watches: len(r.below), Slowed: r.queue.pace.Slow}
 	b.Cost.Quickest, b.Cost.StartQuickest = r.queue.pace.Quickest, r.queue.pace.Start
 	if !r.cfg.Once && !r.cfg.Budget.Unlimited {
-		b.Cost.Limit, b.Cost.WatchLimit = r.cfg.Budget.Steady, r.cfg.Budget.Watches
+		b.Cost.Limit = r.cfg.Budget.Steady
 		switch {
 		case r.firstPass:
 		case r.manyReads:
@@ -72,7 +71,7 @@ func (r *run) describe() *inspect.Backend {
 			b.Cost.Limit = r.cfg.Budget.Discovering
 		}
 	}
-	for _, l := range r.links() {
+	if l := r.link; l != nil {
 		b.Cost.Requests += l.tap.Requests()
 		b.Cost.Heartbeats += l.tap.Heartbeats()
 	}
@@ -87,22 +86,11 @@ func (r *run) describe() *inspect.Backend {
 	return b
 }
 
-// links are all connections that there are.
-func (r *run) links() []*link {
-	links := slices.Concat(r.opening, r.readers)
-	if r.link != nil {
-		links = append(links, r.link)
-	}
-	return links
-}
-
 // requestsTo counts what was sent to a server so far.
 func (r *run) requestsTo(i int) uint64 {
 	n := r.spentOn[r.cfg.Servers[i]] + r.admins[i].Requests()
-	for _, l := range r.links() {
-		if l.connectedTo() == r.cfg.Servers[i] {
-			n += l.tap.Requests()
-		}
+	if r.link != nil && r.link.connectedTo() == r.cfg.Servers[i] {
+		n += r.link.tap.Requests()
 	}
 	return n
 }
@@ -125,18 +113,7 @@ func (r *run) hear() {
 	if r.link == nil {
 		return
 	}
-	r.heardOf(r.link.tap.Ordered())
-}
-
-// heardOf takes in when that was, by our clock as the loop saw it last: what it has been set by since, attend adds.
-func (r *run) heardOf(at time.Time) {
-	var by time.Duration
-	if at.After(r.turned) {
-		by = -stall.SetAhead(r.turned, at) // a suspension in between is noticed as of the later one
-	} else {
-		by = stall.SetAhead(at, r.turned)
-	}
-	if at = at.Round(0).Add(by); at.After(r.heardAt) {
+	if at := r.link.tap.Ordered().Round(0); at.After(r.heardAt) {
 		r.heardAt = at
 	}
 }

@@ -13,13 +13,12 @@ import (
 )
 
 // One watch on a root reports all changes below it, and no other is needed there. But newer servers report nothing of a
-// node that we may not read (CVE-2024-23944): a directory that has such nodes gets a watch of its own, and every
-// directory is compared with its Stat from time to time, which shows what came in silence, and a changed ACL, which no watch reports.
+// node that we may not read (CVE-2024-23944): a directory that has such nodes is polled, and every directory is compared with
+// its Stat from time to time, which shows what came in silence, and a changed ACL, which no watch reports.
 
 // watchBelow sets a watch on each root that is not below another, before anything is read.
-func (r *run) watchBelow(now time.Time) {
-	_, able := r.able(now)
-	if r.cfg.Once || !able || !r.heat.until.IsZero() {
+func (r *run) watchBelow() {
+	if r.cfg.Once || !r.manyReads || !r.heat.until.IsZero() {
 		return
 	}
 	var roots []string
@@ -36,7 +35,6 @@ func (r *run) watchBelow(now time.Time) {
 			requests = append(requests, connect.WatchBelow(r.cfg.onServer(p)))
 		}
 	}
-	r.watches += len(r.below)
 	l := r.link
 	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
 		if reply.Err != nil && !isBroken(reply.Err) {
@@ -55,7 +53,7 @@ func (r *run) covered(p string) bool {
 	return false
 }
 
-// followed reports whether a directory's own changes, and those of its children, are reported without a watch on it.
+// followed reports whether a directory's own changes, and those of its children, are reported.
 func (r *run) followed(d *dir) bool { return !d.secretive && r.covered(d.path) }
 
 // changedBelow takes in that a node below a watched root was created or deleted, or its data changed.
@@ -75,10 +73,6 @@ func (r *run) changedBelow(p string, what zk.EventType, at time.Time) {
 		if r.touch(in, at); what == zk.EventNodeCreated {
 			r.readWithList(in, name, at)
 		}
-	}
-	if d != nil && d.watched && what == zk.EventNodeDeleted { // that fired, too
-		d.watched = false
-		r.watches--
 	}
 	// The list that it is in may look as before, since it may be made anew at once.
 	if d != nil && (d.root || what == zk.EventNodeDeleted && (d.phase != leaf || d.dataWanted)) {
@@ -110,6 +104,15 @@ func (r *run) dataChanged(d, in *dir, name string, at time.Time) {
 	}
 }
 
+// rereadLive has the children read again whose data hold their state.
+func (d *dir) rereadLive() {
+	for _, name := range d.names {
+		if e, ok := recipe.Parse(name); ok && e.Live && d.has(name) {
+			d.rereads(name)
+		}
+	}
+}
+
 // isLive reports whether a child was read whose data change while it is there.
 func (d *dir) isLive(name string) bool {
 	if !d.has(name) && !d.awaits(name) {
@@ -119,32 +122,20 @@ func (d *dir) isLive(name string) bool {
 	return slices.ContainsFunc(entries, func(e recipe.Entry) bool { return e.Name == name && e.Live })
 }
 
-// keepsSecret notes that a directory has a node that may not be read, whose end the servers may not report, and sets a
-// watch on the directory itself.
+// keepsSecret notes that a directory has a node that may not be read, whose end the servers may not report.
 func (r *run) keepsSecret(in *dir) {
-	if in == nil || in.secretive {
-		return
-	}
-	in.secretive = true
-	if r.covered(in.path) && !r.cfg.Once && in.phase == listable {
-		r.push(&r.queue.reads, job{kind: jobList, dir: in})
+	if in != nil && !in.secretive {
+		in.secretive, in.polled = true, !r.cfg.Once
 	}
 }
 
-// mostSingly of the directories are compared at one beat where a request reads one: of 50 requests a second.
-const mostSingly = 10
-
 // sweep compares directories with their Stats, a request's worth at a time, each once a lap.
 func (r *run) sweep(now time.Time) {
-	if !r.firstPass || now.Before(r.sweepAt) {
+	if !r.firstPass || len(r.below) == 0 || now.Before(r.sweepAt) {
 		return
 	}
-	most := connect.MostItems
-	if !r.manyReads { // each is a request then
-		if most = mostSingly; len(r.queue.polls) > 0 {
-			return
-		}
-	} else if slices.ContainsFunc(r.queue.polls, func(j job) bool { return j.kind == jobCompare }) {
+	const most = connect.MostItems
+	if slices.ContainsFunc(r.queue.polls, func(j job) bool { return j.kind == jobCompare }) {
 		return // what is urgent goes before those of the last beat
 	}
 	if len(r.toSweep) == 0 {
@@ -157,7 +148,7 @@ func (r *run) sweep(now time.Time) {
 	}
 	n := min(len(r.toSweep), most)
 	for _, d := range r.toSweep[:n] {
-		if r.dirs[d.path] == d && (d.watched || r.followed(d)) && !d.busy && d.phase == listable {
+		if r.dirs[d.path] == d && r.followed(d) && !d.busy && d.phase == listable {
 			r.queue.polls = append(r.queue.polls, job{kind: jobCompare, dir: d})
 		}
 	}

@@ -58,10 +58,8 @@ type Budget struct {
 	// Items (reads) and Bytes (of answers) limit those a second; defaults 40 000 and 4 MiB, for one pass 100 000 and 10
 	// MiB. Within one second there may be a tenth more, of what was saved up or missed just before; never over a longer time.
 	Items, Bytes float64
-	// Events limits the reports a second of a watch on a root; a tree above it is watched by directory. Default 20 000.
+	// Events limits the reports a second of a watch on a root; a tree above it is read again and again. Default 20 000.
 	Events float64
-	// Watches that may be set at the same time; default 20 000. Directories over it are polled.
-	Watches int
 	// Relists a second of one lock; default 4, and as many at once after a rest.
 	Relists float64
 	// Depth of the directories below a root; default 16.
@@ -90,8 +88,8 @@ type beats struct {
 	// session is its timeout. It is short: the session owns nothing, and a server that hangs is left after two thirds
 	// of it.
 	session time.Duration
-	// identity: between inquiries into sessions and watches. rest: while nothing happens, and nobody looks at a lock.
-	identity, rest time.Duration
+	// identity: between inquiries into sessions and watches.
+	identity time.Duration
 	// poll: between checks for reads of what no watch reports. Of that, focused: what is on the screen; others: the rest;
 	// doubtful: what may not be read, or may be so no longer.
 	poll, focused, others, doubtful time.Duration
@@ -101,7 +99,7 @@ type beats struct {
 
 func usualBeats() beats {
 	return beats{
-		session: 10 * time.Second, identity: 10 * time.Second, rest: 30 * time.Second,
+		session: 10 * time.Second, identity: 10 * time.Second,
 		poll: time.Second, focused: 2 * time.Second, others: 10 * time.Second, doubtful: 10 * time.Second,
 		sweep: time.Minute,
 	}
@@ -143,7 +141,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&b.Events, 20_000)
 	setDefault(&b.Discovering, 500)
 	setDefault(&b.Steady, 50)
-	setDefault(&b.Watches, 20_000)
 	setDefault(&b.Relists, 4)
 	setDefault(&b.Depth, 16)
 	setDefault(&b.Children, 10_000)

@@ -59,8 +59,15 @@ func (r *run) dropLink() {
 	}
 	r.hear()
 	r.link, r.ready = nil, false
-	r.drop(l)
-	r.dropReaders()
+	r.spend(l.cost())
+	r.tasks.Go(l.close)
+}
+
+// spend counts what a connection that is gone has cost.
+func (r *run) spend(c *cost) {
+	r.spent += c.requests
+	r.heartbeats += c.heartbeats
+	r.spentOn[c.server] += c.requests
 }
 
 // dialReason returns why the last dial failed, with the address where there are several servers.
@@ -88,7 +95,6 @@ func (r *run) lost(e linkEvent) {
 		r.forgetLimits(e.link)
 	}
 	r.forgetLink()
-	r.happened()
 	r.backoff(e.at)
 }
 
@@ -98,13 +104,13 @@ func (r *run) forgetLink() {
 	r.backend.stale = true
 	r.queue.clear()
 	clear(r.due)
-	r.watches, r.batches, r.manyReads, r.below, r.allWatched = 0, 0, false, nil, false
+	r.batches, r.manyReads, r.below = 0, false, nil
 	r.toSweep, r.sweepAt = nil, time.Time{}
 	for _, d := range r.dirs {
-		d.watched, d.busy, d.again, d.answers, d.due = false, false, false, false, time.Time{}
+		d.busy, d.again, d.answers, d.due = false, false, false, time.Time{}
 		d.awaitNone()
 		d.firedAt = time.Time{}
-		d.dataWatched, d.dataStale, d.reread, d.live = false, d.dataWanted, d.live, nil
+		d.dataStale, d.reread = d.dataWanted, nil
 	}
 }
 

@@ -59,20 +59,15 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 // comes, and nobody says that the servers were away.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
-	if by := stall.SetAhead(r.turned, now); by != 0 {
-		r.clock.shift(by)
-		for _, at := range []*time.Time{&r.disturbedAt, &r.heardAt} {
-			if !at.IsZero() {
-				*at = at.Add(by)
-			}
-		}
+	if stall.SetAhead(r.turned, now) != 0 {
+		r.forgetClocks(now)
 	}
 	r.turned = now
 	if !stalled {
 		return now
 	}
 	r.disturb(now)
-	r.clock.forget() // our own may have been set ahead, which looks the same
+	r.forgetClocks(now) // our own may have been set ahead, which looks the same
 	r.stood = inspect.Interval{From: from, To: now}
 	r.blindUntil(now)
 	r.extra = inspect.Update{} // tables of before
@@ -81,6 +76,14 @@ func (r *run) attend() time.Time {
 		r.reconnect(now)
 	}
 	return now
+}
+
+// forgetClocks drops what relates the servers' clocks to ours, which was set, and has it measured again.
+func (r *run) forgetClocks(now time.Time) {
+	r.clock.known, r.heardAt, r.askAt = false, time.Time{}, now
+	for i := range r.answers {
+		r.answers[i].clock = bounds{}
+	}
 }
 
 // looksAgain takes in that there is a connection. The first one after a stall that took its time to come made that longer: nobody

@@ -20,20 +20,17 @@ import (
 
 // identity holds the result of one inquiry.
 type identity struct {
-	brief   bool      // the sessions alone were asked for
 	asked   time.Time // when the first table of watches was
 	servers []serverAnswer
 	// sessions and watches of all servers that answered; nil when none did.
 	sessions    map[int64]inspect.Session
 	sessionsAt  time.Time // when the first of them was asked for its sessions
 	allSessions bool      // every server of the ensemble answered
-	reporting   int       // how many servers did, of those in the target
 	watches     map[string][]int64
 	allWatches  bool                // every server of the ensemble answered
 	connected   map[int64]time.Time // sessions on the servers that answered for their watches, with the time of connecting
 	covers      []inspect.ID
 	missed      missed
-	probed      *cost // of a look at the leader's clock; nil: there was none
 }
 
 // missed collects refusals and failures of servers. Those of the watches stay until these are asked for again.
@@ -96,7 +93,6 @@ func (who *identity) join(admins []*zkadmin.Server, answers []tables, watches bo
 		who.missed.record(admins[i], readSessions, t.sessionsErr)
 		who.missed.record(admins[i], t.watchesRead, t.watchesErr)
 		if t.sessionsErr == nil {
-			who.reporting++
 			if who.sessions == nil {
 				who.sessions, who.sessionsAt = map[int64]inspect.Session{}, t.sessionsAt
 			}
@@ -176,17 +172,9 @@ func (r *run) startInquiry(now time.Time) {
 		return // the first pass is done soon, most likely
 	}
 	r.asking = true
-	r.askAt, r.askedAt, r.afterPass = now.Add(r.beats.rest), now, r.firstPass // sooner as the answers say
+	r.askAt, r.askedAt, r.afterPass = now.Add(r.identityBeat()), now, r.firstPass // sooner as the answers say
 	r.requestAccessAgain()
-	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, spawn: r.tasks.Go, covers: r.covers(now), brief: r.sessionsSuffice(now)}
-	if q.limit = r.queryTime(); !q.brief {
-		r.wholeAt = now
-	}
-	if !q.brief && r.clock.wanted(r.answers, now, r.cfg.Once) {
-		q.probe = func(servers []string) (*link, error) {
-			return open(r.cfg, servers, false, r.sessionTimeout(), q.limit, newInbox())
-		}
-	}
+	q := inquiry{now: r.cfg.Now, admins: r.admins, link: r.link, spawn: r.tasks.Go, covers: r.covers(now), limit: r.queryTime()}
 	r.tasks.Go(func() {
 		who := q.run(r.ctx)
 		if r.ctx.Err() == nil { // else it is our own end that failed the questions
@@ -213,26 +201,15 @@ func (r *run) identify(who identity) {
 		r.event(e)
 	}
 	r.asking = false
-	if who.probed != nil {
-		r.spend(who.probed)
-		r.clock.probedAt = r.askedAt
-	}
 	if r.stall.Since(r.askedAt) { // the tables may be of before it
 		r.askAt = r.cfg.Now()
-		return
-	}
-	byPresentClock(&who, r.cfg.Now())
-	if who.brief {
-		r.identifyBriefly(&who)
 		return
 	}
 	r.disturbedBy(who.servers)
 	r.measureLag(who.servers)
 	r.recordLeaders(who.servers)
-	r.clock.measure(who.servers, who.allSessions, r.cfg.Now())
-	rested := r.resting
-	r.resting = r.mayRest(&who)
-	r.answers, r.sessions, r.reporting, r.allReporting = who.servers, who.sessions, who.reporting, who.allSessions
+	r.clock.measure(r.answers, who.servers, who.allSessions)
+	r.answers, r.sessions = who.servers, who.sessions
 	if who.covers == nil { // nobody asked for the watches this time
 		who.missed.watches, who.missed.neverWatching = r.missed.watches, r.missed.neverWatching
 	}
@@ -240,9 +217,7 @@ func (r *run) identify(who identity) {
 	r.backend.stale = true
 	if who.sessions != nil {
 		r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = who.sessions, who.allSessions, who.sessionsAt.Round(0)
-		if !rested || !r.resting { // else nobody has come or gone
-			r.shortest = r.shortestTimeout(who.sessions)
-		}
+		r.shortest = r.shortestTimeout(who.sessions)
 	}
 	r.inquireWithin(r.identityBeat())
 	now := r.cfg.Now()

@@ -19,11 +19,9 @@ type inquiry struct {
 	limit  time.Duration // of a question to one server
 	now    func() time.Time
 	admins []*zkadmin.Server
-	link   *link                                 // nil while there is none
-	spawn  func(func())                          // runs what may outlast the inquiry
-	probe  func(servers []string) (*link, error) // opens one more, for a look at the leader's clock; nil: none is wanted
-	brief  bool                                  // they are asked for their sessions alone
-	covers []inspect.ID                          // locks whose watches are wanted; none: they are not asked for
+	link   *link        // nil while there is none
+	spawn  func(func()) // runs what may outlast the inquiry
+	covers []inspect.ID // locks whose watches are wanted; none: they are not asked for
 }
 
 // serverAnswer is the last report of a server about itself.
@@ -87,12 +85,9 @@ func (q *inquiry) run(ctx context.Context) identity {
 		asking.Go(func() { answers[i] = q.readServer(ctx, admin, settled) })
 	}
 	asking.Wait()
-	who := identity{covers: q.covers, brief: q.brief}
-	if who.join(q.admins, answers, len(q.covers) > 0); q.brief {
-		return who
-	}
+	who := identity{covers: q.covers}
+	who.join(q.admins, answers, len(q.covers) > 0)
 	q.count(ctx, &who, answers)
-	who.probed = q.probeLeader(ctx, who.servers)
 	q.compareMembers(ctx, who.servers)
 	return who
 }
@@ -108,12 +103,10 @@ func (q *inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled
 		}
 		return err
 	}
-	if !q.brief {
-		t.sessionsErr = query(func(ctx context.Context) error {
-			t.status = q.readStatus(ctx, admin)
-			return t.status.failed
-		})
-	}
+	t.sessionsErr = query(func(ctx context.Context) error {
+		t.status = q.readStatus(ctx, admin)
+		return t.status.failed
+	})
 	if !errors.Is(t.sessionsErr, context.DeadlineExceeded) {
 		t.sessionsErr = query(func(ctx context.Context) (err error) {
 			t.sessionsAt = q.now()
@@ -169,7 +162,7 @@ func (q *inquiry) readSessions(ctx context.Context, admin *zkadmin.Server, a *se
 	if err != nil {
 		return nil, err
 	}
-	a.clock = a.clock.against(establishedOn(q.link, conns, a.at), a.at)
+	a.clock = a.clock.with(establishedOn(q.link, conns, a.at))
 	// Its clock for the last answers is not ours: our own session, if it is there, relates the two.
 	var ours time.Duration
 	var acked time.Time

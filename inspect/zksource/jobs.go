@@ -18,11 +18,9 @@ type job struct {
 	of   *dir       // the lock that an access list is asked for
 	seen *time.Time // when it was first listed, if it was made a moment before; else nil
 	kind jobKind
-	live bool // the child's data change while it is there
-	// onFirst: no other connection than the first one may ask it.
-	onFirst bool
-	// watch: it sets one. denied: it may not be read, as was reported already; only what needs no right is asked for.
-	watch, denied bool
+	live bool // the child's data hold its state
+	// denied: it may not be read, as was reported already; only what needs no right is asked for.
+	denied bool
 }
 
 type jobKind uint8
@@ -40,8 +38,7 @@ const (
 // result of a job.
 type result struct {
 	job      job
-	link     *link // the first one when it was sent
-	onReader bool  // it was sent on another
+	link     *link // when it was sent
 	sent, at time.Time
 	names    []string
 	data     []byte
@@ -181,23 +178,17 @@ func pop(list *[]job) job {
 
 // sendAlone sends a request for one read.
 func (r *run) sendAlone(j job) {
-	first, l := r.link, r.link
-	length := r.aloneLength(&j)
+	l, length := r.link, r.aloneLength(&j)
 	if r.tooLong(length) {
 		now := r.cfg.Now()
 		r.apply(result{job: j, link: l, sent: now, at: now, err: errPathTooLong})
 		return
 	}
 	r.flying++
-	if j.kind == jobGet && !j.onFirst {
-		l = r.reader()
-	}
-	if l == first {
-		l.asked(length)
-	}
+	l.asked(length)
 	r.tasks.Go(func() {
 		res := l.request(r.ctx, r.cfg, j)
-		res.link, res.onReader = first, l != first
+		res.link = l
 		r.deliver(res)
 	})
 }
@@ -207,7 +198,7 @@ func (l *link) request(ctx context.Context, cfg Config, j job) result {
 	if j.kind == jobAccess {
 		return l.requestAccess(cfg, j)
 	}
-	r := request(ctx, wire{l.conn, &j}, cfg, j)
+	r := request(ctx, wire{l.conn}, cfg, j)
 	r.link = l
 	if errors.Is(r.err, zk.ErrNoNode) && j.dir.root && cfg.Chroot != "" {
 		exists, _, err := l.conn.Exists(cfg.Chroot)
@@ -244,88 +235,19 @@ func request(ctx context.Context, t Transport, cfg Config, j job) result {
 	return r
 }
 
-// wire is the Transport of one job on a connection. go-zookeeper knows no contexts: who closes the connection ends its
-// requests.
-type wire struct {
-	conn *zk.Conn
-	job  *job
-}
+// wire is the Transport of a connection. go-zookeeper knows no contexts: closing the connection ends its requests.
+type wire struct{ conn *zk.Conn }
 
-// Exists sets a watch in the place of one for data that may not be read: it reports the node's end, too.
-func (w wire) Exists(_ context.Context, p string) (stat *zk.Stat, err error) {
-	var exists bool
-	if w.job.watch && w.job.kind != jobList {
-		exists, stat, _, err = w.conn.ExistsW(p)
-	} else {
-		exists, stat, err = w.conn.Exists(p)
-	}
+func (w wire) Exists(_ context.Context, p string) (*zk.Stat, error) {
+	exists, stat, err := w.conn.Exists(p)
 	if err == nil && !exists {
 		err = zk.ErrNoNode
 	}
 	return stat, err
 }
 
-func (w wire) Children(_ context.Context, p string) (names []string, stat *zk.Stat, err error) {
-	if w.job.watch {
-		names, stat, _, err = w.conn.ChildrenW(p)
-		return names, stat, err
-	}
+func (w wire) Children(_ context.Context, p string) ([]string, *zk.Stat, error) {
 	return w.conn.Children(p)
 }
 
-func (w wire) Get(_ context.Context, p string) (data []byte, stat *zk.Stat, err error) {
-	if w.job.watch {
-		data, stat, _, err = w.conn.GetW(p)
-		return data, stat, err
-	}
-	return w.conn.Get(p)
-}
-
-// setsWatch reports whether a request sets a watch, and notes what that means for its directory.
-func (r *run) setsWatch(j *job) bool {
-	j.watch = r.watch(*j)
-	if d := j.dir; j.kind == jobList || j.kind == jobData && d.phase == leaf {
-		d.polled = !j.watch && !r.cfg.Once && !r.followed(d)
-	}
-	return j.watch
-}
-
-// watch reports whether a request sets a watch, and counts it from now on. One-shot commands set none, and nobody does
-// where one on the root reports all, but for the lists of directories that have what may not be read.
-func (r *run) watch(j job) bool {
-	d, set := j.dir, false
-	if r.covered(d.path) && !(j.kind == jobList && d.secretive) {
-		return false
-	}
-	switch j.kind {
-	case jobList:
-		set = d.watched
-	case jobData:
-		set = d.dataWatched
-	case jobGet:
-		set = d.live[j.name]
-		if !j.live {
-			return false
-		}
-	default:
-		return false
-	}
-	if r.cfg.Once || !set && r.watches >= r.cfg.Budget.Watches {
-		return false
-	}
-	if !set {
-		r.watches++
-	}
-	switch j.kind {
-	case jobList:
-		d.watched = true
-	case jobData:
-		d.dataWatched = true
-	default:
-		if d.live == nil {
-			d.live = map[string]bool{}
-		}
-		d.live[j.name] = true
-	}
-	return true
-}
+func (w wire) Get(_ context.Context, p string) ([]byte, *zk.Stat, error) { return w.conn.Get(p) }

@@ -78,7 +78,6 @@ const (
 	linkLost                     // there was one
 	linkFailed                   // no server could be reached
 	linkFired                    // a watch fired
-	linkIn                       // logged in, on a connection that only reads contenders
 	linkAnswered                 // a request for many reads was answered, or never will be
 	linkNoWatch                  // the watch of all below a root was refused
 )

@@ -163,10 +163,6 @@ func (r *run) gather() *batch {
 		if !r.wanted(j) {
 			continue
 		}
-		if r.setsWatch(&j) {
-			r.queue.alone = append(r.queue.alone, j)
-			continue
-		}
 		read := j.read(r.cfg)
 		switch length := read.Length(); {
 		case multiReadFrame+length > limit.most:
@@ -224,7 +220,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 		r.requestedTooMuch(&r.queue.urgent, at, b.jobs...)
 		return
 	default: // it does not know the request, or answers what is no answer to it
-		r.unable(lacking{manyReads: lack("multiRead", b.err)}, at)
+		r.unable(lack("multiRead", b.err), at)
 		return
 	}
 	r.progress, r.paused.last = at, 0

@@ -1,82 +1,63 @@
 package zksource
 
 import (
-	"iter"
-	"maps"
 	"path"
 	"time"
 
 	"lockscope/inspect/recipe"
 )
 
-// poll asks again for what no watch reports: roots that do not exist yet, directories with too many children or over the
-// watch budget.
+// poll asks again for what no watch reports: roots that do not exist yet, directories with too many children or with nodes
+// that may not be read, and all of them on servers before 3.6 and in a tree that changes too fast to follow.
 func (r *run) poll(now time.Time) {
 	if !r.ready || r.cfg.Once {
 		return
 	}
-	for d := range r.pollable(now) {
-		watched := d.watched && d.phase != crowded && (d.dataWatched || !d.dataWanted)
-		if d.phase == leaf {
-			watched = d.dataWatched || !d.dataWanted
+	if r.firstPass && now.Sub(r.walkedAt) >= r.beats.others/4 { // there may be many, and discovering goes first
+		r.walkedAt = now
+		for _, d := range r.dirs {
+			r.pollIfDue(d, now)
 		}
-		if r.covered(d.path) {
-			watched = d.phase != crowded && d.phase != absent && (d.watched || !d.secretive) // one may be made that we may not read
+	} else {
+		for _, p := range r.cfg.Roots {
+			r.pollIfDue(r.dirs[p], now)
 		}
-		if watched {
-			continue
+		for p := range r.focus {
+			r.pollIfDue(r.dirs[p], now)
+			for _, part := range recipe.Parts(p) {
+				r.pollIfDue(r.dirs[part.Path], now)
+			}
 		}
-		r.allWatched = false
-		if _, refused := r.refused[d.path]; d.busy || r.due[d] || refused {
-			continue
-		}
-		focus, every := r.inFocus(d), r.beats.others
-		if focus || d.phase == absent && !r.covered(d.path) {
-			every = r.beats.focused
-		}
-		if now.Sub(d.tried()) < every {
-			continue
-		}
-		list := &r.queue.polls
-		if focus {
-			list = &r.queue.urgent
-		}
-		r.pollAgain(d, list, now)
 	}
-	if now.Sub(r.doubts.at) >= r.beats.focused {
+	if now.Sub(r.doubtAt) >= r.beats.focused {
 		r.doubt(now)
 	}
 	r.sweep(now)
 }
 
-// pollable are the directories that may be due: what is looked at and the roots, and, of so many seldom, all, unless each was
-// watched the last time and none has changed since.
-func (r *run) pollable(now time.Time) iter.Seq[*dir] {
-	if !r.allWatched && now.Sub(r.walkedAt) >= r.beats.others/4 {
-		r.walkedAt, r.allWatched = now, true // until one is found that is not
-		return maps.Values(r.dirs)
+// pollIfDue has a directory read again that nothing reports; d may be nil.
+func (r *run) pollIfDue(d *dir, now time.Time) {
+	if d == nil || d.busy || r.due[d] || d.phase == leaf && !d.dataWanted {
+		return
 	}
-	return func(yield func(*dir) bool) {
-		one := func(p string) bool {
-			d := r.dirs[p]
-			return d == nil || yield(d)
-		}
-		for _, p := range r.cfg.Roots {
-			if !one(p) {
-				return
-			}
-		}
-		for p := range r.focus {
-			if !one(p) {
-				return
-			}
-			for _, part := range recipe.Parts(p) {
-				if !one(part.Path) {
-					return
-				}
-			}
-		}
+	if r.followed(d) && d.phase != crowded && d.phase != absent { // one may be made that we may not read
+		return
 	}
+	if _, refused := r.refused[d.path]; refused {
+		return
+	}
+	focus, every := r.inFocus(d), r.beats.others
+	if focus || d.phase == absent && !r.covered(d.path) {
+		every = r.beats.focused
+	}
+	if now.Sub(d.tried()) < every {
+		return
+	}
+	list := &r.queue.polls
+	if focus {
+		list = &r.queue.urgent
+	}
+	r.pollAgain(d, list, now)
 }
 
 // tried returns the last attempt to read a directory, successful or not.
@@ -95,74 +76,30 @@ func (r *run) pollAgain(d *dir, list *[]job, now time.Time) {
 		r.push(list, job{kind: jobStat, dir: d})
 	case leaf:
 		r.push(list, job{kind: jobData, dir: d})
-	case shut:
-		r.push(list, job{kind: jobList, dir: d})
-		d.dataStale = d.dataWanted
 	default:
-		d.dataStale = d.dataWanted && !d.dataWatched
+		d.dataStale = d.dataWanted
 		r.push(list, job{kind: jobList, dir: d})
 	}
 }
 
-// doubts times the reads of what no watch reports, in turn.
-type doubts struct {
-	at   time.Time
-	turn int
-}
-
-// doubt asks again for one of what might not be read, or is on the screen, in turn: no watch reports a change of an ACL.
+// doubt asks again for the node that was refused the longest ago: no watch reports that a right was given.
 func (r *run) doubt(now time.Time) {
-	both := [...]map[string]time.Time{r.refusedAt(), r.onScreen()}
-	r.doubts.turn++
-	for i := range both {
-		p, at := longestAgo(both[(r.doubts.turn+i)%len(both)])
-		if p == "" || now.Sub(at) < r.beats.doubtful {
-			continue
-		}
-		r.doubts.at = now
-		for _, kept := range [...]map[string]refusal{r.refused, r.sealed} {
-			if why, refused := kept[p]; refused {
-				why.at = now
-				kept[p] = why
+	var kept map[string]refusal
+	oldest, at := "", now
+	for _, refusals := range [...]map[string]refusal{r.sealed, r.refused} {
+		for p, why := range refusals {
+			if oldest == "" || why.at.Before(at) {
+				kept, oldest, at = refusals, p, why.at
 			}
 		}
-		r.lookAgain(p, now)
+	}
+	if oldest == "" || now.Sub(at) < r.beats.doubtful {
 		return
 	}
-}
-
-// refusedAt returns the last attempts at the nodes that could not be read.
-func (r *run) refusedAt() map[string]time.Time {
-	tried := make(map[string]time.Time, len(r.refused)+len(r.sealed))
-	for _, kept := range [...]map[string]refusal{r.sealed, r.refused} {
-		for p, why := range kept {
-			tried[p] = why.at
-		}
-	}
-	return tried
-}
-
-// onScreen returns the last attempts at the directories in focus.
-func (r *run) onScreen() map[string]time.Time {
-	tried := make(map[string]time.Time, len(r.focus))
-	for p := range r.focus {
-		if d := r.dirs[p]; d != nil {
-			tried[p] = d.tried()
-			for _, part := range d.parts {
-				tried[part.path] = part.tried()
-			}
-		}
-	}
-	return tried
-}
-
-func longestAgo(tried map[string]time.Time) (oldest string, at time.Time) {
-	for p, t := range tried {
-		if oldest == "" || t.Before(at) {
-			oldest, at = p, t
-		}
-	}
-	return oldest, at
+	why := kept[oldest]
+	why.at, r.doubtAt = now, now
+	kept[oldest] = why
+	r.lookAgain(oldest, now)
 }
 
 // lookAgain asks for a directory, or for a contender that might not be read.

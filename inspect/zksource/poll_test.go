@@ -9,93 +9,38 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// At rest nothing but what no watch reports is asked for, and that seldom: everything in turn.
-func TestWhatIsOnTheScreenIsAskedForInTurn(t *testing.T) {
-	const locks, shut = 40, 200
+// At rest only what was refused is asked for, one after the other, and nothing that a watch reports.
+func TestRefusedNodesAreAskedForInTurn(t *testing.T) {
+	const locks, shutOut = 40, 20
 	var names []string
-	for i := range locks + shut {
+	for i := range locks + shutOut {
 		names = append(names, fmt.Sprintf("l%03d", i))
 	}
 	r := testRun(t, Config{Roots: []string{"/"}})
-	r.ready = true
+	r.ready, r.below, r.focus = true, []string{"/"}, map[string]bool{}
 	r.answer(jobList, "/", "", noon, &zk.Stat{Czxid: 1}, nil, names...)
-	r.dirs["/"].watched = true
-	r.focus = map[string]bool{}
 	for i, name := range names {
 		d := r.dirs["/"+name]
-		if d.phase, d.busy, d.readAt, d.watched = listable, false, noon, i < locks; i < locks {
+		if d.phase, d.busy, d.readAt = listable, false, noon; i < locks {
 			r.focus[d.path] = true
 		} else {
 			d.phase, d.count, r.refused[d.path] = shut, -1, refusal{read: readChildren, err: zk.ErrNoAuth, at: noon}
 		}
 	}
 	r.queue.clear()
-	asked := map[string]int{}
-	const beats = 240
-	for beat := range beats {
+	asked, total := map[string]int{}, 0
+	for beat := range 120 {
 		at := noon.Add(time.Duration(beat) * time.Second)
 		r.poll(at)
 		for _, j := range slices.Concat(r.queue.urgent, r.queue.polls) {
 			asked[j.dir.path]++
+			total++
 			j.dir.busy, j.dir.readAt = false, at
 		}
 		r.queue.clear()
 	}
-	total, onScreen := 0, 0
-	for p, n := range asked {
-		total += n
-		if r.focus[p] {
-			onScreen++
-		}
-	}
-	if total > beats/2 || onScreen != locks || len(asked)-onScreen < 50 {
-		t.Errorf("%d requests in %d s, for %d of %d locks on the screen and %d others", total, beats, onScreen, locks, len(asked)-onScreen)
-	}
-}
-
-// Where every directory is watched none is looked at for polling, until one may be watched no more, or another is found that is not.
-func TestWhatIsWatchedNoMoreIsPolled(t *testing.T) {
-	r := testRun(t, Config{Roots: []string{"/"}, Budget: Budget{Watches: 3}})
-	r.ready = true
-	list := func(p string, children ...string) {
-		r.answer(jobList, p, "", noon, &zk.Stat{Czxid: 1, NumChildren: int32(len(children))}, nil, children...)
-		r.queue.clear()
-	}
-	list("/", "a", "b")
-	for _, d := range r.dirs {
-		d.phase, d.busy, d.readAt, d.watched = listable, false, noon, true
-	}
-	at := noon
-	polled := func() (paths []string) {
-		at = at.Add(r.beats.others)
-		r.poll(at)
-		for _, j := range slices.Concat(r.queue.urgent, r.queue.polls) {
-			paths = append(paths, j.dir.path)
-			j.dir.busy = false
-		}
-		r.queue.clear()
-		return paths
-	}
-	for range 2 {
-		if got := polled(); got != nil {
-			t.Fatalf("%v are polled although they are watched", got)
-		}
-	}
-	if at.Sub(r.walkedAt) < r.beats.others {
-		t.Error("all are looked at again, although each was watched and none has changed")
-	}
-	r.fired("/a", zk.EventNodeChildrenChanged, at) // and nothing sets the watch again
-	r.queue.clear()
-	r.dirs["/a"].busy = false
-	if got := polled(); !slices.Equal(got, []string{"/a"}) {
-		t.Errorf("%v are polled, want what is watched no more", got)
-	}
-	r.dirs["/a"].watched = true
-	polled()
-	list("/", "a", "b", "c")
-	r.dirs["/"].watched, r.dirs["/c"].phase, r.dirs["/c"].busy = true, listable, false
-	if got := polled(); !slices.Equal(got, []string{"/c"}) {
-		t.Errorf("%v are polled, want what came and is not watched", got)
+	if total > 60 || len(asked) != shutOut || asked["/l000"] > 0 {
+		t.Errorf("%d requests in two minutes, for %v", total, asked)
 	}
 }
 
@@ -103,13 +48,12 @@ func TestWhatIsWatchedNoMoreIsPolled(t *testing.T) {
 func TestPollingObeysTheBudget(t *testing.T) {
 	const locks, seconds, perSecond = 1000, 60, 50
 	r := testRun(t, Config{Roots: []string{"/"}, Budget: Budget{Steady: perSecond}})
-	r.ready = true
+	r.ready, r.firstPass = true, true
 	var names []string
 	for i := range locks {
 		names = append(names, fmt.Sprintf("l%03d", i))
 	}
 	r.answer(jobList, "/", "", noon, &zk.Stat{Czxid: 1}, nil, names...)
-	r.dirs["/"].watched = true
 	r.queue.clear()
 	for _, name := range names {
 		d := r.dirs["/"+name]
@@ -139,8 +83,8 @@ func TestPollingObeysTheBudget(t *testing.T) {
 	if most := perSecond * (seconds + 1); total > most || total < perSecond*(seconds-10)*9/10 {
 		t.Errorf("%d requests in %d s", total, seconds)
 	}
-	if len(asked) != locks || asked["/l500"] < seconds/3 {
-		t.Errorf("%d of %d locks were asked for, the one on the screen %d times", len(asked), locks, asked["/l500"])
+	if len(asked) != locks+len("/") || asked["/l500"] < seconds/3 {
+		t.Errorf("%d of %d locks, and the root, were asked for, the one on the screen %d times", len(asked), locks, asked["/l500"])
 	}
 }
 

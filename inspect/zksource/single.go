@@ -119,10 +119,6 @@ func (r *run) makeSingle(c *dir, alone bool) {
 
 // gotData takes in a directory's own data.
 func (r *run) gotData(d *dir, res result) {
-	if res.err != nil && !res.sealed && d.dataWatched { // then none was set
-		d.dataWatched = false
-		r.watches--
-	}
 	read := res.err == nil || res.sealed
 	switch {
 	case errors.Is(res.err, zk.ErrNoNode), read && d.isAnother(res.stat):
@@ -148,10 +144,6 @@ func (r *run) free(in, c *dir) {
 	}
 	in.freed, in.lone = c, nil
 	r.unnote(c)
-	if c.dataWatched {
-		c.dataWatched = false
-		r.watches--
-	}
 	c.single, c.dataWanted, c.dataRead, c.phase, c.seen = false, false, false, unasked, true
 	r.stage(c.judge(r.id(c), true, r.cfg.Now(), nil))
 }

@@ -55,7 +55,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	return &run{
 		cfg: s.cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused,
 		stall: stall.New(s.cfg.Now), inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
-		rest: rest{shortest: 2 * s.beats.rest}, dirs: map[string]*dir{}, queue: newQueue(s.cfg), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
+		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
 		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, limits: map[string]requestLimit{}, crowds: map[string]*dir{}, shared: sharedData{},
 	}
@@ -85,7 +85,7 @@ type run struct {
 	lostLinks  int
 
 	// What the servers are able to, see ability.go.
-	manyReads            bool
+	manyReads            bool                    // and one watch that reports all below a root
 	lacks                map[string]lacking      // by server
 	limits               map[string]requestLimit // by server
 	below                []string                // roots with a watch of all below
@@ -95,11 +95,6 @@ type run struct {
 	sweepAt              time.Time
 	sweepEvery           time.Duration
 	itemsRead, bytesRead uint64
-
-	// More connections to read contenders on, of a pass without a budget.
-	opened           bool
-	opening, readers []*link
-	turn             int
 
 	// What is to be asked, and what comes back.
 	queue    queue
@@ -112,26 +107,24 @@ type run struct {
 	throttle time.Duration // until the budget has a token again; zero: nothing waits for it
 
 	// The tree.
-	dirs       map[string]*dir
-	due        map[*dir]bool // directories that wait for their own budget
-	expiring   map[*dir]time.Time
-	watches    int
-	firstPass  bool
-	scanned    int
-	refused    map[string]refusal // nodes that could not be read or listed, by path
-	sealed     map[string]refusal // directories and nodes that are locks whose own data could not be read, by path
-	crowds     map[string]*dir    // by path
-	tooDeep    string             // the first directory that is not walked into; empty: none
-	noChroot   bool               // it does not exist
-	doubts     doubts
-	walkedAt   time.Time // when poll looked at all directories
-	allWatched bool      // each directory was then, and none has changed since
-	empty      inspect.EmptyDirs
-	emptyAt    time.Time // when they were counted
-	focused    sourcekit.Focus
-	focus      map[string]bool
-	clock      clock
-	turned     time.Time // when the loop last turned
+	dirs      map[string]*dir
+	due       map[*dir]bool // directories that wait for their own budget
+	expiring  map[*dir]time.Time
+	firstPass bool
+	scanned   int
+	refused   map[string]refusal // nodes that could not be read or listed, by path
+	sealed    map[string]refusal // directories and nodes that are locks whose own data could not be read, by path
+	crowds    map[string]*dir    // by path
+	tooDeep   string             // the first directory that is not walked into; empty: none
+	noChroot  bool               // it does not exist
+	doubtAt   time.Time          // when something refused was asked for again
+	walkedAt  time.Time          // when poll looked at all directories
+	empty     inspect.EmptyDirs
+	emptyAt   time.Time // when they were counted
+	focused   sourcekit.Focus
+	focus     map[string]bool
+	clock     clock
+	turned    time.Time // when the loop last turned
 
 	// Identities of the sessions.
 	admins     []*zkadmin.Server
@@ -142,10 +135,11 @@ type run struct {
 	askedAt    time.Time
 	watchesAt  time.Time // when the watch tables were asked for
 	answers    []serverAnswer
-	missed     missed // of what they were asked
-	inquiries  int    // that have ended
-	identified bool   // an inquiry has ended that was started after the first pass
-	rest
+	missed     missed                    // of what they were asked
+	inquiries  int                       // that have ended
+	identified bool                      // an inquiry has ended that was started after the first pass
+	sessions   map[int64]inspect.Session // of the newest answers
+	shortest   time.Duration             // timeout of the sessions that have something in a lock
 
 	// What happened to the servers, and to us.
 	heardAt        time.Time // all that had happened by then has been heard: see connect.Tap.Ordered
@@ -245,7 +239,7 @@ func (r *run) event(e linkEvent) {
 		r.answered(e.link, e.batch, e.at)
 		return
 	}
-	if r.readerEvent(e) || e.link != r.link {
+	if e.link != r.link {
 		return
 	}
 	switch e.kind {
@@ -260,8 +254,8 @@ func (r *run) event(e linkEvent) {
 		}
 		r.lost(e)
 	case linkFired:
-		if p, ok := r.cfg.shown(e.path); ok {
-			r.fired(p, e.what, e.at)
+		if p, ok := r.cfg.shown(e.path); ok && r.covered(p) {
+			r.changedBelow(p, e.what, e.at)
 		}
 	}
 }
@@ -289,11 +283,8 @@ func (r *run) started() {
 	r.ready, r.failures, r.linkErr, r.reasons = true, 0, "", nil
 	r.readyAt = r.cfg.Now()
 	r.looksAgain(r.readyAt)
-	r.happened()
-	if r.manyReads, _ = r.able(r.readyAt); !r.manyReads {
-		r.openReaders()
-	}
-	r.watchBelow(r.readyAt)
+	r.manyReads = r.able(r.readyAt)
+	r.watchBelow()
 	if r.lostLinks > 0 {
 		r.disturb(r.readyAt) // others may have lost it, too
 	}
@@ -337,7 +328,7 @@ func (r *run) dispatch(now time.Time) {
 		r.dispatchMany(now)
 		return
 	}
-	for r.ready && r.flying < inFlight*(1+len(r.readers)) && !r.queue.empty() {
+	for r.ready && r.flying < inFlight && !r.queue.empty() {
 		j, wait, ok := r.queue.next(now)
 		if !ok {
 			r.throttle = wait
@@ -346,7 +337,6 @@ func (r *run) dispatch(now time.Time) {
 		if !r.wanted(j) {
 			continue
 		}
-		r.setsWatch(&j)
 		r.sendAlone(j)
 	}
 }
@@ -409,9 +399,6 @@ func (r *run) refocus(focus map[string]bool) {
 	if now := r.cfg.Now(); fresh && now.Sub(r.watchesAt) >= r.beats.identity {
 		r.askAt = now // a chain was opened: its watches are worth asking for
 	}
-	if len(focus) > 0 {
-		r.happened()
-	}
 }
 
 // flush emits what changed.
@@ -427,9 +414,6 @@ func (r *run) flush(now time.Time) {
 		if u.Gone = append(u.Gone, id); withdrawn {
 			u.Withdrawn = append(u.Withdrawn, id)
 		}
-	}
-	if u.Put != nil || u.Gone != nil {
-		r.happened()
 	}
 	clear(r.puts)
 	clear(r.gone)

@@ -99,7 +99,7 @@ func TestAPolledLockGrowsOldUntilItIsReadAgain(t *testing.T) {
 	c := client(t, zks)
 	create(t, c, "/l", "", 0)
 	create(t, c, "/l/"+guid+"__lock__", "a", contender)
-	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Watches: 1}})
+	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
 	var read time.Time
 	v.Await("polled", func() bool {
 		l := v.Locks["/l"]

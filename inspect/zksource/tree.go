@@ -45,11 +45,10 @@ type dir struct {
 	judged   bool      // once, with all that was wanted read
 
 	// Its own data, for recipes that keep something there; see wantData.
-	dataWanted  bool
-	dataRead    bool
-	dataStale   bool // it has changed since
-	dataWatched bool
-	self        *inspect.Znode // nil: it was not read
+	dataWanted bool
+	dataRead   bool
+	dataStale  bool           // it has changed since
+	self       *inspect.Znode // nil: it was not read
 
 	// What belongs together; see parts.go.
 	parts map[string]*dir // by place
@@ -77,8 +76,7 @@ type dir struct {
 
 	access map[string]accessList // of its contenders' nodes, by path; nil: nobody looks so closely
 	lease  *inspect.Znode        // the newest node of a lease that was read
-	live   map[string]bool       // children whose data are watched
-	reread map[string]bool       // those of them that changed
+	reread map[string]bool       // children whose data changed, or may have
 
 	readAt  time.Time
 	sentAt  time.Time // when the list that was read at readAt was asked for
@@ -88,10 +86,9 @@ type dir struct {
 	busy    bool // a Stat or a list is queued or on its way
 	again   bool // it changed meanwhile
 	answers bool // the list on its way answers an event
-	watched bool
 	// secretive: it has nodes that may not be read, of which servers may not report anything.
 	secretive bool
-	polled    bool      // for lack of a watch
+	polled    bool      // no watch reports its changes
 	firedAt   time.Time // when its watch fired, until it was listed
 	relists   *bucket   // nil: it was never listed again
 	due       time.Time // when it may be listed again; zero: it need not

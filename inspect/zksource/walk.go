@@ -69,12 +69,6 @@ func (r *run) remove(d *dir) {
 	if d.freed != nil {
 		r.remove(d.freed)
 	}
-	for _, set := range []bool{d.watched, d.dataWatched} {
-		if set {
-			r.watches--
-		}
-	}
-	r.watches -= len(d.live)
 	r.unnote(d)
 	delete(r.due, d)
 	delete(r.expiring, d)
@@ -121,13 +115,11 @@ func (r *run) result(res result) {
 		r.loggedIn(res)
 		return
 	}
-	if isBroken(res.err) && !res.onReader {
+	if isBroken(res.err) {
 		r.link.broken = true
 		return // the link's own event says so too, and then everything is asked again
 	}
-	if !res.onReader {
-		r.link.took(r.aloneLength(&res.job))
-	}
+	r.link.took(r.aloneLength(&res.job))
 	if connect.Throttled(res.err) {
 		list := &r.queue.reads
 		if r.manyReads {
@@ -137,11 +129,6 @@ func (r *run) result(res result) {
 		return
 	}
 	r.progress, r.paused.last = res.at, 0
-	if res.onReader && (isBroken(res.err) || errors.Is(res.err, zk.ErrNoNode)) {
-		res.job.onFirst = true // the reader is gone, or its server is behind the one that listed the child
-		r.queue.reads = append(r.queue.reads, res.job)
-		return
-	}
 	r.queue.answered(res.at.Sub(res.sent))
 	r.apply(res)
 }
@@ -152,9 +139,7 @@ func (r *run) apply(res result) {
 	if r.dirs[d.path] != d {
 		return
 	}
-	if res.job.kind != jobCompare || res.sealed || res.job.denied {
-		r.allWatched = false
-	}
+	d.polled = !r.cfg.Once && !r.followed(d)
 	if res.sealed || res.job.denied {
 		in := d
 		if res.job.kind != jobGet {
@@ -249,10 +234,6 @@ func (r *run) setStat(d *dir, stat *zk.Stat) {
 
 // failed takes in that a directory could not be looked at.
 func (r *run) failed(d *dir, res result) {
-	if d.watched {
-		d.watched = false
-		r.watches--
-	}
 	switch {
 	case errors.Is(res.err, zk.ErrNoNode):
 		r.noChroot = res.noChroot
@@ -308,6 +289,7 @@ func (r *run) listed(d *dir, res result) {
 		return
 	}
 	answers := d.answers
+	again := !d.readAt.IsZero() && (d.polled || d.readAt.Before(r.readyAt))
 	d.answers, d.sentAt = false, res.sent
 	added, removed := d.adopt(res.names, res.stat, res.at)
 	r.clock.dated(res.stat, res.at)
@@ -329,6 +311,9 @@ func (r *run) listed(d *dir, res result) {
 		d.firedAt = time.Time{}
 	}
 	d.rereadLease()
+	if again {
+		d.rereadLive()
+	}
 	r.readWanted(d, list, born)
 	for i, name := range d.names {
 		// What is read now shows by itself whether it can have children.
@@ -395,10 +380,6 @@ func (r *run) got(d *dir, res result) {
 		return
 	}
 	d.arrived(name)
-	if res.err != nil && !res.sealed && d.live[name] { // then no watch was set
-		delete(d.live, name)
-		r.watches--
-	}
 	switch {
 	case res.err == nil || res.sealed:
 		d.keep(name, r.shared.one(res.data), res.stat, res.sealed)

@@ -209,7 +209,7 @@ func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 		t.Errorf("what is gone is not denied: %v", r.refused)
 	}
 	r.queue.clear()
-	r.dirs["/"].watched = true
+	r.below = []string{"/"}
 	r.poll(noon.Add(time.Second))
 	if !r.queue.empty() {
 		t.Errorf("asked again at once: %+v", r.queue.polls)
@@ -277,22 +277,23 @@ func TestTheClockIsReadFromListsSentAtOnce(t *testing.T) {
 			*list = nil
 		}
 	}
+	comes := func(i int, at time.Time) { r.changedBelow("/l/"+names(i + 1)[i], zk.EventNodeCreated, at) }
 	r.answer(jobList, "/l", "", noon, stat, nil)
-	r.fired("/l", zk.EventNodeChildrenChanged, noon.Add(time.Second)) // the budget, or a lost connection, holds the list up
+	comes(0, noon.Add(time.Second)) // the budget, or a lost connection, holds the list up
 	r.answer(jobList, "/l", "", noon.Add(11*time.Second), stat, nil, names(1)...)
 	get(0, made(noon.Add(time.Second)))
-	r.fired("/l", zk.EventNodeChildrenChanged, noon.Add(20*time.Second))
+	comes(1, noon.Add(20*time.Second))
 	r.lost(linkEvent{link: &link{tap: &connect.Tap{}}, at: noon.Add(20 * time.Second), kind: linkLost})
 	r.answer(jobList, "/l", "", noon.Add(20*time.Second), stat, nil, names(2)...)
 	get(1, made(noon.Add(-time.Hour)))
 	if r.clock.known {
-		t.Errorf("offset %v", r.clock.offset())
+		t.Errorf("offset %v", r.clock.live(0).low)
 	}
-	r.fired("/l", zk.EventNodeChildrenChanged, noon.Add(30*time.Second))
+	comes(2, noon.Add(30*time.Second))
 	r.answer(jobList, "/l", "", noon.Add(30*time.Second+time.Millisecond), stat, nil, names(3)...)
 	get(2, made(noon.Add(30*time.Second)))
-	if !r.clock.known || r.clock.offset().Abs() > 2*time.Millisecond {
-		t.Errorf("offset %v, known %v", r.clock.offset(), r.clock.known)
+	if !r.clock.known || r.clock.live(0).low.Abs() > 2*time.Millisecond {
+		t.Errorf("offset %v, known %v", r.clock.live(0).low, r.clock.known)
 	}
 }
 
@@ -302,7 +303,7 @@ func TestARootMadeWhileItWasAskedFor(t *testing.T) {
 	r.link, r.below = &link{}, []string{"/l"}
 	d := &dir{path: "/l", root: true, busy: true}
 	r.dirs["/l"] = d
-	r.fired("/l", zk.EventNodeCreated, noon)
+	r.changedBelow("/l", zk.EventNodeCreated, noon)
 	r.apply(result{job: job{kind: jobStat, dir: d}, link: r.link, at: noon, err: zk.ErrNoNode})
 	if q := r.queue.urgent; len(q) != 1 || q[0].dir != r.dirs["/l"] {
 		t.Errorf("asked for is %+v", q)

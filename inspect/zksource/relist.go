@@ -1,52 +1,6 @@
 package zksource
 
-import (
-	"path"
-	"time"
-
-	"github.com/go-zookeeper/zk"
-)
-
-// fired takes in that a watch fired: of all below a root, of a directory's children, of its own data, or of a child's data.
-func (r *run) fired(p string, what zk.EventType, at time.Time) {
-	d := r.dirs[p]
-	r.allWatched = false
-	if r.covered(p) && what != zk.EventNodeChildrenChanged {
-		r.changedBelow(p, what, at)
-		return
-	}
-	if d == nil {
-		r.childFired(p, at)
-		return
-	}
-	if d.watched && what != zk.EventNodeDataChanged {
-		d.watched = false
-		r.watches--
-	}
-	if d.dataWatched && what != zk.EventNodeChildrenChanged {
-		d.dataWatched = false
-		r.watches--
-		d.dataStale = true
-	}
-	if what != zk.EventNodeDataChanged {
-		d.firedAt = at
-	}
-	r.touch(d, at)
-}
-
-// childFired takes in that the data of a contender changed.
-func (r *run) childFired(p string, at time.Time) {
-	d, name := r.dirs[parent(p)], path.Base(p)
-	if d == nil || !d.live[name] {
-		return
-	}
-	delete(d.live, name)
-	r.watches--
-	if d.has(name) {
-		d.rereads(name)
-	}
-	r.touch(d, at)
-}
+import "time"
 
 // rereads notes that a child that was read is to be read again.
 func (d *dir) rereads(name string) {

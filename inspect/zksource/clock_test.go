@@ -1,0 +1,285 @@
+package zksource
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/zkadmin"
+)
+
+// leads makes the answer of a leader at noon. Its clock is as it would show by the same answer.
+func leads(election uint64, uptime time.Duration, clock bounds) serverAnswer {
+	return serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: "leader", Zxid: election<<32 | 3, Uptime: uptime}, clock: clock}
+}
+
+// follows makes that of another server, of whose clock nothing is known.
+func follows() serverAnswer {
+	return serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: "follower"}}
+}
+
+// clockAhead bounds a clock that was compared with ours at noon.
+func clockAhead(by time.Duration) bounds { return readBetween(noon.Add(by), time.Second, noon, noon) }
+
+// written is a node that was made in an election, by a clock that showed an instant.
+func written(election int64, at time.Time) *zk.Stat {
+	return &zk.Stat{Czxid: election<<32 | 7, Mzxid: election<<32 | 7, Ctime: at.UnixMilli(), Mtime: at.UnixMilli()}
+}
+
+// There was an election after the servers were asked: what the former leader said of its own service is not taken for the new one's,
+// or a node that was made just before would be as old as that.
+func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
+	answers := []serverAnswer{leads(4, 5*time.Minute, clockAhead(0)), follows()}
+	var c clock
+	c.measure(nil, answers, true)
+	made, now := noon.Add(-8*time.Second), noon.Add(3*time.Second)
+	c.dated(written(4, made), made)
+	c.dated(written(5, noon.Add(2*time.Second)), now)
+	for _, live := range []bool{false, true} {
+		if live {
+			c.created(now, noon.Add(2*time.Second), 5<<32|7)
+		}
+		k := c.ofLeader(answers)
+		b := &inspect.Backend{Clock: k}
+		if got := b.AgeAtLeast(made, 4<<32|7, now); k.Known != live || got > now.Sub(made) {
+			t.Errorf("at least %v of %v: %+v", got, now.Sub(made), k)
+		}
+	}
+}
+
+// Nothing that relates the former leader's clock to ours is taken for the new one's, whoever is heard of first: a node of the new
+// election, or its leader.
+func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
+	former, later := []serverAnswer{leads(4, 0, clockAhead(time.Hour)), follows()}, []serverAnswer{follows(), leads(5, 0, bounds{})}
+	for name, elected := range map[string]func(c *clock) []serverAnswer{
+		"a node is read": func(c *clock) []serverAnswer {
+			c.dated(written(5, noon), noon)
+			return former
+		},
+		"the leader answers": func(c *clock) []serverAnswer {
+			c.measure(former, later, true)
+			return later
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c clock
+			c.dated(written(4, noon.Add(time.Hour)), noon)
+			c.created(noon, noon.Add(time.Hour), 4<<32|7)
+			c.measure(nil, former, true)
+			if k := c.ofLeader(former); !k.Known || k.Offset != time.Hour {
+				t.Fatalf("the former: %+v", k)
+			}
+			answers := elected(&c)
+			if k := c.ofLeader(answers); k.Known != (name == "the leader answers") || k.From != 5<<32 { // then the others' clock passes for it
+				t.Errorf("%+v", k)
+			}
+			for i := range answers {
+				if b := c.ofServer(i, answers); i == 1 && b.known {
+					t.Errorf("server %d: %+v", i, b)
+				}
+			}
+			c.dated(written(5, noon), noon)
+			c.created(noon.Add(time.Second), noon.Add(time.Second), 5<<32|8)
+			if k := c.ofLeader(answers); !k.Known || k.Offset != 0 {
+				t.Errorf("after a creation: %+v", k)
+			}
+		})
+	}
+}
+
+// Two servers say that they lead: who was elected later does, and the other has not noticed yet.
+func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
+	answers := []serverAnswer{leads(4, 0, clockAhead(time.Hour)), leads(5, 0, clockAhead(0)), follows()}
+	var c clock
+	c.measure(nil, answers, true)
+	if k := c.ofLeader(answers); !k.Known || k.Offset != 0 || k.From != 5<<32 {
+		t.Errorf("%+v", k)
+	}
+}
+
+// The former leader does not know yet that it lost: it lags, and the others do not lag behind it.
+func TestWhoLostTheElectionLags(t *testing.T) {
+	former, now := leads(4, 0, bounds{}), leads(5, 0, bounds{})
+	servers := []serverAnswer{former, now, {asked: true, status: now.status}}
+	servers[2].status.Role = "follower"
+	if i := leaderOf(servers); i != 1 {
+		t.Fatalf("leader %d", i)
+	}
+	for i, lags := range []bool{true, false, false} {
+		if got := behind(servers[i].status.Zxid, leaderZxid(servers)); got != lags {
+			t.Errorf("server %d lags: %v", i, got)
+		}
+	}
+}
+
+// A clock that was ahead, and is measured as right since, is right.
+func TestAClockThatWasAheadIsMeasuredAnew(t *testing.T) {
+	a := []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}}}
+	var c clock
+	c.dated(written(5, noon.Add(5*time.Second)), noon)
+	if k := c.ofLeader(a); k.Known || k.Offset != 5*time.Second {
+		t.Errorf("before: %+v", k)
+	}
+	later := noon.Add(time.Minute)
+	a[0].clock = readBetween(later, time.Second, later, later)
+	c.measure(a[:0], a, true)
+	if k := c.ofLeader(a); !k.Known || k.Offset != 0 {
+		t.Errorf("%+v", k)
+	}
+}
+
+// What a former leader made is no measure of the new one's clock, however late it is heard of.
+func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
+	var c clock
+	c.dated(written(6, noon), noon)
+	c.created(noon, noon.Add(-time.Hour), 5<<32|9)
+	if c.known || c.stepped != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A leader that stood still says that it leads until it is asked again: what it says then is taken whole, and its long service is
+// nobody's of the new election.
+func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
+	former, now := leads(5, 720*time.Hour, clockAhead(0)), leads(6, 0, clockAhead(0))
+	for name, answers := range map[string][]serverAnswer{
+		"both say so":                        {former, now},
+		"it lost, and the new one is silent": {former, {asked: true, at: noon, status: zkadmin.Status{Role: "follower", Zxid: 6<<32 | 2}}},
+		"one election, two leaders":          {leads(6, 720*time.Hour, clockAhead(0)), now},
+	} {
+		var c clock
+		c.measure(nil, answers, false)
+		b := &inspect.Backend{Clock: c.ofLeader(answers)}
+		if got := b.AgeAtLeast(noon.Add(-time.Second), 5<<32|9, noon); got > time.Second || leader(answers) == 0 {
+			t.Errorf("%s: at least %v, leader %d", name, got, leader(answers))
+		}
+	}
+}
+
+// A leader's own service bounds from when on all that was there before is at least.
+func TestALeadersServiceBoundsWhatWasThereBefore(t *testing.T) {
+	answers := []serverAnswer{leads(5, time.Minute, clockAhead(time.Hour)), follows()}
+	var c clock
+	c.measure(nil, answers, true)
+	b := &inspect.Backend{Clock: c.ofLeader(answers)}
+	if got := b.AgeAtLeast(noon.Add(-time.Hour), 4<<32|7, noon); got > time.Minute || got < time.Minute-2*time.Second {
+		t.Errorf("at least %v: %+v", got, b.Clock)
+	}
+}
+
+// Servers whose clocks agree date everything, whoever led; so do those that are known where the leader's is not.
+func TestClocksThatAgreeDateEverything(t *testing.T) {
+	right, off := follows(), follows()
+	right.clock, off.clock = clockAhead(time.Hour), clockAhead(0)
+	ahead := leads(5, 0, clockAhead(time.Hour))
+	for name, tt := range map[string]struct {
+		answers []serverAnswer
+		known   bool
+		from    int64
+	}{
+		"all agree":                    {[]serverAnswer{ahead, right}, true, 0},
+		"one is not known":             {[]serverAnswer{ahead, follows()}, true, 5 << 32},
+		"one is off":                   {[]serverAnswer{ahead, off}, true, 5 << 32},
+		"the leader's is not known":    {[]serverAnswer{leads(5, 0, bounds{}), right}, true, 5 << 32},
+		"nor do the others agree":      {[]serverAnswer{leads(5, 0, bounds{}), right, off}, false, 5 << 32},
+		"nobody's is known":            {[]serverAnswer{leads(5, 0, bounds{}), follows()}, false, 5 << 32},
+		"the leader is not in sight":   {[]serverAnswer{right}, true, 5 << 32},
+		"it does not tell who it is":   {[]serverAnswer{{asked: true, clock: clockAhead(time.Hour)}}, true, 0},
+		"its election is not the last": {[]serverAnswer{leads(4, 0, clockAhead(time.Hour)), follows()}, false, 5 << 32},
+		"nor does it matter who leads": {[]serverAnswer{leads(4, 0, clockAhead(time.Hour)), right}, true, 0},
+	} {
+		var c clock
+		c.dated(written(5, noon.Add(time.Hour)), noon)
+		c.measure(nil, tt.answers, name != "the leader is not in sight")
+		if k := c.ofLeader(tt.answers); k.Known != tt.known || k.From != tt.from || k.Known && k.Offset.Round(time.Minute) != time.Hour {
+			t.Errorf("%s: %+v", name, k)
+		}
+	}
+}
+
+// The leader's clock jumps: what it dated before is not dated by what it shows since, and nothing is older for it.
+func TestAClockThatJumpsStartsAgain(t *testing.T) {
+	const made, next = 5<<32 | 7, 5<<32 | 9
+	later := noon.Add(time.Minute)
+	is := func(ahead time.Duration) []serverAnswer { return []serverAnswer{leads(5, 0, clockAhead(ahead))} }
+	after := func(c *clock, at time.Time) { // another node, by the clock of then
+		stat := written(5, at)
+		stat.Czxid, stat.Mzxid = next, next
+		c.dated(stat, later)
+	}
+	for name, tt := range map[string]struct {
+		jump  func(c *clock) []serverAnswer
+		known bool
+	}{
+		"ahead, as a node shows": {func(c *clock) []serverAnswer { after(c, later.Add(time.Hour)); return is(0) }, false},
+		"ahead, as it answers": {func(c *clock) []serverAnswer {
+			after(c, later.Add(time.Hour))
+			c.measure(is(0), is(time.Hour), true)
+			return is(time.Hour)
+		}, true},
+		"back, as a node shows": {func(c *clock) []serverAnswer {
+			after(c, noon.Add(-time.Hour))
+			return []serverAnswer{leads(5, 0, bounds{})}
+		}, false},
+		"ahead, as a creation shows": {func(c *clock) []serverAnswer {
+			c.created(noon, noon, made)
+			c.created(later, later.Add(time.Hour), next)
+			return is(0)
+		}, true},
+	} {
+		var c clock
+		c.measure(nil, is(0), true)
+		c.dated(written(5, noon), noon)
+		answers := tt.jump(&c)
+		b := &inspect.Backend{Clock: c.ofLeader(answers)}
+		if b.Clock.Known != tt.known || b.Dates(made) || b.AgeAtLeast(noon, made, later) > time.Minute {
+			t.Errorf("%s: %+v, at least %v", name, b.Clock, b.AgeAtLeast(noon, made, later))
+		}
+	}
+}
+
+// An ensemble was wiped, or restored from a copy, and counts its elections from lower on.
+func TestElectionsThatAreCountedAgain(t *testing.T) {
+	var c clock
+	c.dated(written(9, noon), noon)
+	answers := []serverAnswer{leads(2, 0, clockAhead(0)), follows()}
+	answers[1].status.Zxid = 2<<32 | 3
+	c.measure(nil, answers, true)
+	c.dated(written(2, noon), noon)
+	if b := (&inspect.Backend{Clock: c.ofLeader(answers)}); !b.Dates(2<<32 | 7) {
+		t.Errorf("%+v", b.Clock)
+	}
+}
+
+// Our own clock is set: what relates the servers' clocks to it is dropped, and measured again at once.
+func TestOurClockThatIsSetIsMeasuredAgain(t *testing.T) {
+	now := time.Now()
+	r := testRun(t, Config{Now: func() time.Time { return now }})
+	r.answers[0] = serverAnswer{asked: true, clock: clockAhead(0)}
+	r.clock.created(now, now, 7)
+	r.attend()
+	r.heardAt, r.askAt = now.Round(0), now.Add(time.Minute)
+	now = sourcetest.WallSet(t, now.Add(time.Second), -time.Hour)
+	if r.attend(); r.clock.known || r.answers[0].clock.known || !r.heardAt.IsZero() || r.askAt.After(now) {
+		t.Errorf("%+v, heard at %v, asks at %v", r.clock, r.heardAt, r.askAt)
+	}
+}
+
+// The date of an answer has whole seconds: several answers show a clock closer than one, and one that is missing takes nothing away.
+func TestAnswersNarrowAClockTogether(t *testing.T) {
+	var c clock
+	server := func(b bounds) []serverAnswer {
+		return []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}, clock: b}}
+	}
+	first, second := server(bounds{low: 0, high: time.Second, at: noon, known: true}), server(bounds{low: 800 * time.Millisecond, high: 1800 * time.Millisecond, at: noon, known: true})
+	c.measure(nil, first, true)
+	c.measure(first, second, true)
+	third := server(bounds{})
+	c.measure(second, third, true)
+	if b := third[0].clock; !b.known || b.low != 800*time.Millisecond || b.high != time.Second {
+		t.Errorf("%+v", b)
+	}
+}

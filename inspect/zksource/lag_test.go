@@ -1,0 +1,72 @@
+package zksource
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"lockscope/inspect/zkadmin"
+)
+
+// A member lags since its leader had answered, at the latest, until it was asked, at the earliest: an answer that comes late makes nobody
+// lag.
+func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
+	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
+	r := &run{}
+	servers := []serverAnswer{
+		{asked: true, asOf: noon, at: at(2000), status: zkadmin.Status{Role: "leader", Zxid: 1<<32 | 9}},
+		{asked: true, asOf: at(1100), at: at(2900), status: zkadmin.Status{Role: "follower", Zxid: 1<<32 | 8}},
+	}
+	if r.measureLag(servers); servers[1].lag != 0 {
+		t.Errorf("lag %v", servers[1].lag)
+	}
+	clock := []time.Time{noon, at(3000)}
+	q := inquiry{now: func() time.Time {
+		now := clock[0]
+		clock = clock[1:]
+		return now
+	}}
+	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
+	if a := q.readStatus(t.Context(), zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: refuse})); !a.asOf.Equal(noon) || !a.at.Equal(at(3000)) {
+		t.Errorf("as of %v, at %v", a.asOf, a.at)
+	}
+}
+
+// A member that is asked again may have read its newest transaction as soon as it was asked: however late that answer comes, the member is
+// known to have lacked something only until then.
+func TestASecondAnswerThatComesLateIsNoLag(t *testing.T) {
+	const limit = 10 * time.Second
+	var asked time.Time // the member, again
+	speaker := func(role string, hears func()) *zkadmin.Server {
+		return zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: func(context.Context, string, string) (net.Conn, error) {
+			ours, its := net.Pipe()
+			go func() {
+				defer its.Close()
+				word := make([]byte, 4)
+				if _, err := io.ReadFull(its, word); err != nil {
+					return
+				}
+				if string(word) == "srvr" {
+					hears()
+				}
+				_, _ = io.WriteString(its, "Zookeeper version: 3.9.3\nZxid: 0x100000008\nMode: "+role+"\nNode count: 5\n")
+			}()
+			return ours, nil
+		}})
+	}
+	before := time.Now().Add(-2 * lagGrace)
+	servers := []serverAnswer{
+		{asked: true, asOf: before, at: before, status: zkadmin.Status{Role: "leader", Zxid: 1<<32 | 9}},
+		{asked: true, asOf: before, at: before, status: zkadmin.Status{Role: "follower", Zxid: 1<<32 | 7}},
+	}
+	q := inquiry{now: time.Now, limit: limit, admins: []*zkadmin.Server{
+		speaker("leader", func() {}), speaker("follower", func() { asked = time.Now() }),
+	}}
+	q.compareMembers(t.Context(), servers)
+	if a := servers[1]; a.status.Zxid != 1<<32|8 || asked.IsZero() || a.asOf.After(asked) {
+		t.Errorf("%#x as of %v, asked at %v", a.status.Zxid, a.asOf, asked)
+	}
+}
