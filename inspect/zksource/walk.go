@@ -301,15 +301,7 @@ func (r *run) listed(d *dir, res result) {
 	if answers || r.inFocus(d) {
 		list = &r.queue.urgent
 	}
-	// For the clock: children that are new in a list which was asked for as soon as the watch fired, and came soon, were made a
-	// moment ago, but where events come late.
-	var born []string
-	if late := res.sent.Sub(d.firedAt); !d.firedAt.IsZero() && late >= 0 { // negative: this list was on its way already
-		if late < promptly && res.at.Sub(res.sent) < promptList && d.firedAt.Sub(r.lateUntil) > connect.MaxLag {
-			born = added
-		}
-		d.firedAt = time.Time{}
-	}
+	born := r.bornNow(d, res, added)
 	d.rereadLease()
 	if again {
 		d.rereadLive()
@@ -339,6 +331,20 @@ func (r *run) listed(d *dir, res result) {
 	if len(added)+len(removed) > 0 || d.aboveRoot {
 		r.findSingles(d)
 	}
+}
+
+// bornNow returns, for the clock, the children that are new in a list which was asked for as soon as the watch fired, and came
+// soon: they were made a moment ago, but where events come late.
+func (r *run) bornNow(d *dir, res result, added []string) (born []string) {
+	late := res.sent.Sub(d.firedAt)
+	if d.firedAt.IsZero() || late < 0 { // negative: this list was on its way already
+		return nil
+	}
+	if late < promptly && res.at.Sub(res.sent) < promptList && d.firedAt.Sub(r.lateUntil) > connect.MaxLag {
+		born = added
+	}
+	d.firedAt = time.Time{}
+	return born
 }
 
 // left takes in that a listed child was gone when it was asked for. It may have been made again since: the directory
