@@ -32,10 +32,10 @@ func TestARetakenKeyMayBeUnsure(t *testing.T) {
 		w.clock = noon.Add(time.Second)
 		w.answer(0, w.clock, tt.value)
 		w.answer(1, w.clock, tt.value)
-		w.flush(w.attend())
-		if l := w.emitted[len(w.emitted)-1].Put[0]; l.Masters[0].Unsure != tt.want || l.Masters[1].Unsure {
-			t.Errorf("%s: %+v", name, l.Masters)
+		if v := w.table.entries["lock:a"].votes; v[0].Unsure != tt.want || v[1].Unsure {
+			t.Errorf("%s: %+v", name, v)
 		}
+		w.flush(w.attend())
 		w.clock = w.clock.Add(time.Second)
 		w.answer(0, w.clock, tt.value)
 		w.flush(w.attend())
