@@ -12,6 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"lockscope/internal/connect"
 )
 
 // clientName shows in CLIENT LIST for connections whose options name none.
@@ -80,7 +82,7 @@ func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 			// Not to be unwrapped by go-redis, which takes a layer off what fails while it greets the server.
 			return failedConn{err: worded{err.Error(), []error{err}}}, nil
 		}
-		return conn, nil
+		return connect.BoundReplies(conn), nil
 	}
 }
 

@@ -86,13 +86,20 @@ func (d *Decoder) Buffer() []byte {
 	return d.take(int(n))
 }
 
+// count reads how many items a vector has, which take least bytes each. There is none that is nil.
+func (d *Decoder) count(least int) int {
+	n := int(d.Int())
+	if n < 0 || n > len(d.Rest)/least {
+		d.Err, d.Rest = ErrReply, nil
+		return 0
+	}
+	return n
+}
+
 // Strings reads a vector of strings.
 func (d *Decoder) Strings() []string {
-	n := int(d.Int())
-	if n <= 0 || n > len(d.Rest)/4 {
-		if n > 0 {
-			d.Err = ErrReply
-		}
+	n := d.count(4)
+	if n == 0 {
 		return nil
 	}
 	all := make([]string, n)
@@ -104,11 +111,8 @@ func (d *Decoder) Strings() []string {
 
 // StringsOfOne is Strings, of parts of one string, which all of them keep in memory.
 func (d *Decoder) StringsOfOne() []string {
-	n := int(d.Int())
-	if n <= 0 || n > len(d.Rest)/4 {
-		if n > 0 {
-			d.Err = ErrReply
-		}
+	n := d.count(4)
+	if n == 0 {
 		return nil
 	}
 	again := *d
@@ -137,9 +141,8 @@ func (d *Decoder) Stat() zk.Stat {
 
 // ACL reads an access list.
 func (d *Decoder) ACL() []zk.ACL {
-	n := int(d.Int())
-	if n < 0 || n > len(d.Rest)/12 {
-		d.Err = ErrReply
+	n := d.count(12)
+	if d.Err != nil {
 		return nil
 	}
 	acl := make([]zk.ACL, n)

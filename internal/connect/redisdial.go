@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -22,9 +23,42 @@ func plainDialer(dial dialFunc) dialFunc {
 	}
 }
 
+// BoundReplies ends a connection of a Redis client on which the server says what no server says: see ErrNonsense.
+func BoundReplies(conn net.Conn) net.Conn {
+	switch conn.(type) {
+	case *greeted, *bounded, boundedSocket:
+		return conn
+	}
+	if socket, ok := conn.(syscall.Conn); ok {
+		return boundedSocket{&bounded{Conn: conn}, socket}
+	}
+	return &bounded{Conn: conn}
+}
+
+// boundedSocket lets go-redis ask the kernel whether it is still open.
+type boundedSocket struct {
+	*bounded
+	syscall.Conn
+}
+
+// bounded is a connection of which each reply is checked before it is read.
+type bounded struct {
+	net.Conn
+	bounds respBounds
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Conn.Read(p)
+	if bad := b.bounds.take(p[:n]); bad != nil {
+		return 0, bad
+	}
+	return n, err
+}
+
 // greeted is a connection that looks for the reason when it ends before the server's first reply.
 type greeted struct {
 	net.Conn
+	bounds        respBounds
 	peek          net.Conn // the connection as far as go-redis may look into it; nil: not at all
 	dial          dialFunc // another such connection
 	network, addr string
@@ -71,6 +105,9 @@ func (g *greeted) Read(p []byte) (int, error) {
 			return 0, g.refuse(why, io.EOF)
 		}
 		g.answered.Store(true)
+	}
+	if bad := g.bounds.take(p[:n]); bad != nil {
+		return 0, bad
 	}
 	return n, g.explain(err)
 }

@@ -84,10 +84,9 @@ func (t *Tap) newConn(raw net.Conn, addr string) *tapConn {
 	c := &tapConn{
 		Conn: raw, tap: t, addr: addr, number: t.dials,
 		out:    frames{keep: maxRequest + 12, limit: 1<<31 - 1},
-		in:     frames{keep: replyHeader, limit: maxConnectReply},
+		in:     frames{keep: boundReply, limit: maxConnectReply},
 		buffer: make([]byte, leastBuffer),
 	}
-	c.in.whole, c.in.taken = c.wanted, c.own
 	return c
 }
 
@@ -219,14 +218,10 @@ func (t *Tap) Latency() time.Duration {
 	return t.latency
 }
 
-// Limits on what is read along. go-zookeeper checks the size of replies itself, but not of the connect response, and
-// it panics on a reply that is shorter than its header.
+// Limits on what is read along.
 const (
 	maxConnectReply = 4 << 10
-	leastGreeting   = 20 // of a connect response, with an empty password; a server that cannot make a session may send an error
-	maxReply        = 1<<31 - 1
 	maxRequest      = 1 << 10 // what is kept of one: longer authentications are not repeated
-	maxPending      = 1 << 12 // requests on the wire that are timed; those beyond are not
 	// Bytes taken from a connection at once: the buffer grows while what comes fills it.
 	leastBuffer = 4 << 10
 	maxBuffer   = 128 << 10
@@ -247,10 +242,7 @@ const (
 	errThrottled      = -127
 )
 
-var (
-	errFrame  = errors.New("zookeeper: the server sent a frame that is none")
-	errSilent = errors.New("the server accepted the connection and then closed it or did not answer in time")
-)
+var errSilent = errors.New("the server accepted the connection and then closed it or did not answer in time")
 
 // sent is a request on the wire.
 type sent struct {

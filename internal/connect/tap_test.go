@@ -317,7 +317,7 @@ func tapped(input []byte, piece int) (*Tap, *tapConn) {
 
 func TestTapReadsFramesHoweverTheyAreCut(t *testing.T) {
 	greeting := frame(0, 4000, 0x1234, 0x5678, 0)
-	input := append(append(bytes.Clone(greeting), frame(xidEvent, 0, 0, 0, 1)...), frame(xidPing, 0, 0, 0)...)
+	input := append(append(bytes.Clone(greeting), frame(xidEvent, 0, 0, 0, 1, 3, 0)...), frame(xidPing, 0, 0, 0)...)
 	for piece := 1; piece <= len(input); piece++ {
 		tap, c := tapped(input, piece)
 		hello := lastAck(tap)
@@ -339,10 +339,16 @@ func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
 		"an error, not a greeting": frame(0, 0, 1, errConnectionLoss),
 		"short reply":              append(bytes.Clone(greeting), frame(1, 2)...),
 		"negative reply":           append(bytes.Clone(greeting), 0x80, 0, 0, 0),
+		"long reply":               append(bytes.Clone(greeting), 0x04, 0, 0, 1),
+		"not asked for":            append(bytes.Clone(greeting), frame(1, 0, 1, 0)...),
+		"event without a path":     append(bytes.Clone(greeting), frame(xidEvent, 0, 0, 0, 1, 3, -1)...),
 	} {
-		_, c := tapped(input, 4)
-		if _, err := io.ReadAll(c); !errors.Is(err, errFrame) {
-			t.Errorf("%s: %v, want errFrame", name, err)
+		tap, c := tapped(input, 4)
+		if _, err := io.ReadAll(c); !errors.Is(err, ErrNonsense) {
+			t.Errorf("%s: %v, want ErrNonsense", name, err)
+		}
+		if _ = c.Close(); !strings.Contains(fmt.Sprint(tap.DialError()), ErrNonsense.Error()) {
+			t.Errorf("%s: the tap says %v", name, tap.DialError())
 		}
 	}
 	tap, c := tapped(append(bytes.Clone(greeting), frame(xidPing, 0, 0, errSessionMoved)...), 100)
@@ -352,19 +358,17 @@ func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
 	}
 }
 
-// forClient models the tap: of a server's bytes go-zookeeper sees its own frames only, one that is cut short once the first 4 bytes
-// are there.
+// forClient models the tap: of a server's bytes go-zookeeper sees whole frames of its own only.
 func forClient(in []byte) (seen []byte) {
-	for first := true; len(in) > 4; first = false {
+	for first := true; len(in) >= 4; first = false {
 		size := int(binary.BigEndian.Uint32(in))
-		end := min(4+size, len(in))
-		switch ours := len(in) >= 8 && size >= 4 && int32(binary.BigEndian.Uint32(in[4:])) <= firstXid; {
-		case end < 4+min(size, xidBytes):
-			return seen
-		case first || !ours:
-			seen = append(seen, in[:end]...)
+		if len(in) < 4+size {
+			break
 		}
-		in = in[end:]
+		if ours := size >= 4 && int32(binary.BigEndian.Uint32(in[4:])) <= firstXid; first || !ours {
+			seen = append(seen, in[:4+size]...)
+		}
+		in = in[4+size:]
 	}
 	return seen
 }
@@ -385,7 +389,7 @@ func FuzzTap(f *testing.F) {
 		if want := forClient(in); err == nil && !bytes.Equal(got, want) || !bytes.HasPrefix(want, got) {
 			t.Errorf("read %x of %x, want %x, %v", got, in, want, err)
 		}
-		if cap(c.out.head) > 4*maxRequest || cap(c.in.head) > 2*maxOwnReply || len(c.pending) > maxPending {
+		if cap(c.out.head) > 4*maxRequest || cap(c.in.head) > firstRoom+len(in) {
 			t.Error("memory grows with the input")
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -24,6 +25,7 @@ type tapConn struct {
 	packet  []byte     // memory for the next of our own; guarded by writing
 
 	out, in frames
+	passed  bytes.Buffer  // frames of in for go-zookeeper; the reader's own
 	buffer  []byte        // for what comes in; the reader's own
 	readErr error         // the end of what comes in; the reader's own
 	asked   time.Time     // read deadline that go-zookeeper wants
@@ -38,7 +40,7 @@ type tapConn struct {
 	pending []sent        // oldest first
 	marks   []mark        // what the server has answered, oldest first; the first may be one that the leader has heard of
 	closed  bool
-	misfit  string   // why the server has not answered the connect request, where that was found out
+	misfit  string   // why the connection ended, where that was found out
 	authed  bool     // what this client authenticated as before was sent
 	due     []notice // to be delivered when the tap's mutex is free
 	spare   []notice // the due before, for its memory
@@ -84,16 +86,20 @@ func withReadOnly(p []byte) []byte {
 	return p
 }
 
-// Read returns what came but replies to requests of our own, which go-zookeeper would complain of. Bytes of a frame that
-// cannot be right never reach it.
+// Read returns what came but replies to requests of our own, which go-zookeeper would complain of. It returns whole frames: those
+// with lengths that cannot be right never reach go-zookeeper.
 func (c *tapConn) Read(p []byte) (int, error) {
-	for c.in.passed.Len() == 0 {
+	for c.passed.Len() == 0 {
 		if c.readErr != nil {
 			return 0, c.readErr
 		}
 		c.fill()
 	}
-	return c.in.passed.Read(p)
+	n, err := c.passed.Read(p)
+	if c.passed.Len() == 0 && c.passed.Cap() > keptPacket {
+		c.passed = bytes.Buffer{}
+	}
+	return n, err
 }
 
 // fill takes in the next bytes.
@@ -111,9 +117,11 @@ func (c *tapConn) fill() {
 	}
 	c.tap.mu.Lock()
 	c.heard = time.Now()
-	bad := c.in.feed(c.buffer[:n], c.heard, c.recordReply)
-	if c.in.passed.Len() == 0 && !c.asked.IsZero() { // for go-zookeeper the server is silent
-		c.asked = c.heard.Add(c.patient)
+	bad := c.in.feed(c.buffer[:n], c.heard, c.takeFrame)
+	if c.passed.Len() == 0 && !c.asked.IsZero() { // for go-zookeeper the server is silent
+		if c.asked = c.in.until(c.patient); c.asked.IsZero() {
+			c.asked = c.heard.Add(c.patient)
+		}
 		c.applyDeadline()
 	}
 	due := c.due
@@ -130,7 +138,7 @@ func (c *tapConn) fill() {
 	c.spare = due // only this goroutine reads
 	if bad != nil {
 		c.readErr = bad
-		c.in.passed.Reset()
+		c.passed.Reset()
 		c.Conn.Close()
 		c.findMisfit()
 		return
@@ -152,25 +160,26 @@ func (c *tapConn) gather(idle bool) {
 	}
 }
 
-// findMisfit looks for the reason when the connection has ended before the connect response.
+// findMisfit looks for the reason when the connection has ended before the connect response, or because of what the server said.
 func (c *tapConn) findMisfit() {
 	c.tap.mu.Lock()
-	given := c.greeted || c.closed
+	greeted, closed := c.greeted, c.closed
 	c.tap.mu.Unlock()
-	if given {
+	refused := new(RefusedError)
+	known := errors.As(c.readErr, &refused) // also of what we dial through
+	bad := errors.Is(c.readErr, ErrNonsense)
+	why := refused.Why
+	switch {
+	case closed || greeted && !bad:
 		return
+	case greeted || known && !bad:
+	default:
+		dial := c.tap.plain
+		if c.tap.TLS != nil {
+			dial = c.tap.secure
+		}
+		why = cmp.Or(c.tap.misfit("tcp", c.addr, dial, notZooKeeper), why)
 	}
-	if refused := new(RefusedError); errors.As(c.readErr, &refused) { // of what we dial through
-		c.tap.mu.Lock()
-		c.misfit = refused.Why
-		c.tap.mu.Unlock()
-		return
-	}
-	dial := c.tap.plain
-	if c.tap.TLS != nil {
-		dial = c.tap.secure
-	}
-	why := c.tap.misfit("tcp", c.addr, dial, notZooKeeper)
 	c.tap.mu.Lock()
 	c.misfit = why
 	c.tap.mu.Unlock()
@@ -193,7 +202,7 @@ func (c *tapConn) applyDeadline() error {
 	deadline := c.asked
 	if c.limit > 0 && len(c.pending) > 0 {
 		since := c.pending[0].at
-		if c.heard.After(since) {
+		if c.greeted && c.heard.After(since) {
 			since = c.heard
 		}
 		if own := since.Add(c.limit); deadline.IsZero() || own.Before(deadline) {
@@ -213,9 +222,9 @@ func (c *tapConn) Close() error {
 		t.current = nil
 		t.server = ""
 		switch {
-		case c.greeted:
 		case c.misfit != "":
 			t.dialErr = &DialError{c.addr, &RefusedError{c.misfit, errSilent}}
+		case c.greeted:
 		default:
 			t.dialErr = &DialError{c.addr, errSilent}
 		}
@@ -253,9 +262,7 @@ func (c *tapConn) recordRequest(f *frames) error {
 		return nil
 	}
 	xid, op := int32(binary.BigEndian.Uint32(f.head)), int32(binary.BigEndian.Uint32(f.head[4:]))
-	if len(c.pending) < maxPending {
-		c.pending = append(c.pending, sent{xid: xid, op: op, at: f.begun})
-	}
+	c.pending = append(c.pending, sent{xid: xid, op: op, at: f.begun})
 	if xid == xidPing {
 		c.tap.beats++
 		return nil
@@ -271,6 +278,22 @@ func (c *tapConn) recordRequest(f *frames) error {
 // timeout, a sixth while a session is being resumed, so that there is time for another server. 0 is for ever.
 func (c *tapConn) setLimit(limit time.Duration) { c.limit = max(limit, 0) }
 
+// takeFrame looks at one reply, and passes it on where it is for go-zookeeper.
+func (c *tapConn) takeFrame(f *frames) error {
+	own := c.own(f)
+	if err := c.recordReply(f); err != nil {
+		return err
+	}
+	if !own {
+		c.passed.Write(f.length[:])
+		c.passed.Write(f.head)
+	}
+	if cap(f.head) > keptPacket {
+		f.head = nil
+	}
+	return nil
+}
+
 // recordReply looks at one reply. The first one of a connection is the connect response: protocol version, timeout in
 // ms, session id; the others start with xid, zxid and error.
 func (c *tapConn) recordReply(f *frames) error {
@@ -278,25 +301,38 @@ func (c *tapConn) recordReply(f *frames) error {
 		return c.recordGreeting(f)
 	}
 	if len(f.head) < replyHeader {
-		return errFrame
+		return nonsense(fmt.Sprintf("its reply has %d bytes, fewer than its header", f.size))
 	}
 	xid := int32(binary.BigEndian.Uint32(f.head))
 	if xid == xidEvent {
+		if err := checkEvent(f.head[replyHeader:]); err != nil {
+			return err
+		}
 		c.cameLate(c.tap.ordered)
-		c.recordEvent(f.head[16:])
+		c.recordEvent(f.head[replyHeader:])
 		return nil
 	}
 	i := slices.IndexFunc(c.pending, func(s sent) bool { return s.xid == xid })
-	if i < 0 {
-		return nil
+	if i < 0 { // of which go-zookeeper may just have made the request: it would be decoded as whatever that asks for
+		return nonsense(fmt.Sprintf("it answers a request that was not sent, number %d", xid))
 	}
 	request := c.pending[i]
+	code := int32(binary.BigEndian.Uint32(f.head[12:]))
+	if code == 0 {
+		if err := checkReply(request.op, f.head[replyHeader:]); err != nil {
+			return err
+		}
+	}
 	if xid != xidPing && request.op != opSync { // these have no news
 		c.cameLate(request.at)
 	}
 	// Replies come in order. Pings are answered at once, before what is still being worked on.
-	c.pending = slices.Delete(c.pending, i, i+1)
-	code := int32(binary.BigEndian.Uint32(f.head[12:]))
+	if i == 0 {
+		c.pending[0] = sent{}
+		c.pending = c.pending[1:]
+	} else {
+		c.pending = slices.Delete(c.pending, i, i+1)
+	}
 	if request.reply != nil {
 		c.recordOwn(request, f, code)
 	}
@@ -319,12 +355,12 @@ func (c *tapConn) recordReply(f *frames) error {
 }
 
 func (c *tapConn) recordGreeting(f *frames) error {
-	if len(f.head) < 16 || f.size < leastGreeting {
-		return errFrame
+	if err := checkGreeting(f.head); err != nil {
+		return err
 	}
 	c.greeted, c.synced = true, c.hello
-	c.in.limit = maxReply
-	c.pending = c.pending[:0]
+	c.in.limit = boundReply
+	c.pending = c.pending[min(1, len(c.pending)):]
 	id := int64(binary.BigEndian.Uint64(f.head[8:]))
 	timeout := time.Duration(int32(binary.BigEndian.Uint32(f.head[4:]))) * time.Millisecond
 	t := c.tap

@@ -43,6 +43,15 @@ const (
 // opSync has the leader answer behind all changes before it.
 const opSync = 9
 
+// The other operations whose replies go-zookeeper decodes.
+const (
+	opExists       = 3
+	opGetACL       = 6
+	opGetChildren2 = 12
+	opCheck        = 13
+	opReconfig     = 16
+)
+
 // commits reports whether a successful reply to an operation proves that a quorum has committed it.
 func commits(op int32) bool {
 	switch op {
@@ -158,15 +167,9 @@ func (c *tapConn) add(packet []byte, r Request, s sent) []byte {
 	return append(packet, r.Body...)
 }
 
-// wanted keeps whole the replies to requests of our own, and the events.
-func (c *tapConn) wanted(head []byte, size int) bool {
-	xid := int32(binary.BigEndian.Uint32(head))
-	return c.greeted && size <= maxOwnReply && (xid == xidEvent || xid <= firstXid)
-}
-
-// own reports whether a frame with this xid is the reply to a request of our own: go-zookeeper logs such as unknown.
-func (c *tapConn) own(xid []byte) bool {
-	return c.greeted && int32(binary.BigEndian.Uint32(xid)) <= firstXid
+// own reports whether a frame is the reply to a request of our own: go-zookeeper logs such as unknown.
+func (c *tapConn) own(f *frames) bool {
+	return c.greeted && len(f.head) >= replyHeader && int32(binary.BigEndian.Uint32(f.head)) <= firstXid
 }
 
 // recordOwn passes on the reply to a request of our own.
@@ -176,7 +179,7 @@ func (c *tapConn) recordOwn(request sent, f *frames, code int32) {
 	case f.size > maxOwnReply:
 		r.Err = fmt.Errorf("%w: %d bytes", ErrTooLong, f.size)
 	case len(f.head) > keptReply:
-		r.Body = f.keepWhole()[replyHeader:]
+		r.Body = f.handOver()[replyHeader:]
 	case len(f.head) > replyHeader:
 		r.Body = bytes.Clone(f.head[replyHeader:])
 	}
@@ -187,15 +190,12 @@ func (c *tapConn) recordOwn(request sent, f *frames, code int32) {
 // recordEvent passes on a watch event: type, state, path.
 func (c *tapConn) recordEvent(body []byte) {
 	t := c.tap
-	if t.onEvent == nil || len(body) < 12 {
+	if t.onEvent == nil {
 		return
 	}
-	size := int64(int32(binary.BigEndian.Uint32(body[8:])))
-	if size < 0 || size > int64(len(body)-12) {
-		return
-	}
-	what := zk.EventType(int32(binary.BigEndian.Uint32(body)))
-	c.due = append(c.due, notice{event: t.onEvent, path: string(body[12 : 12+size]), what: what})
+	d := Decoder{Rest: body}
+	what, _ := zk.EventType(d.Int()), d.Int()
+	c.due = append(c.due, notice{event: t.onEvent, path: string(d.Buffer()), what: what})
 }
 
 // notice carries a reply, an event or a change to its callback.

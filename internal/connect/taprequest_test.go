@@ -11,8 +11,6 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-const opExists = 3
-
 // sendNow sends requests in the session of conn and waits for all replies.
 func sendNow(t testing.TB, tap *Tap, session int64, requests ...Request) []Reply {
 	t.Helper()

@@ -1,0 +1,112 @@
+package connect
+
+import (
+	"fmt"
+	"time"
+)
+
+// Session timeouts that are taken for such. go-zookeeper pings three times in one, and takes none for an interval.
+const (
+	leastSession = 10 * time.Millisecond
+	mostSession  = 24 * time.Hour
+)
+
+// checkGreeting is checkReply for the answer to a connect request: protocol version, timeout in ms, session id, password, and
+// from servers since 3.4 whether it only reads. A session that has expired has the id 0.
+func checkGreeting(body []byte) error {
+	d := Decoder{Rest: body}
+	d.Int()
+	timeout, id := time.Duration(d.Int())*time.Millisecond, d.Long()
+	d.Buffer()
+	switch {
+	case d.Err != nil:
+		return nonsense(fmt.Sprintf("its greeting of %d bytes is none", len(body)))
+	case id != 0 && (timeout < leastSession || timeout > mostSession):
+		return nonsense(fmt.Sprintf("it gives a session that ends after %v", timeout))
+	}
+	return nil
+}
+
+// checkReply returns an error for a reply to a successful request, without its header, that lacks what the operation promises:
+// go-zookeeper decodes all replies as if their lengths were true. Of unknown operations nothing is checked.
+func checkReply(op int32, body []byte) error {
+	d := Decoder{Rest: body}
+	switch op {
+	case opCreate, opCreateContainer, opCreateTTL, opSync:
+		d.skipString()
+	case opExists, opSetData, opSetACL:
+		d.skipStat()
+	case opGetData, opReconfig:
+		d.Buffer()
+		d.skipStat()
+	case opGetACL:
+		d.skipVector(12, func() {
+			d.Int()
+			d.skipString()
+			d.skipString()
+		})
+		d.skipStat()
+	case opGetChildren:
+		d.skipVector(4, d.skipString)
+	case opGetChildren2:
+		d.skipVector(4, d.skipString)
+		d.skipStat()
+	case opMulti, opMultiRead:
+		d.skipItems()
+	}
+	if d.Err != nil {
+		return nonsense(fmt.Sprintf("its reply of %d bytes to operation %d has lengths that do not fit", len(body), op))
+	}
+	return nil
+}
+
+// checkEvent is checkReply for a watch's event: type, state, path.
+func checkEvent(body []byte) error {
+	d := Decoder{Rest: body}
+	d.Int()
+	d.Int()
+	d.skipString()
+	if d.Err != nil {
+		return nonsense("its event has a path that does not fit")
+	}
+	return nil
+}
+
+// skipItems goes over the results of several operations in one, until the last or one that is not known.
+func (d *Decoder) skipItems() {
+	for d.Err == nil {
+		op, done, _ := d.multiHeader()
+		if done {
+			return
+		}
+		switch op {
+		case opError:
+			d.Int()
+		case opCreate:
+			d.skipString()
+		case opSetData:
+			d.skipStat()
+		case opGetData:
+			d.Buffer()
+			d.skipStat()
+		case opGetChildren:
+			d.skipVector(4, d.skipString)
+		case opDelete, opCheck:
+		default:
+			return
+		}
+	}
+}
+
+func (d *Decoder) skipVector(least int, item func()) {
+	for range d.count(least) {
+		item()
+	}
+}
+
+// skipString goes over a string. There is none that is nil.
+func (d *Decoder) skipString() { d.take(int(d.Int())) }
+
+const statBytes = 6*8 + 5*4
+
+func (d *Decoder) skipStat() { d.take(statBytes) }

@@ -1,0 +1,155 @@
+package connect
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// respBounds follows the replies of a Redis server, however they are cut, and finds what is out of bounds before a client reads it.
+// The zero value is at the beginning of a reply.
+type respBounds struct {
+	head   [32]byte // the beginning of the current line
+	length int      // of the current line, as far as it has come
+	body   int      // bytes of a string that are still to come, with the end of its line
+	open   [boundNesting]int
+	depth  int // of those: items that are still to come
+	items  int // of the current reply
+	bytes  int // of the current reply
+	bad    error
+}
+
+// take follows the next bytes. After its first error it returns nothing else.
+func (r *respBounds) take(p []byte) error {
+	for len(p) > 0 && r.bad == nil {
+		if r.body > 0 {
+			n := min(r.body, len(p))
+			p = p[n:]
+			if r.body -= n; r.body == 0 {
+				r.ended()
+			}
+			continue
+		}
+		line := p
+		end := bytes.IndexByte(p, '\n')
+		if end >= 0 {
+			line = p[:end+1]
+		}
+		p = p[len(line):]
+		if r.length < len(r.head) {
+			copy(r.head[r.length:], line)
+		}
+		r.length += len(line)
+		if r.bad = r.line(end >= 0); end >= 0 {
+			r.length = 0
+		}
+	}
+	return r.bad
+}
+
+// line checks the current line as far as it has come.
+func (r *respBounds) line(whole bool) error {
+	switch r.head[0] {
+	case '+', '-', ':', '_', ',', '#', '(':
+		switch {
+		case r.length > boundLine:
+			return r.tooMuch(fmt.Sprintf("begins a line of more than %d bytes", boundLine))
+		case !whole:
+			return nil
+		case !r.fits(r.length):
+			return r.tooMuch(fmt.Sprintf("belongs to a reply of more than %d bytes", boundReply))
+		}
+		r.ended()
+		return nil
+	case '$', '=', '!', '*', '~', '>', '%':
+		switch {
+		case r.length > len(r.head):
+			return r.tooMuch("is no length")
+		case !whole:
+			return nil
+		}
+		return r.announced()
+	}
+	// Among them are attributes: no server sends any unasked, and go-redis would wait for the rest of one without a time limit.
+	return r.tooMuch("is no reply of Redis")
+}
+
+// announced follows a line that says how much is to come.
+func (r *respBounds) announced() error {
+	n, ok := announcedLength(r.head[1:r.length])
+	if !ok {
+		return r.tooMuch("is no length")
+	}
+	kind := r.head[0]
+	text := kind == '$' || kind == '=' || kind == '!'
+	switch {
+	case n < 0: // nil
+		r.ended()
+		return nil
+	case text && !r.fits(n+r.length):
+		return r.tooMuch(fmt.Sprintf("makes a reply of more than %d bytes", boundReply))
+	case text:
+		r.body = n + len("\r\n")
+		return nil
+	case kind == '%':
+		n *= 2
+	}
+	if r.items += n; r.items > boundItems {
+		return r.tooMuch(fmt.Sprintf("makes a reply of more than %d items", boundItems))
+	}
+	if n == 0 {
+		r.ended()
+		return nil
+	}
+	if r.depth == len(r.open) {
+		return r.tooMuch(fmt.Sprintf("is nested more than %d deep", boundNesting))
+	}
+	r.open[r.depth] = n
+	r.depth++
+	return nil
+}
+
+// announcedLength reads the rest of a line behind its first byte; -1 is nil.
+func announcedLength(rest []byte) (n int, ok bool) {
+	digits, ok := bytes.CutSuffix(rest, []byte("\r\n"))
+	if string(digits) == "-1" {
+		return -1, ok
+	}
+	if len(digits) == 0 || len(digits) > len("99999999") { // more is out of bounds, leading zeros or not
+		return boundReply + 1, ok && len(digits) > 0 && onlyDigits(digits)
+	}
+	for _, c := range digits {
+		n = 10*n + int(c-'0')
+	}
+	return n, ok && onlyDigits(digits)
+}
+
+func onlyDigits(b []byte) bool {
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// fits counts bytes of the current reply.
+func (r *respBounds) fits(n int) bool {
+	r.bytes += n
+	return r.bytes <= boundReply
+}
+
+// ended counts an item that is whole, and with it the replies that it is the last of.
+func (r *respBounds) ended() {
+	for r.depth > 0 {
+		if r.open[r.depth-1]--; r.open[r.depth-1] > 0 {
+			return
+		}
+		r.depth--
+	}
+	r.items, r.bytes = 0, 0
+}
+
+func (r *respBounds) tooMuch(what string) error {
+	said := bytes.TrimRight(r.head[:min(r.length, len(r.head))], "\r\n")
+	return nonsense(fmt.Sprintf("%q %s", said, what))
+}

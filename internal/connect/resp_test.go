@@ -1,0 +1,143 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+// takeInPieces is the end of a stream that comes in pieces of one size.
+func takeInPieces(stream []byte, piece int) error {
+	var r respBounds
+	for len(stream) > 0 {
+		n := min(piece, len(stream))
+		if err := r.take(stream[:n]); err != nil {
+			return err
+		}
+		stream = stream[n:]
+	}
+	return nil
+}
+
+func TestRepliesWithinBoundsPass(t *testing.T) {
+	for name, stream := range map[string]string{
+		"simple replies":    "+OK\r\n-ERR no\r\n:1\r\n_\r\n,1.5\r\n#t\r\n(12345678901234567890\r\n",
+		"strings":           "$3\r\nabc\r\n$0\r\n\r\n=7\r\ntxt:abc\r\n!5\r\nERR x\r\n",
+		"line ends inside":  "$6\r\n\r\n$9\r\n\r\n+OK\r\n",
+		"nil":               "$-1\r\n*-1\r\n+OK\r\n",
+		"empty aggregates":  "*0\r\n%0\r\n~0\r\n*2\r\n*0\r\n*0\r\n+OK\r\n",
+		"nested":            "*2\r\n$1\r\n0\r\n*2\r\n$1\r\na\r\n:2\r\n%1\r\n+k\r\n~1\r\n+v\r\n>2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n",
+		"longest line":      "+" + strings.Repeat("x", boundLine-3) + "\r\n",
+		"replies in a row":  strings.Repeat("*1\r\n:1\r\n", boundItems/64),
+		"pieces of a reply": "*3\r\n$1\r\na\r\n",
+		"most items":        "*1048576\r\n",
+		"deepest":           strings.Repeat("*1\r\n", boundNesting) + ":1\r\n:2\r\n",
+	} {
+		for _, piece := range []int{1, 2, 7, 4096, len(stream)} {
+			if err := takeInPieces([]byte(stream), piece); err != nil {
+				t.Errorf("%s in pieces of %d: %v", name, piece, err)
+			}
+		}
+	}
+}
+
+func TestRepliesOutOfBoundsEndConnections(t *testing.T) {
+	for name, c := range map[string]struct{ stream, why string }{
+		"largest string":    {"+OK\r\n$9223372036854775806\r\n", `"$9223372036854775806" makes a reply of more than 67108864 bytes`},
+		"large string":      {"$67108865\r\n", "more than 67108864 bytes"},
+		"many strings":      {"*9\r\n" + strings.Repeat("$16777216\r\n"+strings.Repeat("x", 16<<20)+"\r\n", 4), "more than 67108864 bytes"},
+		"verbatim string":   {"=100000000000\r\n", "more than 67108864 bytes"},
+		"error":             {"!99999999\r\n", "more than 67108864 bytes"},
+		"array":             {"*2000000000\r\n", `"*2000000000" makes a reply of more than 1048576 items`},
+		"map":               {"%524289\r\n", "more than 1048576 items"},
+		"set":               {"~1048577\r\n", "more than 1048576 items"},
+		"push":              {">1048577\r\n", "more than 1048576 items"},
+		"items in all":      {"*2\r\n*600000\r\n" + strings.Repeat(":1\r\n", 600000) + "*600000\r\n", "more than 1048576 items"},
+		"line without end":  {"+" + strings.Repeat("x", boundLine), "begins a line of more than 65536 bytes"},
+		"error without end": {"-" + strings.Repeat("x", boundLine), "begins a line of more than 65536 bytes"},
+		"number":            {"(" + strings.Repeat("1", boundLine), "begins a line of more than 65536 bytes"},
+		"double":            {"," + strings.Repeat("1", boundLine), "begins a line of more than 65536 bytes"},
+		"lines in all":      {"*1048576\r\n" + strings.Repeat("+"+strings.Repeat("x", 65000)+"\r\n", 1033), "more than 67108864 bytes"},
+		"length":            {"$" + strings.Repeat("0", 40), "is no length"},
+		"no length":         {"$\r\n", "is no length"},
+		"negative length":   {"$-2\r\n", "is no length"},
+		"signed length":     {"*+5\r\n", "is no length"},
+		"streamed":          {"$?\r\n", "is no length"},
+		"lone line feed":    {"$5\n", "is no length"},
+		"nesting":           {strings.Repeat("*1\r\n", 1000), "is nested more than 16 deep"},
+		"attributes":        {"|1\r\n+k\r\n+v\r\n:1\r\n", "is no reply of Redis"},
+		"another protocol":  {"\x00\x00\x00\x25", "is no reply of Redis"},
+	} {
+		for _, piece := range []int{1, 7, 4096, len(c.stream)} {
+			if piece < 4096 && len(c.stream) > 1<<20 {
+				continue
+			}
+			err := takeInPieces([]byte(c.stream), piece)
+			if !errors.Is(err, ErrNonsense) || !strings.Contains(err.Error(), c.why) {
+				t.Errorf("%s in pieces of %d: %.300v", name, piece, err)
+			}
+		}
+	}
+}
+
+// The end stays: go-redis may read on.
+func TestNonsenseIsTheEnd(t *testing.T) {
+	c := BoundReplies(&script{input: strings.NewReader("+OK\r\n$-7\r\n+OK\r\n"), piece: 5})
+	p := make([]byte, 100)
+	if n, err := c.Read(p); n != 5 || err != nil {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	for range 3 {
+		if n, err := c.Read(p); n != 0 || !errors.Is(err, ErrNonsense) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	}
+	if BoundReplies(c) != c {
+		t.Error("a connection is checked twice")
+	}
+}
+
+func FuzzRespBounds(f *testing.F) {
+	f.Add([]byte("*2\r\n$1\r\na\r\n%1\r\n+k\r\n:1\r\n"), 1)
+	f.Add([]byte("$-1\r\n*-1\r\n=7\r\ntxt:abc\r\n"), 3)
+	f.Add([]byte(">2\r\n+invalidate\r\n_\r\n(1\r\n"), 2)
+	f.Fuzz(func(t *testing.T, stream []byte, piece int) {
+		whole, pieces := takeInPieces(stream, max(1, len(stream))), takeInPieces(stream, 1+max(piece, 0)%64)
+		if (whole == nil) != (pieces == nil) {
+			t.Errorf("whole %v, in pieces %v", whole, pieces)
+		}
+	})
+}
+
+// The rate at which replies are read through a checked connection, next to the bare one: a list of 1,000 keys, and one long value.
+func BenchmarkBoundReplies(b *testing.B) {
+	for name, stream := range map[string][]byte{
+		"keys":  []byte("*1000\r\n" + strings.Repeat("$20\r\nlock:orders:00000000\r\n", 1000)),
+		"value": []byte("$1048576\r\n" + strings.Repeat("x", 1<<20) + "\r\n"),
+	} {
+		for _, checked := range []bool{false, true} {
+			b.Run(map[bool]string{false: "bare/", true: "checked/"}[checked]+name, func(b *testing.B) {
+				b.SetBytes(int64(len(stream)))
+				var all bytes.Reader
+				var c net.Conn = &script{input: &all, piece: 32 << 10}
+				if checked {
+					c = BoundReplies(c)
+				}
+				p := make([]byte, 32<<10)
+				for b.Loop() {
+					all.Reset(stream)
+					for {
+						if _, err := c.Read(p); err == io.EOF {
+							break
+						} else if err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			})
+		}
+	}
+}
