@@ -162,14 +162,18 @@ func (p *masterState) cannotLook() string {
 	return text
 }
 
-// blind reports the keys that match but may not be read, so that nothing but their names is known.
-func (b *keyTable) blind() []inspect.Unseen {
-	if len(b.denied) == 0 {
-		return nil
+// blind reports the keys that match but may not be read, so that nothing but their names is known, and that there are too many.
+func (b *keyTable) blind() (list []inspect.Unseen) {
+	unseen := inspect.Unseen{Aspect: inspect.AspectLocks, Where: strings.Join(b.addrs, ", "), Read: "the keys that match"}
+	if len(b.denied) > 0 {
+		u, first := unseen, b.nameDenied()
+		u.Reason, u.Right = fmt.Sprintf("%d keys match but may not be read, the first is %s", len(b.denied), first), "~"+first
+		list = append(list, u)
 	}
-	first := b.nameDenied()
-	return []inspect.Unseen{{
-		Aspect: inspect.AspectLocks, Where: strings.Join(b.addrs, ", "), Read: "the keys that match",
-		Reason: fmt.Sprintf("%d keys match but may not be read, the first is %s", len(b.denied), first), Right: "~" + first,
-	}}
+	if b.full {
+		u := unseen
+		u.Reason, u.Advice = fmt.Sprintf("more than %d keys match, the others are not looked at", mostKeys), "give match=PREFIX* in the target"
+		list = append(list, u)
+	}
+	return list
 }

@@ -38,7 +38,12 @@ type keyTable struct {
 	topology *topology
 	// polled: not every master pushes its changes.
 	polled bool
+	// full: keys were left out, since there are mostKeys.
+	full bool
 }
+
+// mostKeys are looked at, those that turn out to be no locks included: a SCAN need not end.
+const mostKeys = 1_000_000
 
 // postponed is a key that is no lock, with the time of the next look and the delay until then.
 type postponed struct {
@@ -71,6 +76,10 @@ func (b *keyTable) place(key string, master int) (at int, ok bool) {
 // add makes a key known; false when it is already, or was found to be no lock a moment ago.
 func (b *keyTable) add(key string, now time.Time) bool {
 	if b.entries[key] != nil || now.Before(b.foreign[key].until) {
+		return false
+	}
+	if len(b.entries)+len(b.foreign) >= mostKeys {
+		b.full = true
 		return false
 	}
 	room := len(b.addrs)

@@ -2,6 +2,7 @@ package redissource
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,6 +10,9 @@ import (
 
 	"lockscope/inspect"
 )
+
+// mostGiven are the names that one pass takes: those of as many keys as are looked at, some of them more than once.
+const mostGiven = 4 * mostKeys
 
 // scanner goes over one master's keys, with pauses.
 type scanner struct {
@@ -45,7 +49,7 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 		}
 	}
 	defer func() { hand(true) }() // an error takes nothing back
-	from := s.calls
+	from, given := s.calls, 0
 	for cursor, done := uint64(0), false; !done; {
 		var cmd *redis.ScanCmd
 		start := s.m.now()
@@ -62,12 +66,19 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 		}
 		keys, next := cmd.Val() // of none where it was refused
 		cursor, done = next, next == 0
-		some = append(some, s.locks(keys)...)
+		locks := s.locks(keys)
+		some = append(some, locks...)
+		if given += len(locks); given > mostGiven {
+			unsought, done = &inspect.Unseen{
+				Aspect: inspect.AspectLocks, Where: s.m.address(), Read: "SCAN",
+				Reason: fmt.Sprintf("SCAN has named %d keys that match, and does not end", given),
+			}, true
+		}
 		took := s.m.now().Sub(start)
 		if !s.budget.Unlimited {
 			hand(true)
 		} else if s.m.now().Sub(handed) >= gather { // each time takes of the processor, which the server may need
-			hand(false)
+			hand(len(some) > most)
 		}
 		s.rested = s.pause(took)
 		if err := sleep(ctx, s.rested); err != nil {

@@ -81,6 +81,8 @@ const (
 	// list.
 	promptly = 20 * time.Millisecond
 	maxData  = 1 << 10
+	// mostDirs and mostNames are looked at: a tree need not end. A directory takes some 700 bytes, a name some 100.
+	mostDirs, mostNames = 500_000, 4_000_000
 )
 
 // beats are the intervals of everything periodic.

@@ -116,6 +116,8 @@ type run struct {
 	sealed    map[string]refusal // directories and nodes that are locks whose own data could not be read, by path
 	crowds    map[string]*dir    // by path
 	tooDeep   string             // the first directory that is not walked into; empty: none
+	names     int                // of children, in all directories
+	tooMany   bool               // some were left out
 	noChroot  bool               // it does not exist
 	doubtAt   time.Time          // when something refused was asked for again
 	walkedAt  time.Time          // when poll looked at all directories

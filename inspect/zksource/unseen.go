@@ -57,6 +57,13 @@ func (r *run) nodesUnseen() []inspect.Unseen {
 			Reason: fmt.Sprintf("it is deeper than %d levels", r.cfg.Budget.Depth),
 		})
 	}
+	if r.tooMany {
+		list = append(list, inspect.Unseen{
+			Aspect: inspect.AspectLocks, Where: r.serving(), Read: "getChildren",
+			Reason: fmt.Sprintf("the tree has more than %d directories or %d names, the others are not looked at", mostDirs, mostNames),
+			Advice: "give the path of a directory in the target",
+		})
+	}
 	if more := len(list) - mostNodes; more > 0 {
 		rest := list[mostNodes]
 		rest.Read = fmt.Sprintf("%d more nodes", more)

@@ -32,6 +32,10 @@ func (r *run) child(d *dir, name string) {
 	if _, part := recipe.Base(p); r.cfg.Only != "" && !part && !d.aboveRoot || r.cfg.onServer(p) == "/zookeeper" {
 		return
 	}
+	if len(r.dirs) >= mostDirs {
+		r.tooMany = true
+		return
+	}
 	if int(d.depth) >= r.cfg.Budget.Depth {
 		if r.tooDeep == "" {
 			r.tooDeep = p
@@ -63,6 +67,7 @@ func (r *run) remove(d *dir) {
 		return
 	}
 	d.gone = true
+	r.names -= len(d.names)
 	for _, name := range d.names {
 		r.childLeft(d, name)
 	}
@@ -255,6 +260,7 @@ func (r *run) failed(d *dir, res result) {
 			d.count = res.stat.NumChildren
 		}
 		if r.record(r.refused, d.path, what, res); d.count == 0 { // there is nothing to read
+			r.names -= len(d.names)
 			d.adopt(nil, res.stat, res.at)
 		}
 		if res.sealed {
@@ -288,6 +294,10 @@ func (r *run) listed(d *dir, res result) {
 		r.judgeWithout(d)
 		return
 	}
+	if r.names+len(res.names)-len(d.names) > mostNames {
+		r.tooMany, res.names = true, d.names
+	}
+	r.names += len(res.names) - len(d.names)
 	answers := d.answers
 	again := !d.readAt.IsZero() && (d.polled || d.readAt.Before(r.readyAt))
 	d.answers, d.sentAt = false, res.sent
@@ -353,6 +363,7 @@ func (r *run) left(d *dir, name string, at time.Time) {
 	if !d.drop(name) {
 		return
 	}
+	r.names--
 	r.childLeft(d, name)
 	if !r.cfg.Once {
 		r.touch(d, at)

@@ -89,7 +89,7 @@ func (d *Decoder) Buffer() []byte {
 // count reads how many items a vector has, which take least bytes each. There is none that is nil.
 func (d *Decoder) count(least int) int {
 	n := int(d.Int())
-	if n < 0 || n > len(d.Rest)/least {
+	if n < 0 || n > min(len(d.Rest)/least, boundItems) {
 		d.Err, d.Rest = ErrReply, nil
 		return 0
 	}

@@ -48,6 +48,9 @@ type bounded struct {
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
+	if b.bounds.bad != nil { // go-redis reads on behind some errors
+		return 0, b.bounds.bad
+	}
 	n, err := b.Conn.Read(p)
 	if bad := b.bounds.take(p[:n]); bad != nil {
 		return 0, bad
@@ -99,6 +102,9 @@ func (g *greeted) SetWriteDeadline(t time.Time) error {
 }
 
 func (g *greeted) Read(p []byte) (int, error) {
+	if g.bounds.bad != nil { // go-redis reads on behind some errors
+		return 0, g.bounds.bad
+	}
 	n, err := g.Conn.Read(p)
 	if n > 0 && !g.answered.Load() {
 		if why := refusal(p[:n]); why != "" { // go-redis would take it for the reply to its HELLO, and lose it

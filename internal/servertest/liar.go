@@ -1,0 +1,116 @@
+package servertest
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Liar stands before a server, and answers some of what it is asked in its place.
+type Liar struct {
+	Addr string
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+	ended bool
+	all   sync.WaitGroup
+}
+
+// Answer may write the answer to some requests, as they came in one piece, the nth of a connection; false: the server is to
+// answer.
+type Answer func(n int, requests []byte, client io.Writer) bool
+
+// StartLiar starts one before the server at addr.
+func StartLiar(t testing.TB, addr string, answer Answer) *Liar {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	l := &Liar{Addr: listener.Addr().String(), conns: map[net.Conn]bool{}}
+	l.all.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			l.all.Go(func() { l.serve(client, addr, answer) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		l.mu.Lock()
+		l.ended = true
+		for conn := range l.conns {
+			conn.Close()
+		}
+		l.mu.Unlock()
+		l.all.Wait()
+	})
+	return l
+}
+
+// keep makes a connection end with the liar.
+func (l *Liar) keep(conn net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conns[conn] = true; l.ended {
+		conn.Close()
+	}
+}
+
+func (l *Liar) leave(conn net.Conn) {
+	conn.Close()
+	l.mu.Lock()
+	delete(l.conns, conn)
+	l.mu.Unlock()
+}
+
+func (l *Liar) serve(client net.Conn, addr string, answer Answer) {
+	l.keep(client)
+	defer l.leave(client)
+	server, err := net.Dial("tcp", addr)
+	if err != nil {
+		return
+	}
+	l.keep(server)
+	defer l.leave(server)
+	l.all.Go(func() {
+		_, _ = io.Copy(client, server)
+		client.Close()
+	})
+	requests := make([]byte, 64<<10)
+	for i := 0; ; i++ {
+		n, err := client.Read(requests)
+		if err != nil {
+			return
+		}
+		if answer(i, requests[:n], client) {
+			continue
+		}
+		if _, err := server.Write(requests[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// ZooKeeperRequest finds the first request of an operation among several, and returns its xid.
+func ZooKeeperRequest(requests []byte, op int32) (xid int32, found bool) {
+	for len(requests) >= 12 {
+		size := int(binary.BigEndian.Uint32(requests))
+		if int32(binary.BigEndian.Uint32(requests[8:])) == op {
+			return int32(binary.BigEndian.Uint32(requests[4:])), true
+		}
+		requests = requests[min(4+size, len(requests)):]
+	}
+	return 0, false
+}
+
+// ZooKeeperReply is a successful reply with this body.
+func ZooKeeperReply(xid int32, body ...byte) []byte {
+	b := binary.BigEndian.AppendUint32(nil, uint32(16+len(body)))
+	b = binary.BigEndian.AppendUint32(b, uint32(xid))
+	b = binary.BigEndian.AppendUint64(b, 1)
+	b = binary.BigEndian.AppendUint32(b, 0)
+	return append(b, body...)
+}
