@@ -172,7 +172,7 @@ func (b *keyTable) blind() (list []inspect.Unseen) {
 	}
 	if b.full {
 		u := unseen
-		u.Reason, u.Advice = fmt.Sprintf("more than %d keys match, the others are not looked at", mostKeys), "give match=PREFIX* in the target"
+		u.Reason, u.Advice = fmt.Sprintf("more than %d keys match, the others are not looked at", b.most), "give match=PREFIX* in the target"
 		list = append(list, u)
 	}
 	return list

@@ -62,6 +62,8 @@ type Budget struct {
 	// Pushes limits the changed keys a second that a master may push, matching or not, after a burst of two seconds'
 	// worth; default 5000. One where more change is polled, and asked again to push after a minute.
 	Pushes int
+	// Keys that are looked at, those that turn out to be no locks included: a SCAN need not end. Default 500,000.
+	Keys int
 }
 
 const (
@@ -139,6 +141,9 @@ func (c Config) withDefaults() Config {
 	}
 	if b.ReadsPerKey <= 0 {
 		b.ReadsPerKey = 20
+	}
+	if b.Keys <= 0 {
+		b.Keys = 500_000
 	}
 	if b.Pushes <= 0 {
 		b.Pushes = 5000

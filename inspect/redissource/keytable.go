@@ -38,12 +38,10 @@ type keyTable struct {
 	topology *topology
 	// polled: not every master pushes its changes.
 	polled bool
-	// full: keys were left out, since there are mostKeys.
+	// full: keys were left out, since there are most.
 	full bool
+	most int
 }
-
-// mostKeys are looked at, those that turn out to be no locks included: a SCAN need not end.
-const mostKeys = 1_000_000
 
 // postponed is a key that is no lock, with the time of the next look and the delay until then.
 type postponed struct {
@@ -53,7 +51,7 @@ type postponed struct {
 
 func newKeyTable(cfg Config, masters []*master) *keyTable {
 	b := &keyTable{
-		backend: cfg.Backend, only: cfg.Only, once: cfg.Once,
+		backend: cfg.Backend, only: cfg.Only, once: cfg.Once, most: cfg.Budget.Keys,
 		entries: map[string]*entry{}, foreign: map[string]postponed{}, parts: map[string]string{}, denied: map[string]bool{}, refused: map[string]bool{},
 	}
 	for _, m := range masters {
@@ -78,7 +76,7 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	if b.entries[key] != nil || now.Before(b.foreign[key].until) {
 		return false
 	}
-	if len(b.entries)+len(b.foreign) >= mostKeys {
+	if len(b.entries)+len(b.foreign) >= b.most {
 		b.full = true
 		return false
 	}

@@ -11,9 +11,6 @@ import (
 	"lockscope/inspect"
 )
 
-// mostGiven are the names that one pass takes: those of as many keys as are looked at, some of them more than once.
-const mostGiven = 4 * mostKeys
-
 // scanner goes over one master's keys, with pauses.
 type scanner struct {
 	m        *master
@@ -68,7 +65,7 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 		cursor, done = next, next == 0
 		locks := s.locks(keys)
 		some = append(some, locks...)
-		if given += len(locks); given > mostGiven {
+		if given += len(locks); given > 2*s.budget.Keys { // some come more than once
 			unsought, done = &inspect.Unseen{
 				Aspect: inspect.AspectLocks, Where: s.m.address(), Read: "SCAN",
 				Reason: fmt.Sprintf("SCAN has named %d keys that match, and does not end", given),

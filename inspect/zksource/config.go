@@ -66,6 +66,8 @@ type Budget struct {
 	Depth int
 	// Children above which a directory is counted but not listed; default 10 000.
 	Children int
+	// Dirs that are looked at: a tree need not end. Default 250 000.
+	Dirs int
 }
 
 const (
@@ -81,8 +83,8 @@ const (
 	// list.
 	promptly = 20 * time.Millisecond
 	maxData  = 1 << 10
-	// mostDirs and mostNames are looked at: a tree need not end. A directory takes some 700 bytes, a name some 100.
-	mostDirs, mostNames = 500_000, 4_000_000
+	// namesPerDir limits the names of children, in all directories that are looked at.
+	namesPerDir = 16
 )
 
 // beats are the intervals of everything periodic.
@@ -146,6 +148,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&b.Relists, 4)
 	setDefault(&b.Depth, 16)
 	setDefault(&b.Children, 10_000)
+	setDefault(&b.Dirs, 250_000)
 	return c
 }
 

@@ -32,7 +32,7 @@ func (r *run) child(d *dir, name string) {
 	if _, part := recipe.Base(p); r.cfg.Only != "" && !part && !d.aboveRoot || r.cfg.onServer(p) == "/zookeeper" {
 		return
 	}
-	if len(r.dirs) >= mostDirs {
+	if len(r.dirs) >= r.cfg.Budget.Dirs {
 		r.tooMany = true
 		return
 	}
@@ -294,7 +294,7 @@ func (r *run) listed(d *dir, res result) {
 		r.judgeWithout(d)
 		return
 	}
-	if r.names+len(res.names)-len(d.names) > mostNames {
+	if r.names+len(res.names)-len(d.names) > namesPerDir*r.cfg.Budget.Dirs {
 		r.tooMany, res.names = true, d.names
 	}
 	r.names += len(res.names) - len(d.names)
