@@ -74,6 +74,10 @@ soak-restarts: ## watch 1,000 busy locks while the servers of an ensemble restar
 soak-reconnects: ## break the connections to each kind of server 1,000 times: nothing may be left
 	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run TestReconnects ./inspect/soak -args -soak.reconnects 1000
 
+.PHONY: fuzz
+fuzz: ## change what servers say on its way to us, for as long as one likes: make fuzz D=1h SEED=7
+	$(GO) test -count=1 -timeout 0 -v -run TestMutatedConversations ./inspect/lies -args -lies.for $(D) -lies.seed $(if $(filter command line,$(origin SEED)),$(SEED),0)
+
 .PHONY: bench
 bench: export LOCKSCOPE_REAL := $(or $(LOCKSCOPE_REAL),installed)
 bench: ## the benchmarks; those in bench/ compare with the wire and with peers on real servers

@@ -164,7 +164,13 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 		return tui.Run(ctx, options)
 	}
 	watched := make(chan error, 1)
-	go func() { watched <- run(ctx, observer) }()
+	go func() {
+		err := run(ctx, observer)
+		if errors.As(err, new(*inspect.PanicError)) {
+			stop() // so that the terminal is restored before it is printed
+		}
+		watched <- err
+	}()
 	err = tui.Run(ctx, options)
 	stop()
 	return errors.Join(err, <-watched)

@@ -105,17 +105,21 @@ func (o *Observer) Sources() int { return len(o.sources) }
 // then holds all they saw. Its error joins theirs; the end of ctx is none.
 func (o *Observer) Run(ctx context.Context) error {
 	updates := make(chan sourceUpdate)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
 	for i, s := range o.sources {
 		g.Go(func() error {
-			err := s.Run(ctx, func(u Update) {
-				if ctx.Err() != nil {
-					return // what fails because we end is nobody's failure
-				}
-				select {
-				case updates <- sourceUpdate{i, u}:
-				case <-ctx.Done():
-				}
+			err := recovered(func() error {
+				return s.Run(ctx, func(u Update) {
+					if ctx.Err() != nil {
+						return // what fails because we end is nobody's failure
+					}
+					select {
+					case updates <- sourceUpdate{i, u}:
+					case <-ctx.Done():
+					}
+				})
 			})
 			if errors.Is(err, context.Canceled) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				return nil
@@ -128,8 +132,16 @@ func (o *Observer) Run(ctx context.Context) error {
 		done <- g.Wait()
 		close(updates)
 	}()
-	o.loop(updates)
-	return <-done
+	err := recovered(func() error {
+		o.loop(updates)
+		return nil
+	})
+	if err != nil {
+		stop()
+		for range updates { // the sources are to end
+		}
+	}
+	return errors.Join(err, <-done)
 }
 
 // After tells the observer, before Run, of an earlier look at the same sources: it reports only the deadlocks of a single

@@ -49,7 +49,7 @@ func TestEndlessScanIsCutShort(t *testing.T) {
 		Backend: "bad", Masters: masters(bad.Addr), Once: true, Timeout: 5 * time.Second, Budget: redissource.Budget{Keys: 20_000},
 	})
 	watchMemory(t)
-	seen(t, "too many keys", goodAnd(blindBecause("does not end")), source,
+	ends(t, "too many keys", goodAnd(blindBecause("does not end")), source,
 		redisSource("good-redis", good.redis, true), zkSource("good-zk", good.zk, true))
 }
 
@@ -82,7 +82,7 @@ func TestEndlessTreeIsCutShort(t *testing.T) {
 		Backend: "bad", Servers: []string{bad.Addr}, Once: true, Timeout: 5 * time.Second, Budget: zksource.Budget{Dirs: 5000},
 	})
 	watchMemory(t)
-	seen(t, "too many nodes", goodAnd(blindBecause("more than 5000 directories")), source,
+	ends(t, "too many nodes", goodAnd(blindBecause("more than 5000 directories")), source,
 		redisSource("good-redis", good.redis, true), zkSource("good-zk", good.zk, true))
 }
 

@@ -102,6 +102,28 @@ func startHonest(t *testing.T) honest {
 	return honest{r.Addr, z.Addr()}
 }
 
+// ends looks once, which is to end by itself.
+func ends(t *testing.T, what string, want func(*inspect.Snapshot) bool, sources ...inspect.Source) {
+	t.Helper()
+	observer := inspect.NewObserver(time.Now, sources...)
+	ctx, stop := context.WithTimeout(t.Context(), 40*time.Second)
+	defer stop()
+	if err := observer.Run(ctx); err != nil || ctx.Err() != nil {
+		t.Errorf("the observer ended: %v, %v", err, ctx.Err())
+	}
+	if last := observer.Snapshot(); !want(last) {
+		complain(t, what, last)
+	}
+}
+
+func complain(t *testing.T, what string, last *inspect.Snapshot) {
+	t.Helper()
+	t.Errorf("not seen: %s; the last was", what)
+	for _, b := range last.Backends {
+		t.Errorf("  %s is %s: %s %v", b.Name, b.State, b.Error, b.Unseen)
+	}
+}
+
 // seen is the first snapshot that satisfies want, of an observer of these sources.
 func seen(t *testing.T, what string, want func(*inspect.Snapshot) bool, sources ...inspect.Source) {
 	t.Helper()
@@ -116,26 +138,17 @@ func seen(t *testing.T, what string, want func(*inspect.Snapshot) bool, sources 
 			t.Errorf("the observer ended: %v", err)
 		}
 	}()
-	snapshots := observer.Subscribe()
-	for { // until it has ended: then the last snapshot has all that it saw
-		s, err := snapshots.Next(ctx)
-		if err != nil {
-			break
-		}
-		if want(s) {
-			stop()
-			<-ended
-			return
+	wanted := want(observer.Snapshot())
+	for beat := time.NewTicker(20 * time.Millisecond); !wanted && ctx.Err() == nil; wanted = want(observer.Snapshot()) {
+		select {
+		case <-beat.C:
+		case <-ctx.Done():
 		}
 	}
-	<-ended
 	last := observer.Snapshot()
-	if want(last) {
-		return
-	}
-	t.Errorf("never seen: %s; the last was", what)
-	for _, b := range last.Backends {
-		t.Errorf("  %s is %s: %s %v", b.Name, b.State, b.Error, b.Unseen)
+	stop()
+	if <-ended; !wanted {
+		complain(t, what, last)
 	}
 }
 
@@ -178,7 +191,11 @@ func eachWay(t *testing.T, good honest, what string, bad func(once bool) inspect
 	for _, once := range []bool{true, false} {
 		t.Run(map[bool]string{true: "once", false: "watching"}[once], func(t *testing.T) {
 			watchMemory(t)
-			seen(t, what, goodAnd(want), bad(once), redisSource("good-redis", good.redis, once), zkSource("good-zk", good.zk, once))
+			look := seen
+			if once {
+				look = ends
+			}
+			look(t, what, goodAnd(want), bad(once), redisSource("good-redis", good.redis, once), zkSource("good-zk", good.zk, once))
 		})
 	}
 }

@@ -83,8 +83,14 @@ func (r *run) dialReason(err error) string {
 func (r *run) lost(e linkEvent) {
 	r.reasons, r.slow = e.link.reasons(), e.link.wasSlow()
 	r.linkErr = "the connection was lost"
-	if err := e.link.tap.DialError(); err != nil {
+	err := e.link.tap.DialError()
+	if err != nil {
 		r.linkErr = r.dialReason(err)
+	}
+	nonsense := errors.Is(err, connect.ErrNonsense)
+	if nonsense {
+		r.lies++
+		r.done = r.done || r.cfg.Once && r.lies > len(r.cfg.Servers)
 	}
 	if e.kind == linkLost {
 		r.failures = 0
@@ -95,8 +101,13 @@ func (r *run) lost(e linkEvent) {
 		r.forgetLimits(e.link)
 	}
 	r.forgetLink()
-	r.backoff(e.at)
+	if r.backoff(e.at); nonsense && !r.cfg.Once && len(r.cfg.Servers) == 1 {
+		r.retryAt = e.at.Add(nonsenseRest)
+	}
 }
+
+// nonsenseRest is before a server that said nonsense is asked again, where there is no other.
+const nonsenseRest = 10 * time.Second
 
 // forgetLink ends the link, and forgets what only held on it.
 func (r *run) forgetLink() {

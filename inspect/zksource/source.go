@@ -83,6 +83,7 @@ type run struct {
 	spentOn    map[string]uint64 // the same by server
 	heartbeats uint64            // on links that are gone
 	lostLinks  int
+	lies       int // links that ended because of what a server said
 
 	// What the servers are able to, see ability.go.
 	manyReads            bool                    // and one watch that reports all below a root
@@ -291,7 +292,9 @@ func (r *run) started() {
 		r.disturb(r.readyAt) // others may have lost it, too
 	}
 	r.readOnlyFailed = false
-	r.progress, r.backend.stale = r.readyAt, true
+	if r.backend.stale = true; r.lostLinks == 0 { // one that is lost again and again is no progress
+		r.progress = r.readyAt
+	}
 	for _, d := range r.dirs {
 		switch {
 		case d.phase == leaf && d.dataWanted:

@@ -74,7 +74,6 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 		t.dialErr = &DialError{addr, err}
 		return nil, t.dialErr
 	}
-	t.dialErr = nil
 	t.dials++
 	t.current = t.newConn(raw, addr)
 	return t.current, nil
@@ -203,7 +202,7 @@ func (t *Tap) Requests() uint64 {
 	return t.requests
 }
 
-// DialError of the newest attempt to connect, also when a server accepted and then never answered; nil after a success.
+// DialError of the newest attempt to connect that failed, also when a server accepted and then never answered; nil once there is a session.
 // go-zookeeper only logs it.
 func (t *Tap) DialError() error {
 	t.mu.Lock()

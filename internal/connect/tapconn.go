@@ -40,10 +40,10 @@ type tapConn struct {
 	pending []sent        // oldest first
 	marks   []mark        // what the server has answered, oldest first; the first may be one that the leader has heard of
 	closed  bool
-	misfit  string   // why the connection ended, where that was found out
-	authed  bool     // what this client authenticated as before was sent
-	due     []notice // to be delivered when the tap's mutex is free
-	spare   []notice // the due before, for its memory
+	refused *RefusedError // why the connection ended, where that was found out
+	authed  bool          // what this client authenticated as before was sent
+	due     []notice      // to be delivered when the tap's mutex is free
+	spare   []notice      // the due before, for its memory
 }
 
 // Write notes what is sent, and when, before it is sent.
@@ -165,10 +165,9 @@ func (c *tapConn) findMisfit() {
 	c.tap.mu.Lock()
 	greeted, closed := c.greeted, c.closed
 	c.tap.mu.Unlock()
-	refused := new(RefusedError)
+	var refused *RefusedError
 	known := errors.As(c.readErr, &refused) // also of what we dial through
 	bad := errors.Is(c.readErr, ErrNonsense)
-	why := refused.Why
 	switch {
 	case closed || greeted && !bad:
 		return
@@ -178,10 +177,12 @@ func (c *tapConn) findMisfit() {
 		if c.tap.TLS != nil {
 			dial = c.tap.secure
 		}
-		why = cmp.Or(c.tap.misfit("tcp", c.addr, dial, notZooKeeper), why)
+		if why := c.tap.misfit("tcp", c.addr, dial, notZooKeeper); why != "" {
+			refused = &RefusedError{why, errSilent}
+		}
 	}
 	c.tap.mu.Lock()
-	c.misfit = why
+	c.refused = refused
 	c.tap.mu.Unlock()
 }
 
@@ -222,8 +223,8 @@ func (c *tapConn) Close() error {
 		t.current = nil
 		t.server = ""
 		switch {
-		case c.misfit != "":
-			t.dialErr = &DialError{c.addr, &RefusedError{c.misfit, errSilent}}
+		case c.refused != nil:
+			t.dialErr = &DialError{c.addr, c.refused}
 		case c.greeted:
 		default:
 			t.dialErr = &DialError{c.addr, errSilent}
@@ -367,6 +368,7 @@ func (c *tapConn) recordGreeting(f *frames) error {
 	if t.current != c {
 		return nil
 	}
+	t.dialErr = nil
 	if t.onChanged != nil {
 		c.due = append(c.due, notice{changed: t.onChanged})
 	}

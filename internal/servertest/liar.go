@@ -18,12 +18,29 @@ type Liar struct {
 	all   sync.WaitGroup
 }
 
+// Relay writes to the client what the server said, as it came in one piece, the nth of a connection; an error ends the connection.
+type Relay func(n int, said []byte, client io.Writer) error
+
+// StartRelay starts a stand-in for the server at addr that says all that it says through a relay, and returns its address.
+func StartRelay(t testing.TB, addr string, relay Relay) string {
+	t.Helper()
+	return startLiar(t, addr, func(int, []byte, io.Writer) bool { return false }, relay).Addr
+}
+
 // Answer may write the answer to some requests, as they came in one piece, the nth of a connection; false: the server is to
 // answer.
 type Answer func(n int, requests []byte, client io.Writer) bool
 
 // StartLiar starts one before the server at addr.
 func StartLiar(t testing.TB, addr string, answer Answer) *Liar {
+	t.Helper()
+	return startLiar(t, addr, answer, func(_ int, said []byte, client io.Writer) error {
+		_, err := client.Write(said)
+		return err
+	})
+}
+
+func startLiar(t testing.TB, addr string, answer Answer, relay Relay) *Liar {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -34,7 +51,7 @@ func StartLiar(t testing.TB, addr string, answer Answer) *Liar {
 			if err != nil {
 				return
 			}
-			l.all.Go(func() { l.serve(client, addr, answer) })
+			l.all.Go(func() { l.serve(client, addr, answer, relay) })
 		}
 	})
 	t.Cleanup(func() {
@@ -66,7 +83,7 @@ func (l *Liar) leave(conn net.Conn) {
 	l.mu.Unlock()
 }
 
-func (l *Liar) serve(client net.Conn, addr string, answer Answer) {
+func (l *Liar) serve(client net.Conn, addr string, answer Answer, relay Relay) {
 	l.keep(client)
 	defer l.leave(client)
 	server, err := net.Dial("tcp", addr)
@@ -76,8 +93,14 @@ func (l *Liar) serve(client net.Conn, addr string, answer Answer) {
 	l.keep(server)
 	defer l.leave(server)
 	l.all.Go(func() {
-		_, _ = io.Copy(client, server)
-		client.Close()
+		defer client.Close()
+		said := make([]byte, 64<<10)
+		for i := 0; ; i++ {
+			n, err := server.Read(said)
+			if err != nil || relay(i, said[:n], client) != nil {
+				return
+			}
+		}
 	})
 	requests := make([]byte, 64<<10)
 	for i := 0; ; i++ {

@@ -1,0 +1,137 @@
+package lies
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/servertest"
+	"lockscope/lockops"
+)
+
+// redisLies are answers to everything.
+var redisLies = map[string]string{
+	"largest string":   "$9223372036854775806\r\n",
+	"100 GB":           "$100000000000\r\n",
+	"two billion":      "*2000000000\r\n",
+	"a large map":      "%2000000000\r\n",
+	"lists in lists":   strings.Repeat("*1\r\n", 100_000),
+	"a line of 100 KB": "+" + strings.Repeat("x", 100_000),
+	"an attribute":     "|1\r\n",
+}
+
+// turning is a liar that begins to lie when it is told to.
+func turning(t *testing.T, addr, lie string) (liar *servertest.Liar, lies *atomic.Bool) {
+	lies = new(atomic.Bool)
+	return servertest.StartLiar(t, addr, func(_ int, _ []byte, client io.Writer) bool {
+		if !lies.Load() {
+			return false
+		}
+		_, _ = io.WriteString(client, lie)
+		return true
+	}), lies
+}
+
+func within(t *testing.T, limit time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// One of three masters that lies costs its vote, before the lock is acquired and while it is held.
+func TestRedlockHoldsOnBesideALiar(t *testing.T) {
+	for name, lie := range redisLies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, second, third := servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t)
+			liar, lies := turning(t, third.Addr, lie)
+			options := append(append(masters(first.Addr), masters(second.Addr)...), &redis.UniversalOptions{Addrs: []string{liar.Addr}})
+			session, err := lockops.NewRedisSession(within(t, 10*time.Second), options, lockops.WithUncheckedMasters())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer session.Close()
+			lock := lockops.NewRedlock(session, "lock:r", lockops.WithTTL(time.Second))
+			for _, before := range []bool{false, true} {
+				lies.Store(before)
+				hold, err := lock.Acquire(within(t, 10*time.Second))
+				if err != nil {
+					t.Fatalf("lies before: %v: %v", before, err)
+				}
+				lies.Store(true)
+				select {
+				case <-hold.Context().Done():
+					t.Errorf("lies before: %v: lost: %v", before, context.Cause(hold.Context()))
+				case <-time.After(1500 * time.Millisecond): // it was renewed since
+				}
+				if err := hold.Release(within(t, 10*time.Second)); err != nil {
+					t.Errorf("lies before: %v: release: %v", before, err)
+				}
+				lies.Store(false)
+			}
+		})
+	}
+}
+
+// A session of one server that lies has errors, and no more.
+func TestLockOfALiarHasErrors(t *testing.T) {
+	for name, lie := range redisLies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			liar, lies := turning(t, servertest.StartEmbeddedRedis(t).Addr, lie)
+			for _, options := range [][]*redis.UniversalOptions{masters(liar.Addr), {{Addrs: []string{liar.Addr}, Protocol: 3}}} {
+				lies.Store(false)
+				session, err := lockops.NewRedisSession(within(t, 10*time.Second), options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lies.Store(true)
+				if _, err := lockops.NewRedisMutex(session, "lock:m").TryAcquire(within(t, 5*time.Second)); err == nil {
+					t.Error("acquired")
+				}
+				session.Close()
+				if _, err := lockops.NewRedisSession(within(t, 5*time.Second), options); err == nil || !strings.Contains(err.Error(), "out of bounds") {
+					t.Errorf("a new session: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// A ZooKeeper that lies gives no session, or one whose locks have errors.
+func TestZooKeeperLockOfALiarHasErrors(t *testing.T) {
+	good := startHonest(t)
+	for name, answer := range map[string]servertest.Answer{
+		"a session of no time": greets(0, 0, 0, 7, 0),
+		"a password of 2 GB":   greets(0, 4000, 0, 7, 1<<31-1),
+		"a frame of 2 GB":      says("", string(words32(1<<31-1))),
+		"no names at all":      replies(append(words32(-1), make([]byte, 68)...), opGetChildren2, opGetChildren),
+		"two billion names":    replies(append(words32(1<<31-1), make([]byte, 68)...), opGetChildren2, opGetChildren),
+		"a path beyond all":    replies(words32(1<<31-1), 1, 15),
+		"half of a change":     replies(words32(14), 14),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			liar := servertest.StartLiar(t, good.zk, answer)
+			session, err := lockops.NewZKSession(within(t, 3*time.Second), []string{liar.Addr})
+			if err != nil {
+				if !strings.Contains(err.Error(), "out of bounds") {
+					t.Error(err)
+				}
+				return
+			}
+			defer session.Close()
+			if hold, err := lockops.NewZKMutex(session, "/locks/"+strings.ReplaceAll(name, " ", "-")).Acquire(within(t, 3*time.Second)); err == nil {
+				_ = hold.Release(within(t, 3*time.Second))
+				if name != "half of a change" { // not every lock makes one
+					t.Error("acquired")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,41 @@
+package inspect_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+type panicking struct{ inspect.Source }
+
+func (panicking) Run(context.Context, func(inspect.Update)) error {
+	var none map[string]int
+	none["a"] = 1
+	return nil
+}
+
+type patient struct{ inspect.Source }
+
+func (patient) Run(ctx context.Context, emit func(inspect.Update)) error {
+	emit(inspect.Update{Backend: &inspect.Backend{Name: "b"}})
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A panic of a source ends the observer with an error that has the stack, so that who draws can restore the terminal.
+func TestPanicOfASourceIsAnError(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	err := inspect.NewObserver(time.Now, panicking{}, patient{}).Run(ctx)
+	var panicked *inspect.PanicError
+	if !errors.As(err, &panicked) || !strings.Contains(err.Error(), "nil map") || !strings.Contains(err.Error(), "panic_test.go") {
+		t.Errorf("%v", err)
+	}
+	if ctx.Err() != nil {
+		t.Error("it went on")
+	}
+}
