@@ -56,7 +56,7 @@ func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer session.Close()
-			lock := lockops.NewRedlock(session, "lock:r", lockops.WithTTL(time.Second))
+			lock := lockops.NewRedlock(session, "lock:r", lockops.WithTTL(2*time.Second), lockops.WithMasterLimit(time.Second))
 			for _, before := range []bool{false, true} {
 				lies.Store(before)
 				hold, err := lock.Acquire(within(t, 10*time.Second))
@@ -67,7 +67,7 @@ func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 				select {
 				case <-hold.Context().Done():
 					t.Errorf("lies before: %v: lost: %v", before, context.Cause(hold.Context()))
-				case <-time.After(1500 * time.Millisecond): // it was renewed since
+				case <-time.After(2500 * time.Millisecond): // it was renewed since
 				}
 				if err := hold.Release(within(t, 10*time.Second)); err != nil {
 					t.Errorf("lies before: %v: release: %v", before, err)

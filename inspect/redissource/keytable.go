@@ -40,7 +40,7 @@ type keyTable struct {
 	polled bool
 	// full: keys were left out, since there are most.
 	full bool
-	most int
+	most int // 0: no bound
 }
 
 // postponed is a key that is no lock, with the time of the next look and the delay until then.
@@ -76,7 +76,7 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	if b.entries[key] != nil || now.Before(b.foreign[key].until) {
 		return false
 	}
-	if len(b.entries)+len(b.foreign) >= b.most {
+	if b.most > 0 && len(b.entries)+len(b.foreign) >= b.most {
 		b.full = true
 		return false
 	}

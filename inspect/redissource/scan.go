@@ -65,7 +65,7 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 		cursor, done = next, next == 0
 		locks := s.locks(keys)
 		some = append(some, locks...)
-		if given += len(locks); given > 2*s.budget.Keys { // some come more than once
+		if given += len(locks); s.budget.Keys > 0 && given > 2*s.budget.Keys { // some come more than once
 			unsought, done = &inspect.Unseen{
 				Aspect: inspect.AspectLocks, Where: s.m.address(), Read: "SCAN",
 				Reason: fmt.Sprintf("SCAN has named %d keys that match, and does not end", given),
