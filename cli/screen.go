@@ -163,15 +163,22 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	if o.still != nil {
 		return tui.Run(ctx, options)
 	}
+	return besideScreen(ctx, options, func(ctx context.Context) error { return run(ctx, observer) })
+}
+
+// besideScreen watches while the screen runs. A panic ends the screen, which restores the terminal.
+func besideScreen(ctx context.Context, options tui.Options, watch func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	watched := make(chan error, 1)
 	go func() {
-		err := run(ctx, observer)
+		err := watch(ctx)
 		if errors.As(err, new(*inspect.PanicError)) {
-			stop() // so that the terminal is restored before it is printed
+			stop()
 		}
 		watched <- err
 	}()
-	err = tui.Run(ctx, options)
+	err := tui.Run(ctx, options)
 	stop()
 	return errors.Join(err, <-watched)
 }

@@ -83,8 +83,6 @@ const (
 	// list.
 	promptly = 20 * time.Millisecond
 	maxData  = 1 << 10
-	// namesPerDir limits the names of children, in all directories that are looked at.
-	namesPerDir = 16
 )
 
 // beats are the intervals of everything periodic.

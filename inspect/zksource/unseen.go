@@ -58,11 +58,7 @@ func (r *run) nodesUnseen() []inspect.Unseen {
 		})
 	}
 	if r.tooMany {
-		list = append(list, inspect.Unseen{
-			Aspect: inspect.AspectLocks, Where: r.serving(), Read: "getChildren",
-			Reason: fmt.Sprintf("the tree has more than %d directories or %d names, the others are not looked at", r.cfg.Budget.Dirs, namesPerDir*r.cfg.Budget.Dirs),
-			Advice: "give the path of a directory in the target",
-		})
+		list = append(list, r.leftOut())
 	}
 	if more := len(list) - mostNodes; more > 0 {
 		rest := list[mostNodes]

@@ -32,14 +32,7 @@ func (r *run) child(d *dir, name string) {
 	if _, part := recipe.Base(p); r.cfg.Only != "" && !part && !d.aboveRoot || r.cfg.onServer(p) == "/zookeeper" {
 		return
 	}
-	if len(r.dirs) >= r.cfg.Budget.Dirs {
-		r.tooMany = true
-		return
-	}
-	if int(d.depth) >= r.cfg.Budget.Depth {
-		if r.tooDeep == "" {
-			r.tooDeep = p
-		}
+	if r.full() || r.deeper(d, p) {
 		return
 	}
 	c := &dir{path: p, depth: d.depth + 1}
@@ -260,8 +253,7 @@ func (r *run) failed(d *dir, res result) {
 			d.count = res.stat.NumChildren
 		}
 		if r.record(r.refused, d.path, what, res); d.count == 0 { // there is nothing to read
-			r.names -= len(d.names)
-			d.adopt(nil, res.stat, res.at)
+			d.adopt(r.room(d, nil), res.stat, res.at)
 		}
 		if res.sealed {
 			r.recordSeen(d)
@@ -294,14 +286,10 @@ func (r *run) listed(d *dir, res result) {
 		r.judgeWithout(d)
 		return
 	}
-	if r.names+len(res.names)-len(d.names) > namesPerDir*r.cfg.Budget.Dirs {
-		r.tooMany, res.names = true, d.names
-	}
-	r.names += len(res.names) - len(d.names)
 	answers := d.answers
 	again := !d.readAt.IsZero() && (d.polled || d.readAt.Before(r.readyAt))
 	d.answers, d.sentAt = false, res.sent
-	added, removed := d.adopt(res.names, res.stat, res.at)
+	added, removed := d.adopt(r.room(d, res.names), res.stat, res.at)
 	r.clock.dated(res.stat, res.at)
 	for _, name := range removed {
 		r.childLeft(d, name)
