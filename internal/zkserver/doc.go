@@ -11,7 +11,7 @@
 // is closed.
 //
 // Otherwise known to differ from 3.8.0 as shipped: TTL nodes work without being switched on, four-letter words without a
-// whitelist; sequence numbers wrap past the greatest int32 (never reached in tests against the real one); watches of
+// whitelist; pipelined creations at the last sequence number do not wrap it now and then; watches of
 // different modes on one path do not replace each other; a client that lets 64 MiB of answers pile up is cut off; and a
 // check request outside a multi is refused at once, where the real server falls silent.
 //

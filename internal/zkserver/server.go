@@ -32,6 +32,8 @@ type Config struct {
 	// Throttled, when not nil, is asked for every request of an operation (ZooDefs.OpCode) whether to answer that it was
 	// throttled (-127, since 3.7 with zookeeper.throttled_op_wait_time) in place of running it.
 	Throttled func(op int32) bool
+	// Numbers makes directories below the root in which so many nodes were created before.
+	Numbers map[string]int32
 	// MaxRequest is the longest request taken, in bytes (jute.maxbuffer), default 1 MiB less one: a longer one ends its connection.
 	MaxRequest int
 }
@@ -141,6 +143,9 @@ func newServer(cfg Config, listener net.Listener) *Server {
 		tree: newTree(), watches: newWatches(), sessions: map[int64]*session{}, conns: map[*conn]struct{}{},
 	}
 	s.nextSession = firstSession(s.started)
+	for path, n := range cfg.Numbers {
+		s.tree.link(path, &node{data: []byte{}, acl: openACL, children: map[string]struct{}{}, creates: n})
+	}
 	return s
 }
 

@@ -24,7 +24,7 @@ type node struct {
 	czxid, mzxid, pzxid int64
 	ctime, mtime        int64
 	version, aversion   int32
-	creates             int32 // children ever created, wrapping: the next sequence number
+	creates             int32 // children ever created: the next sequence number
 	owner               int64 // session of an ephemeral node, else 0
 	container           bool
 	ttl                 int64 // milliseconds, 0 for none
@@ -181,7 +181,9 @@ func (tx *txn) create(a createArgs) (string, *node, errCode) {
 	}
 	creates, pzxid := parent.creates, parent.pzxid
 	t.link(path, n)
-	parent.creates++ // wraps, as Java's ints do
+	if parent.creates < math.MaxInt32 {
+		parent.creates++ // the last number comes again and again (DataTree.createNode, 3.8)
+	}
 	parent.pzxid = tx.zxid
 	tx.undo = append(tx.undo, func() {
 		t.unlink(path, n)
