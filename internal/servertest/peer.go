@@ -26,6 +26,9 @@ var kazooLocks string
 //go:embed redispy_lock.py
 var redisPyLock string
 
+//go:embed foreign.py
+var foreignLocks string
+
 //go:embed both_locks.py
 var bothLocks string
 
@@ -55,6 +58,14 @@ func StartKazoo(t testing.TB, addr, path, name string) *Peer {
 	p := startPeer(t, RequirePython(t, "kazoo"), kazooLock, addr, path, name)
 	p.server = addr
 	return p
+}
+
+// StartForeign starts a client of a library, kazoo or redis-py, that takes a lock again and again until it is killed, whatever
+// becomes of its servers. ttl is that of its session or of its key.
+func StartForeign(t testing.TB, library, hosts, name string, ttl time.Duration) *Peer {
+	t.Helper()
+	python := RequirePython(t, strings.TrimSuffix(library, "-py"))
+	return startPeer(t, python, foreignLocks, library, hosts, name, fmt.Sprint(ttl.Seconds()))
 }
 
 // StartRedisPy starts a redis-py client that takes the Lock of that key for half a minute.

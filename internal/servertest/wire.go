@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"io"
 	"net"
 	"sync"
 	"testing"
@@ -23,6 +24,8 @@ type Wire struct {
 	delay   time.Duration // of every piece that passes
 	ended   bool
 	conns   map[net.Conn]struct{}
+	halves  map[net.Conn]struct{} // ends at the server that are gone while the client's stay open
+	servers map[net.Conn]struct{}
 }
 
 // Direction of bytes on a Wire.
@@ -48,7 +51,9 @@ func startWire(addr, target string) (*Wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Wire{listener: l, target: target, conns: make(map[net.Conn]struct{})}
+	w := &Wire{
+		listener: l, target: target, conns: make(map[net.Conn]struct{}), halves: make(map[net.Conn]struct{}), servers: make(map[net.Conn]struct{}),
+	}
 	w.changed = sync.NewCond(&w.mu)
 	w.work.Go(w.accept)
 	return w, nil
@@ -139,6 +144,23 @@ func (w *Wire) Reset() {
 	}
 }
 
+// HalfOpen ends all connections for the server. Their clients are not told: what they send is lost. New ones are as always.
+func (w *Wire) HalfOpen() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for server := range w.servers {
+		w.halves[server] = struct{}{}
+		reset(server)
+	}
+}
+
+func (w *Wire) halfOpen(server net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, half := w.halves[server]
+	return half
+}
+
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // without it the end would wait for bytes that are held back
@@ -185,12 +207,20 @@ func (w *Wire) connect(client net.Conn) {
 	if !w.remember(server) {
 		return
 	}
+	w.mu.Lock()
+	w.servers[server] = struct{}{}
+	w.mu.Unlock()
 	var back sync.WaitGroup
 	back.Go(func() {
 		w.copy(client, server, ToClient)
-		reset(client)
+		if !w.halfOpen(server) {
+			reset(client)
+		}
 	})
 	w.copy(server, client, ToServer)
+	if w.halfOpen(server) {
+		_, _ = io.Copy(io.Discard, client) // until the client gives it up
+	}
 	reset(server)
 	back.Wait()
 }
@@ -239,6 +269,8 @@ func (w *Wire) remember(c net.Conn) bool {
 func (w *Wire) forget(c net.Conn) {
 	w.mu.Lock()
 	delete(w.conns, c)
+	delete(w.servers, c)
+	delete(w.halves, c)
 	w.mu.Unlock()
 	reset(c)
 }
