@@ -27,7 +27,7 @@ type Tap struct {
 	// go-zookeeper's connect request lacks the flag that asks for it.
 	ReadOnly bool
 	// Greeting is for how long a server that has accepted a connection may take to make the session, or to resume it; 0 is a third of the
-	// session's timeout, and a sixth. A tunnel (see Via) accepts before it has reached the server.
+	// session's timeout, a second at least, and a sixth. A tunnel (see Via) accepts before it has reached the server.
 	Greeting time.Duration
 	// Gather is for how long events are left to gather where many in a row have come closer to each other than twice that, and no request is
 	// unanswered: what changes fast wakes its reader once in that time. 0: each event as it comes.
@@ -50,11 +50,12 @@ type Tap struct {
 	beats     uint64
 	late      interval
 
-	dials     uint64   // connections made so far
-	xid       int32    // of the newest request of our own
-	zxid      int64    // newest that a reply to one had
-	auth      [][]byte // bodies of the authentications of this client
-	shown     bool     // a server has asked for our certificate and got it
+	dials     uint64        // connections made so far
+	patience  time.Duration // of the next attempt to connect; see dialLimit
+	xid       int32         // of the newest request of our own
+	zxid      int64         // newest that a reply to one had
+	auth      [][]byte      // bodies of the authentications of this client
+	shown     bool          // a server has asked for our certificate and got it
 	onEvent   func(path string, what zk.EventType)
 	onChanged func()
 }
@@ -67,9 +68,12 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 	if stale != nil {
 		stale.Close() // go-zookeeper forgets the connection on which it learnt that its session has expired
 	}
-	raw, err := t.dial(network, addr, timeout)
+	limit := t.dialLimit(timeout)
+	begun := time.Now()
+	raw, err := t.dial(network, addr, limit)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.patience = 2 * time.Since(begun)
 	if err != nil {
 		t.dialErr = &DialError{addr, err}
 		return nil, t.dialErr
@@ -77,6 +81,17 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 	t.dials++
 	t.current = t.newConn(raw, addr)
 	return t.current, nil
+}
+
+// mostPatience bounds the time for one attempt to connect.
+const mostPatience = 10 * time.Second
+
+// dialLimit is the time for the next attempt to connect: what go-zookeeper gives it, a second, is too short for some ways
+// (TLS, tunnels, other continents). So it may take twice as long as the one before took, or was given.
+func (t *Tap) dialLimit(given time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(given, min(t.patience, mostPatience))
 }
 
 func (t *Tap) newConn(raw net.Conn, addr string) *tapConn {
@@ -163,6 +178,17 @@ func (t *Tap) Server() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.server
+}
+
+// Connection is the number of the connection that has the session now, as in Reply.Conn; 0 when none has. What is bound to one
+// connection, as watches are, has ended once this is another.
+func (t *Tap) Connection() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.server == "" || t.current == nil {
+		return 0
+	}
+	return t.current.number
 }
 
 // Lease is Session with the send time of the newest request, ping or connect request that a server has acknowledged in this session:

@@ -250,11 +250,11 @@ func (c *tapConn) recordRequest(f *frames) error {
 		c.hello = f.begun
 		if len(f.head) >= 24 {
 			timeout := time.Duration(int32(binary.BigEndian.Uint32(f.head[12:]))) * time.Millisecond
-			share := time.Duration(3)
+			limit := max(timeout/3, min(timeout, leastGreetingLimit))
 			if binary.BigEndian.Uint64(f.head[16:]) != 0 {
-				share = 6
+				limit = timeout / 6
 			}
-			c.setLimit(cmp.Or(c.tap.Greeting, timeout/share))
+			c.setLimit(cmp.Or(c.tap.Greeting, limit))
 		}
 		c.pending = append(c.pending, sent{at: f.begun})
 		return nil
@@ -274,6 +274,9 @@ func (c *tapConn) recordRequest(f *frames) error {
 	}
 	return nil
 }
+
+// leastGreetingLimit lets a session be made over a way that is too far for its timeout, so that this can be said.
+const leastGreetingLimit = time.Second
 
 // setLimit is for how long a server may leave a request unanswered while it sends nothing at all: a third of the session
 // timeout, a sixth while a session is being resumed, so that there is time for another server. 0 is for ever.
