@@ -99,7 +99,7 @@ func requeue(l *Lock) {
 	entries := make([]recipe.Entry, len(all))
 	for i, c := range all {
 		byName[c.Name.Raw()] = c
-		entries[i] = recipe.Entry{Name: c.Name.Raw(), Sequence: c.Sequence, Mode: c.Mode}
+		entries[i] = recipe.Entry{Name: c.Name.Raw(), Sequence: c.Sequence, Czxid: c.Czxid, Mode: c.Mode}
 	}
 	recipe.Sort(entries)
 	blocks := (recipe.Queue{}).Blocks(entries)

@@ -149,10 +149,13 @@ func (q *queue) leaveOut(names ...string) {
 // that nothing proves are plain sequential ones.
 func (q *queue) prove() {
 	var strange []string // recipes
+	repeated := false    // numbers
 	for i := range q.entries {
 		e := &q.entries[i]
 		n := q.node(e)
-		if e.Session = n.EphemeralOwner; !n.Known || e.Confidence == recipe.Certain {
+		e.Session, e.Czxid = n.EphemeralOwner, n.Czxid
+		repeated = repeated || i > 0 && !e.Unnumbered && e.Sequence == q.entries[i-1].Sequence
+		if !n.Known || e.Confidence == recipe.Certain {
 			continue
 		}
 		if c := recipe.Proved(*e, n.Data, n.Sealed); c != "" {
@@ -160,6 +163,9 @@ func (q *queue) prove() {
 		} else {
 			strange = append(strange, e.Recipe)
 		}
+	}
+	if repeated {
+		recipe.Sort(q.entries) // by what is known of the nodes now
 	}
 	for _, name := range slices.Compact(strange) {
 		recipe.Generalise(q.entries, name)

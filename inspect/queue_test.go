@@ -40,6 +40,20 @@ func TestDirectoryLockOrdersHoldersAndWaiters(t *testing.T) {
 	}
 }
 
+// TestEqualNumbersGoByCzxid: a server repeats the last number of a directory, in the order of creation.
+func TestEqualNumbersGoByCzxid(t *testing.T) {
+	other := "f" + guid[1:]
+	l := directoryLock(ID{"zk", "/l"}, []Znode{
+		node(guid+"__lock__2147483647", 12), node(other+"__lock__2147483647", 10), node(guid+"__lock__2147483646", 11),
+	}, now)
+	if got := l.Holders[0].Owner.Session; got != 11 || len(l.Waiters) != 2 {
+		t.Fatalf("held by session %d, %d wait", got, len(l.Waiters))
+	}
+	if first, last := l.Waiters[0].Owner.Session, l.Waiters[1].Owner.Session; first != 10 || last != 12 {
+		t.Errorf("sessions %d and %d wait in this order, want that of their creation", first, last)
+	}
+}
+
 func TestReadersHoldTogether(t *testing.T) {
 	l := directoryLock(ID{"zk", "/l"}, []Znode{
 		node(guid+"__rlock__0000000000", 10), node(guid+"__rlock__0000000001", 11),

@@ -30,7 +30,10 @@ func sequenceWrap() rule {
 		}
 		left := 0
 		message := fmt.Sprintf("the queue's numbers have wrapped (now %d): libraries sort negative ones differently", w.Sequence)
-		if w.Sequence >= 0 {
+		switch {
+		case w.Sequence == math.MaxInt32:
+			message = "the queue's numbers are used up: the server gives 2147483647 again and again, and several clients may hold at once"
+		case w.Sequence >= 0:
 			left = int(math.MaxInt32 - w.Sequence)
 			message = fmt.Sprintf("only %d numbers are left before the queue's counter wraps to negative", left)
 		}

@@ -137,6 +137,7 @@ func TestSequenceWrap(t *testing.T) {
 	check(t, "sequence-wrap", []state{
 		{name: "a million before the end", c: at(math.MaxInt32 - 1_000_000 + 1), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"only 999999 numbers"}, evidence: map[string]any{"left": 999999}},
 		{name: "the newest is negative", c: at(math.MaxInt32, math.MinInt32), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"have wrapped"}, evidence: map[string]any{"sequence": int32(math.MinInt32), "left": 0}},
+		{name: "the last number", c: at(math.MaxInt32, math.MaxInt32), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"used up"}, evidence: map[string]any{"left": 0}},
 		{name: "one number more than a million", c: at(math.MaxInt32 - 1_000_000)},
 		{name: "a new directory", c: at(0, 1)},
 		{name: "names without numbers", c: present(with(queue("ephemeral", 1), holder(func(h *inspect.Contender) { h.Sequential, h.Sequence = false, -1 })))},

@@ -9,9 +9,13 @@ func madelson() Queue {
 		Parse:       parseMadelson,
 		ReadPrefix:  readPrefix,
 		WritePrefix: writePrefix,
-		Owner:       func(Entry, []byte) (host, label string) { return "", "" },
+		Owner: func(_ Entry, data []byte) (host, label string) {
+			t, _ := lockscopeToken("", string(data))
+			return "", t.Label
+		},
 		Proof: func(e Entry, data []byte, sealed bool) Confidence {
-			if !sealed && len(data) > 0 && !Granted(data) {
+			_, ours := lockscopeToken("", string(data)) // package lockops by this recipe
+			if !sealed && len(data) > 0 && !Granted(data) && !ours {
 				return ""
 			}
 			return e.Confidence

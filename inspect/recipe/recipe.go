@@ -42,8 +42,8 @@ type Entry struct {
 	Confidence Confidence
 	// Live: its data holds its state and changes while it is there.
 	Live bool
-	// Session that owns the node, filled in by who read it; 0 is unknown.
-	Session int64
+	// Session that owns the node and Czxid of the node, filled in by the reader; 0 is unknown.
+	Session, Czxid int64
 	// Index among the children that Read was given.
 	Index int
 }
@@ -72,7 +72,12 @@ type Queue struct {
 	readerWatches writer
 }
 
-func labelOnly(_ Entry, data []byte) (host, label string) { return "", string(data) }
+func labelOnly(_ Entry, data []byte) (host, label string) {
+	if t, ok := lockscopeToken("", string(data)); ok { // package lockops, where a name has no GUID
+		return "", t.Label
+	}
+	return "", string(data)
+}
 
 type writer uint8
 

@@ -55,14 +55,15 @@ func SplitSequence(name string) (prefix string, seq int32, ok bool) {
 }
 
 // Sort brings entries into queue order: by sequence number, allowing for the counter's wrap from 2147483647 to
-// -2147483648, then writes before reads (a writer that reads may have its write's number again), then by name. The queue
-// starts after the widest gap on the circle of 2^32 numbers, so that the order is total whatever a directory holds.
+// -2147483648, then by czxid, since a server repeats a counter's last number; where that is unknown writes before reads (a
+// writer that reads may have its write's number again), then by name. The queue starts after the widest gap on the circle of 2^32 numbers, so that the order is total whatever a directory holds.
 func Sort(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int {
 		if a.Sequence != b.Sequence { // nearly always: names of one queue are compared for nothing
 			return cmp.Compare(uint32(a.Sequence), uint32(b.Sequence))
 		}
-		return cmp.Or(cmp.Compare(a.Mode, b.Mode), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(uint64(a.Czxid-1), uint64(b.Czxid-1)), // the unknown last
+			cmp.Compare(a.Mode, b.Mode), strings.Compare(a.Name, b.Name))
 	})
 	if len(entries) < 2 {
 		return
