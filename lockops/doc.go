@@ -33,7 +33,8 @@
 //
 // # Names on the servers
 //
-// ZooKeeper nodes are named as the chosen recipe does and carry the label as data. New nodes, and directories that are
+// ZooKeeper nodes are named as the chosen recipe does and carry the label as data; where the recipe has no place for a GUID
+// in the name, the data is as a Redis value, see below. New nodes, and directories that are
 // missing, take the access list of the directory above them; where that may not be read, or shows no digests, they are open
 // to the users alone as which the session is authenticated (WithACL gives another). A contender's node has to be readable
 // for those who queue behind it.

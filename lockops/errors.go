@@ -34,8 +34,9 @@ var (
 	ErrUnknownRelease = errors.New("no answer came to the release, and somebody else has the lock now: whether it was still ours until then is unknown")
 	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
 	ErrNoQuorum = errors.New("no quorum of Redis masters")
-	// ErrTooShort is returned by every Acquire of a Redis lock whose TTL, or master limit, leaves no time for an
-	// answer over the link to the servers. The error says how long an answer takes, and which TTL would do.
+	// ErrTooShort is returned by every Acquire of a Redis lock whose TTL, or master limit, leaves no time for an answer over the
+	// link to the servers, and when a ZooKeeper session is made whose timeout leaves none. The error says how long an answer
+	// takes, and which TTL or timeout would do.
 	ErrTooShort = errors.New("too short for the link to the server")
 	// ErrClosed is returned by everything that needs a session which has been closed.
 	ErrClosed = errors.New("session is closed")

@@ -3,6 +3,7 @@ package lockops
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -28,7 +29,6 @@ type contender struct {
 	session  int64   // that was alive before the node was asked for
 	creating *flight // of the create request, while its answer is due
 	reported string  // whom it was last said to wait for
-	alone    bool    // nobody else was in the directory when it was first
 	proofs   proofs
 }
 
@@ -77,9 +77,9 @@ func (c *contender) queue(ctx context.Context) (*Hold, error) {
 			if !c.wait {
 				return nil, ErrHeld
 			}
-			if list, err = c.await(ctx, err.(*blocked)); err == nil || lostInTransit(err) {
+			if err = c.await(ctx, err.(*blocked)); lostInTransit(err) {
 				continue
-			} else if !errors.Is(err, errLook) {
+			} else if err != nil {
 				return nil, err
 			}
 		default:
@@ -97,24 +97,11 @@ type blocked struct {
 
 func (b *blocked) Error() string { return "waits for " + b.by.Name }
 
-// enter asks for the node and, in the same flight, for the children, unless it is likely to be alone: then its name may
-// prove that it is. A long list comes behind: the server would write it before it answers whoever is next.
+// enter asks for the node and, in the same flight, for the children.
 func (c *contender) enter(ctx context.Context) (listing, error) {
 	s, q := c.q.session, c.q
 	c.node.maybe = true
-	var past alonePast
-	var alone bool
-	if !c.node.numbered { // the number of any other is not the server's, and proves nothing
-		past, alone = q.alone.expect(s.clock.now())
-	}
-	list := listWith
-	switch {
-	case alone:
-		list = listNever
-	case q.crowded.Load():
-		list = listBehind
-	}
-	f := s.create(c.session, &c.node, []byte(q.opts.label), q.acl(), list)
+	f := s.create(c.session, &c.node, q.acl())
 	c.creating = f
 	if err := s.wait(ctx, f); err != nil {
 		return listing{}, err
@@ -123,12 +110,6 @@ func (c *contender) enter(ctx context.Context) (listing, error) {
 	if err := c.made(ctx, f); err != nil {
 		return listing{}, err
 	}
-	if alone {
-		if q.alone.proves(past, c.node.path, f.replies[0]) {
-			return listing{children: []string{c.node.name()}}, nil
-		}
-		return listing{}, errLook
-	}
 	found, err := listingOf(f.replies[1])
 	if errors.Is(err, zk.ErrNoNode) {
 		return listing{}, errLook
@@ -136,23 +117,21 @@ func (c *contender) enter(ctx context.Context) (listing, error) {
 	return found, err
 }
 
-// crowd is the number of contenders from which on a queue is crowded. In one run (15 pairs of rounds), of 8 clients 1.27 times as many
-// a second got their turn as with go-zookeeper's lock with the list in the creation's flight, and 1.16 times without; of 64 it was 1.02
-// and 1.18 times.
-const crowd = 16
-
 // made takes the answer to the create request.
 func (c *contender) made(ctx context.Context, f *flight) error {
-	id, err := created(f.replies[0])
+	path, czxid, err := created(f.replies[0])
 	switch {
 	case err == nil:
-		c.node.path, c.node.czxid = id.path, id.czxid
+		c.node.path, c.node.czxid = path, czxid
 		return nil
 	case lostInTransit(err):
 		c.node.maybe = errors.Is(err, zk.ErrConnectionClosed)
 		return err
 	}
 	c.node.maybe = false
+	if errors.Is(err, zk.ErrNodeExists) && !c.node.numbered {
+		return c.q.spent()
+	}
 	if errors.Is(err, zk.ErrNoNode) { // no directory, or no longer: containers vanish when they are empty
 		if _, err := c.q.look(ctx); err != nil {
 			return err
@@ -173,21 +152,18 @@ func (c *contender) recover(ctx context.Context) error {
 		return errAgain
 	case c.node.path != "":
 		return nil
-	case !c.node.unique || !c.node.maybe:
-		return errAgain // abandon removes it
+	case !c.node.maybe:
+		return errAgain
 	}
-	found, n := make(chan error, 1), c.node
-	if !s.goDo(func() { found <- s.find(c.session, &n) }) {
+	found, n := make(chan struct{}), c.node
+	var search error
+	if !s.goDo(func() { search = s.find(c.session, &n); close(found) }) {
 		return ErrClosed
 	}
-	select {
-	case err = <-found:
-	case <-ctx.Done():
-		return because(ctx)
-	case <-s.ctx.Done():
-		return ErrClosed
+	if err := s.await(ctx, found); err != nil {
+		return err
 	}
-	switch {
+	switch err := search; {
 	case err == nil:
 		c.node = n
 		return nil
@@ -195,14 +171,16 @@ func (c *contender) recover(ctx context.Context) error {
 		return errAgain
 	case lostInTransit(err):
 		return c.recover(ctx)
+	default:
+		return err
 	}
-	return err
 }
 
 // check looks where in the queue the node stands: nil first, *blocked behind another, errAgain not there.
 func (c *contender) check(list listing) error {
-	c.alone = len(list.children) == 1
-	c.q.crowded.Store(len(list.children) >= crowd)
+	if _, number, ok := recipe.SplitSequence(c.node.path); ok && (number < 0 || number == math.MaxInt32) {
+		return c.q.spent()
+	}
 	entries, stranger := c.q.entries(c.notAfter(list.children))
 	if stranger != nil && c.behind(stranger) {
 		return stranger
@@ -255,14 +233,9 @@ func (c *contender) behind(stranger *RecipeError) bool {
 	return !ok || !ownOK || own-seq > 0
 }
 
-// await waits until something has happened to the node before, or to the connection, and lists the queue as it is then. It
-// never waits without a watch.
-func (c *contender) await(ctx context.Context, b *blocked) (listing, error) {
-	var armed func() // without it the answer that the watch is set wakes nobody
-	if o := &c.q.opts; o.onWaiting != nil || o.onBehind != nil {
-		armed = func() { c.report(b) }
-	}
-	return c.q.session.awaitTurn(ctx, c.session, c.q.dir+"/"+b.by.Name, armed)
+// await waits until something has happened to the node before, or to the connection. It never waits without a watch.
+func (c *contender) await(ctx context.Context, b *blocked) error {
+	return c.q.session.awaitTurn(ctx, c.session, c.q.dir+"/"+b.by.Name, func() { c.report(b) })
 }
 
 // report calls OnWaiting and OnBehind, once a watch is set.
@@ -321,8 +294,9 @@ func (s *ZKSession) removeCreated(session int64, n *node, creating *flight) remo
 		case <-s.gone.Done():
 			return removal{err: ErrClosed}
 		}
-		id, err := created(creating.replies[0])
-		n.path, n.czxid, n.maybe = id.path, id.czxid, errors.Is(err, zk.ErrConnectionClosed)
+		var err error
+		n.path, n.czxid, err = created(creating.replies[0])
+		n.maybe = errors.Is(err, zk.ErrConnectionClosed)
 	}
 	return s.remove(session, n)
 }
@@ -340,7 +314,7 @@ func (c *contender) granted(ctx context.Context) (*Hold, error) {
 	}
 	g := newGrant(ctx, c.q.lock)
 	g.shared = c.mode == recipe.Shared
-	z := &zkGrant{session: s, queue: c.q, alone: c.alone, grant: g, node: c.node, id: c.session, number: uint64(c.node.czxid), inner: make(chan *Hold, 1)}
+	z := &zkGrant{session: s, grant: g, node: c.node, id: c.session, number: uint64(c.node.czxid), inner: make(chan *Hold, 1)}
 	z.inner <- nil
 	if c.inside != nil {
 		g.inside = c.inside.grant

@@ -11,8 +11,6 @@ import (
 // zkGrant is an acquired ZooKeeper lock: a node of ours that is first in its queue.
 type zkGrant struct {
 	session *ZKSession
-	queue   *zkQueue
-	alone   bool // nobody else was in the directory when it was granted
 	grant   *grant
 	node    node
 	id      int64  // of the session that has the node
@@ -86,26 +84,22 @@ func (z *zkGrant) watch() {
 		if _, err := z.session.alive(z.grant.ctx); err != nil {
 			return
 		}
-		watch, leave := z.session.watch(z.id, z.node.path)
+		watch := z.session.watch(z.id, z.node.path)
 		select {
 		case <-watch.armed:
 		case <-z.grant.ctx.Done():
-			leave()
 			return
 		}
 		stat, err := statOf(watch.reply, true)
 		switch {
 		case errors.Is(err, zk.ErrNoNode), err == nil && stat.Czxid != z.node.czxid:
-			leave()
 			z.lost(errRemoved)
 			return
 		case err != nil && !lostInTransit(err): // it may not be read: the heartbeats have to do
-			leave()
 			return
 		}
 		select {
 		case <-watch.ended:
-			leave()
 		case <-z.grant.ctx.Done(): // the node goes now, and the watch with it
 			return
 		}
@@ -123,15 +117,13 @@ func (z *zkGrant) release(ctx context.Context) error {
 	z.end()
 	z.leaveInner(ctx)
 	if z.node.unique { // the usual case without a goroutine
-		watch := z.queue.leaving(z.id, z.alone)
-		f := s.send(z.id, nil, deleteRequest(z.node.path))
+		f := s.send(z.id, deleteRequest(z.node.path))
 		if err := s.wait(ctx, f); err != nil {
 			s.forgetBehind(z.id, z.node)
 			return err
 		}
 		switch err := f.replies[0].Err; {
 		case err == nil:
-			z.queue.alone.left(watch, z.node.path)
 			return nil
 		case errors.Is(err, zk.ErrNoNode):
 			return errors.Join(ErrLost, errRemoved)
@@ -158,14 +150,25 @@ func (z *zkGrant) released(ctx context.Context, r removal, asked bool) error {
 	return nil
 }
 
-// extend has a quorum prove the node now.
+// extend has a quorum prove the node now, unless the hold is lost meanwhile.
 func (z *zkGrant) extend(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(z.grant.ctx, func() { cancel(context.Cause(z.grant.ctx)) })()
+	err := z.proveNode(ctx)
+	if lost := z.grant.lost(); lost != nil {
+		return lost
+	}
+	return err
+}
+
+func (z *zkGrant) proveNode(ctx context.Context) error {
 	s := z.session
 	for {
 		if _, err := s.alive(ctx); err != nil {
 			return err
 		}
-		f := s.send(z.id, nil, checkRequest([]string{z.node.path}), existsRequest(z.node.path))
+		f := s.send(z.id, checkRequest([]string{z.node.path}), existsRequest(z.node.path))
 		if err := s.wait(ctx, f); err != nil {
 			return err
 		}
@@ -178,9 +181,6 @@ func (z *zkGrant) extend(ctx context.Context) error {
 			z.lost(errRemoved)
 		case lostInTransit(err) || lostInTransit(existsErr):
 			continue
-		}
-		if lost := z.grant.lost(); lost != nil {
-			return lost
 		}
 		return err
 	}

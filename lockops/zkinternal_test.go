@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,11 +12,10 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect/recipe"
-	"lockscope/internal/connect"
 	"lockscope/internal/zkserver"
 )
 
-// TestZ15_OrderIsByNumber, also after the server's counter has wrapped, and never by name; a node that is not listed is not first.
+// TestZ15_OrderIsByNumber, never by name, and ends with the numbers; a node that is not listed is not first.
 func TestZ15_OrderIsByNumber(t *testing.T) {
 	const guid = "_c_aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa-lock-"
 	const other = "_c_bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb-lock-"
@@ -27,8 +27,7 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	}{
 		{guid + "0000000002", []string{guid + "0000000002"}, ""},
 		{guid + "0000000002", []string{guid + "0000000002", other + "0000000001"}, other + "0000000001"},
-		{guid + "-2147483648", []string{guid + "-2147483648", other + "2147483647"}, other + "2147483647"},
-		{guid + "2147483647", []string{guid + "2147483647", other + "-2147483648"}, ""},
+		{guid + "2147483646", []string{guid + "2147483646", other + "2147483647", other + "-2147483648"}, ""},
 		{guid + "0000000010", []string{guid + "0000000010", other + "0000000009", other + "0000000008"}, other + "0000000009"},
 	} {
 		c := &contender{attempt: attempt{mode: recipe.Exclusive, wait: true}, q: q, node: node{dir: "/q", path: "/q/" + tt.own, unique: true}}
@@ -45,6 +44,12 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	for _, gone := range []listing{{}, {children: []string{other + "0000000003"}}} {
 		if err := c.check(gone); !errors.Is(err, errAgain) {
 			t.Errorf("not listed in %q: %v, want to queue again", gone.children, err)
+		}
+	}
+	for _, last := range []string{"2147483647", "-2147483648"} {
+		c := &contender{q: q, node: node{dir: "/q", path: "/q/" + guid + last, unique: true}}
+		if err := c.check(listing{children: []string{guid + last}}); err == nil || !strings.Contains(err.Error(), "another directory") {
+			t.Errorf("number %s: %v, want an error that says what to do", last, err)
 		}
 	}
 	c.node.unique = false
@@ -132,51 +137,6 @@ func leasedSession(t *testing.T) *ZKSession {
 	return s
 }
 
-// TestAloneIsProven: that nobody is before a node is taken from its number only while everything is as it was when the one
-// before was deleted: the watch, and the connection that it was set on.
-func TestAloneIsProven(t *testing.T) {
-	standing := func() *zkWatch {
-		w := &zkWatch{armed: make(chan struct{}), ended: make(chan struct{}), reply: connect.Reply{Conn: 3}}
-		close(w.armed)
-		return w
-	}
-	for _, tt := range []struct {
-		name   string
-		change func(a *zkAlone)
-		path   string
-		conn   uint64
-		want   bool
-	}{
-		{"as it was", func(*zkAlone) {}, "/d/lock-0000000008", 3, true},
-		{"somebody came", func(*zkAlone) {}, "/d/lock-0000000009", 3, false},
-		{"another directory", func(a *zkAlone) { close(a.watch.ended) }, "/d/lock-0000000008", 3, false},
-		{"another connection", func(*zkAlone) {}, "/d/lock-0000000008", 4, false},
-		{"another watch", func(a *zkAlone) { a.watch = standing() }, "/d/lock-0000000008", 3, false},
-		{"the watch was taken off", func(a *zkAlone) { a.drop(a.watch) }, "/d/lock-0000000008", 3, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			a := &zkAlone{watch: standing()}
-			a.left(a.watch, "/d/lock-0000000007")
-			past, ok := a.expect(time.Now())
-			if !ok {
-				t.Fatal("not expected to be alone")
-			}
-			tt.change(a)
-			if got := a.proves(past, tt.path, connect.Reply{Conn: tt.conn}); got != tt.want {
-				t.Errorf("proven: %v, want %v", got, tt.want)
-			}
-			if _, again := a.expect(time.Now()); again {
-				t.Error("a second contender relies on it")
-			}
-		})
-	}
-	a := &zkAlone{watch: &zkWatch{armed: make(chan struct{}), ended: make(chan struct{})}}
-	a.left(a.watch, "/d/lock-0000000007")
-	if _, ok := a.expect(time.Now()); ok {
-		t.Error("expected to be alone by a watch that is not confirmed")
-	}
-}
-
 // TestOnlyWhatCameAfterIsLeftOut: whatever may have come before a contender stays in its queue.
 func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
 	for _, tt := range []struct {
@@ -196,66 +156,35 @@ func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestATurnIsListedByItsEvent: when the node before a contender goes, its directory is listed at once, for all who wait in
-// the session, and they need not ask.
-func TestATurnIsListedByItsEvent(t *testing.T) {
-	s := leasedSession(t)
-	session, _ := s.tap.Session()
-	if err := s.makeDir(t.Context(), session, "/turn"); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"/turn/before", "/turn/own"} {
-		if err := s.makeNode(t.Context(), session, path, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const waiters = 2
-	armed, lists, errs := make(chan struct{}, waiters), make(chan listing, waiters), make(chan error, waiters)
-	for range waiters {
-		go func() {
-			list, err := s.awaitTurn(t.Context(), session, "/turn/before", func() { armed <- struct{}{} })
-			lists <- list
-			errs <- err
-		}()
-	}
-	for range waiters {
-		<-armed
-	}
-	before := s.tap.Requests()
-	if err := s.deleteNow(session, "/turn/before"); err != nil {
-		t.Fatal(err)
-	}
-	for range waiters {
-		if list, err := <-lists, <-errs; err != nil || !slices.Equal(list.children, []string{"own"}) {
-			t.Errorf("listed %v, %v; want the node that is left", list.children, err)
-		}
-	}
-	if n := s.tap.Requests() - before; n != 2 {
-		t.Errorf("%d requests, want the deletion and one list", n)
-	}
-}
-
 // TestAWatchThatCannotBeSetHasThemLook: a contender never waits without a watch.
 func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
 	s := leasedSession(t)
 	session, _ := s.tap.Session()
-	watch, leave := s.watchTurn(session, "/")
-	defer leave()
-	<-watch.armed
-	s.watches.fireAll()
-	select {
-	case <-watch.turn.done:
-	default:
-		t.Fatal("the connection was lost, and who waits does not know")
-	}
-	if err := watch.turn.replies[0].Err; !errors.Is(err, errLook) {
-		t.Errorf("the connection was lost: %v, want to look again", err)
-	}
-	if _, err := s.awaitTurn(t.Context(), session, "/turn/gone", nil); !errors.Is(err, errLook) {
+	if err := s.awaitTurn(t.Context(), session, "/turn/gone", nil); err != nil {
 		t.Errorf("no such node: %v, want to look again", err)
 	}
-	if _, err := s.awaitTurn(t.Context(), session+1, "/turn/gone", nil); !errors.Is(err, zk.ErrSessionExpired) {
+	if err := s.awaitTurn(t.Context(), session+1, "/turn/gone", nil); !errors.Is(err, zk.ErrSessionExpired) {
 		t.Errorf("in another session: %v, want that it has expired", err)
+	}
+}
+
+// TestAWatchIsOfOneConnection: it ends with the one that it was set on, also when the next has long been made.
+func TestAWatchIsOfOneConnection(t *testing.T) {
+	s := leasedSession(t)
+	session, _ := s.tap.Session()
+	watch := s.watch(session, "/")
+	<-watch.armed
+	s.watches.endOthers(watch.reply.Conn)
+	select {
+	case <-watch.ended:
+		t.Fatal("it has ended though its connection lives")
+	default:
+	}
+	s.watches.endOthers(watch.reply.Conn + 1)
+	select {
+	case <-watch.ended:
+	default:
+		t.Fatal("it outlives its connection")
 	}
 }
 

@@ -3,16 +3,12 @@ package lockops_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
 	"lockscope/lockops"
 )
 
@@ -112,38 +108,4 @@ func TestZ21_ReentrancyBelongsToTheHold(t *testing.T) {
 		release(t, inner)
 		release(t, acquire(t, m))
 	})
-}
-
-// TestALongListIsAskedForLater: behind the answer to the creation, and not in its flight, where it would hold up on the server
-// whoever is next. The answer is cut off here: what was asked for before the node is searched went with its creation.
-func TestALongListIsAskedForLater(t *testing.T) {
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	look := plain(t, server.Addr)
-	if _, err := look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
-	for range 20 {
-		if _, err := look.CreateProtectedEphemeralSequential("/lock/lock-", nil, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p := startProxy(t, server.Addr)
-	var giveUp context.CancelFunc
-	m := lockops.NewZKMutex(zkSession(t, p.addr()), "/lock", lockops.OnWaiting(func(string) { giveUp() }))
-	for range 2 { // the first sees how long the queue is
-		p.asked()
-		p.cutReply.Store(opCreate)
-		var ctx context.Context
-		ctx, giveUp = context.WithCancel(within(t))
-		_, err := m.Acquire(ctx)
-		giveUp()
-		if !errors.Is(err, context.Canceled) {
-			t.Fatalf("%v, want to wait until it gives up", err)
-		}
-	}
-	asked := p.asked()
-	search := slices.Index(asked, opSync)
-	if search < 0 || !slices.Contains(asked[:search], opCreate) || slices.Contains(asked[:search], opList) {
-		t.Errorf("asked for %v: want a creation, and no list before the search, which begins with a sync", asked)
-	}
 }

@@ -1,6 +1,7 @@
 package lockops
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -74,6 +75,7 @@ func expectedOfCreate(err error) bool {
 type node struct {
 	dir      string
 	prefix   string // full path without the number that the server appends
+	data     []byte // has a random part where the prefix has none
 	unique   bool   // the prefix has a GUID
 	numbered bool   // the prefix has a number: the server appends none
 	path     string // "" when not known
@@ -83,68 +85,24 @@ type node struct {
 
 func (n *node) name() string { return n.path[strings.LastIndexByte(n.path, '/')+1:] }
 
-// listWhen orders the listing of a directory and the creation of a node in it.
-type listWhen int
-
-const (
-	listNever  listWhen = iota
-	listWith            // in the creation's flight
-	listBehind          // once the node is made
-)
-
-// create asks for an ephemeral node and the listing of its directory. What becomes of the node is known when the flight is
-// done; created reads it.
-func (s *ZKSession) create(session int64, n *node, data []byte, acl []zk.ACL, list listWhen) *flight {
+// create asks for an ephemeral node and the listing of its directory.
+func (s *ZKSession) create(session int64, n *node, acl []zk.ACL) *flight {
 	mode := int32(modeEphemeralSequential)
 	if n.numbered {
 		mode = modeEphemeral
 	}
-	f := newFlight()
-	if !n.unique {
-		s.creating.RLock()
-		f.then = func() {
-			s.recordCreated(f.replies[0])
-			s.creating.RUnlock()
-		}
-	}
-	create, children := createRequest(opCreate2, n.prefix, data, acl, mode), listRequest(n.dir)
-	switch list {
-	case listNever:
-		s.launch(session, f, create)
-	case listWith:
-		s.launch(session, f, create, children)
-	case listBehind: // sent by whoever reads the answer: the contender would have to be woken for it
-		f.left.Store(2)
-		s.tap.Send(session, func(_ int, r connect.Reply) {
-			f.reply(0, r)
-			if r.Err != nil {
-				f.reply(1, connect.Reply{Err: r.Err})
-				return
-			}
-			s.tap.Send(session, func(_ int, r connect.Reply) { f.reply(1, r) }, children)
-		}, create)
-	}
-	return f
-}
-
-// recordCreated remembers a node whose name proves nothing as one that was confirmed.
-func (s *ZKSession) recordCreated(r connect.Reply) {
-	if made, err := created(r); err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.ours[made] = struct{}{}
-	}
+	return s.send(session, createRequest(opCreate2, n.prefix, n.data, acl, mode), listRequest(n.dir))
 }
 
 // created reads the reply to a create request.
-func created(r connect.Reply) (nodeID, error) {
+func created(r connect.Reply) (path string, czxid int64, err error) {
 	if r.Err != nil {
-		return nodeID{}, r.Err
+		return "", 0, r.Err
 	}
 	d := connect.Decoder{Rest: r.Body}
-	path := string(d.Buffer())
+	path = string(d.Buffer())
 	stat := d.Stat()
-	return nodeID{path, stat.Czxid}, d.Err
+	return path, stat.Czxid, d.Err
 }
 
 // removal is the outcome of deleting a node.
@@ -161,10 +119,8 @@ func (s *ZKSession) remove(session int64, n *node) removal {
 		err := s.removeOnce(session, n)
 		switch {
 		case err == nil:
-			s.disown(n)
 			return removal{was: true}
 		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrSessionExpired):
-			s.disown(n)
 			return result
 		case !lostInTransit(err):
 			result.err = s.stays(n, err)
@@ -195,18 +151,9 @@ func (s *ZKSession) stays(n *node, err error) error {
 	return err
 }
 
-func (s *ZKSession) disown(n *node) {
-	if n.unique {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.ours, nodeID{n.path, n.czxid})
-}
-
 // patient is call for the clean-up, which goes on while the session is being closed.
 func (s *ZKSession) patient(session int64, requests ...connect.Request) (*flight, error) {
-	f := s.send(session, nil, requests...)
+	f := s.send(session, requests...)
 	select {
 	case <-f.done:
 		return f, nil
@@ -228,8 +175,6 @@ func (s *ZKSession) removeOnce(session int64, n *node) error {
 	switch {
 	case n.path == "" && !n.maybe:
 		return zk.ErrNoNode
-	case n.path == "" && !n.unique:
-		return s.removeUnconfirmed(session, n)
 	case n.path == "":
 		if err := s.find(session, n); err != nil {
 			return err
@@ -251,67 +196,40 @@ func (s *ZKSession) removeOnce(session int64, n *node) error {
 	return s.deleteNow(session, n.path)
 }
 
-// removeUnconfirmed deletes the nodes of create requests whose answers were lost, if they were executed. Their names prove
-// nothing: they are those of the session's nodes that no answer has named.
-func (s *ZKSession) removeUnconfirmed(session int64, n *node) error {
-	s.creating.Lock()
-	defer s.creating.Unlock()
-	children, err := s.syncedChildren(session, n.dir)
-	if err != nil {
-		return err
-	}
-	result := zk.ErrNoNode
-	for _, child := range children {
-		path := n.dir + "/" + child
-		if !strings.HasPrefix(path, n.prefix) {
-			continue
-		}
-		f, err := s.patient(session, existsRequest(path))
-		if err != nil {
-			return err
-		}
-		stat, err := statOf(f.replies[0], false)
-		if errors.Is(err, zk.ErrNoNode) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		s.mu.Lock()
-		_, confirmed := s.ours[nodeID{path, stat.Czxid}]
-		s.mu.Unlock()
-		if confirmed || stat.EphemeralOwner != session {
-			continue
-		}
-		if result = s.deleteNow(session, path); result != nil && !errors.Is(result, zk.ErrNoNode) {
-			return result
-		}
-	}
-	return result
-}
-
-// find looks for the node of a create request whose answer was lost, by its GUID; zk.ErrNoNode when it was not executed.
+// find looks for the node of a create request whose answer was lost, by the GUID in its name or by its data; zk.ErrNoNode
+// when it was not executed.
 func (s *ZKSession) find(session int64, n *node) error {
 	children, err := s.syncedChildren(session, n.dir)
 	if err != nil {
 		return err
 	}
-	prefix := strings.TrimPrefix(n.prefix, n.dir+"/")
-	i := slices.IndexFunc(children, func(c string) bool { return strings.HasPrefix(c, prefix) })
-	if i < 0 {
-		return zk.ErrNoNode
+	slices.SortFunc(children, func(a, b string) int { return strings.Compare(b, a) }) // the newest first
+	for _, child := range children {
+		path := n.dir + "/" + child
+		if !strings.HasPrefix(path, n.prefix) {
+			continue
+		}
+		request := existsRequest(path)
+		if !n.unique {
+			request = watchableRequest(opGetData, path, false)
+		}
+		f, err := s.patient(session, request)
+		if err != nil {
+			return err
+		}
+		r := f.replies[0]
+		stat, err := statOf(r, !n.unique)
+		switch {
+		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth): // not ours, or no longer
+			continue
+		case err != nil:
+			return err
+		case n.unique || bytes.Equal(dataOf(r), n.data):
+			n.path, n.czxid = path, stat.Czxid
+			return nil
+		}
 	}
-	path := n.dir + "/" + children[i]
-	f, err := s.patient(session, existsRequest(path))
-	if err != nil {
-		return err
-	}
-	stat, err := statOf(f.replies[0], false)
-	if err != nil {
-		return err
-	}
-	n.path, n.czxid = path, stat.Czxid
-	return nil
+	return zk.ErrNoNode
 }
 
 // syncedChildren lists a directory as it is on the leader: after a reconnect to a server that lags, a node that the

@@ -30,8 +30,6 @@ type zkQueue struct {
 	// nodeACL is the access list of contenders' nodes, nil until the directory was looked at: it exists and has no
 	// contenders of another recipe.
 	nodeACL atomic.Pointer[[]zk.ACL]
-	alone   zkAlone
-	crowded atomic.Bool // the newest list was long
 }
 
 func newZKQueue(s *ZKSession, path string, opts []Option, rw bool) *zkQueue {
@@ -139,7 +137,7 @@ func (q *zkQueue) look(ctx context.Context) ([]recipe.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := s.send(session, nil, listRequest(q.dir), pathRequest(opGetACL, q.dir))
+		f := s.send(session, listRequest(q.dir), pathRequest(opGetACL, q.dir))
 		if err := s.wait(ctx, f); err != nil {
 			return nil, err
 		}
@@ -192,6 +190,12 @@ func (q *zkQueue) setACL(r connect.Reply) error {
 // acl is the access list of contenders' nodes, once the directory was looked at.
 func (q *zkQueue) acl() []zk.ACL { return *q.nodeACL.Load() }
 
+// spent is the error of a directory whose counter has reached its end: the server gives the same number again and again.
+func (q *zkQueue) spent() error {
+	return fmt.Errorf("directory %s has used up its numbers (2147483647 was the last): use another directory, "+
+		"or delete this one while nobody uses it", q.dir)
+}
+
 // list asks for the children of the directory that a contender has a node in: where there is no directory, somebody has
 // deleted it with the node.
 func (q *zkQueue) list(ctx context.Context, session int64) (listing, error) {
@@ -213,7 +217,10 @@ func (q *zkQueue) newNode(a attempt) node {
 		return q.permitNode(random)
 	}
 	r := q.opts.queue
-	n := node{dir: q.dir, prefix: q.dir + "/", unique: r.CarriesGUID}
+	n := node{dir: q.dir, prefix: q.dir + "/", data: []byte(q.opts.label), unique: r.CarriesGUID}
+	if !n.unique {
+		n.data = []byte(recipe.LockscopeToken(random, q.opts.label))
+	}
 	if !q.rw && !r.CarriesGUID && q.opts.prefix != "" {
 		n.prefix += q.opts.prefix
 	} else {

@@ -20,7 +20,6 @@ const (
 	opCheck           = 13
 	opMulti           = 14
 	opCreate2         = 15
-	opRemoveWatches   = 18
 	opCreateContainer = 19
 )
 
@@ -57,19 +56,6 @@ func existsRequest(path string) connect.Request { return watchableRequest(opExis
 func deleteRequest(path string) connect.Request {
 	b := connect.AppendString(make([]byte, 0, 8+len(path)), path)
 	return connect.Request{Op: opDelete, Body: connect.AppendInt(b, anyVersion)}
-}
-
-// Kinds of watches (WatcherType).
-const (
-	watcherChildren = 1
-	watcherData     = 2
-)
-
-// removeWatchRequest takes the session's watch off a node.
-func removeWatchRequest(path string, kind int32) connect.Request {
-	r := pathRequest(opRemoveWatches, path)
-	r.Body = connect.AppendInt(r.Body, kind)
-	return r
 }
 
 const anyVersion = -1
@@ -114,61 +100,29 @@ type flight struct {
 	replies [maxFlight]connect.Reply
 	left    atomic.Int32
 	done    chan struct{}
-	then    func() // runs before done is closed, on a goroutine that must not be held up; may be nil
-}
-
-func newFlight() *flight { return &flight{done: make(chan struct{})} }
-
-// fail ends a flight of one request that will not be sent.
-func (f *flight) fail(why error) {
-	f.left.Store(1)
-	f.reply(0, connect.Reply{Err: why})
 }
 
 func (f *flight) reply(i int, r connect.Reply) {
 	f.replies[i] = r
-	if f.left.Add(-1) > 0 {
-		return
+	if f.left.Add(-1) == 0 {
+		close(f.done)
 	}
-	if f.then != nil {
-		f.then()
-	}
-	close(f.done)
 }
 
 // send sends requests in a session, or not at all: then the replies have the error.
-func (s *ZKSession) send(session int64, then func(), requests ...connect.Request) *flight {
-	f := newFlight()
-	f.then = then
-	s.launch(session, f, requests...)
+func (s *ZKSession) send(session int64, requests ...connect.Request) *flight {
+	f := &flight{done: make(chan struct{})}
+	f.left.Store(int32(len(requests)))
+	s.tap.Send(session, f.reply, requests...)
 	return f
 }
 
-func (s *ZKSession) launch(session int64, f *flight, requests ...connect.Request) {
-	f.left.Store(int32(len(requests)))
-	s.tap.Send(session, f.reply, requests...)
-}
-
 // wait waits for the replies, or for the end of ctx or of the locks' session.
-func (s *ZKSession) wait(ctx context.Context, f *flight) error {
-	select {
-	case <-f.done:
-		return nil
-	default:
-	}
-	select {
-	case <-f.done:
-		return nil
-	case <-ctx.Done():
-		return because(ctx)
-	case <-s.ctx.Done():
-		return ErrClosed
-	}
-}
+func (s *ZKSession) wait(ctx context.Context, f *flight) error { return s.await(ctx, f.done) }
 
 // call is send and wait for one request.
 func (s *ZKSession) call(ctx context.Context, session int64, request connect.Request) (connect.Reply, error) {
-	f := s.send(session, nil, request)
+	f := s.send(session, request)
 	if err := s.wait(ctx, f); err != nil {
 		return connect.Reply{}, err
 	}

@@ -52,8 +52,8 @@ func deadlineOf(ctx context.Context) time.Time {
 	return deadline
 }
 
-// TestZ8_NoWatchIsLeft: waits that end without a grant take their watch off the server, and many wait with one.
-func TestZ8_NoWatchIsLeft(t *testing.T) {
+// TestZ8_ManyWaitsSetOneWatch, which fires once more after they have ended and is gone then.
+func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
@@ -66,14 +66,17 @@ func TestZ8_NoWatchIsLeft(t *testing.T) {
 				t.Fatal(a.err)
 			}
 		}
-		eventually(t, "no watch is left", func() bool { return len(watchedBy(t, server, s)) == 0 })
-		_, got := queueUp(t, within(t), mutexOn(s, path)) // a watch that was taken off is set again
+		if watched := watchedBy(t, server, s); len(watched) != 1 {
+			t.Errorf("watches %q, want one node", watched)
+		}
+		_, got := queueUp(t, within(t), mutexOn(s, path))
 		release(t, holder)
 		a := <-got
 		if a.err != nil {
 			t.Fatal(a.err)
 		}
 		release(t, a.h)
+		eventually(t, "no watch is left", func() bool { return len(watchedBy(t, server, s)) == 0 })
 	})
 }
 
@@ -433,4 +436,21 @@ func TestALostCreationSparesOtherHolds(t *testing.T) {
 	for _, h := range readers {
 		release(t, h)
 	}
+}
+
+// TestCloseLeavesNoWatch: a session that is closed while it holds and waits has no watches on the server.
+func TestCloseLeavesNoWatch(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		s := zkSession(t, server.Addr)
+		acquire(t, lockops.NewZKMutex(s, path))
+		_, got := queueUp(t, within(t), mutexOn(s, path))
+		eventually(t, "the hold's node is watched", func() bool { return len(watchedBy(t, server, s)) > 0 })
+		id := s.Conn().SessionID()
+		s.Close()
+		if a := <-got; !errors.Is(a.err, lockops.ErrClosed) {
+			t.Error(a.err)
+		}
+		eventually(t, "no watch is left", func() bool { return len(watchedBySession(t, server, id)) == 0 })
+	})
 }

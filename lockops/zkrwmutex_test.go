@@ -309,26 +309,6 @@ func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
 	})
 }
 
-// TestZ20_ReadInsideOfAWriteAfterReadsThatWereAlone: a read's number inside of a write is the write's, so that it does not prove that
-// nobody has come since the reads before. The write was taken to be deleted, and lost.
-func TestZ20_ReadInsideOfAWriteAfterReadsThatWereAlone(t *testing.T) {
-	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
-		path := servertest.UniquePath(t)
-		s := zkSession(t, server.Addr)
-		l := reader(s, path, recipe)
-		for range 3 { // from the second on the next is expected to be alone
-			release(t, acquire(t, l))
-		}
-		w := acquire(t, writer(s, path, recipe))
-		r, err := l.Acquire(w.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		release(t, r)
-		release(t, w)
-	})
-}
-
 // TestMutexAndReadWriteLockAreRefusedToEachOther where they would not wait for each other, without leaving anything.
 func TestMutexAndReadWriteLockAreRefusedToEachOther(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -81,15 +81,19 @@ func (m *ZKSemaphore) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, ctx, true)
 }
 
-// tryPatience bounds the wait of a TryAcquire for others who are just taking a permit while there are free ones.
-const tryPatience = 250 * time.Millisecond
+// tryPatience bounds the wait of a TryAcquire for others who are just taking a permit while there are free ones, besides the
+// round trips that it takes itself.
+const (
+	tryPatience = 250 * time.Millisecond
+	tryTrips    = 6
+)
 
 // TryAcquire takes a permit if one is free and nobody waits.
 func (m *ZKSemaphore) TryAcquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, m.lock, &m.leases.opts); h != nil || err != nil {
 		return h, err
 	}
-	soon, cancel := context.WithTimeout(ctx, tryPatience)
+	soon, cancel := context.WithTimeout(ctx, tryPatience+tryTrips*m.leases.session.tap.Latency())
 	defer cancel()
 	h, err := m.acquire(ctx, soon, false)
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
@@ -143,7 +147,7 @@ func (m *ZKSemaphore) lookOnce(ctx context.Context, wait bool) error {
 	if err != nil {
 		return err
 	}
-	f := s.send(session, nil, listRequest(m.base), listRequest(m.leases.dir), watchableRequest(opGetData, m.base, false))
+	f := s.send(session, listRequest(m.base), listRequest(m.leases.dir), watchableRequest(opGetData, m.base, false))
 	if err := s.wait(ctx, f); err != nil {
 		return err
 	}
@@ -262,14 +266,9 @@ func (m *ZKSemaphore) judge(ctx context.Context, c *contender, list listing) (*H
 // await lists the permits once, and waits until they change if there are too many: then it returns errLook.
 func (m *ZKSemaphore) await(ctx, inside context.Context, c *contender, turn *Hold) (*Hold, error) {
 	s := c.q.session
-	watch, leave := s.watchChildren(c.session, c.q.dir)
-	defer leave()
-	select {
-	case <-watch.armed:
-	case <-inside.Done():
-		return nil, because(inside)
-	case <-s.ctx.Done():
-		return nil, ErrClosed
+	watch := s.watchChildren(c.session, c.q.dir)
+	if err := s.await(inside, watch.armed); err != nil {
+		return nil, err
 	}
 	list, err := listingOf(watch.reply)
 	switch {
@@ -294,10 +293,9 @@ func (m *ZKSemaphore) await(ctx, inside context.Context, c *contender, turn *Hol
 		return nil, ErrHeld
 	}
 	m.report(c, turn, b)
-	if err := s.awaitEnd(inside, watch.ended); err != nil {
+	if err := s.awaitEnd(inside, c.q.dir, watch); err != nil {
 		return nil, err
 	}
-	s.watches.end(c.q.dir, watch, errLook)
 	return nil, errLook
 }
 
@@ -328,6 +326,7 @@ func (m *ZKSemaphore) report(c *contender, turn *Hold, b *blocked) {
 // permitNode names the node of a permit.
 func (q *zkQueue) permitNode(random [16]byte) node {
 	return node{
-		dir: q.dir, prefix: q.dir + "/" + q.permit(hex.EncodeToString(random[:])), unique: true, numbered: q.permitNumbered,
+		dir: q.dir, prefix: q.dir + "/" + q.permit(hex.EncodeToString(random[:])), data: []byte(q.opts.label),
+		unique: true, numbered: q.permitNumbered,
 	}
 }

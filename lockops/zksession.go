@@ -87,17 +87,6 @@ type ZKSession struct {
 	drained bool           // and nothing is done behind any more
 	changed chan struct{}  // closed when the connection was made or lost
 	work    sync.WaitGroup // with mu: nothing is added after drained
-
-	// creating is held for reading while a node whose name has no GUID is created, and for writing while such nodes of
-	// ours whose creation was not confirmed are searched; ours are those confirmed, by path and czxid.
-	creating sync.RWMutex
-	ours     map[nodeID]struct{}
-}
-
-// nodeID is a node and no other that has or will have its path.
-type nodeID struct {
-	path  string
-	czxid int64
 }
 
 // silent is a zk.Logger; what matters is asked of the tap.
@@ -139,7 +128,7 @@ func newZKSession(opts []ZKOption) *ZKSession {
 		opt(&o)
 	}
 	s := &ZKSession{
-		opts: o, clock: o.clock, sleep: newSleepClock(o.clock), changed: make(chan struct{}), ours: make(map[nodeID]struct{}),
+		opts: o, clock: o.clock, sleep: newSleepClock(o.clock), changed: make(chan struct{}),
 		held: heldNodes{holds: make(map[*zkGrant]struct{}), next: o.clock.now().Add(idle), wake: make(chan struct{}, 1)},
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
@@ -173,7 +162,35 @@ func (s *ZKSession) start(ctx context.Context) error {
 			return fmt.Errorf("zookeeper %s: authenticate: %w", s.servers, err)
 		}
 	}
-	return nil
+	return s.measure(ctx)
+}
+
+// tripsPerTimeout is for how many round trips a session timeout has to have room: a heartbeat is sent eight times in it,
+// and a lost connection has to be resumed within a sixth (see connect.Tap).
+const tripsPerTimeout = 8
+
+// measure refuses servers that are too far for the session timeout. It asks again before it does: a busy machine answers
+// late at times.
+func (s *ZKSession) measure(ctx context.Context) error {
+	session, timeout := s.tap.Session()
+	trip := s.tap.Latency()
+	for range 5 {
+		if trip <= timeout/tripsPerTimeout {
+			return nil
+		}
+		sent := time.Now()
+		switch _, err := s.call(ctx, session, existsRequest("/")); {
+		case err == nil:
+			trip = min(trip, time.Since(sent))
+		case lostInTransit(err) && trip <= timeout/3: // the next connection may be another way
+			return nil
+		case !lostInTransit(err):
+			return fmt.Errorf("no session with zookeeper %s: %w", s.servers, err)
+		}
+	}
+	enough := (trip*tripsPerTimeout*5/4 + 100*time.Millisecond).Truncate(100 * time.Millisecond)
+	return fmt.Errorf("zookeeper %s: session timeout %v is %w: the fastest answer took %v (a session timeout of %v would do)",
+		s.servers, timeout, ErrTooShort, trip.Round(time.Millisecond), enough)
 }
 
 // cleanUpLimit is for how long Close lets an adopted connection's nodes be removed.
@@ -243,9 +260,9 @@ func (s *ZKSession) leaveWork() { s.work.Done() }
 
 // recordChange hears from the tap that the connection was made, lost or refused. It runs on go-zookeeper's goroutines.
 func (s *ZKSession) recordChange() {
-	if s.tap.Server() == "" {
-		s.watches.fireAll()
-	} else {
+	conn := s.tap.Connection()
+	s.watches.endOthers(conn)
+	if conn != 0 {
 		s.held.beatNow()
 	}
 	s.held.look()
@@ -272,7 +289,7 @@ func (s *ZKSession) aliveUntil(ctx context.Context, closed <-chan struct{}) (ses
 		s.mu.Lock()
 		changed := s.changed
 		s.mu.Unlock()
-		if id, _ := s.tap.Session(); id != 0 && s.tap.Server() != "" {
+		if id, _ := s.tap.Session(); id != 0 && s.tap.Connection() != 0 {
 			return id, nil
 		}
 		select {

@@ -1,0 +1,195 @@
+package lockops_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+// slowClose takes its time to close, as TLS does to a peer that does not read.
+type slowClose struct{ net.Conn }
+
+func (c slowClose) Close() error {
+	time.Sleep(50 * time.Millisecond)
+	return c.Conn.Close()
+}
+
+// TestAWaiterOutlivesAReconnect: its watch is set again on the next connection, however long the old one takes to close.
+func TestAWaiterOutlivesAReconnect(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		p := startProxy(t, server.Addr)
+		holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
+		s := zkSession(t, p.addr(), lockops.WithSessionTimeout(20*time.Second),
+			lockops.WithDialContext(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+				if err != nil {
+					return nil, err
+				}
+				return slowClose{conn}, nil
+			}))
+		_, got := queueUp(t, within(t), mutexOn(s, path))
+		p.cut()
+		time.Sleep(200 * time.Millisecond) // the old watch goes with its connection, which the server notices by itself
+		limit := time.Now().Add(10 * time.Second)
+		for len(watchedBy(t, server, s)) == 0 {
+			if time.Now().After(limit) {
+				t.Fatal("it waits without a watch")
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		release(t, holder)
+		a := <-got
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		release(t, a.h)
+	})
+}
+
+// TestADirectoryWithoutNumbersIsRefused: its last number comes again and again, so that it orders nobody.
+func TestADirectoryWithoutNumbersIsRefused(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Numbers: map[string]int32{"/q": math.MaxInt32 - 1, "/s": math.MaxInt32 - 1}})
+	s := zkSession(t, server.Addr)
+	for path, recipe := range map[string]string{"/q": "curator", "/s": "sequential"} {
+		l := lockops.NewZKMutex(s, path, lockops.WithRecipe(recipe))
+		h := acquire(t, l) // the last number but one
+		for range 2 {
+			if _, err := l.Acquire(within(t)); err == nil || !contains(err, "another directory") {
+				t.Errorf("%s beside a holder: %v, want to be refused", recipe, err)
+			}
+		}
+		release(t, h)
+		if _, err := l.TryAcquire(within(t)); err == nil || !contains(err, "another directory") {
+			t.Errorf("%s: %v, want to be refused", recipe, err)
+		}
+		if left := children(t, server, path); len(left) > 0 {
+			t.Errorf("%s: left %q", recipe, left)
+		}
+	}
+}
+
+// TestAnAdoptedConnectionsNodesAreSpared: a node of the program's own, in the same directory and of the same name but for its
+// number, outlives the search for one of ours.
+func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		p := startProxy(t, server.Addr)
+		s, conn := adopted(t, p.addr())
+		l := mutexOn(s, path, lockops.WithRecipe("sequential"))
+		release(t, acquire(t, l()))
+		own, err := conn.Create(path+"/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.cutReply.Store(opCreate)
+		_, got := queueUp(t, within(t), l)
+		if names := children(t, server, path); len(names) != 2 || path+"/"+names[0] != own {
+			t.Fatalf("%q stand in the queue, want %s and one of ours", names, own)
+		}
+		if err := conn.Delete(own, -1); err != nil {
+			t.Fatal(err)
+		}
+		a := <-got
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		release(t, a.h)
+	})
+}
+
+// TestAnAdoptedConnectionsWatchesAreSpared: the program watches what a waiter of ours has watched and given up.
+func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		path := servertest.UniquePath(t)
+		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
+		s, conn := adopted(t, server.Addr)
+		_, _, fired, err := conn.GetW(path + "/" + h.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(within(t))
+		_, got := queueUp(t, ctx, mutexOn(s, path))
+		cancel()
+		if a := <-got; !errors.Is(a.err, context.Canceled) {
+			t.Fatal(a.err)
+		}
+		s.Close()
+		release(t, h)
+		select {
+		case <-fired:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the program's watch never fired")
+		}
+	})
+}
+
+// TestASearchHoldsNobodyUp: while a lost creation is searched, an Acquire of another directory ends with its context.
+func TestASearchHoldsNobodyUp(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	p := startProxy(t, server.Addr)
+	s := zkSession(t, p.addr(), lockops.WithSessionTimeout(40*time.Second))
+	lost, other := lockops.NewZKMutex(s, "/lost", lockops.WithRecipe("sequential")), lockops.NewZKMutex(s, "/other", lockops.WithRecipe("sequential"))
+	for _, l := range []lockops.Locker{lost, other} {
+		release(t, acquire(t, l))
+	}
+	ctx, cancel := context.WithCancel(within(t))
+	ended := make(chan error, 1)
+	p.asked()
+	p.mute.Store(opSync)
+	p.cutReply.Store(opCreate)
+	go func() {
+		_, err := lost.Acquire(ctx)
+		ended <- err
+	}()
+	eventually(t, "the search", func() bool { return slices.Contains(p.asked(), opSync) })
+	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	start := time.Now()
+	if h, err := other.Acquire(short); err == nil {
+		release(t, h)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("an Acquire of 100 ms returned after %v", took)
+	}
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(8 * time.Second): // the connection is given up after 13 s
+		t.Error("a cancelled Acquire waits for the search")
+	}
+	p.mute.Store(0)
+	p.cut()
+}
+
+// TestExtendReturnsWhenTheHoldIsLost, though no server answers and its context goes on.
+func TestExtendReturnsWhenTheHoldIsLost(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 500 * time.Millisecond})
+	p := startProxy(t, server.Addr)
+	h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), "/lock"))
+	p.blackHole.Store(true)
+	ended := make(chan error, 1)
+	go func() { ended <- h.Extend(within(t)) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("%v, want ErrLost", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it waits though the hold is lost")
+	}
+	p.blackHole.Store(false)
+}

@@ -1,0 +1,179 @@
+package lockops_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+	"lockscope/lockops"
+)
+
+// farWay is a way to a server: how long connecting takes on it, and a round trip.
+type farWay struct{ connect, trip time.Duration }
+
+func (w farWay) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	select {
+	case <-time.After(w.connect):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil || w.trip == 0 {
+		return conn, err
+	}
+	near, far := net.Pipe()
+	go carryLate(conn, far, w.trip/2)
+	go carryLate(far, conn, w.trip/2)
+	return near, nil
+}
+
+// carryLate passes on what it reads, each piece so much later, until one of both ends.
+func carryLate(to, from net.Conn, late time.Duration) {
+	type piece struct {
+		bytes []byte
+		due   time.Time
+	}
+	pieces := make(chan piece, 1<<10)
+	go func() {
+		defer close(pieces)
+		for {
+			buf := make([]byte, 4<<10)
+			n, err := from.Read(buf)
+			if n > 0 {
+				pieces <- piece{buf[:n], time.Now().Add(late)}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for p := range pieces {
+		time.Sleep(time.Until(p.due))
+		if _, err := to.Write(p.bytes); err != nil {
+			break
+		}
+	}
+	from.Close()
+	to.Close()
+	for range pieces { // until its reader has ended
+	}
+}
+
+// TestLocksWorkOverFarWays: every kind is taken, tried, extended and given back, and outlives its connection, over each way for
+// which the session timeout has room.
+func TestLocksWorkOverFarWays(t *testing.T) {
+	const ms = time.Millisecond
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 100 * ms, MaxSessionTimeout: time.Minute})
+	for _, tt := range []struct {
+		way     farWay
+		timeout time.Duration
+		tls     bool
+	}{
+		{farWay{50 * ms, 0}, time.Second, false},
+		{farWay{50 * ms, 20 * ms}, 2 * time.Second, false},
+		{farWay{150 * ms, 80 * ms}, 4 * time.Second, false},
+		{farWay{600 * ms, 80 * ms}, 30 * time.Second, true},
+		{farWay{150 * ms, 150 * ms}, 30 * time.Second, true},
+		{farWay{600 * ms, 300 * ms}, 8 * time.Second, false},
+		{farWay{900 * ms, 300 * ms}, 30 * time.Second, true}, // longer than go-zookeeper gives it
+	} {
+		t.Run(fmt.Sprint(tt.way.connect, tt.way.trip, tt.timeout, tt.tls), func(t *testing.T) {
+			t.Parallel()
+			p := startProxy(t, server.Addr)
+			addr, options := p.addr(), []lockops.ZKOption{lockops.WithSessionTimeout(tt.timeout), lockops.WithDialContext(tt.way.dial)}
+			if tt.tls {
+				var config *tls.Config
+				addr, config = overTLS(t, addr)
+				options = append(options, lockops.WithTLS(config))
+			}
+			s := zkSession(t, addr, options...)
+			path := servertest.UniquePath(t)
+			var all sync.WaitGroup
+			for i, l := range []lockops.Locker{
+				lockops.NewZKMutex(s, path+"-mutex"), lockops.NewZKMutex(s, path+"-sequential", lockops.WithRecipe("sequential")),
+				reader(s, path+"-read"), writer(s, path+"-write"), lockops.NewZKSemaphore(s, path+"-semaphore", 1),
+			} {
+				all.Go(func() { farCycle(t, i, l, p) })
+			}
+			all.Wait()
+		})
+	}
+}
+
+func farCycle(t *testing.T, i int, l lockops.Locker, p *proxy) {
+	h, err := l.Acquire(within(t))
+	if err != nil {
+		t.Errorf("%v: %v", l, err)
+		return
+	}
+	if _, err := l.TryAcquire(within(t)); err != nil && !errors.Is(err, lockops.ErrHeld) {
+		t.Errorf("%v: tried while it is held: %v", l, err)
+	}
+	if i == 0 { // for all of them
+		p.cut()
+	}
+	if err := h.Extend(within(t)); err != nil {
+		t.Errorf("%v: extend: %v", l, err)
+	}
+	if err := h.Release(within(t)); err != nil {
+		t.Errorf("%v: release: %v", l, err)
+	}
+	h, err = l.TryAcquire(within(t))
+	if err != nil {
+		t.Errorf("%v: tried when it is free: %v", l, err)
+		return
+	}
+	if err := h.Release(within(t)); err != nil {
+		t.Errorf("%v: %v", l, err)
+	}
+}
+
+// overTLS is a port that speaks TLS for a server, and the configuration of its clients.
+func overTLS(t *testing.T, addr string) (string, *tls.Config) {
+	t.Helper()
+	certificates := servertest.NewCertificates(t)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", certificates.Server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", addr)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			pass := func(to, from net.Conn) {
+				_, _ = io.Copy(to, from)
+				to.Close()
+				from.Close()
+			}
+			go pass(client, server)
+			go pass(server, client)
+		}
+	}()
+	return l.Addr().String(), certificates.Client(t)
+}
+
+// TestAWayTooFarIsRefusedAtOnce, by an error with the session timeout that would do.
+func TestAWayTooFarIsRefusedAtOnce(t *testing.T) {
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
+	way := lockops.WithDialContext(farWay{trip: 400 * time.Millisecond}.dial)
+	_, err := lockops.NewZKSession(within(t), []string{server.Addr}, lockops.WithSessionTimeout(time.Second), way)
+	if !errors.Is(err, lockops.ErrTooShort) || !contains(err, "session timeout of 4") {
+		t.Errorf("%v, want an error that says which timeout would do", err)
+	}
+}
