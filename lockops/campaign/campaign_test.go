@@ -61,6 +61,12 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
+// calm is for how long the workers go on once all has settled: then checkProgress looks at them.
+const calm = 2*freeLimit + undisturbed
+
+// settling is the time in which what faults have left behind is over: the nodes and keys of the dead.
+func (c Config) settling() time.Duration { return 3 * max(c.SessionTimeout, c.TTL) / 2 }
+
 // undisturbed leaves the workers undisturbed before the first fault and after the last.
 const undisturbed = 400 * time.Millisecond
 
@@ -73,12 +79,13 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	cfg := tg.config(round)
 	cfg.Seed, cfg.Stores, cfg.Clients = seed, dir, 4
 	crew := startTeam(t, cfg, dir)
+	crew.startForeign(t)
 	n := newNemesis(t, tg, seed, dir, crew)
 	crew.awaitGrant(t)
 	time.Sleep(undisturbed) // so that they hold and wait
 	n.rage(t, cfg, *roundTime)
 	progress(t, cfg)
-	time.Sleep(undisturbed) // what the last fault has led to is to get into the history
+	time.Sleep(cfg.settling() + calm)
 	crew.end(t)
 	n.close()
 	h := crew.history(t)
@@ -86,6 +93,9 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	for _, l := range cfg.Locks {
 		if err := CheckStore(h, l.Name, cfg.store(l.Name), &v); err != nil {
 			t.Error(err)
+		}
+		if l.Foreign == "" && l.Rule.Permits == 1 {
+			checkProgress(h, l.Name, cfg.settling(), &v)
 		}
 	}
 	nothingLeft(t, tg, cfg)

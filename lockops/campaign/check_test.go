@@ -97,6 +97,40 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A lock that is free while a live process waits for it is found out, once faults are over and what they left is.
+func TestProgressIsChecked(t *testing.T) {
+	healed := Record{Op: OpHealed, At: ms(1000)}
+	settling := time.Second
+	waits := func(worker int, from, to int64) []Record {
+		r := Record{Worker: worker, Lock: "l", Kind: "mutex", Hold: from + 1, Op: OpAcquire, At: ms(from)}
+		refused := r
+		refused.Op, refused.At = OpRefused, ms(to)
+		return []Record{r, refused}
+	}
+	stall := Record{Worker: 1, Op: OpStall, Since: ms(2500), At: ms(2800)}
+	for _, tt := range []struct {
+		name    string
+		records [][]Record
+		want    bool
+	}{
+		{"nobody waits", [][]Record{{healed}, held(2, 1500, 2100, 1, false)}, false},
+		{"one waits in vain", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4200)}, true},
+		{"one gives up soon", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4000)}, false},
+		{"one is granted late", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4200)[:1], held(3, 4000, 4300, 2, false)}, false},
+		{"one waits behind another who is granted late", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 5000), held(3, 4199, 4300, 2, false)}, true},
+		{"its process stood still", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4200), {stall}}, false},
+		{"while faults go on", [][]Record{held(2, 1500, 2100, 1, false), waits(1, 1600, 4200)}, false},
+		{"before all has settled", [][]Record{{healed}, waits(1, 100, 1990)}, false},
+		{"it is held", [][]Record{{healed}, held(2, 1500, 5000, 1, false), waits(1, 1600, 4900)}, false},
+	} {
+		var v Verdict
+		checkProgress(NewHistory(nil, tt.records...), "l", settling, &v)
+		if found := len(v.Violations) > 0; found != tt.want {
+			t.Errorf("%s: found %v", tt.name, v.Violations)
+		}
+	}
+}
+
 // A store refuses older tokens, and one that does not is found out.
 func TestStore(t *testing.T) {
 	s := NewStore(t.TempDir() + "/store")

@@ -56,6 +56,8 @@ func (c *client) attempt(ctx context.Context) {
 		r.Op, ask = OpTry, locker.TryAcquire
 	case 2, 3: // give up soon, in the middle of anything
 		wait = time.Duration(c.random.Int64N(int64(20 * time.Millisecond)))
+	case 4: // stay asleep if a wake-up is lost
+		wait = time.Minute
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, wait, errIdle)
 	defer cancel()

@@ -38,6 +38,8 @@ func (h *Hold) Until() int64 { return min(h.Released, h.Ended) }
 type History struct {
 	Records []Record // by time
 	Holds   []*Hold  // those that were granted, by the time of it
+	Refused []*Hold  // the others, with the time of the refusal in Ended
+	healed  int64    // when the last fault was over; never where it is not known
 	Killed  map[int]int64
 	stalls  map[int][]Record
 	stood   map[int][]Record // at a failpoint
@@ -53,7 +55,7 @@ type holdKey struct {
 // NewHistory joins reports. Killed has the workers that were killed, each with the latest time of it: what they held they held until
 // then.
 func NewHistory(killed map[int]int64, reports ...[]Record) *History {
-	h := &History{Killed: killed, stalls: map[int][]Record{}, stood: map[int][]Record{}, forced: map[string][]Record{}}
+	h := &History{Killed: killed, healed: never, stalls: map[int][]Record{}, stood: map[int][]Record{}, forced: map[string][]Record{}}
 	for _, r := range reports {
 		h.Records = append(h.Records, r...)
 	}
@@ -69,6 +71,8 @@ func NewHistory(killed map[int]int64, reports ...[]Record) *History {
 			if strings.Contains(r.Text, "cut") && !strings.Contains(r.Text, "clients") && !strings.Contains(r.Text, "replica") {
 				h.cuts = append(h.cuts, r)
 			}
+		case OpHealed:
+			h.healed = r.At
 		case OpForced:
 			h.forced[r.Lock] = append(h.forced[r.Lock], r)
 		case OpAcquire, OpTry:
@@ -84,6 +88,7 @@ func NewHistory(killed map[int]int64, reports ...[]Record) *History {
 	}
 	for _, hold := range holds {
 		if hold.Granted == 0 {
+			h.Refused = append(h.Refused, hold)
 			continue
 		}
 		if at, ok := killed[hold.Worker]; ok && hold.Until() == never {
@@ -105,6 +110,8 @@ func (h *Hold) apply(r Record) {
 		if r.Err == "" {
 			h.Confirmed = r.At
 		}
+	case OpRefused:
+		h.Ended = r.At
 	case OpEnded:
 		if h.Ended == never {
 			h.Ended, h.Cause = r.At, r.Err

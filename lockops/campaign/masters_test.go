@@ -36,7 +36,7 @@ func redisTarget(t *testing.T, name string, n int, locks func(round int) []Lock)
 	return &target{
 		name:   name,
 		config: func(round int) Config { return Config{Redis: behindWires, TTL: lockTTL, Locks: locks(round)} },
-		faults: slices.Concat(m.processFaults(), m.networkFaults(), m.stateFaults(), forcedOnRedis(direct)),
+		faults: slices.Concat(m.processFaults(), m.networkFaults(), linkFaults(m.wires), m.stateFaults(), forcedOnRedis(direct)),
 		heal:   m.heal,
 		left:   func(ctx context.Context, cfg Config) ([]string, error) { return leftOnRedis(ctx, direct, cfg) },
 	}

@@ -269,5 +269,12 @@ var workerFaults = []struct {
 	do   func(*testing.T, *team, *rand.Rand) func()
 }{
 	{"a worker is stopped", func(t *testing.T, crew *team, r *rand.Rand) func() { return crew.pause(t, r) }},
+	{"a worker is stopped around its deadlines", func(t *testing.T, crew *team, r *rand.Rand) func() {
+		lasting := max(crew.cfg.SessionTimeout, crew.cfg.TTL)
+		goOn := crew.pause(t, r)
+		time.Sleep(lasting/2 + upTo(r, lasting)) // leases last three quarters of a session timeout, or a TTL
+		goOn()
+		return nil
+	}},
 	{"a worker is killed", func(t *testing.T, crew *team, r *rand.Rand) func() { crew.kill(t, r); return nil }},
 }

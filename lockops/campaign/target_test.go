@@ -56,9 +56,16 @@ var (
 func zooKeeperLocks(round int) []Lock {
 	dir := fmt.Sprintf("/campaign%d", round)
 	var locks []Lock
-	for _, recipe := range zkMutexes {
-		locks = append(locks, Lock{Name: path.Join(dir, "mutex-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"mutex"}, Recipe: recipe, Rule: mutexRule})
+	mutex := func(name, recipe, foreign string) {
+		locks = append(locks, Lock{
+			Name: path.Join(dir, name), On: lockops.OnZooKeeper, Kinds: []string{"mutex"}, Recipe: recipe, Rule: mutexRule, Foreign: foreign,
+		})
 	}
+	for _, recipe := range zkMutexes {
+		mutex("mutex-"+recipe, recipe, "")
+	}
+	mutex("with-go-zookeeper", "go-zookeeper", "go-zookeeper")
+	mutex("with-kazoo", "kazoo", "kazoo")
 	for _, recipe := range zkRWs {
 		locks = append(locks, Lock{Name: path.Join(dir, "rw-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"read", "write"}, Recipe: recipe, Rule: rwRule})
 	}
@@ -86,7 +93,7 @@ func newZooKeeperTarget(t *testing.T) *target {
 		config: func(round int) Config {
 			return Config{ZooKeeper: behindWires, SessionTimeout: sessionTimeout, TTL: sessionTimeout, Locks: zooKeeperLocks(round)}
 		},
-		faults:  slices.Concat(e.serverFaults(), e.networkFaults(), forcedOnZooKeeper(direct)),
+		faults:  slices.Concat(e.serverFaults(), e.networkFaults(), linkFaults(e.Clients), forcedOnZooKeeper(direct)),
 		heal:    e.heal,
 		left:    func(ctx context.Context, cfg Config) ([]string, error) { return leftOnZooKeeper(ctx, direct, cfg) },
 		watches: func() ([]string, int, error) { return watchesOn(direct) },
@@ -176,6 +183,34 @@ func (e *ensemble) heal(t *testing.T) {
 	e.Heal(t)
 }
 
+// slowestLink is the longest round trip over a link that is slow.
+const slowestLink = 200 * time.Millisecond
+
+// linkFaults are those of the links to clients: far, slow, or open at their end alone.
+func linkFaults(links []*servertest.Wire) []fault {
+	heal := func() {
+		for _, w := range links {
+			w.Heal()
+		}
+	}
+	return []fault{
+		{name: "a link is slow", do: func(_ *testing.T, r *rand.Rand) func() {
+			links[r.IntN(len(links))].Delay(upTo(r, slowestLink/2))
+			return heal
+		}},
+		{name: "all links are slow", do: func(_ *testing.T, r *rand.Rand) func() {
+			for _, w := range links {
+				w.Delay(upTo(r, slowestLink/2))
+			}
+			return heal
+		}},
+		{name: "connections are half-open", do: func(_ *testing.T, r *rand.Rand) func() {
+			links[r.IntN(len(links))].HalfOpen()
+			return nil
+		}},
+	}
+}
+
 // direction draws which way a wire is silent: both, or one.
 func direction(r *rand.Rand) []servertest.Direction {
 	return [][]servertest.Direction{nil, {servertest.ToServer}, {servertest.ToClient}}[r.IntN(3)]
@@ -223,7 +258,13 @@ func oneRedis(round int) []Lock {
 	return locks
 }
 
-func newRedisTarget(t *testing.T) *target { return redisTarget(t, "redis", 1, oneRedis) }
+func newRedisTarget(t *testing.T) *target {
+	return redisTarget(t, "redis", 1, func(round int) []Lock {
+		return append(oneRedis(round), Lock{
+			Name: fmt.Sprintf("lock:campaign%d-with-redis-py", round), On: lockops.OnRedis, Kinds: []string{"mutex"}, Rule: mutexRule, Foreign: "redis-py",
+		})
+	})
+}
 
 func newRedlockTarget(t *testing.T) *target {
 	return redisTarget(t, "redlock", 5, func(round int) []Lock {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +27,8 @@ type team struct {
 	ended  []*process
 	killed map[int]int64
 	next   int
+	// foreign are processes of other libraries' clients.
+	foreign []*servertest.Peer
 }
 
 // process is a worker.
@@ -74,6 +77,24 @@ func (c *team) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.live = append(c.live, p)
+}
+
+// startForeign starts the clients of other libraries that are processes of their own. Each takes its lock again and again
+// until the test ends, and starts again when a fault has ended it.
+func (c *team) startForeign(t *testing.T) {
+	t.Helper()
+	var hosts string
+	for _, l := range c.cfg.Locks {
+		switch l.Foreign {
+		case "kazoo":
+			hosts = strings.Join(c.cfg.ZooKeeper, ",")
+		case "redis-py":
+			hosts = c.cfg.Redis[0][0]
+		default:
+			continue
+		}
+		c.foreign = append(c.foreign, servertest.StartForeign(t, l.Foreign, hosts, l.Name, c.cfg.TTL))
+	}
 }
 
 // killAll kills those who are left.
@@ -133,6 +154,9 @@ const endLimit = 20 * time.Second
 // end asks all workers to end and waits for them; what hangs shows its goroutines.
 func (c *team) end(t *testing.T) {
 	t.Helper()
+	for _, p := range c.foreign {
+		p.Kill()
+	}
 	for _, p := range c.live {
 		p.stdin.Close()
 	}

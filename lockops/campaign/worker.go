@@ -31,6 +31,8 @@ type Lock struct {
 	Kinds  []string
 	Recipe string // of those that have one
 	Rule   Rule
+	// Foreign is the library whose client takes the lock, too: go-zookeeper in each worker, or kazoo or redis-py in a process.
+	Foreign string
 }
 
 // Config of a worker process, passed in its environment.
@@ -188,10 +190,11 @@ func (w *worker) session(ctx context.Context) error {
 	defer cancel()
 	var err error
 	if len(w.cfg.ZooKeeper) > 0 {
-		if zk, err = lockops.NewZKSession(connecting, w.cfg.ZooKeeper, lockops.WithSessionTimeout(w.cfg.SessionTimeout)); err != nil {
+		var end func()
+		if zk, end, err = w.zooKeeper(connecting, random); err != nil {
 			return err
 		}
-		defer zk.Close()
+		defer end()
 	}
 	if len(w.cfg.Redis) > 0 {
 		var options []*redis.UniversalOptions
@@ -205,6 +208,11 @@ func (w *worker) session(ctx context.Context) error {
 	}
 	working, cancel := context.WithTimeout(ctx, sessionTime/2+time.Duration(random.Int64N(int64(sessionTime))))
 	defer cancel()
+	for _, l := range w.cfg.Locks {
+		if l.Foreign == "go-zookeeper" {
+			clients.Go(func() { contendGoZooKeeper(working, w.cfg, l.Name) })
+		}
+	}
 	for i := range w.cfg.Clients {
 		c := &client{worker: w, number: i + 1, random: w.random(w.holds.Add(1))}
 		for _, l := range w.cfg.Locks {

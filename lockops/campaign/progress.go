@@ -1,0 +1,57 @@
+//go:build unix
+
+package campaign
+
+import (
+	"math"
+	"time"
+)
+
+// freeLimit bounds the time for which a lock is free while a contender of a live process waits for it, once all faults are
+// over and what they left behind is (docs/locks.md).
+const freeLimit = 2 * time.Second
+
+// checkProgress looks for a time in which a lock was free and somebody waited for it.
+func checkProgress(h *History, lock string, settling time.Duration, v *Verdict) {
+	if h.healed == never {
+		return
+	}
+	free := h.healed + int64(settling)
+	holds := h.of(lock)
+	for _, next := range holds {
+		if next.Granted > free && h.overlooked(lock, holds, free, next.Granted, v) {
+			return
+		}
+		end := next.Confirmed
+		if end == never {
+			end = next.Until()
+		}
+		if end == never {
+			return
+		}
+		free = max(free, end)
+	}
+	h.overlooked(lock, holds, free, never, v)
+}
+
+// overlooked reports a contender that waited while the lock was free for too long.
+func (h *History) overlooked(lock string, holds []*Hold, from, to int64, v *Verdict) bool {
+	limit := from + int64(freeLimit)
+	if from >= math.MaxInt64-int64(freeLimit) || to <= limit {
+		return false
+	}
+	for _, list := range [][]*Hold{holds, h.Refused} {
+		for _, w := range list {
+			until := w.Granted
+			if until == 0 {
+				until = w.Ended
+			}
+			if _, killed := h.Killed[w.Worker]; w.Lock != lock || killed || w.Called > from || until < limit || h.stalled(w.Worker, from, limit) {
+				continue
+			}
+			v.add("progress", lock, "it was free for over %v while worker %d (hold %d) waited for it", freeLimit, w.Worker, w.ID)
+			return true
+		}
+	}
+	return false
+}
