@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -84,14 +85,14 @@ func carry(from, to net.Conn, late time.Duration) {
 		bytes []byte
 		due   time.Time
 	}
-	pieces := make(chan piece, 1<<16)
+	pieces := make(chan piece, 1<<12)
 	go func() {
 		defer close(pieces)
+		buf := make([]byte, 64<<10)
 		for {
-			buf := make([]byte, 64<<10)
 			n, err := from.Read(buf)
 			if n > 0 {
-				pieces <- piece{buf[:n], time.Now().Add(late)}
+				pieces <- piece{bytes.Clone(buf[:n]), time.Now().Add(late)}
 			}
 			if err != nil {
 				return
@@ -108,4 +109,33 @@ func carry(from, to net.Conn, late time.Duration) {
 	to.Close()
 	for range pieces { // until its reader has ended
 	}
+}
+
+// farAddr is a port from which a server is so far, there and back.
+func farAddr(b *testing.B, addr string, way time.Duration) string {
+	b.Helper()
+	if way == 0 {
+		return addr
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", addr)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			go carry(client, server, way/2)
+			go carry(server, client, way/2)
+		}
+	}()
+	return l.Addr().String()
 }
