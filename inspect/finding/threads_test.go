@@ -1,0 +1,147 @@
+package finding
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/servertest"
+	"lockscope/internal/zkserver"
+)
+
+// kazooThread is one of the threads that share a session; its label tells it from the others.
+type kazooThread struct {
+	session     *zk.Conn
+	root, label string
+}
+
+// queue enters a lock's queue.
+func (k kazooThread) queue(lock string) (node string, err error) {
+	return k.session.Create(k.root+lock+"/0123456789abcdef0123456789abcdef__lock__", []byte(k.label),
+		zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+}
+
+// acquire queues and waits until it is first.
+func (k kazooThread) acquire(ctx context.Context, lock string) (node string, err error) {
+	if node, err = k.queue(lock); err != nil {
+		return "", err
+	}
+	for {
+		nodes, _, events, err := k.session.ChildrenW(k.root + lock)
+		if err != nil {
+			return "", err
+		}
+		first := slices.MinFunc(nodes, func(a, b string) int { return cmp.Compare(a[len(a)-10:], b[len(b)-10:]) })
+		if strings.HasSuffix(node, first) {
+			return node, nil
+		}
+		select {
+		case <-events:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// work takes two locks, always in one order, keeps them a while, at most until hold ends, and gives them back.
+func (k kazooThread) work(ctx, hold context.Context, first, second string) error {
+	one, err := k.acquire(ctx, first)
+	if err != nil {
+		return err
+	}
+	two, err := k.acquire(ctx, second)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-time.After(inspect.SettleFor * 3 / 2): // so that its locks stand for longer than a deadlock has to
+	case <-hold.Done():
+	}
+	return errors.Join(k.session.Delete(two, -1), k.session.Delete(one, -1))
+}
+
+// Threads that share sessions and take locks in one order are in no deadlock; two that wait for each other next to them are,
+// soon and as long as they do.
+func TestThreadsOfSharedSessions(t *testing.T) {
+	server, root := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}), servertest.UniquePath(t)
+	locks := []string{"/a", "/b", "/c", "/d"}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var sessions []*zk.Conn
+	for range 3 {
+		c, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogger(quiet{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		sessions = append(sessions, c)
+	}
+	for _, name := range append([]string{"", "/x", "/y"}, locks...) {
+		if _, err := sessions[0].Create(root+name, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, other := kazooThread{sessions[0], root, "one"}, kazooThread{sessions[1], root, "other"}
+	for _, step := range []struct {
+		who  kazooThread
+		lock string
+	}{{one, "/x"}, {other, "/y"}, {one, "/y"}, {other, "/x"}} {
+		if _, err := step.who.queue(step.lock); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var threads sync.WaitGroup
+	working, stop := context.WithCancel(ctx)
+	for i := range 12 {
+		k := kazooThread{sessions[i%3], root, fmt.Sprint("thread ", i)}
+		threads.Go(func() {
+			for n := i; working.Err() == nil; n++ {
+				if err := k.work(ctx, working, locks[n%3], locks[n%3+1]); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	defer threads.Wait()
+	defer stop()
+
+	o := inspect.NewObserver(time.Now, zksource.New(zksource.Config{Backend: "zk", Servers: []string{server.Addr}, Roots: []string{root}}))
+	o.Diagnose(Rules(), time.Hour)
+	sub := o.Subscribe()
+	defer sub.Close()
+	watching, end := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- o.Run(watching) }()
+	var found time.Time
+	for found.IsZero() || time.Since(found) < 8*time.Second {
+		s, err := sub.Next(ctx)
+		if err != nil {
+			t.Fatalf("waiting for the deadlock: %v", err)
+		}
+		in := map[string]bool{}
+		for l := range s.Locks() {
+			in[strings.TrimPrefix(l.ID.Path, root)] = slices.ContainsFunc(l.Findings, func(f inspect.Finding) bool { return f.Rule == "deadlock" })
+		}
+		if in["/x"] && in["/y"] && found.IsZero() {
+			found = time.Now()
+		}
+		if !found.IsZero() && (!in["/x"] || !in["/y"]) || in["/a"] || in["/b"] || in["/c"] || in["/d"] {
+			t.Fatalf("in a deadlock: %v", in)
+		}
+	}
+	end()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
