@@ -146,8 +146,13 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 	if got := run(t, "ls", file); got.code == exitUsage || !strings.Contains(got.stdout, "lock:1 ") || strings.Contains(got.stderr, "damaged") {
 		t.Errorf("exit code %d, %s", got.code, got.stderr)
 	}
+	small := servertest.StartEmbeddedRedis(t)
+	if err := small.Mini.Set("lock:small", "x"); err != nil {
+		t.Fatal(err)
+	}
+	target = "redis://" + small.Addr
 	for _, args := range [][]string{{file, target, "--force"}, {file + "2", target, "--max-mib", "0"}} {
-		if got := recordUntil(t, home(t), "lock:1 ", args...); got.code != 0 {
+		if got := recordUntil(t, home(t), "lock:small", args...); got.code != 0 {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
