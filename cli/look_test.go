@@ -235,7 +235,7 @@ func TestDemoHeadless(t *testing.T) {
 
 // notAsCaptioned lists what a snapshot of all scenes does not have.
 func notAsCaptioned(s snapshot) (missing []string) {
-	if len(s.Backends) != 5 {
+	if len(s.Backends) != 2 {
 		missing = append(missing, fmt.Sprintf("%d backends", len(s.Backends)))
 	}
 	for _, want := range []struct{ id, kind, recipe, rule string }{
