@@ -82,10 +82,11 @@ func TestALockIsHeardOfBehindItsPruning(t *testing.T) {
 	const lock = "lock:one"
 	w.requestMu.Lock() // as prune does, which has taken the lock out
 	defer w.listen(lock)()
-	for end := time.Now().Add(200 * time.Millisecond); heard(t, s) == 0 && time.Now().Before(end); {
+	for end := time.Now().Add(500 * time.Millisecond); heard(t, s) == 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // nothing is to happen
 	}
 	w.request(w.pubsub.Unsubscribe, recipe.LockscopeChannel(lock))
+	await(t, "the channel is given up", func() bool { return heard(t, s) == 0 })
 	w.requestMu.Unlock()
 	await(t, "the lock is heard of", func() bool { return heard(t, s) == 1 })
 }
