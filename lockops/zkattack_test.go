@@ -20,7 +20,7 @@ import (
 type slowClose struct{ net.Conn }
 
 func (c slowClose) Close() error {
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // longer than a redial takes
 	return c.Conn.Close()
 }
 

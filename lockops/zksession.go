@@ -178,10 +178,10 @@ func (s *ZKSession) measure(ctx context.Context) error {
 		if trip <= timeout/tripsPerTimeout {
 			return nil
 		}
-		sent := time.Now()
+		sent := s.clock.now()
 		switch _, err := s.call(ctx, session, existsRequest("/")); {
 		case err == nil:
-			trip = min(trip, time.Since(sent))
+			trip = min(trip, s.clock.since(sent))
 		case lostInTransit(err) && trip <= timeout/3: // the next connection may be another way
 			return nil
 		case !lostInTransit(err):

@@ -85,7 +85,7 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	time.Sleep(undisturbed) // so that they hold and wait
 	n.rage(t, cfg, *roundTime)
 	progress(t, cfg)
-	time.Sleep(cfg.settling() + calm)
+	time.Sleep(cfg.settling() + calm) // checkProgress looks at what goes on then
 	crew.end(t)
 	n.close()
 	h := crew.history(t)
