@@ -11,7 +11,7 @@ import (
 // over and what they left behind is (docs/locks.md).
 const freeLimit = 2 * time.Second
 
-// checkProgress looks for a time in which a lock was free and somebody waited for it.
+// checkProgress looks for a span in which a lock was free although a contender waited.
 func checkProgress(h *History, lock string, settling time.Duration, v *Verdict) {
 	if h.healed == never {
 		return
@@ -46,7 +46,9 @@ func (h *History) overlooked(lock string, holds []*Hold, from, to int64, v *Verd
 			if until == 0 {
 				until = w.Ended
 			}
-			if _, killed := h.Killed[w.Worker]; w.Lock != lock || killed || w.Called > from || until < limit || h.stalled(w.Worker, from, limit) {
+			_, killed := h.Killed[w.Worker]
+			waited := w.Lock == lock && w.Called <= from && until >= limit && until != never // never: not known for how long
+			if !waited || killed || h.stalled(w.Worker, from, limit) {
 				continue
 			}
 			v.add("progress", lock, "it was free for over %v while worker %d (hold %d) waited for it", freeLimit, w.Worker, w.ID)
