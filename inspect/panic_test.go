@@ -13,9 +13,7 @@ import (
 type panicking struct{ inspect.Source }
 
 func (panicking) Run(context.Context, func(inspect.Update)) error {
-	var none map[string]int
-	none["a"] = 1
-	return nil
+	panic("assignment to entry in nil map")
 }
 
 type patient struct{ inspect.Source }
@@ -26,7 +24,7 @@ func (patient) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return ctx.Err()
 }
 
-// A panic of a source ends the observer with an error that has the stack, so that who draws can restore the terminal.
+// A panic of a source ends the observer with an error that has the stack, so that the screen can restore the terminal.
 func TestPanicOfASourceIsAnError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -64,13 +64,12 @@ func TestEndlessTreeIsCutShort(t *testing.T) {
 	}
 	names = append(words32(20), names...)
 	bad := servertest.StartLiar(t, good.zk, func(n int, requests []byte, client io.Writer) bool {
-		xid, found := servertest.ZooKeeperRequest(requests, opMultiRead)
-		if n == 0 || !found {
+		if _, found := servertest.ZooKeeperRequest(requests, opMultiRead); n == 0 || !found {
 			return false
 		}
 		for len(requests) >= 12 { // several may have come at once
 			size := 4 + int(binary.BigEndian.Uint32(requests))
-			xid = int32(binary.BigEndian.Uint32(requests[4:]))
+			xid := int32(binary.BigEndian.Uint32(requests[4:]))
 			if binary.BigEndian.Uint32(requests[8:]) == opMultiRead && size <= len(requests) {
 				_, _ = client.Write(servertest.ZooKeeperReply(xid, manyLists(requests[12:size], stat, names)...))
 			}
