@@ -50,6 +50,7 @@ func TestReceiversDropWhatTheyCannotKeep(t *testing.T) {
 			r.offer(message{})
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if sent != mostWaiting+1 {
 			t.Errorf("%d sent", sent)
 		}
