@@ -31,6 +31,7 @@ test-all: export LOCKSCOPE_LONG := 1
 test-all: test ## all tests: real servers (LOCKSCOPE_REAL=require: fail where they are missing), long ones, races
 	$(GO) test -vet=off $(RACE) -parallel 4 -timeout 20m ./...
 	$(GO) test $(RACE) -tags failpoints -run TestFailpoint_ ./lockops/campaign
+	$(GO) test -count=1 -timeout 10m -run TestMutatedConversations ./inspect/lies -args -lies.for 2m
 	cd screenshots && $(GO) test $(RACE) -timeout 5m .
 	cd bench && $(GO) test $(RACE) -timeout 5m .
 
