@@ -122,10 +122,12 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	return f
 }
 
-// sameClient reports whether one client stands behind both: one session, or one thread of one library instance.
+// sameClient reports whether both belong to one client: one session, or one thread of one library instance. Different
+// labels in one session are different owners, such as the threads that share it.
 func sameClient(a, b *inspect.Contender) bool {
 	if a.Owner.Session != 0 || b.Owner.Session != 0 {
-		return a.Owner.Session == b.Owner.Session
+		threads := a.Owner.Label != "" && b.Owner.Label != "" && a.Owner.Label != b.Owner.Label
+		return a.Owner.Session == b.Owner.Session && !threads
 	}
 	return a.Owner.LibraryID() != "" && a.Owner.Thread() != "" && a.Owner.LibraryID() == b.Owner.LibraryID() && a.Owner.Thread() == b.Owner.Thread()
 }

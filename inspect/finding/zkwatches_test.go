@@ -235,6 +235,9 @@ func TestSelfWait(t *testing.T) {
 			name: "it queued long ago, but holds since lately", fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			c: twice(time.Hour, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-time.Minute) })),
 		},
+		{name: "threads that share a session, by their labels", c: twice(time.Hour, func(l *inspect.Lock) {
+			l.Holders[0].Owner.Label, l.Waiters[1].Owner.Label = "worker-1", "worker-2"
+		})},
 		{name: "one thread of Redisson", c: thread("u", "1"), fires: true, severity: inspect.Info, confidence: recipe.Possible},
 		{name: "another thread of Redisson", c: thread("u", "2")},
 		{name: "the same thread number elsewhere", c: thread("v", "1")},
