@@ -127,7 +127,6 @@ func onlyAPerson(h *fortyHangs) map[string]string {
 // dialog the word to type; where there is no key he runs the command that is shown. Where a person has to do something else, or time
 // has to pass, the screen says so and names no key. Nothing of what is in use is touched, and who waits behind gets the lock.
 func TestWhoFollowsTheScreenFreesFortyLocks(t *testing.T) {
-	t.Parallel()
 	h := hangForty(t)
 	clients, persons := live(t, h), onlyAPerson(h)
 	before := h.inUse()
