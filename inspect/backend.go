@@ -104,8 +104,8 @@ type Cost struct {
 	Limit          float64
 	Slowed         bool
 	// Quickest is the time of the quickest of our last requests, as if each was for one read, to the slowest server.
-	// StartQuickest is that of the first ones, at least a millisecond. Both are zero while there were few. Above three times
-	// StartQuickest we are Slowed.
+	// StartQuickest is the same for the first requests, at least a millisecond. Both are zero until enough were sent.
+	// We are Slowed while Quickest is above three times StartQuickest.
 	Quickest, StartQuickest time.Duration
 	// Items are the reads that requests for many carried, and Bytes how long their answers were, since the start; their rates
 	// over the last seconds; and how many a second our budget allows, 0 where it sets no bound or no request carries many.
