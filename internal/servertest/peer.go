@@ -61,11 +61,12 @@ func StartKazoo(t testing.TB, addr, path, name string) *Peer {
 }
 
 // StartForeign starts a client of a library, kazoo or redis-py, that takes a lock again and again until it is killed, whatever
-// becomes of its servers. ttl is that of its session or of its key.
-func StartForeign(t testing.TB, library, hosts, name string, ttl time.Duration) *Peer {
+// becomes of its servers. ttl is that of its session or of its key. It appends what it held to a report, under the number of a
+// worker (see foreign.py).
+func StartForeign(t testing.TB, library, hosts, name string, ttl time.Duration, report string, worker int) *Peer {
 	t.Helper()
 	python := RequirePython(t, strings.TrimSuffix(library, "-py"))
-	return startPeer(t, python, foreignLocks, library, hosts, name, fmt.Sprint(ttl.Seconds()))
+	return startPeer(t, python, foreignLocks, library, hosts, name, fmt.Sprint(ttl.Seconds()), report, fmt.Sprint(worker))
 }
 
 // StartRedisPy starts a redis-py client that takes the Lock of that key for half a minute.

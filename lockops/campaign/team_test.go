@@ -79,6 +79,9 @@ func (c *team) start(t *testing.T) {
 	c.live = append(c.live, p)
 }
 
+// firstForeign is the number of the first worker of another library.
+const firstForeign = 1000
+
 // startForeign starts the clients of other libraries that are processes of their own. Each takes its lock again and again
 // until the test ends, and starts again when a fault has ended it.
 func (c *team) startForeign(t *testing.T) {
@@ -93,7 +96,9 @@ func (c *team) startForeign(t *testing.T) {
 		default:
 			continue
 		}
-		c.foreign = append(c.foreign, servertest.StartForeign(t, l.Foreign, hosts, l.Name, c.cfg.TTL))
+		worker := firstForeign + len(c.foreign)
+		report := filepath.Join(c.dir, fmt.Sprintf("worker-%d.jsonl", worker))
+		c.foreign = append(c.foreign, servertest.StartForeign(t, l.Foreign, hosts, l.Name, c.cfg.TTL, report, worker))
 	}
 }
 

@@ -4,7 +4,6 @@ package campaign
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -102,22 +101,40 @@ func dialZooKeeper(cfg Config, options ...func(*zk.Conn)) (conn *zk.Conn, closed
 	}, nil
 }
 
-// contendGoZooKeeper takes a lock by go-zookeeper's own until ctx ends: it stands in the queue as others do. Nothing is
-// reported of it, since it does not hear in time that it has lost the lock.
-func contendGoZooKeeper(ctx context.Context, cfg Config, name string) {
+// contendGoZooKeeper takes a lock by go-zookeeper's own until ctx ends. It does not hear in time that it has lost the lock,
+// so only holds whose release the server confirmed are reported.
+func (w *worker) contendGoZooKeeper(ctx context.Context, name string) {
 	for ctx.Err() == nil {
-		conn, closed, err := dialZooKeeper(cfg)
+		conn, closed, err := dialZooKeeper(w.cfg)
 		if err != nil {
 			return
 		}
 		stop := context.AfterFunc(ctx, conn.Close) // nothing else ends its waiting
 		for l := zk.NewLock(conn, name, zk.WorldACL(zk.PermAll)); err == nil && ctx.Err() == nil; {
-			if err = l.Lock(); err == nil {
-				time.Sleep(time.Millisecond)
-				err = errors.Join(l.Unlock(), ctx.Err())
+			called := Now()
+			if err = l.Lock(); err != nil {
+				break
+			}
+			granted := Now()
+			time.Sleep(time.Millisecond)
+			released := Now()
+			if err = l.Unlock(); err == nil {
+				w.held(name, called, granted, released)
 			}
 		}
 		stop()
 		closed()
+	}
+}
+
+// held reports a hold of another library's client.
+func (w *worker) held(lock string, called, granted, released int64) {
+	r := Record{Lock: lock, Kind: "mutex", Hold: w.holds.Add(1)}
+	for _, step := range []struct {
+		op Op
+		at int64
+	}{{OpAcquire, called}, {OpGranted, granted}, {OpRelease, released}, {OpReleased, 0}} {
+		r.Op, r.At = step.op, step.at
+		w.report.Add(r)
 	}
 }

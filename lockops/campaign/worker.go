@@ -210,7 +210,7 @@ func (w *worker) session(ctx context.Context) error {
 	defer cancel()
 	for _, l := range w.cfg.Locks {
 		if l.Foreign == "go-zookeeper" {
-			clients.Go(func() { contendGoZooKeeper(working, w.cfg, l.Name) })
+			clients.Go(func() { w.contendGoZooKeeper(working, l.Name) })
 		}
 	}
 	for i := range w.cfg.Clients {
