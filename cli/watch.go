@@ -37,13 +37,13 @@ func (a *app) watchCommand() *cobra.Command {
 		Use:   "watch [TARGET…]",
 		Short: "Print lock events as they happen, one line each",
 		Long: "watch prints a line for every lock that appears or disappears, every contender that queues, is granted the lock,\n" +
-			"releases it, expires or is lost, every finding raised or cleared, and every backend that goes down or recovers,\n" +
+			"releases it, expires or ends unseen, every finding raised or cleared, and every backend that goes down or recovers,\n" +
 			"until interrupted. What was there before it started is no event.\n\n" +
 			"With --exec or --webhook it also alerts: each finding from --notify-on on, those that are there at the start included, is\n" +
 			"handed over once when it comes and once when it is cleared, as is a backend that is not well. One that is muted is not.\n" +
 			"A receiver that fails is tried again for 15 minutes.",
 		Example: "  lockscope watch zk://localhost:2181/locks\n" +
-			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"lost\" or .event == \"expired\")'\n" +
+			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"ended\" or .event == \"expired\")'\n" +
 			"  lockscope watch -p prod | grep --line-buffered finding\n" +
 			"  lockscope watch -p prod --exec 'jq -r .finding.message | mail -s \"$LOCKSCOPE_FINDING $LOCKSCOPE_LOCK\" oncall'\n" +
 			"  lockscope watch -p prod --webhook @/etc/lockscope/webhook-url --notify-on critical",

@@ -210,7 +210,7 @@ func (s *Screen) Actions() []screen.Action {
 		only,
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)", Disabled: noLock, Run: s.copy},
 	}
-	list = slices.Insert(list, 1, s.input.Actions("only events with all these words; kind=expired,lost chooses kinds")...)
+	list = slices.Insert(list, 1, s.input.Actions("only events with all these words; kind=expired,ended chooses kinds")...)
 	return append(append(list, screen.BackAction(s.Context), screen.OnePane()), screen.Moves(s.move, s.rows)...)
 }
 
@@ -257,7 +257,7 @@ func (s *Screen) summary() widget.Line {
 	dot := " " + t.Glyphs.Dot + " "
 	all := len(s.Log().List)
 	found := widget.Line{{fmt.Sprintf("%s of %s", describe.Thousands(len(s.Shown)), strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1)), t.Strong}}
-	if l := s.input.Prompt(t, "words, or: kind=expired,lost", found, s.width); l != nil {
+	if l := s.input.Prompt(t, "words, or: kind=expired,ended", found, s.width); l != nil {
 		return l
 	}
 	left := widget.Line{{" " + strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1), t.Strong}}

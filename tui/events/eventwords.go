@@ -34,7 +34,7 @@ func eventText(e *inspect.Event, n *screen.EventNote) string {
 // kindField goes before the kinds that a filter asks for.
 const kindField = "kind="
 
-// eventKinds are the kinds that a filter's text names: kind=expired,lost.
+// eventKinds are the kinds that a filter's text names: kind=expired,ended.
 func eventKinds(text string) []string {
 	var kinds []string
 	for _, word := range strings.Fields(strings.ToLower(text)) {
