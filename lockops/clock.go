@@ -7,7 +7,7 @@ import (
 )
 
 // clock is by what a session judges its leases and waits. Its instants have a monotonic reading, and compare with those at which
-// requests were sent. That reading leaves out the time for which the machine was suspended, which comes beside it, and by
+// requests were sent. That reading leaves out the time for which the machine was suspended, which is added separately, and by
 // which servers have gone on.
 //
 // Timers and the deadlines of connections go by the process' own clock: what they wake judges by this one. A clock that runs

@@ -1,20 +1,20 @@
 // Package lockops takes, holds and gives back distributed locks in ZooKeeper and Redis.
 //
-// A session owns what locks need from a connection (NewZKSession, NewRedisSession). On it stand lockers, which are cheap
+// A session owns what locks need from a connection (NewZKSession, NewRedisSession). Lockers use it and are cheap
 // values: NewZKMutex is a fair queue that can share its directory with Curator, kazoo or go-zookeeper; NewZKRWMutex is one
 // of readers and writers, NewZKSemaphore one of several permits; NewRedisMutex is a plain key that can be shared with every
 // SET NX PX client, NewRedisFairMutex one that is first come, first served; NewRedlock spreads a lock over several masters. [Kinds]
 // lists them all. A successful Acquire gives a Hold. Its Context is to be passed to all that is done under the
 // lock: it ends when the lock is lost.
 //
-// # What is not guaranteed
+// # Not guaranteed
 //
 // No lease excludes a holder that is paused after it looked: a process that is stopped, swapped out or collecting garbage
-// goes on where it was, perhaps long after somebody else got the lock. Where that must not happen, let the resource itself
+// goes on where it was, perhaps long after another client got the lock. Where that must not happen, let the resource itself
 // refuse old holders by Hold.Token, the fencing token. Redlock has none.
 //
 // ZooKeeper: a hold lasts three quarters of the session timeout from when the newest request was sent that a quorum of the
-// servers has committed. Answers that a server gives by itself do not count: a follower that is cut off from its leader
+// servers has committed. Answers that one server gives alone do not count: a follower that is cut off from its leader
 // goes on to answer pings and reads, and a leader that is cut off from its followers answers sync, while the others let
 // the session expire. So while a hold is in hand, its session sends every eighth of its timeout a transaction that checks
 // that its nodes are there and changes nothing: with the default timeout of 10 s, one in 1.25 s for all holds of a session
@@ -41,7 +41,7 @@
 //
 // A Redis value is
 // recipe.LockscopeToken: "lockscope:", sixteen random bytes in base64 (the first nine are the session's), ":" and the
-// label. Beside the key stand, as recipe.LockscopeKey names them, the newest fencing token for a day, and who waits. An ACL must
+// label. Next to the key, as recipe.LockscopeKey names them, are the newest fencing token, for a day, and the waiters. An ACL must
 // allow the lock's own key, ~lockscope:* and &lockscope:wake:*, and the commands evalsha, eval, get, set, del, exists,
 // pexpire, pttl, time, zadd, zrange, zrevrange, zrem, zpopmin, hset, hget, hdel, publish, subscribe, unsubscribe; ping; for a Redlock, info. The
 // names of connections (client|setname) and, on a plain mutex, messages and the places of waiters are done without where

@@ -9,13 +9,13 @@ import (
 	"lockscope/internal/connect"
 )
 
-// Errors that callers branch on, with errors.Is. What is returned names the operation and the lock before them, and no package: it
-// reaches people as it stands.
+// Errors that callers branch on, with errors.Is. Returned errors start with the operation and the lock, not with
+// a package: people read them.
 var (
-	// ErrHeld is returned by TryAcquire when somebody else holds the lock or waits for it.
+	// ErrHeld is returned by TryAcquire when another client holds the lock or waits for it.
 	ErrHeld = errors.New("lock is held")
 	// ErrLost ends a Hold's context, and is returned by Release and Extend, when the lock was lost before its release:
-	// the session or the TTL ran out or cannot be proved to run, or somebody deleted the node or key.
+	// the session or the TTL ran out or cannot be proved to run, or another client deleted the node or key.
 	ErrLost = errors.New("lock was lost")
 	// ErrReleased ends a Hold's context when it was released.
 	ErrReleased = errors.New("lock was released")
@@ -29,7 +29,7 @@ var (
 	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read side: the write
 	// would wait for that for ever. Release the read first.
 	ErrUpgrade = errors.New("a lock that is held for reading cannot be taken for writing as well")
-	// ErrUnknownRelease is returned by Release when no answer came to it and somebody else has the key in Redis by now: it was
+	// ErrUnknownRelease is returned by Release when no answer arrived and another client has the key in Redis by now: it was
 	// given back and taken since, or had been lost before. Nothing of ours is left.
 	ErrUnknownRelease = errors.New("no answer came to the release, and somebody else has the lock now: whether it was still ours until then is unknown")
 	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
@@ -46,7 +46,7 @@ var (
 var (
 	// ErrGone: the master has no such key; it expired, was deleted, or the master restarted empty.
 	ErrGone = errors.New("key is gone")
-	// ErrOther: the key on the master has somebody else's value.
+	// ErrOther: the key on the master has another client's value.
 	ErrOther = errors.New("key belongs to somebody else")
 	// ErrDead: the master was not asked, since it has not answered the requests before.
 	ErrDead = errors.New("master is considered dead and was not asked")
@@ -108,7 +108,7 @@ func (e nodeErrors) Error() string {
 // Unwrap returns all of them.
 func (e nodeErrors) Unwrap() []error { return e }
 
-// worded is an error in words of its own.
+// worded is an error with its own text.
 type worded struct {
 	text string
 	errs []error

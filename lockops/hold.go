@@ -11,14 +11,14 @@ import (
 	"lockscope/internal/failpoint"
 )
 
-// Locker is a lock that can be taken. It may be used by any number of goroutines; each Acquire is a contender of its own,
+// Locker is a lock that can be taken. It may be used by any number of goroutines; each Acquire is a separate contender,
 // except one whose context comes from a Hold of the same lock: that one re-enters at once if the lock was made
 // WithReentry, and fails at once with ErrReentry if not.
 type Locker interface {
 	// Acquire waits for its turn until ctx ends. Then it returns ctx's error (errors.Is), and nothing is left on the
 	// servers that answer. ctx limits the waiting only, not the hold.
 	Acquire(ctx context.Context) (*Hold, error)
-	// TryAcquire never queues: it returns ErrHeld when somebody has the lock, and nothing is left behind.
+	// TryAcquire never queues: it returns ErrHeld when the lock is held, and leaves nothing behind.
 	TryAcquire(ctx context.Context) (*Hold, error)
 }
 
@@ -52,7 +52,7 @@ const releaseLimit = 10 * time.Second
 
 // Do runs fn under the lock: it waits for its turn until ctx ends, and gives the lock back when fn returns or panics. The
 // context of fn ends with ctx or with the hold (Hold.With). The error is fn's, joined with that of the release: it wraps
-// ErrLost when the lock was lost while fn ran, and then somebody else may have been inside as well. When fn was not run,
+// ErrLost when the lock was lost while fn ran, and then another client may have been inside as well. When fn was not run,
 // the error is Acquire's.
 func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err error) {
 	h, err := l.Acquire(ctx)
@@ -122,7 +122,7 @@ func (h *Hold) Deadline() (time.Time, bool) {
 
 // Token is the fencing token: it grows with every acquisition of the lock, so that a resource can refuse older ones.
 // ZooKeeper: the czxid of the contender's node (Token waits for that to be read); Redis mutex: µs
-// of the server's clock, or one more than the newest beside the key. False when there is none: on a Redlock, with WithoutToken, or when the hold ended before it was known.
+// of the server's clock, or one more than the newest token. False when there is none: on a Redlock, with WithoutToken, or when the hold ended before it was known.
 //
 // On a read-write lock, a read's token is above those of the writes that were granted before it and below those granted
 // after it, but readers who hold the lock together may show theirs in any order: a resource is to remember the greatest
@@ -143,8 +143,8 @@ type lockKey struct {
 type backend interface {
 	name() string
 	release(ctx context.Context) error
-	abandon() // release in the background, what was lost and may be there yet
-	judge()   // lose it, if its time is over and nobody has said so yet
+	abandon() // release in the background what was lost but may still exist
+	judge()   // lose it, if its time is over and that was not reported yet
 	extend(ctx context.Context) error
 	deadline() (time.Time, bool)
 	token() (uint64, bool)
@@ -171,7 +171,7 @@ func newGrant(ctx context.Context, lock lockKey) *grant {
 	return g
 }
 
-// grantOf is the grant of this lock that ctx comes from, nil if there is none.
+// grantOf is the grant of this lock that ctx comes from, or nil.
 func grantOf(ctx context.Context, lock lockKey) *grant {
 	g, _ := ctx.Value(lock).(*grant)
 	return g
@@ -209,7 +209,7 @@ func (g *grant) leave() bool {
 	return g.holds == 0
 }
 
-// lose ends the grant because the lock is, or may be, somebody else's.
+// lose ends the grant because another client has, or may have, the lock.
 func (g *grant) lose(reason error) {
 	g.end(fmt.Errorf("%s: %w: %w", g.lock.name, ErrLost, reason))
 }

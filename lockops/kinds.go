@@ -12,7 +12,7 @@ import (
 type Session interface {
 	// Requests counts what the session has asked of its servers so far, all that keeps the connection up left out.
 	Requests() uint64
-	// Close ends the session and all that stands on it.
+	// Close ends the session and its holds.
 	Close()
 }
 
@@ -34,7 +34,7 @@ type Kind struct {
 	Permits int
 	// Shared: it may be held by all at once who hold it by this kind, such as readers.
 	Shared bool
-	// Readers is the kind of those who may hold the same lock together while nobody holds it by this kind; empty: none.
+	// Readers is the kind whose clients may hold the same lock together while none holds it by this kind, if there is one.
 	Readers string
 	// Recipes are the values of WithRecipe, the default first; empty on Redis.
 	Recipes []string
@@ -113,7 +113,7 @@ func (k Kind) New(s Session, name string, opts ...Option) (Locker, error) {
 	return k.lock(s, name, opts)
 }
 
-// AuxiliaryKeys are the Redis keys that stay beside the lock's own when nobody holds it.
+// AuxiliaryKeys are the Redis keys that remain next to the lock's own when it is free.
 func (k Kind) AuxiliaryKeys(name string) []string {
 	if k.auxiliaryKeys == nil {
 		return nil

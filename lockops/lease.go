@@ -16,7 +16,7 @@ type lease struct {
 	session *RedisSession
 	grant   *grant
 	opts    *options
-	prolong func(ctx context.Context) error // sets the TTL anew on the servers
+	prolong func(ctx context.Context) error // renews the TTL on the servers
 	cleanUp func()                          // runs after the hold's context has ended because prolong found the lock lost; may be nil
 
 	mu       sync.Mutex
@@ -134,7 +134,7 @@ func (l *lease) stop() {
 	}
 }
 
-// tick does what is due, in a goroutine of its own: a renewal every third of the TTL, and when that was not answered
+// tick does what is due, in its own goroutine: a renewal every third of the TTL, and when that was not answered
 // sooner again; when the deadline comes near without one the hold is lost.
 func (l *lease) tick() {
 	if !l.session.enter() {
@@ -242,7 +242,7 @@ const checkSpread = 10 * time.Millisecond
 
 var errRanOut = errors.New("its TTL ran out before it could be renewed")
 
-// lose ends the hold; what is left on the servers is for the release.
+// lose ends the hold; the release removes the rest from the servers.
 func (l *lease) lose(reason error) {
 	l.stop()
 	l.grant.lose(reason)
@@ -311,7 +311,7 @@ type leases struct {
 	mu     sync.Mutex
 	all    map[*lease]struct{}
 	closed bool
-	watch  *time.Timer   // looks for suspensions while there are leases; nil: nobody does
+	watch  *time.Timer   // looks for suspensions while there are leases, else nil
 	slept  time.Duration // in all, when it last looked
 }
 
@@ -336,7 +336,7 @@ func (ls *leases) add(l *lease) bool {
 // of the leases stood still, too.
 const sleepLook = 250 * time.Millisecond
 
-// lookForSleep judges all leases anew when the machine was suspended.
+// lookForSleep judges all leases again after the machine was suspended.
 func (ls *leases) lookForSleep(sleep *sleepClock) {
 	total := sleep.look()
 	ls.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Option changes one lock. One that a kind of lock cannot keep makes every Acquire of it fail (ErrOption): nobody is to
-// rely on what is not done.
+// Option changes one lock. One that a kind of lock cannot keep makes every Acquire of it fail (ErrOption): no caller
+// should rely on something that is not done.
 type Option func(*options)
 
 type options struct {
@@ -120,7 +120,7 @@ func WithQueue(queue recipe.Queue) Option {
 	}
 }
 
-// WithPrefix sets what stands before the number in the names of recipes without a GUID ("sequential"); default "lock-".
+// WithPrefix sets the part before the number in the names of recipes without a GUID ("sequential"); default "lock-".
 // A read-write lock has no choice: "read-" and "write-".
 func WithPrefix(prefix string) Option {
 	return func(o *options) {
@@ -164,7 +164,7 @@ func WithMasterLimit(limit time.Duration) Option {
 	}
 }
 
-// WithoutToken does without the newest fencing token beside the key of a Redis mutex, which stays for a day.
+// WithoutToken does without the newest fencing token next to the key of a Redis mutex, which stays for a day.
 func WithoutToken() Option {
 	return func(o *options) {
 		o.given |= optToken
@@ -182,8 +182,8 @@ func WithReentry() Option {
 	}
 }
 
-// OnWaiting is called when an Acquire has to wait, once its contender is known by name: the znode that stands in the
-// queue, or the Redis value that will be written (on a Redlock each try has its own; this is the first). It is called again when the contender had to be made anew. It must
+// OnWaiting is called when an Acquire has to wait, once its contender is known by name: the znode in the
+// queue, or the Redis value that will be written (on a Redlock each try has its own; this is the first). It is called again when the contender had to be replaced. It must
 // not block.
 func OnWaiting(f func(name string)) Option {
 	return func(o *options) {
@@ -195,7 +195,7 @@ func OnWaiting(f func(name string)) Option {
 // Queue is the place of a waiting contender, as it was when it last looked.
 type Queue struct {
 	Name string // of the contender
-	// Holder is the name of whoever is first and so holds the lock, among others perhaps; Position counts the contenders
+	// Holder is the name of the first contender, which holds the lock, among others perhaps; Position counts the contenders
 	// before it.
 	Holder   string
 	Position int

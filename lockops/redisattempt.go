@@ -18,8 +18,8 @@ type redisAttempt struct {
 	lateUntil time.Time // until when an unanswered request may still be executed
 	due       chan verdict
 	maybe     bool // the key may have our value
-	queued    bool // we may stand in the queue
-	held      bool // by somebody else, at an answer
+	queued    bool // we may be in the queue
+	held      bool // by another client, as of the last answer
 }
 
 func (k *redisKey) attempt(since int64) *redisAttempt {
@@ -34,7 +34,7 @@ func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) 
 		got, err := a.request(ctx)
 		switch {
 		case err != nil && a.held && why == nil && ctx.Err() != nil:
-			return 0, ErrHeld // as far as is known: who waits for longer finds that ctx has ended
+			return 0, ErrHeld // as far as is known: a longer wait finds that ctx has ended
 		case err != nil:
 			return 0, err
 		}
@@ -107,8 +107,8 @@ func (a *redisAttempt) request(ctx context.Context) (verdict, error) {
 // does not, the clean-up goes on in the background.
 const cleanUpGrace = 25 * time.Millisecond
 
-// abandon removes what is or may be ours, on a time limit of its own: it waits for the answer that is due, and if there
-// is none until the request can no longer be executed, so that the removal cannot be overtaken.
+// abandon removes what is or may be ours, with its own time limit: it waits for the answer that is due or, without one,
+// until the request can no longer be executed, so that the removal cannot be overtaken.
 func (a *redisAttempt) abandon() {
 	if a.due == nil && !a.maybe && !a.queued && a.lateUntil.IsZero() {
 		return
@@ -149,7 +149,7 @@ func settled(err error) bool {
 	return err == nil || errors.Is(err, ErrGone) || errors.Is(err, ErrOther)
 }
 
-// removeAttempts bounds a removal that nobody waits for. The TTL does the rest.
+// removeAttempts bounds a removal in the background. The TTL does the rest.
 const removeAttempts = 5
 
 // removeLater removes a key once no request of ours can take it any more: also while the session is being closed, since
@@ -197,7 +197,7 @@ func (r *redisGrant) name() string { return r.value }
 
 func (r *redisGrant) token() (uint64, bool) { return r.number, r.number != 0 }
 
-// prolong sets the TTL anew, asking again while the server is in a state that passes.
+// prolong renews the TTL, asking again while the server is in a state that passes.
 func (r *redisGrant) prolong(ctx context.Context) error {
 	k := r.k
 	for i := 0; ; i++ {

@@ -126,7 +126,7 @@ func (nowhere) String() string  { return "not connected" }
 // nodeName is a master in errors.
 func nodeName(o *redis.UniversalOptions) string { return strings.Join(o.Addrs, ",") }
 
-// adopted checks that a client of somebody else's decides nothing about a lock by itself, and names it.
+// adopted checks that a caller's client repeats no request and keeps to deadlines, and returns its name.
 func adopted(c redis.UniversalClient) (name string, err error) {
 	var deadlines bool
 	var retries int

@@ -14,7 +14,7 @@ type clockReading struct {
 }
 
 // clockMaxAge bounds the age of a reading. Two clocks may differ by 2 ms for each second of it (see latest): so long
-// after its limit could a request that nobody waits for still take a lock.
+// after its limit could an abandoned request still take a lock.
 const clockMaxAge = 10 * time.Second
 
 // clockFor is a reading of the clock of the server that has a key: in a Cluster, each slot has its own.
@@ -69,7 +69,7 @@ func (m *master) setClock(key string, c clockReading) clockReading {
 	return c
 }
 
-// latest turns an instant of ours into the server's clock, rounded up by what is not known: the time that the answer
+// latest turns an instant of ours into the server's clock, rounded up by the uncertainty: the time that the answer
 // travelled, and a millisecond a second for clocks that run at different rates. slack is that amount.
 func (c *clockReading) latest(at time.Time) (server int64, slack time.Duration) {
 	drift := at.Sub(c.before) / 1000

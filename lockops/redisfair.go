@@ -10,11 +10,11 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Waiters stand in a queue
-// beside the key; a release hands the key to the first waiter that is alive, in the same script, and notifies it alone.
+// RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Waiters are in a queue
+// next to the key; a release hands the key to the first waiter that is alive, in the same script, and notifies it alone.
 //
 // A waiter that keeps silent for two heartbeats loses its place in the queue to others, one that dies between two of them
-// costs its followers one heartbeat at most; a heartbeat is a second, or a third of the TTL. What was handed over has a TTL of one
+// costs its followers one heartbeat at most; a heartbeat is a second, or a third of the TTL. A lock that is handed over has a TTL of one
 // heartbeat, until the winner renews it: Hold.Deadline is near at first and moves on within a third of that.
 //
 // The key is a plain one with a random value: any client that takes it by SET NX PX is kept out and keeps out, RedisMutex
@@ -44,8 +44,8 @@ func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMu
 
 const fairMinTTL = 100 * time.Millisecond
 
-// Acquire stands in the queue until its turn comes; errors as those of RedisMutex.Acquire. When ctx ends, it leaves the
-// queue, and what was handed to it meanwhile goes on to the next. Each call is a waiter of its own, also within a session.
+// Acquire waits in the queue for its turn; its errors are those of RedisMutex.Acquire. When ctx ends, it leaves the
+// queue, and passes a lock that was handed to it meanwhile to the next. Each call is a separate waiter, also within a session.
 func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, m.lock, &m.opts); h != nil || err != nil {
 		return h, err

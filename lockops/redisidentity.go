@@ -79,7 +79,7 @@ func (m *master) identify(since time.Time, limit time.Duration) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.identity.asked.After(asked) { // what is known is newer
+	if m.identity.asked.After(asked) { // we know something newer
 		return nil
 	}
 	m.replaced = m.replaced || before.runID != "" && before.runID != id.runID
@@ -116,7 +116,7 @@ func (m *master) probe(limit time.Duration) error {
 	return nil
 }
 
-// claim gives a run id to a master in place of the one that it had; other is the master that has it already.
+// claim replaces the run id of a master; other is the master that has it already.
 func (i *identities) claim(runID, before string, m *master) (other *master) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

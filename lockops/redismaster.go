@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// master is one Redis and what is known of it.
+// master is one Redis and its state.
 type master struct {
 	name       string
 	session    *RedisSession
@@ -41,7 +41,7 @@ func (m *master) meet(limit time.Duration) error {
 	if err := m.identify(m.session.clock.now().Add(-lentIdentity), limit); err != nil {
 		return err
 	}
-	if m.cluster { // each slot has a clock of its own
+	if m.cluster { // each slot has its own clock
 		m.requests.Add(1)
 		r := m.reach(m.session.ctx, limit)
 		err := m.client.Ping(r).Err()
@@ -152,8 +152,8 @@ func (m *master) unanswered() int {
 // silent reports whether a master has left its newest requests unanswered.
 func (m *master) silent() bool { return m.unanswered() >= breakerAfter }
 
-// admit reports whether a master is asked to take a lock. Of a silent one, whoever is admitted is the only one for as long as its
-// request may take: each of many would have a connection of its own made, and given up again.
+// admit reports whether a master is asked to take a lock. A silent one gets one request at a time: many would
+// each make a connection and give it up again.
 func (m *master) admit(limit time.Duration) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,7 +220,7 @@ type request struct {
 	keys   []string
 	value  string
 	ttl    time.Duration
-	since  int64         // by when to stand in the queue (see acquire.lua)
+	since  int64         // arrival time in the queue (see acquire.lua)
 	beat   time.Duration // the heartbeat of a fair lock, else 0
 	name   string        // of the waiter, when it is not the value
 	polite bool          // let all waiters go first

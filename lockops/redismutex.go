@@ -13,7 +13,7 @@ import (
 // RedisMutex is an exclusive lock in one Redis: a key with a random value and a TTL (redis.io, "Distributed locks", single
 // instance). Any client that takes the same key by SET NX PX is kept out, and keeps out.
 //
-// Waiters stand in a sorted set beside the key. A release wakes the first of them, which for 20 ms goes before all
+// Waiters are in a sorted set next to the key. A release wakes the first of them, which for 20 ms goes before all
 // others of this package: about first come, first served, but a client of another library may take the key at any time.
 type RedisMutex struct{ redisKey }
 
@@ -60,9 +60,9 @@ func newRedisKey(s *RedisSession, kind, key string, keeps optionSet, opts []Opti
 }
 
 // Acquire waits until it gets the key. It is notified when it is next, and it polls, so as to notice expiry and
-// clients that notify nobody. Failures of the connection, and servers that load, fail over or run a script, are waited
+// clients that do not notify. Failures of the connection, and servers that load, fail over or run a script, are waited
 // for until ctx ends; other error replies (no permission, key of another type) are returned. When ctx ends while
-// somebody else has the lock, the error wraps ErrHeld too.
+// another client has the lock, the error wraps ErrHeld too.
 func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, m.lock, &m.opts); h != nil || err != nil {
 		return h, err

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// reach is the context of one request to a master. The request's limit counts from when its connection stands.
-// Making one has a limit of its own (WithRequestLimit).
+// reach is the context of one request to a master. The request's limit counts from when it is connected.
+// Connecting has its own limit (WithRequestLimit).
 type reach struct {
 	context.Context
 	master *master
@@ -79,7 +79,7 @@ func (r *reach) waited() time.Duration {
 // took is how long the newest request took, from when it could be sent until it was answered or given up.
 func (m *master) took() time.Duration { return time.Duration(m.newest.Load()) }
 
-// done records the answer, or that there is none, and how long that took.
+// done records the answer, or its absence, and how long that took.
 func (r *reach) done(err error) {
 	m, took := r.master, int64(time.Since(r.began)-r.waited())
 	m.record(err)

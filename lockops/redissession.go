@@ -30,7 +30,7 @@ func WithRequestLimit(limit time.Duration) RedisOption {
 	return func(o *redisOptions) { o.limit = limit }
 }
 
-// WithUncheckedMasters lets a Redlock stand on masters that are not known to be independent: any number of them, also
+// WithUncheckedMasters lets a Redlock use masters that may not be independent: any number of them, also
 // two or an even one, also the same server under several names, also just restarted. It is for sandboxes and tests:
 // without a majority of an odd number of distinct masters two clients can hold the lock.
 func WithUncheckedMasters() RedisOption { return func(o *redisOptions) { o.unchecked = true } }
@@ -51,7 +51,7 @@ type RedisSession struct {
 	masters    []*master
 	clock      clock
 	sleepClock *sleepClock
-	lent       bool            // the clients are somebody else's
+	lent       bool            // the clients are the caller's
 	ctx        context.Context // ends with ErrClosed
 	end        context.CancelCauseFunc
 
@@ -63,7 +63,7 @@ type RedisSession struct {
 
 	mu     sync.Mutex
 	closed bool
-	work   sync.WaitGroup // with mu: nobody enters after closed
+	work   sync.WaitGroup // with mu: no caller enters after closed
 }
 
 // sessionBytes of a value's sixteen random bytes are the session's.
@@ -131,7 +131,7 @@ func (s *RedisSession) start(ctx context.Context) (*RedisSession, error) {
 		m.subscriber = newSubscriber(s, m)
 	}
 	if err := s.meet(ctx); err != nil {
-		s.closeClients() // ends what is on its way: nothing of it can have taken a lock
+		s.closeClients() // ends pending requests: none of them can have taken a lock
 		s.Close()
 		return nil, fmt.Errorf("redis: %w", err)
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // subscriber is a session's one subscription on a master: the channel on which the session's waiters hear that they
-// are next, and those of locks that are held or waited for. Messages get lost (a subscription is no queue): whoever waits
-// looks by itself, too.
+// are next, and those of locks that are held or waited for. Messages get lost (a subscription is no queue): waiters
+// also poll.
 type subscriber struct {
 	session  *RedisSession
 	master   *master
@@ -29,7 +29,7 @@ type subscriber struct {
 	pubsub  *redis.PubSub
 	locks   map[string]*listeners // by channel
 	stands  bool                  // the server has confirmed the own channel
-	failed  error                 // its last failure; nil while it stands or is under way
+	failed  error                 // its last failure; nil while it is connected or connecting
 	changed chan struct{}         // closed when one of the two above changes
 }
 
@@ -55,7 +55,7 @@ func newSubscriber(s *RedisSession, m *master) *subscriber {
 	}
 }
 
-// start subscribes to the session's channel, if nobody has.
+// start subscribes to the session's channel, once.
 func (w *subscriber) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +127,7 @@ func (w *subscriber) request(do func(context.Context, ...string) error, channels
 
 // run receives until the session is closed.
 func (w *subscriber) run() {
-	pubsub := w.pubsub // nobody else changes it
+	pubsub := w.pubsub // only this goroutine changes it
 	stop := w.closeWithSession(pubsub)
 	defer func() { stop(); pubsub.Close() }()
 	w.request(pubsub.Subscribe, w.own)
@@ -173,7 +173,7 @@ func (w *subscriber) closeWithSession(pubsub *redis.PubSub) (stop func() bool) {
 	return context.AfterFunc(w.session.ctx, func() { pubsub.Close() })
 }
 
-// renew subscribes anew to all that was asked for, on a connection of its own.
+// renew subscribes again to all channels, on a new connection.
 func (w *subscriber) renew() *redis.PubSub {
 	channels := w.channels()
 	w.mu.Lock()
@@ -195,7 +195,7 @@ func (w *subscriber) channels() []string {
 	return channels
 }
 
-// prune gives up channels that nobody has listened to for a while.
+// prune gives up channels that had no listener for a while.
 func (w *subscriber) prune() {
 	w.requestMu.Lock()
 	defer w.requestMu.Unlock()

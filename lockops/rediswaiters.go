@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// waiters are a session's contenders that messages can reach, by the value that they stand in a queue with.
+// waiters are a session's contenders that messages can reach, by their value in a queue.
 type waiters struct {
 	mu     sync.Mutex
 	byName map[string]*waiter
@@ -26,7 +26,7 @@ type waiter struct {
 type turn struct {
 	token uint64
 	at    int64         // the server's clock when it gave the lock, in µs since 1970; 0: it only said to look
-	grant time.Duration // the TTL of what was given
+	grant time.Duration // the TTL of the grant
 }
 
 // add makes a waiter known; remove it when it waits no longer.

@@ -13,11 +13,11 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Redlock is an exclusive lock spread over N independent Redis masters, 3 or 5: held by whoever has the key on a majority
+// Redlock is an exclusive lock spread over N independent Redis masters, 3 or 5: held by the client that has the key on a majority
 // (redis.io, "Distributed locks with Redis": the Redlock algorithm). The key is a plain one: clients of other Redlock
 // libraries are kept out, and keep out. The masters must be an odd number of distinct servers; see WithUncheckedMasters.
 //
-// Waiters stand in a sorted set on the first master that answers, and a contender that finds the lock contended asks that master
+// Waiters are in a sorted set on the first master that answers, and a contender that finds the lock contended asks that master
 // alone before the others, so that votes are seldom split. That is for speed only: the votes decide.
 //
 // It has no fencing token; see the package documentation for what else it cannot promise.
@@ -98,7 +98,7 @@ func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {
 	}
 }
 
-// TryAcquire asks the masters once. It returns ErrHeld when somebody else has the key on so many that there was no
+// TryAcquire asks the masters once. It returns ErrHeld when other clients have the key on so many that there was no
 // majority, and ErrNoQuorum when too few answered.
 func (l *Redlock) TryAcquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, l.lock, &l.opts); h != nil || err != nil {
@@ -120,7 +120,7 @@ func (l *Redlock) TryAcquire(ctx context.Context) (*Hold, error) {
 	return h, nil
 }
 
-// candidate is one Acquire, by the name that it stands among the waiters with.
+// candidate is one Acquire, by its name among the waiters.
 type candidate struct {
 	l       *Redlock
 	name    string
@@ -129,13 +129,13 @@ type candidate struct {
 	lost    int     // elections in a row that were lost although the master that orders the waiters had voted for it
 	since   int64   // its place among the waiters (see acquire.lua)
 	orders  *master // whom it asked first the last time
-	stands  []*vote // requests after which it may stand among a master's waiters: the newest of each, and all without an answer
+	stands  []*vote // requests after which it may be among a master's waiters: the newest of each, and all without an answer
 	waiting bool    // OnWaiting was called
 	w       *waiter
 }
 
-// try holds one election, with a value of its own. Where the lock was just contended, the master that orders the waiters
-// is asked first, and the others only when it agrees; all at once by who has heard that it is next.
+// try holds one election, with its own value. Where the lock was just contended, the master that orders the waiters
+// is asked first, and the others only when it agrees; a contender that was told that it is next asks all at once.
 func (c *candidate) try(ctx context.Context) (*Hold, error) {
 	l, s := c.l, c.l.session
 	e := l.newElection()
@@ -192,7 +192,7 @@ const (
 	// redlockFirst and redlockMost bound the random time to the next try where too few masters answer.
 	redlockFirst = 10 * time.Millisecond
 	redlockMost  = 200 * time.Millisecond
-	// redlockLook is the mean time after which a waiter looks by itself, in case a message was lost or the holder has died.
+	// redlockLook is the mean time after which a waiter polls, in case a message was lost or the holder has died.
 	redlockLook = 200 * time.Millisecond
 )
 
@@ -212,7 +212,7 @@ func (c *candidate) pause(ctx context.Context, failed error) error {
 			c.l.opts.waiting(c.name)
 		}
 		switch {
-		case c.orders == nil: // it stands nowhere yet
+		case c.orders == nil: // it is in no queue yet
 			return nil
 		case c.lost > 0:
 			wait = rand.N(time.Millisecond << min(c.lost, 7))
@@ -259,7 +259,7 @@ type recently struct {
 }
 
 const (
-	// contendedFor is the time for which a lock counts as contended after somebody waited for it.
+	// contendedFor is the time for which a lock counts as contended after a client waited for it.
 	contendedFor = 100 * time.Millisecond
 	// recentlyMost is the size at which old entries are swept out.
 	recentlyMost = 64

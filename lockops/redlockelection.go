@@ -16,16 +16,16 @@ type election struct {
 	sent  time.Time // the first of the requests that gave a vote
 	votes []vote
 	cast  chan *vote
-	over  atomic.Bool // taken back: nobody needs to be asked any more
+	over  atomic.Bool // taken back: no master needs to be asked any more
 
 	// used by the counting goroutine alone
 	open, yes int
-	refusals  []*vote // of masters on which somebody else has the key
+	refusals  []*vote // of masters on which another client has the key
 	bad       []error
 
 	mu      sync.Mutex
 	deleted int  // votes that were taken back
-	waits   bool // somebody waits for the lock
+	waits   bool // the lock has waiters
 	woken   bool // the next waiter was, or is about to be
 }
 
@@ -56,7 +56,7 @@ func (e *election) request(v *vote) {
 	v.asked = true
 	e.open++
 	before := v.master.releases(e.l.lock.name)
-	v.requestMu.Lock() // until it has asked: a release stands behind it
+	v.requestMu.Lock() // until it has asked: a release waits for it
 	e.l.session.goDo(func() { v.request(before); e.cast <- v })
 }
 
@@ -187,7 +187,7 @@ func (r *redlockGrant) name() string { return r.e.value }
 // token: Redlock has no order that a token could follow.
 func (r *redlockGrant) token() (uint64, bool) { return 0, false }
 
-// prolong sets the TTL anew on a majority. With less than that, whatever the reason, the lock is lost now.
+// prolong renews the TTL on a majority. With less than that, whatever the reason, the lock is lost now.
 func (r *redlockGrant) prolong(ctx context.Context) error {
 	e := r.e
 	round, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.l.opts.ttl/3)

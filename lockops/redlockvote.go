@@ -93,9 +93,9 @@ func (v *vote) result() (taken bool, sent time.Time, err error) {
 	return v.has && v.err == nil, v.sent, v.err
 }
 
-// prolong sets the TTL anew, trying again until ctx ends while there is no answer. A master that has no key of ours is
+// prolong renews the TTL, trying again without an answer until ctx ends. A master that has no key of ours is
 // asked for one, so as to have more than a bare majority again; that counts from the next time on only, since the key
-// may have been somebody else's in between.
+// may have belonged to another client in between.
 func (v *vote) prolong(ctx context.Context) error {
 	for {
 		err := v.prolongOnce(ctx)

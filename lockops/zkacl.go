@@ -38,7 +38,7 @@ func (s *ZKSession) aclBelow(ctx context.Context, session int64, dir string) ([]
 	return s.inherited(dir, r)
 }
 
-// inherited is the access list of what is created below a directory, by the reply about the directory's own.
+// inherited is the access list of nodes created below a directory, by the reply about the directory's own.
 func (s *ZKSession) inherited(dir string, r connect.Reply) ([]zk.ACL, error) {
 	acl, err := aclOf(r)
 	switch {
@@ -60,7 +60,7 @@ func aclOf(r connect.Reply) ([]zk.ACL, error) {
 	return d.ACL(), d.Err
 }
 
-// repeatable reports whether an access list is whole: servers show "user:x" in place of digests to those who may not change
+// repeatable reports whether an access list is whole: servers show "user:x" instead of digests to users who may not change
 // it.
 func repeatable(acl []zk.ACL) bool {
 	for _, a := range acl {

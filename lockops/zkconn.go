@@ -13,12 +13,12 @@ import (
 	"lockscope/internal/connect"
 )
 
-// Conn is the session's connection, for what is no locking: an operator's guarded look at other people's nodes. It
+// Conn is the session's connection, for other uses than locking, such as an operator's guarded look at nodes. It
 // belongs to the session: never close it.
 func (s *ZKSession) Conn() *zk.Conn { return s.conn }
 
 // ZKDialer connects a *zk.Conn so that a ZKSession can adopt it: give its Dial to zk.Connect as the zk.Dialer, and a dialer
-// of its own to each connection. It sees every frame, and so learns what go-zookeeper hides and locks need: when
+// to each connection. It sees every frame, and so learns what go-zookeeper hides and locks need: when
 // the requests were sent that a quorum has committed.
 type ZKDialer struct{ tap connect.Tap }
 
@@ -72,7 +72,7 @@ func dialWire(tap *connect.Tap, network, addr string, timeout time.Duration) (ne
 	return wire{conn}, nil
 }
 
-// wire names a failure to write for what it is to a request: go-zookeeper gives it to whoever asked as it comes from the
+// wire names a failure to write for what it is to a request: go-zookeeper returns it as it comes from the
 // network, so that a request which may have been executed looks as if a server had refused it.
 type wire struct{ net.Conn }
 

@@ -176,7 +176,7 @@ func (c *contender) recover(ctx context.Context) error {
 	}
 }
 
-// check looks where in the queue the node stands: nil first, *blocked behind another, errAgain not there.
+// check looks up the place of the node in the queue: nil first, *blocked behind another, errAgain not there.
 func (c *contender) check(list listing) error {
 	if _, number, ok := recipe.SplitSequence(c.node.path); ok && (number < 0 || number == math.MaxInt32) {
 		return c.q.spent()
@@ -187,7 +187,7 @@ func (c *contender) check(list listing) error {
 	}
 	own := c.node.name()
 	i := slices.IndexFunc(entries, func(e recipe.Entry) bool { return e.Name == own })
-	// A number comes again only in a directory that was made anew: then the node of this name is somebody else's.
+	// Numbers repeat only in a directory that was deleted and created again: then another client has the node of this name.
 	if i < 0 || !c.node.unique && list.czxid > c.node.czxid {
 		return errAgain
 	}
@@ -201,7 +201,7 @@ func (c *contender) check(list listing) error {
 	return &blocked{by: entries[before], first: entries[:i]}
 }
 
-// checkInside grants a read for the write that it is taken inside of: while the write's node is there, nobody else holds
+// checkInside grants a read for the write that it is taken inside of: while the write's node exists, no other client holds
 // the lock, and from now on the read's is before everybody else's.
 func (c *contender) checkInside(entries []recipe.Entry) error {
 	write := c.inside.name()
@@ -212,8 +212,8 @@ func (c *contender) checkInside(entries []recipe.Entry) error {
 	return nil
 }
 
-// notAfter takes out what came after the contender, which it does not wait for: all others, when it is first. A number that
-// is more than 2^30 away is not trusted to tell what came before.
+// notAfter removes later entries, which the contender does not wait for: all others, when it is first. A number that
+// is more than 2^30 away says nothing about the order.
 func (c *contender) notAfter(children []string) []string {
 	_, own, ok := recipe.SplitSequence(c.node.path)
 	if !ok {
@@ -256,7 +256,7 @@ const (
 	abandonLate = 50 * time.Millisecond
 )
 
-// abandon removes the node on a time limit of its own, since the caller's context may have ended. It returns an error when
+// abandon removes the node with its own time limit, since the caller's context may have ended. It returns an error when
 // the node cannot be removed.
 func (c *contender) abandon(ctx context.Context) error {
 	s := c.q.session

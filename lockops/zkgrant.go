@@ -63,7 +63,7 @@ func (z *zkGrant) lost(reason error) {
 	})
 }
 
-// leaveInner gives up the write's own hold of the read inside of it. Whoever else holds that goes on.
+// leaveInner gives up the write's own hold of the read inside of it. Other holders of it are not affected.
 func (z *zkGrant) leaveInner(ctx context.Context) {
 	read := <-z.inner
 	z.inner <- nil
@@ -78,7 +78,7 @@ func (z *zkGrant) abandon() {}
 // judge has nothing to do: whether the session still had the node is what the servers answer to a release.
 func (z *zkGrant) judge() {}
 
-// watch ends the hold as soon as somebody deletes its node.
+// watch ends the hold as soon as its node is deleted.
 func (z *zkGrant) watch() {
 	for z.grant.ctx.Err() == nil {
 		if _, err := z.session.alive(z.grant.ctx); err != nil {

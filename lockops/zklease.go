@@ -12,7 +12,7 @@ import (
 )
 
 // A hold in ZooKeeper lasts as long as its session certainly lives. Only a quorum of the servers can confirm that: a
-// follower that is cut off from its leader goes on to answer reads and pings by itself, and a leader that is cut off
+// follower that is cut off from its leader still answers reads and pings, and a leader that is cut off
 // from its followers answers sync, while the others let the session expire.
 //
 // While a hold is in hand, the session therefore sends every eighth of its timeout a transaction that only checks that
@@ -159,7 +159,7 @@ func (h *heldNodes) remove(z *zkGrant) {
 	delete(h.holds, z)
 }
 
-// begin lists the holds. Without any, nobody looks again until one is added, unless there may soon be another.
+// begin lists the holds. Without any, it does not look again until one is added, unless there may soon be another.
 func (h *heldNodes) begin(now time.Time, soon bool) []*zkGrant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -205,7 +205,7 @@ func (h *heldNodes) look() {
 	}
 }
 
-// idle is for how long nobody looks when there is nothing to look after.
+// idle is the time between looks without holds.
 const idle = time.Hour
 
 // keepHolds looks after the holds of the session until it is closed: it sends the heartbeats, and ends the holds whose

@@ -27,7 +27,7 @@ func (m *ZKMutex) Acquire(ctx context.Context) (*Hold, error) {
 	return m.queue.acquire(ctx, recipe.Exclusive)
 }
 
-// TryAcquire takes the lock if nobody is in the queue. It creates nothing when it sees somebody there.
+// TryAcquire takes the lock if the queue is empty. Otherwise it creates nothing.
 func (m *ZKMutex) TryAcquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, m.queue.lock, &m.queue.opts); h != nil || err != nil {
 		return h, err

@@ -14,8 +14,8 @@ import (
 	"lockscope/internal/connect"
 )
 
-// makeDir creates a lock's directory and what is missing above it, as containers, which servers remove when they have
-// been emptied, or as persistent nodes where there are no containers. NoNode: what was above it is gone again.
+// makeDir creates a lock's directory and missing parents, as containers, which servers remove when they have
+// been emptied, or as persistent nodes where there are no containers. It returns NoNode when a parent was deleted meanwhile.
 func (s *ZKSession) makeDir(ctx context.Context, session int64, path string) error {
 	return s.make(ctx, session, path, nil, opCreateContainer)
 }
@@ -71,7 +71,7 @@ func expectedOfCreate(err error) bool {
 		errors.Is(err, zk.ErrNoChildrenForEphemerals) || errors.Is(err, zk.ErrInvalidPath) || errors.Is(err, zk.ErrInvalidACL)
 }
 
-// node is a contender's node, or what is known of it.
+// node is a contender's node.
 type node struct {
 	dir      string
 	prefix   string // full path without the number that the server appends
@@ -170,7 +170,7 @@ func (s *ZKSession) deleteNow(session int64, path string) error {
 	return f.replies[0].Err
 }
 
-// removeOnce returns nil when the node was deleted, zk.ErrNoNode when there is none.
+// removeOnce returns nil when the node was deleted, zk.ErrNoNode when it does not exist.
 func (s *ZKSession) removeOnce(session int64, n *node) error {
 	switch {
 	case n.path == "" && !n.maybe:
@@ -180,7 +180,7 @@ func (s *ZKSession) removeOnce(session int64, n *node) error {
 			return err
 		}
 	case !n.unique:
-		// Such a name can come again when the directory is made anew (its numbers start at 0): look whose node it is.
+		// A directory that was created again starts with number 0 and may repeat the name: check the owner.
 		f, err := s.patient(session, existsRequest(n.path))
 		if err != nil {
 			return err

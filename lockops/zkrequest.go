@@ -71,7 +71,7 @@ func checkRequest(paths []string) connect.Request {
 	return connect.Request{Op: opMulti, Body: connect.AppendInt(connect.AppendBool(connect.AppendInt(b, -1), true), -1)}
 }
 
-// missing is the index of the first node that a check did not find, by the error that it got; -1 when there is none. When
+// missing is the index of the first node that a check did not find, by the error that it got; or -1. When
 // a part of a transaction fails, the parts before it have error 0 and those behind it another.
 func missing(r connect.Reply) (i int, err error) {
 	d := connect.Decoder{Rest: r.Body}
@@ -146,7 +146,7 @@ func listingOf(r connect.Reply) (listing, error) {
 	return l, d.Err
 }
 
-// dataOf reads the data in the reply to getData; nil when there is none.
+// dataOf returns the data in the reply to getData, or nil.
 func dataOf(r connect.Reply) []byte {
 	d := connect.Decoder{Rest: r.Body}
 	return d.Buffer()

@@ -22,12 +22,12 @@ import (
 //
 //   - Acquire of the same side re-enters.
 //   - Read inside of a write is granted at once, and lasts on when the write is released: the lock is then held for reading,
-//     and no other writer had it in between: a downgrade. The read has a node of its own, with the number of
+//     and no other writer had it in between: a downgrade. The read has its own node, with the number of
 //     the write's, as Curator writes it since 5.5.
 //   - Write inside of a read would wait for itself for ever: it fails with ErrUpgrade. Only a read inside of a write that is
 //     still held may write again.
 //
-// A process with Curator before 5.5 that reads inside of its own write queues the read up behind other writers, who do
+// A process with Curator before 5.5 that reads inside its own write queues the read behind other writers, which do
 // not wait for it (CURATOR-621).
 type ZKRWMutex struct{ queue *zkQueue }
 
@@ -41,7 +41,7 @@ func NewZKRWMutex(s *ZKSession, path string, opts ...Option) *ZKRWMutex {
 // it or waits for it. Their errors are those of a ZKMutex.
 func (m *ZKRWMutex) Read() Locker { return &zkSide{m.queue, recipe.Shared} }
 
-// Write is the side of the writers. Acquire waits until nobody is before it, TryAcquire takes the lock if nobody is in the
+// Write is the side of the writers. Acquire waits until it is first, TryAcquire takes the lock if no client is in the
 // queue. Their errors are those of a ZKMutex, and ErrUpgrade.
 func (m *ZKRWMutex) Write() Locker { return &zkSide{m.queue, recipe.Exclusive} }
 
@@ -98,7 +98,7 @@ func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
 			return h, nil
 		}
 		inner, err := l.queue.readInside(ctx, g.backend.(*zkGrant))
-		// The write was kept from being released meanwhile. Should nobody else hold it any more and the release fail, it is
+		// The write was kept from being released meanwhile. If no other client holds it any more and the release fails, it is
 		// done in the background.
 		_ = h.Release(ctx)
 		return inner, err
@@ -110,7 +110,7 @@ func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
 }
 
 // readInside takes the lock for reading while the write w is held. The write takes it once and keeps it as long as itself,
-// so that there is never a second node with the number of its own.
+// so that no second node ever has its number.
 func (q *zkQueue) readInside(ctx context.Context, w *zkGrant) (*Hold, error) {
 	var read *Hold
 	select {

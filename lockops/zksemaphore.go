@@ -88,7 +88,7 @@ const (
 	tryTrips    = 6
 )
 
-// TryAcquire takes a permit if one is free and nobody waits.
+// TryAcquire takes a permit if one is free and there are no waiters.
 func (m *ZKSemaphore) TryAcquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, m.lock, &m.leases.opts); h != nil || err != nil {
 		return h, err
@@ -130,12 +130,12 @@ func (m *ZKSemaphore) acquire(ctx, queueing context.Context, wait bool) (*Hold, 
 	}
 }
 
-// look makes sure, before anything is created, that nobody uses the directory in another way, and makes what is missing.
+// look makes sure, before anything is created, that the directory has no other use, and creates missing nodes.
 // Unless it may wait, a permit has to be free.
 func (m *ZKSemaphore) look(ctx context.Context, wait bool) error {
 	for {
 		err := m.lookOnce(ctx, wait)
-		if !lostInTransit(err) && (!errors.Is(err, zk.ErrNoNode) || ctx.Err() != nil) { // what was above it is gone again
+		if !lostInTransit(err) && (!errors.Is(err, zk.ErrNoNode) || ctx.Err() != nil) { // a parent was deleted meanwhile
 			return err
 		}
 	}
@@ -274,7 +274,7 @@ func (m *ZKSemaphore) await(ctx, inside context.Context, c *contender, turn *Hol
 	switch {
 	case lostInTransit(err):
 		return nil, c.recoverTurn(inside)
-	case errors.Is(err, zk.ErrNoNode): // somebody has deleted the directory
+	case errors.Is(err, zk.ErrNoNode): // the directory was deleted
 		return nil, errAgain
 	case err != nil:
 		return nil, err
@@ -282,7 +282,7 @@ func (m *ZKSemaphore) await(ctx, inside context.Context, c *contender, turn *Hol
 	h, err := m.judge(ctx, c, list)
 	if h == nil && err == nil { // there is room for it
 		if h, err = m.create(ctx, inside, c); errors.As(err, new(*blocked)) {
-			err = errAgain // somebody was faster who had no turn: make room
+			err = errAgain // another client was faster out of turn: make room
 		}
 	}
 	var b *blocked

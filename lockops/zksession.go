@@ -206,7 +206,7 @@ func (s *ZKSession) Close() {
 	s.mu.Unlock()
 	if !closed {
 		s.end(ErrClosed)
-		s.endHolds() // before the ensemble hears of it: whoever is next is granted the lock then
+		s.endHolds() // before the ensemble hears of it and grants the lock to the next
 		if s.adopted {
 			s.awaitWork(cleanUpLimit)
 			s.tap.Listen(nil, nil)

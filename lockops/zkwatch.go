@@ -73,7 +73,7 @@ func (w *zkWatches) end(path string, watch *zkWatch) {
 	}
 }
 
-// watch is the watch of a node, which it sets when there is none. getData sets none on a node that is gone, which exists
+// watch is the watch of a node, which it sets if needed. getData sets none on a node that is gone, which exists
 // would.
 func (s *ZKSession) watch(session int64, path string) *zkWatch {
 	return s.join(session, path, watchableRequest(opGetData, path, true))
