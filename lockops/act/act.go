@@ -67,7 +67,7 @@ type Preview struct {
 	Seen *inspect.Contender
 	// Alike are the contenders that the request's owner is the label, client, host or session of, where none has that name.
 	Alike []inspect.Contender
-	// Next is the contender that would get the lock, as it waits now; nil when nobody waits or waiters cannot be seen.
+	// Next is the contender that would get the lock, as it waits now; nil without waiters, or when they cannot be seen.
 	Next *inspect.Contender
 	// NextUnknown is the reason why Next is not known, escaped for printing; empty where it is, or nobody
 	// waits.
@@ -75,7 +75,7 @@ type Preview struct {
 	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it, such as the missing right.
 	Refused Reason
 	Detail  string
-	// Sends lists what would be sent, one line each, escaped for printing; scripts and what is checked before in words.
+	// Sends lists what would be sent, one line each, escaped for printing; scripts and prior checks are described in words.
 	Sends []string
 	// Warnings in plain words: who keeps running, what may be granted twice.
 	Warnings []string
@@ -123,7 +123,7 @@ type Result struct {
 	// Masters has a result for each Redis master; empty on ZooKeeper.
 	Masters []MasterResult
 
-	recorded chan<- struct{} // closed when the result is in the audit file, so that what comes late stands after it
+	recorded chan<- struct{} // closed when the result is in the audit file, so that late results follow it
 }
 
 // Settled waits until ctx ends for the outcome of an Unknown result; err is the one that Execute returned with it. Other
@@ -143,7 +143,7 @@ func (r Result) Settled(ctx context.Context, err error) (Result, error) {
 }
 
 // ErrUnreachable is wrapped by the errors of servers that could not be asked; ErrRefused is, too, where they answered with a refusal:
-// it lasts until somebody changes rights or settings.
+// it lasts until rights or settings change.
 var (
 	ErrUnreachable = errors.New("server could not be asked")
 	ErrRefused     = errors.New("refused by the server")
@@ -192,7 +192,7 @@ func happened(r Result) string {
 	}
 }
 
-// refusal compares what is asked for with what the server shows now: seen is the contender of that name, if it is
+// refusal compares the request with the state on the server now: seen is the contender of that name, if it is
 // still there. Empty means that it may be done.
 func refusal(r Request, seen *inspect.Contender) Reason {
 	if seen == nil {
@@ -236,7 +236,7 @@ func nextNow(next *inspect.Contender, after *inspect.Lock) *inspect.Contender {
 	return next
 }
 
-// changedSince is the reason why what was confirmed may not be done to a contender as it is now; nil: it is gone.
+// changedSince is the reason why a confirmed action may not be done to a contender as it is now. A nil one is gone.
 func changedSince(seen, now *inspect.Contender) (Reason, string) {
 	if now == nil {
 		return Gone, ""

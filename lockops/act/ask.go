@@ -17,7 +17,7 @@ const DefaultAskWait = 10 * time.Second
 
 // asksFirst reports why a holder cannot be asked to let go; empty when it can. Curator alone knows such a request
 // (Revoker.attemptRevoke). A lock that is revocable writes empty data when it queues (LockInternals.attemptLock), and only one
-// that is watches its node for the request: what other data tells is that nobody listens.
+// that is watches its node for the request: any other data means that it does not listen.
 func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	data, readable := d.data(seen)
 	switch {

@@ -66,7 +66,7 @@ type target struct {
 // phase of an action that a line records.
 type phase string
 
-// The phases: what is about to be done, what became of it, and what became of one whose answer was still missing then.
+// The phases: the intent, the result, and a result that came late.
 const (
 	phaseIntent phase = "intent"
 	phaseResult phase = "result"
@@ -118,7 +118,7 @@ type line struct {
 	Prev *string `json:"prev,omitempty"`
 }
 
-// evidence identifies what was acted on. A Redis value is a secret of its owner: only its digest is written.
+// evidence identifies the contender acted on. A Redis value is a secret of its owner: only its digest is written.
 type evidence struct {
 	Name    string `json:"name,omitempty"`
 	Value   string `json:"value_digest,omitempty"`
@@ -196,7 +196,7 @@ const auditMode fs.FileMode = 0o600
 
 // OpenAudit opens the file for appending, mode 0600, and makes it and its directory, so that they survive a crash of
 // the machine. now dates the lines; version and profile go into each. A path that is a symbolic link, or no regular file, is refused:
-// whoever can put a link there would choose what is written to.
+// a link would let another user choose the file.
 func OpenAudit(now func() time.Time, path, version, profile string) (*Audit, error) {
 	f, err := openAuditFile(path)
 	if err != nil {
@@ -207,7 +207,7 @@ func OpenAudit(now func() time.Time, path, version, profile string) (*Audit, err
 	return &Audit{now: now, path: path, limit: auditLimit, file: f, actor: a}, nil
 }
 
-// own makes sure that the file is one of ours that nobody else reads.
+// own makes sure that the file is ours and that no other user can read it.
 func own(f *os.File) error {
 	info, err := f.Stat()
 	switch {

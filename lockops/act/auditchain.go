@@ -14,8 +14,8 @@ import (
 )
 
 // Every line ends with the sum of itself, and names that of the line before it: an edited line has not its own sum, and a line that
-// was taken out, put in or moved is not the one that the next names. Who can write to the file can make all of it anew; and lines
-// that are missing at its end leave no trace, unless somebody noted the sum that it ended with.
+// was taken out, put in or moved is not the one that the next names. A user who can write to the file can rewrite all of it; and missing
+// last lines leave no trace, unless the last sum was noted elsewhere.
 
 const (
 	// auditLimit is the size, in bytes, from which on a new file is begun.
@@ -75,7 +75,7 @@ type chain struct {
 	linked bool   // one with a sum was there
 }
 
-// broken takes the next line, and returns what is wrong with it; empty: nothing. whole: no older file was removed to make room.
+// broken takes the next line, and returns its problem, if any. whole: no older file was removed to make room.
 func (c *chain) broken(text []byte, prev *string, whole bool) string {
 	sum, own := sumOf(text)
 	before, begun, linked := c.before, c.begun, c.linked
@@ -169,7 +169,7 @@ func (a *Audit) lastLink() (link string, cut bool, err error) {
 	return linkOf(last), false, nil
 }
 
-// lastLine is the last line of a file that is not empty, without its end; nil: there is none. cut: it had none.
+// lastLine is the last line of a file, without its line end, or nil. cut: the line end is missing.
 func lastLine(f *os.File) (text []byte, cut bool, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {

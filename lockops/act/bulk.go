@@ -7,7 +7,7 @@ import (
 	"lockscope/inspect"
 )
 
-// Item is one lock of a bulk action: previewed, guarded, done, audited and reported by itself.
+// Item is one lock of a bulk action: previewed, guarded, done, audited and reported separately.
 type Item struct {
 	Request Request
 	Preview Preview
@@ -18,7 +18,7 @@ type Item struct {
 	Tried bool
 }
 
-// Releasers finds the Releaser of a backend; false: there is none.
+// Releasers finds the Releaser of a backend, if it has one.
 type Releasers func(backend string) (Releaser, bool)
 
 // PreviewAll previews each item, with the effects on the other locks as they were last seen; nil: they were not read. What is
@@ -51,5 +51,5 @@ func ExecuteItem(ctx context.Context, of Releasers, item *Item, confirmed string
 	return item.Err == nil && item.Result.Done()
 }
 
-// Done reports whether what was asked for was done: released, set, or asked and let go.
+// Done reports whether the action succeeded: released, set, or asked and let go.
 func (r *Result) Done() bool { return r.Released || r.Set || r.LetGo }

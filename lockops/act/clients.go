@@ -197,9 +197,9 @@ func sharedAddress(list []Connection) string {
 	return ""
 }
 
-// Connections lists those of all masters. A master makes its list in one go and serves nobody meanwhile: one that has more
+// Connections lists those of all masters. A master makes its list in one go and serves no client meanwhile: one that has more
 // connections than most, by its INFO, is not asked for it, nor one whose INFO does not tell; 0: all are. It changes nothing, and returns what some masters
-// listed beside the errors of others, which are like those of Releaser.Execute.
+// listed next to the errors of others, which are like those of Releaser.Execute.
 func (r *Redis) Connections(ctx context.Context, most int) ([]Connection, error) {
 	return r.connections(ctx, most)
 }

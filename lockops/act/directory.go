@@ -26,7 +26,7 @@ func (z *ZooKeeper) look(ctx context.Context, r Request) (directory, error) {
 	return directory{read, z.recipes, r.Lock}, err
 }
 
-// contender looks a name up; the lock is free where there is none. An error: it may be where we could not look.
+// contender looks a name up; without one the lock is free. An error means that it may be where we could not look.
 func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.Contender, error) {
 	l := d.lock()
 	if c, ok := find(l, owner); ok {
@@ -46,7 +46,7 @@ func (d *directory) missing(owner inspect.Untrusted) (Reason, string) {
 	return Gone, ""
 }
 
-// changedSince is the reason why what was confirmed may not be done to a contender as it is now; now is nil where it was not
+// changedSince is the reason why a confirmed action may not be done to a contender as it is now; now is nil where it was not
 // found.
 func (d *directory) changedSince(seen, now *inspect.Contender) (Reason, string) {
 	if now == nil {
@@ -55,7 +55,7 @@ func (d *directory) changedSince(seen, now *inspect.Contender) (Reason, string) 
 	return changedSince(seen, now)
 }
 
-// over reports whether the node of a contender that was seen is gone; now is the contender of its name, nil where there is none.
+// over reports whether the node of a contender that was seen is gone; now is the contender of its name, or nil.
 func (d *directory) over(seen, now *inspect.Contender) bool {
 	if now != nil {
 		return now.Czxid != seen.Czxid

@@ -8,7 +8,7 @@ import (
 	"lockscope/inspect"
 )
 
-// Deadlock is the effect of a release on a deadlock that its lock stands in. The values are the command line's contract.
+// Deadlock is the effect of a release on a deadlock that its lock is in. The values are the command line's contract.
 type Deadlock string
 
 // The effects.
@@ -23,7 +23,7 @@ const (
 type Others struct {
 	// Read: all of them could be read. Known: who the contender's owner is, so that it can be sought there.
 	Read, Known bool
-	// NotGiven are the kinds of servers of which none was given although somebody waits: a deadlock that closes there does not show.
+	// NotGiven are the kinds of servers of which none was given although there are waiters: a deadlock that closes there does not show.
 	NotGiven []inspect.BackendKind
 	// Holds and Waits are the other locks that the owner holds and waits for, as far as they were read.
 	Holds, Waits []inspect.ID
@@ -49,7 +49,7 @@ func (p *Preview) Consider(s *inspect.Snapshot) {
 		o.Deadlock = DeadlockStays
 	case now:
 		o.Deadlock = DeadlockEnds
-	case o.Read && (!waited || o.Known && len(o.NotGiven) == 0): // nobody is blocked, or all is seen for which its owner may wait
+	case o.Read && (!waited || o.Known && len(o.NotGiven) == 0): // it blocks no client, or every lock is seen that its owner may wait for
 		o.Deadlock = NoDeadlock
 	}
 }

@@ -146,7 +146,7 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 		for i, err := range before.errs {
 			result.Masters[i].Err = err
 		}
-	case !ok, !there && (unsure || p.Seen.State != inspect.Holding): // a waiter's turn may come now: what is compared next would be the holder's
+	case !ok, !there && (unsure || p.Seen.State != inspect.Holding): // a waiter's turn may come now: the next comparison would be with the holder
 		result.HoldersAfter = before.lock.Holders
 		if err := errors.Join(before.unanswered(), before.unread()); err != nil { // it may be there
 			return before, result, err
@@ -212,7 +212,7 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	return result, errors.Join(unreachableMasters(result.Masters), unknownEnd(result))
 }
 
-// permitsOnly reports whether what is left of a semaphore is the number of its free permits, which by itself looks like a lock that
+// permitsOnly reports whether only the number of free permits is left of a semaphore, which looks like a lock that
 // the number holds: Redisson's, of which the last permit was given back.
 func permitsOnly(before, after *inspect.Lock) bool {
 	return before.Recipe == "redisson" && before.Kind == inspect.KindSemaphore && after.Kind != inspect.KindSemaphore
@@ -273,7 +273,7 @@ func unlessOver(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", errNotSent, context.Cause(ctx))
 }
 
-// takenAgain reports whether the deleted value stands on a master again: some clients use the same one each time.
+// takenAgain reports whether a master has the deleted value again: some clients use the same one each time.
 func takenAgain(p Preview, masters []MasterResult, after reading) bool {
 	for i, m := range masters {
 		if m.Deleted && stands(&after.lock.Masters[i], p.Seen) {
@@ -301,7 +301,7 @@ func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 		}
 	}
 	switch {
-	case left >= after.lock.Quorum, deleted == 0 && refused > 0: // it is not gone where it stands
+	case left >= after.lock.Quorum, deleted == 0 && refused > 0: // it is still there
 		return false, NoQuorum
 	case deleted > 0:
 		return true, ""

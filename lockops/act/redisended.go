@@ -19,7 +19,7 @@ type Ended string
 // The ends.
 const (
 	EndedItself  Ended = "itself"  // the master's answer proves that the request removed nothing
-	EndedSomehow Ended = "somehow" // by the request, whose answer is missing or does not tell, or by itself
+	EndedSomehow Ended = "somehow" // by the request, whose answer is missing or unclear, or on its own
 )
 
 // Words say it to the operator; empty where there was no such end.
@@ -54,7 +54,7 @@ func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect
 
 // removedNothing reports whether an error proves that the script has removed nothing, or set nothing: it is a server's reply, and either no
 // command of the script was refused, so that it did not begin, or one before which it changes nothing. A client of a Cluster sends a
-// request again whose answer was lost, so that a reply may be to the second one; only who has no right to it had none to the first one either.
+// request again whose answer was lost, so that a reply may be to the second one. Only a denied client was denied the first time, too.
 func (r *Redis) removedNothing(i int, script string, err error) bool {
 	var reply redis.Error
 	if errors.Is(err, errTooLate) {

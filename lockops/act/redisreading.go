@@ -64,7 +64,7 @@ func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, stri
 	return v, value, r.failed(i, "get", key, err)
 }
 
-// refusedValue reports whether the key's holder is unknown for want of a right to it: that to the clock is none.
+// refusedValue reports whether the key's holder is unknown for want of a right. The right to the clock does not count.
 func refusedValue(v inspect.Vote) bool {
 	return slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool {
 		return u.Aspect == inspect.AspectHolders && u.Right != "" && u.Read != "TIME"
@@ -84,7 +84,7 @@ func (r *Redis) each(ctx context.Context, f func(ctx context.Context, i int)) {
 	wg.Wait()
 }
 
-// plainVote reads a key that can be a plain string only, whose library keeps nothing beside it.
+// plainVote reads a key that can be a plain string only, whose library keeps no other keys.
 func (r *Redis) plainVote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
 	v := inspect.Vote{Addr: r.target.Servers[i]}
 	down := func(err error) (inspect.Vote, string, error) {
@@ -214,7 +214,7 @@ func (rd reading) unanswered() error {
 	return nil
 }
 
-// unread is the error of reads refused or failed on masters that answer: an owner who was not found may be there.
+// unread is the error of reads refused or failed on masters that answer: an owner that was not found may still exist.
 func (rd reading) unread() error {
 	if why := unseen(rd.lock, "master ", inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes); why != "" {
 		return fmt.Errorf("%w: whether it is there is not known: %s", ErrUnreachable, why)

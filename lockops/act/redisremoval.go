@@ -22,7 +22,7 @@ type removal struct {
 	name string
 	keys []string
 	args []any
-	// wakeList is the list by which the library wakes one who waits; none when empty.
+	// wakeList is the list by which the library wakes a waiter, if it has one.
 	wakeList string
 	// says describes the command in the preview.
 	says string
@@ -136,7 +136,7 @@ func sidekiqRemoval(l *inspect.Lock, c *inspect.Contender) (removal, bool) {
 	}, ok
 }
 
-// lockscopeRemoval is for a lock of our own package in which somebody waits; plain is its removal without waiters.
+// lockscopeRemoval is for a lock of our own package with waiters; plain is its removal without waiters.
 func lockscopeRemoval(key string, c *inspect.Contender, plain removal) removal {
 	if c.State == inspect.Holding {
 		plain.args = []any{c.Name.Raw(), "", recipe.LockscopeChannel(key)}

@@ -15,7 +15,7 @@ import (
 	"lockscope/internal/failpoint"
 )
 
-// ttlKeys are the keys whose TTL is that of a contender's lock; false where the contender has a time of its own.
+// ttlKeys are the keys that carry the TTL of a contender's lock; false where the contender has its own expiry.
 func ttlKeys(l *inspect.Lock, c *inspect.Contender) ([]string, bool) {
 	if !structured(l) {
 		return []string{l.ID.Path}, true
@@ -36,7 +36,7 @@ func noTTL(l *inspect.Lock, c *inspect.Contender) string {
 
 // previewTTL completes a preview of setting a TTL.
 func (r *Redis) previewTTL(p Preview, rd reading) Preview {
-	if p.Refused == NotHolder { // a value without a quorum, which nobody holds the lock by, may be given an end
+	if p.Refused == NotHolder { // a value without a quorum holds no lock and may expire
 		p.Refused = ""
 	}
 	keys, ok := ttlKeys(rd.lock, p.Seen)
@@ -96,7 +96,7 @@ func ttlWarnings(rd reading, p Preview) []string {
 	return warnings
 }
 
-// expire sets the TTL on each master where the contender still stands as it was seen.
+// expire sets the TTL on each master where the contender is unchanged.
 func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 	before, result, err := r.lookAgain(ctx, p)
 	if result.Reason != "" || err != nil {

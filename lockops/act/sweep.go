@@ -22,7 +22,7 @@ type SweepRequest struct {
 	Root inspect.ID
 	// Idle is for how long nothing must have come or gone in one.
 	Idle time.Duration
-	// Now is our clock's time. Backend has what is known of the servers' clock, by which Idle counts; nil: nothing.
+	// Now is our clock's time. Backend knows the servers' clock, by which Idle counts; nil: unknown.
 	Now     time.Time
 	Backend *inspect.Backend
 	// Within bounds each answer of a server; 0: nothing does.

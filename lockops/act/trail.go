@@ -18,7 +18,7 @@ type Record struct {
 	At, Ended time.Time
 	// Action is release, ttl, ask, kill-client or acquire.
 	Action string
-	// Lock as BACKEND:PATH, escaped; Owner is the name of who was acted on or, on Redis, the digest of the value.
+	// Lock as BACKEND:PATH, escaped; Owner is the name of the contender acted on or, on Redis, the digest of the value.
 	Lock, Owner string
 	// User and Host of the operator, the profile, how it was confirmed, and the reason that was given for it.
 	User, Host, Profile, Confirmed, Why string
@@ -28,7 +28,7 @@ type Record struct {
 	// Reason of a refusal; Detail and Error add to the outcome, escaped.
 	Reason        Reason
 	Detail, Error string
-	// Lines as they stand in the file.
+	// Lines as they are in the file.
 	Lines []json.RawMessage
 }
 
@@ -40,7 +40,7 @@ type Trail struct {
 	Damaged int
 	// Breaks are lines that are not as they were written, or not where. A line that was cut is one, too.
 	Breaks []Break
-	// Last is the sum of the last line, which proves that nothing is missing at the end to whoever noted it; empty without.
+	// Last is the sum of the last line, which proves to a reader who noted it that no last line is missing; or empty.
 	Last string
 }
 
@@ -54,7 +54,7 @@ type Break struct {
 // maxAuditLine bounds one line, in bytes: a path of ZooKeeper has at most a megabyte.
 const maxAuditLine = 4 << 20
 
-// ReadTrail reads an audit file, and the older ones beside it. One that is not there is empty.
+// ReadTrail reads an audit file, and the older ones next to it. A missing file is empty.
 func ReadTrail(path string) (Trail, error) {
 	files, whole := trailFiles(path)
 	r := trailReader{open: make(map[string]int), whole: whole}

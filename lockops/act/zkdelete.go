@@ -14,7 +14,7 @@ import (
 
 // release looks at the whole lock once more and deletes the node if nothing that was confirmed has changed: node,
 // session and role. What the protocol lets be one step is one: the node's version, and that a waiter still has whom it
-// waits for before it. A node of the same name made anew, at version 0 again, between the look and the delete is not
+// waits for before it. A node of the same name that was deleted and created again, at version 0, between the look and the delete is not
 // distinguished from the old one: only the name's GUID, where its recipe has one, rules that out.
 func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next}
@@ -64,7 +64,7 @@ func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, fai
 // deletion removes a node; refused, it returns the reason.
 type deletion func() (Reason, string, error)
 
-// deletion is the request that removes the contender. The request is never sent again by itself.
+// deletion is the request that removes the contender. The request is never repeated.
 func (z *ZooKeeper) deletion(id inspect.ID, l *inspect.Lock, seen *inspect.Contender) deletion {
 	node, before := z.nodeOf(id, seen), ahead(l, seen)
 	ops := make([]any, 0, len(before)+1)

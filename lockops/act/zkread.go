@@ -51,8 +51,8 @@ func (z *ZooKeeper) goDo(f func()) bool {
 	return true
 }
 
-// synced is the Transport to a server that was brought up to the leader's state: each list is read behind a sync of its own,
-// and so is what is read after it.
+// synced is the Transport to a server that was brought up to the leader's state: each list, and what is read after it,
+// is read behind a new sync.
 type synced struct{ z *ZooKeeper }
 
 // Children implements zksource.Transport.

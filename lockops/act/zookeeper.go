@@ -42,7 +42,7 @@ func NewZooKeeper(conn ZKConn, target Target, audit *Audit, recipes ...recipe.Cu
 	return &ZooKeeper{conn: conn, target: target, audit: audit, recipes: recipes}
 }
 
-// Close waits for requests whose callers did not, and for what is written of them: close the connection before, which
+// Close waits for requests whose callers did not, and for their audit lines: close the connection before, which
 // ends them, and the audit file after.
 func (z *ZooKeeper) Close() {
 	z.mu.Lock()
@@ -118,11 +118,11 @@ func zkWarnings(seen *inspect.Contender, recipeName string) []string {
 	return warnings
 }
 
-// maxAhead bounds the nodes that a request checks beside its delete, so that it stays far below jute.maxbuffer (1 MB).
+// maxAhead bounds the nodes that a request checks with its delete, so that it stays far below jute.maxbuffer (1 MB).
 const maxAhead = 1000
 
 // ahead are contenders without one of which a waiter could hold the lock: as long as all of them are there, it waits.
-// None for a holder: whoever holds stays a holder until its node goes.
+// None for a holder: it stays one until its node goes.
 func ahead(l *inspect.Lock, seen *inspect.Contender) []inspect.Contender {
 	if seen.State == inspect.Holding {
 		return nil

@@ -29,7 +29,7 @@ type Config struct {
 	Events int
 }
 
-// MaxContenders is the upper bound of Config.Contenders: each has connections of its own.
+// MaxContenders is the upper bound of Config.Contenders: each has its own connections.
 const MaxContenders = 1000
 
 const defaultEvents = 4096

@@ -101,7 +101,7 @@ func (r *Run) fence(i int, h Hold) {
 	r.ledger.fence(i, token)
 }
 
-// release gives the lock back, on a time limit of its own: the run may have ended.
+// release gives the lock back with its own time limit: the run may have ended.
 func (r *Run) release(ctx context.Context, i int, h Hold) {
 	lost := h.Context().Err() != nil
 	r.record(func(at time.Time) Event {

@@ -7,13 +7,13 @@
 //	…
 //	report, err := run.Wait()
 //
-// Every contender has a session of its own, as if it were a process. All run in this process, so that one monotonic clock
+// Every contender has its own session, as if it were a process. All run in this process, so that one monotonic clock
 // orders arrivals and grants.
 //
-// # What is measured
+// # Measurements
 //
 // A wait lasts from the call of Acquire to its return; a handoff from the moment a holder begins to release to the next
-// grant, if somebody waited at that moment. Hold and think times are drawn evenly from half to one and a half of what was
+// grant, if there was a waiter at that moment. Hold and think times are drawn evenly from half to one and a half of what was
 // asked for, from the seed and the contender's number alone: the same seed gives each contender the same times again.
 //
 // An inversion is a grant to a contender that came after one who still waits, and who could not have held the lock

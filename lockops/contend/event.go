@@ -25,8 +25,8 @@ type Event struct {
 	Kind      EventKind
 	Contender int // from 0
 	At        time.Time
-	// Of a Granted event: how long it waited, whether it overtook somebody who still waits (as far as is known by now),
-	// and whether somebody else held the lock whom it excludes.
+	// Of a Granted event: how long it waited, whether it overtook a waiter (as far as is known by now),
+	// and whether another contender that it excludes held the lock.
 	Wait     time.Duration
 	Overtook bool
 	Overlap  bool

@@ -17,7 +17,7 @@ type ledger struct {
 
 	arrivals uint64 // calls of Acquire so far
 	holders  holders
-	freed    []time.Time // releases that somebody waited for and that nobody was granted the lock after, oldest first
+	freed    []time.Time // releases with a waiter and no grant since, oldest first
 	unplaced int         // waiters whose place is not known yet
 	past     []pastGrant
 	byCall   bool // some arrival had to be ordered by the call
@@ -44,7 +44,7 @@ type lane struct {
 // holders of the lock now.
 type holders struct{ exclusive, shared int }
 
-// excludes reports whether a grant beside these holders is an overlap.
+// excludes reports whether a grant next to these holders is an overlap.
 func (h holders) excludes(shared bool, permits int) bool {
 	if shared {
 		return h.exclusive > 0
@@ -60,7 +60,7 @@ func (h *holders) add(shared bool, n int) {
 	}
 }
 
-// pastGrant is a grant that will turn out to have overtaken somebody, if a waiter whose place is not known yet was
+// pastGrant is a grant that has overtaken a waiter, if one whose place is not known yet was
 // there before it.
 type pastGrant struct {
 	claim    fairness.Claim
@@ -108,7 +108,7 @@ func (l *ledger) waited(i int, d time.Duration) {
 	}
 }
 
-// forget drops past grants when there is nobody left whom they may have overtaken.
+// forget drops past grants once no waiter is left that they may have overtaken.
 func (l *ledger) forget() {
 	if l.unplaced == 0 {
 		l.past = l.past[:0]
@@ -123,7 +123,7 @@ func (l *ledger) queue(i int, at time.Time) {
 	l.unplaced++
 }
 
-// arrive notes a waiter's place in the servers' order; again when it has to queue anew.
+// arrive notes a waiter's place in the servers' order; again when it has to queue again.
 func (l *ledger) arrive(i int, place int64) {
 	c := &l.lanes[i]
 	if c.State != Waiting {
@@ -179,7 +179,7 @@ func (l *ledger) grant(i int, at time.Time) Event {
 	return Event{Kind: Granted, Contender: i, At: at, Wait: wait, Overtook: overtook, Overlap: c.overlap}
 }
 
-// overtakes reports whether contender i, who gets the lock now, overtakes somebody who waits.
+// overtakes reports whether contender i, who gets the lock now, overtakes a waiter.
 func (l *ledger) overtakes(i int) bool {
 	var waiters []fairness.Claim
 	for j := range l.lanes {

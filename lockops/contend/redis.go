@@ -22,7 +22,7 @@ type Redis struct {
 	Session []lockops.RedisOption
 }
 
-// NewRedis makes the target of such a lock. Keys that stay beside a free lock are removed at the end of the run, unless
+// NewRedis makes the target of such a lock. Keys that remain next to a free lock are removed at the end of the run, unless
 // they were there before.
 func NewRedis(r Redis) Target {
 	r.Label = labelOf(r.Label)
@@ -31,8 +31,8 @@ func NewRedis(r Redis) Target {
 
 type redisTarget struct {
 	Redis
-	clients []redis.UniversalClient // one a master, beside those of the contenders
-	ours    bool                    // all keys beside the lock were made by runs
+	clients []redis.UniversalClient // one per master, next to those of the contenders
+	ours    bool                    // all keys next to the lock were made by runs
 	unread  bool                    // too few masters answered: nothing was made
 }
 
@@ -50,7 +50,7 @@ func (a *redisTarget) Describe() Description {
 	return a.describe("the master's clock when it first saw each attempt")
 }
 
-// auxiliaryKeys are the keys that stay beside the lock.
+// auxiliaryKeys are the keys that remain next to the lock.
 func (a *redisTarget) auxiliaryKeys() (keys []string) {
 	for _, k := range a.Kinds {
 		for _, key := range k.AuxiliaryKeys(a.Name) {
@@ -101,7 +101,7 @@ type oneSilent struct{ error }
 
 func (e oneSilent) Unwrap() []error { return []error{e.error, lockops.ErrNoQuorum} }
 
-// mark leaves word of the run, and reports whether somebody else uses the lock: something stays beside it that no run has
+// mark leaves a mark of the run, and reports whether another client uses the lock: there are keys next to it that no run has
 // left.
 func (a *redisTarget) mark(ctx context.Context, keys []string, exists bool) (used bool, err error) {
 	c := a.clients[0]
@@ -177,8 +177,8 @@ func (m *redisMember) Requests() uint64 { return m.session.Requests() }
 
 func (m *redisMember) Close() { m.session.Close() }
 
-// Close looks for the lock's key with a contender's value, and removes the keys beside it that the run has made. They
-// stay, until they expire, when somebody else holds the lock.
+// Close looks for the lock's key with a contender's value, and removes the keys that the run has made. They
+// stay until they expire when another client holds the lock.
 func (a *redisTarget) Close(ctx context.Context) (left []string, err error) {
 	defer func() {
 		for _, c := range a.clients {

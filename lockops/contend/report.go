@@ -12,21 +12,21 @@ type Report struct {
 	Ended    bool
 
 	Grants uint64
-	// Handoff is from the begin of a release to the next grant, when somebody waited; Wait from asking to the grant.
+	// Handoff is from the begin of a release to the next grant, with a waiter; Wait from asking to the grant.
 	Handoff, Wait Quantiles
 	// LongestWait counts those too who were not granted the lock in the end, and who wait now.
 	LongestWait   time.Duration
-	LongestWaiter int // -1 when nobody has waited
-	// Inversions are the grants that overtook somebody.
+	LongestWaiter int // -1 without waits
+	// Inversions are the grants that overtook a waiter.
 	Inversions uint64
-	// Overlaps are the grants beside another holder; TokensBack those of them that were noticed by their fencing token.
+	// Overlaps are the grants next to another holder; TokensBack those of them that were noticed by their fencing token.
 	Overlaps, TokensBack uint64
 	// Lost are the holds that were lost, Failed the acquires and releases that went wrong; LastError is that of the last.
 	Lost, Failed uint64
 	LastError    error
 	// Requests that were sent to the servers.
 	Requests uint64
-	// Dropped are the events that nobody read in time.
+	// Dropped are the events that were not read in time.
 	Dropped uint64
 
 	Contenders []Contender

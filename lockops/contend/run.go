@@ -31,7 +31,7 @@ type Run struct {
 
 const (
 	joining      = 16               // contenders that connect at once
-	closeLimit   = 10 * time.Second // to remove what was made
+	closeLimit   = 10 * time.Second // to remove nodes and keys
 	releaseLimit = 5 * time.Second  // to give a lock back once the run has ended
 )
 

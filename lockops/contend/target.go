@@ -14,7 +14,7 @@ type Target interface {
 	Describe() Description
 	// Open makes sure that the lock is there and may be used, or returns an error, for one that wraps ErrExists.
 	Open(ctx context.Context) error
-	// Join connects a contender, with a session of its own. It is called by several goroutines.
+	// Join connects a contender, with its own session. It is called by several goroutines.
 	Join(ctx context.Context, contender int) (Member, error)
 	// Close removes what Open and the contenders have made, when all of them are closed, and lists the rest.
 	Close(ctx context.Context) (left []string, err error)
@@ -30,7 +30,7 @@ type Description struct {
 	Permits int
 	// Shared reports whether a contender may hold the lock together with others of its kind; nil: none may.
 	Shared func(contender int) bool
-	// TokenAfter is the shortest hold whose fencing token is known without a request of its own. The
+	// TokenAfter is the shortest hold whose fencing token is known without another request. The
 	// tokens of shorter holds are not looked at.
 	TokenAfter time.Duration
 }
@@ -38,7 +38,7 @@ type Description struct {
 // Member is a contender's access to the lock. It is used by one goroutine, but for Requests.
 type Member interface {
 	// Acquire waits for the lock until ctx ends. Before it returns a hold, better as soon as it waits, it calls arrived
-	// with its place in the servers' order of arrival, again when it has to queue anew. Where it does not, the order of
+	// with its place in the servers' order of arrival, again when it has to queue again. Where it does not, the order of
 	// the calls counts.
 	Acquire(ctx context.Context, arrived func(place int64)) (Hold, error)
 	// Requests that it has sent to the servers so far.
@@ -51,7 +51,7 @@ type Hold interface {
 	// Context ends when the hold is lost.
 	Context() context.Context
 	Release(ctx context.Context) error
-	// Token is the fencing token; false when there is none.
+	// Token is the fencing token, if there is one.
 	Token() (uint64, bool)
 }
 
@@ -63,7 +63,7 @@ type Site struct {
 	Kinds []lockops.Kind
 	// Options of every lock.
 	Options []lockops.Option
-	// Label of the contenders, with a number behind it; default one of its own for each run.
+	// Label of the contenders, followed by a number; by default each run has its own.
 	Label string
 	// Existing allows a lock that exists and that no run has made for itself.
 	Existing bool

@@ -24,8 +24,8 @@ type ZooKeeper struct {
 	Session []lockops.ZKOption
 }
 
-// NewZooKeeper makes the target of such a lock. The lock's directory, and what is missing above it, is made when the run
-// starts and removed at its end.
+// NewZooKeeper makes the target of such a lock. The lock's directory and missing parents are created when the run
+// starts and removed when it ends.
 func NewZooKeeper(z ZooKeeper) Target {
 	z.Label = labelOf(z.Label)
 	return &zkTarget{ZooKeeper: z}
@@ -87,7 +87,7 @@ func (a *zkTarget) Open(ctx context.Context) (err error) {
 	return nil
 }
 
-// look reports whether somebody else's lock directory exists: one that an earlier run has left does not count.
+// look reports whether the directory of another lock exists. One that an earlier run left does not count.
 func (a *zkTarget) look(path string) (there bool, err error) {
 	data, stat, err := a.adminClient.Conn().Get(path)
 	switch {
@@ -113,8 +113,8 @@ func upTo(path string) (all []string) {
 	return append(all, path)
 }
 
-// make creates a directory that is missing: a container, so that it vanishes by itself should we be killed. The lock's own
-// gets the mark, and must not have been made by somebody else meanwhile.
+// make creates a directory that is missing: a container, so that the server removes it should we be killed. The lock's own
+// gets the mark, and must not have been made by another client meanwhile.
 func (a *zkTarget) make(ctx context.Context, path string, own bool) error {
 	conn := a.adminClient.Conn()
 	there, _, err := conn.Exists(path)
@@ -208,7 +208,7 @@ func (m *zkMember) Close() {
 	m.session.Close()
 }
 
-// Close removes the directories, unless somebody else uses them by now, and looks for nodes of the contenders.
+// Close removes the directories, unless another client uses them by now, and looks for nodes of the contenders.
 func (a *zkTarget) Close(ctx context.Context) (left []string, err error) {
 	if a.adminClient == nil {
 		return nil, nil
@@ -248,7 +248,7 @@ func (a *zkTarget) leftBelow(path string) (left []string, err error) {
 	return left, err
 }
 
-// walk visits what is below a path.
+// walk visits the nodes below a path.
 func (a *zkTarget) walk(path string, depth int, visit func(path string, stat *zk.Stat)) error {
 	children, _, err := a.adminClient.Conn().Children(path)
 	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
@@ -277,7 +277,7 @@ func (a *zkTarget) walk(path string, depth int, visit func(path string, stat *zk
 }
 
 // remove deletes a directory that a run has made, with the directories that the recipe has made in it. It stays when
-// there is anything else in it: somebody uses it.
+// it has other nodes: it is in use.
 func (a *zkTarget) remove(path string) error {
 	var inner []string
 	used := false
