@@ -41,6 +41,7 @@ func advised() string {
 
 // The command line's tests parse testdata/commands.txt, since nothing here may import it.
 func TestAdvisedCommandsAreListed(t *testing.T) {
+	t.Parallel()
 	const name = "testdata/commands.txt"
 	if *update {
 		if err := os.WriteFile(name, []byte(advised()), 0o600); err != nil {

@@ -13,6 +13,7 @@ import (
 // What was found before is only there to save work: along random changes of a lock and of what is known of it, what is found with
 // it is what would be found without.
 func TestWhatWasFoundBeforeChangesNothing(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 12))
 		l := with(queue("curator", 5), holder(func(h *inspect.Contender) { h.Since = now.Add(-48 * time.Hour) }))
@@ -61,6 +62,7 @@ func TestWhatWasFoundBeforeChangesNothing(t *testing.T) {
 
 // What was tempered, for either reason, has lost its own advice and is put together again.
 func TestATemperedFindingIsNotTakenAgain(t *testing.T) {
+	t.Parallel()
 	r := rule{name: "any", restsOn: []inspect.Aspect{inspect.AspectHolders}}
 	for name, tt := range map[string]struct {
 		sure   recipe.Confidence

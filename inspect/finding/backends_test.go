@@ -10,6 +10,7 @@ import (
 
 // A master that takes locks without its replicas is named once, whatever locks it has; what has no replicas, needs them or is one is not.
 func TestReplicaFailover(t *testing.T) {
+	t.Parallel()
 	master := func(replicas int, needs bool) inspect.Server {
 		return inspect.Server{Addr: "10.0.0.1:6379", State: inspect.ServerUp, Role: "master", Replicas: replicas, NeedsReplicas: needs}
 	}
@@ -41,6 +42,7 @@ func TestReplicaFailover(t *testing.T) {
 
 // Many directories without children are worth knowing, with the command that finds those that are idle; a few are not.
 func TestEmptyLocks(t *testing.T) {
+	t.Parallel()
 	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Reach: inspect.Reach{Target: "zk://a:2181"}}
 	for count, fires := range map[int]bool{0: false, manyEmpty - 1: false, manyEmpty: true} {
 		b.Empty = inspect.EmptyDirs{Count: count, Oldest: now.Add(-time.Hour), Under: "/locks/o'k", UnderCount: count / 2}

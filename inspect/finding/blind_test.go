@@ -13,6 +13,7 @@ import (
 )
 
 func TestBlind(t *testing.T) {
+	t.Parallel()
 	once := &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}
 	on := func(b *inspect.Backend) func(*inspect.Case) { return func(c *inspect.Case) { c.Backend = b } }
 	reported := func(c *inspect.Case) { c.Watches, c.Sessions = &inspect.WatchTable{}, map[int64]inspect.Session{} }
@@ -139,6 +140,7 @@ var unseenLists = []struct {
 
 // What was refused or failed becomes one finding for all that hides the same, with the right that is missing.
 func TestWhatIsUnseenIsReportedOnce(t *testing.T) {
+	t.Parallel()
 	for _, tt := range unseenLists {
 		t.Run(tt.name, func(t *testing.T) {
 			lock := queue("kazoo", 1)
@@ -166,6 +168,7 @@ func TestWhatIsUnseenIsReportedOnce(t *testing.T) {
 
 // What is reported unseen is not reported a second time as never asked for, and a silent master not twice.
 func TestUnseenIsNotReportedTwice(t *testing.T) {
+	t.Parallel()
 	refused := queue("kazoo", 2)
 	refused.Unseen = []inspect.Unseen{{Aspect: inspect.AspectWatches, Where: "z1:2181", Read: "wchp", Reason: "not in the whitelist", Right: "wchp in 4lw.commands.whitelist"}}
 	silent := votes("aa!", time.Minute)
@@ -190,6 +193,7 @@ func TestUnseenIsNotReportedTwice(t *testing.T) {
 
 // The rights that are missing are granted to our user, as a server calls it or we logged in; who it is may be unknown.
 func TestRightsAreGrantedToOurUser(t *testing.T) {
+	t.Parallel()
 	denied := func(reason string) inspect.Unseen {
 		return inspect.Unseen{Aspect: inspect.AspectExpiry, Where: "r1:1", Read: "PTTL", Reason: reason, Right: "+pttl"}
 	}
@@ -227,6 +231,7 @@ func answering(errors ...string) *inspect.Lock {
 
 // Masters of which one is down and one loads its data need other help: a finding each.
 func TestSilentMastersAndThoseThatAnswerWithErrorsAreApart(t *testing.T) {
+	t.Parallel()
 	found := diagnose(t, "blind", present(answering("", "LOADING Redis is loading")))
 	if len(found) != 2 || !strings.Contains(found[0].Advice, "see why it does not answer") || !strings.Contains(found[1].Message, "r3 answered only LOADING") {
 		t.Errorf("%+v", found)

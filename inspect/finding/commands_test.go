@@ -11,6 +11,7 @@ import (
 
 // Commands in advices name the server that is meant, with what its client needs.
 func TestCommandsNameTheirServers(t *testing.T) {
+	t.Parallel()
 	reach := map[string]inspect.Reach{
 		"zk": {Target: "zk://z1:2181", Client: "-server z1:2181/app"}, "redis": {Target: "-p prod", Client: "-n 3 --tls"},
 	}
@@ -50,6 +51,7 @@ func TestCommandsNameTheirServers(t *testing.T) {
 
 // A finding stays reported only as long as it is about the same holder, as far as that is known.
 func TestAStuckLocksCommandIsAboutWhoHoldsIt(t *testing.T) {
+	t.Parallel()
 	stuck := func(change func(*inspect.Contender)) *inspect.Lock {
 		return with(queue("curator", 3), holder(func(h *inspect.Contender) {
 			h.Owner, h.HeldSince = inspect.Owner{Label: "worker"}, now.Add(-time.Hour)

@@ -234,6 +234,7 @@ func findingsIn(cases []inspect.Case, backend *inspect.Backend) (found []inspect
 
 // Text from servers is hostile. It must reach no terminal as it is, nor a shell that an advice is pasted into.
 func TestHostileNamesStayText(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		"\x1b]52;c;aGk=\a\r\n", "a\u202eb\u200b\u009b", "\xff\xfe", "$(reboot)`reboot`'; reboot; '", "-rf", strings.Repeat("\x1b世", 400),
 	} {
@@ -270,6 +271,7 @@ func unquoted(text, word string) bool {
 }
 
 func TestFindingsKeepTheSchema(t *testing.T) {
+	t.Parallel()
 	cases, backend := everything("x")
 	found := findingsIn(cases, backend)
 	lock := queue("kazoo", 2)
@@ -296,6 +298,7 @@ func TestFindingsKeepTheSchema(t *testing.T) {
 
 // A lock of which nothing more is known than its name gets no finding but that one cannot see.
 func TestNothingKnownNothingSaid(t *testing.T) {
+	t.Parallel()
 	unknown := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, State: inspect.StateUnknown}
 	locks := []*inspect.Lock{unknown, {}, inspect.FreeDirectory(unknown.ID, nil, now), queue("kazoo", 1), queue("curator", 10), votes("a", time.Minute)}
 	for _, l := range locks {
@@ -319,6 +322,7 @@ func TestNothingKnownNothingSaid(t *testing.T) {
 
 // The same state a moment later gives the same finding, so that nothing is published again for a running clock.
 func TestFindingsStandStill(t *testing.T) {
+	t.Parallel()
 	cases, backend := everything("x")
 	before := findingsIn(cases, backend)
 	for i := range cases {
@@ -361,6 +365,7 @@ func BenchmarkAllRules(b *testing.B) {
 // A screen of 80 columns has two lines for a message beside the rule's name, and as many for an advice: the usual ones
 // fit.
 func TestFindingsFitTheScreen(t *testing.T) {
+	t.Parallel()
 	for _, f := range findingsIn(everything("web-7.prod")) {
 		if n, room := len([]rune(f.Message)), 2*(72-len(f.Rule)); n > room {
 			t.Errorf("%s: a message of %d characters where %d fit: %s", f.Rule, n, room, f.Message)

@@ -60,6 +60,7 @@ const (
 
 // Each rule advises what was done in a test and made its finding go away, or says that a person has to do it.
 func TestWhatEachRuleAdvisesWasDone(t *testing.T) {
+	t.Parallel()
 	advices := map[string]string{} // all of a rule
 	for _, f := range adviceGiven() {
 		advices[f.Rule] += f.Advice + "\n"

@@ -26,7 +26,7 @@ type watched struct {
 
 func watchKey(t *testing.T, master *servertest.Redis, stuckAfter time.Duration) *watched {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	w := &watched{t: t, ctx: ctx, client: redis.NewClient(&redis.Options{Addr: master.Addr}), id: inspect.ID{Backend: "redis", Path: servertest.UniqueName(t)}}
 	w.observer = inspect.NewObserver(time.Now, redissource.New(redissource.Config{
 		Backend: "redis", Only: w.id.Path, Tick: 20 * time.Millisecond, Masters: []*redis.UniversalOptions{{Addrs: []string{master.Addr}}},

@@ -11,6 +11,7 @@ import (
 // Of contenders of which only the names were listed so far no rule reports anything, whatever the tables hold about
 // others.
 func TestWhatWasOnlyListedFiresNothing(t *testing.T) {
+	t.Parallel()
 	const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
 	for _, pattern := range []string{
 		"_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-%010d", guid + "__lock__%010d", guid + "__rlock__%010d",

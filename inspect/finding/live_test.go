@@ -26,7 +26,7 @@ func diagnosis(t *testing.T, source inspect.Source, stuckAfter time.Duration) ma
 	t.Helper()
 	o := inspect.NewObserver(time.Now, source)
 	o.Diagnose(Rules(), stuckAfter)
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := o.Run(ctx); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 // The figures stand in the message and the evidence; a backend without outliers has no finding.
 func TestOutlierClient(t *testing.T) {
+	t.Parallel()
 	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}
 	if found := outlierClient().rule().Backend(b, now); found != nil {
 		t.Errorf("nobody stands out: %+v", found)

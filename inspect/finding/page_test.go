@@ -60,6 +60,7 @@ What holds for all of them:
 }
 
 func TestThePageIsMadeFromTheRules(t *testing.T) {
+	t.Parallel()
 	const name = "../../docs/findings.md"
 	if *update {
 		if err := os.WriteFile(name, []byte(page()), 0o644); err != nil {
@@ -77,6 +78,7 @@ func TestThePageIsMadeFromTheRules(t *testing.T) {
 
 // Every rule has a meaning for the page, and a name that no other has.
 func TestRulesAreComplete(t *testing.T) {
+	t.Parallel()
 	names := make(map[string]bool)
 	for _, r := range all {
 		if r.name == "" || names[r.name] || r.severity.Rank() == 0 && r.severity != inspect.Info || r.means == "" || r.evidence == "" || r.do == "" {
@@ -94,6 +96,7 @@ var asked = regexp.MustCompile(`check\(t, "([a-z-]+)"|(\w+)\(\)\.rule\(\)\.Backe
 
 // Every rule is asked about states in which it fires and about others in which it must not.
 func TestEveryRuleHasItsStates(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
@@ -120,6 +123,7 @@ var word = regexp.MustCompile(`[a-z][a-z0-9_]+`)
 
 // Findings have the evidence and the severity that the page promises.
 func TestEvidenceIsAsDocumented(t *testing.T) {
+	t.Parallel()
 	found := findingsIn(everything("x"))
 	for _, r := range all {
 		keys := append(word.FindAllString(r.evidence, -1), "cause")

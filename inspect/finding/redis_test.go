@@ -23,6 +23,7 @@ func deadAt(i int) func(*inspect.Lock) { return func(l *inspect.Lock) { l.Waiter
 
 // By its history a key lives for a minute: one with a minute left was set just now.
 func TestSplitQuorum(t *testing.T) {
+	t.Parallel()
 	check(t, "split-quorum", []state{
 		{
 			name: "two, two and one", c: present(votes("aabbc", time.Minute)), fires: true, severity: inspect.Critical, confidence: recipe.Certain,
@@ -43,6 +44,7 @@ func TestSplitQuorum(t *testing.T) {
 }
 
 func TestMinorityLeftover(t *testing.T) {
+	t.Parallel()
 	check(t, "minority-leftover", []state{
 		{
 			name: "one of three", c: present(votes("a--", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
@@ -63,6 +65,7 @@ func TestMinorityLeftover(t *testing.T) {
 }
 
 func TestThinMargin(t *testing.T) {
+	t.Parallel()
 	check(t, "thin-margin", []state{
 		{
 			name: "three of five", c: present(votes("aaa-b", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
@@ -83,6 +86,7 @@ func TestThinMargin(t *testing.T) {
 }
 
 func TestNoTTL(t *testing.T) {
+	t.Parallel()
 	endless := func(masters, library string, never ...int) inspect.Case {
 		list := votes(masters, time.Minute).Masters
 		for _, i := range never {
@@ -121,6 +125,7 @@ func renewing(ago time.Duration, changes ...func(*inspect.History)) *inspect.His
 }
 
 func TestRenewalStopped(t *testing.T) {
+	t.Parallel()
 	check(t, "renewal-stopped", []state{
 		{
 			name: "two renewals were missed", c: present(votes("a", 4*time.Second), seen(renewing(26*time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
@@ -140,6 +145,7 @@ func TestRenewalStopped(t *testing.T) {
 }
 
 func TestZombieRenewal(t *testing.T) {
+	t.Parallel()
 	held := func(d time.Duration, changes ...func(*inspect.Lock)) *inspect.Lock {
 		return with(votes("a", 25*time.Second), append(changes, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) }))...)
 	}
@@ -176,6 +182,7 @@ func last(ago time.Duration) func(*inspect.Lock) {
 }
 
 func TestMasterRestarted(t *testing.T) {
+	t.Parallel()
 	up := func(d time.Duration) func(*inspect.Case) {
 		return func(c *inspect.Case) {
 			c.Backend = &inspect.Backend{Kind: inspect.Redis, Servers: []inspect.Server{
@@ -231,6 +238,7 @@ func TestMasterRestarted(t *testing.T) {
 }
 
 func TestClockSkew(t *testing.T) {
+	t.Parallel()
 	clocks := func(kind inspect.BackendKind, latency time.Duration, offsets ...time.Duration) inspect.Case {
 		b := &inspect.Backend{Kind: kind}
 		for i, o := range offsets {
@@ -263,6 +271,7 @@ func TestClockSkew(t *testing.T) {
 }
 
 func TestStaleFairQueue(t *testing.T) {
+	t.Parallel()
 	lapsed := func(i int, ago time.Duration) func(*inspect.Lock) {
 		return func(l *inspect.Lock) { l.Waiters[i].ExpiresAt = now.Add(-ago) }
 	}
@@ -282,6 +291,7 @@ func TestStaleFairQueue(t *testing.T) {
 }
 
 func TestStarvation(t *testing.T) {
+	t.Parallel()
 	last := queue("curator", 3).Waiters[1].Name
 	overtaken := func(n int, changes ...func(*inspect.History)) func(*inspect.Case) {
 		return seen(past(append(changes, func(h *inspect.History) { h.Overtaken = map[inspect.Untrusted]int{last: n} })...))
@@ -307,6 +317,7 @@ func TestStarvation(t *testing.T) {
 }
 
 func TestEvictionRisk(t *testing.T) {
+	t.Parallel()
 	full := func(servers ...inspect.Server) inspect.Case {
 		return inspect.Case{Backend: &inspect.Backend{Kind: inspect.Redis, Servers: servers}, Now: now}
 	}
@@ -326,6 +337,7 @@ func TestEvictionRisk(t *testing.T) {
 }
 
 func TestForeignValue(t *testing.T) {
+	t.Parallel()
 	check(t, "foreign-value", []state{
 		{
 			name: "a hash on one master", c: present(votes("aaf", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,

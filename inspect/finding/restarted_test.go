@@ -185,6 +185,7 @@ func (b *comeback) restart(t *testing.T, members ...*servertest.ZooKeeper) {
 // back: until their sessions run out nobody ends, is a ghost or waits for nothing, for those who go on watching and for one look.
 // Then one server after the other is. It is told of what time nothing was seen.
 func TestClientsComeBackToARestartedEnsemble(t *testing.T) {
+	t.Parallel()
 	b := startComeback(t)
 	b.clients.Pause(t)
 	for _, o := range b.onlookers {

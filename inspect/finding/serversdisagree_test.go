@@ -12,6 +12,7 @@ import (
 )
 
 func TestServersDisagree(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		roles []string
 		says  string // empty: nothing
@@ -56,6 +57,7 @@ func TestServersDisagree(t *testing.T) {
 // Two leaders of one ensemble are two epochs of it, for a short time: one was elected while the other stood still, say. They are of two
 // ensembles when they go on to say so.
 func TestTwoLeadersMayBeAnElection(t *testing.T) {
+	t.Parallel()
 	leader := func(zxid uint64, led, said time.Duration) inspect.Server {
 		s := inspect.Server{Addr: "10.0.0.1:2181", State: inspect.ServerUp, Role: "leader", Zxid: zxid, LeadsFor: said}
 		if led > 0 {
@@ -96,6 +98,7 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 
 // A member that hangs far behind its leader, or has other data, is named; one that is a little behind under load is not.
 func TestMembersThatDiffer(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		odd  inspect.Server
 		says string // empty: nothing
@@ -134,6 +137,7 @@ func TestMembersThatDiffer(t *testing.T) {
 
 // One look names a member that still lacks, when it is asked again, what its leader had: as worth knowing, since it may only catch up.
 func TestOneLookNamesAMemberThatLags(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		mode    inspect.Mode
 		lagging bool

@@ -14,6 +14,7 @@ import (
 // What is only possibly a lock sets off no alarm, and no advice is to release anything of it: it may be a registry of
 // members, a counter, a cache or a queue of jobs.
 func TestPossibleLocksStayQuiet(t *testing.T) {
+	t.Parallel()
 	cases, _ := everything("x")
 	guessed := 0
 	for _, c := range cases {
@@ -45,6 +46,7 @@ func TestPossibleLocksStayQuiet(t *testing.T) {
 
 // An action is advised where everything that it rests on was seen, and only there.
 func TestNoActionOnHalfOfTheEvidence(t *testing.T) {
+	t.Parallel()
 	unseen := func(a inspect.Aspect) func(*inspect.Lock) {
 		return func(l *inspect.Lock) { l.Unseen = []inspect.Unseen{{Aspect: a, Where: "r1", Read: "X"}} }
 	}
@@ -74,6 +76,7 @@ func TestNoActionOnHalfOfTheEvidence(t *testing.T) {
 
 // Independent servers that were given as the masters of one lock: the target is suspect, not the locks.
 func TestSuspectTarget(t *testing.T) {
+	t.Parallel()
 	servers := func(spread inspect.Spread, roles ...string) inspect.Case {
 		b := &inspect.Backend{Kind: inspect.Redis, Spread: spread}
 		for i, role := range roles {
@@ -117,6 +120,7 @@ func TestSuspectTarget(t *testing.T) {
 
 // redis-py asks one server: what it has on one of three is held there, whatever a quorum of them would be.
 func TestALibraryOfOneServerNeedsNoQuorum(t *testing.T) {
+	t.Parallel()
 	of := func(library, letters string) inspect.Case {
 		return present(with(votes(letters, time.Minute), func(l *inspect.Lock) { l.Recipe, l.Confidence = library, recipe.Likely }))
 	}
@@ -146,6 +150,7 @@ func TestALibraryOfOneServerNeedsNoQuorum(t *testing.T) {
 
 // Every rule about locks is said to rest on something, but for those that need no more than what they name.
 func TestRulesRestOnAspects(t *testing.T) {
+	t.Parallel()
 	for _, r := range all {
 		if r.lock != nil && r.restsOn == nil && !slices.Contains([]string{"blind", "foreign-value", "sequence-wrap"}, r.name) {
 			t.Errorf("%s rests on nothing: give it restsOn or, if nothing unseen can make it wrong, a place in this list", r.name)

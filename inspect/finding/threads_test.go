@@ -73,6 +73,7 @@ func (k kazooThread) work(ctx, hold context.Context, first, second string) error
 // Threads that share sessions and take locks in one order are in no deadlock; two that wait for each other next to them are,
 // soon and as long as they do.
 func TestThreadsOfSharedSessions(t *testing.T) {
+	t.Parallel()
 	server, root := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}), servertest.UniquePath(t)
 	locks := []string{"/a", "/b", "/c", "/d"}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -12,6 +12,7 @@ import (
 
 // A master that refuses writes is critical where no other can make up for it, and a warning where the others are a quorum.
 func TestWritesRefused(t *testing.T) {
+	t.Parallel()
 	const up, down = inspect.ServerUp, inspect.ServerDown
 	master := func(addr string, state inspect.ServerState, refused inspect.WriteRefusal) inspect.Server {
 		return inspect.Server{Addr: addr, State: state, Role: "master", WritesRefused: refused, MaxMemory: 1 << 20}
@@ -57,6 +58,7 @@ func TestWritesRefused(t *testing.T) {
 
 // Another reason is another finding: who watches is told of it, and of both where there are two.
 func TestAnotherReasonOfARefusalIsReported(t *testing.T) {
+	t.Parallel()
 	at := now
 	o := inspect.NewObserver(func() time.Time { return at }, struct{ inspect.Source }{}) // played, not run
 	o.Diagnose(Rules(), time.Hour)

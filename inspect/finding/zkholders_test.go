@@ -10,6 +10,7 @@ import (
 )
 
 func TestPersistentContender(t *testing.T) {
+	t.Parallel()
 	persistent := func(c *inspect.Contender) { c.Persistent, c.Owner.Session = true, 0 }
 	check(t, "persistent-contender", []state{
 		{
@@ -39,6 +40,7 @@ func TestPersistentContender(t *testing.T) {
 }
 
 func TestStuckHolder(t *testing.T) {
+	t.Parallel()
 	held := func(d time.Duration) *inspect.Lock {
 		return with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.HeldSince = now.Add(-48*time.Hour), now.Add(-d) }))
 	}
@@ -140,6 +142,7 @@ func TestStuckHolder(t *testing.T) {
 
 // Its clock is an hour off, or may be: only what is known of it counts.
 func TestStuckHolderByTheServersClock(t *testing.T) {
+	t.Parallel()
 	came := func(d time.Duration) *inspect.Lock {
 		return with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since = now.Add(-d) }))
 	}
@@ -212,6 +215,7 @@ func missed(ago time.Duration) func(*inspect.Case) {
 }
 
 func TestGhostOwner(t *testing.T) {
+	t.Parallel()
 	known, disturbed := sessionsKnown, serving
 	watched := func(c *inspect.Case) { c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch} }
 	old := func(age time.Duration) *inspect.Lock {
@@ -288,6 +292,7 @@ func TestGhostOwner(t *testing.T) {
 }
 
 func TestOver(t *testing.T) {
+	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		0: "0s", 99 * time.Millisecond: "0s", 100 * time.Millisecond: "0.1s", 1999 * time.Millisecond: "1s", 10*time.Minute + 59*time.Second: "10m",
 		47 * time.Hour: "1d", 400 * 24 * time.Hour: "1y",

@@ -24,6 +24,7 @@ func watching(library string, sure recipe.Confidence, answers ...inspect.Confirm
 
 // Who is not connected watches nothing, and is not told from one whose wake-up is lost where the servers do not say who is connected.
 func TestMissingWatchOfWhoMayNotBeConnected(t *testing.T) {
+	t.Parallel()
 	of := func(sessions map[int64]inspect.Session, all bool, unseen ...inspect.Unseen) inspect.Case {
 		c := watching("kazoo", recipe.Certain, inspect.Missing, inspect.Confirmed)
 		c.Sessions, c.AllSessions, c.Backend = sessions, all, &inspect.Backend{Unseen: unseen}
@@ -44,6 +45,7 @@ func TestMissingWatchOfWhoMayNotBeConnected(t *testing.T) {
 }
 
 func TestMissingWatch(t *testing.T) {
+	t.Parallel()
 	check(t, "missing-watch", []state{
 		{
 			name: "the second waiter watches nobody", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Missing, inspect.Confirmed), fires: true,
@@ -92,6 +94,7 @@ func watchingTheHolder() inspect.Case {
 
 // One session left six entries behind a holder, and watches nothing: each is named, and so is what they have in common.
 func TestEntriesThatOneSessionLeaked(t *testing.T) {
+	t.Parallel()
 	leaked := watching("curator", recipe.Certain, slices.Repeat([]inspect.Confirmation{inspect.Missing}, 6)...)
 	for i := range leaked.Lock.Waiters {
 		leaked.Lock.Waiters[i].Owner.Session = 2
@@ -106,6 +109,7 @@ func TestEntriesThatOneSessionLeaked(t *testing.T) {
 
 // TestMissingWatchOfWhoWatchesWhatIsGone, by what is known of its client.
 func TestMissingWatchOfWhoWatchesWhatIsGone(t *testing.T) {
+	t.Parallel()
 	const left = "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"
 	gone := func(answer inspect.Confirmation, tableAfter time.Duration, changes ...func(*inspect.Case)) inspect.Case {
 		c := watching("curator", recipe.Certain, answer)
@@ -155,6 +159,7 @@ func read(age inspect.TableAge, c inspect.Case) inspect.Case {
 }
 
 func TestHerd(t *testing.T) {
+	t.Parallel()
 	ids := func(from, to int64) (list []int64) {
 		for id := from; id < to; id++ {
 			list = append(list, id)
@@ -197,6 +202,7 @@ func TestHerd(t *testing.T) {
 }
 
 func TestSelfWait(t *testing.T) {
+	t.Parallel()
 	twice := func(since time.Duration, changes ...func(*inspect.Lock)) inspect.Case {
 		l := with(queue("go-zookeeper", 3), func(l *inspect.Lock) {
 			l.Waiters[1].Owner.Session, l.Waiters[1].Since = 1, now.Add(-since)
@@ -257,6 +263,7 @@ func TestSelfWait(t *testing.T) {
 
 // TestSelfWaitBehindItsLostEntry: of one client's two entries that wait, the one in front watches nobody.
 func TestSelfWaitBehindItsLostEntry(t *testing.T) {
+	t.Parallel()
 	lost := func(change func(*inspect.Lock)) inspect.Case { // 1 holds, 2 waits twice, and 3 between
 		return present(with(queue("go-zookeeper", 4), func(l *inspect.Lock) {
 			l.Waiters[2].Owner.Session = l.Waiters[0].Owner.Session
@@ -283,6 +290,7 @@ func TestSelfWaitBehindItsLostEntry(t *testing.T) {
 }
 
 func TestLostWakeUp(t *testing.T) {
+	t.Parallel()
 	const left = "x-72057675180539904-0000000003"
 	first := func(library string, sure recipe.Confidence, changes ...func(*inspect.Case)) inspect.Case {
 		l := queue(library, 2)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestDeadlock(t *testing.T) {
+	t.Parallel()
 	cycle := &inspect.Cycle{
 		Locks: []inspect.ID{{Backend: "zk", Path: "/a"}, {Backend: "redis", Path: "b"}}, Owners: []string{"web-1", "web-2"},
 		Cheapest: inspect.CycleHold{Owner: -1},
@@ -56,6 +57,7 @@ func TestDeadlock(t *testing.T) {
 }
 
 func TestMixedRecipes(t *testing.T) {
+	t.Parallel()
 	mix := func(first, second string) *inspect.Lock {
 		return with(queue(first, 2), waiter(func(w *inspect.Contender) { w.Special.Change(func(s *inspect.Special) { s.Recipe = second }) }))
 	}
@@ -84,6 +86,7 @@ func TestMixedRecipes(t *testing.T) {
 }
 
 func TestSemaphoreOvercommit(t *testing.T) {
+	t.Parallel()
 	semaphore := func(held, limit int, changes ...func(*inspect.Lock)) inspect.Case {
 		l := queue("kazoo", held+1)
 		l.Kind, l.Limit, l.Holders, l.Waiters = inspect.KindSemaphore, limit, l.Waiters, nil
@@ -103,6 +106,7 @@ func TestSemaphoreOvercommit(t *testing.T) {
 }
 
 func TestAlienChild(t *testing.T) {
+	t.Parallel()
 	aliens := func(library string, names ...inspect.Untrusted) inspect.Case {
 		return present(with(queue(library, 2), func(l *inspect.Lock) { l.Aliens = names }))
 	}
@@ -123,6 +127,7 @@ func TestAlienChild(t *testing.T) {
 }
 
 func TestSequenceWrap(t *testing.T) {
+	t.Parallel()
 	at := func(numbers ...int32) inspect.Case {
 		l := queue("kazoo", len(numbers))
 		for i, n := range numbers {
@@ -146,6 +151,7 @@ func TestSequenceWrap(t *testing.T) {
 
 // Names are long and begin alike: a message has to show the part in which they differ.
 func TestShortNamesDiffer(t *testing.T) {
+	t.Parallel()
 	shown := map[string]bool{}
 	for i := range 3 {
 		shown[describe.BriefName(inspect.Untrusted(fmt.Sprintf("_c_e3b0c442-98fc-1c14-9afb-f4c8996fb924-lock-%010d", i)))] = true

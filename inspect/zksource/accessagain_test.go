@@ -8,6 +8,7 @@ import (
 
 // A server that is slow to answer is not asked once more at each beat for what it was asked for before; another connection is.
 func TestAListThatIsOnItsWayIsNotAskedForAgain(t *testing.T) {
+	t.Parallel()
 	d := &dir{path: "/l", access: map[string]accessList{"/l/a": {is: &inspect.Access{}}, "/l/b": {}}}
 	r := &run{ready: true, link: &link{}, dirs: map[string]*dir{"/l": d}, focus: map[string]bool{"/l": true}}
 	for beat, want := range []int{1, 1, 1} {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestAddressesOfAnEnsemble(t *testing.T) {
+	t.Parallel()
 	for config, want := range map[string]string{
 		"": "",
 		"server.1=z1:2888:3888:participant;0.0.0.0:2181\nserver.2=z2:2888:3888;2182\nversion=100000000": "z1:2181,z2:2182",

@@ -11,6 +11,7 @@ import (
 
 // A directory may be deleted, and an ephemeral node made in its place, before anybody can list what it is in: the list looks as before.
 func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c := client(t, zks)
 		root := servertest.UniquePath(t)
@@ -34,6 +35,7 @@ func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 
 // And the reverse: a directory with a queue in place of an ephemeral node, which was a lock by itself or one of several members.
 func TestADirectoryInPlaceOfAnEphemeralNodeIsFound(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		for name, members := range map[string][]string{"a lock by itself": {"member"}, "one of several": {"member", "other"}} {
 			t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 // The lag of a member is the time since which its leader is known to have had what it lacks.
 func TestTheLagOfAMember(t *testing.T) {
+	t.Parallel()
 	const epoch1, epoch2 = 1 << 32, 2 << 32
 	type look struct {
 		second           int
@@ -40,6 +41,7 @@ func TestTheLagOfAMember(t *testing.T) {
 }
 
 func TestNodesAreCountedAtOneTransaction(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		one, leader zkadmin.Status
 		want        int

@@ -9,6 +9,7 @@ import (
 
 // The servers are asked twice in the shortest session that has something in a lock, and not for the sake of others.
 func TestInquiriesFollowTheShortestSession(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		timeout  time.Duration
 		waits    bool

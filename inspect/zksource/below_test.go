@@ -24,6 +24,7 @@ var generations = map[string]zkserver.Config{
 
 // Whatever a server lacks, the picture is the same, follows changes, comes back after a lost connection, and says how it is read.
 func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range generations {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,6 +96,7 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 
 // A node that is deleted and made again under its name is another, also where the list of its directory looks as before.
 func TestANodeMadeAnewIsReadAnew(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)
@@ -198,6 +200,7 @@ func TestAHotTreeIsPolled(t *testing.T) {
 
 // Nodes that have so much data that the answer to a usual request would be too long are read all the same.
 func TestNodesWithMuchDataAreRead(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
 	create(t, c, "/l", "", 0)
@@ -218,6 +221,7 @@ func TestNodesWithMuchDataAreRead(t *testing.T) {
 
 // Paths may be so long that fifty in one request are more than a server takes, which ends the connection by which they come.
 func TestNodesWithLongPathsAreRead(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)

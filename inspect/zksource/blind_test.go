@@ -20,6 +20,7 @@ func hidden(l *inspect.Lock, right string) bool {
 }
 
 func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
 	create(t, c, "/big", "", 0)

@@ -8,6 +8,7 @@ import (
 
 // A connection that ends while the last requests are on their way ends no pass: that they get no answer is heard before the end is.
 func TestAnEndOfTheConnectionIsNoEndOfThePass(t *testing.T) {
+	t.Parallel()
 	for name, unanswered := range map[string]func(w *watched){
 		"none": func(*watched) {},
 		"for many reads": func(w *watched) {

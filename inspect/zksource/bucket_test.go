@@ -60,6 +60,7 @@ func screenQueue() queue {
 // A program that is kept from running for some tens of milliseconds at a time has its budget all the same, and no span has more than
 // the budget allows it.
 func TestABusyProgramHasItsBudget(t *testing.T) {
+	t.Parallel()
 	start := time.Unix(1_700_000_000, 0)
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, late := range map[string]func() time.Duration{
@@ -89,6 +90,7 @@ func TestABusyProgramHasItsBudget(t *testing.T) {
 
 // However long an answer was, the next request waits for at most a second.
 func TestAPauseHasABound(t *testing.T) {
+	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
 	for _, halved := range []bool{false, true} {
 		b := newBucket(1<<20, 1<<17)
@@ -102,6 +104,7 @@ func TestAPauseHasABound(t *testing.T) {
 
 // What nobody asked for is not made up for: after a rest there is as much at once as ever, and then the rate.
 func TestNothingIsDueForARest(t *testing.T) {
+	t.Parallel()
 	start := time.Unix(1_700_000_000, 0)
 	for name, rest := range map[string]func(q *queue){
 		"nothing to read":    func(q *queue) { q.items.rest() },
@@ -126,6 +129,7 @@ func TestNothingIsDueForARest(t *testing.T) {
 
 // A source rests when there is nothing to ask for, and while the servers throttle it; not while there is more to read than it may ask.
 func TestASourceThatHasNothingToAskRests(t *testing.T) {
+	t.Parallel()
 	start := time.Unix(1_700_000_000, 0)
 	for name, tt := range map[string]struct {
 		queued int

@@ -71,6 +71,7 @@ func (p *plainChildren) do(c *children, random *rand.Rand, names []string) {
 }
 
 func TestChildrenAreWhatSetsOfNamesWouldBe(t *testing.T) {
+	t.Parallel()
 	names := []string{"a", "b", "c", "d", "e", "f", "g"}
 	for seed := range uint64(50) {
 		random, c := rand.New(rand.NewPCG(seed, 0)), &children{}
@@ -103,6 +104,7 @@ func TestChildrenAreWhatSetsOfNamesWouldBe(t *testing.T) {
 }
 
 func TestEqualDataAreKeptOnce(t *testing.T) {
+	t.Parallel()
 	s := sharedData{}
 	answer := []byte("10.0.0.1")
 	first, second := s.one(answer), s.one([]byte("10.0.0.1"))

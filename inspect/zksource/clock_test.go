@@ -32,6 +32,7 @@ func written(election int64, at time.Time) *zk.Stat {
 // There was an election after the servers were asked: what the former leader said of its own service is not taken for the new one's,
 // or a node that was made just before would be as old as that.
 func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
+	t.Parallel()
 	answers := []serverAnswer{leads(4, 5*time.Minute, clockAhead(0)), follows()}
 	var c clock
 	c.measure(nil, answers, true)
@@ -53,6 +54,7 @@ func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
 // Nothing that relates the former leader's clock to ours is taken for the new one's, whoever is heard of first: a node of the new
 // election, or its leader.
 func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
+	t.Parallel()
 	former, later := []serverAnswer{leads(4, 0, clockAhead(time.Hour)), follows()}, []serverAnswer{follows(), leads(5, 0, bounds{})}
 	for name, elected := range map[string]func(c *clock) []serverAnswer{
 		"a node is read": func(c *clock) []serverAnswer {
@@ -92,6 +94,7 @@ func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 
 // Two servers say that they lead: who was elected later does, and the other has not noticed yet.
 func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
+	t.Parallel()
 	answers := []serverAnswer{leads(4, 0, clockAhead(time.Hour)), leads(5, 0, clockAhead(0)), follows()}
 	var c clock
 	c.measure(nil, answers, true)
@@ -102,6 +105,7 @@ func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
 
 // The former leader does not know yet that it lost: it lags, and the others do not lag behind it.
 func TestWhoLostTheElectionLags(t *testing.T) {
+	t.Parallel()
 	former, now := leads(4, 0, bounds{}), leads(5, 0, bounds{})
 	servers := []serverAnswer{former, now, {asked: true, status: now.status}}
 	servers[2].status.Role = "follower"
@@ -117,6 +121,7 @@ func TestWhoLostTheElectionLags(t *testing.T) {
 
 // A clock that was ahead, and is measured as right since, is right.
 func TestAClockThatWasAheadIsMeasuredAnew(t *testing.T) {
+	t.Parallel()
 	a := []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}}}
 	var c clock
 	c.dated(written(5, noon.Add(5*time.Second)), noon)
@@ -133,6 +138,7 @@ func TestAClockThatWasAheadIsMeasuredAnew(t *testing.T) {
 
 // What a former leader made is no measure of the new one's clock, however late it is heard of.
 func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
+	t.Parallel()
 	var c clock
 	c.dated(written(6, noon), noon)
 	c.created(noon, noon.Add(-time.Hour), 5<<32|9)
@@ -144,6 +150,7 @@ func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
 // A leader that stood still says that it leads until it is asked again: what it says then is taken whole, and its long service is
 // nobody's of the new election.
 func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
+	t.Parallel()
 	former, now := leads(5, 720*time.Hour, clockAhead(0)), leads(6, 0, clockAhead(0))
 	for name, answers := range map[string][]serverAnswer{
 		"both say so":                        {former, now},
@@ -161,6 +168,7 @@ func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
 
 // A leader's own service bounds from when on all that was there before is at least.
 func TestALeadersServiceBoundsWhatWasThereBefore(t *testing.T) {
+	t.Parallel()
 	answers := []serverAnswer{leads(5, time.Minute, clockAhead(time.Hour)), follows()}
 	var c clock
 	c.measure(nil, answers, true)
@@ -172,6 +180,7 @@ func TestALeadersServiceBoundsWhatWasThereBefore(t *testing.T) {
 
 // Servers whose clocks agree date everything, whoever led; so do those that are known where the leader's is not.
 func TestClocksThatAgreeDateEverything(t *testing.T) {
+	t.Parallel()
 	right, off := follows(), follows()
 	right.clock, off.clock = clockAhead(time.Hour), clockAhead(0)
 	ahead := leads(5, 0, clockAhead(time.Hour))
@@ -202,6 +211,7 @@ func TestClocksThatAgreeDateEverything(t *testing.T) {
 
 // The leader's clock jumps: what it dated before is not dated by what it shows since, and nothing is older for it.
 func TestAClockThatJumpsStartsAgain(t *testing.T) {
+	t.Parallel()
 	const made, next = 5<<32 | 7, 5<<32 | 9
 	later := noon.Add(time.Minute)
 	is := func(ahead time.Duration) []serverAnswer { return []serverAnswer{leads(5, 0, clockAhead(ahead))} }
@@ -243,6 +253,7 @@ func TestAClockThatJumpsStartsAgain(t *testing.T) {
 
 // An ensemble was wiped, or restored from a copy, and counts its elections from lower on.
 func TestElectionsThatAreCountedAgain(t *testing.T) {
+	t.Parallel()
 	var c clock
 	c.dated(written(9, noon), noon)
 	answers := []serverAnswer{leads(2, 0, clockAhead(0)), follows()}
@@ -256,6 +267,7 @@ func TestElectionsThatAreCountedAgain(t *testing.T) {
 
 // Our own clock is set: what relates the servers' clocks to it is dropped, and measured again at once.
 func TestOurClockThatIsSetIsMeasuredAgain(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	r := testRun(t, Config{Now: func() time.Time { return now }})
 	r.answers[0] = serverAnswer{asked: true, clock: clockAhead(0)}
@@ -270,6 +282,7 @@ func TestOurClockThatIsSetIsMeasuredAgain(t *testing.T) {
 
 // The date of an answer has whole seconds: several answers show a clock closer than one, and one that is missing takes nothing away.
 func TestAnswersNarrowAClockTogether(t *testing.T) {
+	t.Parallel()
 	var c clock
 	server := func(b bounds) []serverAnswer {
 		return []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}, clock: b}}

@@ -88,6 +88,7 @@ func TestANodeOfOurFutureShowsAClockThatIsAhead(t *testing.T) {
 
 // Whichever member a look is connected to, the leader's clock dates the locks: it is asked for its own.
 func TestOneLookAtAnEnsembleKnowsTheLeadersClock(t *testing.T) {
+	t.Parallel()
 	e, _, cfg := ensembleLock(t, servertest.EnsembleConfig{})
 	cfg.Admin = nil
 	e.Leader(t)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestWhenClientsHadToConnectAnew(t *testing.T) {
+	t.Parallel()
 	up := func(role string, uptime time.Duration, election uint64) serverAnswer {
 		return serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: role, Uptime: uptime, Zxid: election<<32 | 5}}
 	}
@@ -42,6 +43,7 @@ func TestWhenClientsHadToConnectAnew(t *testing.T) {
 // An instant that is known counts however soon after another, one that was computed only where that cannot be the same; neither takes the place
 // of a newer one.
 func TestReasonsToConnectAnew(t *testing.T) {
+	t.Parallel()
 	r := testRun(t, Config{})
 	for _, step := range []struct {
 		note        func(time.Time)
@@ -62,6 +64,7 @@ func TestReasonsToConnectAnew(t *testing.T) {
 }
 
 func TestALostConnectionIsAReasonToConnectAnew(t *testing.T) {
+	t.Parallel()
 	w := watchedRun(t)
 	w.disturb(noon)
 	lost := noon.Add(time.Second)

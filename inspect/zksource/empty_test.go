@@ -13,6 +13,7 @@ import (
 // Directories that had children once and have none now are counted, with the directory that has the most of them; one that never had
 // any, one that has some, an ephemeral node and the root are not.
 func TestEmptyDirectoriesAreCounted(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)

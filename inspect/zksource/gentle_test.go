@@ -12,6 +12,7 @@ import (
 // A look by a budget is made of short requests, of which two wait on the server at most, and on a far one as many more as the
 // budget sends while one is on its way; a look without one, and what changed later, of long ones.
 func TestALookIsGentle(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name       string
 		cfg        Config
@@ -63,6 +64,7 @@ func TestALookIsGentle(t *testing.T) {
 
 // A path that is too long for a request of its kind goes by itself.
 func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
+	t.Parallel()
 	r := New(Config{}).newRun(t.Context(), nil)
 	r.link = &link{}
 	d := &dir{path: "/locks/a"}
@@ -82,6 +84,7 @@ func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
 
 // Contenders that are read one by one are read in the order of their queue: the holder first.
 func TestTheHolderIsReadFirst(t *testing.T) {
+	t.Parallel()
 	r := New(Config{}).newRun(t.Context(), nil)
 	d := &dir{path: "/locks/a"}
 	d.list([]string{"_c_2f7a3d62-0000-4000-8000-000000000000-lock-0000000002", "_c_f4c1e1aa-0000-4000-8000-000000000000-lock-0000000001"})
@@ -95,6 +98,7 @@ func TestTheHolderIsReadFirst(t *testing.T) {
 
 // Who looks once reads the locks that were found before he looks for many more; a screen, the lengths of all queues first.
 func TestWhoLooksOnceReadsEachLockToItsEnd(t *testing.T) {
+	t.Parallel()
 	for _, once := range []bool{true, false} {
 		q := newQueue(Config{Once: once, Budget: Budget{Unlimited: true}})
 		d := &dir{path: "/locks/a"}
@@ -115,6 +119,7 @@ func TestWhoLooksOnceReadsEachLockToItsEnd(t *testing.T) {
 
 // However small its budget, a queue lets something pass.
 func TestASmallBudgetIsNotNone(t *testing.T) {
+	t.Parallel()
 	q := newQueue(Config{Budget: Budget{Items: 5, Bytes: 100, Requests: 1}})
 	q.walk = []job{{kind: jobList, dir: &dir{path: "/locks"}}}
 	if wait := q.takeToken(time.Unix(1, 0)); wait != 0 {
@@ -125,6 +130,7 @@ func TestASmallBudgetIsNotNone(t *testing.T) {
 // A look begins with two requests, however late the server's greeting was, and has more on their way only as long as they are answered
 // no later than one alone: a server far away soon has as many as the budget sends, one that is slow does not.
 func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		took              func(flying int) time.Duration
 		apart             time.Duration // two answers

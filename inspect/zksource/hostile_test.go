@@ -16,6 +16,7 @@ import (
 )
 
 func TestHostileNamesAndDataAreShownEscaped(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		dir := root + "/\u202elock\u200b[31m"

@@ -13,6 +13,7 @@ import (
 )
 
 func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		cfg := zksource.Config{Servers: []string{zks.Addr}, Roots: []string{path}, Admin: []string{zks.Admin}}
@@ -60,6 +61,7 @@ func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
 }
 
 func TestHandoffIsReportedWithoutAPoll(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)

@@ -14,6 +14,7 @@ import (
 // A member lags since its leader had answered, at the latest, until it was asked, at the earliest: an answer that comes late makes nobody
 // lag.
 func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
+	t.Parallel()
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	r := &run{}
 	servers := []serverAnswer{
@@ -38,6 +39,7 @@ func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 // A member that is asked again may have read its newest transaction as soon as it was asked: however late that answer comes, the member is
 // known to have lacked something only until then.
 func TestASecondAnswerThatComesLateIsNoLag(t *testing.T) {
+	t.Parallel()
 	const limit = 10 * time.Second
 	var asked time.Time // the member, again
 	speaker := func(role string, hears func()) *zkadmin.Server {

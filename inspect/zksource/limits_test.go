@@ -7,6 +7,7 @@ import (
 
 // One look has time left for the other servers when one hangs, whatever it is asked; it waits for one that is slow.
 func TestOneServerThatHangsDoesNotTakeAllTheTime(t *testing.T) {
+	t.Parallel()
 	three := []string{"a:1", "b:1", "c:1"}
 	for _, tt := range []struct {
 		name           string

@@ -10,6 +10,7 @@ import (
 )
 
 func TestTheLoadOnEachServerIsReported(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
 	for i := range 20 {

@@ -22,6 +22,7 @@ import (
 
 // Whenever it is ended, by a cancel or by a deadline, nothing has failed.
 func TestOurOwnEndIsNobodysFailure(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	contended(t, zks, "/l")
 	hang := make(chan struct{})

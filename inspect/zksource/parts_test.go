@@ -35,6 +35,7 @@ func semaphoresOf(t *testing.T, v *sourcetest.View, root string, more int) {
 }
 
 func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, other, root := client(t, zks), client(t, zks), servertest.UniquePath(t)
 		for _, p := range []string{"", "/v2", "/v2/leases", "/v2/locks", "/sem-__lock__", "/locks", "/w", "/w/leases"} {
@@ -98,6 +99,7 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 // A kazoo Semaphore that is used for the first time makes its directory, the queue beside it, somebody in that, and a permit: the queue is
 // no lock of its own at any time.
 func TestTheQueueOfANewSemaphoreIsNoLock(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)
@@ -199,6 +201,7 @@ func TestLocksOfOneNode(t *testing.T) {
 }
 
 func TestPermitsThatAreGrantedLater(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)
@@ -216,6 +219,7 @@ func TestPermitsThatAreGrantedLater(t *testing.T) {
 }
 
 func TestSymfonyLocksAtTheRoot(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
 	token := strings.Repeat("YWJj", 10) + "YWI="

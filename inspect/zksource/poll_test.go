@@ -11,6 +11,7 @@ import (
 
 // At rest only what was refused is asked for, one after the other, and nothing that a watch reports.
 func TestRefusedNodesAreAskedForInTurn(t *testing.T) {
+	t.Parallel()
 	const locks, shutOut = 40, 20
 	var names []string
 	for i := range locks + shutOut {
@@ -46,6 +47,7 @@ func TestRefusedNodesAreAskedForInTurn(t *testing.T) {
 
 // What no watch reports is asked for within the budget, each in its turn, what is on the screen first.
 func TestPollingObeysTheBudget(t *testing.T) {
+	t.Parallel()
 	const locks, seconds, perSecond = 1000, 60, 50
 	r := testRun(t, Config{Roots: []string{"/"}, Budget: Budget{Steady: perSecond}})
 	r.ready, r.firstPass = true, true
@@ -91,6 +93,7 @@ func TestPollingObeysTheBudget(t *testing.T) {
 // A directory that has children is listed before its many siblings are looked at: the first lock shows at once, however wide
 // the tree is.
 func TestTheFirstLockShowsHoweverWideTheTreeIs(t *testing.T) {
+	t.Parallel()
 	var names []string
 	for i := range 1000 {
 		names = append(names, fmt.Sprintf("l%03d", i))

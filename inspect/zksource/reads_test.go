@@ -90,6 +90,7 @@ var unreadable = []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID
 // Each node that a lock consists of may not be read, one by one and in pairs: nothing vanishes, nothing becomes free, nobody's
 // waiting becomes nothing, and the right that is missing is named.
 func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
 	for name, s := range shapes {
@@ -246,6 +247,7 @@ func TestASymfonyLockThatMayNotBeReadIsNotDenied(t *testing.T) {
 }
 
 func TestARootThatDoesNotExistIsUnseen(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)

@@ -27,6 +27,7 @@ var registries = map[string][]string{
 }
 
 func TestRegistriesAreNoQueues(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		first, second, root := client(t, zks), client(t, zks), servertest.UniquePath(t)
 		create(t, first, root, "", 0)
@@ -52,6 +53,7 @@ func TestRegistriesAreNoQueues(t *testing.T) {
 
 // A number that the server gave is below the count of creations, and in their order; another is none, also beside a queue.
 func TestNumbersThatNoServerGaveAreNone(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)

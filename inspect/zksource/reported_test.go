@@ -8,6 +8,7 @@ import (
 )
 
 func TestALockIsReportedWhenAnythingButItsAgeChanges(t *testing.T) {
+	t.Parallel()
 	lock := func(change func(*inspect.Lock)) *inspect.Lock {
 		l := &inspect.Lock{
 			Kind: inspect.KindMutex, Recipe: "kazoo", State: inspect.StateContended, Aliens: []inspect.Untrusted{"x"},

@@ -14,6 +14,7 @@ import (
 
 // A server ends the connection by which a longer request comes than it takes. It is asked for less at a time.
 func TestAServerThatTakesShortRequestsOnlyIsRead(t *testing.T) {
+	t.Parallel()
 	read := func(t *testing.T, zks *servertest.ZooKeeper) {
 		c := client(t, zks)
 		create(t, c, "/locks", "", 0)

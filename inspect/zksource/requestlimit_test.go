@@ -41,6 +41,7 @@ func (w *watched) again(t *testing.T) {
 
 // A connection that ends by a long request, as it seems, is followed by one with shorter ones.
 func TestRequestsAreShorterBehindOneThatEndedTheConnection(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		answered, unanswered []int
 		most                 int
@@ -64,6 +65,7 @@ func TestRequestsAreShorterBehindOneThatEndedTheConnection(t *testing.T) {
 // A path is too long when it ended the connection again, and nothing longer was on its way. A server that was gone, and the hour, put
 // an end to such beliefs.
 func TestAPathIsTooLongTheSecondTime(t *testing.T) {
+	t.Parallel()
 	w := ended(t, nil, []int{9000, 14000})
 	w.again(t)
 	if w.tooLong(9000) {
@@ -89,6 +91,7 @@ func TestAPathIsTooLongTheSecondTime(t *testing.T) {
 
 // Of two paths that may be too long one is asked for at a time.
 func TestTwoPathsThatMayBeTooLongAreAskedForOneAfterTheOther(t *testing.T) {
+	t.Parallel()
 	w := ended(t, nil, []int{9000, 14000})
 	w.again(t)
 	long := job{kind: jobGet, dir: w.dirs["/l"], name: strings.Repeat("x", 9000)}

@@ -46,6 +46,7 @@ var adminReads = map[string]inspect.Aspect{
 // Each answer of the servers about themselves is refused or cut, one by one and in pairs, with the four-letter words
 // closed: that is reported, with the missing right, and no client or watch is called missing for it.
 func TestWhatServersDoNotTellIsUnknown(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf")
 	l := contended(t, zks, "/l")
 	target, err := url.Parse(zks.Admin)
@@ -170,6 +171,7 @@ func TestClosedWordsAreNotUnseen(t *testing.T) {
 
 // An AdminServer that was given and does not answer is reported although the four-letter words answer the same.
 func TestAnAdminServerThatDoesNotAnswerIsUnseen(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)
 		want := contended(t, zks, root)

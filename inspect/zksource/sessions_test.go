@@ -12,6 +12,7 @@ import (
 )
 
 func TestAllSessionsAreKnownWhenEveryServerReported(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		dead := "http://127.0.0.1:1"
 		for _, tt := range []struct {

@@ -32,6 +32,7 @@ func (d direct) Get(_ context.Context, p string) ([]byte, *zk.Stat, error) { ret
 
 // What a look at everything lists, and what somebody names (show), makes a root, or is about to act on, is the same lock or none.
 func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
 	const base64 = "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="
@@ -89,6 +90,7 @@ func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 
 // Who watches a named node hears that it ended and came back.
 func TestANamedNodeIsFollowed(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
 	root := servertest.UniquePath(t)

@@ -88,6 +88,7 @@ const (
 )
 
 func TestFindsLocksOfEveryRecipe(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)
@@ -142,6 +143,7 @@ func TestFindsLocksOfEveryRecipe(t *testing.T) {
 }
 
 func TestChangesAreReportedByThemselves(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)
@@ -175,6 +177,7 @@ func TestChangesAreReportedByThemselves(t *testing.T) {
 }
 
 func TestARootMayAppearLater(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
@@ -186,6 +189,7 @@ func TestARootMayAppearLater(t *testing.T) {
 }
 
 func TestOnlyOneDirectoryIsRead(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		create(t, c, root, "", 0)
@@ -224,6 +228,7 @@ func TestOnlyOneDirectoryIsRead(t *testing.T) {
 }
 
 func TestHotLockCostsABoundedNumberOfReads(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
 	create(t, c, "/hot", "", 0)
@@ -255,6 +260,7 @@ func TestHotLockCostsABoundedNumberOfReads(t *testing.T) {
 }
 
 func TestALostSessionLosesNothing(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
 	create(t, c, "/lock", "", 0)
@@ -311,6 +317,7 @@ func TestAServerThatHangsIsDown(t *testing.T) {
 }
 
 func TestNobodyThereIsDown(t *testing.T) {
+	t.Parallel()
 	const nobody = "127.0.0.1:1"
 	start := time.Now()
 	v := once(t, zksource.Config{Servers: []string{nobody}})
@@ -353,6 +360,7 @@ func TestADirectoryThatMayNotBeReadIsSkipped(t *testing.T) {
 }
 
 func TestDirectoriesOverABudget(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutAddWatch: true})
 	c := client(t, zks)
 	create(t, c, "/big", "", 0)
@@ -378,6 +386,7 @@ func TestDirectoriesOverABudget(t *testing.T) {
 }
 
 func TestLongQueuesAreReadInFullWhenLookedAt(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true})
 	c := client(t, zks)
 	create(t, c, "/long", "", 0)

@@ -81,6 +81,7 @@ func (w *watched) list(at time.Time, names ...string) {
 }
 
 func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
+	t.Parallel()
 	w := watchedRun(t)
 	first, lists := w.link, w.request(noon, secondNode) // the first has released; the answer comes into the socket
 	w.set(noon.Add(18 * time.Second))                   // and is read when this process goes on
@@ -101,6 +102,7 @@ func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
 
 // What was read before a stall, and not reported yet, is reported after it, as of before.
 func TestNewsThatAStallHeldUpComeAfterTheGap(t *testing.T) {
+	t.Parallel()
 	w := watchedRun(t)
 	w.set(noon.Add(time.Second))
 	w.list(w.now(), secondNode)
@@ -115,6 +117,7 @@ func TestNewsThatAStallHeldUpComeAfterTheGap(t *testing.T) {
 }
 
 func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
+	t.Parallel()
 	w := watchedRun(t)
 	w.asking, w.askedAt = true, noon
 	w.extra = inspect.Update{Sessions: map[int64]inspect.Session{7: {}}, AllSessions: true}
@@ -134,6 +137,7 @@ func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 
 // Nobody looks before there is a connection again.
 func TestAStallLastsUntilThereIsAConnection(t *testing.T) {
+	t.Parallel()
 	for _, took := range []time.Duration{100 * time.Millisecond, 6 * time.Second} {
 		w := watchedRun(t)
 		w.set(noon.Add(18 * time.Second))

@@ -9,6 +9,7 @@ import (
 
 // While what is urgent takes all that a server answers, the comparisons of directories do not pile up behind it, and go on after it.
 func TestComparisonsDoNotPileUp(t *testing.T) {
+	t.Parallel()
 	for _, manyReads := range []bool{true, false} {
 		r := testRun(t, Config{Roots: []string{"/"}})
 		r.manyReads, r.firstPass = manyReads, true
@@ -51,6 +52,7 @@ func TestComparisonsDoNotPileUp(t *testing.T) {
 
 // A minute compares each directory once, in no more requests than that takes.
 func TestComparisonsTakeNoMoreRequestsThanTheyNeed(t *testing.T) {
+	t.Parallel()
 	r := testRun(t, Config{Roots: []string{"/"}})
 	r.manyReads, r.firstPass, r.below = true, true, []string{"/"}
 	for i := range 5 * connect.MostItems {

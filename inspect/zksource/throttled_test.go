@@ -15,6 +15,7 @@ import (
 
 // A server that throttles requests knows them: it is asked again, in the same way, and all is read.
 func TestThrottledRequestsAreAskedAgain(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range generations {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

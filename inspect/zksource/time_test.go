@@ -95,6 +95,7 @@ func TestALockOfAServerThatHangsIsOld(t *testing.T) {
 }
 
 func TestAPolledLockGrowsOldUntilItIsReadAgain(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutAddWatch: true})
 	c := client(t, zks)
 	create(t, c, "/l", "", 0)
@@ -133,6 +134,7 @@ func ensembleLock(t *testing.T, cfg servertest.EnsembleConfig) (*servertest.Ense
 }
 
 func TestAServerWithoutQuorumIsReadOnly(t *testing.T) {
+	t.Parallel()
 	e, _, cfg := ensembleLock(t, servertest.EnsembleConfig{ReadOnly: true})
 	v, _ := watchHastily(t, cfg)
 	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass && v.Locks["/l"] != nil })
@@ -157,6 +159,7 @@ func TestAServerWithoutQuorumIsReadOnly(t *testing.T) {
 
 // One ensemble, as it loses one member after the other.
 func TestAnEnsembleThatFails(t *testing.T) {
+	t.Parallel()
 	e, c, cfg := ensembleLock(t, servertest.EnsembleConfig{SyncLimit: 60})
 	leader := e.Leader(t)
 	late := (leader + 1) % 3

@@ -14,6 +14,7 @@ import (
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func TestAdoptTellsWhatCameAndWent(t *testing.T) {
+	t.Parallel()
 	d := &dir{}
 	stat := &zk.Stat{Czxid: 1, NumChildren: 3}
 	if added, removed := d.adopt([]string{"c", "a", "b"}, stat, noon); !slices.Equal(added, []string{"a", "b", "c"}) || removed != nil {
@@ -35,6 +36,7 @@ func TestAdoptTellsWhatCameAndWent(t *testing.T) {
 }
 
 func TestJudgeKeepsAFreeLockAndTellsChangesOnly(t *testing.T) {
+	t.Parallel()
 	id := inspect.ID{Backend: "zk", Path: "/l"}
 	d := &dir{}
 	d.adopt([]string{"item-0000000001"}, &zk.Stat{Czxid: 1}, noon)
@@ -58,6 +60,7 @@ func TestJudgeKeepsAFreeLockAndTellsChangesOnly(t *testing.T) {
 }
 
 func TestBucketAllowsABurstAndThenItsRate(t *testing.T) {
+	t.Parallel()
 	b := newBucket(4, 4)
 	passed := 0
 	for ms := range 3001 {
@@ -74,6 +77,7 @@ func TestBucketAllowsABurstAndThenItsRate(t *testing.T) {
 }
 
 func TestClockTakesTheClosestBound(t *testing.T) {
+	t.Parallel()
 	var c clock
 	server := 3 * time.Second // ahead of us
 	for _, late := range []time.Duration{40, 2, 15} {
@@ -87,6 +91,7 @@ func TestClockTakesTheClosestBound(t *testing.T) {
 
 // The leader's clock is set ahead by an hour: what it dated before is not dated by what is known of it now.
 func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
+	t.Parallel()
 	leads := []serverAnswer{{asked: true, status: zkadmin.Status{Role: "standalone"}}}
 	var c clock
 	c.dated(&zk.Stat{Czxid: 7, Ctime: noon.UnixMilli(), Mzxid: 7, Mtime: noon.UnixMilli()}, noon)
@@ -102,6 +107,7 @@ func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
 
 // Another leader has its own clock: what the former one dated is unknown unless the clocks of all are known and the same.
 func TestANewLeadersClockDatesOnlyItsOwn(t *testing.T) {
+	t.Parallel()
 	shown := func(ahead time.Duration) bounds { return readBetween(noon.Add(ahead), time.Second, noon, noon) }
 	for name, former := range map[string]bounds{"the former is an hour off": shown(time.Hour), "nothing is known of it": {}, "both are right": shown(0)} {
 		t.Run(name, func(t *testing.T) {
@@ -118,6 +124,7 @@ func TestANewLeadersClockDatesOnlyItsOwn(t *testing.T) {
 }
 
 func TestPathsUnderAChroot(t *testing.T) {
+	t.Parallel()
 	cfg := Config{Chroot: "/app/", Roots: []string{"locks"}}.withDefaults()
 	if got := cfg.onServer("/locks"); got != "/app/locks" || cfg.Roots[0] != "/locks" {
 		t.Errorf("%q %v", got, cfg.Roots)
@@ -130,6 +137,7 @@ func TestPathsUnderAChroot(t *testing.T) {
 }
 
 func TestAdminServersArePairedWithTheirServers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		servers, admins []string
 		want            int
@@ -146,6 +154,7 @@ func TestAdminServersArePairedWithTheirServers(t *testing.T) {
 }
 
 func TestAContenderIsShownWhenItWasRead(t *testing.T) {
+	t.Parallel()
 	r := &run{
 		cfg: Config{Backend: "zk"}.withDefaults(), dirs: map[string]*dir{}, puts: map[string]*inspect.Lock{},
 		gone: map[string]bool{}, refused: map[string]refusal{}, sealed: map[string]refusal{}, crowds: map[string]*dir{}, due: map[*dir]bool{},
@@ -184,6 +193,7 @@ func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 }
 
 func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
+	t.Parallel()
 	q := newQueue(Config{Budget: Budget{Discovering: 100, Steady: 10}})
 	wait := func() time.Duration {
 		at := noon.Add(time.Hour)
@@ -205,6 +215,7 @@ func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
 
 // The backend has the quickest of our last requests.
 func TestQuickestRequestsAreReported(t *testing.T) {
+	t.Parallel()
 	r := testRun(t, Config{})
 	for range 64 {
 		r.queue.answered(5 * time.Millisecond)

@@ -8,6 +8,7 @@ import (
 
 // Who stood still and leads on has said so once, however long it had led before; who was elected since has led from then on.
 func TestALeaderSaysSoFromAnAnswerOn(t *testing.T) {
+	t.Parallel()
 	r := &run{answers: make([]serverAnswer, 2)}
 	at := func(a serverAnswer, second int) serverAnswer {
 		a.at = noon.Add(time.Duration(second) * time.Second)

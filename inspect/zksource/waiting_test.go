@@ -10,6 +10,7 @@ import (
 
 // A lock waits for what may be a part of it, and no longer when that turns out to be none.
 func TestALockIsReportedWhenWhatMightBeAPartIsNone(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range map[string]Config{"named": {Only: "/l"}, "found": {Roots: []string{"/l", "/l-__lock__"}}} {
 		for _, what := range []string{"gone", "a node", "a node that is listed"} {
 			r := testRun(t, cfg)

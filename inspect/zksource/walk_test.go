@@ -38,6 +38,7 @@ func (r *run) answer(kind jobKind, p, name string, at time.Time, stat *zk.Stat, 
 }
 
 func TestAContenderThatLeavesBeforeItIsReadIsNone(t *testing.T) {
+	t.Parallel()
 	for _, once := range []bool{true, false} {
 		r := testRun(t, Config{Roots: []string{"/l"}, Once: once})
 		first, second := guid+"__lock__0000000001", guid+"__lock__0000000002"
@@ -55,6 +56,7 @@ func TestAContenderThatLeavesBeforeItIsReadIsNone(t *testing.T) {
 // TestALoneNodeIsOneInEveryOrderOfAnswers: a node beside another ephemeral one is no lock by itself, and one beside a node that
 // was gone when it was read is, whichever of the two is answered first.
 func TestALoneNodeIsOneInEveryOrderOfAnswers(t *testing.T) {
+	t.Parallel()
 	const plain, numbered = "host-a", "host-1234567890"
 	member := &zk.Stat{Czxid: 5, EphemeralOwner: 7}
 	for _, once := range []bool{true, false} {
@@ -123,6 +125,7 @@ func running(t *testing.T, s *Source) <-chan inspect.Update {
 }
 
 func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
+	t.Parallel()
 	for _, once := range []bool{true, false} {
 		t.Run(fmt.Sprintf("once %v", once), func(t *testing.T) {
 			zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -191,6 +194,7 @@ func wholeQueue(l *inspect.Lock) bool {
 }
 
 func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	r := testRun(t, Config{Roots: []string{"/"}})
 	r.ready = true
 	first, second := guid+"__lock__0000000001", guid+"__lock__0000000002"
@@ -238,6 +242,7 @@ func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 }
 
 func TestALoginThatEndsLateHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := New(Config{Backend: "zk", Servers: []string{"127.0.0.1:1"}}).newRun(ctx, func(inspect.Update) {})
 	for range cap(r.results) + 1 { // requests on a link that is gone, and the login on the next
@@ -257,6 +262,7 @@ func TestALoginThatEndsLateHoldsNobodyUp(t *testing.T) {
 }
 
 func TestTheClockIsReadFromListsSentAtOnce(t *testing.T) {
+	t.Parallel()
 	r := testRun(t, Config{Roots: []string{"/l"}})
 	stat := &zk.Stat{Czxid: 1}
 	made := func(at time.Time) *zk.Stat { return &zk.Stat{EphemeralOwner: 7, Ctime: at.UnixMilli()} }
@@ -299,6 +305,7 @@ func TestTheClockIsReadFromListsSentAtOnce(t *testing.T) {
 
 // TestARootMadeWhileItWasAskedFor: that it was made may be heard before the answer that it is not there.
 func TestARootMadeWhileItWasAskedFor(t *testing.T) {
+	t.Parallel()
 	r := testRun(t, Config{Roots: []string{"/l"}})
 	r.link, r.below = &link{}, []string{"/l"}
 	d := &dir{path: "/l", root: true, busy: true}
@@ -312,6 +319,7 @@ func TestARootMadeWhileItWasAskedFor(t *testing.T) {
 
 // TestAnAbsentRootIsAskedForAgain: newer servers report nothing of a node that we may not read (CVE-2024-23944).
 func TestAnAbsentRootIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	r := testRun(t, Config{Roots: []string{"/l"}})
 	r.link, r.below, r.ready = &link{}, []string{"/l"}, true
 	r.answer(jobStat, "/l", "", noon, nil, zk.ErrNoNode)

@@ -111,6 +111,7 @@ func (b busy) number(id int64) string {
 
 // TestAdminCommandsAreAsReal compares fields, sessions and paths. Both servers must be in the same state.
 func TestAdminCommandsAreAsReal(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartZooKeeper(t) // it takes longer to start than a session without pings lasts
 	real := makeBusy(t, server)
 	embedded := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
@@ -146,6 +147,7 @@ func TestAdminCommandsAreAsReal(t *testing.T) {
 }
 
 func TestAdminSessionIDsAreExactDecimals(t *testing.T) {
+	t.Parallel()
 	b := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
 	var ids []int64
 	for _, c := range b.command(t, "connections")["connections"].([]any) {
@@ -162,6 +164,7 @@ func TestAdminSessionIDsAreExactDecimals(t *testing.T) {
 }
 
 func TestAdminListsItsCommands(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zk *servertest.ZooKeeper) {
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		resp, err := client.Get(zk.Admin + "/commands")
@@ -214,6 +217,7 @@ func (b busy) plainText(text string) []string {
 }
 
 func TestFourLetterWordsAreAsReal(t *testing.T) {
+	t.Parallel()
 	embedded := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
 	real := makeBusy(t, servertest.StartZooKeeper(t))
 	for _, word := range []string{"ruok", "isro", "cons", "wchs", "wchp", "wchc"} {

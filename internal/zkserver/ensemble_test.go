@@ -47,6 +47,7 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 // What is written through a follower is seen by all, in order; a follower that is cut off answers what it knows, and the
 // leader lets its sessions expire.
 func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
+	t.Parallel()
 	e, conns := startEnsemble(t)
 	follower, leader := conns[1], conns[0]
 	if _, err := follower.Create("/a", []byte("1"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
@@ -76,6 +77,7 @@ func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 
 // A follower that lags answers from the past, and sync waits for the present.
 func TestSyncWaitsForAFollowerThatLags(t *testing.T) {
+	t.Parallel()
 	e, conns := startEnsemble(t)
 	const lag = 300 * time.Millisecond
 	if _, err := conns[2].Create("/a", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
@@ -98,6 +100,7 @@ func TestSyncWaitsForAFollowerThatLags(t *testing.T) {
 
 // Without a majority nothing is committed, and both sides stop to serve.
 func TestNothingIsCommittedWithoutAMajority(t *testing.T) {
+	t.Parallel()
 	e, conns := startEnsemble(t)
 	e.Cut(1, true, true)
 	e.Cut(2, true, true)
@@ -109,6 +112,7 @@ func TestNothingIsCommittedWithoutAMajority(t *testing.T) {
 
 // An access list counts on every member, whichever of them a change goes through; the end of a session needs no right.
 func TestAccessListsInAnEnsemble(t *testing.T) {
+	t.Parallel()
 	_, conns := startEnsemble(t)
 	owner, stranger := conns[1], conns[2]
 	if err := owner.AddAuth("digest", []byte("owner:secret")); err != nil {
@@ -164,6 +168,7 @@ func awaitEmpty(t *testing.T, conn *zk.Conn, path string) {
 
 // A leader hears of sessions by the answers to its pings, and of those that a cut has held back when it ends; of nothing else.
 func TestACutHoldsPingsBack(t *testing.T) {
+	t.Parallel()
 	var listeners []net.Listener
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -72,6 +72,7 @@ var open = zk.WorldACL(zk.PermAll)
 // TestSilentSessionExpires: a client that vanishes without a word keeps its node for the whole timeout, and no longer
 // than that and two beats.
 func TestSilentSessionExpires(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		other, _ := dialZK(t, server.Addr, 5*time.Second)
@@ -98,6 +99,7 @@ func TestSilentSessionExpires(t *testing.T) {
 
 // TestPingsKeepASession: a session whose client only pings lives past its timeout.
 func TestPingsKeepASession(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		const timeout = 2 * time.Second // with less, a busy machine sends the pings too late
@@ -117,6 +119,7 @@ func TestPingsKeepASession(t *testing.T) {
 }
 
 func TestExpireSession(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	a, aEvents := dialZK(t, server.Addr, 5*time.Second)
 	b, _ := dialZK(t, server.Addr, 5*time.Second)
@@ -144,6 +147,7 @@ func TestExpireSession(t *testing.T) {
 }
 
 func TestDropConnectionKeepsTheSession(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	a, aEvents := dialZK(t, server.Addr, 5*time.Second)
 	b, _ := dialZK(t, server.Addr, 5*time.Second)
@@ -176,6 +180,7 @@ func TestDropConnectionKeepsTheSession(t *testing.T) {
 
 // TestLockOfGoZookeeper: many clients, one lock, never two holders.
 func TestLockOfGoZookeeper(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		const clients, rounds = 8, 5
 		path := servertest.UniquePath(t)
@@ -214,6 +219,7 @@ func TestLockOfGoZookeeper(t *testing.T) {
 }
 
 func TestContainersAndTTLNodesAreReaped(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{ReapInterval: 10 * time.Millisecond})
 	w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
 	a := w.client("a")
@@ -246,6 +252,7 @@ func TestContainersAndTTLNodesAreReaped(t *testing.T) {
 
 // TestNoiseHarmsNobodyElse: whatever a client sends, others are served on.
 func TestNoiseHarmsNobodyElse(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	good, _ := dialZK(t, server.Addr, 5*time.Second)
 	hello := req().int(0).long(0).int(4000).long(0).buf(make([]byte, 16))
@@ -273,6 +280,7 @@ func TestNoiseHarmsNobodyElse(t *testing.T) {
 
 // TestClientThatDoesNotReadIsCutOff: answers do not pile up without end, and others are served meanwhile.
 func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	good, _ := dialZK(t, server.Addr, 5*time.Second)
 	must[string](t)(good.Create("/big", make([]byte, 900_000), 0, open))
@@ -295,6 +303,7 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 
 // TestCloseEndsEverything: Close returns although clients are connected, and twice.
 func TestCloseEndsEverything(t *testing.T) {
+	t.Parallel()
 	server, err := zkserver.Start(zkserver.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -318,6 +327,7 @@ func TestCloseEndsEverything(t *testing.T) {
 }
 
 func TestStartRefusesBadConfig(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	for name, cfg := range map[string]zkserver.Config{
 		"port taken":       {Addr: server.Addr},
@@ -333,6 +343,7 @@ func TestStartRefusesBadConfig(t *testing.T) {
 
 // TestManyClients is a look at speed more than a test: it logs requests a second.
 func TestManyClients(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	const clients, rounds = 8, 250
 	var wg sync.WaitGroup

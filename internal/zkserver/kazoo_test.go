@@ -62,6 +62,7 @@ print("done")
 `
 
 func TestKazoo(t *testing.T) {
+	t.Parallel()
 	python := servertest.RequirePython(t, "kazoo")
 	servertest.EachZooKeeper(t, func(t *testing.T, zk *servertest.ZooKeeper) {
 		out, err := exec.CommandContext(t.Context(), python, "-c", kazooScript, zk.Addr, servertest.UniquePath(t)).CombinedOutput()

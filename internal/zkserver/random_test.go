@@ -20,6 +20,7 @@ var randomRuns atomic.Int64
 // TestRandomRequestsAreAnsweredAlike sends the same random requests of two sessions, with ends of sessions between them, to
 // the embedded server and to Apache ZooKeeper: results, stats, errors and watch events are to be equal.
 func TestRandomRequestsAreAnsweredAlike(t *testing.T) {
+	t.Parallel()
 	const seeds, steps = 12, 150
 	run := randomRuns.Add(1)
 	transcripts := map[string][]string{}

@@ -16,6 +16,7 @@ func TestMain(m *testing.M) { servertest.Main(m) }
 // TestSameAsReal runs every scenario against a fresh embedded and a fresh real server and demands the same transcript,
 // packet by packet: reply order, zxids, error codes, all of Stat but the times, watch events.
 func TestSameAsReal(t *testing.T) {
+	t.Parallel()
 	embedded := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	real := servertest.StartZooKeeper(t)
 	for _, sc := range append(scenarios, randomScenarios()...) {

@@ -7,6 +7,7 @@ import (
 
 // TestTheLastSequenceNumberComesAgain, as DataTree takes no smaller one after it.
 func TestTheLastSequenceNumberComesAgain(t *testing.T) {
+	t.Parallel()
 	tree := newTree()
 	tx := &txn{tree: tree, zxid: 1}
 	create := func(path string, flags int32) string {
@@ -28,6 +29,7 @@ func TestTheLastSequenceNumberComesAgain(t *testing.T) {
 
 // TestRollbackLeavesNoTrace: everything a transaction did, in any order, is taken back.
 func TestRollbackLeavesNoTrace(t *testing.T) {
+	t.Parallel()
 	tree := newTree()
 	before := &txn{tree: tree, zxid: 1} // session 0: its "ephemeral" node has no owner
 	before.create(createArgs{path: "/a", data: []byte("x"), acl: openACL, ttl: -1})

@@ -37,6 +37,7 @@ func (s *story) gives(i int) {
 }
 
 func TestFirstComeFirstServedHasNoInversions(t *testing.T) {
+	t.Parallel()
 	s := newStory(1, false, false, false)
 	for i := range 3 {
 		s.comes(i, int64(i))
@@ -51,6 +52,7 @@ func TestFirstComeFirstServedHasNoInversions(t *testing.T) {
 }
 
 func TestAGrantThatOvertakesIsOneInversionHoweverManyItOvertakes(t *testing.T) {
+	t.Parallel()
 	s := newStory(1, false, false, false)
 	for i := range 3 {
 		s.comes(i, int64(i))
@@ -69,6 +71,7 @@ func TestAGrantThatOvertakesIsOneInversionHoweverManyItOvertakes(t *testing.T) {
 
 // A waiter's place may be heard of only after somebody has overtaken it.
 func TestOvertakingIsSeenAfterwards(t *testing.T) {
+	t.Parallel()
 	s := newStory(1, false, false, false)
 	s.queue(0, s.tick())
 	s.comes(1, 7)
@@ -94,6 +97,7 @@ func TestOvertakingIsSeenAfterwards(t *testing.T) {
 }
 
 func TestNumbersMayWrap(t *testing.T) {
+	t.Parallel()
 	s := newStory(1, false, false)
 	s.comes(0, int64(1<<31-1)<<32)
 	s.comes(1, int64(-1<<31)<<32)
@@ -106,6 +110,7 @@ func TestNumbersMayWrap(t *testing.T) {
 }
 
 func TestReadersOvertakeWritersOnly(t *testing.T) {
+	t.Parallel()
 	s := newStory(1, true, true, false)
 	s.comes(0, 1)
 	s.comes(1, 2)
@@ -127,6 +132,7 @@ func TestReadersOvertakeWritersOnly(t *testing.T) {
 }
 
 func TestPermitsMayBeHeldTogether(t *testing.T) {
+	t.Parallel()
 	s := newStory(2, false, false, false)
 	for i := range 3 {
 		s.comes(i, int64(i))
@@ -142,6 +148,7 @@ func TestPermitsMayBeHeldTogether(t *testing.T) {
 }
 
 func TestOverlaps(t *testing.T) {
+	t.Parallel()
 	s := newStory(1, false, false)
 	s.comes(0, 1)
 	s.gets(0)
@@ -165,6 +172,7 @@ func TestOverlaps(t *testing.T) {
 }
 
 func TestAHandoffNeedsSomebodyWhoWaits(t *testing.T) {
+	t.Parallel()
 	s := newStory(1, false, false)
 	s.comes(0, 1)
 	s.gets(0)
@@ -192,6 +200,7 @@ func TestAHandoffNeedsSomebodyWhoWaits(t *testing.T) {
 }
 
 func TestWhoStillWaitsCountsForTheLongestWait(t *testing.T) {
+	t.Parallel()
 	s := newStory(1, false, false)
 	s.comes(0, 1)
 	s.comes(1, 2)
@@ -207,6 +216,7 @@ func TestWhoStillWaitsCountsForTheLongestWait(t *testing.T) {
 }
 
 func TestStuckIsWaitingForTheServersOnly(t *testing.T) {
+	t.Parallel()
 	s := newStory(1, false, false)
 	later := func() time.Time { return s.now.Add(time.Minute) }
 	s.comes(0, 1)
@@ -229,6 +239,7 @@ func TestStuckIsWaitingForTheServersOnly(t *testing.T) {
 }
 
 func TestJain(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		grants []uint64
 		want   float64
@@ -250,6 +261,7 @@ func TestJain(t *testing.T) {
 }
 
 func TestTimesDependOnSeedAndContenderOnly(t *testing.T) {
+	t.Parallel()
 	draw := func(seed uint64, contender int) (drawn []time.Duration) {
 		next := Times(seed, contender, 10*time.Millisecond, 100*time.Millisecond)
 		for range 50 {

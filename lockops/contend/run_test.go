@@ -183,6 +183,7 @@ func fought(t *testing.T, target Target, cfg Config) (*Run, Report) {
 var small = Config{Contenders: 5, Hold: 200 * time.Microsecond, Think: 100 * time.Microsecond, Rounds: 20, Seed: 1}
 
 func TestAFairLock(t *testing.T) {
+	t.Parallel()
 	target := &fakeTarget{permits: 1, choose: fifo, shown: true}
 	r := fight(t, target, small)
 	if r.Grants != 100 || r.Jain() != 1 || r.Inversions != 0 || r.Overlaps != 0 || r.Lost+r.Failed != 0 {
@@ -200,6 +201,7 @@ func TestAFairLock(t *testing.T) {
 }
 
 func TestALockThatGrantsToTwoAtOnceIsFoundOut(t *testing.T) {
+	t.Parallel()
 	r := fight(t, &fakeTarget{permits: 2, choose: fifo, shown: true}, small)
 	if r.Overlaps == 0 {
 		t.Error("no overlap was reported")
@@ -207,6 +209,7 @@ func TestALockThatGrantsToTwoAtOnceIsFoundOut(t *testing.T) {
 }
 
 func TestALockThatServesTheLastFirstIsFoundOut(t *testing.T) {
+	t.Parallel()
 	cfg := small
 	cfg.Think = 0
 	r := fight(t, &fakeTarget{permits: 1, choose: lifo, shown: true}, cfg)
@@ -217,6 +220,7 @@ func TestALockThatServesTheLastFirstIsFoundOut(t *testing.T) {
 
 // A lock without an order of arrival is judged by the calls, and the report says so.
 func TestWithoutPlacesTheCallsCount(t *testing.T) {
+	t.Parallel()
 	cfg := small
 	cfg.Think = 0
 	r := fight(t, &fakeTarget{permits: 1, choose: lifo}, cfg)
@@ -226,6 +230,7 @@ func TestWithoutPlacesTheCallsCount(t *testing.T) {
 }
 
 func TestLossesAreCountedAndTheRunGoesOn(t *testing.T) {
+	t.Parallel()
 	r := fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, loses: true}, small)
 	if r.Grants != 100 || r.Lost != 100 || r.Failed != 0 || !errors.Is(r.LastError, lockops.ErrLost) {
 		t.Errorf("grants %d, lost %d, failed %d: %v", r.Grants, r.Lost, r.Failed, r.LastError)
@@ -233,6 +238,7 @@ func TestLossesAreCountedAndTheRunGoesOn(t *testing.T) {
 }
 
 func TestOneContendersFailuresDoNotStopTheOthers(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("broken")
 	calls := 0
 	target := &fakeTarget{permits: 1, choose: fifo, shown: true, fails: func(contender int) error {
@@ -251,6 +257,7 @@ func TestOneContendersFailuresDoNotStopTheOthers(t *testing.T) {
 }
 
 func TestWhoCannotJoinEndsTheRunBeforeItBegins(t *testing.T) {
+	t.Parallel()
 	refused := errors.New("refused")
 	target := &fakeTarget{permits: 1, choose: fifo, refuses: func(contender int) error {
 		if contender == 2 {
@@ -267,6 +274,7 @@ func TestWhoCannotJoinEndsTheRunBeforeItBegins(t *testing.T) {
 }
 
 func TestBadConfigurations(t *testing.T) {
+	t.Parallel()
 	for _, cfg := range []Config{{}, {Contenders: MaxContenders + 1}, {Contenders: 1, Hold: -1}, {Contenders: 1, Rounds: -1}} {
 		if _, err := Start(t.Context(), &fakeTarget{}, cfg); err == nil {
 			t.Errorf("%+v is taken", cfg)
@@ -275,6 +283,7 @@ func TestBadConfigurations(t *testing.T) {
 }
 
 func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
+	t.Parallel()
 	long := Config{Contenders: 4, Hold: time.Hour}
 	end := map[string]func(*Run, context.CancelFunc){
 		"stop":    func(r *Run, _ context.CancelFunc) { r.Stop() },
@@ -307,6 +316,7 @@ func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
 }
 
 func TestARunThatDoesNotGetOnEnds(t *testing.T) {
+	t.Parallel()
 	target := &fakeTarget{permits: 0, choose: fifo, shown: true} // nobody is ever granted it
 	cfg := small
 	cfg.Stall = 30 * time.Millisecond
@@ -321,6 +331,7 @@ func TestARunThatDoesNotGetOnEnds(t *testing.T) {
 
 // Events report each contender's steps in order; not reading them loses events and disturbs nothing.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	cfg := small
 	cfg.Events = 1000
 	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, cfg)
@@ -356,6 +367,7 @@ func TestEvents(t *testing.T) {
 }
 
 func TestSnapshotsOfARunUnderWay(t *testing.T) {
+	t.Parallel()
 	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, Config{Contenders: 2, Hold: time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -376,6 +388,7 @@ func TestSnapshotsOfARunUnderWay(t *testing.T) {
 
 // TestTheRunGoesByItsClock: all instants and times of a report are those of the clock that was given.
 func TestTheRunGoesByItsClock(t *testing.T) {
+	t.Parallel()
 	began := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
 	now := began
 	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, Config{

@@ -80,6 +80,7 @@ var brief = Config{Contenders: 6, Hold: 2 * time.Millisecond, Think: time.Millis
 
 // Whatever the recipe, ZooKeeper's queue is first come, first served.
 func TestZooKeeperQueues(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		for _, name := range []string{"curator", "kazoo", "go-zookeeper", "sequential"} {
 			t.Run(name, func(t *testing.T) {
@@ -99,6 +100,7 @@ func TestZooKeeperQueues(t *testing.T) {
 
 // Readers share the lock, nobody shares it with a writer, and no one is overtaken whom that could keep waiting.
 func TestReadersAndWritersFight(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		var kinds []lockops.Kind
 		for _, k := range lockops.KindsOn(lockops.OnZooKeeper) {
@@ -140,6 +142,7 @@ func TestReadersAndWritersFight(t *testing.T) {
 
 // Long holds have their czxid read; it grows with every grant.
 func TestZooKeeperTokensAreLookedAt(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		cfg := brief
 		cfg.Hold, cfg.Rounds = 40*time.Millisecond, 2
@@ -169,6 +172,7 @@ func answeredFight(t *testing.T, target Target, cfg Config) (*Run, Report) {
 
 // A release wakes one waiter: the requests of a grant do not grow with those who wait.
 func TestRedisMutexWakesOneAtATime(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		for _, contenders := range []int{6, 24} {
 			key := servertest.UniqueName(t)
@@ -192,6 +196,7 @@ func TestRedisMutexWakesOneAtATime(t *testing.T) {
 
 // A fair mutex grants in the order of arrival.
 func TestRedisFairMutexHasNoInversions(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		redis := onRedis(masters, key)
@@ -221,6 +226,7 @@ func kindOn(t *testing.T, servers lockops.Servers, name string) lockops.Kind {
 }
 
 func TestRedlockOnFiveMasters(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		cfg := brief
@@ -235,6 +241,7 @@ func TestRedlockOnFiveMasters(t *testing.T) {
 
 // However a run is cut short, nothing of it is left.
 func TestCancelledRunsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	cut := func(t *testing.T, target Target) {
 		t.Helper()
 		cfg := Config{Contenders: 8, Hold: time.Hour}
@@ -272,6 +279,7 @@ func TestCancelledRunsLeaveNothing(t *testing.T) {
 }
 
 func TestALockOfOthersIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		conn := plainZK(t, server)
@@ -331,6 +339,7 @@ func wantExists(t *testing.T, target Target) {
 
 // The remains of a killed run are not somebody else's lock: the next run takes them over, and removes them.
 func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		killed := NewZooKeeper(onZooKeeper(server, path)).(*zkTarget)
@@ -355,6 +364,7 @@ func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
 
 // Somebody who came to use the lock meanwhile keeps it.
 func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, path)), Config{Contenders: 2, Hold: time.Millisecond})
@@ -380,6 +390,7 @@ func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
 
 // A lock that an operator takes away is lost by its holder; the run goes on.
 func TestATakenLockIsALoss(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, path)), Config{Contenders: 3, Hold: time.Hour})
@@ -412,6 +423,7 @@ func TestATakenLockIsALoss(t *testing.T) {
 
 // Without a server no run begins; with one that goes away a run ends all the same, and reports that it could not look.
 func TestServersThatAreAway(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	z := ZooKeeper{Servers: []string{"127.0.0.1:1"}, Site: Site{Name: "/a", Kinds: lockops.KindsOn(lockops.OnZooKeeper)}}

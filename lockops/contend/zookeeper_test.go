@@ -10,6 +10,7 @@ import (
 
 // A connection that has just begun may tell 0 as its session: what has no owner is nobody's remains.
 func TestWhatNobodyOwnsIsNotLeft(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		target := NewZooKeeper(onZooKeeper(server, path)).(*zkTarget)
