@@ -222,6 +222,7 @@ func (c *closing) deleteNode(t *testing.T, h *lockops.Hold) {
 // anybody else can be granted the lock, and nothing is left but Redis keys of holds, which run out. (That no goroutine is
 // left either, TestMain checks.)
 func TestCloseInEveryState(t *testing.T) {
+	t.Parallel()
 	ensemble := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	for _, kind := range lockops.Kinds() {

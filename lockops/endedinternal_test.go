@@ -14,6 +14,7 @@ import (
 // TestNothingIsGrantedOnceTheWaitHasEnded: a turn that has come, but is not granted yet, is given up when the context has ended
 // or the session is being closed, whichever of them a select would have noticed first. No key is left of it.
 func TestNothingIsGrantedOnceTheWaitHasEnded(t *testing.T) {
+	t.Parallel()
 	for kind, turn := range map[string]func(*testing.T) readyTurn{
 		"zookeeper": zkTurn, "redis": redisTurn("mutex"), "redis-fair": redisTurn("fair"), "redlock": redlockTurn,
 	} {
@@ -115,6 +116,7 @@ func beginClose(s *RedisSession) {
 
 // TestAnEndedWaitAsksForNothing: no request is sent for a context or a session that has ended.
 func TestAnEndedWaitAsksForNothing(t *testing.T) {
+	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := embeddedMasters(t, 1)
@@ -136,6 +138,7 @@ func TestAnEndedWaitAsksForNothing(t *testing.T) {
 
 // TestAnEndedWaitGetsNoReadInsideOfAWrite that was only waiting for another to take it.
 func TestAnEndedWaitGetsNoReadInsideOfAWrite(t *testing.T) {
+	t.Parallel()
 	q := newZKQueue(leasedSession(t), "/lock", nil, true)
 	h, err := q.acquire(t.Context(), recipe.Exclusive)
 	if err != nil {

@@ -36,6 +36,7 @@ func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock func(...lo
 // TestReentryIsAsked: without WithReentry, a context that comes from a hold of the lock fails at once, since it could
 // only wait for itself; goroutines of an errgroup do not slip in together.
 func TestReentryIsAsked(t *testing.T) {
+	t.Parallel()
 	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		l := lock()
 		outer := acquire(t, l)
@@ -63,6 +64,7 @@ func TestReentryIsAsked(t *testing.T) {
 
 // TestOptionsThatAKindCannotKeepAreErrors instead of being ignored.
 func TestOptionsThatAKindCannotKeepAreErrors(t *testing.T) {
+	t.Parallel()
 	zkOnly := map[string]lockops.Option{"WithRecipe": lockops.WithRecipe("curator"), "WithPrefix": lockops.WithPrefix("n-")}
 	redisOnly := map[string]lockops.Option{
 		"WithTTL": lockops.WithTTL(time.Second), "WithoutRenewal": lockops.WithoutRenewal(),
@@ -88,6 +90,7 @@ func TestOptionsThatAKindCannotKeepAreErrors(t *testing.T) {
 
 // TestWithEndsWithEither: the hold or the caller's context, with the cause of the one that ended.
 func TestWithEndsWithEither(t *testing.T) {
+	t.Parallel()
 	type key struct{}
 	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		l := lock(lockops.WithReentry())
@@ -126,6 +129,7 @@ func TestWithEndsWithEither(t *testing.T) {
 
 // TestDoHoldsTheLockWhileItRuns, gives it back whatever happens inside, and returns a loss.
 func TestDoHoldsTheLockWhileItRuns(t *testing.T) {
+	t.Parallel()
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		l, inside := lock(), errors.New("inside")
 		err := lockops.Do(within(t), l, func(ctx context.Context) error {
@@ -172,6 +176,7 @@ func TestDoHoldsTheLockWhileItRuns(t *testing.T) {
 
 // TestEachHoldIsReleasedOnce, also when it re-entered.
 func TestEachHoldIsReleasedOnce(t *testing.T) {
+	t.Parallel()
 	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		l := lock(lockops.WithReentry())
 		outer := acquire(t, l)

@@ -12,6 +12,7 @@ import (
 
 // Whoever takes a kind from the list can hold such a lock, sees what that cost, and cannot have it on other servers.
 func TestEveryKindOfLockCanBeHeld(t *testing.T) {
+	t.Parallel()
 	zookeeper := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
 	one := redisSession(t, servertest.StartEmbeddedRedis(t))
 	three := redisSession(t, servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t))
@@ -38,6 +39,7 @@ func TestEveryKindOfLockCanBeHeld(t *testing.T) {
 
 // OnAsked gives the order of arrival by the master's clock, even where the lock was granted in another order.
 func TestOnAskedTellsTheOrderOfArrival(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		var asked []time.Time

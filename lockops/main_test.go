@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { servertest.Main(m) }
 // within gives a context for what a test does: long enough for a busy machine, short enough to see a hang.
 func within(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

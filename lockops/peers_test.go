@@ -15,6 +15,7 @@ import (
 
 // TestQueuesWithKazoo: with the recipe "kazoo" we wait for a real kazoo client, and it waits for us.
 func TestQueuesWithKazoo(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -42,6 +43,7 @@ func TestQueuesWithKazoo(t *testing.T) {
 
 // TestQueuesWithGoZooKeeper: contenders of our curator recipe and of the client library's own Lock take turns.
 func TestQueuesWithGoZooKeeper(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -82,6 +84,7 @@ func TestQueuesWithGoZooKeeper(t *testing.T) {
 
 // TestKeepsOutRedisPy: a real redis-py Lock and our mutex keep each other out.
 func TestKeepsOutRedisPy(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
@@ -111,6 +114,7 @@ func TestKeepsOutRedisPy(t *testing.T) {
 // TestReadersAndWritersQueueWithKazoo: our readers and writers wait for a real kazoo ReadLock and WriteLock, and these for
 // ours. (A kazoo 2.8 reader also waits for writers behind it, kazoo#649: none is put there.)
 func TestReadersAndWritersQueueWithKazoo(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		queueWithPeers(t, server, servertest.StartKazooLocks(t, server.Addr), lockops.WithRecipe("kazoo"))
 	})
@@ -118,6 +122,7 @@ func TestReadersAndWritersQueueWithKazoo(t *testing.T) {
 
 // TestReadersAndWritersQueueWithCurator is the same with a real InterProcessReadWriteLock.
 func TestReadersAndWritersQueueWithCurator(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		queueWithPeers(t, server, servertest.StartCurator(t, server.Addr), lockops.WithRecipe("curator"))
 	})

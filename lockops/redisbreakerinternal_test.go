@@ -15,6 +15,7 @@ import (
 // TestOneRequestProbesASilentMaster: when the breaker lets somebody through, it is one until that request's limit has passed;
 // an answer lets in all.
 func TestOneRequestProbesASilentMaster(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
 	defer s.Close()
@@ -54,6 +55,7 @@ func TestOneRequestProbesASilentMaster(t *testing.T) {
 
 // TestASilentMasterOrdersNobody, and its vote counts only if it may vote, when it gives one after all.
 func TestASilentMasterOrdersNobody(t *testing.T) {
+	t.Parallel()
 	s := newRedisSession(nil)
 	for range 3 {
 		s.masters = append(s.masters, &master{session: s, identity: identity{known: true, runID: "old", started: time.Now().Add(-time.Hour)}})
@@ -72,6 +74,7 @@ func TestASilentMasterOrdersNobody(t *testing.T) {
 
 // TestAMissingVoteIsAskedFor when the hold is prolonged, and counts from the next time on.
 func TestAMissingVoteIsAskedFor(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}})
 	if err != nil {
@@ -89,6 +92,7 @@ func TestAMissingVoteIsAskedFor(t *testing.T) {
 
 // TestWhatARequestTookIsKnown, also of one that was not answered.
 func TestWhatARequestTookIsKnown(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}})
 	if err != nil {
@@ -113,6 +117,7 @@ func TestWhatARequestTookIsKnown(t *testing.T) {
 
 // TestAMasterThatWasPassedOverIsFreed, when it has been asked for its vote after all, by a renewal.
 func TestAMasterThatWasPassedOverIsFreed(t *testing.T) {
+	t.Parallel()
 	var options []*redis.UniversalOptions
 	var clients []*redis.Client
 	for range 3 {

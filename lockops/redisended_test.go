@@ -17,6 +17,7 @@ const hangs = 60 * time.Second
 
 // TestExtendEndsWithItsContext on servers that hang, and with the hold.
 func TestExtendEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	for _, kind := range redisKinds {
 		s := redisSession(t, masters[:kind.masters]...)
@@ -59,6 +60,7 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 
 // TestConnectingEndsWithItsContext on a server that hangs.
 func TestConnectingEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	m.Pause(t)
 	defer m.Resume(t)

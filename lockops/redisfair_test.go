@@ -18,6 +18,7 @@ import (
 
 // TestR11_FirstComeFirstServed: over sessions and within one, whatever comes between.
 func TestR11_FirstComeFirstServed(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		sessions := []*lockops.RedisSession{redisSession(t, masters[0]), redisSession(t, masters[0]), redisSession(t, masters[0])}
@@ -69,6 +70,7 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 // TestFairSkipsDeadWaiters: one that was killed costs nothing, the next is handed the lock at once; one that is stopped is
 // handed it for a heartbeat.
 func TestFairSkipsDeadWaiters(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	s, c := redisSession(t, m), redisClient(t, m)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
@@ -112,6 +114,7 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 // TestFairWaitersKeepTheirPlace: who waits for longer than two heartbeats goes before who came later, and the queue outlives
 // all who stand in it.
 func TestFairWaitersKeepTheirPlace(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
@@ -164,6 +167,7 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 
 // TestFairWaitersFindLostMessages: no message comes to whoever waits, and the lock goes on.
 func TestFairWaitersFindLostMessages(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	s, other := redisSession(t, m), redisSession(t, m)
 	c := redisClient(t, m)
@@ -194,6 +198,7 @@ func TestFairWaitersFindLostMessages(t *testing.T) {
 
 // TestFairDeadHolder: when a holder's TTL ends, the first waiter gets the lock within a heartbeat.
 func TestFairDeadHolder(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		dead := redisSession(t, masters[0])
@@ -205,6 +210,7 @@ func TestFairDeadHolder(t *testing.T) {
 
 // TestFairHandOverIsKept: what was handed over with a short TTL is renewed to the full one, and is kept.
 func TestFairHandOverIsKept(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
@@ -252,6 +258,7 @@ func callsOf(t testing.TB, c *redis.Client, command string) (n int) {
 
 // TestFairNewcomerStandsBehind: also when the key is free because its holder died.
 func TestFairNewcomerStandsBehind(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))

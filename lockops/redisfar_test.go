@@ -78,6 +78,7 @@ var redisKinds = []struct {
 
 // TestLocksWorkOverSlowLinks of all lengths, or say at once which TTL would do.
 func TestLocksWorkOverSlowLinks(t *testing.T) {
+	t.Parallel()
 	var addrs []string
 	for range 3 {
 		addrs = append(addrs, servertest.StartRedis(t).Addr)
@@ -233,6 +234,7 @@ func (f *farCase) handsOver(h *lockops.Hold) {
 
 // TestSlowLinksToSentinelsClustersAndTLS: a lock is taken, kept and given back, also behind a lost connection.
 func TestSlowLinksToSentinelsClustersAndTLS(t *testing.T) {
+	t.Parallel()
 	const trip, connect = 80 * time.Millisecond, 150 * time.Millisecond
 	certificates := servertest.NewCertificates(t)
 	_, secure := servertest.StartRedisTLS(t, certificates)

@@ -96,6 +96,7 @@ func (p *cutter) pass(from, to net.Conn, doomed *atomic.Bool, requests bool) {
 
 // TestR4_LostReplyIsNotALockout: the reply to the request that took the lock is cut off, then the one that released it.
 func TestR4_LostReplyIsNotALockout(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		p := startCutter(t, masters[0].Addr)
@@ -125,6 +126,7 @@ func TestR4_LostReplyIsNotALockout(t *testing.T) {
 
 // TestRenewalLossWithoutServer: the master stops; the hold ends before its deadline, with nobody to ask.
 func TestRenewalLossWithoutServer(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	s := redisSession(t, m)
 	h := acquire(t, lockops.NewRedisMutex(s, "lock", lockops.WithTTL(2*time.Second), lockops.WithMasterLimit(50*time.Millisecond)))

@@ -36,6 +36,7 @@ func behind(t *testing.T, p *cutter, others ...*servertest.Redis) *lockops.Redis
 // What no script of ours answers says nothing of a renewal or a release: the one has failed, as far as anybody knows, and the other is
 // asked for again.
 func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		c := redisClient(t, masters[0])
 		for name, lock := range map[string]func(p *cutter, key string) lockops.Locker{
@@ -76,6 +77,7 @@ func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
 
 // Nor does such a reply say that a lock was not taken: what may have been is taken back.
 func TestAReplyThatNoScriptGivesIsNoRefusal(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		c := redisClient(t, masters[0])
 		for reply := range foreign {

@@ -22,6 +22,7 @@ func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
 func TestTransientReplies(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		"LOADING Redis is loading the dataset in memory":                             true,
 		"READONLY You can't write against a read only replica. script: 90355e, on @": true,
@@ -50,6 +51,7 @@ func TestTransientReplies(t *testing.T) {
 
 // TestLateRequestIsNotForgotten: by a refusal we have nothing on the server, unless a request before it is still on its way.
 func TestLateRequestIsNotForgotten(t *testing.T) {
+	t.Parallel()
 	unanswered := func(life time.Duration) verdict {
 		return verdict{err: os.ErrDeadlineExceeded, lateUntil: time.Now().Add(life)}
 	}
@@ -94,6 +96,7 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 // TestClockReadings: what is not known of a server's clock grows with the time since it was read, so it is read again after
 // ten seconds and on a new connection.
 func TestClockReadings(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	c := clockReading{server: 1e15, before: now, after: now.Add(3 * time.Millisecond)}
 	server, slack := c.latest(now.Add(10 * time.Second))
@@ -148,6 +151,7 @@ func TestClockReadings(t *testing.T) {
 // TestHandedDeadline: what was handed over is ours from when the server gave it, counted from our own newest request, and
 // never from when the message came.
 func TestHandedDeadline(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	var slept time.Duration
 	c := clock{func() time.Time { return now }, func() time.Duration { return slept }}
@@ -199,6 +203,7 @@ func TestHandedDeadline(t *testing.T) {
 // TestVotesAreCounted: error replies, refusals and silence are no votes, half of the masters is no quorum, and a majority does not
 // wait for the others.
 func TestVotesAreCounted(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		votes string // y yes, n no, e error, - none yet
 		want  error
@@ -249,6 +254,7 @@ func electionOf(votes string) *election {
 
 // TestPollsEndWithTheTTL: a waiter looks as soon as the holder's TTL is over, and otherwise ever more seldom.
 func TestPollsEndWithTheTTL(t *testing.T) {
+	t.Parallel()
 	for range 100 {
 		if got := pollAfter(3*time.Millisecond, 5); got != 4*time.Millisecond {
 			t.Fatalf("%v, want 1 ms after the TTL", got)
@@ -264,6 +270,7 @@ func TestPollsEndWithTheTTL(t *testing.T) {
 
 // TestExtensionCountsFromItsSending: however long the answer takes.
 func TestExtensionCountsFromItsSending(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
 	defer s.Close()
@@ -285,6 +292,7 @@ func TestExtensionCountsFromItsSending(t *testing.T) {
 // TestWhatComesDuringARenewalIsNotLost: it may have been answered before the lock was taken away, or before a suspension that has
 // brought the deadline nearer.
 func TestWhatComesDuringARenewalIsNotLost(t *testing.T) {
+	t.Parallel()
 	for name, come := range map[string]func(*RedisSession, *lease){
 		"a message":    func(s *RedisSession, _ *lease) { s.look("lock") },
 		"a suspension": func(_ *RedisSession, l *lease) { l.wake() },
@@ -320,6 +328,7 @@ func TestWhatComesDuringARenewalIsNotLost(t *testing.T) {
 
 // TestAnExtensionMayComeTooLate: what a server has prolonged after the deadline may have been somebody else's in between.
 func TestAnExtensionMayComeTooLate(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
 	defer s.Close()
@@ -339,6 +348,7 @@ func TestAnExtensionMayComeTooLate(t *testing.T) {
 
 // TestLateRequestsAreRefused: a request that a server gets behind its limit, by the server's clock, does nothing there.
 func TestLateRequestsAreRefused(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{masters[0].Addr}}})
 		if err != nil {
@@ -372,6 +382,7 @@ func TestLateRequestsAreRefused(t *testing.T) {
 // What a server refuses to everybody is no missing right of the user; what it refuses to the user is named as a command or
 // as keys.
 func TestOnlyDenialsAreDenials(t *testing.T) {
+	t.Parallel()
 	sc := newScript("local a = 1\nredis.call('SET', KEYS[1], 'x')")
 	for text, want := range map[string]struct{ right, says string }{
 		"READONLY You can't write against a read only replica. script: 527d, on @user_script:2.":                               {},
@@ -395,6 +406,7 @@ func TestOnlyDenialsAreDenials(t *testing.T) {
 
 // Whoever gives up while a poll is on its way knows from the answer before that somebody else has the lock.
 func TestAnAttemptThatEndsKnowsOfTheHolder(t *testing.T) {
+	t.Parallel()
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{servertest.StartRedis(t).Addr}}})
 	if err != nil {
 		t.Fatal(err)

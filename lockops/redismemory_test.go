@@ -12,6 +12,7 @@ import (
 // keeps nothing of it; what is held can be prolonged and given back all the same. A fair mutex may be granted: its script begins
 // with a command that needs no memory, and servers let a script that has written go on.
 func TestAServerWithoutMemory(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	for _, kind := range append(lockops.KindsOn(lockops.OnRedis), lockops.KindsOn(lockops.OnRedisMasters)...) {
 		t.Run(kind.Name, func(t *testing.T) {

@@ -77,6 +77,7 @@ func contend(t *testing.T, n, k int, locker func(i int) lockops.Locker, held fun
 }
 
 func TestRedisMutexIsExclusive(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		sessions := []*lockops.RedisSession{redisSession(t, masters[0]), redisSession(t, masters[0])}
@@ -100,6 +101,7 @@ func TestRedisMutexIsExclusive(t *testing.T) {
 
 // TestR1_OnlyTheOwnerReleases: a hold that was lost does not delete its successor's key, and says that it was lost.
 func TestR1_OnlyTheOwnerReleases(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		c := redisClient(t, masters[0])
@@ -121,6 +123,7 @@ func TestR1_OnlyTheOwnerReleases(t *testing.T) {
 // TestR2_ValuesAreArguments: an ACL that allows only the keys of the locks is enough, and values are none of them: they begin as
 // the keys beside a lock do, so that those are named to the end.
 func TestR2_ValuesAreArguments(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	for _, kind := range oneRedisKinds {
 		asUser(t, m, "&lockscope:wake:*", "~lock:*", "~lockscope:fence:{lock:*", "~lockscope:wait:{lock:*", "~lockscope:queue:{lock:*",
@@ -140,6 +143,7 @@ func TestR2_ValuesAreArguments(t *testing.T) {
 
 // TestR3_ScriptsAreLoadedAgain: a server that forgot the scripts, as after a restart, is given them again.
 func TestR3_ScriptsAreLoadedAgain(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		s := redisSession(t, masters[0])
 		m := lockops.NewRedisMutex(s, servertest.UniqueName(t))
@@ -159,6 +163,7 @@ func TestR3_ScriptsAreLoadedAgain(t *testing.T) {
 
 // TestR5_RenewalAndItsLoss: the key outlives its TTL while it is held; when it is deleted the hold ends.
 func TestR5_RenewalAndItsLoss(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		renewed := make(chan time.Time, 100)
@@ -192,6 +197,7 @@ func TestR5_RenewalAndItsLoss(t *testing.T) {
 // TestR5_LossIsReportedInTime: without renewal the hold ends before the key does. On a machine that is loaded the thread of a timer may
 // stand still for the 12 ms in between, which are all that there are of a TTL of a second; that does not happen each time.
 func TestR5_LossIsReportedInTime(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		for range 4 {
 			key := servertest.UniqueName(t)
@@ -213,6 +219,7 @@ func TestR5_LossIsReportedInTime(t *testing.T) {
 
 // TestR6_RenewalDoesNotResurrect: Extend of a key that is gone fails and does not bring it back.
 func TestR6_RenewalDoesNotResurrect(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		c := redisClient(t, masters[0])
@@ -232,6 +239,7 @@ func TestR6_RenewalDoesNotResurrect(t *testing.T) {
 
 // TestR12_WaitersPollBesidesMessages: the release of a client that publishes nothing is noticed, too.
 func TestR12_WaitersPollBesidesMessages(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		c := redisClient(t, masters[0])
@@ -267,6 +275,7 @@ func TestR12_WaitersPollBesidesMessages(t *testing.T) {
 
 // TestRedisCancelLeavesNoKey: an Acquire that is cancelled at any moment leaves no key and nobody in a queue.
 func TestRedisCancelLeavesNoKey(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		one, all := redisSession(t, masters[0]), redisSession(t, masters...)
 		for _, kind := range []struct {
@@ -277,27 +286,34 @@ func TestRedisCancelLeavesNoKey(t *testing.T) {
 			{"fair", func(key string) lockops.Locker { return lockops.NewRedisFairMutex(one, key) }},
 			{"redlock", func(key string) lockops.Locker { return lockops.NewRedlock(all, key) }},
 		} {
-			key := servertest.UniqueName(t)
-			cancelled := 0
-			for i := range 200 {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*5*time.Microsecond)
-				h, err := kind.make(key).Acquire(ctx)
-				cancel()
-				if err == nil {
-					release(t, h)
-					continue
-				}
-				cancelled++
-				if !errors.Is(err, context.DeadlineExceeded) {
-					t.Fatalf("%s: %v, want DeadlineExceeded", kind.name, err)
-				}
-				noKey(t, kind.name, masters, key) // nobody else asks for the lock, and it would live for 30 s
-			}
-			if cancelled == 0 {
-				t.Errorf("%s: no Acquire was cancelled", kind.name)
-			}
+			t.Run(kind.name, func(t *testing.T) {
+				t.Parallel()
+				cancelLeavesNoKey(t, masters, kind.make)
+			})
 		}
 	})
+}
+
+func cancelLeavesNoKey(t *testing.T, masters []*servertest.Redis, locker func(key string) lockops.Locker) {
+	key := servertest.UniqueName(t)
+	cancelled := 0
+	for i := range 200 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*5*time.Microsecond)
+		h, err := locker(key).Acquire(ctx)
+		cancel()
+		if err == nil {
+			release(t, h)
+			continue
+		}
+		cancelled++
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v, want DeadlineExceeded", err)
+		}
+		noKey(t, "an Acquire", masters, key) // nobody else asks for the lock, and it would live for 30 s
+	}
+	if cancelled == 0 {
+		t.Error("no Acquire was cancelled")
+	}
 }
 
 // noKey waits until nothing of a lock but its fencing token is on any master: at most 10 s, less than a TTL.

@@ -13,6 +13,7 @@ import (
 
 // A connection that is closed between two requests costs no lock.
 func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t)
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}})
 	if err != nil {
@@ -43,6 +44,7 @@ func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {
 
 // A renewal that was asked for because the lock may be gone is repeated soon when it has no answer, however long the TTL is.
 func TestARenewalWithoutAnAnswerIsRepeatedSoon(t *testing.T) {
+	t.Parallel()
 	s := embeddedMasters(t, 1)
 	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
 	defer other.Close()

@@ -33,6 +33,7 @@ var oneRedisKinds = []struct {
 // TestTransientRepliesAreWaitedFor: a server that runs a script, or is a replica for a while, keeps a lock waiting and
 // fails none of what is done with it.
 func TestTransientRepliesAreWaitedFor(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t, "--busy-reply-threshold", "20")
 	c := redisClient(t, m)
 	states := []struct {
@@ -80,6 +81,7 @@ func TestTransientRepliesAreWaitedFor(t *testing.T) {
 
 // TestTryAcquireEndsOnAHungServer: without a deadline of the caller's, too.
 func TestTryAcquireEndsOnAHungServer(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	s := redisSession(t, m)
 	for _, kind := range oneRedisKinds {
@@ -104,6 +106,7 @@ func TestTryAcquireEndsOnAHungServer(t *testing.T) {
 // TestAcquireReturnsWithItsContext: on a server that hangs the call ends with its context, long before the request's own limit,
 // and the clean-up goes on behind.
 func TestAcquireReturnsWithItsContext(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	s := redisSession(t, m)
 	for _, kind := range oneRedisKinds {
@@ -132,6 +135,7 @@ func TestAcquireReturnsWithItsContext(t *testing.T) {
 
 // TestCloseDuringAcquireLeavesNoKey: whenever the session is closed.
 func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	cut := 0
 	for i := range 60 {
@@ -175,6 +179,7 @@ func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
 
 // TestMutexOfSeveralMastersIsRefused: a lock on the first of them would be none.
 func TestMutexOfSeveralMastersIsRefused(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		s := redisSession(t, masters...)
 		for _, kind := range oneRedisKinds {
@@ -188,6 +193,7 @@ func TestMutexOfSeveralMastersIsRefused(t *testing.T) {
 
 // TestAnEmptyKeyIsRefused by every kind, for it would be one lock for all that forget theirs.
 func TestAnEmptyKeyIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, kind := range redisKinds {
 		var masters []*servertest.Redis
 		for range kind.masters {
@@ -202,6 +208,7 @@ func TestAnEmptyKeyIsRefused(t *testing.T) {
 
 // TestClusterKeysShareASlot: whatever braces a key has.
 func TestClusterKeysShareASlot(t *testing.T) {
+	t.Parallel()
 	cluster := servertest.StartRedisCluster(t, 3)
 	var addrs []string
 	for _, m := range cluster {
@@ -241,6 +248,7 @@ func TestClusterKeysShareASlot(t *testing.T) {
 // TestFencingTokensGrowThoughTheirKeyExpires: the key beside the lock goes after a day, the order stays, also when it went
 // at once.
 func TestFencingTokensGrowThoughTheirKeyExpires(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		c := redisClient(t, masters[0])
 		s := redisSession(t, masters[0])
@@ -281,6 +289,7 @@ func TestFencingTokensGrowThoughTheirKeyExpires(t *testing.T) {
 // TestAForcedReleaseIsHeardOf: a forced release publishes on the lock's channel, and the holder knows at once, long before
 // it would have renewed.
 func TestAForcedReleaseIsHeardOf(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	for _, kind := range oneRedisKinds {
@@ -303,6 +312,7 @@ func TestAForcedReleaseIsHeardOf(t *testing.T) {
 
 // TestTimedOutInAnElectionSaysHeld: the time ends while masters that hang are asked again; that the lock was held is known.
 func TestTimedOutInAnElectionSaysHeld(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock"))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -324,31 +334,39 @@ func TestTimedOutInAnElectionSaysHeld(t *testing.T) {
 
 // TestTimedOutSaysHeld: of every kind.
 func TestTimedOutSaysHeld(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		for _, kind := range []string{"mutex", "fair", "redlock"} {
-			key := servertest.UniqueName(t)
-			locker := func() lockops.Locker {
-				switch kind {
-				case "mutex":
-					return lockops.NewRedisMutex(redisSession(t, masters[0]), key)
-				case "fair":
-					return lockops.NewRedisFairMutex(redisSession(t, masters[0]), key)
-				}
-				return lockops.NewRedlock(redisSession(t, masters...), key)
-			}
-			h := acquire(t, locker())
-			waiter := locker()
-			for range 2 { // on the servers, and in the session
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // that is enough to hear of the holder
-				_, err := waiter.Acquire(ctx)
-				cancel()
-				if !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%s: %v, want DeadlineExceeded and ErrHeld", kind, err)
-				}
-			}
-			release(t, h)
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				timesOut(t, kind, masters)
+			})
 		}
 	})
+}
+
+func timesOut(t *testing.T, kind string, masters []*servertest.Redis) {
+	key := servertest.UniqueName(t)
+	locker := func() lockops.Locker {
+		switch kind {
+		case "mutex":
+			return lockops.NewRedisMutex(redisSession(t, masters[0]), key)
+		case "fair":
+			return lockops.NewRedisFairMutex(redisSession(t, masters[0]), key)
+		}
+		return lockops.NewRedlock(redisSession(t, masters...), key)
+	}
+	h := acquire(t, locker())
+	waiter := locker()
+	for range 2 { // on the servers, and in the session
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // that is enough to hear of the holder
+		_, err := waiter.Acquire(ctx)
+		cancel()
+		if !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, want DeadlineExceeded and ErrHeld", err)
+		}
+	}
+	release(t, h)
 }
 
 // logged collects the lines that go-redis would print.
@@ -392,6 +410,7 @@ func (discard) Printf(context.Context, string, ...any) {}
 // TestAdoptedClients: locks stand on the program's own clients, which stay open; those that decide by themselves are
 // refused.
 func TestAdoptedClients(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		var clients []redis.UniversalClient
 		for _, m := range masters {

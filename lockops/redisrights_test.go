@@ -16,6 +16,7 @@ import (
 // TestCosmeticDenialsFailNothing: a user who may not name a connection, publish, subscribe, or use the set of those who wait,
 // takes, waits for and gives back locks; a waiter that cannot be notified polls. Before them stands one that died.
 func TestCosmeticDenialsFailNothing(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	for i, denied := range [][]string{
 		{"resetchannels", "-client|setname", "-publish"},
@@ -57,6 +58,7 @@ func TestCosmeticDenialsFailNothing(t *testing.T) {
 
 // TestADeadWaiterIsPassedOver: the release itself tells the next one who lives, also where the user may not remove the dead one.
 func TestADeadWaiterIsPassedOver(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	for right, stays := range map[string]int64{"+zrem": 0, "-zrem": 1} {
@@ -115,6 +117,7 @@ func userSession(t testing.TB, m *servertest.Redis) *lockops.RedisSession {
 
 // TestDenialsNameTheRight: of a command in a script, a command, and a key.
 func TestDenialsNameTheRight(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	for _, c := range []struct {
 		rights         []string

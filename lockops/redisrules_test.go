@@ -30,6 +30,7 @@ func lostWithin(t testing.TB, h *lockops.Hold, limit time.Duration) {
 // deadline, since the server went; the next holder's token is above its own. That both may hold in between is not
 // prevented: replication is asynchronous.
 func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
+	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	connect := func() *lockops.RedisSession {
 		s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}})
@@ -69,6 +70,7 @@ func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 // TestR8_RestartIsReported: a master that restarts empty has lost the lock; the hold ends when it comes back, long
 // before it would have renewed, and tokens go on.
 func TestR8_RestartIsReported(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	for _, kind := range oneRedisKinds {
 		s := redisSession(t, m)
@@ -94,6 +96,7 @@ func TestR8_RestartIsReported(t *testing.T) {
 // latest. When it is set back the key stays longer, and the holder's deadline does not: it goes by our own clock. Either
 // way the lock can be taken afterwards, though requests carry a limit by the server's clock, and its tokens grow.
 func TestR9_ClockSteps(t *testing.T) {
+	t.Parallel()
 	m, clock := servertest.StartRedisWithClock(t)
 	c := redisClient(t, m)
 	const ttl, step = 1500 * time.Millisecond, time.Minute
@@ -124,6 +127,7 @@ func TestR9_ClockSteps(t *testing.T) {
 
 // TestR10_EvictionIsReported: a server that may evict any key takes the lock for memory.
 func TestR10_EvictionIsReported(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t, "--maxmemory-policy", "allkeys-random")
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisMutex(redisSession(t, m), "lock", lockops.WithTTL(3*time.Second)))
@@ -139,6 +143,7 @@ const holderEnv = "LOCKOPS_TEST_HOLDER"
 
 // TestAnswerAfterTheTTLIsNoLock: an answer that took longer than the TTL may be of a lock that somebody else has by now.
 func TestAnswerAfterTheTTLIsNoLock(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	w := servertest.StartWire(t, m.Addr)
 	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{w.Addr()}}})
@@ -159,6 +164,7 @@ func TestAnswerAfterTheTTLIsNoLock(t *testing.T) {
 
 // TestRedisCancelWhileWaitingLeavesNothing: neither a key nor a place in a queue.
 func TestRedisCancelWhileWaitingLeavesNothing(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		for _, kind := range oneRedisKinds {
 			key := servertest.UniqueName(t)

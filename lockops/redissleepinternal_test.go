@@ -33,6 +33,7 @@ var sleptKinds = []struct {
 // TestASuspendedMachineHoldsNoLongerThanItsTTL: its own clock stood still, those of the servers did not. The hold ends soon after
 // the machine has woken, though its timers stood still as well; what is taken afterwards is not shortened.
 func TestASuspendedMachineHoldsNoLongerThanItsTTL(t *testing.T) {
+	t.Parallel()
 	for _, kind := range sleptKinds {
 		for name, opts := range map[string][]Option{"renewed": nil, "not renewed": {WithoutRenewal()}} {
 			t.Run(kind.name+"/"+name, func(t *testing.T) {
@@ -76,6 +77,7 @@ func TestASuspendedMachineHoldsNoLongerThanItsTTL(t *testing.T) {
 // TestAReleaseOfWhatHasRunOutSaysSo: the work goes on as soon as the machine has woken, and may be done before anybody has looked
 // whether it was suspended.
 func TestAReleaseOfWhatHasRunOutSaysSo(t *testing.T) {
+	t.Parallel()
 	for _, kind := range sleptKinds {
 		t.Run(kind.name, func(t *testing.T) {
 			s := embeddedMasters(t, kind.masters)
@@ -98,6 +100,7 @@ func TestAReleaseOfWhatHasRunOutSaysSo(t *testing.T) {
 
 // TestAHoldIsRenewedOnWaking: the time of its renewal is 20 minutes of this machine's ahead, its end 10.
 func TestAHoldIsRenewedOnWaking(t *testing.T) {
+	t.Parallel()
 	for _, kind := range sleptKinds {
 		t.Run(kind.name, func(t *testing.T) {
 			s := embeddedMasters(t, kind.masters)
@@ -125,6 +128,7 @@ func TestAHoldIsRenewedOnWaking(t *testing.T) {
 
 // TestAnExtensionBehindASuspensionComesTooLate: the machine slept for longer than the TTL while the answer was on its way.
 func TestAnExtensionBehindASuspensionComesTooLate(t *testing.T) {
+	t.Parallel()
 	s := newRedisSession(nil)
 	defer s.Close()
 	suspend := sleeper(s)
@@ -142,6 +146,7 @@ func TestAnExtensionBehindASuspensionComesTooLate(t *testing.T) {
 // TestAReleaseWhoseAnswerWasLost: a key that is gone was deleted by the first request; one that somebody else has may have
 // been theirs before.
 func TestAReleaseWhoseAnswerWasLost(t *testing.T) {
+	t.Parallel()
 	s := newRedisSession(nil)
 	defer s.Close()
 	r := &redisGrant{k: &redisKey{session: s, master: &master{}}}

@@ -54,6 +54,7 @@ func heard(t *testing.T, s *RedisSession) (n int) {
 
 // TestSubscriptionsEndInABusySession, on which something is heard all the time.
 func TestSubscriptionsEndInABusySession(t *testing.T) {
+	t.Parallel()
 	s, ahead := listeningSession(t)
 	w := s.masters[0].subscriber
 	const locks = 20
@@ -77,6 +78,7 @@ func TestSubscriptionsEndInABusySession(t *testing.T) {
 
 // TestALockIsHeardOfBehindItsPruning: who listens to a lock just before its channel is given up hears of it.
 func TestALockIsHeardOfBehindItsPruning(t *testing.T) {
+	t.Parallel()
 	s, _ := listeningSession(t)
 	w := s.masters[0].subscriber
 	const lock = "lock:one"
@@ -93,6 +95,7 @@ func TestALockIsHeardOfBehindItsPruning(t *testing.T) {
 
 // TestASubscriptionIsNewsOnEachConnection: messages to the one before may have been missed.
 func TestASubscriptionIsNewsOnEachConnection(t *testing.T) {
+	t.Parallel()
 	s, _ := listeningSession(t)
 	m := s.masters[0]
 	w := s.waiters.add("lock", "value")
@@ -112,6 +115,7 @@ func TestASubscriptionIsNewsOnEachConnection(t *testing.T) {
 
 // TestASingleRedisIsAlwaysAsked: there is no other to ask meanwhile.
 func TestASingleRedisIsAlwaysAsked(t *testing.T) {
+	t.Parallel()
 	s, _ := listeningSession(t)
 	for range 10 * breakerAfter {
 		s.masters[0].record(context.DeadlineExceeded)

@@ -50,6 +50,7 @@ func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // TestAReleaseThatWasNotSentDeletedNothing: what is gone behind it was lost, unless an earlier one was sent and may have done it.
 func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
+	t.Parallel()
 	lost := context.DeadlineExceeded
 	for name, tt := range map[string]struct {
 		errs  []error
@@ -91,6 +92,7 @@ func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
 
 // TestAReleaseThatCameTooLateToTheServerIsNoLoss: the key that is gone once its TTL is over may have been ours until then.
 func TestAReleaseThatCameTooLateToTheServerIsNoLoss(t *testing.T) {
+	t.Parallel()
 	s := newRedisSession(nil)
 	defer s.Close()
 	now := s.clock.now()
@@ -112,6 +114,7 @@ func TestAReleaseThatCameTooLateToTheServerIsNoLoss(t *testing.T) {
 
 // TestWhatWasNotSent: where nobody listens, nothing is sent; of a Cluster's client the error may be that of a second try.
 func TestWhatWasNotSent(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	server.Mini.Close()
 	s := newRedisSession(nil)
@@ -137,6 +140,7 @@ func TestWhatWasNotSent(t *testing.T) {
 
 // TestWhatComesLateIsRemovedAlsoBehindALoss: a request of the acquisition that had no answer may be executed when the key is gone.
 func TestWhatComesLateIsRemovedAlsoBehindALoss(t *testing.T) {
+	t.Parallel()
 	s := embeddedMasters(t, 1)
 	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
 	defer other.Close()
@@ -202,6 +206,7 @@ func (p *proxied) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // TestAProxysOwnErrorMayBeBeforeTheSET: what it has sent on may take the lock behind the clean-up, which goes on until that cannot be.
 func TestAProxysOwnErrorMayBeBeforeTheSET(t *testing.T) {
+	t.Parallel()
 	for _, text := range []saidByProxy{"ERR Connection timed out", "upstream failure", "ERR server connection closed", "ERR handle request, backend conn reset"} {
 		for name, kind := range map[string]func(s *RedisSession) Locker{
 			"mutex":   func(s *RedisSession) Locker { return NewRedisMutex(s, "lock:a", WithTTL(time.Minute)) },

@@ -14,6 +14,7 @@ import (
 
 // TestAReleaseTellsTheNext: the release itself wakes the waiter, not the next poll.
 func TestAReleaseTellsTheNext(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	s, other := redisSession(t, m), redisSession(t, m)
 	for _, kind := range oneRedisKinds {
@@ -63,6 +64,7 @@ func messagesOf(t *testing.T, p *redis.PubSub) string {
 // TestAnUnansweredRequestIsTakenBackLater: the key was set, the answer was lost, and the request that is to take it back
 // does not get through: that is tried again, though nobody waits for it any more, and when its session is closed.
 func TestAnUnansweredRequestIsTakenBackLater(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	for _, kind := range oneRedisKinds {

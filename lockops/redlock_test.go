@@ -28,6 +28,7 @@ func votes(t testing.TB, masters []*servertest.Redis, key string) (n int) {
 var patient = lockops.WithMasterLimit(8 * time.Second)
 
 func TestRedlockIsExclusive(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		sessions := []*lockops.RedisSession{redisSession(t, masters...), redisSession(t, masters...)}
@@ -47,6 +48,7 @@ func TestRedlockIsExclusive(t *testing.T) {
 
 // TestL2_VotesAreMadeUpFor: a hold that lost votes asks those masters again, so that it does not hang by a bare majority.
 func TestL2_VotesAreMadeUpFor(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, patient))
@@ -69,6 +71,7 @@ func TestL2_VotesAreMadeUpFor(t *testing.T) {
 // TestL3_ASlowMasterHoldsNobodyUp: with one master of three stopped, acquiring, extending and releasing wait for the others
 // only; when it goes on after its limit, the SET that it got is refused, and no key stays.
 func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	const ttl = 10 * time.Minute
 	stopped := func(limit time.Duration) *lockops.RedisSession {
@@ -105,6 +108,7 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 // TestLateSetLeavesNoKey: SET and release were both sent to a stopped master and given up; in whichever order it executes them
 // afterwards, no key stays.
 func TestLateSetLeavesNoKey(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	for range 5 {
@@ -126,6 +130,7 @@ func TestLateSetLeavesNoKey(t *testing.T) {
 
 // TestL5_PauseDuringAcquire: answers that took longer than the TTL are no lock.
 func TestL5_PauseDuringAcquire(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	s := redisSession(t, masters...)
 	release(t, acquire(t, lockops.NewRedlock(s, "lock"))) // connections and clocks
@@ -151,6 +156,7 @@ func TestL5_PauseDuringAcquire(t *testing.T) {
 
 // TestL8_SplitVotesAreTakenBack: nobody wins with 2 of 5; what was won is given back at once.
 func TestL8_SplitVotesAreTakenBack(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		for _, m := range masters[:3] {
@@ -170,6 +176,7 @@ func TestL8_SplitVotesAreTakenBack(t *testing.T) {
 
 // TestL9_PartialExtendIsLost: with fewer than a majority extended the lock is lost now, and given up everywhere.
 func TestL9_PartialExtendIsLost(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		s := redisSession(t, masters...)
@@ -198,6 +205,7 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 // TestL9_AVoteThatIsMadeUpForDoesNotCountYet: who else had the key in between is not known, so that such a vote is none of
 // the majority that an extension needs.
 func TestL9_AVoteThatIsMadeUpForDoesNotCountYet(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithoutRenewal(), patient))
@@ -216,6 +224,7 @@ func TestL9_AVoteThatIsMadeUpForDoesNotCountYet(t *testing.T) {
 // TestL10_ReleaseTellsEachMaster: a release without a majority says of each master whether the vote was lost or the
 // master did not answer.
 func TestL10_ReleaseTellsEachMaster(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	s := redisSession(t, masters...)
 	h := acquire(t, lockops.NewRedlock(s, "lock", lockops.WithMasterLimit(10*time.Second)))
@@ -247,6 +256,7 @@ func TestL10_ReleaseTellsEachMaster(t *testing.T) {
 
 // TestRedlockWithoutQuorumSaysWhy names the masters that did not answer.
 func TestRedlockWithoutQuorumSaysWhy(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	s := redisSession(t, masters...)
 	masters[0].Kill(t)

@@ -37,6 +37,7 @@ func (b *beforeVote) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 
 // TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote, though it said who it is just before it was restarted.
 func TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	hook := &beforeVote{reached: make(chan struct{}), proceed: make(chan struct{})}
 	var clients []redis.UniversalClient

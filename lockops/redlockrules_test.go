@@ -19,6 +19,7 @@ import (
 // TestL1_RestartedMasterDoesNotVote: a master that was restarted within the TTL, and may have forgotten a lock, is
 // reported and does not vote until the TTL is over; then it does.
 func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	restarted := make(chan string, 10)
 	var options []*redis.UniversalOptions
@@ -61,6 +62,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 
 // TestL4_ClockStepOnOneMaster: a master whose clock leaps gives its vote to somebody else, who gets no majority by it.
 func TestL4_ClockStepOnOneMaster(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		// A master that was started less than a TTL ago does not vote: those that other tests restarted.
@@ -91,6 +93,7 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 
 // TestL7_DriftIsTakenOff: a holder trusts its lock for one percent and 2 ms less than the TTL, from before it asked.
 func TestL7_DriftIsTakenOff(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		const ttl = 20 * time.Second
 		for name, l := range map[string]lockops.Locker{
@@ -120,6 +123,7 @@ func TestL7_DriftIsTakenOff(t *testing.T) {
 // TestL11_MastersAreDistinctAndOdd: one server by several names is no quorum, nor are two or four; for a sandbox they may
 // be.
 func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
 		options := func(addrs ...string) (o []*redis.UniversalOptions) {
 			for _, a := range addrs {
@@ -168,6 +172,7 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 
 // TestRedlockTellsBeforeItDeletes: with the majority lost, the holder knows before the votes that are left are taken back.
 func TestRedlockTellsBeforeItDeletes(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, patient))
@@ -196,6 +201,7 @@ func TestRedlockTellsBeforeItDeletes(t *testing.T) {
 
 // TestRedlockWakesWhoIsNext: under contention a release sends the next waiter a message, and no key stays.
 func TestRedlockWakesWhoIsNext(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		var sessions []*lockops.RedisSession
@@ -226,6 +232,7 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 
 // TestAbandonedWaiterPassesItsTurnOn: a waiter that is next and gives up notifies the one behind it.
 func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
+	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	for _, kind := range oneRedisKinds {
@@ -271,6 +278,7 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 
 // TestRedlockReleaseLeavesOthersAlone: a vote that somebody else has by now is not deleted.
 func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		s := redisSession(t, masters...)
@@ -292,6 +300,7 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 // TestRedlockWaiterLeavesAllMasters: a waiter that gives up stands among those of no master any more, also not of one that
 // ordered them before another did.
 func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
+	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	turns := recipe.LockscopeKey(recipe.TurnPrefix, "lock")
 	var clients []*redis.Client

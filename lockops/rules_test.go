@@ -24,6 +24,7 @@ var (
 // TestEveryRuleHasATest: or docs/locks.md says of it that it "has no test", and why. That the page names a rule is not enough: in
 // brackets behind a promise it stands for the test.
 func TestEveryRuleHasATest(t *testing.T) {
+	t.Parallel()
 	tested := make(map[string]bool)
 	for name := range tests(t) {
 		if m := ruleTest.FindStringSubmatch(name); m != nil {
@@ -55,6 +56,7 @@ func TestEveryRuleHasATest(t *testing.T) {
 
 // TestThePageNamesTestsThatAreThere: behind a promise of docs/locks.md stands the test that shows it.
 func TestThePageNamesTestsThatAreThere(t *testing.T) {
+	t.Parallel()
 	names, named := tests(t), 0
 	for _, m := range testNamed.FindAllStringSubmatch(read(t, "../docs/locks.md"), -1) {
 		named++

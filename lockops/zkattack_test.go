@@ -26,6 +26,7 @@ func (c slowClose) Close() error {
 
 // TestAWaiterOutlivesAReconnect: its watch is set again on the next connection, however long the old one takes to close.
 func TestAWaiterOutlivesAReconnect(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
@@ -59,6 +60,7 @@ func TestAWaiterOutlivesAReconnect(t *testing.T) {
 
 // TestADirectoryWithoutNumbersIsRefused: its last number comes again and again, so that it orders nobody.
 func TestADirectoryWithoutNumbersIsRefused(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Numbers: map[string]int32{"/q": math.MaxInt32 - 1, "/s": math.MaxInt32 - 1}})
 	s := zkSession(t, server.Addr)
 	for path, recipe := range map[string]string{"/q": "curator", "/s": "sequential"} {
@@ -82,6 +84,7 @@ func TestADirectoryWithoutNumbersIsRefused(t *testing.T) {
 // TestAnAdoptedConnectionsNodesAreSpared: a node of the program's own, in the same directory and of the same name but for its
 // number, outlives the search for one of ours.
 func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
@@ -110,6 +113,7 @@ func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 
 // TestAnAdoptedConnectionsWatchesAreSpared: the program watches what a waiter of ours has watched and given up.
 func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
@@ -136,6 +140,7 @@ func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
 
 // TestASearchHoldsNobodyUp: while a lost creation is searched, an Acquire of another directory ends with its context.
 func TestASearchHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
 	s := zkSession(t, p.addr(), lockops.WithSessionTimeout(40*time.Second))
@@ -177,6 +182,7 @@ func TestASearchHoldsNobodyUp(t *testing.T) {
 
 // TestExtendReturnsWhenTheHoldIsLost, though no server answers and its context goes on.
 func TestExtendReturnsWhenTheHoldIsLost(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 500 * time.Millisecond})
 	p := startProxy(t, server.Addr)
 	h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), "/lock"))

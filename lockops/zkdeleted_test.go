@@ -86,6 +86,7 @@ var zkKinds = []struct {
 
 // TestZ14_ADirectoryIsDeletedWithItsQueue: all who wait queue again in a directory made anew, and each comes to its turn.
 func TestZ14_ADirectoryIsDeletedWithItsQueue(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		look := plain(t, server.Addr)
 		for _, kind := range zkKinds {
@@ -127,6 +128,7 @@ func writerOrAny(name string, s *lockops.ZKSession, path string, on func(*lockop
 
 // TestZ14_ADirectoryIsDeletedAtAnyMoment of an Acquire, before each of its requests in turn: it begins anew.
 func TestZ14_ADirectoryIsDeletedAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		look := plain(t, server.Addr)
 		for _, kind := range zkKinds {

@@ -12,6 +12,7 @@ import (
 
 // TestZ14_DirectoriesAreMadeAndMayVanish: all levels are created, and again when they were removed.
 func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		m := lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithChroot(path)), "/a/b/c")
@@ -34,6 +35,7 @@ func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 
 // TestZ16_ForeignChildrenDoNotHurt: what is no contender of any library is ignored.
 func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		m := lockops.NewZKMutex(zkSession(t, server.Addr), path)
@@ -55,6 +57,7 @@ func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
 
 // TestRecipesThatDoNotQueueTogetherAreRefused, without leaving anything.
 func TestRecipesThatDoNotQueueTogetherAreRefused(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -75,6 +78,7 @@ func TestRecipesThatDoNotQueueTogetherAreRefused(t *testing.T) {
 
 // TestZ17_SequentialNamesComeAgain: a node of the same name in a directory made anew is somebody else's and stays.
 func TestZ17_SequentialNamesComeAgain(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path, lockops.WithRecipe("sequential"), lockops.WithPrefix("n_")))

@@ -70,6 +70,7 @@ func carryLate(to, from net.Conn, late time.Duration) {
 // TestLocksWorkOverFarWays: every kind is taken, tried, extended and given back, and outlives its connection, over each way for
 // which the session timeout has room.
 func TestLocksWorkOverFarWays(t *testing.T) {
+	t.Parallel()
 	const ms = time.Millisecond
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 100 * ms, MaxSessionTimeout: time.Minute})
 	for _, tt := range []struct {
@@ -170,6 +171,7 @@ func overTLS(t *testing.T, addr string) (string, *tls.Config) {
 
 // TestAWayTooFarIsRefusedAtOnce, by an error with the session timeout that would do.
 func TestAWayTooFarIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 	way := lockops.WithDialContext(farWay{trip: 400 * time.Millisecond}.dial)
 	_, err := lockops.NewZKSession(within(t), []string{server.Addr}, lockops.WithSessionTimeout(time.Second), way)

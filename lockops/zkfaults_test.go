@@ -25,6 +25,7 @@ const (
 
 // TestZ1_LostCreateReplyLeavesNoOrphan: the reply to the create request is cut off; the node is found again, or removed.
 func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
+	t.Parallel()
 	for _, recipe := range []string{"curator", "kazoo", "go-zookeeper", "sequential"} {
 		t.Run(recipe, func(t *testing.T) {
 			servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -48,6 +49,7 @@ func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
 
 // TestZ2_CancelledWhileReplyIsLost: the caller gives up before it is known whether the node exists; it goes all the same.
 func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
@@ -71,6 +73,7 @@ func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
 
 // TestZ4_NodeOfAnExpiredSessionIsNotMine: the session expires while a contender waits; it queues again with the new one.
 func TestZ4_NodeOfAnExpiredSessionIsNotMine(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	path := servertest.UniquePath(t)
 	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
@@ -102,6 +105,7 @@ func TestZ4_NodeOfAnExpiredSessionIsNotMine(t *testing.T) {
 // TestZ5_OwnNodeDeletedWhileWaiting: an operator deletes a waiter's node; it is not granted the lock for that, but queues
 // again.
 func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -132,6 +136,7 @@ func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 
 // TestZ5_OwnNodeDeletedWhileHolding: an operator deletes the holder's node; its hold ends, and Release returns the loss.
 func TestZ5_OwnNodeDeletedWhileHolding(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
@@ -157,6 +162,7 @@ func TestZ5_OwnNodeDeletedWhileHolding(t *testing.T) {
 
 // TestZ6_MiddleWaiterDies: the predecessor goes while the holder is still there; woken is not granted.
 func TestZ6_MiddleWaiterDies(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -187,6 +193,7 @@ func TestZ6_MiddleWaiterDies(t *testing.T) {
 
 // TestZ7_NoLostWakeUp: predecessors vanish at any moment between listing and watching.
 func TestZ7_NoLostWakeUp(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -197,6 +204,7 @@ func TestZ7_NoLostWakeUp(t *testing.T) {
 // TestZ7_ThePredecessorGoesBeforeItIsWatched: between the list that showed it and the watch on it. The waiter looks again at
 // once: the watch that is no watch would hold it up for three session timeouts.
 func TestZ7_ThePredecessorGoesBeforeItIsWatched(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
@@ -219,6 +227,7 @@ func TestZ7_ThePredecessorGoesBeforeItIsWatched(t *testing.T) {
 
 // TestZ10_ReleaseSurvivesALostReply: the reply to the delete request is cut off; the node goes all the same.
 func TestZ10_ReleaseSurvivesALostReply(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
@@ -241,6 +250,7 @@ func TestZ10_ReleaseSurvivesALostReply(t *testing.T) {
 
 // TestZ11_CancelLeavesNothing: an Acquire that is cancelled at any moment, waiting or not, leaves no node.
 func TestZ11_CancelLeavesNothing(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -270,6 +280,7 @@ func TestZ11_CancelLeavesNothing(t *testing.T) {
 // TestZ13_LossIsReportedBeforeTheNextGrant: the holder's link becomes a black hole. Its hold ends without any server, and before
 // the next contender is granted the lock.
 func TestZ13_LossIsReportedBeforeTheNextGrant(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
@@ -297,6 +308,7 @@ func TestZ13_LossIsReportedBeforeTheNextGrant(t *testing.T) {
 
 // TestZ12_ShortCutKeepsTheLock: a connection that comes back within the session timeout loses nothing.
 func TestZ12_ShortCutKeepsTheLock(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
@@ -314,6 +326,7 @@ func TestZ12_ShortCutKeepsTheLock(t *testing.T) {
 
 // TestNewZKSessionSaysWhyItFailed names the servers and the reason.
 func TestNewZKSessionSaysWhyItFailed(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	_, err := lockops.NewZKSession(ctx, []string{"127.0.0.1:1"})

@@ -17,6 +17,7 @@ import (
 
 // TestZ15_OrderIsByNumber, never by name, and ends with the numbers; a node that is not listed is not first.
 func TestZ15_OrderIsByNumber(t *testing.T) {
+	t.Parallel()
 	const guid = "_c_aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa-lock-"
 	const other = "_c_bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb-lock-"
 	q := &zkQueue{opts: newOptions(zkMutexKeeps, nil), lock: lockKey{name: "/q"}, dir: "/q"}
@@ -60,6 +61,7 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 
 // TestSuspensionCounts: what the machine slept is taken off the deadlines from before, and off no others.
 func TestSuspensionCounts(t *testing.T) {
+	t.Parallel()
 	total := time.Duration(0)
 	now := time.Now()
 	c := newSleepClock(clock{func() time.Time { return now }, func() time.Duration { return total }})
@@ -105,6 +107,7 @@ func TestSuspensionCounts(t *testing.T) {
 
 // TestTheLeaseHasAMargin for clocks that run at different rates, and is of one session only.
 func TestTheLeaseHasAMargin(t *testing.T) {
+	t.Parallel()
 	s := leasedSession(t)
 	id, timeout, sent := s.tap.Committed()
 	session, deadline := s.lease()
@@ -115,6 +118,7 @@ func TestTheLeaseHasAMargin(t *testing.T) {
 
 // TestALeaseIsOfItsSession: that of another says nothing.
 func TestALeaseIsOfItsSession(t *testing.T) {
+	t.Parallel()
 	s := leasedSession(t)
 	id, _ := s.tap.Session()
 	if !s.leased(id, leastLease) || s.leased(id+1, leastLease) {
@@ -139,6 +143,7 @@ func leasedSession(t *testing.T) *ZKSession {
 
 // TestOnlyWhatCameAfterIsLeftOut: whatever may have come before a contender stays in its queue.
 func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		own            string
 		children, want []string
@@ -158,18 +163,20 @@ func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
 
 // TestAWatchThatCannotBeSetHasThemLook: a contender never waits without a watch.
 func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
+	t.Parallel()
 	s := leasedSession(t)
 	session, _ := s.tap.Session()
 	if err := s.awaitTurn(t.Context(), session, "/turn/gone", nil); err != nil {
 		t.Errorf("no such node: %v, want to look again", err)
 	}
-	if err := s.awaitTurn(t.Context(), session+1, "/turn/gone", nil); !errors.Is(err, zk.ErrSessionExpired) {
+	if err := s.awaitTurn(t.Context(), session+1, "/turn/another", nil); !errors.Is(err, zk.ErrSessionExpired) {
 		t.Errorf("in another session: %v, want that it has expired", err)
 	}
 }
 
 // TestAWatchIsOfOneConnection: it ends with the one that it was set on, also when the next has long been made.
 func TestAWatchIsOfOneConnection(t *testing.T) {
+	t.Parallel()
 	s := leasedSession(t)
 	session, _ := s.tap.Session()
 	watch := s.watch(session, "/")
@@ -190,6 +197,7 @@ func TestAWatchIsOfOneConnection(t *testing.T) {
 
 // TestAHoldEndsByTheSessionsClock: one that has run ahead is what a process sees that stood still. No server is heard for it.
 func TestAHoldEndsByTheSessionsClock(t *testing.T) {
+	t.Parallel()
 	server, err := zkserver.Start(zkserver.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 // TestZKMutexIsExclusiveAndFair: many contenders, one at a time, in the order of their nodes.
 func TestZKMutexIsExclusiveAndFair(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t) + "/nested/lock"
 		sessions := []*lockops.ZKSession{zkSession(t, server.Addr), zkSession(t, server.Addr), zkSession(t, server.Addr)}
@@ -52,6 +53,7 @@ func TestZKMutexIsExclusiveAndFair(t *testing.T) {
 }
 
 func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -81,6 +83,7 @@ func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
 
 // TestZ21_ReentrancyBelongsToTheHold: Acquire with a hold's context re-enters, anything else queues; the last release frees.
 func TestZ21_ReentrancyBelongsToTheHold(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)

@@ -28,6 +28,7 @@ func awaitEnd(t testing.TB, h *lockops.Hold, limit time.Duration) {
 // TestZ3_InterruptedCreateLeavesNothing: the caller gives up while the create request is under way, on a server that
 // hangs. Acquire returns at once, and the node goes as soon as the server answers.
 func TestZ3_InterruptedCreateLeavesNothing(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
@@ -54,6 +55,7 @@ func deadlineOf(ctx context.Context) time.Time {
 
 // TestZ8_ManyWaitsSetOneWatch, which fires once more after they have ended and is gone then.
 func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
@@ -82,6 +84,7 @@ func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 
 // TestZ18_SearchesOnTheLeader: after a lost answer the own node is searched behind a sync, since the server may lag.
 func TestZ18_SearchesOnTheLeader(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
 	m := lockops.NewZKMutex(zkSession(t, p.addr()), "/lock")
@@ -97,6 +100,7 @@ func TestZ18_SearchesOnTheLeader(t *testing.T) {
 
 // TestZ19_NoChangeOfTheSessionIsMissed: however often the connection breaks, the hold outlives it, and its end is reported.
 func TestZ19_NoChangeOfTheSessionIsMissed(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
 	s := zkSession(t, p.addr())
@@ -120,6 +124,7 @@ func TestZ19_NoChangeOfTheSessionIsMissed(t *testing.T) {
 
 // TestZ22_ReadersAreGrantedTogether when the write before them goes.
 func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	s := zkSession(t, server.Addr)
 	w := acquire(t, writer(s, "/lock"))
@@ -151,6 +156,7 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 
 // TestZ17_AnotherNodeOfMyNameIsNotMine: a directory is made anew while a waiter is cut off, and its name comes again.
 func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	look := plain(t, server.Addr)
 	p := startProxy(t, server.Addr)
@@ -194,6 +200,7 @@ func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
 // TestZ17_TwoHoldsOfOneNameAreTwo: within one session a second hold has the name of the first, whose directory was made
 // anew; each has its own token, and the release of the first leaves the second's node alone.
 func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	look := plain(t, server.Addr)
 	p := startProxy(t, server.Addr)
@@ -249,6 +256,7 @@ func takenName(t *testing.T) (h *lockops.Hold, look *zk.Conn) {
 }
 
 func TestZ17_ExtendKnowsItsOwnNode(t *testing.T) {
+	t.Parallel()
 	h, _ := takenName(t)
 	if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
 		t.Errorf("extended by somebody else's node: %v, want ErrLost", err)
@@ -256,6 +264,7 @@ func TestZ17_ExtendKnowsItsOwnNode(t *testing.T) {
 }
 
 func TestZ17_ReleaseKnowsItsOwnNode(t *testing.T) {
+	t.Parallel()
 	h, look := takenName(t)
 	if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
 		t.Errorf("released somebody else's node: %v, want ErrLost", err)
@@ -267,6 +276,7 @@ func TestZ17_ReleaseKnowsItsOwnNode(t *testing.T) {
 
 // TestALostWatchIsNoLostTurn: a server never sends the event; the waiter looks again by itself.
 func TestALostWatchIsNoLostTurn(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
 	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock"))
@@ -306,6 +316,7 @@ func adopted(t testing.TB, addr string) (*lockops.ZKSession, *zk.Conn) {
 
 // TestAnAdoptedConnectionStaysItsOwners: locks work on it, and it goes on when their session is closed.
 func TestAnAdoptedConnectionStaysItsOwners(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s, conn := adopted(t, server.Addr)
@@ -335,6 +346,7 @@ func TestAnAdoptedConnectionStaysItsOwners(t *testing.T) {
 // TestNodesTakeTheAccessOfTheirDirectory: in a tree of one user nothing is open to others; a node that may be created but
 // not deleted is reported.
 func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		look := plain(t, server.Addr)
@@ -372,6 +384,7 @@ func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {
 
 // TestZ9_EachWatchesItsPredecessor, not the holder.
 func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		before := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path)).Name()
@@ -393,6 +406,7 @@ func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
 
 // TestADeletedNodeIsReportedAtOnce, without a heartbeat: those stay unanswered.
 func TestADeletedNodeIsReportedAtOnce(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
 	s := zkSession(t, p.addr(), lockops.WithSessionTimeout(30*time.Second))
@@ -416,6 +430,7 @@ func TestADeletedNodeIsReportedAtOnce(t *testing.T) {
 // TestALostCreationSparesOtherHolds: without a GUID, the node of a lost creation is distinguished from those of other holds, of this
 // session and of others.
 func TestALostCreationSparesOtherHolds(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
 	s := zkSession(t, p.addr())
@@ -440,6 +455,7 @@ func TestALostCreationSparesOtherHolds(t *testing.T) {
 
 // TestCloseLeavesNoWatch: a session that is closed while it holds and waits has no watches on the server.
 func TestCloseLeavesNoWatch(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)

@@ -17,6 +17,7 @@ import (
 
 // TestZ1_LostCreateReplyOfEachSide: the reply to the create request is cut off, also that of a read inside of a write.
 func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
@@ -47,6 +48,7 @@ func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 
 // TestZ4_AnExpiredReaderQueuesAgain with the next session, behind who came meanwhile.
 func TestZ4_AnExpiredReaderQueuesAgain(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	path := servertest.UniquePath(t)
 	holder := acquire(t, writer(zkSession(t, server.Addr), path))
@@ -78,6 +80,7 @@ func TestZ4_AnExpiredReaderQueuesAgain(t *testing.T) {
 
 // TestZ5_AReadersNodeIsDeleted while it waits: it is not granted for that, but queues again behind the next writer.
 func TestZ5_AReadersNodeIsDeleted(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -108,6 +111,7 @@ func TestZ5_AReadersNodeIsDeleted(t *testing.T) {
 // TestZ5_AWritersNodeIsDeleted: a read inside of the write is refused, as the lock may be somebody else's, and one that was
 // granted before goes on.
 func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		for _, before := range []bool{false, true} {
 			path := servertest.UniquePath(t)
@@ -146,6 +150,7 @@ func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 
 // TestZ6_WokenIsNotGranted: a waiting writer dies; the readers behind it are woken, and wait for the writer before it.
 func TestZ6_WokenIsNotGranted(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -176,6 +181,7 @@ func TestZ6_WokenIsNotGranted(t *testing.T) {
 
 // TestZ11_CancelledSidesLeaveNothing at any moment, waiting or not, tried or acquired.
 func TestZ11_CancelledSidesLeaveNothing(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -208,6 +214,7 @@ func TestZ11_CancelledSidesLeaveNothing(t *testing.T) {
 
 // TestZ11_CancelledReadInsideOfAWrite leaves the write as it was.
 func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -234,6 +241,7 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 // TestZ13_LossIsReportedToReadersBeforeTheNextWriter: the link of a reader, or of one inside of a write that was released, becomes
 // a black hole. Its hold ends without any server, and before the writer behind it is granted the lock.
 func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
+	t.Parallel()
 	for _, downgraded := range []bool{false, true} {
 		t.Run(fmt.Sprintf("downgraded=%v", downgraded), func(t *testing.T) {
 			servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -271,6 +279,7 @@ func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
 // TestReadersAndWritersExcludeEachOther under all that can happen to them: waits that are cancelled, tries, connections that
 // break, reads inside of writes.
 func TestReadersAndWritersExcludeEachOther(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)
 		proxies := []*proxy{startProxy(t, server.Addr), startProxy(t, server.Addr)}

@@ -46,6 +46,7 @@ func writer(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.L
 
 // TestZKRWMutexWhoWaitsForWhom: contenders come one after the other, and those who hold the lock leave together.
 func TestZKRWMutexWhoWaitsForWhom(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		sessions := []*lockops.ZKSession{zkSession(t, server.Addr), zkSession(t, server.Addr)}
 		for _, tt := range []struct {
@@ -126,6 +127,7 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 // TestZ9_ReadersWatchAWriter: a reader watches one writer before it, the one that its recipe's readers do; a writer the
 // entry right before it, of either mode.
 func TestZ9_ReadersWatchAWriter(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, name string) {
 		path := servertest.UniquePath(t)
 		const modes = "rwrwrr"
@@ -169,6 +171,7 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 
 // TestZ20_ReadInsideOfAWrite: a writer may read, and keeps that when the write is released; nobody gets in between.
 func TestZ20_ReadInsideOfAWrite(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -232,6 +235,7 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 
 // TestZ20_NoUpgrade: a write inside of a read would wait for itself.
 func TestZ20_NoUpgrade(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)
 		m := lockops.NewZKRWMutex(zkSession(t, server.Addr), path, recipe)
@@ -255,6 +259,7 @@ func TestZ20_NoUpgrade(t *testing.T) {
 
 // TestZ21_EachSideReenters: counted, and only for whom the context comes from a hold of this lock.
 func TestZ21_EachSideReenters(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		s := zkSession(t, server.Addr)
 		for _, mode := range []byte("rw") {
@@ -280,6 +285,7 @@ func TestZ21_EachSideReenters(t *testing.T) {
 
 // TestZ20_ManyReadsInsideOfAWrite: whatever is read and released at once inside of a write, all is given back at the end.
 func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
+	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
@@ -311,6 +317,7 @@ func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
 
 // TestMutexAndReadWriteLockAreRefusedToEachOther where they would not wait for each other, without leaving anything.
 func TestMutexAndReadWriteLockAreRefusedToEachOther(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		s := zkSession(t, server.Addr)
 		for _, tt := range []struct{ holder, comer, found, foundKind, wantKind string }{
@@ -353,6 +360,7 @@ func TestMutexAndReadWriteLockAreRefusedToEachOther(t *testing.T) {
 
 // TestKazoosMutexAndReadWriteLockQueueTogether: kazoo's writers are named as its mutex is.
 func TestKazoosMutexAndReadWriteLockQueueTogether(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path, kazoo := servertest.UniquePath(t), lockops.WithRecipe("kazoo")
 		s := zkSession(t, server.Addr)
@@ -372,6 +380,7 @@ func TestKazoosMutexAndReadWriteLockQueueTogether(t *testing.T) {
 
 // TestRecipesWithoutReadersAreRefused: go-zookeeper's lock has no shared mode; the error names the recipes that have one.
 func TestRecipesWithoutReadersAreRefused(t *testing.T) {
+	t.Parallel()
 	s := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
 	for _, tt := range []struct {
 		lock  lockops.Locker

@@ -41,6 +41,7 @@ func semaphoreOn(s *lockops.ZKSession, path string, permits int, recipe string) 
 // TestZKSemaphoreIsNeverOverdrawn: contenders of several sessions, some of which give up, hold at most the permits that
 // there are, and leave nothing.
 func TestZKSemaphoreIsNeverOverdrawn(t *testing.T) {
+	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {
 		const permits = 3
 		sessions := []*lockops.ZKSession{zkSession(t, server.Addr), zkSession(t, server.Addr)}
@@ -89,6 +90,7 @@ func TestZKSemaphoreIsNeverOverdrawn(t *testing.T) {
 // TestZKSemaphoreWaitsAndTries: with all permits taken a try fails at once and leaves nothing, a waiter learns that it
 // waits and behind whom, and a cancelled one leaves nothing; the first released permit goes to the first in the queue.
 func TestZKSemaphoreWaitsAndTries(t *testing.T) {
+	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {
 		s := zkSession(t, server.Addr)
 		semaphore := semaphoreOn(s, path, 2, recipe)
@@ -143,6 +145,7 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 
 // TestSemaphoreQueuesWithPeers: real clients of both libraries wait for our permits and we for theirs, in one queue.
 func TestSemaphoreQueuesWithPeers(t *testing.T) {
+	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, _, queue string) {
 		var peer *servertest.Peer
 		if recipe == "kazoo" {
@@ -181,6 +184,7 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 // TestZKSemaphoreRefusesWhatCannotBeShared: other kinds of locks in the directory, other recipes, another number of
 // permits, and numbers that are none; nothing is left.
 func TestZKSemaphoreRefusesWhatCannotBeShared(t *testing.T) {
+	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, _, _ string) {
 		s := zkSession(t, server.Addr)
 		h := acquire(t, lockops.NewZKMutex(s, path+"/m", lockops.WithRecipe(recipe)))
@@ -215,6 +219,7 @@ func TestZKSemaphoreRefusesWhatCannotBeShared(t *testing.T) {
 // TestZKSemaphoreIsSafeWithoutItsQueue: an operator deletes the node of whoever waits for a permit, so that another comes
 // to its turn; still nobody gets one too many.
 func TestZKSemaphoreIsSafeWithoutItsQueue(t *testing.T) {
+	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {
 		s := zkSession(t, server.Addr)
 		semaphore := semaphoreOn(s, path, 1, recipe)
