@@ -29,6 +29,7 @@ func blindBecause(words string) func(*inspect.Backend) bool {
 
 // A SCAN that always names other keys and never ends costs a bounded amount of memory, and the backend says so.
 func TestEndlessScanIsCutShort(t *testing.T) {
+	t.Parallel()
 	good := startHonest(t)
 	var named atomic.Int64
 	bad := servertest.StartLiar(t, good.redis, func(_ int, requests []byte, client io.Writer) bool {
@@ -50,11 +51,12 @@ func TestEndlessScanIsCutShort(t *testing.T) {
 	})
 	watchMemory(t)
 	ends(t, "too many keys", goodAnd(blindBecause("does not end")), source,
-		redisSource("good-redis", good.redis, true), zkSource("good-zk", good.zk, true))
+		good.redisSource(true), good.zkSource(true))
 }
 
 // In a tree without end each node has as many children as the one above it.
 func TestEndlessTreeIsCutShort(t *testing.T) {
+	t.Parallel()
 	good := startHonest(t)
 	stat := make([]byte, 68)
 	binary.BigEndian.PutUint32(stat[56:], 20)
@@ -82,7 +84,7 @@ func TestEndlessTreeIsCutShort(t *testing.T) {
 	})
 	watchMemory(t)
 	ends(t, "too many nodes", goodAnd(blindBecause("more than 5000 directories")), source,
-		redisSource("good-redis", good.redis, true), zkSource("good-zk", good.zk, true))
+		good.redisSource(true), good.zkSource(true))
 }
 
 // manyLists answers a request for many reads.

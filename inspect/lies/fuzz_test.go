@@ -154,7 +154,7 @@ func mutatedRound(t *testing.T, good honest, seed uint64) {
 			}
 			return held >= 2 && (once || ctx.Err() != nil) // more while the takers below hold theirs
 		}, redisSource("bad-redis", redisAddr, once), zkSource("bad-zk", zkAddr, once),
-			redisSource("good-redis", good.redis, once), zkSource("good-zk", good.zk, once))
+			good.redisSource(once), good.zkSource(once))
 	})
 	all.Go(func() { takeRedis(ctx, masters(redisAddr)) })
 	all.Go(func() {

@@ -102,6 +102,15 @@ func startHonest(t *testing.T) honest {
 	return honest{r.Addr, z.Addr()}
 }
 
+// The good servers have time for a busy machine.
+func (h honest) redisSource(once bool) inspect.Source {
+	return redissource.New(redissource.Config{Backend: "good-redis", Masters: masters(h.redis), Once: once, Timeout: 20 * time.Second})
+}
+
+func (h honest) zkSource(once bool) inspect.Source {
+	return zksource.New(zksource.Config{Backend: "good-zk", Servers: []string{h.zk}, Once: once, Timeout: 20 * time.Second})
+}
+
 // ends looks once, which is to end by itself.
 func ends(t *testing.T, what string, want func(*inspect.Snapshot) bool, sources ...inspect.Source) {
 	t.Helper()
@@ -195,7 +204,7 @@ func eachWay(t *testing.T, good honest, what string, bad func(once bool) inspect
 			if once {
 				look = ends
 			}
-			look(t, what, goodAnd(want), bad(once), redisSource("good-redis", good.redis, once), zkSource("good-zk", good.zk, once))
+			look(t, what, goodAnd(want), bad(once), good.redisSource(once), good.zkSource(once))
 		})
 	}
 }
@@ -240,6 +249,7 @@ func trickles(word, begin string) servertest.Answer {
 }
 
 func TestLyingRedisIsDownAlone(t *testing.T) {
+	t.Parallel()
 	good := startHonest(t)
 	for name, lie := range map[string]struct {
 		answer servertest.Answer
@@ -260,6 +270,7 @@ func TestLyingRedisIsDownAlone(t *testing.T) {
 		"clients without number": {says("client", "$70000000\r\n"), []string{`"$70000000"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			bad := servertest.StartLiar(t, good.redis, lie.answer)
 			eachWay(t, good, "down: "+fmt.Sprint(lie.why), func(once bool) inspect.Source { return redisSource("bad", bad.Addr, once) }, downBecause(lie.why...))
 		})
@@ -302,6 +313,7 @@ const (
 )
 
 func TestLyingZooKeeperIsDownAlone(t *testing.T) {
+	t.Parallel()
 	good := startHonest(t)
 	names := func(count int32) []byte { return append(words32(count), make([]byte, 68)...) }
 	within := func(count int32) []byte { return append(append(words32(opGetChildren), 0), words32(0, count)...) }
@@ -324,6 +336,7 @@ func TestLyingZooKeeperIsDownAlone(t *testing.T) {
 		"a greeting that trickles":  {trickles("", string(words32(41))), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			answer := lie.answer
 			if strings.HasPrefix(name, "two billion names") || strings.HasPrefix(name, "no names") && !strings.Contains(name, "many") {
 				answer = withoutMany(answer)

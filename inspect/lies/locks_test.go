@@ -45,6 +45,7 @@ func within(t *testing.T, limit time.Duration) context.Context {
 
 // One of three masters that lies costs its vote, before the lock is acquired and while it is held.
 func TestRedlockHoldsOnBesideALiar(t *testing.T) {
+	t.Parallel()
 	for name, lie := range redisLies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,6 +81,7 @@ func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 
 // A session of one server that lies has errors, and no more.
 func TestLockOfALiarHasErrors(t *testing.T) {
+	t.Parallel()
 	for name, lie := range redisLies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,6 +107,7 @@ func TestLockOfALiarHasErrors(t *testing.T) {
 
 // A ZooKeeper that lies gives no session, or one whose locks have errors.
 func TestZooKeeperLockOfALiarHasErrors(t *testing.T) {
+	t.Parallel()
 	good := startHonest(t)
 	for name, answer := range map[string]servertest.Answer{
 		"a session of no time": greets(0, 0, 0, 7, 0),
