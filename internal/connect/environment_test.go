@@ -8,6 +8,7 @@ import (
 
 // What is started gets none of our secrets, also where Windows has their names in another case.
 func TestWithoutSecrets(t *testing.T) {
+	t.Parallel()
 	environ := []string{"PATH=/bin", "LOCKSCOPE_LOCK=zk:/a"}
 	for _, name := range SecretVariables() {
 		environ = append(environ, name+"=x", strings.ToLower(name)+"=x", "Lockscope"+strings.TrimPrefix(name, "LOCKSCOPE")+"=x")

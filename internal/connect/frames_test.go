@@ -15,6 +15,7 @@ var anyRequest = Request{Op: 107}
 // TestTapKeepsOurOwnRepliesFromTheClient: go-zookeeper reads the stream as if nobody else had asked for anything, however it
 // is cut, and whoever asked gets the whole reply.
 func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
+	t.Parallel()
 	greeting, ping, reply := frame(0, 4000, 0, 1, 0), frame(xidPing, 0, 0, 0), frame(7, 0, 0, 0, 3)
 	long := make([]int32, 4<<10)
 	for i := range long {
@@ -51,6 +52,7 @@ func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
 
 // TestTapCountsOurOwnRepliesAsSignsOfLife: go-zookeeper, which does not see them, does not leave the server for silence.
 func TestTapCountsOurOwnRepliesAsSignsOfLife(t *testing.T) {
+	t.Parallel()
 	tap, c := tapped(nil, 1000)
 	s := c.Conn.(*script)
 	s.input = io.MultiReader(bytes.NewReader(frame(0, 4000, 0, 1, 0)), bytes.NewReader(frame(firstXid, 0, 7, 0)))

@@ -76,6 +76,7 @@ func (c tapped) make(t testing.TB, path string, data []byte, acl []zk.ACL) {
 
 // A multiRead says of each node what single reads say, and of one that is not there or may not be read its error alone.
 func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := dial(t, zks.Addr), servertest.UniquePath(t)
 		c.make(t, root, nil, zk.WorldACL(zk.PermAll))
@@ -118,6 +119,7 @@ func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
 
 // One recursive watch reports all that happens below a node, also while that does not exist, again and again.
 func TestWatchBelowTellsOfAllChanges(t *testing.T) {
+	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := dial(t, zks.Addr), servertest.UniquePath(t)
 		if err := c.send(connect.WatchBelow(root))[0].Err; err != nil {
@@ -148,6 +150,7 @@ func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 
 // A server before 3.6 answers that it does not know these, and ends the session.
 func TestAnOldServerSaysSo(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true, WithoutAddWatch: true})
 	for _, r := range []connect.Request{connect.MultiRead([]connect.Read{{Path: "/"}}, nil), connect.WatchBelow("/")} {
 		c := dial(t, zks.Addr)
@@ -160,6 +163,7 @@ func TestAnOldServerSaysSo(t *testing.T) {
 
 // An answer that is too long is an error of its request alone, and a smaller request is answered.
 func TestAnAnswerThatIsTooLongIsAskedForInParts(t *testing.T) {
+	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := dial(t, zks.Addr)
 	var reads []connect.Read
@@ -190,6 +194,7 @@ func TestAnAnswerThatIsTooLongIsAskedForInParts(t *testing.T) {
 }
 
 func TestReadSizeLearns(t *testing.T) {
+	t.Parallel()
 	var s connect.ReadSize
 	first := s.Items()
 	for range 10 {
@@ -219,6 +224,7 @@ func TestReadSizeLearns(t *testing.T) {
 
 // Names and a Stat that counts another number of children do not belong together.
 func TestTornReadsAreReported(t *testing.T) {
+	t.Parallel()
 	header := func(b []byte, op int32, done bool) []byte {
 		return connect.AppendInt(connect.AppendBool(connect.AppendInt(b, op), done), -1)
 	}

@@ -75,15 +75,16 @@ func sessionBy(t *testing.T, target Target) error {
 
 // Whoever gives the address of another kind of server is told which kind it is, and what to give instead.
 func TestAServerOfAnotherKindIsNamed(t *testing.T) {
+	t.Parallel()
 	certs := servertest.NewCertificates(t)
 	secure := certs.Server(t)
 	quiet := log.New(io.Discard, "", 0)
 	web := httptest.NewServer(http.NotFoundHandler())
-	defer web.Close()
+	t.Cleanup(web.Close)
 	secureWeb := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secureWeb.TLS, secureWeb.Config.ErrorLog = secure, quiet
 	secureWeb.StartTLS()
-	defer secureWeb.Close()
+	t.Cleanup(secureWeb.Close)
 	plainRedis, plainZK := servertest.StartEmbeddedRedis(t).Addr, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr
 	before := func(addr string) string { return secureBefore(t, secure, addr) }
 	httpd, httpsd := web.Listener.Addr().String(), secureWeb.Listener.Addr().String()
@@ -120,16 +121,23 @@ func TestAServerOfAnotherKindIsNamed(t *testing.T) {
 		if targets[0].Service == ZooKeeper {
 			ask = sessionBy
 		}
-		err = ask(t, targets[0])
-		if tt.want == "" {
-			if err != nil {
-				t.Errorf("%s: %v", url, err)
+		t.Run(tt.scheme+" "+tt.want, func(t *testing.T) {
+			t.Parallel()
+			err := ask(t, targets[0])
+			if tt.want == "" {
+				if err != nil {
+					t.Errorf("%s: %v", url, err)
+				}
+				return
 			}
-			continue
-		}
-		if err == nil || !strings.HasPrefix(Reason(err), tt.want) || !strings.HasSuffix(Reason(err), ")") || !Unreachable(err) {
-			t.Errorf("%s: %v, want %q", url, err, tt.want)
-		}
+			if err == nil {
+				t.Fatalf("%s: no error, want %q", url, tt.want)
+			}
+			reason := Reason(err)
+			if !strings.HasPrefix(reason, tt.want) || !strings.HasSuffix(reason, ")") || !Unreachable(err) {
+				t.Errorf("%s: %v, want %q", url, err, tt.want)
+			}
+		})
 	}
 }
 
@@ -160,6 +168,7 @@ func secureBefore(t *testing.T, config *tls.Config, addr string) string {
 
 // A server with TLS that has all the clients that it takes cannot tell: it ends the connection before TLS begins.
 func TestAServerWithTLSThatIsFullIsNamed(t *testing.T) {
+	t.Parallel()
 	certs := servertest.NewCertificates(t)
 	server, secure := servertest.StartRedisTLS(t, certs, "--maxclients", "3")
 	fillClients(t, server.Addr)

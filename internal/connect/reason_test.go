@@ -17,6 +17,7 @@ import (
 
 // A TLS server and a client that do not trust each other say whose certificate is at fault, and which option is about it.
 func TestReasonOfTLS(t *testing.T) {
+	t.Parallel()
 	certs, others := servertest.NewCertificates(t), servertest.NewCertificates(t)
 	config := certs.Server(t)
 	config.MaxVersion = tls.VersionTLS12 // refuses the client within the handshake
@@ -45,6 +46,7 @@ func TestReasonOfTLS(t *testing.T) {
 }
 
 func TestReason(t *testing.T) {
+	t.Parallel()
 	dial := func(addr string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()

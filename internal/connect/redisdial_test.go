@@ -39,6 +39,7 @@ func fillClients(t *testing.T, addr string) {
 
 // A server that has all the clients that it takes says so to the next and closes.
 func TestAServerThatIsFullIsNamed(t *testing.T) {
+	t.Parallel()
 	server := servertest.StartRedis(t, "--maxclients", "3")
 	fillClients(t, server.Addr)
 	var refused *RefusedError
@@ -50,6 +51,7 @@ func TestAServerThatIsFullIsNamed(t *testing.T) {
 
 // What a server says to whom it does not let in is its first sentence; that it speaks TLS is found out.
 func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
+	t.Parallel()
 	protected := listen(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "-DENIED Redis is running in protected mode. In this mode\x1b connections are only accepted from the loopback interface.\r\n")
 	})
@@ -78,6 +80,7 @@ func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 // Whoever was answered once is not looked after: the server that ends such a connection has other reasons, and a reply that reads
 // like a refusal is one.
 func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
+	t.Parallel()
 	addr := listen(t, func(c net.Conn) {
 		for _, reply := range []string{"+OK\r\n", "-ERR max number of clients reached\r\n"} {
 			if _, err := c.Read(make([]byte, 1)); err != nil {

@@ -37,6 +37,7 @@ func item(op int32, body []byte) []byte { return append(appendMultiHeader(nil, o
 var lastItem = appendMultiHeader(nil, opError, true, -1)
 
 func TestRepliesOfServersPass(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		op   int32
 		body []byte
@@ -64,6 +65,7 @@ func TestRepliesOfServersPass(t *testing.T) {
 }
 
 func TestRepliesThatLieAreFound(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		op   int32
 		body []byte
@@ -92,6 +94,7 @@ func TestRepliesThatLieAreFound(t *testing.T) {
 }
 
 func TestGreetingsThatLieAreFound(t *testing.T) {
+	t.Parallel()
 	greeting := func(timeout, id, password int32) []byte { return words(0, timeout, 0, id, password) }
 	for name, body := range map[string][]byte{
 		"no time":           greeting(0, 1, 0),
@@ -120,6 +123,7 @@ func TestGreetingsThatLieAreFound(t *testing.T) {
 
 // A frame that trickles has its time, by its size, from its first byte on.
 func TestTricklingFrameHasItsTime(t *testing.T) {
+	t.Parallel()
 	_, c := tapped(nil, 100)
 	s := c.Conn.(*script)
 	long := binary.BigEndian.AppendUint32(nil, 2<<20)

@@ -23,6 +23,7 @@ func takeInPieces(stream []byte, piece int) error {
 }
 
 func TestRepliesWithinBoundsPass(t *testing.T) {
+	t.Parallel()
 	for name, stream := range map[string]string{
 		"simple replies":    "+OK\r\n-ERR no\r\n:1\r\n_\r\n,1.5\r\n#t\r\n(12345678901234567890\r\n",
 		"strings":           "$3\r\nabc\r\n$0\r\n\r\n=7\r\ntxt:abc\r\n!5\r\nERR x\r\n",
@@ -45,6 +46,7 @@ func TestRepliesWithinBoundsPass(t *testing.T) {
 }
 
 func TestRepliesOutOfBoundsEndConnections(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ stream, why string }{
 		"largest string":    {"+OK\r\n$9223372036854775806\r\n", `"$9223372036854775806" makes a reply of more than 67108864 bytes`},
 		"large string":      {"$67108865\r\n", "more than 67108864 bytes"},
@@ -85,6 +87,7 @@ func TestRepliesOutOfBoundsEndConnections(t *testing.T) {
 
 // The end stays, without another read that may wait: go-redis reads on.
 func TestNonsenseIsTheEnd(t *testing.T) {
+	t.Parallel()
 	c := BoundReplies(&script{input: strings.NewReader("+OK\r\n$-7\r\n+OK\r\n"), piece: 5})
 	p := make([]byte, 100)
 	if n, err := c.Read(p); n != 5 || err != nil {

@@ -60,6 +60,7 @@ func answer(c net.Conn, master string) {
 }
 
 func TestTheMasterIsWhoMostSentinelsName(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		named []string // by each sentinel; "dead" is none
 		want  string

@@ -10,6 +10,7 @@ import (
 
 // By a certificate this client is somebody only for a server that asks for it.
 func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
+	t.Parallel()
 	c := servertest.NewCertificates(t)
 	config, err := (&TLS{CA: c.CA, Cert: c.Cert, Key: c.Key, ServerName: "localhost"}).Config()
 	if err != nil {

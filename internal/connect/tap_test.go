@@ -74,6 +74,7 @@ func server(t testing.TB) *zkserver.Server {
 }
 
 func TestTapLearnsWhatTheClientHides(t *testing.T) {
+	t.Parallel()
 	s := server(t)
 	tap := &Tap{}
 	if id, timeout := tap.Session(); id != 0 || timeout != 0 || tap.Server() != "" || !lastAck(tap).IsZero() {
@@ -102,6 +103,7 @@ func TestTapLearnsWhatTheClientHides(t *testing.T) {
 }
 
 func TestTapTellsDialErrorsAndExpiry(t *testing.T) {
+	t.Parallel()
 	s := server(t)
 	tap := &Tap{}
 	conn, states := through(t, tap, time.Second, s.Addr())
@@ -127,6 +129,7 @@ func TestTapTellsDialErrorsAndExpiry(t *testing.T) {
 // TestTapLeavesAHungServer: a server that accepts and then hangs, in the greeting or later, is left for another one
 // while the session still lives.
 func TestTapLeavesAHungServer(t *testing.T) {
+	t.Parallel()
 	s := server(t)
 	hung := newHang(t, s.Addr())
 	tap := &Tap{}
@@ -257,6 +260,7 @@ func (h *hang) resume() {
 }
 
 func TestServerListWaitsOnlyWhenAllWereTried(t *testing.T) {
+	t.Parallel()
 	l := new(ServerList)
 	if err := l.Init([]string{"nocolon"}); err == nil {
 		t.Error("took a server without a port")
@@ -316,6 +320,7 @@ func tapped(input []byte, piece int) (*Tap, *tapConn) {
 }
 
 func TestTapReadsFramesHoweverTheyAreCut(t *testing.T) {
+	t.Parallel()
 	greeting := frame(0, 4000, 0x1234, 0x5678, 0)
 	input := append(append(bytes.Clone(greeting), frame(xidEvent, 0, 0, 0, 1, 3, 0)...), frame(xidPing, 0, 0, 0)...)
 	for piece := 1; piece <= len(input); piece++ {
@@ -331,6 +336,7 @@ func TestTapReadsFramesHoweverTheyAreCut(t *testing.T) {
 }
 
 func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
+	t.Parallel()
 	greeting := frame(0, 4000, 0, 1, 0)
 	for name, input := range map[string][]byte{
 		"huge greeting":            {0x7f, 0xff, 0xff, 0xff, 0, 0},

@@ -9,6 +9,7 @@ import (
 // TestReadsAloneLeaveFewMarks: a connection that never commits anything keeps no more of what was answered than a lease can be
 // counted from.
 func TestReadsAloneLeaveFewMarks(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := withSession(t)
 		defer w.conn.Close()
@@ -31,6 +32,7 @@ func TestReadsAloneLeaveFewMarks(t *testing.T) {
 
 // TestOnlyRequestsOfTheSessionAreMarks: a server that was told who the client is has not heard of its session by that.
 func TestOnlyRequestsOfTheSessionAreMarks(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := withSession(t)
 		defer w.conn.Close()

@@ -166,6 +166,7 @@ var lateNews = map[string]struct {
 }
 
 func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
+	t.Parallel()
 	for name, tt := range lateNews {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -190,6 +191,7 @@ func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
 }
 
 func TestTheLeaderIsAskedOnceInAWhile(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := withSession(t)
 		defer w.server.Close()
@@ -224,6 +226,7 @@ func TestTheLeaderIsAskedOnceInAWhile(t *testing.T) {
 
 // What a server says at once is heard in its order: the event of a change before an answer that shows it.
 func TestEventsAndRepliesAreHeardInTheServersOrder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := withSession(t)
 		defer w.server.Close()

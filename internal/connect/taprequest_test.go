@@ -40,6 +40,7 @@ func listRequest(path string) Request {
 
 // Requests of our own are executed in order in one flight, beside go-zookeeper's, and their replies are whole.
 func TestTapSendsRequestsOfOurOwn(t *testing.T) {
+	t.Parallel()
 	s := server(t)
 	tap := &Tap{}
 	conn, states := through(t, tap, time.Minute, s.Addr())
@@ -85,6 +86,7 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 
 // Whoever waits for a reply hears that the connection broke; a request for another session is not sent.
 func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
+	t.Parallel()
 	s := server(t)
 	p := newHang(t, s.Addr())
 	tap := &Tap{}
@@ -117,6 +119,7 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 
 // A watch that a request of our own has set is heard of, by its path.
 func TestTapHearsEvents(t *testing.T) {
+	t.Parallel()
 	s := server(t)
 	tap := &Tap{}
 	conn, states := through(t, tap, time.Minute, s.Addr())
@@ -144,6 +147,7 @@ func TestTapHearsEvents(t *testing.T) {
 
 // Only what a quorum commits moves Committed: reads, syncs, pings, failures and the resumption of a session do not.
 func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
+	t.Parallel()
 	s := server(t)
 	p := newHang(t, s.Addr())
 	tap := &Tap{}
@@ -193,6 +197,7 @@ func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
 // On a new connection our own requests come behind the authentications of the one before, and on a server that has seen
 // what the one before had seen.
 func TestTapRepeatsWhatAConnectionNeeds(t *testing.T) {
+	t.Parallel()
 	s := server(t)
 	p := newHang(t, s.Addr())
 	tap := &Tap{}

@@ -9,6 +9,7 @@ import (
 )
 
 func TestParseTargets(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		urls string
@@ -71,6 +72,7 @@ func TestParseTargets(t *testing.T) {
 }
 
 func TestTargetsThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	for _, url := range []string{
 		"", "host:2181", "http://h", "zk://", "zk://,", "zk://a,,b", "zk://a:0", "zk://a:65536", "zk://a:x", "zk://fe80::1", "zk://a//b",
 		"redis://a/x", "redis://a/-1", "redis+cluster://a/1", "redis+sentinel://a", "redis+unix://a/b", "redis+unix://",

@@ -8,6 +8,7 @@ import (
 
 // The URL of a target alone reaches the same backend under the same name.
 func TestURLIsATargetAgain(t *testing.T) {
+	t.Parallel()
 	targets, err := ParseTargets([]string{
 		"zk://a/locks?admin=http://a:8080", "zk://b,c:7?chroot=/app", "zks://[::1]:3?ca=/etc/my%25ca.pem&server_name=x", "redis://r1,r2:1,r3/4?match=lock:*",
 		"rediss://s?cert=c&key=k", "redis+sentinel://h1,h2/mymaster", "rediss+cluster://k1,k2", "redis+unix:///tmp/r.sock?name=local",

@@ -174,6 +174,7 @@ func TestSSHEndsWithItsConnection(t *testing.T) {
 
 // Nothing that a shell or ssh could take for more than a name gets into its arguments.
 func TestAViaIsANameAndNothingElse(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []string{
 		"bastion", "http://bastion", "ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://$(x)", "ssh://u:p@h", "ssh://-l@h", "ssh://h/path", "ssh://h?x=y",
 		"ssh://h;x", "ssh://`x`", "ssh://%24(x)@h", "ssh://h:22x",
