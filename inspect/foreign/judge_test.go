@@ -24,7 +24,7 @@ func once(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, source)
 	o.Diagnose(finding.Rules(), stuckAfter)
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := o.Run(ctx); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func watch(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, source)
 	o.Diagnose(finding.Rules(), stuckAfter)
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	sub := o.Subscribe()
 	defer sub.Close()
