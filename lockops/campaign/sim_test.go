@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("sim.seeds", 40, "how many schedules to run in one process")
+	simSeeds = flag.Int("sim.seeds", 8, "how many schedules to run in one process")
 	simFirst = flag.Uint64("sim.seed", 1, "seed of the first schedule")
 )
 
