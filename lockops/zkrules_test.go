@@ -343,45 +343,6 @@ func TestAnAdoptedConnectionStaysItsOwners(t *testing.T) {
 	})
 }
 
-// TestNodesTakeTheAccessOfTheirDirectory: in a tree of one user nothing is open to others; a node that may be created but
-// not deleted is reported.
-func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		look := plain(t, server.Addr)
-		if err := look.AddAuth("digest", []byte("user:password")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := look.Create(path, nil, 0, zk.AuthACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
-		s := zkSession(t, server.Addr, lockops.WithDigest("user", "password"))
-		h := acquire(t, lockops.NewZKMutex(s, path+"/locks/a"))
-		want, _, err := look.GetACL(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, node := range []string{"/locks", "/locks/a", "/locks/a/" + h.Name()} {
-			if got, _, err := look.GetACL(path + node); err != nil || !slices.Equal(got, want) {
-				t.Errorf("%s: %+v, %v; want %+v", node, got, err, want)
-			}
-		}
-		release(t, h)
-		if _, err := lockops.NewZKMutex(zkSession(t, server.Addr), path+"/locks/a").Acquire(within(t)); !errors.Is(err, zk.ErrNoAuth) {
-			t.Errorf("somebody else: %v, want ErrNoAuth", err)
-		}
-		open := zk.WorldACL(zk.PermCreate | zk.PermRead)
-		if _, err := look.Create(path+"/stuck", nil, 0, open); err != nil {
-			t.Fatal(err)
-		}
-		h = acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path+"/stuck"))
-		if err := h.Release(within(t)); !errors.Is(err, zk.ErrNoAuth) || !contains(err, h.Name(), "delete") {
-			t.Errorf("a node that cannot be deleted: %v", err)
-		}
-	})
-}
-
 // TestZ9_EachWatchesItsPredecessor, not the holder.
 func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
 	t.Parallel()
