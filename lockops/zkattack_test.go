@@ -3,6 +3,7 @@ package lockops_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"slices"
@@ -82,32 +83,38 @@ func TestADirectoryWithoutNumbersIsRefused(t *testing.T) {
 }
 
 // TestAnAdoptedConnectionsNodesAreSpared: a node of the program's own, in the same directory and of the same name but for its
-// number, outlives the search for one of ours.
+// number, outlives the search for one of ours, whether ours was created or not.
 func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		p := startProxy(t, server.Addr)
-		s, conn := adopted(t, p.addr())
-		l := mutexOn(s, path, lockops.WithRecipe("sequential"))
-		release(t, acquire(t, l()))
-		own, err := conn.Create(path+"/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-		if err != nil {
-			t.Fatal(err)
+		for _, created := range []bool{true, false} {
+			path := servertest.UniquePath(t) + fmt.Sprint(created)
+			p := startProxy(t, server.Addr)
+			s, conn := adopted(t, p.addr())
+			l := mutexOn(s, path, lockops.WithRecipe("sequential"))
+			release(t, acquire(t, l()))
+			own, err := conn.Create(path+"/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lost := &p.cutRequest
+			if created {
+				lost = &p.cutReply
+			}
+			lost.Store(opCreate)
+			_, got := queueUp(t, within(t), l)
+			if names := children(t, server, path); len(names) != 2 || path+"/"+names[0] != own {
+				t.Fatalf("created %v: %q are in the queue, want %s and one of ours", created, names, own)
+			}
+			if err := conn.Delete(own, -1); err != nil {
+				t.Fatal(err)
+			}
+			a := <-got
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			release(t, a.h)
 		}
-		p.cutReply.Store(opCreate)
-		_, got := queueUp(t, within(t), l)
-		if names := children(t, server, path); len(names) != 2 || path+"/"+names[0] != own {
-			t.Fatalf("%q stand in the queue, want %s and one of ours", names, own)
-		}
-		if err := conn.Delete(own, -1); err != nil {
-			t.Fatal(err)
-		}
-		a := <-got
-		if a.err != nil {
-			t.Fatal(a.err)
-		}
-		release(t, a.h)
 	})
 }
 

@@ -17,12 +17,13 @@ type proxy struct {
 	server   string
 	work     sync.WaitGroup
 
-	cutReply  atomic.Int32   // cut the connection instead of passing on the reply to the next request of this type
-	blackHole atomic.Bool    // pass nothing on, in either direction, and answer nobody new
-	mute      atomic.Int32   // pass no reply on to a request of this type
-	noEvents  atomic.Bool    // pass no watch event on
-	delay     atomic.Int64   // of each reply, in ns
-	before    func(op int32) // runs before each request but pings is passed on; set before there is a connection
+	cutReply   atomic.Int32   // cut the connection instead of passing on the reply to the next request of this type
+	cutRequest atomic.Int32   // cut the connection instead of passing on the next request of this type
+	blackHole  atomic.Bool    // pass nothing on, in either direction, and answer nobody new
+	mute       atomic.Int32   // pass no reply on to a request of this type
+	noEvents   atomic.Bool    // pass no watch event on
+	delay      atomic.Int64   // of each reply, in ns
+	before     func(op int32) // runs before each request but pings is passed on; set before there is a connection
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
@@ -100,6 +101,9 @@ func (p *proxy) requests(client io.Reader, server io.Writer, doomed *sync.Map) {
 			doomed.Store(xid, op)
 			if op != 0 && p.cutReply.CompareAndSwap(op, 0) {
 				doomed.Store(xid, true)
+			}
+			if op != 0 && p.cutRequest.CompareAndSwap(op, 0) {
+				return
 			}
 			if op != 11 {
 				if p.before != nil {
