@@ -10,17 +10,16 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"lockscope/internal/servertest"
 )
 
 func TestMain(m *testing.M) {
-	if addr := os.Getenv(watchEnv); addr != "" {
-		watchHotLock(addr)
-		return
-	}
 	for env, be := range map[string]func(addr string) error{neighbourAddr: beNeighbour, screenAddr: beScreen} {
 		if addr := os.Getenv(env); addr != "" {
 			if err := be(addr); err != nil {
@@ -29,13 +28,6 @@ func TestMain(m *testing.M) {
 			}
 			return
 		}
-	}
-	if d, err := time.ParseDuration(os.Getenv(churnTime)); err == nil {
-		if err := churn(os.Getenv(churnAddr), d); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
 	}
 	servertest.Main(m)
 }
@@ -52,4 +44,46 @@ func report(b *testing.B, what string, times []time.Duration) {
 	b.ReportMetric(at(0.5), what+"-p50-ms")
 	b.ReportMetric(at(0.99), what+"-p99-ms")
 	b.ReportMetric(at(1), what+"-max-ms")
+}
+
+func connect(b testing.TB, addr string) *zk.Conn {
+	b.Helper()
+	return connectFor(b, addr, 10*time.Second)
+}
+
+// connectFor is connect, with a session of that timeout.
+func connectFor(b testing.TB, addr string, timeout time.Duration) *zk.Conn {
+	b.Helper()
+	conn, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogInfo(false))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(conn.Close)
+	for e := range events {
+		if e.State == zk.StateHasSession {
+			break
+		}
+	}
+	return conn
+}
+
+// pipelined calls f for each path, width of them at the same time.
+func pipelined(b testing.TB, width int, paths []string, f func(i int, path string) error) {
+	b.Helper()
+	next := make(chan int)
+	var group sync.WaitGroup
+	for range width {
+		group.Go(func() {
+			for i := range next {
+				if err := f(i, paths[i]); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	for i := range paths {
+		next <- i
+	}
+	close(next)
+	group.Wait()
 }

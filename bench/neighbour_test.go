@@ -32,8 +32,8 @@ var yieldBy = flag.String("yield", "nice -n 19", "the command by which Benchmark
 
 // BenchmarkNeighbour has another program read from a ZooKeeper of 20,000 locks of five contenders, 500 times a second. It
 // reports that program's times while it is alone, while somebody looks at all locks once, and while a screen watches them
-// afterwards, in turn, and the server's processor time for a look, the other program's share taken off. Who looks runs as on
-// a machine of its own (-yield: the server and the other program go first), but for those "-beside".
+// afterwards, in turn, and the server's processor time for a look, without the other program's share. Who looks runs as on a
+// machine of its own: the server and the other program go first (-yield).
 func BenchmarkNeighbour(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	var clients []*zk.Conn
@@ -42,31 +42,21 @@ func BenchmarkNeighbour(b *testing.B) {
 	}
 	large.plant(b, clients...)
 	large.watch(b, clients)
-	walker := connect(b, server.Addr)
 	program := buildProgram(b)
-	screen := func(b *testing.B, away bool) (end func()) { return startScreen(b, server.Addr, away) }
-	ls := func(b *testing.B, away bool) (end func()) {
-		cmd := yielding(exec.Command(program, "ls", "zk://"+server.Addr+"/locks", "-o", "json"), away)
-		if err := cmd.Run(); err != nil {
-			b.Fatal(err)
-		}
-		return nil
-	}
-	for _, who := range []struct {
-		name string
-		away bool
-		look func(b *testing.B, away bool) (end func()) // nil: it does not watch
-	}{
-		{"screen", true, screen},
-		{"screen-beside", false, screen},
-		{"ls", true, ls},
-		{"ls-beside", false, ls},
-		{"walk-beside", false, func(b *testing.B, _ bool) func() { walk(b.Context(), b, walker); return nil }},
+	for name, look := range map[string]func(b *testing.B) (end func()){ // nil: it does not watch
+		"screen": func(b *testing.B) (end func()) { return startScreen(b, server.Addr) },
+		"ls": func(b *testing.B) (end func()) {
+			cmd := yielding(exec.Command(program, "ls", "zk://"+server.Addr+"/locks", "-o", "json"))
+			if err := cmd.Run(); err != nil {
+				b.Fatal(err)
+			}
+			return nil
+		},
 	} {
-		b.Run(who.name, func(b *testing.B) {
+		b.Run(name, func(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 			for b.Loop() {
-				feel(b, server, func() (end func()) { return who.look(b, who.away) })
+				feel(b, server, func() (end func()) { return look(b) })
 			}
 		})
 	}
@@ -125,11 +115,8 @@ func feel(b *testing.B, server *servertest.ZooKeeper, look func() (end func())) 
 type span struct{ from, to time.Time }
 
 // yielding has a command step back for all others, as if it had a machine of its own.
-func yielding(cmd *exec.Cmd, away bool) *exec.Cmd {
+func yielding(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Stderr = os.Stderr
-	if !away {
-		return cmd
-	}
 	by := strings.Fields(*yieldBy)
 	cmd.Args = append(append(by, cmd.Path), cmd.Args[1:]...)
 	cmd.Path, cmd.Err = exec.LookPath(by[0])
@@ -138,9 +125,9 @@ func yielding(cmd *exec.Cmd, away bool) *exec.Cmd {
 
 // startScreen has a process of its own watch all locks by the default budget, with the rules. It returns once all were looked
 // at.
-func startScreen(b *testing.B, addr string, away bool) (end func()) {
+func startScreen(b *testing.B, addr string) (end func()) {
 	b.Helper()
-	cmd := yielding(exec.Command(os.Args[0]), away)
+	cmd := yielding(exec.Command(os.Args[0]))
 	cmd.Env = append(os.Environ(), screenAddr+"="+addr)
 	hold, err := cmd.StdinPipe()
 	if err != nil {
@@ -197,32 +184,6 @@ func beScreen(addr string) error {
 	}
 	_, err := io.Copy(io.Discard, os.Stdin)
 	return err
-}
-
-// walk reads all locks with 64 requests on their way, as programs do that know no request for many reads.
-func walk(ctx context.Context, b *testing.B, conn *zk.Conn) {
-	paths := []string{"/locks"}
-	for level := 0; level < 3 && ctx.Err() == nil; level++ {
-		below := make([][]string, len(paths))
-		pipelined(b, 64, paths, func(i int, p string) error {
-			if ctx.Err() != nil {
-				return nil
-			}
-			names, _, err := conn.Children(p)
-			for _, name := range names {
-				below[i] = append(below[i], p+"/"+name)
-			}
-			return err
-		})
-		paths = slices.Concat(below...)
-	}
-	pipelined(b, 64, paths, func(_ int, p string) error {
-		if ctx.Err() != nil {
-			return nil
-		}
-		_, _, err := conn.Get(p)
-		return err
-	})
 }
 
 // sample is one read of another program.

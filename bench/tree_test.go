@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"testing"
@@ -203,4 +204,13 @@ func watchLarge(b *testing.B, addr string, contenders int) (w largeWatch) {
 	w.processor = 100 * (processTime() - used).Seconds() / atRest.Seconds()
 	w.watches = observer.Snapshot().Backends[0].Cost.Watches
 	return w
+}
+
+// heap is the bytes in use after garbage was collected twice: a sync.Pool outlives the first.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -3,9 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -95,24 +92,15 @@ func ourZKMutex() zkPeer {
 	}}
 }
 
-// zkWays are round trips to the server: loopback, and a network.
-var zkWays = []time.Duration{0, time.Millisecond}
-
 // BenchmarkZKLockAlone is an acquire and a release without contention, each peer in turn, the median of several rounds.
 func BenchmarkZKLockAlone(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
-	for _, way := range zkWays {
-		b.Run(fmt.Sprint(way), func(b *testing.B) { zkAlone(b, farAddr(b, server.Addr, way)) })
-	}
-}
-
-func zkAlone(b *testing.B, addr string) {
 	peers := []zkPeer{zkFloor(), goZooKeeper(), ourZKMutex()}
 	for b.Loop() {
 		p50, allocs := make([][]float64, len(peers)), make([][]float64, len(peers))
 		for range aloneRounds {
 			for i, p := range peers {
-				c := p.join(b, addr, "/alone-"+p.name)
+				c := p.join(b, server.Addr, "/alone-"+p.name)
 				times, count := cycles(b, p.name, c)
 				c.close()
 				p50[i] = append(p50[i], float64(times[len(times)/2].Nanoseconds())/1e3)
@@ -133,18 +121,16 @@ func zkAlone(b *testing.B, addr string) {
 // changes from second to second. Two holders at once end it.
 func BenchmarkZKLockContended(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
-	for _, way := range zkWays {
-		for _, k := range []int{8, 64} {
-			b.Run(fmt.Sprintf("%v/%d", way, k), func(b *testing.B) { zkContended(b, server, farAddr(b, server.Addr, way), k) })
-		}
+	for _, k := range []int{8, 64} {
+		b.Run(fmt.Sprint(k), func(b *testing.B) { zkContended(b, server, k) })
 	}
 }
 
-func zkContended(b *testing.B, server *servertest.ZooKeeper, addr string, k int) {
+func zkContended(b *testing.B, server *servertest.ZooKeeper, k int) {
 	peers := []zkPeer{goZooKeeper(), ourZKMutex()}
 	crowds := make([]*zkCrowd, len(peers))
 	for i, p := range peers {
-		crowds[i] = newZKCrowd(b, server, addr, p, k)
+		crowds[i] = newZKCrowd(b, server, p, k)
 	}
 	for b.Loop() {
 		var ratios []float64
@@ -186,28 +172,6 @@ const (
 	zkRounds       = 40
 )
 
-// received counts the packets that a server has got so far, by its four-letter word srvr.
-func received(b *testing.B, addr string) (n float64) {
-	b.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := io.WriteString(conn, "srvr"); err != nil {
-		b.Fatal(err)
-	}
-	answer, err := io.ReadAll(conn)
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(answer), "Received: ")
-	if _, err := fmt.Sscan(rest, &n); err != nil {
-		b.Fatalf("%q: %v", answer, err)
-	}
-	return n
-}
-
 // zkRound has the figures of one round, all but the rate for one change of owner.
 type zkRound struct {
 	rate           float64 // changes of owner a second
@@ -224,10 +188,10 @@ type zkCrowd struct {
 	inside, changes, last atomic.Int64
 }
 
-func newZKCrowd(b *testing.B, server *servertest.ZooKeeper, addr string, p zkPeer, k int) *zkCrowd {
+func newZKCrowd(b *testing.B, server *servertest.ZooKeeper, p zkPeer, k int) *zkCrowd {
 	c := &zkCrowd{name: p.name, server: server, members: make([]contender, k)}
 	for i := range c.members {
-		c.members[i] = p.join(b, addr, "/contended-"+p.name)
+		c.members[i] = p.join(b, server.Addr, "/contended-"+p.name)
 	}
 	return c
 }
@@ -246,12 +210,12 @@ func (c *zkCrowd) contend(b *testing.B) zkRound {
 		all.Go(func() { c.alternate(ctx, b, i) })
 	}
 	time.Sleep(zkRamp) // all of them are in the queue by now
-	packets, served, used := received(b, c.server.Addr), c.server.ProcessorTime(b), processor()
+	packets, served, used := zkPackets(b, c.server.Addr), c.server.ProcessorTime(b), processor()
 	before, start := c.changes.Load(), time.Now()
 	time.Sleep(zkContendedFor) // the span that is measured
 	changed, took := float64(c.changes.Load()-before), time.Since(start)
 	used, served = processor()-used, c.server.ProcessorTime(b)-served
-	packets = received(b, c.server.Addr) - packets
+	packets = zkPackets(b, c.server.Addr) - packets
 	cancel()
 	all.Wait()
 	each := func(t time.Duration) float64 { return float64(t.Microseconds()) / changed }
