@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"testing"
 	"time"
@@ -61,104 +60,4 @@ func BenchmarkContenderMemory(b *testing.B) {
 		runtime.KeepAlive(o)
 	}
 	b.ReportMetric(0, "ns/op")
-}
-
-// One change of hands in 100 000 locks of 10 contenders each, with rules, history, an event and a snapshot.
-func BenchmarkPublishOneChange(b *testing.B) {
-	o := manyLocks(b, 100_000)
-	sub := o.Subscribe()
-	defer sub.Close()
-	versions := make([]*Lock, 64)
-	for i := range versions {
-		versions[i] = curatorLock(50_000, i)
-	}
-	i := 0
-	b.ReportAllocs()
-	for b.Loop() {
-		o.apply(sourceUpdate{0, Update{Put: []*Lock{versions[i%len(versions)]}}})
-		o.publish()
-		i++
-	}
-	if s := o.Snapshot(); s.History(versions[0].ID) == nil {
-		b.Error("nothing was remembered")
-	}
-}
-
-// A million contenders as ls -o json writes them.
-func BenchmarkWriteJSON(b *testing.B) {
-	s := manyLocks(b, 100_000).Snapshot()
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := s.WriteJSON(io.Discard); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// The rules' beat over 100 000 locks of which all, or one in a hundred, have waiters: its share of a core.
-func BenchmarkBeat(b *testing.B) {
-	for name, every := range map[string]int{"all contended": 1, "one in 100": 100} {
-		b.Run(name, func(b *testing.B) {
-			o := manyLocks(b, 0)
-			o.rules = o.rules[:1] // nothing found: the waiting locks alone are looked at
-			for i := range 100_000 {
-				l := curatorLock(i, 0)
-				if i%every != 0 {
-					l.Waiters = nil
-				}
-				o.apply(sourceUpdate{0, Update{Put: []*Lock{l}}})
-			}
-			laps := 0
-			for b.Loop() {
-				o.onBeat(now)
-				if o.contended == (ID{}) {
-					laps++
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(beat)*100, "%core")
-			b.ReportMetric(float64(b.N)/float64(max(1, laps))*beat.Seconds(), "s/lap")
-		})
-	}
-}
-
-func BenchmarkFindCycles(b *testing.B) {
-	for _, locks := range []int{1000, 100_000} {
-		o := manyLocks(b, locks)
-		b.Run(fmt.Sprint(locks), func(b *testing.B) {
-			for b.Loop() {
-				findCycles(o.locks.all())
-			}
-		})
-	}
-}
-
-func BenchmarkHistoryMemory(b *testing.B) {
-	const locks = 1000
-	for _, grants := range []int{1, 32, 1000} {
-		b.Run(fmt.Sprint(grants, " grants"), func(b *testing.B) {
-			for b.Loop() {
-				tracks := make([]*track, locks)
-				views := make([]*History, locks)
-				before := heap()
-				for i := range tracks {
-					tracks[i] = &track{}
-					was := curatorLock(0, 0)
-					for n := range grants {
-						is := curatorLock(0, n+1)
-						is.ReadAt = now.Add(time.Duration(n) * time.Second)
-						carry(was, is, 0, false)
-						views[i] = tracks[i].apply(change{was: was, is: is, events: compare(was, is, view{at: is.ReadAt})})
-						was = is
-						if n == 40 && i > 0 {
-							break // the rest takes no more, as the first lock shows
-						}
-					}
-				}
-				b.ReportMetric(float64(heap()-before)/locks, "bytes/lock")
-				runtime.KeepAlive(views)
-				runtime.KeepAlive(tracks)
-			}
-			b.ReportMetric(0, "ns/op")
-		})
-	}
 }

@@ -8,14 +8,8 @@ func (o *Observer) Beat(at time.Time) (lapped bool) {
 	return o.contended == (ID{})
 }
 
-// BeatEvery is the time between two beats.
-const BeatEvery = beat
-
 // Apply takes in an update of the first source as Run does.
 func (o *Observer) Apply(u Update) { o.apply(sourceUpdate{0, u}) }
-
-// ManyLocks is for benchmarks with the real rules, which this package cannot import.
-var ManyLocks = manyLocks
 
 // Publish makes a snapshot as of a time.
 func (o *Observer) Publish(at time.Time) { o.publishAsOf(at) }

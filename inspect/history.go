@@ -25,7 +25,6 @@ const (
 
 // track holds the history of a lock in which something happened: about 1 KB while little did, and at most 16 KB, of which
 // 7 are the last holds (their texts are those of the lock) and 3 each of two histograms, which are made at the 33rd span.
-// BenchmarkHistoryMemory measures both.
 type track struct {
 	view         History // without what is computed when it is published
 	holds, waits durations

@@ -9,7 +9,7 @@ import (
 )
 
 // How much a running screen keeps: the last 15 minutes in steps of a quarter of a second, in 16 MB as counted here. In the
-// heap that is up to four times as much, where each version has all its texts anew (BenchmarkPastMemory: 55 MB).
+// heap that is up to four times as much, where each version has all its texts anew.
 const (
 	PastKept   = 15 * time.Minute
 	PastStep   = 250 * time.Millisecond

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -270,46 +269,5 @@ func TestDifferencesOfTables(t *testing.T) {
 	after.differing(&before, func(page) {}, func(l *Lock) { put = append(put, l.ID.Path) }, func(id ID) { gone = append(gone, id.Path) })
 	if len(put) != 2+2*pageSize || !slices.Equal(put[:2], []string{"/00001", "/00004"}) || !slices.Equal(gone, []string{"/00008"}) {
 		t.Errorf("%d put, first %v, gone %v", len(put), put[:min(3, len(put))], gone)
-	}
-}
-
-// What ten minutes of 100 changes a second take, beside the newest snapshot: at most 64 MB are allowed.
-func BenchmarkPastMemory(b *testing.B) {
-	for _, locks := range []int{10, 1000, 100_000} {
-		b.Run(fmt.Sprint(locks), func(b *testing.B) {
-			for b.Loop() {
-				at := now
-				o := manyLocks(b, locks)
-				o.now = func() time.Time { return at }
-				p := NewPast(PastKept, PastStep, PastBudget)
-				for i := range 600 * 50 {
-					at = at.Add(time.Second / 50)
-					for j := range 2 {
-						o.apply(sourceUpdate{0, Update{Put: []*Lock{curatorLock((i*7919+j)%locks, i)}}})
-					}
-					o.publish()
-					p.Add(o.Snapshot())
-				}
-				b.ReportMetric(float64(p.Bytes())/1e6, "MB-estimated")
-				b.ReportMetric(p.To().Sub(p.From()).Minutes(), "minutes")
-				all := heap()
-				runtime.KeepAlive(p)
-				b.ReportMetric((float64(all)-float64(heap()))/1e6, "MB") // what goes with it: the observer has its own
-				runtime.KeepAlive(o)
-			}
-		})
-	}
-}
-
-// A seek in an hour of 1000 locks with four changes a second.
-func BenchmarkPastAt(b *testing.B) {
-	f := film(NewPast(0, time.Millisecond, 1<<30))
-	for i := range 14_400 {
-		f.at = f.at.Add(250 * time.Millisecond)
-		f.turns(i % 1000)
-	}
-	b.ResetTimer()
-	for b.Loop() {
-		f.past.At(now.Add(time.Hour / 2))
 	}
 }

@@ -47,16 +47,3 @@ func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
 		t.Error("found a lock that is not there")
 	}
 }
-
-func BenchmarkOneChangeIn100000Locks(b *testing.B) {
-	var tb table
-	for i := range 100_000 {
-		tb.put(&Lock{ID: ID{"zk", fmt.Sprintf("/locks/%06d", i)}})
-	}
-	l := &Lock{ID: ID{"zk", "/locks/050000"}}
-	b.ReportAllocs()
-	for b.Loop() {
-		tb.share()
-		tb.put(l)
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -248,82 +247,5 @@ func TestAMomentIsGivenUp(t *testing.T) {
 	cancel()
 	if _, err := f.Moment(ctx, after(1400)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
-	}
-}
-
-// BenchmarkMoment is the time in which an observer has any moment of an hour of 1,000 locks of 4
-// contenders with 100 changes a second.
-func BenchmarkMoment(b *testing.B) {
-	for _, form := range []string{asText, asZstd, asGzip} {
-		b.Run(form, func(b *testing.B) {
-			f := finderOf(b, keep(b, form, busyHour))
-			begun := time.Now()
-			if _, err := f.End(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-			first := time.Since(begun)
-			r := rand.New(rand.NewPCG(1, 2))
-			var times []time.Duration
-			for b.Loop() {
-				begun := time.Now()
-				m, err := f.Moment(b.Context(), began.Add(time.Duration(r.IntN(3600_000))*time.Millisecond))
-				if err != nil {
-					b.Fatal(err)
-				}
-				o := inspect.NewObserver(m.Now, m)
-				if err := o.Play(func(emit func(inspect.Update)) error { return m.Run(b.Context(), emit) }); err != nil {
-					b.Fatal(err)
-				}
-				if n := o.Snapshot().Len(); n != 1000 {
-					b.Fatal(n)
-				}
-				times = append(times, time.Since(begun))
-			}
-			slices.Sort(times)
-			b.ReportMetric(float64(first.Milliseconds()), "first-ms")
-			b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
-			info, err := os.Stat(f.name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(float64(info.Size())/(1<<20), "MiB")
-		})
-	}
-}
-
-// busyHour is an hour with 1,000 locks.
-func busyHour(yield func(time.Time, inspect.Update) bool) {
-	lock := func(i, n int, at time.Time) *inspect.Lock {
-		l := &inspect.Lock{
-			ID: inspect.ID{Backend: "zk", Path: fmt.Sprintf("/locks/job-%04d", i)}, Kind: inspect.KindMutex,
-			State: inspect.StateContended, ReadAt: at,
-		}
-		for k := range 4 {
-			c := inspect.Contender{
-				Name:  inspect.Untrusted(fmt.Sprintf("_c_7f3e0c51-0000-4000-8000-%012x-lock-%010d", i*7919, n+k)),
-				State: inspect.Waiting, Since: at.Add(-time.Second), Owner: inspect.Owner{Session: int64(i*10 + k)},
-			}
-			if k == 0 {
-				c.State = inspect.Holding
-				l.Holders = []inspect.Contender{c}
-				continue
-			}
-			l.Waiters = append(l.Waiters, c)
-		}
-		return l
-	}
-	u := inspect.Update{Backend: &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}}
-	for i := range 1000 {
-		u.Put = append(u.Put, lock(i, 0, began))
-	}
-	if !yield(began, u) {
-		return
-	}
-	r := rand.New(rand.NewPCG(3, 4))
-	for n := range 360_000 {
-		i, at := r.IntN(800), began.Add(time.Duration(n)*10*time.Millisecond) // the other locks stay
-		if !yield(at, inspect.Update{Put: []*inspect.Lock{lock(i, n/100, at)}}) {
-			return
-		}
 	}
 }

@@ -8,9 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -50,48 +47,6 @@ func manyMasters(b *testing.B, n int) []*servertest.Redis {
 		masters = append(masters, m)
 	}
 	return masters
-}
-
-// bare goes over the keys of all masters at the same time and does nothing with them.
-func bare(b *testing.B, masters []*servertest.Redis) time.Duration {
-	b.Helper()
-	start := time.Now()
-	var all sync.WaitGroup
-	for _, m := range masters {
-		all.Go(func() {
-			c := redis.NewClient(&redis.Options{Addr: m.Addr})
-			defer c.Close()
-			for cursor, first := uint64(0), true; first || cursor != 0; first = false {
-				var err error
-				if _, cursor, err = c.Scan(context.Background(), cursor, "", 1000).Result(); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	return time.Since(start)
-}
-
-// ours has a source look once with the budget off, by the default patterns or others; first is the time until the first
-// lock was emitted.
-func ours(b *testing.B, masters []*servertest.Redis, match []string) (all, first time.Duration) {
-	b.Helper()
-	cfg := config(masters)
-	cfg.Match, cfg.Once, cfg.Timeout, cfg.Budget = match, true, 10*time.Second, redissource.Budget{Unlimited: true}
-	locks := 0
-	start := time.Now()
-	redissource.New(cfg).Run(context.Background(), func(u inspect.Update) {
-		if len(u.Put) > 0 && first == 0 {
-			first = time.Since(start)
-		}
-		locks += len(u.Put)
-	})
-	if locks < manyLocks {
-		b.Fatalf("%d locks", locks)
-	}
-	return time.Since(start), first
 }
 
 // BenchmarkDuty reports which share of a server's time reading takes with the defaults, while it goes over 1 000 000 keys, and
@@ -190,59 +145,4 @@ func cpuSeconds(b *testing.B, c *redis.Client) float64 {
 		total += seconds
 	}
 	return total
-}
-
-func median(took []time.Duration) time.Duration {
-	slices.Sort(took)
-	return took[len(took)/2]
-}
-
-// processorTime sums the processor time of all masters and this process: the cost of a look where they share the
-// processors, and on a busy machine steadier than its duration.
-func processorTime(b *testing.B, clients []*redis.Client) time.Duration {
-	b.Helper()
-	var self syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
-		b.Fatal(err)
-	}
-	total := time.Duration(self.Utime.Nano() + self.Stime.Nano())
-	for _, c := range clients {
-		total += time.Duration(cpuSeconds(b, c) * float64(time.Second))
-	}
-	return total
-}
-
-// BenchmarkDiscovery compares a look at 1 000 000 keys with a bare SCAN COUNT 1000 of them, in turn.
-func BenchmarkDiscovery(b *testing.B) {
-	for _, c := range []struct {
-		masters int
-		match   []string
-	}{{masters: 1}, {masters: 3}, {3, []string{"lock:*"}}} {
-		b.Run(strings.Join(append([]string{fmt.Sprintf("masters=%d", c.masters)}, c.match...), ","), func(b *testing.B) {
-			masters := manyMasters(b, c.masters)
-			var clients []*redis.Client
-			for _, m := range masters {
-				client := redis.NewClient(&redis.Options{Addr: m.Addr})
-				defer client.Close()
-				clients = append(clients, client)
-			}
-			var bares, all, first, bareCPU, oursCPU []time.Duration
-			b.ResetTimer()
-			for range b.N {
-				before := processorTime(b, clients)
-				bares = append(bares, bare(b, masters))
-				middle := processorTime(b, clients)
-				a, f := ours(b, masters, c.match)
-				all, first = append(all, a), append(first, f)
-				bareCPU = append(bareCPU, middle-before)
-				oursCPU = append(oursCPU, processorTime(b, clients)-middle)
-			}
-			b.ReportMetric(float64(median(bares).Milliseconds()), "bare-ms")
-			b.ReportMetric(float64(median(all).Milliseconds()), "ours-ms")
-			b.ReportMetric(median(all).Seconds()/median(bares).Seconds(), "ratio")
-			b.ReportMetric(slices.Min(all).Seconds()/slices.Min(bares).Seconds(), "min-ratio")
-			b.ReportMetric(median(oursCPU).Seconds()/median(bareCPU).Seconds(), "cpu-ratio")
-			b.ReportMetric(float64(median(first).Microseconds())/1000, "first-row-ms")
-		})
-	}
 }

@@ -174,26 +174,3 @@ func TestALockIsReportedAgainWhenItsClientIsAnother(t *testing.T) {
 		t.Errorf("known no more: %+v", put)
 	}
 }
-
-// BenchmarkMeet takes in a list of 1000 named connections, one of which came, on 100 000 locks.
-func BenchmarkMeet(b *testing.B) {
-	table := testTable(1)
-	for i := range 100_000 {
-		key := fmt.Sprintf("lock:%d", i)
-		table.add(key, noon)
-		table.vote(0, key, held(0, inspect.Untrusted(key), 0, noon), noon)
-		table.judge(key, noon)
-	}
-	lists := [2]clients{{}, {}}
-	for i := range maxClients {
-		lists[0].add(fmt.Sprintf("worker-%d", i), "10.0.0.2:1")
-	}
-	maps.Copy(lists[1], lists[0])
-	lists[1].add("lock:7", "10.0.0.2:1")
-	b.ResetTimer()
-	for i := range b.N {
-		if changed := table.meet(0, lists[i%2]); i > 0 && len(changed) != 1 {
-			b.Fatal(len(changed))
-		}
-	}
-}
