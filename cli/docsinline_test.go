@@ -93,15 +93,3 @@ func someCommandHas(flag string) bool {
 	name, _, _ := strings.Cut(flag, "=")
 	return name == "help" || has(documentedRoot())
 }
-
-func TestACommandThatIsNoneIsFound(t *testing.T) {
-	t.Parallel()
-	for _, line := range []string{"frobnicate", "sweep --nosuch", "diff A", "audit anew", "config make", "release LOCK --max few"} {
-		if parses(strings.Fields(line)) == nil {
-			t.Errorf("%q is taken for a command", line)
-		}
-	}
-	if someCommandHas("nosuch") || !someCommandHas("lock-series") {
-		t.Error("flags are not known")
-	}
-}

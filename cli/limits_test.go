@@ -1,18 +1,12 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
 )
 
@@ -132,100 +126,5 @@ func TestASentinelEnforcesTheLimitsOfTheAccount(t *testing.T) {
 	may, _, _ = strings.Cut(may, "\n")
 	if got.code != exitUnreachable || !strings.HasPrefix(may, "unknown, ") || !strings.Contains(may, "LOCKSCOPE_REDIS_SENTINEL_PASSWORD") || strings.Contains(may, "redis:") {
 		t.Errorf("without its password: %q, %+v", may, got)
-	}
-}
-
-// A login that was taken away is gone at once: the open connection, and the next look.
-func TestARevokedLoginIsGone(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartRedis(t)
-	view, _ := redisLines(connect.Target{Match: []string{"lock:*"}}, &inspect.Backend{})
-	redisDo(t, server.Addr, strings.Fields(strings.ReplaceAll(view[0], ">PASSWORD", ">"+marked+"x"))...)
-	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir(), "LOCKSCOPE_REDIS_USERNAME": "viewer", "LOCKSCOPE_REDIS_PASSWORD": marked + "x"}
-	ls := func() outcome {
-		return runIn(t, t.Context(), env, "ls", "redis://"+server.Addr+"?match=lock:*", "--timeout", "60s")
-	}
-	if got := ls(); got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
-	c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: "viewer", Password: marked + "x", MaxRetries: -1, PoolSize: 1})
-	defer c.Close()
-	if err := c.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	redisDo(t, server.Addr, "ACL", "SETUSER", "viewer", "off")
-	redisDo(t, server.Addr, "CLIENT", "KILL", "USER", "viewer")
-	if err := c.Ping(t.Context()).Err(); err == nil {
-		t.Error("the open connection answers")
-	}
-	if got := ls(); got.code != exitUnreachable || !strings.Contains(got.stderr, `user "viewer": the server refused the login`) {
-		t.Errorf("%+v", got)
-	}
-}
-
-// In ZooKeeper the viewer only reads, who acts changes no access list, both see nothing else, and a list without them ends it within
-// the open session.
-func TestZooKeeperEnforcesTheLimitsOfTheAccounts(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartZooKeeper(t)
-	open := func(user string) *zk.Conn {
-		c, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(c.Close)
-		if err := c.AddAuth("digest", []byte(user+":s")); err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	app := open("app")
-	own := zk.DigestACL(zk.PermAll, "app", "s")
-	list := slices.Concat(own, zk.DigestACL(zk.PermRead, "viewer", "s"), zk.DigestACL(zk.PermRead|zk.PermWrite|zk.PermCreate|zk.PermDelete, "operator", "s"))
-	for path, acl := range map[string][]zk.ACL{"/private": own, "/secure": list} {
-		if _, err := app.Create(path, []byte("x"), 0, acl); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := app.Create("/secure/a", nil, 0, list); err != nil {
-		t.Fatal(err)
-	}
-	tries := func(c *zk.Conn) map[string]error {
-		did := map[string]error{}
-		_, _, did["read"] = c.Children("/secure")
-		_, _, did["get"] = c.Get("/secure/a")
-		_, did["set"] = c.Set("/secure/a", nil, -1)
-		_, did["create"] = c.Create("/secure/a/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, list)
-		_, did["setAcl"] = c.SetACL("/secure/a", zk.WorldACL(zk.PermAll), -1)
-		_, _, did["read others"] = c.Get("/private")
-		_, did["write others"] = c.Set("/private", nil, -1)
-		did["delete"] = c.Delete("/secure/gone", -1)
-		return did
-	}
-	for user, may := range map[string][]string{"viewer": {"read", "get"}, "operator": {"read", "get", "set", "create", "delete"}} {
-		if _, err := app.Create("/secure/gone", nil, 0, list); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			t.Fatal(err)
-		}
-		for what, err := range tries(open(user)) {
-			if allowed := slices.Contains(may, what); allowed && err != nil || !allowed && !errors.Is(err, zk.ErrNoAuth) {
-				t.Errorf("%s: %s: %v", user, what, err)
-			}
-		}
-	}
-	viewer := open("viewer")
-	if _, _, err := viewer.Get("/secure/a"); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"/secure", "/secure/a"} {
-		if _, err := app.SetACL(path, own, -1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, err := viewer.Get("/secure/a"); !errors.Is(err, zk.ErrNoAuth) {
-		t.Errorf("after it was revoked: %v", err)
-	}
-	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir(), "LOCKSCOPE_ZK_AUTH": "digest:viewer:s"}
-	if got := runIn(t, t.Context(), env, "doctor", fmt.Sprintf("zk://%s/secure", server.Addr), "--timeout", "60s"); got.code != exitUnreachable {
-		t.Errorf("%+v", got)
 	}
 }

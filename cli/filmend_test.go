@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recording"
+)
+
+// What was read when its reader ends is no more than its context.
+func TestAFilmEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "one.jsonl")
+	if err := os.WriteFile(path, []byte(`{"recording":2,"at":"2026-01-01T00:00:00Z"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	played, err := recording.Open(time.Now, path, recording.Speed(0), recording.Kept())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFilm(played)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f.readAhead(ctx, inspect.NewObserver(played.Now, played))
+	if batch, err := f.Next(t.Context()); err != io.EOF || batch != nil {
+		t.Errorf("%v, %v", batch, err)
+	}
+}
