@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
-	"lockscope/internal/servertest"
 	"lockscope/theme"
 	"lockscope/tui/backends"
 	"lockscope/tui/internal/fixture"
@@ -169,31 +167,6 @@ func TestBackendsSayWhyThereAreNone(t *testing.T) {
 	typeText(m2, "zzz")
 	wantText(t, m2, "No server matches")
 	fits(t, m2)
-}
-
-func TestEveryBackendsFrameFits(t *testing.T) {
-	t.Parallel()
-	servertest.Slow(t)
-	s := burdened(t)
-	bad := *s.Backends[0]
-	bad.Name, bad.State, bad.Error = "evil\x1b[2J", inspect.Down, strings.Repeat("a very long reason \x1b[31m\u202e ", 30)+"\n"+strings.Repeat("x", 300)
-	bad.Servers = append([]inspect.Server{{Addr: strings.Repeat("host", 40) + ":2181", State: inspect.ServerDown, Error: strings.Repeat("\a", 90), Role: "\x1b]0;x\a", Latency: -1}}, bad.Servers...)
-	s = inspect.NewSnapshot(fixture.Noon, append([]*inspect.Backend{&bad}, s.Backends...), nil)
-	step := servertest.Effort(t, 29, 7)
-	for width := minWidth; width <= 220; width += step {
-		m := inBackends(t, Options{}, width, 24+width%9, s)
-		for range 11 {
-			frame := fits(t, m)
-			for _, raw := range []string{"\x1b[2J", "\x1b[31m", "\x1b]0", "\a", "\u202e"} {
-				if strings.Contains(frame, raw) {
-					t.Fatalf("%q went through", raw)
-				}
-			}
-			press(m, "j")
-		}
-		press(m, "tab", "G")
-		fits(t, m)
-	}
 }
 
 // What is worth a warning is told without colour, and an error without our packages' names.

@@ -155,43 +155,6 @@ func BenchmarkOneChangeAmong100000(b *testing.B) {
 	}
 }
 
-// BenchmarkBytesPerTick reports the bytes that a tick of 30 times to live, and of the chain of one of them, sends to a terminal:
-// the mean of eight. The first second is not among them: what appears with it (the trends, the first lane) is no tick.
-func BenchmarkBytesPerTick(b *testing.B) {
-	const ticks = 8 // then tenths would be shown
-	for b.Loop() {
-		clock := newFakeClock()
-		p := start(b, Options{Now: clock.read}, 120, 70) // the list has 30 rows, and the chain stands below it
-		p.show(countdown(30))
-		p.wait("job-00", "job-29")
-		before := 0
-		for n := range ticks + 1 {
-			clock.forward(time.Second)
-			p.await(func(screen string) bool { return !strings.Contains(screen, fmt.Sprintf(" %ds", 49-n)) })
-			p.quiet()
-			if n == 0 {
-				before = p.screen.written()
-			}
-		}
-		b.ReportMetric(float64(p.screen.written()-before)/ticks, "B/tick")
-	}
-}
-
-// BenchmarkFirstFrame is the time from the start of the program to the list of 1,000 locks on the terminal.
-func BenchmarkFirstFrame(b *testing.B) {
-	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), fixture.ManyLocks(1000))
-	var times []time.Duration
-	for b.Loop() {
-		at := time.Now()
-		p := start(b, Options{}, 120, 40)
-		p.show(s)
-		p.await(func(screen string) bool { return strings.Contains(screen, "1000 locks") })
-		times = append(times, time.Since(at))
-		p.end()
-	}
-	b.ReportMetric(float64(p99(times).Microseconds())/1000, "p99-ms")
-}
-
 // fakeClock stands still until it is moved.
 type fakeClock struct{ ahead atomic.Int64 }
 
@@ -304,48 +267,4 @@ func keyToScreen(b *testing.B, n int) {
 	b.ReportMetric(float64(changes.Load())/time.Since(begin).Seconds(), "changes/s")
 	b.ReportMetric(float64(p99(times).Microseconds())/1000, "p99-ms")
 	b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, "p50-ms")
-}
-
-// BenchmarkHidden100000 measures a snapshot of 100,000 locks, 50 of them changed, while another screen is in front, and
-// opening the table again after 20 of them.
-func BenchmarkHidden100000(b *testing.B) {
-	m, _ := manySnapshots(b, 100_000, worstFirst, screen.Filter{}, false)
-	var snapshots []*inspect.Snapshot
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 20 {
-		s := *m.snapshot
-		s.Changed, s.Events, s.Dropped = nil, nil, 0
-		for range 50 {
-			s.Changed = append(s.Changed, inspect.ID{Backend: "zk", Path: fmt.Sprintf("/app-%03d/lock-%06d", r.IntN(100), r.IntN(100_000))})
-		}
-		snapshots = append(snapshots, &s)
-	}
-	for _, front := range []string{"locks", "b"} {
-		b.Run("in front "+front, func(b *testing.B) {
-			if front != "locks" {
-				press(m, front)
-			}
-			for i := range b.N {
-				send(m, snapshotArrivedMsg{snapshot: snapshots[i%len(snapshots)]})
-			}
-		})
-	}
-	send(m, answers(press(m, "esc"))...) // it has missed too much, and looks at everything
-	press(m, "b")
-	b.Run("open", func(b *testing.B) {
-		for range b.N {
-			b.StopTimer()
-			for _, s := range snapshots {
-				send(m, snapshotArrivedMsg{snapshot: s})
-			}
-			b.StartTimer()
-			press(m, "esc")
-			b.StopTimer()
-			if locksOf(m).Busy {
-				b.Fatal("the locks are arranged anew")
-			}
-			press(m, "b")
-			b.StartTimer()
-		}
-	})
 }

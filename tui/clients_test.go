@@ -12,7 +12,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
-	"lockscope/internal/servertest"
 	"lockscope/theme"
 	"lockscope/tui/clients"
 	"lockscope/tui/internal/fixture"
@@ -285,28 +284,6 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 	m = inClients(t, Options{}, 200, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{l}), screen.Subject{})
 	press(m, "w")
 	wantText(t, m, "zk: 1 of 4 contenders is unidentified (no session, host or process): a deadlock through it does not show.")
-}
-
-func TestEveryClientsFrameFits(t *testing.T) {
-	t.Parallel()
-	s := fixture.BlockedClients(t)
-	long := fixture.QueueOf("/"+strings.Repeat("deep/", 40)+"lock", time.Hour, fixture.Person{Name: strings.Repeat("x", 90), Session: 91}, fixture.Person{Name: "evil\x1b[31m\u202e", Session: 92})
-	var locks []*inspect.Lock
-	for l := range s.Locks() {
-		locks = append(locks, l)
-	}
-	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: append(locks, long)})
-	step := servertest.Effort(t, 29, 7)
-	for width := minWidth; width <= 220; width += step {
-		m := inClients(t, Options{}, width, 24+width%9, s, screen.Subject{Lock: long.ID})
-		fits(t, m)
-		press(m, "tab")
-		fits(t, m)
-		press(m, "w")
-		fits(t, m)
-		press(m, "w", "/", "q")
-		fits(t, m)
-	}
 }
 
 // The program itself has the list made, once and not in Update, and again when the snapshot is another.

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockscope/inspect"
-	"lockscope/internal/servertest"
 	"lockscope/tui/findings"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/screen"
@@ -325,23 +324,6 @@ func TestCopyTheAdvice(t *testing.T) {
 	}
 }
 
-func TestFindingsFitEverywhere(t *testing.T) {
-	t.Parallel()
-	servertest.Slow(t)
-	step := servertest.Effort(t, 37, 9)
-	for width := minWidth; width <= 220; width += step {
-		for _, height := range []int{24, 31, 50} {
-			m := withFindings(t, Options{}, width, height, allFindings())
-			for range 8 {
-				fits(t, m)
-				press(m, "j")
-			}
-			press(m, "tab", "G", "enter")
-			fits(t, m)
-		}
-	}
-}
-
 // manyFindings is a snapshot of n locks, each with a finding.
 func manyFindings(n int) *inspect.Snapshot {
 	locks := make([]*inspect.Lock, n)
@@ -393,43 +375,4 @@ func TestFilterOfManyFindings(t *testing.T) {
 	wantText(t, m, "on 2,000 locks")
 	send(m, answers(fourth)...)
 	wantText(t, m, "on 2,000 locks")
-}
-
-func BenchmarkFindingsOf100000Locks(b *testing.B) {
-	s := manyFindings(100_000)
-	m := New(b.Context(), plain(Options{}))
-	send(m, tea.WindowSizeMsg{Width: 120, Height: 40}, snapshotArrivedMsg{snapshot: s})
-	press(m, "f", "enter")
-	healed := fixture.Sick("zk:/locks/050000")
-	var locks []*inspect.Lock
-	for l := range s.Locks() {
-		if l.ID != healed.ID {
-			locks = append(locks, l)
-		}
-	}
-	without := inspect.NewSnapshot(fixture.Noon, s.Backends, append(locks, healed))
-	s.Changed, without.Changed = []inspect.ID{healed.ID}, []inspect.ID{healed.ID}
-	b.Run("change", func(b *testing.B) {
-		for i := range b.N {
-			findings := findingsOf(m)
-			m.snapshot = []*inspect.Snapshot{without, s}[i%2]
-			findings.Update(screen.SnapshotMsg{Changed: s.Changed})
-			m.View()
-		}
-	})
-	b.Run("filter", func(b *testing.B) {
-		x := findingsOf(m).Index
-		for i := range b.N {
-			search := x.StartSearch(screen.NewWords([]string{"0500", "05000"}[i%2]))
-			b.StopTimer() // in a command
-			search.Run(b.Context())
-			b.StartTimer()
-			x.SettleSearch(search)
-		}
-	})
-	b.Run("reset", func(b *testing.B) {
-		for range b.N {
-			findings.NewFindingIndex(m.FoundAt).Update(s, screen.SnapshotMsg{All: true}, false)
-		}
-	})
 }

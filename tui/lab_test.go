@@ -315,21 +315,6 @@ func TestLabGolden(t *testing.T) {
 	}
 }
 
-func TestEveryFrameOfTheLabFits(t *testing.T) {
-	t.Parallel()
-	for width := roomyWidth; width <= 200; width += 13 {
-		f := newFakeLab()
-		m := contending(t, f, Options{Sandbox: true, Faults: &fakeFaults{}, Caption: func(time.Time) string { return strings.Repeat("caption ", 30) }}, width, 24+width%17)
-		for range 3 {
-			fits(t, m)
-			press(m, "tab")
-		}
-		press(m, "a", "n")
-		fits(t, m)
-		m.screens[screen.Lab].(*lab.Screen).Runs.End()
-	}
-}
-
 // Who only waits in a queue is not told that a lock is held.
 func TestWaitingIsNoHolding(t *testing.T) {
 	t.Parallel()

@@ -163,20 +163,6 @@ func TestHelpScrolls(t *testing.T) {
 	wantNoText(t, m, "Everywhere")
 }
 
-// At 80 columns the footer has what matters most, on every screen.
-func TestFooterHasWhatMatters(t *testing.T) {
-	for _, m := range []*Model{model(t, Options{}, 80, 24, fixture.Everything()), opened(t, Options{}, 80, 24, fixture.Orders().ID)} {
-		lines := splitLines(strings.TrimRight(content(m), "\n"))
-		last := lines[len(lines)-1]
-		for _, hint := range []string{"Y ticket", "t timeline", "? help", "q quit"} {
-			if !strings.Contains(last, hint) {
-				t.Errorf("no %q in %q", hint, last)
-			}
-		}
-	}
-	wantText(t, model(t, Options{}, 80, 24, fixture.Everything()), "enter chain  / filter")
-}
-
 func TestOldRowsSayHowOld(t *testing.T) {
 	list := fixture.Backends()
 	list[0].State, list[0].Error = inspect.Down, "no server answers"

@@ -10,7 +10,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
 )
 
 // rewound is a model that has seen a minute of hand-overs, one every 5 s, by a clock of its own.
@@ -131,20 +130,6 @@ func TestScrubbingAPause(t *testing.T) {
 	}
 }
 
-// Nothing is done to what only was.
-func TestNothingIsDoneInThePast(t *testing.T) {
-	t.Parallel()
-	r := seen(t, Options{Lab: newFakeLab()}, 120, 36)
-	press(r.Model, "[")
-	if r.MayAct() == "" || r.ReadOnly() == "" {
-		t.Errorf("%q, %q", r.MayAct(), r.ReadOnly())
-	}
-	press(r.Model, "backspace")
-	if why := r.ReadOnly(); why != "" {
-		t.Error(why)
-	}
-}
-
 // A release is not even previewed: what would be shown is as it is now.
 func TestNothingIsPreviewedInThePast(t *testing.T) {
 	t.Parallel()
@@ -183,29 +168,6 @@ func TestThePastIsSaved(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "R")
 	wantText(t, m, "this screen writes no files")
-}
-
-// A seek in 15 minutes of a thousand locks, with the drawing of the screen; at most 100 ms are allowed.
-func BenchmarkSeek(b *testing.B) {
-	at := fixture.Noon
-	m := New(b.Context(), plain(Options{Now: func() time.Time { return at }}))
-	m.width, m.height = 120, 36
-	locks := fixture.ManyLocks(1000)
-	for i := range 3600 {
-		l := fixture.SomeLock(locks[i%1000].ID, i)
-		locks[i%1000] = l
-		s := inspect.NewSnapshot(at, fixture.Backends(), locks)
-		s.Changed = []inspect.ID{l.ID}
-		send(m, snapshotArrivedMsg{snapshot: s})
-		at = at.Add(250 * time.Millisecond)
-	}
-	m.Go(screen.Locks, screen.Subject{})
-	b.ResetTimer()
-	for i := 0; b.Loop(); i++ {
-		m.Later(m.seek(fixture.Noon.Add(time.Duration(i*7919%800) * time.Second)))
-		m.resize()
-		_ = m.View()
-	}
 }
 
 // The way back to now stands in every window, and nothing of the line is cut.

@@ -13,7 +13,6 @@ import (
 	"github.com/charmbracelet/x/vt"
 
 	"lockscope/inspect"
-	"lockscope/lockops/act"
 	"lockscope/tui/internal/fixture"
 )
 
@@ -196,49 +195,6 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
-	}
-}
-
-func TestScreenReadOnly(t *testing.T) {
-	p := start(t, Options{}, 80, 24)
-	p.show(fixture.Everything())
-	p.wait("READ-ONLY", "invoices")
-	p.keys("\x1b[B\r")
-	p.wait("worker-3")
-	p.keys("x")
-	p.wait("read-only: start with --write")
-}
-
-func TestScreenDropsStaleAnswers(t *testing.T) {
-	t.Parallel()
-	slow := &slowReleaser{fakeReleaser: newFakeReleaser(), answer: make(chan struct{})}
-	p := start(t, Options{Release: func(string) (act.Releaser, bool) { return slow, true }}, 120, 36)
-	p.show(fixture.Everything())
-	p.wait("invoices")
-	p.keys("\x1b[B\rx")
-	p.wait("Reading it again")
-	p.keys("q")
-	p.wait("esc back")
-	slow.answer <- struct{}{}
-	p.keys("G")
-	p.wait("▸    605")
-	if strings.Contains(p.screen.text(), "Type the path") {
-		t.Errorf("a late preview opened a dialog:\n%s", p.screen.text())
-	}
-}
-
-// slowReleaser answers a preview only when the test lets it.
-type slowReleaser struct {
-	*fakeReleaser
-	answer chan struct{}
-}
-
-func (s *slowReleaser) Preview(ctx context.Context, r act.Request) (act.Preview, error) {
-	select {
-	case <-ctx.Done():
-		return act.Preview{}, ctx.Err()
-	case <-s.answer:
-		return s.fakeReleaser.Preview(ctx, r)
 	}
 }
 
