@@ -2,9 +2,7 @@ package act
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
-	"lockscope/inspect/recipe"
 	"lockscope/internal/servertest"
-	"lockscope/lockops"
 )
 
 func TestMain(m *testing.M) { servertest.Main(m) }
@@ -276,47 +272,6 @@ func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
 			if p, err = releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: owner}); err != nil || p.Refused != Gone {
 				t.Errorf("gone owner: %+v, %v", p, err)
 			}
-		}
-	})
-}
-
-// A waiter for a lock of our own package hears of the forced release at once, as of any other.
-func TestReleaseWakesWaiters(t *testing.T) {
-	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
-		clients, addrs := redisMastersOf(t, servers)
-		key := servertest.UniqueName(t)
-		session, err := lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: addrs}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer session.Close()
-		hold, err := lockops.NewRedisMutex(session, key, lockops.WithTTL(6*time.Second)).Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		woken := clients[0].Subscribe(t.Context(), recipe.LockscopeChannel(key))
-		defer woken.Close()
-		if _, err := woken.Receive(t.Context()); err != nil { // the subscription is there
-			t.Fatal(err)
-		}
-		audit, _ := openAudit(t)
-		releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
-		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: inspect.Untrusted(hold.Name())})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
-			t.Fatalf("result %+v, %v", result, err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if m, err := woken.ReceiveMessage(ctx); err != nil || m.Payload != "" {
-			t.Errorf("message %v, %v", m, err)
-		}
-		<-hold.Context().Done() // the holder learns of it at its next renewal
-		if err := context.Cause(hold.Context()); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("the hold ended with %v", err)
 		}
 	})
 }
