@@ -1,8 +1,6 @@
 package servertest
 
 import (
-	"bufio"
-	"errors"
 	"io"
 	"net"
 	"slices"
@@ -94,49 +92,5 @@ func TestEnsembleIsPartitioned(t *testing.T) {
 	e.Members[old].Restart(t)
 	if after := e.Members[old].proc.cmd.Args; !slices.Equal(before, after) {
 		t.Errorf("started again as %q, at first as %q", after, before)
-	}
-}
-
-func TestWireRefusesAndDelays(t *testing.T) {
-	w := StartWire(t, StartEmbeddedRedis(t).Addr)
-	// ping returns why a new connection does not answer; nil when it does.
-	ping := func() error {
-		c, err := net.Dial("tcp", w.Addr())
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(c, "*1\r\n$4\r\nPING\r\n"); err != nil {
-			return err
-		}
-		_, err = bufio.NewReader(c).ReadString('\n')
-		if err == nil && w.Open() == 0 {
-			err = errors.New("no connection is counted")
-		}
-		return err
-	}
-	const delay = 100 * time.Millisecond
-	w.Delay(delay)
-	start := time.Now()
-	if err := ping(); err != nil || time.Since(start) < 2*delay {
-		t.Errorf("delayed: %v after %v", err, time.Since(start))
-	}
-	w.Refuse()
-	if err := ping(); err == nil {
-		t.Error("it refuses, and answers")
-	}
-	w.Heal()
-	took := time.Hour
-	for healed := time.Now(); took > delay && time.Since(healed) < 30*time.Second; took = time.Since(start) { // a busy machine delays too
-		start = time.Now()
-		if err := ping(); err != nil {
-			t.Fatalf("healed: %v", err)
-		}
-	}
-	if took > delay {
-		t.Errorf("healed, and it still takes %v", took)
 	}
 }

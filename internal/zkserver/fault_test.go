@@ -3,10 +3,8 @@ package zkserver_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -178,46 +176,6 @@ func TestDropConnectionKeepsTheSession(t *testing.T) {
 	}
 }
 
-// TestLockOfGoZookeeper: many clients, one lock, never two holders.
-func TestLockOfGoZookeeper(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		const clients, rounds = 8, 5
-		path := servertest.UniquePath(t)
-		var held sync.Mutex
-		var wg sync.WaitGroup
-		for range clients {
-			c, _ := dialZK(t, server.Addr, 5*time.Second)
-			wg.Go(func() {
-				lock := zk.NewLock(c, path, open)
-				for range rounds {
-					if err := lock.Lock(); err != nil {
-						t.Error(err)
-						return
-					}
-					if !held.TryLock() {
-						t.Error("two holders at once")
-					} else {
-						held.Unlock()
-					}
-					if err := lock.Unlock(); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		c, _ := dialZK(t, server.Addr, 5*time.Second)
-		_, st, err := c.Children(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if st.NumChildren != 0 || st.Cversion != 2*clients*rounds {
-			t.Errorf("children %d, cversion %d; want 0 and %d", st.NumChildren, st.Cversion, 2*clients*rounds)
-		}
-	})
-}
-
 func TestContainersAndTTLNodesAreReaped(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{ReapInterval: 10 * time.Millisecond})
@@ -339,31 +297,4 @@ func TestStartRefusesBadConfig(t *testing.T) {
 			t.Errorf("%s: started", name)
 		}
 	}
-}
-
-// TestManyClients is a look at speed more than a test: it logs requests a second.
-func TestManyClients(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	const clients, rounds = 8, 250
-	var wg sync.WaitGroup
-	start := time.Now()
-	for i := range clients {
-		c, _ := dialZK(t, server.Addr, 5*time.Second)
-		wg.Go(func() {
-			for j := range rounds {
-				path := fmt.Sprintf("/many-%d-%d", i, j)
-				if _, err := c.Create(path, nil, zk.FlagEphemeral, open); err != nil {
-					t.Error(err)
-					return
-				}
-				if err := c.Delete(path, -1); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	t.Logf("%.0f requests/s", 2*clients*rounds/time.Since(start).Seconds())
 }
