@@ -339,29 +339,6 @@ func TestFindingsStandStill(t *testing.T) {
 	}
 }
 
-func BenchmarkAllRules(b *testing.B) {
-	rules := Rules()
-	h := history()
-	h.Renewal = inspect.Renewal{Count: 9, Every: 10 * time.Second, Last: now}
-	backend := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}
-	quorum := votes("aaaaa", time.Minute)
-	for name, l := range map[string]*inspect.Lock{"zookeeper": queue("curator", 10), "redlock": quorum} {
-		c := inspect.Case{Lock: l, Backend: backend, Now: now, History: h, Sessions: map[int64]inspect.Session{}, Watches: &inspect.WatchTable{
-			Sessions: map[string][]int64{"/l/x": {1}},
-		}}
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				for _, r := range rules {
-					if r.Lock != nil && r.Lock(&c) != nil {
-						b.Fatalf("%s fires: %v", r.Name, r.Lock(&c))
-					}
-				}
-			}
-		})
-	}
-}
-
 // A screen of 80 columns has two lines for a message beside the rule's name, and as many for an advice: the usual ones
 // fit.
 func TestFindingsFitTheScreen(t *testing.T) {

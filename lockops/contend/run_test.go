@@ -406,34 +406,3 @@ func TestTheRunGoesByItsClock(t *testing.T) {
 		t.Errorf("%d grants in %v, the longest wait %v, since %v", r.Grants, r.Duration, r.LongestWait, r.Contenders[0].Since)
 	}
 }
-
-func BenchmarkMonitor(b *testing.B) {
-	// The cost of a grant besides the lock: queue, place, grant, token, release.
-	run := &Run{cfg: Config{Now: time.Now}, ledger: newLedger(make([]bool, 8), 1), events: make(chan Event)}
-	run.ledger.begin(time.Now())
-	for i := 1; i < 8; i++ {
-		run.ledger.queue(i, time.Now())
-		run.ledger.arrive(i, int64(1)<<62)
-	}
-	place := int64(0)
-	for b.Loop() {
-		place++
-		run.record(func(at time.Time) Event { run.ledger.queue(0, at); return Event{Kind: Queued, At: at} })
-		run.mu.Lock()
-		run.ledger.arrive(0, place)
-		run.mu.Unlock()
-		run.record(func(at time.Time) Event { return run.ledger.grant(0, at) })
-		run.mu.Lock()
-		run.ledger.fence(0, uint64(place))
-		run.mu.Unlock()
-		run.record(func(at time.Time) Event { return run.ledger.release(0, at, true) })
-		run.update(func(at time.Time) { run.ledger.think(0, at) })
-	}
-}
-
-func BenchmarkSnapshot(b *testing.B) {
-	run := &Run{cfg: Config{Now: time.Now}, ledger: newLedger(make([]bool, 8), 1), done: make(chan struct{})}
-	for b.Loop() {
-		run.Snapshot()
-	}
-}
