@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"runtime"
@@ -48,9 +49,25 @@ func BenchmarkRedlockAlone(b *testing.B) {
 	alone(b, startMasters(b, 5), []peer{rawFloor(), redsyncLock("redsync-failfast", redsync.WithFailFast(true)), redsyncLock("redsync"), ourRedlock()})
 }
 
+var link = flag.Duration("link", 0, "the round trip to the Redis servers of lock benchmarks, e.g. 1ms")
+
+// linked is the address of a server so long a round trip away.
+func linked(b *testing.B, addr string, trip time.Duration) string {
+	if trip == 0 {
+		return addr
+	}
+	wire := servertest.StartWire(b, addr)
+	wire.Delay(trip / 2)
+	return wire.Addr()
+}
+
 func startMasters(b *testing.B, n int) (masters []*servertest.Redis) {
 	for range n {
-		masters = append(masters, servertest.StartRedis(b))
+		m := servertest.StartRedis(b)
+		if *link > 0 {
+			m = &servertest.Redis{Addr: linked(b, m.Addr, *link), Real: true}
+		}
+		masters = append(masters, m)
 	}
 	return masters
 }

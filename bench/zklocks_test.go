@@ -92,15 +92,24 @@ func ourZKMutex() zkPeer {
 	}}
 }
 
+// zkWays are round trips to the server: loopback, and a network.
+var zkWays = []time.Duration{0, time.Millisecond}
+
 // BenchmarkZKLockAlone is an acquire and a release without contention, each peer in turn, the median of several rounds.
 func BenchmarkZKLockAlone(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
+	for _, way := range zkWays {
+		b.Run(fmt.Sprint(way), func(b *testing.B) { zkAlone(b, linked(b, server.Addr, way)) })
+	}
+}
+
+func zkAlone(b *testing.B, addr string) {
 	peers := []zkPeer{zkFloor(), goZooKeeper(), ourZKMutex()}
 	for b.Loop() {
 		p50, allocs := make([][]float64, len(peers)), make([][]float64, len(peers))
 		for range aloneRounds {
 			for i, p := range peers {
-				c := p.join(b, server.Addr, "/alone-"+p.name)
+				c := p.join(b, addr, "/alone-"+p.name)
 				times, count := cycles(b, p.name, c)
 				c.close()
 				p50[i] = append(p50[i], float64(times[len(times)/2].Nanoseconds())/1e3)
@@ -121,16 +130,18 @@ func BenchmarkZKLockAlone(b *testing.B) {
 // changes from second to second. Two holders at once end it.
 func BenchmarkZKLockContended(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
-	for _, k := range []int{8, 64} {
-		b.Run(fmt.Sprint(k), func(b *testing.B) { zkContended(b, server, k) })
+	for _, way := range zkWays {
+		for _, k := range []int{8, 64} {
+			b.Run(fmt.Sprintf("%v/%d", way, k), func(b *testing.B) { zkContended(b, server, linked(b, server.Addr, way), k) })
+		}
 	}
 }
 
-func zkContended(b *testing.B, server *servertest.ZooKeeper, k int) {
+func zkContended(b *testing.B, server *servertest.ZooKeeper, addr string, k int) {
 	peers := []zkPeer{goZooKeeper(), ourZKMutex()}
 	crowds := make([]*zkCrowd, len(peers))
 	for i, p := range peers {
-		crowds[i] = newZKCrowd(b, server, p, k)
+		crowds[i] = newZKCrowd(b, server, addr, p, k)
 	}
 	for b.Loop() {
 		var ratios []float64
@@ -188,10 +199,10 @@ type zkCrowd struct {
 	inside, changes, last atomic.Int64
 }
 
-func newZKCrowd(b *testing.B, server *servertest.ZooKeeper, p zkPeer, k int) *zkCrowd {
+func newZKCrowd(b *testing.B, server *servertest.ZooKeeper, addr string, p zkPeer, k int) *zkCrowd {
 	c := &zkCrowd{name: p.name, server: server, members: make([]contender, k)}
 	for i := range c.members {
-		c.members[i] = p.join(b, server.Addr, "/contended-"+p.name)
+		c.members[i] = p.join(b, addr, "/contended-"+p.name)
 	}
 	return c
 }
