@@ -1,10 +1,7 @@
 package connect
 
 import (
-	"bytes"
 	"errors"
-	"io"
-	"net"
 	"strings"
 	"testing"
 )
@@ -114,34 +111,4 @@ func FuzzRespBounds(f *testing.F) {
 			t.Errorf("whole %v, in pieces %v", whole, pieces)
 		}
 	})
-}
-
-// The rate at which replies are read through a checked connection, next to the bare one: a list of 1,000 keys, and one long value.
-func BenchmarkBoundReplies(b *testing.B) {
-	for name, stream := range map[string][]byte{
-		"keys":  []byte("*1000\r\n" + strings.Repeat("$20\r\nlock:orders:00000000\r\n", 1000)),
-		"value": []byte("$1048576\r\n" + strings.Repeat("x", 1<<20) + "\r\n"),
-	} {
-		for _, checked := range []bool{false, true} {
-			b.Run(map[bool]string{false: "bare/", true: "checked/"}[checked]+name, func(b *testing.B) {
-				b.SetBytes(int64(len(stream)))
-				var all bytes.Reader
-				var c net.Conn = &script{input: &all, piece: 32 << 10}
-				if checked {
-					c = BoundReplies(c)
-				}
-				p := make([]byte, 32<<10)
-				for b.Loop() {
-					all.Reset(stream)
-					for {
-						if _, err := c.Read(p); err == io.EOF {
-							break
-						} else if err != nil {
-							b.Fatal(err)
-						}
-					}
-				}
-			})
-		}
-	}
 }
