@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -273,40 +272,5 @@ func TestTimelineFits(t *testing.T) {
 				t.Errorf("%s went through", l.ID)
 			}
 		}
-	}
-}
-
-// A minute of a timeline that nobody touches costs a slow link little: a lane moves when a cell is over.
-func TestTimelineBytes(t *testing.T) {
-	t.Parallel()
-	clock := struct {
-		sync.Mutex
-		now time.Time
-	}{now: fixture.Noon}
-	p := start(t, Options{Now: func() time.Time {
-		clock.Lock()
-		defer clock.Unlock()
-		return clock.now
-	}}, 120, 36)
-	p.show(fixture.Everything())
-	p.wait("invoices")
-	p.keys("/orders\r")
-	p.wait("1 of 8 locks")
-	p.keys("t")
-	p.wait("last 15m")
-	var before int
-	for second := range 2 { // in the first one something is known of it at all
-		p.quiet()
-		before = p.screen.written()
-		clock.Lock()
-		clock.now = fixture.In(time.Duration(second+1) * time.Second)
-		clock.Unlock()
-		p.wait([]string{"holds for 13m59s", "holds for 14m00s"}[second])
-	}
-	p.quiet()
-	if n := p.screen.written() - before; n > 200 {
-		t.Errorf("a second is %d bytes", n)
-	} else {
-		t.Logf("a second is %d bytes", n)
 	}
 }
