@@ -2,7 +2,6 @@ package finding
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -141,48 +140,5 @@ func TestARealWatchdogOutlivesItsWork(t *testing.T) {
 		w.awaitLock("it is renewed for too long", func(l *inspect.Lock) bool { return w.has(l, "zombie-renewal") })
 		// Its process is started again, as is advised: nothing renews the key any more.
 		w.awaitLock("it has run out", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && !w.has(l, "zombie-renewal") })
-	})
-}
-
-func TestARealWaiterStarves(t *testing.T) {
-	t.Parallel()
-	servertest.Slow(t)
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		w := watchKey(t, masters[0], time.Hour)
-		queue, ends := "redisson_lock_queue:{"+w.id.Path+"}", "redisson_lock_timeout:{"+w.id.Path+"}"
-		join := func(name string) {
-			w.do("ZADD", ends, time.Now().Add(time.Minute).UnixMilli(), name)
-			w.do("RPUSH", queue, name)
-		}
-		w.do("HSET", w.id.Path, first, 1)
-		w.do("PEXPIRE", w.id.Path, 30000)
-		poor := fmt.Sprintf(second, 0)
-		listens := w.client.Subscribe(w.ctx, "redisson_lock__channel:{"+w.id.Path+"}:"+poor) // else it is most likely gone, and starves no more
-		defer listens.Close()
-		if _, err := listens.Receive(w.ctx); err != nil {
-			t.Fatal(err)
-		}
-		join(poor)
-		for i := range overtakenBy {
-			later := fmt.Sprintf(second, i+1)
-			join(later)
-			w.awaitLock("two wait", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && len(l.Waiters) == 2 })
-			if l := w.observer.Snapshot().Lock(w.id); w.has(l, "starvation") {
-				t.Fatalf("after %d: %+v", i, l.Findings)
-			}
-			_, err := w.client.TxPipelined(w.ctx, func(p redis.Pipeliner) error {
-				p.LRem(w.ctx, queue, 1, later)
-				p.ZRem(w.ctx, ends, later)
-				p.Del(w.ctx, w.id.Path)
-				p.HSet(w.ctx, w.id.Path, later, 1)
-				p.PExpire(w.ctx, w.id.Path, 30*time.Second)
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.awaitLock("the later one was granted", func(l *inspect.Lock) bool { return w.heldBy(later)(l) && len(l.Waiters) == 1 })
-		}
-		w.awaitLock("the first starves", func(l *inspect.Lock) bool { return w.has(l, "starvation") })
 	})
 }

@@ -257,26 +257,3 @@ func TestPlainStringsCostTwoCommandsATick(t *testing.T) {
 		}
 	}
 }
-
-// TestRedisPyTellsWhenAndWhere: a real client's token holds the time of its call and a MAC address.
-func TestRedisPyTellsWhenAndWhere(t *testing.T) {
-	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := "lock:" + servertest.UniqueName(t)
-		before := time.Now()
-		peer := servertest.StartRedisPy(t, masters[0].Addr, key)
-		peer.Expect(t, "acquired")
-		cfg := config(masters)
-		cfg.Only = key
-		l := once(t, cfg).Locks[key]
-		if l.Recipe != "redis-py" || len(l.Holders) != 1 {
-			t.Fatalf("%+v", l)
-		}
-		h := l.Holders[0]
-		if h.Since.Before(before.Add(-time.Second)) || h.Since.After(time.Now().Add(time.Second)) {
-			t.Errorf("asked for at %v, between %v and now", h.Since, before)
-		}
-		if !regexp.MustCompile(`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`).MatchString(h.Owner.Host().Raw()) {
-			t.Errorf("host %q", h.Owner.Host())
-		}
-	})
-}
