@@ -1,137 +1,15 @@
 package act
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
 	"lockscope/internal/servertest"
 )
-
-// bulkLock is one lock of a bulk action.
-type bulkLock struct {
-	request Request
-	// free is the holder's own release, and reports whether the lock was its own; another takes the lock then.
-	free func() bool
-	// has is "holder", "next" or nothing.
-	has func() string
-}
-
-// bulkRaces are tries of a bulk action on locks of two backends, of which one is released by its holder meanwhile.
-type bulkRaces struct {
-	*testing.T
-	client    *redis.Client
-	conn      *zk.Conn
-	of        Releasers
-	pace      racePace
-	surprises int
-}
-
-func (r *bulkRaces) inRedis(key string) bulkLock {
-	value := strings.Repeat("o", 21) + "g=="
-	r.client.Set(r.Context(), key, value, time.Hour)
-	return bulkLock{
-		request: Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: inspect.Untrusted(value)},
-		free: func() bool {
-			freed, _ := ownRelease.Run(r.Context(), r.client, []string{key}, value).Int()
-			r.client.SetNX(r.Context(), key, nextValue, time.Hour)
-			return freed == 1
-		},
-		has: func() string {
-			return map[string]string{value: "holder", nextValue: "next"}[r.client.Get(r.Context(), key).Val()]
-		},
-	}
-}
-
-func (r *bulkRaces) inZooKeeper(dir string) bulkLock {
-	names := zkQueue(r.T, r.conn, dir, 2)
-	return bulkLock{
-		request: Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])},
-		free: func() bool {
-			err := r.conn.Delete(dir+"/"+names[0], -1)
-			if err != nil && !errors.Is(err, zk.ErrNoNode) {
-				r.Error(err)
-			}
-			return err == nil
-		},
-		has: func() string {
-			children, _, err := r.conn.Children(dir)
-			if err != nil || !slices.Contains(children, names[1]) {
-				return fmt.Sprintf("%v, %v", children, err)
-			}
-			return map[bool]string{true: "holder", false: "next"}[slices.Contains(children, names[0])]
-		},
-	}
-}
-
-// race releases all locks, in order, until one does not go as it was shown, while the holder of one of them lets go.
-func (r *bulkRaces) race(locks []bulkLock) {
-	var items []*Item
-	for _, l := range locks {
-		items = append(items, &Item{Request: l.request})
-	}
-	if err := PreviewAll(r.Context(), r.of, nil, items); err != nil {
-		r.Fatal(err)
-	}
-	raced, freed := rand.N(len(locks)), false
-	_, _ = r.pace.run(func() { freed = locks[raced].free() }, func() (Result, error) {
-		for _, item := range items {
-			if !ExecuteItem(r.Context(), r.of, item, "--yes") {
-				break
-			}
-		}
-		return Result{}, nil
-	})
-	stopped := false
-	for i, item := range items {
-		has, result := locks[i].has(), item.Result
-		switch {
-		case item.Err != nil, item.Tried == stopped, item.Preview.Refused != "":
-			r.Fatalf("lock %d: tried: %v, after a surprise: %v; %+v, %v", i, item.Tried, stopped, result, item.Err)
-		case i == raced && (has != "next" || item.Tried && result.Released == freed || !item.Tried && !freed):
-			r.Fatalf("lock %d: its holder freed it: %v, it has %q; we report %+v", i, freed, has, result)
-		case i != raced && (result.Released != item.Tried || (has == "holder") == item.Tried):
-			r.Fatalf("lock %d, of which nobody let go: it has %q; we report %+v", i, has, result)
-		case item.Tried && !result.Released && result.Reason != Gone && result.Reason != Changed:
-			r.Fatalf("lock %d: %+v", i, result)
-		}
-		stopped = stopped || !result.Released
-	}
-	if stopped {
-		r.surprises++
-	}
-}
-
-// TestBulkInRaces: of a bulk action each lock is guarded by itself. The one whose holder lets go meanwhile was freed by the holder or by
-// us, whoever comes next keeps it, and nothing is done to those that come behind the first surprise.
-func TestBulkInRaces(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		keys := servertest.StartRedis(t)
-		client := redis.NewClient(&redis.Options{Addr: keys.Addr})
-		defer client.Close()
-		audit, _ := openAudit(t)
-		znodes := NewZooKeeper(connectZooKeeper(t, server.Addr), Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(znodes.Close)
-		values := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{keys.Addr}}, 30*time.Second, audit)
-		r := &bulkRaces{T: t, client: client, conn: connectZooKeeper(t, server.Addr), of: func(backend string) (Releaser, bool) {
-			return map[string]Releaser{"zk": znodes, "redis": values}[backend], true
-		}}
-		for try := range *tries {
-			path := fmt.Sprintf("%s-%d", servertest.UniquePath(t), try)
-			r.race([]bulkLock{r.inRedis("lock" + path + "a"), r.inZooKeeper(path + "a"), r.inRedis("lock" + path + "b"), r.inZooKeeper(path + "b")})
-		}
-		t.Logf("of %d bulks %d met a surprise", *tries, r.surprises)
-	})
-}
 
 // ttlOfMasters are tries of a TTL on three masters beside something that happens to the lock there.
 type ttlOfMasters struct {

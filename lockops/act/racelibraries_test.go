@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
@@ -307,41 +306,4 @@ func TestActsOnSeveralMastersInRaces(t *testing.T) {
 			}
 		}
 	}
-}
-
-// An empty directory is swept while a client queues in it: it is deleted before that, and the client is told, or it stays.
-func TestSweepsInRaces(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		conn, client := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-		audit, _ := openAudit(t)
-		sweeper := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(sweeper.Close)
-		swept, pace := 0, racePace{}
-		for try := range *tries {
-			s := &sweeping{T: t, conn: client, sweeper: sweeper, root: fmt.Sprintf("%s-%d", servertest.UniquePath(t), try), backend: dated(inspect.LeaderClock{Known: true, From: 1})}
-			s.create("", "", 0)
-			s.create("/dir", "", 0)
-			s.use("/dir")
-			s.create("/later", "", 0)
-			p := s.preview(24*time.Hour, 48*time.Hour)
-			if len(p.Found) != 1 {
-				t.Fatalf("%+v", p)
-			}
-			var refused error
-			result, err := pace.run(func() {
-				_, refused = client.Create(s.root+"/dir/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-			}, func() (Result, error) { return sweeper.Sweep(t.Context(), p, p.Found[0], "--yes") })
-			if err != nil || refused != nil && !errors.Is(refused, zk.ErrNoNode) || result.Released == (refused == nil) || !result.Released && result.Reason != Changed {
-				t.Fatalf("try %d: the client was told %v, and we report %+v, %v", try, refused, result, err)
-			}
-			if there, _, err := conn.Exists(s.root + "/dir"); err != nil || there == result.Released {
-				t.Fatalf("try %d: it is there: %v, %v; %+v", try, there, err, result)
-			}
-			if result.Released {
-				swept++
-			}
-		}
-		t.Logf("of %d races we won %d", *tries, swept)
-	})
 }

@@ -236,19 +236,3 @@ func TestATTLOfLocksWithStructure(t *testing.T) {
 		})
 	}
 }
-
-// TestNoTTLInZooKeeper: it is refused, with the reason.
-func TestNoTTLInZooKeeper(t *testing.T) {
-	t.Parallel()
-	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
-		request := q.preview.Request
-		request.TTL = time.Minute
-		p, err := q.releaser.Preview(t.Context(), request)
-		if err != nil || p.Refused != Unsupported || !strings.Contains(p.Detail, "session") {
-			t.Errorf("preview %+v, %v", p, err)
-		}
-		if result, err := q.releaser.Execute(t.Context(), p, "typed"); err != nil || result.Reason != Unsupported || !q.there(t, 0) {
-			t.Errorf("result %+v, %v", result, err)
-		}
-	})
-}
