@@ -2,7 +2,6 @@ package zkserver_test
 
 import (
 	"bytes"
-	"errors"
 	"net"
 	"slices"
 	"testing"
@@ -93,87 +92,6 @@ func TestSilentSessionExpires(t *testing.T) {
 		c = c.again(1000)
 		c.eof()
 	})
-}
-
-// TestPingsKeepASession: a session whose client only pings lives past its timeout.
-func TestPingsKeepASession(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		const timeout = 2 * time.Second // with less, a busy machine sends the pings too late
-		c, _ := dialZK(t, server.Addr, timeout)
-		must[string](t)(c.Create(path, nil, zk.FlagEphemeral, open))
-		other, _ := dialZK(t, server.Addr, 5*time.Second)
-		_, _, events, err := other.ExistsW(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case ev := <-events:
-			t.Errorf("got %v: the session ended although its client pinged", ev)
-		case <-time.After(2 * timeout): // the time to wait is the behaviour here
-		}
-	})
-}
-
-func TestExpireSession(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	a, aEvents := dialZK(t, server.Addr, 5*time.Second)
-	b, _ := dialZK(t, server.Addr, 5*time.Second)
-	must[string](t)(a.Create("/e", nil, zk.FlagEphemeral, open))
-	_, _, events, err := b.GetW("/e")
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := a.SessionID()
-	server.Expire(t, id)
-	if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDeleted || ev.Path != "/e" {
-		t.Errorf("got %v, want /e deleted", ev)
-	}
-	awaitState(t, aEvents, zk.StateExpired)
-	awaitState(t, aEvents, zk.StateHasSession)
-	if a.SessionID() == id {
-		t.Error("the client has its expired session again")
-	}
-	if err := server.Embedded.ExpireSession(id); !errors.Is(err, zkserver.ErrNoSession) {
-		t.Errorf("a second time: got %v, want ErrNoSession", err)
-	}
-	if sessions := server.Embedded.Sessions(); slices.Contains(sessions, id) || len(sessions) != 2 {
-		t.Errorf("sessions %x, without %x wanted", sessions, id)
-	}
-}
-
-func TestDropConnectionKeepsTheSession(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	a, aEvents := dialZK(t, server.Addr, 5*time.Second)
-	b, _ := dialZK(t, server.Addr, 5*time.Second)
-	must[string](t)(a.Create("/e", nil, zk.FlagEphemeral, open))
-	must[string](t)(b.Create("/data", nil, 0, open))
-	_, _, events, err := a.GetW("/data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := a.SessionID()
-	if err := server.Embedded.DropConnection(id); err != nil {
-		t.Fatal(err)
-	}
-	awaitState(t, aEvents, zk.StateDisconnected)
-	must[*zk.Stat](t)(b.Set("/data", []byte("while away"), -1))
-	awaitState(t, aEvents, zk.StateHasSession)
-	if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDataChanged {
-		t.Errorf("got %v, want the change that was missed", ev)
-	}
-	if a.SessionID() != id {
-		t.Error("the client came back with another session")
-	}
-	if ok, _, err := a.Exists("/e"); !ok || err != nil {
-		t.Errorf("the ephemeral node: %v, %v; want it alive", ok, err)
-	}
-	if err := server.Embedded.DropConnection(4711); !errors.Is(err, zkserver.ErrNoSession) {
-		t.Errorf("unknown session: got %v, want ErrNoSession", err)
-	}
 }
 
 func TestContainersAndTTLNodesAreReaped(t *testing.T) {
