@@ -3,8 +3,6 @@ package recording
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -95,14 +93,6 @@ type queue struct {
 	joined     int
 }
 
-func (q *queue) join(r *rand.Rand, at time.Time) {
-	name := fmt.Sprintf("_c_%016x%016x-lock-%010d", r.Uint64(), r.Uint64(), q.joined)
-	q.joined++
-	q.contenders = append(q.contenders, inspect.Contender{
-		Name: inspect.Untrusted(name), State: inspect.Waiting, Since: at, Owner: inspect.Owner{Session: 1<<56 | int64(r.IntN(4000))},
-	})
-}
-
 func (q *queue) lock(at time.Time) *inspect.Lock {
 	l := &inspect.Lock{ID: q.id, Kind: inspect.KindMutex, State: inspect.StateContended, ReadAt: at}
 	for i, c := range q.contenders {
@@ -114,50 +104,4 @@ func (q *queue) lock(at time.Time) *inspect.Lock {
 		l.Waiters = append(l.Waiters, c)
 	}
 	return l
-}
-
-// An hour of 1,000 locks of 4 contenders with 100 changes a second takes no more than 50 MiB: a minute of it is packed. Contenders'
-// names are chosen at random, as libraries do, which is what packs worst.
-func TestAnHourIsNoMoreThanFiftyMebibytes(t *testing.T) {
-	const locks, changes, part = 1000, 6_000, 60
-	r := rand.New(rand.NewPCG(3, 4))
-	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	first := inspect.Update{Backend: &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}}
-	all := make([]queue, locks)
-	for i := range all {
-		all[i].id = inspect.ID{Backend: "zk", Path: fmt.Sprintf("/locks/job-%04d", i)}
-		for range 4 {
-			all[i].join(r, began)
-		}
-		first.Put = append(first.Put, all[i].lock(began))
-	}
-	var p packedInto
-	p.pack(t, func(line func([]byte)) {
-		put := func(at time.Time, u inspect.Update) {
-			encoded, err := lines("", at, u)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, l := range encoded {
-				line(append(l, '\n'))
-			}
-		}
-		put(began, first)
-		for n := range changes {
-			at := began.Add(time.Duration(n)*10*time.Millisecond + time.Duration(r.IntN(1e7)))
-			q := &all[r.IntN(locks)]
-			if len(q.contenders) == 4 {
-				q.contenders = q.contenders[1:]
-			} else {
-				q.join(r, at)
-			}
-			put(at, inspect.Update{Put: []*inspect.Lock{q.lock(at)}})
-		}
-	})
-	begin := p.ends[0]
-	hour := begin + part*(p.to.Len()-begin)
-	t.Logf("%d bytes for the first look, %.1f MiB for an hour", begin, float64(hour)/(1<<20))
-	if hour > 50<<20 {
-		t.Errorf("%d bytes", hour)
-	}
 }

@@ -2,7 +2,6 @@ package recording
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -200,42 +199,6 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	}
 	if _, err := Open(time.Now, path); !errors.Is(err, ErrFormat) {
 		t.Errorf("not a recording: %v", err)
-	}
-}
-
-// A file packed with gzip is played as the text is, and to where it was cut off.
-func TestPackedRecording(t *testing.T) {
-	text := record(t, runs()...)
-	var file bytes.Buffer
-	w := gzip.NewWriter(&file)
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	played := func(bytes []byte) (n int, r *Replay, err error) {
-		path := filepath.Join(t.TempDir(), "x.jsonl.gz")
-		if err := os.WriteFile(path, bytes, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if r, err = Open(time.Now, path, Speed(0), Kept()); err != nil {
-			return 0, nil, err
-		}
-		return n, r, r.All(func(inspect.Update) { n++ })
-	}
-	whole, _, err := played(text)
-	if err != nil || whole == 0 {
-		t.Fatalf("%d updates, %v", whole, err)
-	}
-	if n, r, err := played(file.Bytes()); n != whole || err != nil || r.Cut() {
-		t.Errorf("%d updates instead of %d, cut %v, %v", n, whole, r.Cut(), err)
-	}
-	if n, r, err := played(file.Bytes()[:file.Len()-12]); n > whole || err != nil || !r.Cut() {
-		t.Errorf("of a file that was cut off: %d updates of %d, %v", n, whole, err)
-	}
-	if _, _, err := played(file.Bytes()[:5]); !errors.Is(err, ErrFormat) {
-		t.Errorf("of next to nothing: %v", err)
 	}
 }
 
