@@ -194,51 +194,6 @@ func TestRedisMutexWakesOneAtATime(t *testing.T) {
 	})
 }
 
-// A fair mutex grants in the order of arrival.
-func TestRedisFairMutexHasNoInversions(t *testing.T) {
-	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
-		redis := onRedis(masters, key)
-		redis.Kinds = []lockops.Kind{kindOn(t, lockops.OnRedis, "fair")}
-		cfg := brief
-		cfg.Contenders, cfg.Rounds = 12, 20
-		_, r := answeredFight(t, NewRedis(redis), cfg)
-		if r.Grants != 240 || r.Overlaps != 0 || r.TokensBack != 0 || r.Inversions != 0 || r.Lost+r.Failed != 0 {
-			t.Errorf("%+v", r)
-		}
-		if n := r.RequestsPerGrant(); n > 4 {
-			t.Errorf("%v requests a grant, want at most 4", n)
-		}
-		wantNoKey(t, masters, key)
-	})
-}
-
-func kindOn(t *testing.T, servers lockops.Servers, name string) lockops.Kind {
-	t.Helper()
-	for _, k := range lockops.KindsOn(servers) {
-		if k.Name == name {
-			return k
-		}
-	}
-	t.Fatalf("no kind %s", name)
-	return lockops.Kind{}
-}
-
-func TestRedlockOnFiveMasters(t *testing.T) {
-	t.Parallel()
-	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
-		cfg := brief
-		cfg.Contenders, cfg.Rounds = 4, 5
-		r := fight(t, NewRedis(onRedis(masters, key)), cfg)
-		if r.Grants != 20 || r.Overlaps != 0 || r.Failed != 0 || r.Kind != "redlock" || r.RequestsPerGrant() < 10 || r.Order != OrderOfCalls {
-			t.Errorf("%+v", r)
-		}
-		wantNoKey(t, masters, key)
-	})
-}
-
 // However a run is cut short, nothing of it is left.
 func TestCancelledRunsLeaveNothing(t *testing.T) {
 	t.Parallel()
