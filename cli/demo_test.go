@@ -97,35 +97,3 @@ func TestWhatIsGivenBackInTheSandboxWasNotEvicted(t *testing.T) {
 		}
 	}
 }
-
-// A holder that is shown to have waited, while somebody watched, is among the waits that are counted.
-func TestWaitsThatAreShownAreCounted(t *testing.T) {
-	t.Parallel()
-	servertest.Slow(t)
-	_, _, observer := observed(t, "fair", 2)
-	feed := observer.Subscribe()
-	ctx := observing(t, observer)
-	waited := map[inspect.ID]int{} // holders that were seen to have waited
-	for total := 0; total < 10; {
-		s, err := feed.Next(ctx)
-		if err != nil {
-			t.Fatalf("waits %v: %v", waited, err)
-		}
-		for _, id := range s.Changed {
-			l, h := s.Lock(id), s.History(id)
-			if l == nil || h == nil {
-				continue
-			}
-			for _, c := range l.Holders {
-				if offset := s.Backend(id.Backend).ClockOffset(); c.Since.IsZero() || !c.HeldSince.After(c.Since) || c.HeldSince.Add(-offset).Before(h.Since) {
-					continue
-				}
-				total++
-				waited[id]++
-				if h.Waits.Count == 0 {
-					t.Fatalf("%s: %s waited %v, and no wait is counted", id, c.Name, c.HeldSince.Sub(c.Since))
-				}
-			}
-		}
-	}
-}

@@ -151,29 +151,6 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 	})
 }
 
-func TestLabLosesWithItsSession(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
-	box, err := sandbox.Start("fair", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer box.Close()
-	l := labOn(t, box.Targets()...)
-	defer l.close()
-	hold, err := l.Acquire(t.Context(), lab.Order{Lock: lockID(t, "zk:/lab/lost"), Kind: "mutex", Recipe: "curator"}, ignoreWaiting)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session := l.sessions["zk"].session.(*lockops.ZKSession)
-	if err := box.ExpireSession(session.Conn().SessionID()); err != nil {
-		t.Fatal(err)
-	}
-	<-hold.Context().Done()
-	if err := context.Cause(hold.Context()); !errors.Is(err, lockops.ErrLost) {
-		t.Errorf("ended with %v", err)
-	}
-}
-
 // The two runs that the screen offers first leave nothing behind, whether they end by themselves or are stopped.
 func TestLabContends(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)

@@ -122,32 +122,6 @@ func TestRedisPyHolderIsDecoded(t *testing.T) {
 	})
 }
 
-func TestRedlockVotes(t *testing.T) {
-	t.Parallel()
-	servertest.EachRedis(t, 5, func(t *testing.T, servers []*servertest.Redis) {
-		key := "lock:" + servertest.UniqueName(t)
-		var addrs []string
-		for _, s := range servers {
-			addrs = append(addrs, s.Addr)
-			c := redis.NewClient(&redis.Options{Addr: s.Addr})
-			defer c.Close()
-			if err := c.Set(t.Context(), key, "Y2NjY2NjY2NjY2NjY2NjYw==", 9*time.Second).Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got := run(t, "ls", "-o", "json", "redis://"+strings.Join(addrs, ",")+"?match=lock:*")
-		l := parse(t, got.stdout).lock(t, "redis:"+key)
-		if got.code != 0 || l.Kind != "redlock" || l.Recipe != "redsync" || l.State != "held" || *l.Margin != 2 || *l.Validity < 1000 {
-			t.Errorf("lock %+v", l)
-		}
-		for _, m := range l.Masters {
-			if !m.Vote || m.State != "up" || *m.TTL > 9000 {
-				t.Errorf("master %+v", m)
-			}
-		}
-	})
-}
-
 func TestRedlockWithAMasterStopped(t *testing.T) {
 	t.Parallel()
 	var servers []*servertest.Redis

@@ -150,39 +150,6 @@ func (p *program) quiet() {
 	}
 }
 
-func TestScreenReleases(t *testing.T) {
-	t.Parallel()
-	f := newFakeReleaser()
-	p := start(t, Options{Release: f.of}, 120, 36)
-	p.wait("Connecting")
-	p.show(fixture.Everything())
-	p.wait("stuck-holder")
-	p.keys("/orders\r")
-	p.wait("1 of 8 locks")
-	p.keys("\r")
-	p.wait("holds it for 13m58s")
-	p.keys("x")
-	p.wait("Type the path")
-	p.keys("\x1b[200~/locks/orders\x1b[201~")
-	p.wait("pasting is off here")
-	p.keys("\r") // enter alone: cancelled
-	p.wait("last contact", "esc back")
-	p.keys("x")
-	p.wait("Type the path")
-	p.keys("/locks/orders")
-	p.wait("tab chooses Release")
-	p.keys("\t")
-	p.wait("enter RELEASE")
-	if f.executions() != 0 {
-		t.Fatal("released too early")
-	}
-	p.keys("\r")
-	p.wait("Released: worker-3")
-	if f.executions() != 1 {
-		t.Errorf("executed %d times", f.executions())
-	}
-}
-
 // The end of the context is the end of the program, and no error.
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

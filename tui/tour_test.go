@@ -11,7 +11,6 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/finding"
 	"lockscope/inspect/recording"
-	"lockscope/internal/servertest"
 	"lockscope/tui/screen"
 )
 
@@ -74,40 +73,6 @@ func TestThreeTasksTakeFewKeys(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// In the demo the default order changes at most once in five seconds, and the lock under the cursor stays in its line.
-func TestTheDemosRowsMoveSeldom(t *testing.T) {
-	t.Parallel()
-	servertest.Slow(t)
-	var order []string
-	var changed time.Time
-	var under inspect.ID
-	line, looks := -1, 0
-	demoTour(t, 60*time.Second, func(m *Model) {
-		rows := listed(m)
-		if len(rows) < 5 {
-			return
-		}
-		looks++
-		if under == (inspect.ID{}) {
-			press(m, "j", "j")
-			under, line = locksOf(m).Current.Lock, lineOf(m)
-		}
-		if got := locksOf(m).Current.Lock; got != under || lineOf(m) != line {
-			t.Fatalf("at %v the cursor is on %v in line %d, not on %v in line %d", m.now, got, lineOf(m), under, line)
-		}
-		if order != nil && reordered(order, rows) {
-			if since := m.now.Sub(changed); !changed.IsZero() && since < 5*time.Second {
-				t.Fatalf("another order after %v:\n%v\n%v", since, order, rows)
-			}
-			changed = m.now
-		}
-		order = rows
-	})
-	if looks < 100 || changed.IsZero() {
-		t.Errorf("%d looks, the last other order at %v", looks, changed)
 	}
 }
 

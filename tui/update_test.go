@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/tui/chain"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/locks"
@@ -331,17 +330,6 @@ func TestQuit(t *testing.T) {
 	}
 }
 
-func TestAge(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0.0s", 812 * time.Millisecond: "0.8s", 9999 * time.Millisecond: "9.9s", 42 * time.Second: "42s",
-		14*time.Minute + 2*time.Second: "14m02s", 3*time.Hour + 5*time.Minute: "3h05m", 52 * time.Hour: "2d04h", 41 * 24 * time.Hour: "41d",
-	} {
-		if got := describe.Age(d); got != want {
-			t.Errorf("age(%v) = %s, want %s", d, got, want)
-		}
-	}
-}
-
 func TestCells(t *testing.T) {
 	m := model(t, Options{}, 150, 36, fixture.Everything())
 	for _, test := range []struct {
@@ -364,29 +352,6 @@ func TestCells(t *testing.T) {
 		}
 		if got := row; got != test.want {
 			t.Errorf("got  %q\nwant %q (a new column has its cells in these lines)", got, test.want)
-		}
-	}
-}
-
-func TestVerdicts(t *testing.T) {
-	single := inspect.KeyLock(fixture.Id("redis:lock:r"), []inspect.Vote{{Addr: "a:1", Up: true, Present: true, Value: "host-3", NoExpiry: true}}, fixture.Noon)
-	m := model(t, Options{}, 80, 24, fixture.Everything())
-	for _, test := range []struct {
-		lock *inspect.Lock
-		want string
-	}{
-		{fixture.Orders(), "worker-3 (10.2.0.2:53122) holds it for 13m58s; 3 wait, next worker-7, longest 13m40s"},
-		{fixture.Readers(), "3 readers hold it; 3 wait, next writer-1, longest 12s"},
-		{fixture.FreeLock(), "free: nobody holds it and nobody waits"},
-		{fixture.Hostile(), `if it is a lock, evil\u{1b}]52;c;AAAA\u{7}\u{202e} (10.0.0.1\u{1b}[2J) holds it for ≤1h00m (its beginning was not seen); nobody waits`},
-		{fixture.Thin(), "Y2NjY2NjY2NjY2NjY2NjYw== holds it with 3 of 5 votes for 0.7s: one restart from a double hold · valid 6.8s"},
-		{fixture.Split(), "split 2·2: 2 values, none with the 3 votes it needs; nobody holds it and nobody can get it; all expire in 7.0s"},
-		{fixture.Minority(), "nobody holds it: one value on 1 of 5, short of the 3 votes it needs; all expire in 1m10s"},
-		{fixture.UnknownLock(), "unknown: 3 of 5 masters do not answer; too few are left to tell"},
-		{single, "if it is a lock, host-3 holds it · never expires"},
-	} {
-		if got := screen.Verdict(m, test.lock); got != test.want {
-			t.Errorf("%s\ngot  %s\nwant %s", test.lock.ID, got, test.want)
 		}
 	}
 }
