@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -221,39 +220,5 @@ func TestWithoutInfoWaitersMayBeOnReplicas(t *testing.T) {
 	}
 	if l = look(); l == nil || len(l.Waiters) != 1 || l.Waiters[0].Dead || l.Unknown(inspect.AspectWaiters) {
 		t.Errorf("who subscribes here is seen without INFO: %+v", l)
-	}
-}
-
-// TestPlainStringsCostTwoCommandsATick: a structure costs more, those beside it do not.
-func TestPlainStringsCostTwoCommandsATick(t *testing.T) {
-	t.Parallel()
-	m := servertest.StartRedis(t)
-	for i := range 50 {
-		set(t, m, fmt.Sprintf("lock:%d", i), "token", 0)
-	}
-	client(t, m).HSet(t.Context(), "lock:hash", uuidA+":1", 1)
-	client(t, m).HSet(t.Context(), "lock:none", "a", 1)
-	cfg := config([]*servertest.Redis{m})
-	cfg.Masters[0].Protocol = 2
-	cfg.Tick, cfg.Budget.ScanEvery, cfg.Budget.Polls = 50*time.Millisecond, time.Hour, 100_000
-	if err := client(t, m).Do(t.Context(), "acl", "setuser", "viewer", "on", ">pw", "~*", "+@all", "-client").Err(); err != nil {
-		t.Fatal(err) // polled, not pushed
-	}
-	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
-	v, _ := watch(t, cfg)
-	v.Await("all", func() bool { return len(v.Locks) == 51 && v.Backend != nil && v.Backend.FirstPass })
-	before := commands(t, m)
-	v.Await("many ticks", func() bool { return commands(t, m)["hscan"] >= before["hscan"]+20 })
-	after := commands(t, m)
-	ticks := after["hscan"] - before["hscan"]
-	for name, most := range map[string]int{"getrange": 50, "pttl": 52, "type": 0, "exists": 1, "hlen": 0, "lrange": 1, "zrange": 1} {
-		if n := after[name] - before[name]; n > most*(ticks+1) {
-			t.Errorf("%d %s in %d ticks", n, name, ticks)
-		}
-	}
-	for name := range after {
-		if wrote := regexp.MustCompile(`^(set|del|hset|expire|eval|publish)`); wrote.MatchString(name) && after[name] != before[name] {
-			t.Errorf("%s was sent", name)
-		}
 	}
 }
