@@ -110,7 +110,7 @@ func (b *bulk) choose(s *inspect.Snapshot) {
 		}
 		request := act.Request{ID: l.ID, Lock: l, Why: b.reason}
 		if len(l.Holders) == 1 {
-			request.Owner = ownerName(l.Holders[0].Name, l.Holders[0].Digest())
+			request.Owner = ownerName(l.Holders[0].Name, l.Holders[0].Digest)
 		}
 		if b.finding != "" {
 			at := slices.IndexFunc(l.Findings, func(f inspect.Finding) bool { return f.Rule == b.finding && f.Muted == nil })

@@ -20,14 +20,14 @@ func TestCommandsToCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := setup{targets: targets, config: config.Config{OwnerCommand: "ssh {host} jstack {pid}"}}
-	worker := inspect.Contender{Name: "lock-0000000001", Owner: inspect.Owner{Process: inspect.SharedOf(inspect.Process{Host: "h1", PID: "42"})}}
+	worker := inspect.Contender{Name: "lock-0000000001", Owner: inspect.Owner{Process: inspect.Process{Host: "h1", PID: "42"}}}
 	voted := func(addrs ...string) (votes []inspect.Vote) {
 		for _, addr := range addrs {
 			votes = append(votes, inspect.Vote{Addr: addr, Up: true, Present: true, Value: "v", ExpiresAt: time.Now()})
 		}
 		return votes
 	}
-	hostile := inspect.Contender{Name: "lock-0000000001", Owner: inspect.Owner{Process: inspect.SharedOf(inspect.Process{Host: "h;reboot", PID: "42"})}}
+	hostile := inspect.Contender{Name: "lock-0000000001", Owner: inspect.Owner{Process: inspect.Process{Host: "h;reboot", PID: "42"}}}
 	for _, test := range []struct {
 		name      string
 		lock      inspect.Lock

@@ -143,8 +143,8 @@ func (a *app) completeOwner(cmd *cobra.Command, args []string, start string) ([]
 	var names []cobra.Completion
 	for _, c := range append(append([]inspect.Contender(nil), l.Holders...), l.Waiters...) {
 		name := c.Name.String()
-		if c.Digest() != "" {
-			name = c.Digest()
+		if c.Digest != "" {
+			name = c.Digest
 		}
 		if strings.HasPrefix(name, start) && isPlain(name) {
 			names = append(names, cobra.CompletionWithDesc(name, completionNote(c.State.String()+", "+c.Who().String())))

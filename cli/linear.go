@@ -259,7 +259,7 @@ func (l *linear) release(k *inspect.Lock) error {
 	}
 	for i := range k.Holders {
 		c := &k.Holders[i]
-		command := l.setup.command("release", k.ID, "--owner", cmp.Or(c.Digest(), c.Name.String()))
+		command := l.setup.command("release", k.ID, "--owner", cmp.Or(c.Digest, c.Name.String()))
 		if err := l.line("%s", command); err != nil {
 			return err
 		}

@@ -162,7 +162,7 @@ func (r *lockAction) misnamed(p act.Preview) error {
 	}
 	one := &p.Alike[0]
 	does := "holds it"
-	flags := []string{"--owner", ownerName(one.Name, one.Digest()).String()}
+	flags := []string{"--owner", ownerName(one.Name, one.Digest).String()}
 	if p.Request.TTL > 0 {
 		flags = append(flags, "--set", p.Request.TTL.String())
 	}

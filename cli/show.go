@@ -179,8 +179,8 @@ func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.Owner
 func ownerFields(l *inspect.Lock, c *inspect.Contender) map[string]string {
 	o := c.Owner
 	return map[string]string{
-		"host": o.Host().Raw(), "pid": o.PID().Raw(), "thread": o.Thread().Raw(), "session": inspect.SessionID(o.Session),
-		"client": o.Client, "server": o.Server, "label": o.Label.Raw(), "library_id": o.LibraryID().Raw(),
+		"host": o.Host.Raw(), "pid": o.PID.Raw(), "thread": o.Thread.Raw(), "session": inspect.SessionID(o.Session),
+		"client": o.Client, "server": o.Server, "label": o.Label.Raw(), "library_id": o.LibraryID.Raw(),
 		"lock": l.ID.Path, "name": c.Name.Raw(),
 	}
 }

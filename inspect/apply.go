@@ -154,7 +154,7 @@ func (o *Observer) noticeClock(now time.Time) {
 		moved := clone(l) // it was seen as it is for as long as before
 		everyContender(moved, func(c *Contender) {
 			if !c.Seen.IsZero() {
-				c.Seen = InstantOf(c.Seen.Time().Add(by))
+				c.Seen = c.Seen.Add(by)
 			}
 		})
 		o.locks.put(moved)
@@ -275,7 +275,6 @@ func (o *Observer) setLock(p *backendState, read *Lock, now time.Time) {
 	}
 	seen(l, now)
 	identify(l, p.sessions)
-	o.interned.share(l)
 	v := o.view(p, l.ID, was, blindFrom, now)
 	v.unseenSince = l.UnseenSince
 	v.first = v.first || before != nil || l.UnseenSince.Equal(NeverSeen) // listed, but never looked at so far

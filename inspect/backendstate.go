@@ -309,7 +309,7 @@ func (p *backendState) came(c *Contender) time.Time {
 	if p.dates(c) {
 		return c.Since.Add(-p.state.ClockOffset())
 	}
-	return c.Seen.Time()
+	return c.Seen
 }
 
 // dates reports whether a contender's arrival is known by our clock: that of who dated it, who may have led before, is.

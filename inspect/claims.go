@@ -23,12 +23,12 @@ func (l *Lock) holders(t tally) []Contender {
 				continue
 			}
 			c := Contender{ // a plain string with a quorum is the most common one
-				Name: b.value, Special: SharedOf(Special{Digest: b.digest}), State: Holding, Count: 1, Since: t.token.Since,
+				Name: b.value, Special: Special{Digest: b.digest}, State: Holding, Count: 1, Since: t.token.Since,
 				Owner: Owner{
 					Label: Untrusted(t.token.Label),
-					Process: SharedOf(Process{
+					Process: Process{
 						Host: Untrusted(t.token.Host), PID: Untrusted(t.token.PID), LibraryID: Untrusted(t.token.LibraryID),
-					}),
+					},
 				},
 			}
 			c.ExpiresAt, c.NoExpiry = quorumExpiry(l)
@@ -77,9 +77,9 @@ func contenderOf(c recipe.Claim) Contender {
 		ExpiresAt: c.ExpiresAt, NoExpiry: c.NoExpiry, Dead: c.Dead,
 		Owner: Owner{
 			Label: Untrusted(c.Label),
-			Process: SharedOf(Process{
+			Process: Process{
 				Host: Untrusted(c.Host), PID: Untrusted(c.PID), Thread: Untrusted(c.Thread), LibraryID: Untrusted(c.LibraryID),
-			}),
+			},
 		},
 	}
 	if c.Waiting {

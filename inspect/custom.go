@@ -49,14 +49,14 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	everyContender(read, func(entry *Contender) {
 		e, ok := c.Read(l.ID.Path, entry.Name.Raw(), entry.Owner.Label.Raw())
 		if !ok {
-			if entry.Recipe() == "" {
-				entry.Special.Change(func(s *Special) { s.Recipe = l.Recipe })
+			if entry.Recipe == "" {
+				entry.Recipe = l.Recipe
 			}
 			return
 		}
 		known++
 		moded = moded || e.HasMode
-		entry.Special.Change(func(s *Special) { s.Recipe = "" })
+		entry.Recipe = ""
 		overwrite(&entry.Owner, e)
 		if e.HasMode {
 			entry.Mode = e.Mode
@@ -76,16 +76,14 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 }
 
 func overwrite(o *Owner, e recipe.CustomEntry) {
-	p := o.Process.Get()
 	for _, field := range []struct {
 		to   *Untrusted
 		from string
-	}{{&p.Host, e.Host}, {&p.PID, e.PID}, {&p.Thread, e.Thread}, {&o.Label, e.Label}, {&p.LibraryID, e.LibraryID}} {
+	}{{&o.Host, e.Host}, {&o.PID, e.PID}, {&o.Thread, e.Thread}, {&o.Label, e.Label}, {&o.LibraryID, e.LibraryID}} {
 		if field.from != "" {
 			*field.to = Untrusted(field.from)
 		}
 	}
-	o.Process = SharedOf(p)
 }
 
 // requeue says again who holds and who waits for whom, now that the modes are known: a reader waits for the nearest

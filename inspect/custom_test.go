@@ -44,7 +44,7 @@ func TestRecogniseReadsModesOwnersAndTheQueueAnew(t *testing.T) {
 	if read.Recipe != "acme" || read.Confidence != recipe.Certain || read.Kind != KindRW || read.State != StateContended || len(read.Holders) != 2 || len(read.Waiters) != 2 {
 		t.Fatalf("%+v", read)
 	}
-	if h := read.Holders[1]; h.Owner.Host() != "b" || h.Owner.PID() != "2" || h.Mode != recipe.Shared || h.State != Holding || h.BlockedBelow != 2 || h.Watches != "" {
+	if h := read.Holders[1]; h.Owner.Host != "b" || h.Owner.PID != "2" || h.Mode != recipe.Shared || h.State != Holding || h.BlockedBelow != 2 || h.Watches != "" {
 		t.Errorf("reader: %+v", h)
 	}
 	if w := read.Waiters[0]; w.Watches != "r-b-2-0000000002" || w.Mode != recipe.Exclusive || w.BlockedBelow != 1 {
@@ -53,7 +53,7 @@ func TestRecogniseReadsModesOwnersAndTheQueueAnew(t *testing.T) {
 	if w := read.Waiters[1]; w.Watches != "w-c-3-0000000003" {
 		t.Errorf("reader behind the writer: %+v", w)
 	}
-	if got.Put[1] != other || l.Recipe == "acme" || l.Holders[0].Owner.Host() == "a" {
+	if got.Put[1] != other || l.Recipe == "acme" || l.Holders[0].Owner.Host == "a" {
 		t.Error("what is not of the recipe, or belongs to the source, was changed")
 	}
 }
@@ -67,7 +67,7 @@ func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 	mixed := directoryLock(ID{"zk", "/acme/x"}, []Znode{
 		{Name: "w-a-1-0000000001", Known: true, EphemeralOwner: 1}, {Name: "lock-0000000002", Known: true, EphemeralOwner: 2},
 	}, time.Now())
-	if read := ReadBy(mixed, recipes); read.Recipe != "acme" || read.Holders[0].Recipe() != "" || read.Waiters[0].Recipe() != "sequential" {
+	if read := ReadBy(mixed, recipes); read.Recipe != "acme" || read.Holders[0].Recipe != "" || read.Waiters[0].Recipe != "sequential" {
 		t.Errorf("mixed: %+v", read)
 	}
 	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "v"}}, time.Now())

@@ -97,7 +97,7 @@ func (c *Cycle) cheapest(lock func(ID) *Lock) CycleHold {
 			continue
 		}
 		if h := c.Has(l, i); h != nil && h.State == Holding && (least == nil || cheaper(h, least)) {
-			least, best = h, CycleHold{Owner: i, Lock: l.ID, Name: h.Name, Digest: h.Digest()}
+			least, best = h, CycleHold{Owner: i, Lock: l.ID, Name: h.Name, Digest: h.Digest}
 		}
 	}
 	return best

@@ -75,14 +75,14 @@ func TestThreadsThatShareASession(t *testing.T) {
 // aged are locks whose contenders have been as they are for so long.
 func aged(age time.Duration, locks ...*Lock) []*Lock {
 	for _, l := range locks {
-		everyContender(l, func(c *Contender) { c.Seen = InstantOf(now.Add(-age)) })
+		everyContender(l, func(c *Contender) { c.Seen = now.Add(-age) })
 	}
 	return locks
 }
 
 func TestALockThatChangesHandsIsInNoDeadlock(t *testing.T) {
 	ring := func() []*Lock { return aged(time.Minute, chain("1", "a", "b"), chain("2", "b", "a")) }
-	young := InstantOf(now.Add(-SettleFor / 2))
+	young := now.Add(-SettleFor / 2)
 	for name, tt := range map[string]struct {
 		change func(one, two *Lock)
 		want   string

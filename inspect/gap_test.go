@@ -286,14 +286,14 @@ func TestAnEndAfterARestartOfWhomNothingIsKnownIsNoRelease(t *testing.T) {
 // What a former leader dated, or this one before its clock was set, is not when a client was heard of by the leader's clock of now.
 func TestAClientIsNotHeardOfByAFormerLeadersClock(t *testing.T) {
 	const from = 5
-	seen := InstantOf(now.Add(-time.Minute))
+	seen := now.Add(-time.Minute)
 	p := &backendState{state: &Backend{Clock: LeaderClock{Known: true, From: from}}}
 	for czxid, known := range map[int64]bool{from: true, from - 1: false} {
 		c := &Contender{Czxid: czxid, Since: now.Add(-time.Second), Seen: seen, Owner: Owner{Session: 11, SessionTimeout: 30 * time.Second}}
 		if lived := p.sessionLived(c, now); lived != known {
 			t.Errorf("%d: lived %v", czxid, lived)
 		}
-		if came := p.came(c); came.Equal(c.Since) != known || came.Equal(seen.Time()) == known {
+		if came := p.came(c); came.Equal(c.Since) != known || came.Equal(seen) == known {
 			t.Errorf("%d: came at %v", czxid, came)
 		}
 	}

@@ -35,8 +35,8 @@ func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 		if c.State == Holding && !settled {
 			return // it may have gone, and been looked for, since the table was read
 		}
-		if name := Untrusted(gone[c.Owner.Session]); name != c.WatchesGone() && c.Owner.Session != 0 {
-			c.Special.Change(func(s *Special) { s.WatchesGone = name })
+		if name := Untrusted(gone[c.Owner.Session]); name != c.WatchesGone && c.Owner.Session != 0 {
+			c.WatchesGone = name
 			changed = true
 		}
 	})

@@ -18,20 +18,20 @@ func TestAWatchOnANodeThatIsGoneIsNamed(t *testing.T) {
 	}}
 	holder := &l.Holders[0]
 	table.Sessions[l.ID.Path+"/"+left] = append(table.Sessions[l.ID.Path+"/"+left], holder.Owner.Session)
-	if !findGoneWatches(l, table) || holder.WatchesGone() != "" {
-		t.Errorf("of a holder by a table that is not settled: %q", holder.WatchesGone())
+	if !findGoneWatches(l, table) || holder.WatchesGone != "" {
+		t.Errorf("of a holder by a table that is not settled: %q", holder.WatchesGone)
 	}
-	if table.ReadAt = l.ReadAt.Add(WatchSettle); !findGoneWatches(l, table) || holder.WatchesGone() != left {
-		t.Errorf("of a holder: %q", holder.WatchesGone())
+	if table.ReadAt = l.ReadAt.Add(WatchSettle); !findGoneWatches(l, table) || holder.WatchesGone != left {
+		t.Errorf("of a holder: %q", holder.WatchesGone)
 	}
-	if waiter.WatchesGone() != left || other.WatchesGone() != "" {
-		t.Errorf("%q, %q", waiter.WatchesGone(), other.WatchesGone())
+	if waiter.WatchesGone != left || other.WatchesGone != "" {
+		t.Errorf("%q, %q", waiter.WatchesGone, other.WatchesGone)
 	}
 	if findGoneWatches(l, table) {
 		t.Error("it is news again")
 	}
-	if !findGoneWatches(l, &WatchTable{Backend: "zk"}) || waiter.WatchesGone() != "" {
-		t.Errorf("%q", waiter.WatchesGone())
+	if !findGoneWatches(l, &WatchTable{Backend: "zk"}) || waiter.WatchesGone != "" {
+		t.Errorf("%q", waiter.WatchesGone)
 	}
 }
 

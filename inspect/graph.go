@@ -23,10 +23,10 @@ func (c *Contender) Identity(backend string) (Identity, bool) {
 	switch {
 	case o.Session != 0:
 		return Identity{backend: backend, session: o.Session}, true
-	case o.LibraryID() != "":
-		return Identity{library: o.LibraryID(), thread: o.Thread()}, true
-	case o.Host() != "" && o.PID() != "":
-		return Identity{host: o.Host(), pid: o.PID(), thread: o.Thread()}, true
+	case o.LibraryID != "":
+		return Identity{library: o.LibraryID, thread: o.Thread}, true
+	case o.Host != "" && o.PID != "":
+		return Identity{host: o.Host, pid: o.PID, thread: o.Thread}, true
 	default:
 		return Identity{}, false
 	}
@@ -133,7 +133,7 @@ func (g *graph) add(l *Lock) {
 
 // stood reports whether a contender has been as it is for long enough.
 func (g *graph) stood(c *Contender) bool {
-	return g.now.IsZero() || g.now.Sub(c.Seen.Time()) >= SettleFor
+	return g.now.IsZero() || g.now.Sub(c.Seen) >= SettleFor
 }
 
 func (g *graph) connect(l *Lock, waiter, target *Contender) {
@@ -345,7 +345,7 @@ func (g *graph) cycle(ring []edge) Cycle {
 		c.Locks, c.Owners = append(c.Locks, e.lock.ID), append(c.Owners, g.names[e.from])
 		c.Identities, c.waits = append(c.Identities, g.ids[e.from]), append(c.waits, e.key())
 		c.Shared = c.Shared || g.shared[e.from]
-		for _, seen := range []time.Time{e.waiter.Seen.Time(), e.target.Seen.Time()} {
+		for _, seen := range []time.Time{e.waiter.Seen, e.target.Seen} {
 			if !g.now.IsZero() && seen.After(c.Since) {
 				c.Since = seen
 			}

@@ -23,7 +23,7 @@ func chain(name string, words ...string) *Lock {
 		switch {
 		case who == "?":
 		case redis:
-			c.Owner = Owner{Process: SharedOf(Process{LibraryID: "lib", Thread: Untrusted(who)}), Label: Untrusted(who)}
+			c.Owner = Owner{Process: Process{LibraryID: "lib", Thread: Untrusted(who)}, Label: Untrusted(who)}
 		default:
 			c.Owner = Owner{Session: int64(who[0]), Label: Untrusted(who)}
 		}
@@ -153,7 +153,7 @@ func TestIdentityIsNeverGuessed(t *testing.T) {
 	}
 	labels := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
 	for _, l := range labels {
-		everyContender(l, func(c *Contender) { c.Owner.Session, c.Owner.Process = 0, SharedOf(Process{Host: "10.0.0.1"}) })
+		everyContender(l, func(c *Contender) { c.Owner.Session, c.Owner.Process = 0, Process{Host: "10.0.0.1"} })
 	}
 	if c := findCycles(slices.Values(labels)); c != nil {
 		t.Errorf("labels and hosts: %v", c)

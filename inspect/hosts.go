@@ -80,7 +80,7 @@ func (h *Hosts) of(o *Owner) (Untrusted, bool) {
 	}
 	addr := hostAddress(o)
 	for _, r := range h.Rules {
-		if name, ok := r.nameOf(addr, o.Host().Raw()); ok {
+		if name, ok := r.nameOf(addr, o.Host.Raw()); ok {
 			return Untrusted(name), true
 		}
 	}
@@ -94,7 +94,7 @@ func hostAddress(o *Owner) netip.Addr {
 		host = o.Client
 	}
 	if host == "" {
-		host = o.Host().Raw()
+		host = o.Host.Raw()
 	}
 	addr, _ := netip.ParseAddr(host)
 	return addr.Unmap().WithZone("")

@@ -43,7 +43,7 @@ func TestHostsHaveNames(t *testing.T) {
 		{name: "nobody known", nobodyIsAsked: true},
 	} {
 		l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: []inspect.Contender{{
-			Name: "x", State: inspect.Holding, Owner: inspect.Owner{Client: tt.client, Process: inspect.SharedOf(inspect.Process{Host: inspect.Untrusted(tt.host)})},
+			Name: "x", State: inspect.Holding, Owner: inspect.Owner{Client: tt.client, Process: inspect.Process{Host: inspect.Untrusted(tt.host)}},
 		}}}
 		s := named(&inspect.Hosts{Rules: rules}, l)
 		got, ok := s.HostName(&l.Holders[0].Owner)

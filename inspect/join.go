@@ -32,7 +32,7 @@ func everyContender(l *Lock, f func(*Contender)) {
 // same reports whether two versions of a contender are one and the same entry on the server. One that was only listed so far
 // has no czxid.
 func same(a, b *Contender) bool {
-	return a.Name == b.Name && a.Digest() == b.Digest() && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
+	return a.Name == b.Name && a.Digest == b.Digest && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
 }
 
 // carry takes over what the version of the lock before knew and a single reading cannot show: the times of its holders'
@@ -48,7 +48,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 	before := indexOf(was)
 	l.stepBack(func(c *Contender) bool {
 		old, ok := before.same(c)
-		return ok && old.State == Waiting && old.Reenters() != "" // by a table of watches
+		return ok && old.State == Waiting && old.Reenters != "" // by a table of watches
 	})
 	everyContender(l, func(c *Contender) {
 		old, ok := before.same(c)
@@ -58,9 +58,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 		followed := isPermits(l) && follow(was, c, old, ok)
 		if ok && old.Watches == c.Watches {
 			c.Watch = old.Watch
-			if gone := old.WatchesGone(); gone != c.WatchesGone() {
-				c.Special.Change(func(s *Special) { s.WatchesGone = gone })
-			}
+			c.WatchesGone = old.WatchesGone
 			if was.unwatched[old.Name] {
 				c.Watch = Missing // still there after the table that does not know its watch
 			}
@@ -115,7 +113,7 @@ func misread(was, is *Lock) bool {
 func seen(l *Lock, now time.Time) {
 	everyContender(l, func(c *Contender) {
 		if c.Seen.IsZero() {
-			c.Seen = InstantOf(now)
+			c.Seen = now.Round(0) // a step of the wall clock has to show in it
 		}
 	})
 }
@@ -157,9 +155,9 @@ func (o Owner) of(sessions map[int64]Session) Owner {
 		return o
 	}
 	o.Client, o.Server, o.SessionTimeout = s.Client, s.Server, s.Timeout
-	if o.Host() == "" {
+	if o.Host == "" {
 		if host, _, err := net.SplitHostPort(s.Client); err == nil {
-			o.Process.Change(func(p *Process) { p.Host = Untrusted(host) })
+			o.Host = Untrusted(host)
 		}
 	}
 	return o
@@ -170,7 +168,7 @@ func (o Owner) of(sessions map[int64]Session) Owner {
 // after it, shows the same waiter behind the same predecessor (see carry): it may have moved on in between.
 func confirmWatches(l *Lock, t *WatchTable) bool {
 	changed := l.stepBack(func(c *Contender) bool {
-		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place(), c.Reenters().Raw())], c.Owner.Session)
+		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.Reenters.Raw())], c.Owner.Session)
 	})
 	changed = findGoneWatches(l, t) || changed
 	registry := isRegistry(l, t)
@@ -225,7 +223,7 @@ func queues(l *Lock, t *WatchTable) bool {
 				before, behind = before || watcher > at, behind || watcher < at
 			}
 		}
-		if gone := c.WatchesGone(); gone != "" {
+		if gone := c.WatchesGone; gone != "" {
 			before, behind = before || c.Follows(gone), behind || !c.Follows(gone)
 		}
 		at++
@@ -236,16 +234,16 @@ func queues(l *Lock, t *WatchTable) bool {
 // stepBack makes waiters of the readers that were taken for the writer's own, which need not wait, although they do: they
 // are another thread's of that client. It reports whether there are any.
 func (l *Lock) stepBack(waits func(*Contender) bool) bool {
-	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters() != "" }) {
+	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters != "" }) {
 		return false
 	}
 	held := make([]Contender, 0, len(l.Holders))
 	for _, c := range l.Holders {
-		if c.Reenters() == "" || !waits(&c) {
+		if c.Reenters == "" || !waits(&c) {
 			held = append(held, c)
 			continue
 		}
-		c.State, c.Watches, c.HeldSince = Waiting, c.Reenters(), time.Time{}
+		c.State, c.Watches, c.HeldSince = Waiting, c.Reenters, time.Time{}
 		l.Waiters = append(l.Waiters, c)
 	}
 	if len(held) == len(l.Holders) {

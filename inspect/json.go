@@ -303,14 +303,14 @@ func (s *Snapshot) contendersJSON(cs []Contender, b *Backend) []jsonContender {
 
 func contenderJSON(c *Contender, at time.Time, b *Backend) jsonContender {
 	j := jsonContender{
-		Name: c.Name.String(), Digest: c.Digest(), Mode: "exclusive", State: c.State, Count: max(1, c.Count),
+		Name: c.Name.String(), Digest: c.Digest, Mode: "exclusive", State: c.State, Count: max(1, c.Count),
 		Owner: jsonOwner{
 			Label: c.Owner.Label.String(), Session: SessionID(c.Owner.Session), Client: Escape(c.Owner.Client),
-			Server: Escape(c.Owner.Server), Host: c.Owner.Host().String(), PID: c.Owner.PID().String(),
-			Thread: c.Owner.Thread().String(), LibraryID: c.Owner.LibraryID().String(),
+			Server: Escape(c.Owner.Server), Host: c.Owner.Host.String(), PID: c.Owner.PID.String(),
+			Thread: c.Owner.Thread.String(), LibraryID: c.Owner.LibraryID.String(),
 		},
-		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), SeenSince: optionalStamp(c.Seen.Time()),
-		Dead: c.Dead, Revocable: c.Revocable, BlockedBelow: c.BlockedBelow, WatchesGone: c.WatchesGone().String(),
+		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), SeenSince: optionalStamp(c.Seen),
+		Dead: c.Dead, Revocable: c.Revocable, BlockedBelow: c.BlockedBelow, WatchesGone: c.WatchesGone.String(),
 	}
 	if c.Sequential {
 		j.Sequence = &c.Sequence

@@ -136,7 +136,7 @@ func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 // Since when a holder was seen is in the JSON, also where nobody knows since when it holds; and nothing where nobody watched.
 func TestSeenSinceInTheJSON(t *testing.T) {
 	watched, once := KeyLock(ID{"redis", "watched"}, ballots("x"), now), KeyLock(ID{"redis", "once"}, ballots("x"), now)
-	watched.Holders[0].Seen = InstantOf(now)
+	watched.Holders[0].Seen = now
 	text, err := json.Marshal(NewSnapshot(now, nil, []*Lock{watched, once}).JSON())
 	if err != nil {
 		t.Fatal(err)

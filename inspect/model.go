@@ -145,7 +145,7 @@ func (l *Lock) Contender(name Untrusted) (Contender, bool) {
 	return Contender{}, false
 }
 
-// ContenderState distinguishes holders from waiters. A byte in place of its word: snapshots hold a million of them.
+// ContenderState distinguishes holders from waiters.
 type ContenderState uint8
 
 // The states of a contender. Pending: a semaphore lease that exists but is not granted. The zero value is none.
@@ -188,14 +188,12 @@ const (
 	Missing
 )
 
-// Contender is one entry in a lock's queue. Its small fields stand together, since padding would make a tenth of the memory
-// that a large cluster's snapshot takes (BenchmarkContenderMemory).
+// Contender is one entry in a lock's queue.
 type Contender struct {
 	// Name is the znode's name, or the Redis value: force-release is guarded by it. Values longer than 1 KiB are cut
 	// there and Digest holds sha256:HEX of the whole.
 	Name Untrusted
-	// Special has 8 bytes in place of 80, since nearly all contenders have none of it. Its fields have methods of the same names.
-	Special Shared[Special]
+	Special
 	// Sequence is the number that the server gave a znode; meaningful when Sequential. Version is the znode's, for guarded
 	// actions; zero on Redis.
 	Sequence, Version int32
@@ -223,7 +221,7 @@ type Contender struct {
 	// unknown.
 	Since, HeldSince time.Time
 	// Seen is since when, by our clock, an Observer has seen it in its state without interruption; zero before.
-	Seen Instant
+	Seen time.Time
 	// ExpiresAt is the expiry of a Redis key, by our clock; zero when it never expires (NoExpiry) or there is no TTL.
 	ExpiresAt time.Time
 	// Watches is the predecessor that a waiter should watch by its recipe's rule.
@@ -245,21 +243,6 @@ type Special struct {
 	Reenters Untrusted
 }
 
-// Digest is that of Special.
-func (c *Contender) Digest() string { return c.Special.Get().Digest }
-
-// Place is that of Special.
-func (c *Contender) Place() string { return c.Special.Get().Place }
-
-// Recipe is that of Special.
-func (c *Contender) Recipe() string { return c.Special.Get().Recipe }
-
-// WatchesGone is that of Special.
-func (c *Contender) WatchesGone() Untrusted { return c.Special.Get().WatchesGone }
-
-// Reenters is that of Special.
-func (c *Contender) Reenters() Untrusted { return c.Special.Get().Reenters }
-
 // Follows reports whether the server numbered a contender after the node of that name, which may be gone.
 func (c *Contender) Follows(node Untrusted) bool {
 	_, number, ok := recipe.SplitSequence(node.Raw())
@@ -275,8 +258,7 @@ type Owner struct {
 	// connections that are named exactly like the owner's value, label or library id: the ip:port of a single one, the ip
 	// alone where there are several from one host, or several masters.
 	Client, Server string
-	// Process has 8 bytes in place of 64: all contenders of a program share it. Its fields have methods of the same names.
-	Process Shared[Process]
+	Process
 	// SessionTimeout as negotiated.
 	SessionTimeout time.Duration
 }
@@ -288,28 +270,16 @@ type Process struct {
 	LibraryID Untrusted
 }
 
-// Host is that of Process.
-func (o *Owner) Host() Untrusted { return o.Process.Get().Host }
-
 // HostIsMAC reports whether all that is known of the host is a MAC address, as redis-py writes it into its tokens: every program of
 // the host has the same, and in containers often those of several hosts, so that it names nobody.
 func (o *Owner) HostIsMAC() bool {
-	host := o.Host().Raw()
+	host := o.Host.Raw()
 	if len(host) != len("00:00:00:00:00:00") {
 		return false
 	}
 	mac, err := net.ParseMAC(host)
 	return err == nil && len(mac) == 6
 }
-
-// PID is that of Process.
-func (o *Owner) PID() Untrusted { return o.Process.Get().PID }
-
-// Thread is that of Process.
-func (o *Owner) Thread() Untrusted { return o.Process.Get().Thread }
-
-// LibraryID is that of Process.
-func (o *Owner) LibraryID() Untrusted { return o.Process.Get().LibraryID }
 
 // Vote of one Redis master about a key.
 type Vote struct {

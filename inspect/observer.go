@@ -36,7 +36,6 @@ type Observer struct {
 
 	// Owned by the goroutine of Run.
 	locks    table
-	interned interned
 	backends []*backendState // in the order of the sources
 	byName   map[string]*backendState
 	reported []*backendState // by source: the backend that it reported last
@@ -82,7 +81,6 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 		forced:        make(map[freed]time.Time),
 		ended:         make(map[endedSession]time.Time),
 		passed:        make(map[ID]time.Time),
-		interned:      make(interned),
 		byName:        make(map[string]*backendState),
 		reported:      make([]*backendState, len(sources)),
 		hidden:        make(map[ID]hiddenLock),

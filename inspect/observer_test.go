@@ -105,7 +105,7 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 		Watches:  &WatchTable{Backend: "zk", ReadAt: now.Add(WatchSettle), Sessions: map[string][]int64{"/l/" + a.Name: {11}, "/l/" + b.Name: {77}}},
 	})
 	l := next().Lock(ID{"zk", "/l"})
-	if o := l.Holders[0].Owner; o.Client != "127.0.0.1:35398" || o.Host() != "127.0.0.1" || o.Server != "127.0.0.1:2181" {
+	if o := l.Holders[0].Owner; o.Client != "127.0.0.1:35398" || o.Host != "127.0.0.1" || o.Server != "127.0.0.1:2181" {
 		t.Errorf("holder's owner %+v", o)
 	}
 	if l.Waiters[0].Owner.Client != "" {

@@ -35,7 +35,7 @@ func TestOutliers(t *testing.T) {
 	for _, l := range redis {
 		l.ID.Backend, l.Masters = "redis", []Vote{{Addr: "r:1"}}
 		o := &l.Holders[0].Owner
-		o.Process, o.Session = SharedOf(Process{LibraryID: o.Label, Thread: Untrusted(l.ID.Path)}), 0
+		o.Process, o.Session = Process{LibraryID: o.Label, Thread: Untrusted(l.ID.Path)}, 0
 	}
 	for name, tt := range map[string]struct {
 		locks []*Lock

@@ -76,9 +76,6 @@ type queue struct {
 	entries []recipe.Entry
 	nodes   []Znode // by name
 	place   string  // of a part
-	// before is the process of the contender before, mostly that of the next, too: to compare two takes less than to look one up.
-	before       Process
-	sharedBefore Shared[Process]
 }
 
 // part is one of the directory's parts as the recipes see it.
@@ -254,7 +251,7 @@ func queueLock(id ID, q queue) *Lock {
 		default:
 			c.State = Holding
 			if first := q.entries[0]; e.Mode == recipe.Shared && first.Mode == recipe.Exclusive && e.Sequence != first.Sequence {
-				c.Special.Change(func(s *Special) { s.Reenters = Untrusted(first.Name) })
+				c.Reenters = Untrusted(first.Name)
 			}
 			l.Holders = append(l.Holders, c)
 		}
@@ -351,7 +348,7 @@ func (q *queue) contender(e recipe.Entry) Contender {
 	n, writer := q.node(&e), q.writer
 	c := Contender{
 		Name:       Untrusted(e.Name),
-		Special:    SharedOf(Special{Place: q.place}),
+		Special:    Special{Place: q.place},
 		Sequence:   e.Sequence,
 		Sequential: !e.Unnumbered,
 		Mode:       e.Mode,
@@ -362,36 +359,28 @@ func (q *queue) contender(e recipe.Entry) Contender {
 		Persistent: n.Known && n.EphemeralOwner == 0,
 	}
 	if e.Recipe != writer.Name {
-		c.Special.Change(func(s *Special) { s.Recipe = e.Recipe })
+		c.Recipe = e.Recipe
 		writer, _ = recipe.QueueByName(e.Recipe)
 	}
 	c.Revocable = writer.Name == "curator" && (e.Role == recipe.Plain || e.Role == recipe.ReadWrite) &&
 		n.Known && n.Data != nil && recipe.CuratorListens(n.Data)
 	host, label := writer.Owner(e, n.Data[:min(len(n.Data), maxValue)]) // what its data says of it
-	c.Owner = Owner{Session: n.EphemeralOwner, Process: q.process(Process{Host: Untrusted(host)}), Label: Untrusted(label)}
+	c.Owner = Owner{Session: n.EphemeralOwner, Process: Process{Host: Untrusted(host)}, Label: Untrusted(label)}
 	return c
 }
 
-// process shares a contender's.
-func (q *queue) process(p Process) Shared[Process] {
-	if p != q.before {
-		q.before, q.sharedBefore = p, SharedOf(p)
-	}
-	return q.sharedBefore
-}
-
 // Node is the path of a contender's znode.
-func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place(), c.Name.Raw()) }
+func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place, c.Name.Raw()) }
 
 // Watched reports whether the servers' tables of watches can hold anything about the lock. Of one that nobody waits for
 // they can where its library asks whether the node before exists: that leaves a watch also when it does not.
 func (l *Lock) Watched() bool {
 	return len(l.Waiters) > 0 || l.Recipe == "ephemeral" || slices.ContainsFunc(l.Holders, func(c Contender) bool {
-		return c.Reenters() != "" || c.Sequential && (l.Recipe == "zookeeper-recipes" || l.Recipe == "sequential")
+		return c.Reenters != "" || c.Sequential && (l.Recipe == "zookeeper-recipes" || l.Recipe == "sequential")
 	})
 }
 
 // Predecessor is the path of the znode that a waiter should watch; meaningful when Watches is not empty.
 func (l *Lock) Predecessor(c *Contender) string {
-	return path.Join(l.ID.Path, c.Place(), c.Watches.Raw())
+	return path.Join(l.ID.Path, c.Place, c.Watches.Raw())
 }

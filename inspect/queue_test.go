@@ -88,7 +88,7 @@ func TestOtherChildrenAreNamed(t *testing.T) {
 	if len(l.Aliens) != 16 || l.Aliens[0] != "item-0000000003" || l.Aliens[15] != "note-14" {
 		t.Errorf("aliens %v", l.Aliens)
 	}
-	if l.Recipe != "kazoo" || l.Waiters[0].Recipe() != "curator" || l.Holders[0].Recipe() != "" || l.Waiters[0].Persistent || !l.Waiters[1].Persistent {
+	if l.Recipe != "kazoo" || l.Waiters[0].Recipe != "curator" || l.Holders[0].Recipe != "" || l.Waiters[0].Persistent || !l.Waiters[1].Persistent {
 		t.Errorf("%+v", l)
 	}
 }

@@ -18,7 +18,7 @@ func curatorNode(kind string, n int, session, czxid int64) Znode {
 
 func names(cs []Contender) (list []string) {
 	for _, c := range cs {
-		list = append(list, fmt.Sprintf("%s %s/%s", c.State, c.Place(), c.Name[min(len(c.Name), 40):]))
+		list = append(list, fmt.Sprintf("%s %s/%s", c.State, c.Place, c.Name[min(len(c.Name), 40):]))
 	}
 	return list
 }
@@ -73,7 +73,7 @@ func TestSemaphoreV2IsOneLock(t *testing.T) {
 		}
 	}
 	l, _ := parts(append(slices.Clone(leases), curatorNode("lease-", 2, 3, 35)), locks).Lock(id, now)
-	if w := l.Waiters[1]; l.Node(&w) != "/sem/locks/"+locks[1].Name || l.Predecessor(&w) != "/sem/locks/"+locks[0].Name || w.Owner.Host() != "10.0.0.7" {
+	if w := l.Waiters[1]; l.Node(&w) != "/sem/locks/"+locks[1].Name || l.Predecessor(&w) != "/sem/locks/"+locks[0].Name || w.Owner.Host != "10.0.0.7" {
 		t.Errorf("waiter %+v", w)
 	}
 	if l, folded := (Directory{Parts: map[string][]Znode{"locks": locks}}).Lock(id, now); l != nil || folded {

@@ -22,7 +22,7 @@ func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 	if !s.Free && (s.Until.IsZero() || s.Until.After(readAt)) {
 		l.State = StateHeld
 		l.Holders = []Contender{{
-			Name: Untrusted(n.Name), Special: SharedOf(Special{Place: ".."}), State: Holding, Count: 1, Since: entered(n), ExpiresAt: s.Until,
+			Name: Untrusted(n.Name), Special: Special{Place: ".."}, State: Holding, Count: 1, Since: entered(n), ExpiresAt: s.Until,
 			Owner: Owner{Session: n.EphemeralOwner, Label: Untrusted(s.Label)},
 			Czxid: n.Czxid, Version: n.Version, Persistent: n.EphemeralOwner == 0,
 		}}

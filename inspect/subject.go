@@ -21,11 +21,11 @@ type Subject struct {
 }
 
 // Subject is a contender as what a finding is about.
-func (c *Contender) Subject() Subject { return Subject{Contender: c.Name, Digest: c.Digest()} }
+func (c *Contender) Subject() Subject { return Subject{Contender: c.Name, Digest: c.Digest} }
 
 // Is reports whether the finding is about a contender.
 func (s *Subject) Is(c *Contender) bool {
-	return s.Contender != "" && s.Contender == c.Name && s.Digest == c.Digest()
+	return s.Contender != "" && s.Contender == c.Name && s.Digest == c.Digest
 }
 
 // Key distinguishes a finding from the others on the same lock or backend. The locks of a deadlock are not in it: it stands once on

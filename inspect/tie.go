@@ -117,7 +117,7 @@ func (p *party) learn(o *Owner) {
 	if err != nil {
 		host = o.Client
 	}
-	for _, h := range []string{host, o.Host().Raw()} {
+	for _, h := range []string{host, o.Host.Raw()} {
 		at, err := netip.ParseAddr(h)
 		switch {
 		case err == nil && !at.IsLoopback(): // what is the loopback address to two servers need not be one host
@@ -126,10 +126,10 @@ func (p *party) learn(o *Owner) {
 			addOnce(&p.hostnames, h)
 		}
 	}
-	if o.Host() != "" && o.PID() != "" {
-		addOnce(&p.processes, o.Host().Raw()+":"+o.PID().Raw())
+	if o.Host != "" && o.PID != "" {
+		addOnce(&p.processes, o.Host.Raw()+":"+o.PID.Raw())
 	}
-	for _, name := range []string{o.Label.Raw(), o.LibraryID().Raw()} {
+	for _, name := range []string{o.Label.Raw(), o.LibraryID.Raw()} {
 		addOnce(&p.names, name)
 		addOnce(&p.processes, processOf(name))
 	}

@@ -22,10 +22,10 @@ func someone(words string) Owner {
 		case key == "L":
 			o.Label = Untrusted(value)
 		case key == "I":
-			o.Process.Change(func(p *Process) { p.LibraryID, p.Thread = Untrusted(value), "1" })
+			o.LibraryID, o.Thread = Untrusted(value), "1"
 		case key == "P":
 			host, pid, _ := strings.Cut(value, ":")
-			o.Process.Change(func(p *Process) { p.Host, p.PID = Untrusted(host), Untrusted(pid) })
+			o.Host, o.PID = Untrusted(host), Untrusted(pid)
 		}
 	}
 	return o

@@ -16,8 +16,8 @@ func (c *Contender) Who() Untrusted {
 		return o.Label
 	case o.Client != "":
 		return Untrusted(o.Client)
-	case o.Host() != "" && !o.HostIsMAC():
-		return o.Host()
+	case o.Host != "" && !o.HostIsMAC():
+		return o.Host
 	case o.Session != 0:
 		return Untrusted(SessionID(o.Session))
 	default:

@@ -204,7 +204,7 @@ func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (about targe
 func voteFor(l *inspect.Lock, named string) (inspect.Contender, bool) {
 	for i := range l.Masters {
 		v := &l.Masters[i]
-		c := inspect.Contender{Name: v.Value, Special: inspect.SharedOf(inspect.Special{Digest: v.Digest}), State: inspect.Waiting, Count: 1, ExpiresAt: v.ExpiresAt, NoExpiry: v.NoExpiry}
+		c := inspect.Contender{Name: v.Value, Special: inspect.Special{Digest: v.Digest}, State: inspect.Waiting, Count: 1, ExpiresAt: v.ExpiresAt, NoExpiry: v.NoExpiry}
 		if v.Present && !v.Foreign && describe.NamesOwner(named, &c) {
 			return c, true
 		}
@@ -289,7 +289,7 @@ func (m *Model) choiceOf(found screen.FoundOn, key string) release.Choice {
 	if !strings.Contains(found.Finding.Advice, "lockscope "+command+" ") {
 		return release.Choice{Lock: on, Why: "its finding does not advise this"}
 	}
-	who := inspect.Contender{Name: subject.Contender, Special: inspect.SharedOf(inspect.Special{Digest: subject.Digest})}
+	who := inspect.Contender{Name: subject.Contender, Special: inspect.Special{Digest: subject.Digest}}
 	if words := namedIn(found, command, found.On); describe.NamesOwner(words, &who) {
 		return release.Choice{Lock: on, Owner: cmp.Or(inspect.Untrusted(subject.Digest), subject.Contender), Waiter: describe.AllowsWaiter(words, &who)}
 	}
@@ -298,7 +298,7 @@ func (m *Model) choiceOf(found screen.FoundOn, key string) release.Choice {
 		return release.Choice{Lock: on, Why: why}
 	}
 	words, c := namedIn(found, command, about.Lock), &about.contender
-	return release.Choice{Lock: m.snapshot.Lock(about.Lock), Owner: cmp.Or(inspect.Untrusted(c.Digest()), c.Name), Waiter: describe.AllowsWaiter(words, c)}
+	return release.Choice{Lock: m.snapshot.Lock(about.Lock), Owner: cmp.Or(inspect.Untrusted(c.Digest), c.Name), Waiter: describe.AllowsWaiter(words, c)}
 }
 
 // contender is the one under the cursor or, where a lock is selected, its first holder. Of a finding it is the one that it is about, and

@@ -187,7 +187,7 @@ func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 		Advice: "release the vote that never expires: " + describe.Release(l.ID, "redis://h", vote.Value, vote.Digest, true),
 	}}
 	f := newFakeReleaser()
-	f.preview = act.Preview{Seen: &inspect.Contender{Name: vote.Value, Special: inspect.SharedOf(inspect.Special{Digest: vote.Digest}), State: inspect.Waiting}, Sends: []string{"compare-and-delete"}, Warnings: []string{"this value has no quorum"}}
+	f.preview = act.Preview{Seen: &inspect.Contender{Name: vote.Value, Special: inspect.Special{Digest: vote.Digest}, State: inspect.Waiting}, Sends: []string{"compare-and-delete"}, Warnings: []string{"this value has no quorum"}}
 	f.result = act.Result{Released: true, Masters: []act.MasterResult{{Addr: vote.Addr, Deleted: true}}}
 	o := Options{Release: f.of, Armed: true, Arm: func(bool) error { return nil }}
 	m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))

@@ -81,7 +81,7 @@ func (k *monkey) lock() *inspect.Lock {
 		for i := range *list {
 			c := &(*list)[i]
 			if k.IntN(4) == 0 {
-				c.Owner.Label, c.Owner.Process = evil, inspect.SharedOf(inspect.Process{Host: evil, PID: evil, Thread: evil, LibraryID: evil})
+				c.Owner.Label, c.Owner.Process = evil, inspect.Process{Host: evil, PID: evil, Thread: evil, LibraryID: evil}
 			}
 			if k.IntN(6) == 0 {
 				c.Name, c.Owner.Client, c.Owner.Server = evil, evil, evil

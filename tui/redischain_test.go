@@ -20,7 +20,7 @@ func fairQueue() *inspect.Lock {
 	l.Recipe, l.State, l.Confidence = "redisson", inspect.StateContended, recipe.Certain
 	for i := range 3 {
 		c := inspect.Contender{Name: inspect.Untrusted(fmt.Sprintf("%s:%d", uuid(i+1), 33)), State: inspect.Waiting, Dead: i == 0}
-		c.ExpiresAt, c.Owner = fixture.In(time.Duration(i+1)*time.Minute), inspect.Owner{Process: inspect.SharedOf(inspect.Process{LibraryID: inspect.Untrusted(uuid(i + 1)), Thread: "33"})}
+		c.ExpiresAt, c.Owner = fixture.In(time.Duration(i+1)*time.Minute), inspect.Owner{Process: inspect.Process{LibraryID: inspect.Untrusted(uuid(i + 1)), Thread: "33"}}
 		l.Waiters = append(l.Waiters, c)
 	}
 	l.Findings = []inspect.Finding{{
@@ -96,7 +96,7 @@ func TestLongQueueCountIsWhole(t *testing.T) {
 // Of a key that was there before we looked only the least is known that its holder has had it.
 func TestHeldAtLeast(t *testing.T) {
 	l := inspect.KeyLock(fixture.Id("redis:old"), []inspect.Vote{fixture.Vote(0, "mine", 20*time.Second)}, fixture.Noon)
-	l.Holders[0].Seen = inspect.InstantOf(fixture.Noon.Add(-90 * time.Second))
+	l.Holders[0].Seen = fixture.Noon.Add(-90 * time.Second)
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	wantText(t, m, "≥1m30s")
 	wantText(t, opening(t, l, 120, 36), "for ≥1m30s (seen since 11:58:30, not its beginning)")

@@ -75,7 +75,7 @@ func NamesOwner(words string, c *inspect.Contender) bool {
 
 // behindOwner returns the words behind those that name a contender.
 func behindOwner(words string, c *inspect.Contender) (after string, ok bool) {
-	for _, owner := range [2]string{c.Name.String(), c.Digest()} {
+	for _, owner := range [2]string{c.Name.String(), c.Digest} {
 		_, after, ok := strings.Cut(" "+words+" ", " --owner "+Quote(owner))
 		if after = strings.TrimLeft(after, ".,;)"); ok && owner != "" && strings.HasPrefix(after, " ") {
 			return after, true

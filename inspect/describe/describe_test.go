@@ -208,7 +208,7 @@ func TestOwnerWithAMACAddress(t *testing.T) {
 		"worker-1": {"worker-1", "host"}, "02:fc:00:00:00:01": {"9790ad66", "MAC address"}, "02:fc:00:00:00:zz": {"02:fc:00:00:00:zz", "host"},
 		"": {"9790ad66", "host"},
 	} {
-		c := &inspect.Contender{Name: "9790ad66", Owner: inspect.Owner{Process: inspect.SharedOf(inspect.Process{Host: host})}}
+		c := &inspect.Contender{Name: "9790ad66", Owner: inspect.Owner{Process: inspect.Process{Host: host}}}
 		if got := [2]string{Owner(c), Host(&c.Owner)}; got != want {
 			t.Errorf("%q: %q, want %q", host, got, want)
 		}

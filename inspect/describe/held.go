@@ -90,10 +90,10 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 		return Held{Duration: granted.Duration, Known: Exactly}
 	}
 	once := b != nil && b.Mode == inspect.ModeOnce
-	seen := c.Seen.Time()
+	seen := c.Seen
 	entered, made := v.Since(l, c)
 	most := entered.Duration
-	least := v.Now.Sub(c.Seen.Time())
+	least := v.Now.Sub(c.Seen)
 	switch {
 	case made && !entered.Known:
 		return Held{Duration: most, Known: About, once: once, seen: seen, now: v.Now}

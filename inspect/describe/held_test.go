@@ -26,7 +26,7 @@ func TestHeldTime(t *testing.T) {
 		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (seen since " + Clock(s(20)) + ", not its beginning)", ""},
 		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (its beginning was not seen)", ""},
 	} {
-		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: inspect.InstantOf(test.at)}
+		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: test.at}
 		for backend, want := range map[string]string{"zk": test.want, "once": test.once} {
 			if got := view.Held(&inspect.Lock{ID: inspect.ID{Backend: backend, Path: "/l"}}, c).String(); got != want {
 				t.Errorf("%s, %s: %q, want %q", backend, test.name, got, want)
@@ -43,7 +43,7 @@ func TestHeldAfterAGap(t *testing.T) {
 	back := now.Add(-8 * time.Second)
 	l := &inspect.Lock{
 		ID: inspect.ID{Backend: "redis", Path: "k"}, State: inspect.StateHeld, UnseenSince: now.Add(-time.Hour),
-		Holders: []inspect.Contender{{Name: "b", State: inspect.Holding, Seen: inspect.InstantOf(back)}},
+		Holders: []inspect.Contender{{Name: "b", State: inspect.Holding, Seen: back}},
 	}
 	want := " (seen since " + Clock(back) + ", not its beginning)"
 	if got := view.Verdict(l); !strings.Contains(got, "for ≥8s"+want) {
@@ -71,7 +71,7 @@ func TestHeldForLongerThanUsual(t *testing.T) {
 		{25 * time.Minute, 10 * time.Minute, inspect.KindElection, false, false},
 		{25 * time.Minute, 10 * time.Minute, inspect.KindMutex, true, false},
 	} {
-		c := &inspect.Contender{State: inspect.Holding, Since: now.Add(-test.held), HeldSince: now.Add(-test.held), Seen: inspect.InstantOf(now)}
+		c := &inspect.Contender{State: inspect.Holding, Since: now.Add(-test.held), HeldSince: now.Add(-test.held), Seen: now}
 		if test.atMost {
 			c.HeldSince = time.Time{}
 		}
@@ -91,7 +91,7 @@ func TestHeldForLongerThanUsual(t *testing.T) {
 // What is only known as a lower bound is no upper one.
 func TestInStateIsNoLowerBound(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Holders: []inspect.Contender{{Name: "a", State: inspect.Holding, Seen: inspect.InstantOf(noon.Add(-8 * time.Second))}}}
+	l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Holders: []inspect.Contender{{Name: "a", State: inspect.Holding, Seen: noon.Add(-8 * time.Second)}}}
 	v := View{Snapshot: inspect.NewSnapshot(noon, []*inspect.Backend{{Name: "redis", Mode: inspect.ModePoll}}, []*inspect.Lock{l}), Now: noon}
 	if held := v.Held(l, &l.Holders[0]); held.Known != AtLeast || held.Duration != 8*time.Second {
 		t.Fatalf("%+v", held)

@@ -140,7 +140,7 @@ func (v View) Standing(l *inspect.Lock) string {
 		text = v.holders(l)
 	}
 	if h.HeldSince.IsZero() {
-		text += beginUnseen(h.Seen.Time(), v.Now)
+		text += beginUnseen(h.Seen, v.Now)
 	}
 	if len(l.Waiters) > 0 {
 		text += "; " + inQueue(l)

@@ -38,7 +38,7 @@ func TestAHoldThatIsSeenSinceAnotherDayHasItsDate(t *testing.T) {
 	for days, want := range map[int]bool{0: false, 3: true} {
 		seen := at.AddDate(0, 0, -days)
 		v := View{Snapshot: inspect.NewSnapshot(at, []*inspect.Backend{{Name: "r", Mode: inspect.ModePush}}, nil), Now: at}
-		h := inspect.Contender{Name: "h", State: inspect.Holding, Seen: inspect.InstantOf(seen)}
+		h := inspect.Contender{Name: "h", State: inspect.Holding, Seen: seen}
 		l := &inspect.Lock{ID: inspect.ID{Backend: "r", Path: "k"}, State: inspect.StateHeld, Holders: []inspect.Contender{h}}
 		date := seen.Local().Format(time.DateOnly)
 		for _, got := range []string{v.Held(l, &h).String(), v.Standing(l)} {

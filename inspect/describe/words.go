@@ -42,8 +42,8 @@ func Owner(c *inspect.Contender) string {
 		return o.Label.String()
 	case o.Client != "":
 		return Printable(o.Client)
-	case o.Host() != "" && !o.HostIsMAC():
-		return o.Host().String()
+	case o.Host != "" && !o.HostIsMAC():
+		return o.Host.String()
 	case o.Session != 0:
 		return inspect.SessionID(o.Session)
 	default:
@@ -86,7 +86,7 @@ func Client(o *inspect.Owner) string {
 	if o.Client != "" {
 		return Printable(o.Client)
 	}
-	return o.Host().String()
+	return o.Host.String()
 }
 
 // Client is the same with the name of the host in place of its address, where it has one.

@@ -61,7 +61,7 @@ func TestAStuckLocksCommandIsAboutWhoHoldsIt(t *testing.T) {
 	before := diagnose(t, "stuck-holder", present(stuck(func(*inspect.Contender) {})))
 	for name, change := range map[string]func(*inspect.Contender){
 		"another entry":           func(h *inspect.Contender) { h.Name = "another" },
-		"another whole value":     func(h *inspect.Contender) { h.Special = inspect.SharedOf(inspect.Special{Digest: "sha256:00"}) },
+		"another whole value":     func(h *inspect.Contender) { h.Special = inspect.Special{Digest: "sha256:00"} },
 		"its session is known":    func(h *inspect.Contender) { h.Owner.Session = 0x77 },
 		"its client's is known":   func(h *inspect.Contender) { h.Owner.Client = "10.0.0.1:5" },
 		"nothing about it is new": func(*inspect.Contender) {},

@@ -126,13 +126,13 @@ func readable(t *testing.T, f inspect.Finding) {
 // everything is a case, and a backend, about which every rule has something to say.
 func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	raw := inspect.Untrusted(text)
-	owner := inspect.Owner{Label: raw, Process: inspect.SharedOf(inspect.Process{Host: raw}), Session: 7, Client: text}
+	owner := inspect.Owner{Label: raw, Process: inspect.Process{Host: raw}, Session: 7, Client: text}
 	zk := queue("go-zookeeper", 2)
 	zk.ID.Path, zk.Aliens = "/"+text, []inspect.Untrusted{raw, raw}
 	zk.Holders[0].Name, zk.Holders[0].Owner, zk.Holders[0].Persistent = raw, owner, true
 	zk.Holders[0].Sequence, zk.Holders[0].HeldSince = -5, now.Add(-time.Hour)
 	w := &zk.Waiters[0]
-	w.Name, w.Owner, w.Special, w.Watches, w.Watch = raw+"2", owner, inspect.SharedOf(inspect.Special{Recipe: "kazoo"}), raw, inspect.Missing
+	w.Name, w.Owner, w.Special, w.Watches, w.Watch = raw+"2", owner, inspect.Special{Recipe: "kazoo"}, raw, inspect.Missing
 	w.Sequence, w.Since = -4, now.Add(-time.Hour)
 	zk.Kind, zk.Limit = inspect.KindMutex, 0
 	watchers := make([]int64, 12)
@@ -150,7 +150,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	}
 	redis.Masters[0].NoExpiry = true
 	redis.Masters[3].Up = false
-	redis.Holders[0].Name, redis.Holders[0].Owner = raw, inspect.Owner{Label: raw, Process: inspect.SharedOf(inspect.Process{LibraryID: raw, Thread: "1"})}
+	redis.Holders[0].Name, redis.Holders[0].Owner = raw, inspect.Owner{Label: raw, Process: inspect.Process{LibraryID: raw, Thread: "1"}}
 	redis.Holders[0].Dead = true
 	redis.Waiters = []inspect.Contender{
 		{Name: raw, State: inspect.Waiting, Dead: true, Owner: redis.Holders[0].Owner}, {Name: raw + "2", State: inspect.Waiting, Owner: redis.Holders[0].Owner},
@@ -186,7 +186,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	backend.Spread = inspect.Spread{Masters: 2, Locks: 9, OnOne: 9, Used: 2}
 	first := queue("zookeeper-recipes", 2)
 	first.Holders[0].Name, first.Holders[0].Sequence = inspect.Untrusted(text), 5
-	first.Holders[0].Special = inspect.SharedOf(inspect.Special{WatchesGone: inspect.Untrusted(text + "0000000001")})
+	first.Holders[0].Special = inspect.Special{WatchesGone: inspect.Untrusted(text + "0000000001")}
 	cases = []inspect.Case{
 		{
 			Lock: zk, Watches: &inspect.WatchTable{Sessions: map[string][]int64{"/" + text: watchers}},

@@ -86,7 +86,7 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	if c.Sessions == nil || !c.AllSessions || one.Since.IsZero() || returning(c, one) {
 		return false
 	}
-	if !(c.Backend.ClockKnown() && c.Backend.Dates(one.Czxid)) && !readOnce(c) && !one.Seen.Time().Before(c.SessionsAt) && !c.SessionsAt.IsZero() {
+	if !(c.Backend.ClockKnown() && c.Backend.Dates(one.Czxid)) && !readOnce(c) && !one.Seen.Before(c.SessionsAt) && !c.SessionsAt.IsZero() {
 		return false // by its own clock it may be older than it is
 	}
 	came := one.Since.Add(-c.Offset)

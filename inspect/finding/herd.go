@@ -42,7 +42,7 @@ func herd() rule {
 			for i := range list {
 				key = append(key[:base], list[i].Name...)
 				at := key
-				if list[i].Place() != "" {
+				if list[i].Place != "" {
 					at = []byte(l.Node(&list[i]))
 				}
 				if on := herdOn(c, c.Watches.Sessions[string(at)], list[i].Name); len(on) > len(worst) {

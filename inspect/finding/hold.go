@@ -81,7 +81,7 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 		return backendNow(c).Sub(from), exact
 	}
 	if c.History != nil && !h.Seen.IsZero() {
-		seen := c.Now.Sub(h.Seen.Time())
+		seen := c.Now.Sub(h.Seen)
 		if entered && checked {
 			seen = min(seen, backendNow(c).Sub(from)) // nobody was seen before it entered: our clock was set since
 		}
@@ -108,7 +108,7 @@ func pastFor(c *inspect.Case, one *inspect.Contender, at time.Time) time.Duratio
 	}
 	least := c.Backend.AgeAtLeast(at, one.Czxid, c.Now)
 	if c.History != nil && !one.Seen.IsZero() {
-		least = max(least, c.Now.Sub(one.Seen.Time()))
+		least = max(least, c.Now.Sub(one.Seen))
 	}
 	return least
 }

@@ -29,7 +29,7 @@ func lostWakeUp() rule {
 		found := lostTurn(c, &l.Holders[0])
 		for i := range l.Waiters {
 			w := &l.Waiters[i]
-			if len(found) == listed || !watchesGone(c, w) || !w.Follows(w.WatchesGone()) {
+			if len(found) == listed || !watchesGone(c, w) || !w.Follows(w.WatchesGone) {
 				continue
 			}
 			if !away(c, w) && !elsewhereToo(l, w) {
@@ -43,13 +43,13 @@ func lostWakeUp() rule {
 // lostTurn is about the first in line.
 func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	l := c.Lock
-	watches := h.WatchesGone() != "" && h.Follows(h.WatchesGone())
+	watches := h.WatchesGone != "" && h.Follows(h.WatchesGone)
 	if !watches || away(c, h) || elsewhereToo(l, h) {
 		return nil
 	}
 	f := lostWatch(h)
 	f.Message = fmt.Sprintf("%s is first in line and watches %s, which is gone: it may not know that its turn has come",
-		describe.BriefOwner(h), describe.BriefName(h.WatchesGone()))
+		describe.BriefOwner(h), describe.BriefName(h.WatchesGone))
 	f.Advice = "see whether that client works under the lock; if it waits, restart it, so that it queues again"
 	if l.Recipe != "zookeeper-recipes" {
 		f.Severity, f.Confidence = inspect.Info, recipe.Possible
@@ -65,14 +65,14 @@ func lostPlace(w *inspect.Contender) inspect.Finding {
 	f := lostWatch(w)
 	f.Subject = w.Subject()
 	f.Message = fmt.Sprintf("%s watches %s, which is gone, and not %s: it will not know when its turn comes",
-		describe.BriefOwner(w), describe.BriefName(w.WatchesGone()), describe.BriefName(w.Watches))
+		describe.BriefOwner(w), describe.BriefName(w.WatchesGone), describe.BriefName(w.Watches))
 	f.Advice = "restart that client so that it queues again"
 	return f
 }
 
 func lostWatch(who *inspect.Contender) inspect.Finding {
 	e := about(who)
-	e["watches_gone"], e["blocked_below"] = who.WatchesGone().String(), int(who.BlockedBelow)
+	e["watches_gone"], e["blocked_below"] = who.WatchesGone.String(), int(who.BlockedBelow)
 	e["cause"] = "its predecessor went between two of its requests, and it does not look at the answer of the second"
 	return inspect.Finding{Confidence: recipe.Likely, Evidence: e}
 }

@@ -57,8 +57,8 @@ func anyConfirmed(l *inspect.Lock) bool {
 // watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the table of watches was, and
 // not whom it waits for. Some clients leave such a watch behind when they look again, and then watch the right one.
 func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
-	if w.Watch == inspect.Missing || w.WatchesGone() == "" {
-		return w.WatchesGone() != ""
+	if w.Watch == inspect.Missing || w.WatchesGone == "" {
+		return w.WatchesGone != ""
 	}
 	return w.Watch != inspect.Confirmed && c.Watches != nil && c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
 }
@@ -74,7 +74,7 @@ func away(c *inspect.Case, w *inspect.Contender) bool {
 // back. One that watches something, if only what is gone, is there.
 func unlisted(c *inspect.Case, w *inspect.Contender) bool {
 	_, connected := c.Sessions[w.Owner.Session]
-	return !connected && !c.AllSessions && w.WatchesGone() == "" && w.Owner.Session != 0
+	return !connected && !c.AllSessions && w.WatchesGone == "" && w.Owner.Session != 0
 }
 
 // listRight is the right for want of which a server does not say who is connected; one that was asked by four-letter words only does not name it.
@@ -114,8 +114,8 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 			describe.BriefOwner(w), describe.BriefName(other), describe.BriefName(w.Watches))
 	}
 	if gone {
-		e["watches_gone"] = w.WatchesGone().String()
-		message = fmt.Sprintf("%s watches only %s, which is gone: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone()))
+		e["watches_gone"] = w.WatchesGone.String()
+		message = fmt.Sprintf("%s watches only %s, which is gone: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone))
 	}
 	switch {
 	case unlisted(c, w):

@@ -68,12 +68,12 @@ func mixedRecipes() rule {
 
 func mixed(l *inspect.Lock) bool {
 	for i := range l.Holders {
-		if r := l.Holders[i].Recipe(); r != "" && r != l.Recipe {
+		if r := l.Holders[i].Recipe; r != "" && r != l.Recipe {
 			return true
 		}
 	}
 	for i := range l.Waiters {
-		if r := l.Waiters[i].Recipe(); r != "" && r != l.Recipe {
+		if r := l.Waiters[i].Recipe; r != "" && r != l.Recipe {
 			return true
 		}
 	}

@@ -83,7 +83,7 @@ func endOf(c *inspect.Case, holder *inspect.Contender) string {
 			return "only if its client is gone: " + releaseOf(c, holder)
 		}
 	}
-	return "give it an end, longer than its work takes: " + ttl(c, holder.Name, holder.Digest())
+	return "give it an end, longer than its work takes: " + ttl(c, holder.Name, holder.Digest)
 }
 
 // structured reports whether the masters hold more than a plain string under the lock's key.

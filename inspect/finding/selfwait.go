@@ -97,7 +97,7 @@ const settled = 5 * time.Second
 
 // lasting reports whether a client has waited for itself for a while. A single look cannot show it.
 func lasting(c *inspect.Case, h, w *inspect.Contender) bool {
-	return c.History == nil || c.Now.Sub(h.Seen.Time()) > settled && c.Now.Sub(w.Seen.Time()) > settled
+	return c.History == nil || c.Now.Sub(h.Seen) > settled && c.Now.Sub(w.Seen) > settled
 }
 
 func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding {
@@ -129,7 +129,7 @@ func sameClient(a, b *inspect.Contender) bool {
 		threads := a.Owner.Label != "" && b.Owner.Label != "" && a.Owner.Label != b.Owner.Label
 		return a.Owner.Session == b.Owner.Session && !threads
 	}
-	return a.Owner.LibraryID() != "" && a.Owner.Thread() != "" && a.Owner.LibraryID() == b.Owner.LibraryID() && a.Owner.Thread() == b.Owner.Thread()
+	return a.Owner.LibraryID != "" && a.Owner.Thread != "" && a.Owner.LibraryID == b.Owner.LibraryID && a.Owner.Thread == b.Owner.Thread
 }
 
 // allOf reports whether one client holds every lease.

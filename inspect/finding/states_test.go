@@ -102,8 +102,8 @@ func seen(h *inspect.History) func(*inspect.Case) {
 		c.History = h
 		for _, list := range [][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {
 			for i := range list {
-				if list[i].Seen = inspect.InstantOf(h.Since); list[i].Since.After(h.Since) {
-					list[i].Seen = inspect.InstantOf(list[i].Since)
+				if list[i].Seen = h.Since; list[i].Since.After(h.Since) {
+					list[i].Seen = list[i].Since
 				}
 			}
 		}

@@ -186,7 +186,7 @@ const canBeAsked = "It can be asked to let go"
 
 func stuckAdvice(c *inspect.Case, h *inspect.Contender) string {
 	look := "see what its client is doing"
-	if h.Owner.Client != "" || h.Owner.Host() != "" {
+	if h.Owner.Client != "" || h.Owner.Host != "" {
 		look = "see what that process is doing (jstack, py-spy)"
 	}
 	if h.Revocable {

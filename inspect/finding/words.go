@@ -26,8 +26,8 @@ func at(addr string) string { return inspect.Untrusted(addr).Cut(40) }
 // since and held_since by the backend's clock where known.
 func about(c *inspect.Contender) evidence {
 	e := evidence{"contender": c.Name.String(), "owner": c.Who().String()}
-	if c.Digest() != "" {
-		e["value_digest"] = c.Digest()
+	if c.Digest != "" {
+		e["value_digest"] = c.Digest
 	}
 	if c.Owner.Session != 0 {
 		e["session"] = inspect.SessionID(c.Owner.Session)
@@ -52,7 +52,7 @@ func release(c *inspect.Case, id inspect.ID, name inspect.Untrusted, digest stri
 // releaseOf is the same for a contender of the case's lock. One that waits needs more than its name.
 func releaseOf(c *inspect.Case, one *inspect.Contender) string {
 	id := c.Lock.ID
-	return describe.Release(id, c.Reach[id.Backend].Target, one.Name, one.Digest(), one.State != inspect.Holding)
+	return describe.Release(id, c.Reach[id.Backend].Target, one.Name, one.Digest, one.State != inspect.Holding)
 }
 
 // zkCLI is a command of ZooKeeper's own client.
@@ -85,8 +85,8 @@ func escaped(texts []inspect.Untrusted) []string {
 
 // libraryOf is the library that wrote a contender.
 func libraryOf(l *inspect.Lock, c *inspect.Contender) string {
-	if c.Recipe() != "" {
-		return c.Recipe()
+	if c.Recipe != "" {
+		return c.Recipe
 	}
 	return l.Recipe
 }

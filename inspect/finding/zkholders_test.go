@@ -25,7 +25,7 @@ func TestPersistentContender(t *testing.T) {
 			name: "another library's among ShedLock's", fires: true, severity: inspect.Critical, confidence: recipe.Certain,
 			c: present(with(queue("shedlock", 2), waiter(func(w *inspect.Contender) {
 				persistent(w)
-				w.Special = inspect.SharedOf(inspect.Special{Recipe: "kazoo"})
+				w.Special = inspect.Special{Recipe: "kazoo"}
 			}))),
 		},
 		{name: "ephemeral ones", c: present(queue("kazoo", 3))},
@@ -34,7 +34,7 @@ func TestPersistentContender(t *testing.T) {
 		{name: "kazoo's leases are, since they say when they end", c: present(with(queue("kazoo", 1), holder(func(h *inspect.Contender) { persistent(h); h.ExpiresAt = now.Add(time.Minute) })))},
 		{name: "Hive's explicit ones are by design", c: present(with(queue("curator", 1), holder(func(h *inspect.Contender) {
 			persistent(h)
-			h.Special = inspect.SharedOf(inspect.Special{Recipe: "hive"})
+			h.Special = inspect.Special{Recipe: "hive"}
 		})))},
 	})
 }
@@ -126,10 +126,10 @@ func TestStuckHolder(t *testing.T) {
 		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "queued over 1h ago"),
 		{name: "came after the first look", c: present(came(time.Minute), seen(watched(time.Hour)))},
 		warning("granted while we could not look", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
-			c.Lock.Holders[0].Seen = inspect.InstantOf(now.Add(-time.Minute))
+			c.Lock.Holders[0].Seen = now.Add(-time.Minute)
 		}), recipe.Possible, "queued over 1h ago"),
 		{name: "seen for longer than it is there: our clock was set ahead", c: present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
-			c.Lock.Holders[0].Since, c.Lock.Holders[0].Seen = now.Add(-time.Hour-5*time.Minute), inspect.InstantOf(now.Add(-time.Hour-4*time.Minute))
+			c.Lock.Holders[0].Since, c.Lock.Holders[0].Seen = now.Add(-time.Hour-5*time.Minute), now.Add(-time.Hour-4*time.Minute)
 			c.Offset, c.Backend = -time.Hour, &inspect.Backend{Clock: inspect.LeaderClock{Known: true, Offset: -time.Hour, From: 1}}
 		})},
 		{name: "listed, and not read yet", c: present(with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 })), seen(watched(time.Minute)))},
@@ -273,7 +273,7 @@ func TestGhostOwner(t *testing.T) {
 		{name: "the table's age is unknown, and it came long ago", c: present(old(2*time.Minute), known(true, time.Time{})), fires: true, severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"count": 2}},
 		{
 			name: "it came after the table, by a clock that nobody knows", c: present(old(time.Minute), known(true, now.Add(-10*time.Second)), func(c *inspect.Case) {
-				c.Lock.Holders[0].Seen, c.Lock.Waiters[0].Seen = inspect.InstantOf(now), inspect.InstantOf(now)
+				c.Lock.Holders[0].Seen, c.Lock.Waiters[0].Seen = now, now
 			}),
 		},
 		{name: "its age is unknown", c: present(with(old(0), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = time.Time{}, time.Time{} }), known(true, now))},

@@ -113,7 +113,7 @@ func TestMissingWatchOfWhoWatchesWhatIsGone(t *testing.T) {
 	const left = "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"
 	gone := func(answer inspect.Confirmation, tableAfter time.Duration, changes ...func(*inspect.Case)) inspect.Case {
 		c := watching("curator", recipe.Certain, answer)
-		c.Lock.Waiters[0].Special.Change(func(s *inspect.Special) { s.WatchesGone = left })
+		c.Lock.Waiters[0].WatchesGone = left
 		c.Watches = &inspect.WatchTable{ReadAt: c.Lock.ReadAt.Add(tableAfter)}
 		for _, change := range changes {
 			change(&c)
@@ -187,7 +187,7 @@ func TestHerd(t *testing.T) {
 		{name: "readers wait for one writer", c: on(readers, first, ids(2, 14))},
 		{name: "one session watches ten times", c: on(queue("sequential", 12), first, []int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3})},
 		{
-			name: "ten watch a permit", c: on(with(queue("curator", 12), func(l *inspect.Lock) { l.Holders[0].Special = inspect.SharedOf(inspect.Special{Place: "leases"}) }), "/l/leases/"+first[3:], ids(3, 13)),
+			name: "ten watch a permit", c: on(with(queue("curator", 12), func(l *inspect.Lock) { l.Holders[0].Special = inspect.Special{Place: "leases"} }), "/l/leases/"+first[3:], ids(3, 13)),
 			fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"node": "/l/leases/" + first[3:]},
 		},
 		{name: "ten watch a node that has no queue", c: on(with(queue("sequential", 1), func(l *inspect.Lock) { l.Recipe = "ephemeral" }), "/l", ids(3, 13))},
@@ -212,13 +212,13 @@ func TestSelfWait(t *testing.T) {
 	watched := func(holds, waits time.Duration) inspect.Case { // seen to do so for so long
 		c := twice(time.Minute)
 		c.History = &inspect.History{Since: now.Add(-time.Hour)}
-		c.Lock.Holders[0].Seen, c.Lock.Waiters[1].Seen = inspect.InstantOf(now.Add(-holds)), inspect.InstantOf(now.Add(-waits))
+		c.Lock.Holders[0].Seen, c.Lock.Waiters[1].Seen = now.Add(-holds), now.Add(-waits)
 		return c
 	}
 	thread := func(id, thread inspect.Untrusted) inspect.Case {
 		l := fair()
-		l.Holders[0].Owner = inspect.Owner{Process: inspect.SharedOf(inspect.Process{LibraryID: "u", Thread: "1"})}
-		l.Waiters[0].Owner = inspect.Owner{Process: inspect.SharedOf(inspect.Process{LibraryID: id, Thread: thread})}
+		l.Holders[0].Owner = inspect.Owner{Process: inspect.Process{LibraryID: "u", Thread: "1"}}
+		l.Waiters[0].Owner = inspect.Owner{Process: inspect.Process{LibraryID: id, Thread: thread}}
 		return present(l)
 	}
 	check(t, "self-wait", []state{
@@ -298,7 +298,7 @@ func TestLostWakeUp(t *testing.T) {
 		for i, c := range []*inspect.Contender{&l.Holders[0], &l.Waiters[0]} {
 			c.Sequence = int32(4 + i)
 		}
-		l.Holders[0].Special.Change(func(s *inspect.Special) { s.WatchesGone = left })
+		l.Holders[0].WatchesGone = left
 		c := present(l, func(c *inspect.Case) { c.Watches = &inspect.WatchTable{} })
 		for _, change := range changes {
 			change(&c)
@@ -337,9 +337,9 @@ func TestLostWakeUp(t *testing.T) {
 		},
 		{name: "a waiter, but the table may be older than what it saw", c: waiting(inspect.Unconfirmed, func(c *inspect.Case) { c.Watches.ReadAt = c.Lock.ReadAt })},
 		{name: "the watches were not read", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Watches = nil })},
-		{name: "it watches none", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Holders[0].Special.Change(func(s *inspect.Special) { s.WatchesGone = "" }) }))},
+		{name: "it watches none", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Holders[0].WatchesGone = "" }))},
 		{name: "one that stood behind it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) {
-			l.Holders[0].Special.Change(func(s *inspect.Special) { s.WatchesGone = "x-72057675180539904-0000000005" })
+			l.Holders[0].WatchesGone = "x-72057675180539904-0000000005"
 		}))},
 		{name: "another thread of it waits, and may have left it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters[0].Owner = l.Holders[0].Owner }))},
 		{name: "its client was killed", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true })},

@@ -59,7 +59,7 @@ func TestDeadlock(t *testing.T) {
 func TestMixedRecipes(t *testing.T) {
 	t.Parallel()
 	mix := func(first, second string) *inspect.Lock {
-		return with(queue(first, 2), waiter(func(w *inspect.Contender) { w.Special.Change(func(s *inspect.Special) { s.Recipe = second }) }))
+		return with(queue(first, 2), waiter(func(w *inspect.Contender) { w.Recipe = second }))
 	}
 	watching := func(answer inspect.Confirmation) *inspect.Lock { // kazoo behind go-zookeeper, by extra_lock_patterns
 		return with(mix("go-zookeeper", "kazoo"), waiter(func(w *inspect.Contender) { w.Watch = answer }))

@@ -55,7 +55,6 @@ var format = json.JoinOptions(
 	json.OmitZeroStructFields(true),
 	json.Deterministic(true),
 	json.WithMarshalers(json.JoinMarshalers(
-		writeContender,
 		json.MarshalToFunc(func(e *jsontext.Encoder, s string) error { return e.WriteToken(jsontext.String(inspect.Escape(s))) }),
 		json.MarshalToFunc(func(e *jsontext.Encoder, d time.Duration) error { return e.WriteToken(jsontext.Int(int64(d))) }),
 		json.MarshalFunc(func(evidence map[string]any) ([]byte, error) { return jsonv1.Marshal(evidence) }),
@@ -76,7 +75,6 @@ func encode(e entry) ([]byte, error) {
 // decoding reads the format, with every instant moved by so much.
 func decoding(by time.Duration) json.Options {
 	return json.WithUnmarshalers(json.JoinUnmarshalers(
-		readContender,
 		json.UnmarshalFromFunc(func(d *jsontext.Decoder, s *string) (err error) {
 			*s, err = readText(d, inspect.Unescape)
 			return err

@@ -61,14 +61,6 @@ func (f *filler) fill(v reflect.Value, field string) {
 			v.Set(reflect.ValueOf(now.Add(time.Duration(f.n) * time.Second)))
 			return
 		}
-		switch shared := v.Addr().Interface().(type) {
-		case *inspect.Shared[inspect.Special]:
-			shared.Change(func(s *inspect.Special) { f.fill(reflect.ValueOf(s).Elem(), "") })
-			return
-		case *inspect.Shared[inspect.Process]:
-			shared.Change(func(p *inspect.Process) { f.fill(reflect.ValueOf(p).Elem(), "") })
-			return
-		}
 		for i := range v.NumField() {
 			if v.Field(i).CanSet() {
 				f.fill(v.Field(i), v.Type().Field(i).Name)

@@ -139,8 +139,8 @@ func (c clients) of(contender *inspect.Contender) origin {
 
 // namesOf are the names that a connection of the contender's owner may bear; some are empty.
 func namesOf(c *inspect.Contender) [3]string {
-	names := [...]string{c.Name.Raw(), c.Owner.LibraryID().Raw(), c.Owner.Label.Raw()}
-	if c.Digest() != "" {
+	names := [...]string{c.Name.Raw(), c.Owner.LibraryID.Raw(), c.Owner.Label.Raw()}
+	if c.Digest != "" {
 		names[0] = "" // it was cut
 	}
 	return names

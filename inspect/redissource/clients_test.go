@@ -89,15 +89,15 @@ func TestAnOwnerIsWhoBearsItsName(t *testing.T) {
 	}{
 		"its value":                {inspect.Contender{Name: "token"}, "10.0.0.2:1"},
 		"its label":                {inspect.Contender{Name: "x", Owner: inspect.Owner{Label: "label"}}, "10.0.0.3:1"},
-		"its library":              {inspect.Contender{Name: uuid + ":1", Owner: inspect.Owner{Process: inspect.SharedOf(inspect.Process{LibraryID: uuid, Thread: "1"})}}, "10.0.0.2:2"},
+		"its library":              {inspect.Contender{Name: uuid + ":1", Owner: inspect.Owner{Process: inspect.Process{LibraryID: uuid, Thread: "1"}}}, "10.0.0.2:2"},
 		"one name for two":         {inspect.Contender{Name: "token", Owner: inspect.Owner{Label: "token"}}, "10.0.0.2:1"},
-		"two names of one host":    {inspect.Contender{Name: "token", Owner: inspect.Owner{Process: inspect.SharedOf(inspect.Process{LibraryID: uuid})}}, "10.0.0.2"},
+		"two names of one host":    {inspect.Contender{Name: "token", Owner: inspect.Owner{Process: inspect.Process{LibraryID: uuid}}}, "10.0.0.2"},
 		"two names of two hosts":   {inspect.Contender{Name: "token", Owner: inspect.Owner{Label: "label"}}, ""},
 		"several connections":      {inspect.Contender{Name: "busy"}, "10.0.0.2"},
 		"nobody":                   {inspect.Contender{Name: "other"}, ""},
 		"no name":                  {inspect.Contender{}, ""},
 		"a part of its value":      {inspect.Contender{Name: "token:1"}, ""},
-		"the beginning of a value": {inspect.Contender{Name: "token", Special: inspect.SharedOf(inspect.Special{Digest: "sha256:00"})}, ""},
+		"the beginning of a value": {inspect.Contender{Name: "token", Special: inspect.Special{Digest: "sha256:00"}}, ""},
 	} {
 		if got := list.of(&c.contender).client; got != c.want {
 			t.Errorf("%s: %q, want %q", what, got, c.want)

@@ -48,7 +48,7 @@ func TestKeysOfACustomRecipeAreFound(t *testing.T) {
 		v := sourcetest.Watch(t, inspect.Recognise(redissource.New(cfg), custom))
 		held := func(key string) bool {
 			l := v.Locks[key]
-			return l != nil && l.State == inspect.StateHeld && l.Recipe == "acme" && l.Holders[0].Owner.Host() == "web-1" && l.Holders[0].Owner.PID() == "42"
+			return l != nil && l.State == inspect.StateHeld && l.Recipe == "acme" && l.Holders[0].Owner.Host == "web-1" && l.Holders[0].Owner.PID == "42"
 		}
 		v.Await("it is held", func() bool { return held("acme:orders:leader") })
 		set(t, masters[0], "acme:refunds:leader", "web-1/42", time.Minute)

@@ -75,8 +75,8 @@ func hostile() (*inspect.Snapshot, *inspect.Lock) {
 	a, b := node(nasty, nasty, 1, time.Minute), node(nasty+"2", nasty, 2, time.Second)
 	a.State = inspect.Holding
 	b.Watches, b.Watch = a.Name, inspect.Missing
-	a.Owner.Client, a.Owner.Process = nasty, inspect.SharedOf(inspect.Process{Host: nasty, PID: nasty})
-	b.Owner.Process.Change(func(p *inspect.Process) { p.LibraryID = nasty })
+	a.Owner.Client, a.Owner.Process = nasty, inspect.Process{Host: nasty, PID: nasty}
+	b.Owner.LibraryID = nasty
 	escaped := inspect.Escape(nasty)
 	l := &inspect.Lock{
 		ID: inspect.ID{Backend: "zk", Path: "/" + nasty}, Kind: inspect.KindMutex, Recipe: "kazoo", State: inspect.StateContended, ReadAt: ago(time.Hour),

@@ -2,6 +2,7 @@ package zksource
 
 import (
 	"hash/maphash"
+	"time"
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
@@ -18,16 +19,16 @@ type reported struct {
 	contention int32
 	watched    bool // the servers' tables of watches can hold something about it
 	print      uint64
-	readAt     inspect.Instant // of a lock whose changes nothing reports: its age matters; else zero
+	readAt     time.Time // of a lock whose changes nothing reports: its age matters; else zero
 }
 
 // seed of this process's fingerprints: they are never compared with another's.
 var seed = maphash.MakeSeed()
 
 func remember(l *inspect.Lock) *reported {
-	var readAt inspect.Instant
+	var readAt time.Time
 	if l.Polled {
-		readAt = inspect.InstantOf(l.ReadAt)
+		readAt = l.ReadAt
 	}
 	return &reported{
 		readAt: readAt,
@@ -66,11 +67,7 @@ func fingerprint(l *inspect.Lock) uint64 {
 	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 		maphash.WriteComparable(&h, len(list))
 		for i := range list {
-			c := list[i]
-			c.Special, c.Owner.Process = inspect.Shared[inspect.Special]{}, inspect.Shared[inspect.Process]{}
-			maphash.WriteComparable(&h, c)
-			maphash.WriteComparable(&h, list[i].Special.Get()) // not by its address, which changes when nobody has had it for a while
-			maphash.WriteComparable(&h, list[i].Owner.Process.Get())
+			maphash.WriteComparable(&h, list[i])
 		}
 	}
 	printAccess(&h, l)

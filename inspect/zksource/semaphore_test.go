@@ -99,7 +99,7 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 					t.Errorf("%v", got)
 					for _, e := range o.events {
 						if e.Contender != nil {
-							t.Log(e.At.Format("05.000"), e.Kind, e.Contender.Place(), e.Contender.Name.Cut(60), e.Contender.Owner.Label, e.Contender.Owner.Session, e.Contender.Czxid, e.Contender.State, "from", e.From())
+							t.Log(e.At.Format("05.000"), e.Kind, e.Contender.Place, e.Contender.Name.Cut(60), e.Contender.Owner.Label, e.Contender.Owner.Session, e.Contender.Czxid, e.Contender.State, "from", e.From())
 						}
 					}
 				}

@@ -252,12 +252,12 @@ func changedSince(seen, now *inspect.Contender) (Reason, string) {
 
 // find looks a contender up by its name or, for a long value, its digest.
 func find(l *inspect.Lock, owner inspect.Untrusted) (inspect.Contender, bool) {
-	if c, ok := l.Contender(owner); ok && c.Digest() == "" {
+	if c, ok := l.Contender(owner); ok && c.Digest == "" {
 		return c, true
 	}
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
 		for _, c := range list {
-			if c.Digest() != "" && c.Digest() == owner.Raw() {
+			if c.Digest != "" && c.Digest == owner.Raw() {
 				return c, true
 			}
 		}
@@ -273,7 +273,7 @@ func alike(l *inspect.Lock, text inspect.Untrusted) []inspect.Contender {
 			o := &c.Owner
 			switch text {
 			case "":
-			case o.Label, inspect.Untrusted(o.Client), o.Host(), inspect.Untrusted(inspect.SessionID(o.Session)), c.Who():
+			case o.Label, inspect.Untrusted(o.Client), o.Host, inspect.Untrusted(inspect.SessionID(o.Session)), c.Who():
 				list = append(list, c)
 			}
 		}

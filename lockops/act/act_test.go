@@ -393,7 +393,7 @@ func TestReleaseOfASemaphoresPermitAndOfALoneNode(t *testing.T) {
 			return p, result
 		}
 		p, result := release(dir, held)
-		if !result.Released || p.Seen.Place() != "leases" || p.Next == nil || p.Next.Name.Raw() != pending {
+		if !result.Released || p.Seen.Place != "leases" || p.Next == nil || p.Next.Name.Raw() != pending {
 			t.Errorf("permit: preview %+v, result %+v", p, result)
 		}
 		node := create(conn, dir+"/leader", zk.FlagEphemeral)

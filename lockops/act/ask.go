@@ -21,7 +21,7 @@ const DefaultAskWait = 10 * time.Second
 func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	data, readable := d.data(seen)
 	switch {
-	case seen.Recipe() != "" && seen.Recipe() != "curator" || seen.Recipe() == "" && l.Recipe != "curator":
+	case seen.Recipe != "" && seen.Recipe != "curator" || seen.Recipe == "" && l.Recipe != "curator":
 		return "only holders of Curator's locks can be asked to let go"
 	case l.Kind != inspect.KindMutex && l.Kind != inspect.KindRW && l.KindConfidence != recipe.Possible:
 		return fmt.Sprintf("a %s of Curator knows no such request: only its mutex and read-write lock do", l.Kind)

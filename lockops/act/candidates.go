@@ -71,20 +71,20 @@ func (c *Candidate) byOwner(o *inspect.Owner) {
 	for _, part := range []struct {
 		what string
 		text inspect.Untrusted
-	}{{"label", o.Label}, {"host", o.Host()}, {"library's id", o.LibraryID()}} {
+	}{{"label", o.Label}, {"host", o.Host}, {"library's id", o.LibraryID}} {
 		if len(part.text) >= shortest && strings.Contains(c.Name.Raw(), part.text.Raw()) {
 			c.speaksFor(8, "its name has the owner's %s %s", part.what, part.text)
 		}
 	}
 	host, _, err := net.SplitHostPort(c.Addr.Raw())
-	if err == nil && host == o.Host().Raw() {
-		c.speaksFor(4, "it comes from the owner's host %s", o.Host())
+	if err == nil && host == o.Host.Raw() {
+		c.speaksFor(4, "it comes from the owner's host %s", o.Host)
 	}
 }
 
 // byLibrary compares the library that it says it is with those that write such locks.
 func (c *Candidate) byLibrary(l *inspect.Lock, one *inspect.Contender) {
-	writer := cmp.Or(one.Recipe(), l.Recipe)
+	writer := cmp.Or(one.Recipe, l.Recipe)
 	by := recipe.Clients(writer)
 	if c.Library == "" || by == nil {
 		return

@@ -40,7 +40,7 @@ func TestCandidatesForAContender(t *testing.T) {
 		return ids
 	}
 	l := &inspect.Lock{Recipe: "python-redis-lock"}
-	holder := &inspect.Contender{State: inspect.Holding, Owner: inspect.Owner{Process: inspect.SharedOf(inspect.Process{Host: "web-1"})}}
+	holder := &inspect.Contender{State: inspect.Holding, Owner: inspect.Owner{Process: inspect.Process{Host: "web-1"}}}
 	found := Candidates(l, holder, 5*time.Minute, 0, list)
 	if got := ids(found); !slices.Equal(got, []int64{2, 1, 9, 3, 4}) {
 		t.Errorf("%v: %+v", got, found)
@@ -50,7 +50,7 @@ func TestCandidatesForAContender(t *testing.T) {
 			t.Errorf("%d: %q lacks %q", found[i].ID, said, want)
 		}
 	}
-	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Process: inspect.SharedOf(inspect.Process{Host: "10.0.0.5"})}}
+	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Process: inspect.Process{Host: "10.0.0.5"}}}
 	if got := ids(Candidates(l, waiter, 0, 0, list)); !slices.Equal(got, []int64{1, 3, 5, 10, 8, 9, 4}) {
 		t.Errorf("of a waiter: %v", got)
 	}

@@ -39,7 +39,7 @@ func TestReleaseOfAHolderByACustomRecipe(t *testing.T) {
 		}
 		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit, acme)
 		p, err := releaser.Preview(t.Context(), request)
-		if err != nil || p.Refused != "" || p.Seen.Owner.Host() != "b" || p.Next != nil || len(p.Warnings) < 2 {
+		if err != nil || p.Refused != "" || p.Seen.Owner.Host != "b" || p.Next != nil || len(p.Warnings) < 2 {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		result, err := releaser.Execute(t.Context(), p, "typed")

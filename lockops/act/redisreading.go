@@ -129,7 +129,7 @@ func (r *Redis) plainVote(ctx context.Context, i int, key string) (inspect.Vote,
 }
 
 // valueDigest is the digest of a contender's value.
-func valueDigest(c *inspect.Contender) string { return cmp.Or(c.Digest(), digest(c.Name.Raw())) }
+func valueDigest(c *inspect.Contender) string { return cmp.Or(c.Digest, digest(c.Name.Raw())) }
 
 func digest(value string) string {
 	sum := sha256.Sum256([]byte(value))
@@ -149,10 +149,10 @@ func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
 		if m.Present && !m.Foreign && named {
 			token := recipe.DecodeToken(rd.lock.ID.Path, rd.values[i])
 			return &inspect.Contender{
-				Name: m.Value, Special: inspect.SharedOf(inspect.Special{Digest: m.Digest}), State: inspect.Waiting, Count: 1, Since: token.Since,
+				Name: m.Value, Special: inspect.Special{Digest: m.Digest}, State: inspect.Waiting, Count: 1, Since: token.Since,
 				ExpiresAt: m.ExpiresAt, NoExpiry: m.NoExpiry,
 				Owner: inspect.Owner{
-					Label: inspect.Untrusted(token.Label), Process: inspect.SharedOf(inspect.Process{Host: inspect.Untrusted(token.Host)}),
+					Label: inspect.Untrusted(token.Label), Process: inspect.Process{Host: inspect.Untrusted(token.Host)},
 				},
 			}
 		}
@@ -178,11 +178,11 @@ func (rd reading) next(c *inspect.Contender) *inspect.Contender {
 
 // value is the whole value behind a contender.
 func (rd reading) value(c *inspect.Contender) (string, bool) {
-	if c.Digest() == "" {
+	if c.Digest == "" {
 		return c.Name.Raw(), true
 	}
 	for i, m := range rd.lock.Masters {
-		if m.Present && m.Value == c.Name && m.Digest == c.Digest() {
+		if m.Present && m.Value == c.Name && m.Digest == c.Digest {
 			return rd.values[i], true
 		}
 	}
@@ -200,8 +200,8 @@ func (rd reading) otherRole(confirmed *inspect.Contender) (string, bool) {
 
 // again is a contender that was seen before as it is now; nil: it is nowhere.
 func (rd reading) again(was *inspect.Contender) *inspect.Contender {
-	if was.Digest() != "" {
-		return rd.seen(inspect.Untrusted(was.Digest()))
+	if was.Digest != "" {
+		return rd.seen(inspect.Untrusted(was.Digest))
 	}
 	return rd.seen(was.Name)
 }

@@ -177,7 +177,7 @@ func memberRemoval(key string, members ...any) removal {
 func permitsRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 	permits := []any{c.Name.Raw()}
 	for i := range l.Holders {
-		if h := &l.Holders[i]; h.Owner.LibraryID() != "" && h.Owner.LibraryID() == c.Owner.LibraryID() && h.Name != c.Name {
+		if h := &l.Holders[i]; h.Owner.LibraryID != "" && h.Owner.LibraryID == c.Owner.LibraryID && h.Name != c.Name {
 			permits = append(permits, h.Name.Raw())
 		}
 	}
@@ -250,7 +250,7 @@ func readHolds(key, owner string, count int) []string {
 // stands reports whether a master still has the contender that was seen.
 func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 	if v.Held == nil {
-		return v.Up && v.Present && !v.Foreign && v.Value == seen.Name && v.Digest == seen.Digest()
+		return v.Up && v.Present && !v.Foreign && v.Value == seen.Name && v.Digest == seen.Digest
 	}
 	for _, c := range v.Held.Claims {
 		if c.Name == seen.Name.Raw() {
@@ -267,7 +267,7 @@ func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 
 // hides reports whether a master may have the contender although it was not seen there: what would show it could not be read.
 func hides(v *inspect.Vote, seen *inspect.Contender) bool {
-	undigested := seen.Digest() != "" && v.Digest == "" && v.Value == seen.Name // its first KiB is there, the rest was not read
+	undigested := seen.Digest != "" && v.Digest == "" && v.Value == seen.Name // its first KiB is there, the rest was not read
 	return undigested || v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectKind) || seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)
 }
 

@@ -39,8 +39,8 @@ func (p *Pane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []widget.
 	if c.Dead {
 		lines = append(lines, widget.Line{{"   nothing keeps its entry alive: its client is most likely gone", t.Critical}})
 	}
-	known := p.facts(widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host().String()), widget.Named("named", screen.Ages(p).HostName(o)),
-		widget.Named("pid", o.PID().String()), widget.Named("thread", o.Thread().String()), widget.Named("instance", o.LibraryID().String()))
+	known := p.facts(widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host.String()), widget.Named("named", screen.Ages(p).HostName(o)),
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
 	if o.Session == 0 && known[0].Text() == "   " {
 		known = p.facts(widget.Span{"owner unknown", t.Unknown})
 	}
@@ -162,8 +162,8 @@ func (p *Pane) voteDetails(l *inspect.Lock, v *inspect.Vote) []widget.Line {
 	}
 	if len(l.Holders) == 1 {
 		o := &l.Holders[0].Owner
-		holder := p.facts(widget.Span{}, widget.Named("holder", o.Label.String()), widget.Named(describe.Host(o), o.Host().String()), widget.Named("pid", o.PID().String()),
-			widget.Named("client", describe.Printable(o.Client)), widget.Named("instance", o.LibraryID().String()), widget.Named("thread", o.Thread().String()))
+		holder := p.facts(widget.Span{}, widget.Named("holder", o.Label.String()), widget.Named(describe.Host(o), o.Host.String()), widget.Named("pid", o.PID.String()),
+			widget.Named("client", describe.Printable(o.Client)), widget.Named("instance", o.LibraryID.String()), widget.Named("thread", o.Thread.String()))
 		if holder[0].Text() != "   " {
 			lines = append(lines, holder...)
 		}

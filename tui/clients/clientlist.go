@@ -142,13 +142,10 @@ func (r *clientRow) learn(o *inspect.Owner) {
 	fill(&r.owner.Session, o.Session)
 	fill(&r.owner.Client, o.Client)
 	fill(&r.owner.Server, o.Server)
-	r.owner.Process.Change(func(p *inspect.Process) {
-		from := o.Process.Get()
-		fill(&p.Host, from.Host)
-		fill(&p.PID, from.PID)
-		fill(&p.Thread, from.Thread)
-		fill(&p.LibraryID, from.LibraryID)
-	})
+	fill(&r.owner.Host, o.Host)
+	fill(&r.owner.PID, o.PID)
+	fill(&r.owner.Thread, o.Thread)
+	fill(&r.owner.LibraryID, o.LibraryID)
 	fill(&r.owner.SessionTimeout, o.SessionTimeout)
 }
 
@@ -205,11 +202,11 @@ func nameOf(entries []inspect.Entry) string {
 		return name
 	}
 	for _, e := range entries {
-		if e.Contender.Owner.Client != "" || e.Contender.Owner.Host() != "" {
+		if e.Contender.Owner.Client != "" || e.Contender.Owner.Host != "" {
 			return describe.Owner(e.Contender)
 		}
 	}
-	if id := entries[0].Contender.Owner.LibraryID(); id != "" {
+	if id := entries[0].Contender.Owner.LibraryID; id != "" {
 		return id.String()
 	}
 	return describe.Owner(entries[0].Contender)
@@ -222,7 +219,7 @@ const searched = 64
 func (r *clientRow) words() string {
 	o := &r.owner
 	parts := append([]string{
-		r.Name, o.Label.String(), describe.Printable(o.Client), describe.Printable(o.Server), o.Host().String(), o.PID().String(), o.Thread().String(), o.LibraryID().String(),
+		r.Name, o.Label.String(), describe.Printable(o.Client), describe.Printable(o.Server), o.Host.String(), o.PID.String(), o.Thread.String(), o.LibraryID.String(),
 	}, r.backends...)
 	if o.Session != 0 {
 		parts = append(parts, inspect.SessionID(o.Session))
@@ -234,7 +231,7 @@ func (r *clientRow) words() string {
 		parts = append(parts, "deadlock")
 	}
 	for _, e := range r.entries[:min(len(r.entries), searched)] {
-		parts = append(parts, e.Lock.ID.String(), cmp.Or(e.Contender.Recipe(), e.Lock.Recipe))
+		parts = append(parts, e.Lock.ID.String(), cmp.Or(e.Contender.Recipe, e.Lock.Recipe))
 		if len(e.Lock.Masters) > 0 {
 			parts = append(parts, e.Contender.Name.String())
 		}

@@ -367,8 +367,8 @@ func (s *Screen) copyClient() tea.Cmd {
 		text = describe.Printable(o.Client)
 	case o.Session != 0:
 		text = inspect.SessionID(o.Session)
-	case o.LibraryID() != "":
-		text = o.LibraryID().String()
+	case o.LibraryID != "":
+		text = o.LibraryID.String()
 	}
 	return screen.ToClipboard(s, text, "copied "+text)
 }

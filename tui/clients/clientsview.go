@@ -282,8 +282,8 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	if r.dead {
 		lines = append(lines, widget.Line{{"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning}})
 	}
-	known := widget.Facts(s.Theme(), width, widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host().String()),
-		widget.Named("pid", o.PID().String()), widget.Named("thread", o.Thread().String()), widget.Named("instance", o.LibraryID().String()))
+	known := widget.Facts(s.Theme(), width, widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host.String()),
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
 	if known[0].Text() != "   " {
 		lines = append(lines, known...)
 	}

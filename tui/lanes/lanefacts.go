@@ -55,12 +55,12 @@ func (v *View) Facts(l *Lane, width int) []widget.Line {
 	if c.Sequential {
 		number = fmt.Sprint("number ", c.Sequence)
 	}
-	host := o.Host().String()
+	host := o.Host.String()
 	if o.Client != "" {
 		host = "" // it is in there
 	}
 	known := widget.Facts(t, width, widget.Span{}, number, widget.Named("client", describe.Printable(o.Client)), widget.Named("session", id), widget.Named(describe.Host(o), host),
-		widget.Named("pid", o.PID().String()), widget.Named("thread", o.Thread().String()), widget.Named("instance", o.LibraryID().String()))
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
 	if known[0].Text() == "   " {
 		known = widget.Facts(t, width, widget.Span{"name ", t.Muted}, c.Name.String())
 	}

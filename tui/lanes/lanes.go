@@ -148,7 +148,7 @@ func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 			return
 		}
 		known[k] = true
-		n.Queued, n.Granted, n.seen = ours(n.Contender.Since), ours(n.Contender.HeldSince), n.Contender.Seen.Time()
+		n.Queued, n.Granted, n.seen = ours(n.Contender.Since), ours(n.Contender.HeldSince), n.Contender.Seen
 		if n.Queued.IsZero() {
 			n.Queued = past.joined[k]
 		}

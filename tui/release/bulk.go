@@ -107,8 +107,8 @@ func itemOf(c Choice) (item *act.Item, why string) {
 		return nil, fmt.Sprintf("it has %s: choose on its chain", describe.Count(len(l.Holders), "holder"))
 	default:
 		owner = l.Holders[0].Name
-		if l.Holders[0].Digest() != "" {
-			owner = inspect.Untrusted(l.Holders[0].Digest())
+		if l.Holders[0].Digest != "" {
+			owner = inspect.Untrusted(l.Holders[0].Digest)
 		}
 	}
 	if l.Confidence == recipe.Possible {

@@ -65,8 +65,8 @@ type Dialog struct {
 // New is the dialog of a forced release.
 func New(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
 	owner := c.Name
-	if c.Digest() != "" {
-		owner = inspect.Untrusted(c.Digest())
+	if c.Digest != "" {
+		owner = inspect.Untrusted(c.Digest)
 	}
 	d := &Dialog{releaser: releaser, target: *c, request: act.Request{ID: l.ID, Lock: l, Owner: owner}, words: releaseWords}
 	d.flow = newFlow(host, &d.request.Why)

@@ -160,7 +160,7 @@ func (d *Dialog) overtaken() string {
 func (d *Dialog) votes(l *inspect.Lock) bool {
 	seen := d.shown.Seen
 	return seen.State != inspect.Holding && slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool {
-		return v.Present && v.Value == seen.Name && v.Digest == seen.Digest()
+		return v.Present && v.Value == seen.Name && v.Digest == seen.Digest
 	})
 }
 

@@ -150,7 +150,7 @@ func (p FilterSubject) says(wanted func(string) bool) bool {
 	}
 	return p.anyContender(func(c *inspect.Contender) bool {
 		o := &c.Owner
-		return wanted(o.Label.String()) || wanted(describe.Printable(o.Client)) || wanted(o.Host().String()) || wanted(c.Name.String()) ||
+		return wanted(o.Label.String()) || wanted(describe.Printable(o.Client)) || wanted(o.Host.String()) || wanted(c.Name.String()) ||
 			o.Session != 0 && wanted(inspect.SessionID(o.Session))
 	}) || slices.ContainsFunc(p.Findings, func(f inspect.Finding) bool { return wanted(f.Rule) })
 }
@@ -216,7 +216,7 @@ type textField struct {
 // textFields are named as their columns; lib, rule are other names of library and finding.
 func textFields() map[string]textField {
 	library := textField{texts: func(p FilterSubject, f func(string) bool) bool {
-		return f(p.Recipe) || p.anyContender(func(c *inspect.Contender) bool { return c.Recipe() != "" && f(c.Recipe()) })
+		return f(p.Recipe) || p.anyContender(func(c *inspect.Contender) bool { return c.Recipe != "" && f(c.Recipe) })
 	}}
 	finding := textField{texts: func(p FilterSubject, f func(string) bool) bool {
 		return slices.ContainsFunc(p.Findings, func(i inspect.Finding) bool { return f(i.Rule) })
@@ -237,14 +237,14 @@ func textFields() map[string]textField {
 				if n, ok := p.Snapshot.HostName(&c.Owner); ok && f(n.String()) {
 					return true
 				}
-				return f(c.Owner.Client) || f(c.Owner.Host().String()) || f(describe.Owner(c))
+				return f(c.Owner.Client) || f(c.Owner.Host.String()) || f(describe.Owner(c))
 			})
 		}, is: startsWith},
 		"session": {texts: func(p FilterSubject, f func(string) bool) bool {
 			return p.anyContender(func(c *inspect.Contender) bool { return c.Owner.Session != 0 && f(inspect.SessionID(c.Owner.Session)) })
 		}, is: strings.HasPrefix},
 		"token": {texts: func(p FilterSubject, f func(string) bool) bool {
-			return len(p.Masters) > 0 && p.anyContender(func(c *inspect.Contender) bool { return c.Digest() == "" && f(c.Name.String()) }) // of a long one the end was cut
+			return len(p.Masters) > 0 && p.anyContender(func(c *inspect.Contender) bool { return c.Digest == "" && f(c.Name.String()) }) // of a long one the end was cut
 		}, is: strings.HasSuffix},
 		"label": {texts: func(p FilterSubject, f func(string) bool) bool {
 			return p.anyContender(func(c *inspect.Contender) bool { return f(c.Owner.Label.String()) })

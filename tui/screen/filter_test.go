@@ -158,7 +158,7 @@ func TestAHoldOfUnknownAgeCountsAsLongAsItIsSeen(t *testing.T) {
 	s := fixture.Everything()
 	l := *fixture.Thin()
 	h := l.Holders[0]
-	h.Since, h.HeldSince, h.Seen = time.Time{}, time.Time{}, inspect.InstantOf(fixture.Ago(11*time.Minute))
+	h.Since, h.HeldSince, h.Seen = time.Time{}, time.Time{}, fixture.Ago(11*time.Minute)
 	l.Holders = []inspect.Contender{h}
 	for text, want := range map[string]bool{"held>10m": true, "held>12m": false, "held<12m": true} {
 		if got := NewFilter(text).Match(FilterSubject{&l, s, fixture.Noon}); got != want {
@@ -215,8 +215,8 @@ func TestFilterByTokenAndLibrary(t *testing.T) {
 	}
 	s := inspect.NewSnapshot(fixture.Noon, nil, []*inspect.Lock{
 		holding("redis:a", "abc-9F3A"), holding("redis:b", "9f3a-abc"), holding("zk:/c", "lock-9f3a"),
-		holding("redis:cut", "abc-9f3a", func(l *inspect.Lock) { l.Holders[0].Special = inspect.SharedOf(inspect.Special{Digest: "sha256:0"}) }),
-		holding("redis:mixed", "x", func(l *inspect.Lock) { l.Holders[0].Special = inspect.SharedOf(inspect.Special{Recipe: "redisson"}) }),
+		holding("redis:cut", "abc-9f3a", func(l *inspect.Lock) { l.Holders[0].Special = inspect.Special{Digest: "sha256:0"} }),
+		holding("redis:mixed", "x", func(l *inspect.Lock) { l.Holders[0].Special = inspect.Special{Recipe: "redisson"} }),
 	})
 	for text, want := range map[string][]string{
 		"token=9f3a": {"a"}, "token~^9f": {"b"}, "!token=9f3a lib=redsync": {"/c", "b", "cut", "mixed"}, "lib=redisson": {"mixed"},

@@ -40,7 +40,7 @@ func HeldSince(l *inspect.Lock) time.Time {
 	case !l.Holders[0].Since.IsZero():
 		return l.Holders[0].Since
 	}
-	return l.Holders[0].Seen.Time()
+	return l.Holders[0].Seen
 }
 
 // HeldFor is for how long the first holder has the lock, as it is drawn: exactly, at most or at least; false when nobody holds it

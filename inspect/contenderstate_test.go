@@ -1,0 +1,15 @@
+package inspect
+
+import "testing"
+
+func TestContenderStateIsItsWord(t *testing.T) {
+	for word, state := range map[string]ContenderState{"": 0, "holding": Holding, "waiting": Waiting, "pending": Pending} {
+		var read ContenderState
+		if err := read.UnmarshalText([]byte(word)); err != nil || read != state || state.String() != word {
+			t.Errorf("%q is %d, and %d is %q: %v", word, read, state, state.String(), err)
+		}
+	}
+	if err := new(ContenderState).UnmarshalText([]byte("dreaming\x1b")); err == nil || err.Error() != `dreaming\u{1b} is no state of a contender` {
+		t.Errorf("a word that is no state: %v", err)
+	}
+}
