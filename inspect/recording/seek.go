@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,9 +23,6 @@ type Finder struct {
 	name string
 	file *os.File // also when another takes its name
 	pack bool
-
-	mu    sync.Mutex
-	parts []part // nil before the first search
 }
 
 // part of a recording's file, which begins with a whole snapshot; the first one begins with the
@@ -78,23 +74,19 @@ const runUp = 5 * time.Second
 // Moment returns a source that emits what was so at an instant, without most of what was before it.
 // An instant after the recording's end stands for the end.
 func (f *Finder) Moment(ctx context.Context, at time.Time) (*Moment, error) {
-	parts, err := f.search()
+	latest := at.Add(-runUp)
+	from, err := f.partBefore(latest)
 	if err != nil {
 		return nil, err
 	}
-	latest := at.Add(-runUp)
-	i, found := slices.BinarySearchFunc(parts, latest, func(p part, at time.Time) int { return p.at.Compare(at) })
-	if !found {
-		i = max(0, i-1)
-	}
-	text, end, err := f.text(parts[i].offset)
+	text, end, err := f.text(from.offset)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	m := &Moment{name: f.name, to: parts[i].at, at: parts[i].at}
+	m := &Moment{name: f.name, to: from.at, at: from.at}
 	in := newLines(f.name, text)
-	if parts[i].offset == 0 {
+	if from.offset == 0 {
 		if _, err := in.scan(); err != nil { // its header
 			return nil, err
 		}
@@ -140,37 +132,79 @@ func (f *Finder) text(offset int64) (text io.Reader, end func(), err error) {
 	return text, end, err
 }
 
-// search returns the parts, in their order.
-func (f *Finder) search() ([]part, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.parts != nil {
-		return f.parts, nil
+// bisectTo is the length, in bytes, from which on a file is searched part by part.
+const bisectTo = 64 << 10
+
+// partBefore is the last part that begins at an instant or before, else the first one.
+func (f *Finder) partBefore(at time.Time) (part, error) {
+	best, err := f.firstPart()
+	if err != nil {
+		return part{}, err
 	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return part{}, fmt.Errorf("recording: %w", err)
+	}
+	for low, high := int64(0), info.Size(); low < high; {
+		from := low
+		if high-low > bisectTo {
+			from += (high - low) / 2
+		}
+		p, found, err := f.partIn(from, high)
+		switch {
+		case err != nil:
+			return part{}, err
+		case found && !p.at.After(at):
+			best, low = p, p.offset+1
+		case from == low:
+			return best, nil
+		default:
+			high = from
+		}
+	}
+	return best, nil
+}
+
+// firstPart is the beginning of the recording.
+func (f *Finder) firstPart() (part, error) {
 	text, end, err := f.text(0)
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
 	defer end()
 	first, err := newReader(f.name, text)
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
-	begin, skip := "\n"+wholeBegin, int64(1)
+	return part{0, first.began}, nil
+}
+
+// partIn is the first part that begins between two offsets.
+func (f *Finder) partIn(from, to int64) (p part, found bool, err error) {
+	begin, skip := []byte("\n"+wholeBegin), int64(1)
 	if f.pack {
-		begin, skip = zstdMagic, 0 // each part is a frame of its own
+		begin, skip = []byte(zstdMagic), 0 // each part is a frame of its own
 	}
-	parts := []part{{0, first.began}}
-	err = occurrences(f.file, []byte(begin), func(offset int64) {
-		if at, ok := f.partAt(offset + skip); ok {
-			parts = append(parts, part{offset + skip, at})
+	buffer := make([]byte, 256<<10)
+	for from < to {
+		n, err := f.file.ReadAt(buffer, from)
+		i := bytes.Index(buffer[:n], begin)
+		switch {
+		case i >= 0:
+			from += int64(i)
+			if at, ok := f.partAt(from + skip); ok && from < to {
+				return part{from + skip, at}, true, nil
+			}
+			from++
+		case errors.Is(err, io.EOF):
+			return part{}, false, nil
+		case err != nil:
+			return part{}, false, fmt.Errorf("recording: %w", err)
+		default:
+			from += int64(n - len(begin) + 1)
 		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
 	}
-	f.parts = parts
-	return parts, nil
+	return part{}, false, nil
 }
 
 // partAt is when the part at an offset begins; false where no part does.
@@ -189,29 +223,6 @@ func (f *Finder) partAt(offset int64) (time.Time, bool) {
 	var at time.Time
 	err = at.UnmarshalText(word)
 	return at, err == nil
-}
-
-// occurrences finds where bytes occur in a file.
-func occurrences(file io.ReaderAt, what []byte, found func(offset int64)) error {
-	buffer := make([]byte, 1<<20)
-	for from := int64(0); ; {
-		n, err := file.ReadAt(buffer, from)
-		for at := 0; ; {
-			i := bytes.Index(buffer[at:n], what)
-			if i < 0 {
-				break
-			}
-			found(from + int64(at+i))
-			at += i + len(what)
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		from += int64(n - len(what) + 1)
-	}
 }
 
 // Moment is a source of what was so at an instant: first the whole snapshot before it, as a first

@@ -159,9 +159,6 @@ func TestMomentsAreAsPlayedFromTheBeginning(t *testing.T) {
 				t.Errorf("%s: the moment after %d changes is played from the beginning", form, n)
 			}
 		}
-		if parts, err := f.search(); err != nil || len(parts) != map[string]int{asText: 5, asZstd: 5, asGzip: 1}[form] {
-			t.Errorf("%s: %d parts, %v", form, len(parts), err)
-		}
 		if end, err := f.End(t.Context()); err != nil || !end.Equal(after(2999)) {
 			t.Errorf("%s: it ends at %v, %v", form, end, err)
 		}
