@@ -14,7 +14,6 @@ import (
 const (
 	auditSize   = 1000 // keys in one EXISTS
 	sweepSample = 1    // keys read in full: with more a master at rest gets more than a command a second
-	fewKeys     = 8    // are counted one by one rather than by halves
 	// auditEvery is the interval of asking a master that does not push: it reports no deletion by itself.
 	auditEvery = 2 * time.Second
 )
@@ -150,27 +149,16 @@ func (r *run) count(p *masterState, keys []string, asked time.Time, wait time.Du
 	return nil
 }
 
-// gone are the keys that are not there: halves are counted until few are left.
+// gone are the keys that are not there: one by one where a count of all says that some are not.
 func (m *master) gone(ctx context.Context, keys []string) ([]string, error) {
 	n, err := m.exist(ctx, keys)
 	if err != nil || n == int64(len(keys)) {
 		return nil, err
 	}
-	if n == 0 {
-		return keys, nil
-	}
-	if len(keys) <= fewKeys {
-		return m.goneOf(ctx, keys)
-	}
-	first, err := m.gone(ctx, keys[:len(keys)/2])
-	if err != nil {
-		return nil, err
-	}
-	second, err := m.gone(ctx, keys[len(keys)/2:])
-	return append(first, second...), err
+	return m.goneOf(ctx, keys)
 }
 
-// goneOf asks for each of a few keys.
+// goneOf asks for each key.
 func (m *master) goneOf(ctx context.Context, keys []string) (gone []string, err error) {
 	there := make([]*redis.IntCmd, len(keys))
 	err = m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
