@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"lockscope/inspect/internal/stall"
 )
 
 // freed is a holder that this program forced out.
@@ -92,7 +90,6 @@ func (o *Observer) dropPassed(now time.Time) {
 // apply takes in what a source saw.
 func (o *Observer) apply(u sourceUpdate) {
 	now := o.now()
-	o.noticeClock(now)
 	if !u.At.IsZero() && u.At.Before(now) {
 		now = u.At
 	}
@@ -134,33 +131,6 @@ func (o *Observer) apply(u sourceUpdate) {
 			}
 		}
 	}
-}
-
-// noticeClock handles a step of our own clock: the servers' clocks are as far from where it was, until the sources have measured
-// that again, and so is what was seen. Grants that we saw are dated by the servers' clock, and stay.
-func (o *Observer) noticeClock(now time.Time) {
-	by := stall.SetAhead(o.turned, now)
-	if o.turned = now; by == 0 {
-		return
-	}
-	for _, p := range o.backends {
-		p.offset -= by
-		if p.state != nil {
-			p.state = p.state.shifted(by)
-			o.diagnoseBackend(p, now)
-		}
-	}
-	for l := range o.locks.all() {
-		moved := clone(l) // it was seen as it is for as long as before
-		everyContender(moved, func(c *Contender) {
-			if !c.Seen.IsZero() {
-				c.Seen = c.Seen.Add(by)
-			}
-		})
-		o.locks.put(moved)
-		o.changed[l.ID] = struct{}{}
-	}
-	o.dirty = true
 }
 
 // updateBackend takes in a newer state of a backend.

@@ -114,8 +114,8 @@ type Cost struct {
 	ItemLimit, ByteLimit           float64
 	// Heartbeats are the pings and syncs that we sent besides, on connections on which a server speaks by itself.
 	Heartbeats uint64
-	// Watches set by us on the servers now, and WatchLimit how many there may be; 0: no bound.
-	Watches, WatchLimit int
+	// Watches set by us on the servers now.
+	Watches int
 	// Duty is the greatest share of a Redis master's time that looking for keys may take; 0 where there is none.
 	Duty float64
 }

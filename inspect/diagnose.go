@@ -120,7 +120,6 @@ func (o *Observer) diagnoseBackend(p *backendState, now time.Time) {
 
 // onBeat does what time alone makes due, and asks the rules about the next of the locks whose findings depend on time.
 func (o *Observer) onBeat(now time.Time) {
-	o.noticeClock(now)
 	o.reportCleared(now)
 	o.dropPassed(now)
 	if len(o.rules) == 0 {

@@ -222,15 +222,3 @@ func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
 	expect(t, "more come", advice(), "free /2, free /2")
 	expect(t, "reported once", a.reports(t), "finding deadlock, finding deadlock, waiting 12, waiting 13")
 }
-
-// Of a clock that nobody has compared with ours nothing is known either when ours was set back.
-func TestAnUnknownClockStaysUnknownWhenOursIsSet(t *testing.T) {
-	for _, by := range []time.Duration{-time.Hour, time.Hour} {
-		for ahead, want := range map[time.Duration]time.Duration{0: 0, 2 * time.Hour: 2*time.Hour - by} {
-			b := &Backend{Clock: LeaderClock{From: 1, Offset: ahead}}
-			if k := b.shifted(by).Clock; k.Known || k.Offset != want {
-				t.Errorf("%v ahead, ours set by %v: %+v", ahead, by, k)
-			}
-		}
-	}
-}

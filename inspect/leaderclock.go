@@ -82,22 +82,3 @@ func (b *Backend) ClockKnown() bool {
 	}
 	return slices.ContainsFunc(b.Servers, func(s Server) bool { return s.ClockKnown })
 }
-
-// shifted is the backend with its servers' clocks as far from ours, which was set ahead (below zero: back). Clocks that were not
-// compared with ours stay unknown.
-func (b *Backend) shifted(by time.Duration) *Backend {
-	moved := *b
-	switch k := &moved.Clock; {
-	case k.Known:
-		k.Offset -= by
-	case k.Offset > 0: // that much ahead at least; else nothing is known
-		k.Offset = max(0, k.Offset-by)
-	}
-	moved.Servers = slices.Clone(b.Servers)
-	for i := range moved.Servers {
-		if s := &moved.Servers[i]; s.ClockKnown {
-			s.ClockOffset -= by
-		}
-	}
-	return &moved
-}

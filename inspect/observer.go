@@ -40,7 +40,6 @@ type Observer struct {
 	byName   map[string]*backendState
 	reported []*backendState // by source: the backend that it reported last
 	hidden   map[ID]hiddenLock
-	turned   time.Time // the last look at our own clock
 	tracks   map[ID]*track
 	former   []ID // locks that are gone, and may still have a track
 	changed  map[ID]struct{}

@@ -99,9 +99,6 @@ func (r *run) requestsTo(i int) uint64 {
 func (r *run) describeLink(b *inspect.Backend) {
 	none := r.noQuorum()
 	switch {
-	case r.ready && r.link.readOnly:
-		b.State = inspect.Degraded
-		b.Error = fmt.Sprintf("zookeeper %s: %s: what it shows may be old", r.link.tap.Server(), cmp.Or(none, "it serves only those who only read"))
 	case !r.ready:
 		b.State = inspect.Down
 		b.Error = fmt.Sprintf("zookeeper %s: %s", strings.Join(r.cfg.Servers, ","), cmp.Or(none, r.linkErr))

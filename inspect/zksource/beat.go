@@ -16,9 +16,6 @@ const (
 // identityBeat returns the pause between two inquiries: at most half of the shortest session timeout, so that a session
 // that expires is seen without its client before.
 func (r *run) identityBeat() time.Duration {
-	if r.link != nil && r.link.readOnly {
-		return soonest // a quorum may be back
-	}
 	return min(r.beats.identity, max(soonest, r.shortest/2))
 }
 

@@ -11,20 +11,18 @@ import (
 func TestInquiriesFollowTheShortestSession(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		timeout  time.Duration
-		waits    bool
-		readOnly bool
-		want     time.Duration
+		timeout time.Duration
+		waits   bool
+		want    time.Duration
 	}{
-		"long":              {40 * time.Second, true, false, 10 * time.Second},
-		"short":             {8 * time.Second, true, false, 4 * time.Second},
-		"very short":        {time.Second, true, false, soonest},
-		"in no lock":        {time.Second, false, false, 10 * time.Second},
-		"without a quorum":  {40 * time.Second, true, true, soonest},
-		"it is not told of": {0, true, false, 10 * time.Second},
+		"long":              {40 * time.Second, true, 10 * time.Second},
+		"short":             {8 * time.Second, true, 4 * time.Second},
+		"very short":        {time.Second, true, soonest},
+		"in no lock":        {time.Second, false, 10 * time.Second},
+		"it is not told of": {0, true, 10 * time.Second},
 	} {
 		r := testRun(t, Config{})
-		r.link = &link{readOnly: tt.readOnly}
+		r.link = &link{}
 		r.sessions = map[int64]inspect.Session{7: {ID: 7, Timeout: tt.timeout}}
 		l := &inspect.Lock{}
 		if tt.waits {

@@ -8,14 +8,7 @@ type bucket struct {
 	tokens      float64
 	last        time.Time
 	halved      bool // tokens come half as fast
-	// arrears are tokens that came while the bucket was full, although there was a request to spend them on. They come later, on
-	// top of the rate; more than mostArrears are lost.
-	arrears, mostArrears float64
-	rested               bool // there was none since it was last asked
 }
-
-// catchUp is the share of the rate by which tokens come faster while there are arrears: a server is to be asked hardly faster than ever.
-const catchUp = 0.5
 
 // mostDebt of a bucket, in seconds of its rate: a second where that is halved.
 const mostDebt = 0.5
@@ -47,29 +40,11 @@ func (b *bucket) await(now time.Time) (wait time.Duration) {
 		rate /= 2
 	}
 	if !b.last.IsZero() {
-		b.come(rate * now.Sub(b.last).Seconds())
+		b.tokens = min(b.burst, b.tokens+rate*now.Sub(b.last).Seconds())
 	}
-	b.last, b.rested = now, false
+	b.last = now
 	if b.tokens >= 1 {
 		return 0
 	}
 	return time.Duration((1-b.tokens)/rate*float64(time.Second)) + time.Microsecond
 }
-
-// come adds the tokens of the time since it was last asked. A busy program asks late, and would get less than the rate for each
-// time that it is. Nothing is due for a rest, nor by a server that answers slowly.
-func (b *bucket) come(tokens float64) {
-	if b.rested || b.halved {
-		b.arrears = 0
-	}
-	late := min(b.arrears, max(0, tokens*catchUp), b.burst)
-	here := min(tokens, max(0, b.burst-b.tokens))
-	b.tokens += here + late
-	b.arrears -= late
-	if !b.rested && !b.halved {
-		b.arrears = min(b.mostArrears, b.arrears+tokens-here)
-	}
-}
-
-// rest notes that there is nothing to spend tokens on.
-func (b *bucket) rest() { b.rested, b.arrears = true, 0 }

@@ -11,10 +11,9 @@ import (
 	"lockscope/inspect"
 )
 
-// node holds what was read of one child of a directory. There are as many as contenders: together with its name it takes 64
-// bytes, a map of inspect.Znode would take three times that.
+// node holds what was read of one child of a directory.
 type node struct {
-	data              *[]byte // shared with others of the same data; nil: none
+	data              []byte
 	czxid, owner      int64
 	created, modified int64 // ms since 1970, by the servers' clock
 	version           int32
@@ -103,18 +102,15 @@ func (n *node) znode(name string) inspect.Znode {
 		return inspect.Znode{Name: name}
 	}
 	z := inspect.Znode{
-		Name: name, Known: true, Sealed: n.is&nodeSealed != 0,
+		Name: name, Known: true, Sealed: n.is&nodeSealed != 0, Data: n.data,
 		Czxid: n.czxid, Version: n.version, EphemeralOwner: n.owner,
 		Created: time.UnixMilli(n.created), Modified: time.UnixMilli(n.modified),
-	}
-	if n.data != nil {
-		z.Data = *n.data
 	}
 	return z
 }
 
 // keep remembers a child that was read; without a Stat, one that could not be.
-func (c *children) keep(name string, data *[]byte, stat *zk.Stat, sealed bool) *node {
+func (c *children) keep(name string, data []byte, stat *zk.Stat, sealed bool) *node {
 	n := c.place(name)
 	is := n.is&(nodeAwaited|nodeFresh) | nodeRead
 	if stat == nil {
@@ -124,7 +120,7 @@ func (c *children) keep(name string, data *[]byte, stat *zk.Stat, sealed bool) *
 	if is |= nodeKnown; sealed {
 		is |= nodeSealed
 	}
-	*n = node{data, stat.Czxid, stat.EphemeralOwner, stat.Ctime, stat.Mtime, stat.Version, is}
+	*n = node{slices.Clip(slices.Clone(data[:min(len(data), maxData)])), stat.Czxid, stat.EphemeralOwner, stat.Ctime, stat.Mtime, stat.Version, is}
 	return n
 }
 
@@ -269,30 +265,4 @@ func (c *children) owned(yield func(name string, n *node) bool) {
 			return
 		}
 	}
-}
-
-// sharedData shares the memory of equal data: a client writes the same into all its nodes.
-type sharedData map[string]*[]byte
-
-// Bounds of sharedData, together some 2 MB: longer data are mostly different, and with more different ones it begins anew.
-const mostSharedData, longestSharedData = 1 << 14, 128
-
-// one is the one copy of data, the first KiB of it; nil for none.
-func (s sharedData) one(data []byte) *[]byte {
-	if data == nil {
-		return nil
-	}
-	if len(data) > longestSharedData {
-		one := slices.Clip(slices.Clone(data[:min(len(data), maxData)]))
-		return &one
-	}
-	if known, ok := s[string(data)]; ok {
-		return known
-	}
-	one := slices.Clip(slices.Clone(data))
-	if len(s) == mostSharedData {
-		clear(s)
-	}
-	s[string(one)] = &one
-	return &one
 }

@@ -102,19 +102,3 @@ func TestChildrenAreWhatSetsOfNamesWouldBe(t *testing.T) {
 		}
 	}
 }
-
-func TestEqualDataAreKeptOnce(t *testing.T) {
-	t.Parallel()
-	s := sharedData{}
-	answer := []byte("10.0.0.1")
-	first, second := s.one(answer), s.one([]byte("10.0.0.1"))
-	if answer[0] = 'X'; string(*first) != "10.0.0.1" || first != second {
-		t.Errorf("%q and %q", *first, *second)
-	}
-	if s.one(nil) != nil || s.one([]byte{}) == nil {
-		t.Error("no data and empty data are not the same")
-	}
-	if long := s.one(make([]byte, maxData+1)); len(*long) != maxData || len(s) != 2 {
-		t.Errorf("%d bytes, %d kept", len(*long), len(s))
-	}
-}

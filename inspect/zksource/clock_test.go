@@ -7,7 +7,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
-	"lockscope/inspect/internal/sourcetest"
 	"lockscope/inspect/zkadmin"
 )
 
@@ -262,21 +261,6 @@ func TestElectionsThatAreCountedAgain(t *testing.T) {
 	c.dated(written(2, noon), noon)
 	if b := (&inspect.Backend{Clock: c.ofLeader(answers)}); !b.Dates(2<<32 | 7) {
 		t.Errorf("%+v", b.Clock)
-	}
-}
-
-// Our own clock is set: what relates the servers' clocks to it is dropped, and measured again at once.
-func TestOurClockThatIsSetIsMeasuredAgain(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	r := testRun(t, Config{Now: func() time.Time { return now }})
-	r.answers[0] = serverAnswer{asked: true, clock: clockAhead(0)}
-	r.clock.created(now, now, 7)
-	r.attend()
-	r.heardAt, r.askAt = now.Round(0), now.Add(time.Minute)
-	now = sourcetest.WallSet(t, now.Add(time.Second), -time.Hour)
-	if r.attend(); r.clock.known || r.answers[0].clock.known || !r.heardAt.IsZero() || r.askAt.After(now) {
-		t.Errorf("%+v, heard at %v, asks at %v", r.clock, r.heardAt, r.askAt)
 	}
 }
 

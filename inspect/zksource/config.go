@@ -150,18 +150,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// atOnce is the time for which the budget of items may be saved up, and then be spent at once: little where others are to
-// notice nothing.
-func (c Config) atOnce() time.Duration {
-	if c.Once {
-		return time.Second / 10
-	}
-	return time.Second / 100
-}
-
-// mostAhead is the time for which items may be saved up or in arrears, both together: a second has no more than a tenth over its budget.
-const mostAhead = time.Second / 10
-
 func setDefault[T int | float64](field *T, value T) {
 	if *field <= 0 {
 		*field = value

@@ -12,8 +12,7 @@ func (r *run) connect(now time.Time) {
 	if r.link != nil || now.Before(r.retryAt) {
 		return
 	}
-	servers, readOnly := r.candidates()
-	l, err := open(r.cfg, servers, readOnly, r.sessionTimeout(), r.patience(), r.inbox)
+	l, err := open(r.cfg, r.cfg.Servers, r.sessionTimeout(), r.patience(), r.inbox)
 	if err != nil {
 		r.linkErr, r.backend.stale = err.Error(), true
 		r.backoff(now)
@@ -96,9 +95,6 @@ func (r *run) lost(e linkEvent) {
 		r.failures = 0
 		r.lostLinks++
 		r.disturb(e.at)
-	} else {
-		r.readOnlyFailed = r.readOnlyFailed || e.link.readOnly
-		r.forgetLimits(e.link)
 	}
 	r.forgetLink()
 	if r.backoff(e.at); nonsense && !r.cfg.Once && len(r.cfg.Servers) == 1 {
@@ -127,7 +123,6 @@ func (r *run) forgetLink() {
 
 // login gives the credentials, if there are any, and then starts to read.
 func (r *run) login() {
-	r.forgetLimits(r.link)
 	if len(r.cfg.Auth) == 0 {
 		r.started()
 		return

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/internal/stall"
 )
 
 // disturb notes that clients had reason to connect anew at an instant of our clock, however soon after another.
@@ -59,10 +58,6 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 // comes, and nobody says that the servers were away.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
-	if stall.SetAhead(r.turned, now) != 0 {
-		r.forgetClocks(now)
-	}
-	r.turned = now
 	if !stalled {
 		return now
 	}

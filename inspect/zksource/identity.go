@@ -231,5 +231,4 @@ func (r *run) identify(who identity) {
 	}
 	r.identified = r.identified || r.afterPass
 	r.inquiries++
-	r.leaveReadOnly(now)
 }

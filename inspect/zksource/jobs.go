@@ -76,15 +76,13 @@ const readEvery = 10
 
 // newQueue makes a queue with the budgets of a configuration.
 func newQueue(cfg Config) queue {
-	b, atOnce := cfg.Budget, cfg.atOnce()
+	b := cfg.Budget
 	if b.Unlimited {
 		return queue{whole: cfg.Once}
 	}
-	items := newBucket(b.Items, max(1, b.Items*atOnce.Seconds()))
-	items.mostArrears = b.Items * max(0, mostAhead-2*atOnce).Seconds()
 	return queue{
 		discovering: newBucket(b.Discovering, max(1, b.Discovering/10)), steady: newBucket(b.Steady, max(1, b.Steady)),
-		requests: newBucket(b.Requests, max(1, b.Requests/10)), items: items, bytes: newBucket(b.Bytes, b.Bytes/10), whole: cfg.Once,
+		requests: newBucket(b.Requests, max(1, b.Requests/10)), items: newBucket(b.Items, max(1, b.Items/10)), bytes: newBucket(b.Bytes, b.Bytes/10), whole: cfg.Once,
 	}
 }
 
@@ -97,7 +95,6 @@ func (q *queue) discovers() bool { return len(q.reads)+len(q.lists)+len(q.walk) 
 
 func (q *queue) clear() {
 	q.urgent, q.reads, q.lists, q.walk, q.polls, q.alone = nil, nil, nil, nil, nil, nil
-	q.items.rest()
 }
 
 // takeToken returns the wait before the next request for many reads; a request that need not wait is counted.
@@ -178,14 +175,8 @@ func pop(list *[]job) job {
 
 // sendAlone sends a request for one read.
 func (r *run) sendAlone(j job) {
-	l, length := r.link, r.aloneLength(&j)
-	if r.tooLong(length) {
-		now := r.cfg.Now()
-		r.apply(result{job: j, link: l, sent: now, at: now, err: errPathTooLong})
-		return
-	}
+	l := r.link
 	r.flying++
-	l.asked(length)
 	r.tasks.Go(func() {
 		res := l.request(r.ctx, r.cfg, j)
 		res.link = l

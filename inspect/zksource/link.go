@@ -17,7 +17,6 @@ import (
 // and go-zookeeper's own way of resuming reads a field while another goroutine writes it.
 type link struct {
 	tap      *connect.Tap
-	readOnly bool // it may be to a server that serves only those who only read
 	now      func() time.Time
 	conn     *zk.Conn
 	closed   <-chan zk.Event // closed by go-zookeeper when its goroutines have ended
@@ -33,10 +32,6 @@ type link struct {
 	answered time.Time
 	// broken: a request got no answer, and the event that says why is about to come. Of the run's goroutine.
 	broken bool
-	// unanswered are the lengths of the requests on their way that may be too long for the server, fits is that of the longest which it
-	// has answered. Of the run's goroutine.
-	unanswered []int
-	fits       int
 
 	mu       sync.Mutex
 	servers  int
@@ -110,10 +105,10 @@ func (b *inbox) take() []linkEvent {
 }
 
 // open starts connecting. What comes of it goes to the inbox.
-func open(cfg Config, servers []string, readOnly bool, session, patience time.Duration, in *inbox) (*link, error) {
+func open(cfg Config, servers []string, session, patience time.Duration, in *inbox) (*link, error) {
 	ctx, end := context.WithCancel(context.Background()) // until close
 	l := &link{
-		tap: &connect.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, ReadOnly: readOnly, Gather: gather, Context: ctx}, readOnly: readOnly, now: cfg.Now,
+		tap: &connect.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, Gather: gather, Context: ctx}, now: cfg.Now,
 		inbox: in, ctx: ctx, end: end, patience: patience, servers: len(servers), errors: map[string]string{},
 	}
 	if l.tap.Greeting = max(patience, session/3); cfg.Once {

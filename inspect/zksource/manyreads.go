@@ -11,6 +11,10 @@ import (
 )
 
 const (
+	// requestGoal limits a request for many reads, in bytes: far below the mebibyte that servers take (jute.maxbuffer).
+	requestGoal = 64 << 10
+	// multiReadFrame is the length of a request for many reads without its reads: xid, operation and an end.
+	multiReadFrame = 8 + 9
 	// requestsInFlight limits the requests for many reads without an answer yet: a server answers one session's one after
 	// the other, so that more would only wait there, in front of what is urgent.
 	requestsInFlight = 4
@@ -84,16 +88,10 @@ func (r *run) dispatchMany(now time.Time) {
 		}
 		r.sendMany(r.gather(), now)
 	}
-	if !r.queue.shared() {
-		r.queue.items.rest()
-	}
 	for r.flying < inFlight && len(r.queue.alone) > 0 {
 		pace := &r.queue.discovering
 		if r.firstPass {
 			pace = &r.queue.steady
-		}
-		if r.waitsAlone(&r.queue.alone[0]) {
-			return
 		}
 		if wait := pace.take(now); wait > 0 {
 			if r.throttle == 0 || wait < r.throttle {
@@ -152,7 +150,6 @@ func (l *link) quicker(took, apart time.Duration) {
 // gather takes jobs from the queue for one request. Those that need one of their own are set aside.
 func (r *run) gather() *batch {
 	most, names := r.size.Items(), 0
-	limit, _ := r.requestLimit()
 	if r.gentle() {
 		most = min(most, gentleItems)
 	}
@@ -165,10 +162,10 @@ func (r *run) gather() *batch {
 		}
 		read := j.read(r.cfg)
 		switch length := read.Length(); {
-		case multiReadFrame+length > limit.most:
+		case multiReadFrame+length > requestGoal:
 			r.queue.alone = append(r.queue.alone, j)
 			continue
-		case b.length+length > limit.most:
+		case b.length+length > requestGoal:
 			r.queue.urgent = slices.Insert(r.queue.urgent, 0, j) // it comes first in the next
 			return b
 		default:
@@ -192,7 +189,6 @@ func (r *run) sendMany(b *batch, now time.Time) {
 	r.batches++
 	l, request := r.link, connect.MultiRead(b.reads, b.body)
 	b.body = request.Body
-	l.asked(b.length)
 	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
 		b.results, b.err = reply.Reads(b.reads, b.results)
 		b.bytes = len(reply.Body)
@@ -210,7 +206,6 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 		l.broken = true
 		return // the link's own event says so too, and then everything is asked again
 	}
-	l.took(b.length)
 	switch {
 	case b.err == nil:
 	case errors.Is(b.err, connect.ErrTooLong):

@@ -57,7 +57,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 		stall: stall.New(s.cfg.Now), inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
 		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
-		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, limits: map[string]requestLimit{}, crowds: map[string]*dir{}, shared: sharedData{},
+		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, crowds: map[string]*dir{},
 	}
 }
 
@@ -86,10 +86,9 @@ type run struct {
 	lies       int // links that ended because of what a server said
 
 	// What the servers are able to, see ability.go.
-	manyReads            bool                    // and one watch that reports all below a root
-	lacks                map[string]lacking      // by server
-	limits               map[string]requestLimit // by server
-	below                []string                // roots with a watch of all below
+	manyReads            bool               // and one watch that reports all below a root
+	lacks                map[string]lacking // by server
+	below                []string           // roots with a watch of all below
 	heat                 heat
 	paused               pause
 	toSweep              []*dir
@@ -127,7 +126,6 @@ type run struct {
 	focused   sourcekit.Focus
 	focus     map[string]bool
 	clock     clock
-	turned    time.Time // when the loop last turned
 
 	// Identities of the sessions.
 	admins     []*zkadmin.Server
@@ -145,13 +143,12 @@ type run struct {
 	shortest   time.Duration             // timeout of the sessions that have something in a lock
 
 	// What happened to the servers, and to us.
-	heardAt        time.Time // all that had happened by then has been heard: see connect.Tap.Ordered
-	disturbedAt    time.Time // see inspect.Backend
-	lateUntil      time.Time // when news came late, the last time
-	stall          *stall.Watch
-	stood          inspect.Interval // the stall since which there was no connection; zero once there was
-	commits        []commit         // of the leader, the newest last
-	readOnlyFailed bool             // no server let us in for reading only, when that was tried last
+	heardAt     time.Time // all that had happened by then has been heard: see connect.Tap.Ordered
+	disturbedAt time.Time // see inspect.Backend
+	lateUntil   time.Time // when news came late, the last time
+	stall       *stall.Watch
+	stood       inspect.Interval // the stall since which there was no connection; zero once there was
+	commits     []commit         // of the leader, the newest last
 
 	// What is to be emitted.
 	puts    map[string]*inspect.Lock
@@ -159,8 +156,6 @@ type run struct {
 	extra   inspect.Update  // identity tables
 	backend backendState
 	done    bool
-
-	shared sharedData
 }
 
 // loop runs until the context ends or the one pass is done.
@@ -252,9 +247,6 @@ func (r *run) event(e linkEvent) {
 		r.link.quickest = r.link.tap.Latency() // nothing was read yet that could have taken the server's time
 		r.login()
 	case linkLost, linkFailed:
-		if e.kind == linkLost {
-			r.endedUnanswered(e.link, e.at)
-		}
 		r.lost(e)
 	case linkFired:
 		if p, ok := r.cfg.shown(e.path); ok && r.covered(p) {
@@ -291,7 +283,6 @@ func (r *run) started() {
 	if r.lostLinks > 0 {
 		r.disturb(r.readyAt) // others may have lost it, too
 	}
-	r.readOnlyFailed = false
 	if r.backend.stale = true; r.lostLinks == 0 { // one that is lost again and again is no progress
 		r.progress = r.readyAt
 	}
@@ -326,7 +317,6 @@ func (r *run) push(list *[]job, j job) {
 func (r *run) dispatch(now time.Time) {
 	r.throttle = max(0, r.paused.until.Sub(now))
 	if r.throttle > 0 {
-		r.queue.items.rest()
 		return
 	}
 	if r.ready && r.manyReads {
@@ -364,8 +354,7 @@ func (r *run) finishPass(now time.Time) {
 		return
 	}
 	if r.cfg.Once && !r.ready && r.failures >= 2 && !r.slow && r.inquiries > 0 && !r.asking { // every server refused, twice
-		_, readOnly := r.candidates()
-		r.done = !readOnly || r.readOnlyFailed
+		r.done = true
 		return
 	}
 	if !r.ready || r.link.broken || r.flying > 0 || r.batches > 0 || !r.queue.empty() {

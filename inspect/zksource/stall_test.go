@@ -30,7 +30,7 @@ func watchedRun(t *testing.T) *watched {
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	w.stall.Start(ended)() // no beats but those of the run
-	l, err := open(w.cfg, w.cfg.Servers, false, time.Second, 0, w.inbox)
+	l, err := open(w.cfg, w.cfg.Servers, time.Second, 0, w.inbox)
 	if err != nil {
 		t.Fatal(err)
 	}

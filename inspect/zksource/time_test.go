@@ -133,30 +133,6 @@ func ensembleLock(t *testing.T, cfg servertest.EnsembleConfig) (*servertest.Ense
 	return e, c, look
 }
 
-func TestAServerWithoutQuorumIsReadOnly(t *testing.T) {
-	t.Parallel()
-	e, _, cfg := ensembleLock(t, servertest.EnsembleConfig{ReadOnly: true})
-	v, _ := watchHastily(t, cfg)
-	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass && v.Locks["/l"] != nil })
-	e.Members[0].Kill(t)
-	e.Members[1].Kill(t)
-	third := e.Members[2].Addr
-	v.Await("the third is used, read-only", func() bool {
-		return v.Backend.State == inspect.Degraded && strings.Contains(v.Backend.Error, "no quorum") && strings.Contains(v.Backend.Error, third)
-	})
-	v.Peek(func() {
-		if s := v.Backend.Servers[2]; s.Role != "read-only" || s.State != inspect.ServerUp || v.Backend.Servers[0].State != inspect.ServerDown {
-			t.Errorf("servers %+v", v.Backend.Servers)
-		}
-	})
-	w := once(t, cfg)
-	if l := w.Locks["/l"]; l == nil || l.State != inspect.StateHeld || w.Backend.State != inspect.Degraded || !strings.Contains(w.Backend.Error, "no quorum") {
-		t.Errorf("%v, %+v", w.Describe(), w.Backend)
-	}
-	e.Members[0].Restart(t)
-	v.Await("a quorum is back", func() bool { return v.Backend.State == inspect.Connected && v.Backend.Error == "" })
-}
-
 // One ensemble, as it loses one member after the other.
 func TestAnEnsembleThatFails(t *testing.T) {
 	t.Parallel()

@@ -128,7 +128,7 @@ func creations(stat *zk.Stat) int64 {
 }
 
 // keep remembers a child that was read; without a Stat, one that could not be.
-func (d *dir) keep(name string, data *[]byte, stat *zk.Stat, sealed bool) *node {
+func (d *dir) keep(name string, data []byte, stat *zk.Stat, sealed bool) *node {
 	n := d.children.keep(name, data, stat, sealed)
 	if z := n.znode(name); z.IsLease() {
 		d.lease = &z

@@ -20,8 +20,8 @@ func TestAdoptTellsWhatCameAndWent(t *testing.T) {
 	if added, removed := d.adopt([]string{"c", "a", "b"}, stat, noon); !slices.Equal(added, []string{"a", "b", "c"}) || removed != nil {
 		t.Fatalf("%v %v", added, removed)
 	}
-	d.keep("a", sharedData{}.one([]byte("x")), &zk.Stat{EphemeralOwner: 7}, false)
-	d.keep("b", sharedData{}.one([]byte("y")), &zk.Stat{EphemeralOwner: 7}, false)
+	d.keep("a", []byte("x"), &zk.Stat{EphemeralOwner: 7}, false)
+	d.keep("b", []byte("y"), &zk.Stat{EphemeralOwner: 7}, false)
 	added, removed := d.adopt([]string{"d", "b"}, stat, noon)
 	if !slices.Equal(added, []string{"d"}) || !slices.Equal(removed, []string{"a", "c"}) {
 		t.Fatalf("%v %v", added, removed)

@@ -117,7 +117,6 @@ func (r *run) result(res result) {
 		r.link.broken = true
 		return // the link's own event says so too, and then everything is asked again
 	}
-	r.link.took(r.aloneLength(&res.job))
 	if connect.Throttled(res.err) {
 		list := &r.queue.reads
 		if r.manyReads {
@@ -387,7 +386,7 @@ func (r *run) got(d *dir, res result) {
 	d.arrived(name)
 	switch {
 	case res.err == nil || res.sealed:
-		d.keep(name, r.shared.one(res.data), res.stat, res.sealed)
+		d.keep(name, res.data, res.stat, res.sealed)
 		r.clock.dated(res.stat, res.at)
 		r.recordContender(d, res)
 		if seen := res.job.seen; seen != nil {

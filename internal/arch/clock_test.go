@@ -31,7 +31,6 @@ var clocks = map[string]struct {
 	"inspect/zksource/inquiry.go":         {"NewTimer", "waits for its turn"},
 	"inspect/zksource/link.go":            {"NewTicker", "the beats by which a server is asked for signs of life"},
 	"inspect/zksource/source.go":          {"NewTicker NewTimer", "the loop's beat and its alarm"},
-	"inspect/internal/stall/setahead.go":  {"Now", "when a suspension was noticed, by the real clock"},
 	"inspect/internal/stall/stall.go":     {"NewTicker", "the beats by which this process notices that it stood still"},
 	"inspect/internal/sourcetest/view.go": {"After Now", "limits of tests"},
 	"lockops/act/audit.go":                {"Now", "the default clock"},

@@ -23,9 +23,6 @@ type Tap struct {
 	TLS *tls.Config
 	// DialContext connects to a server; nil is that of Names.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// ReadOnly lets a server serve us that has no quorum and serves clients that only read (readonlymode.enabled):
-	// go-zookeeper's connect request lacks the flag that asks for it.
-	ReadOnly bool
 	// Greeting is for how long a server that has accepted a connection may take to make the session, or to resume it; 0 is a third of the
 	// session's timeout, a second at least, and a sixth. A tunnel (see Via) accepts before it has reached the server.
 	Greeting time.Duration

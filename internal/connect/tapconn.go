@@ -54,9 +54,6 @@ func (c *tapConn) Write(p []byte) (int, error) {
 	c.tap.mu.Lock()
 	if c.hello.IsZero() {
 		p = c.withZxid(p)
-		if c.tap.ReadOnly {
-			p = withReadOnly(p)
-		}
 	}
 	idle := len(c.pending) == 0
 	err := c.out.feed(p, time.Now(), c.recordRequest)
@@ -73,17 +70,6 @@ func (c *tapConn) Write(p []byte) (int, error) {
 		c.Conn.Close()
 	}
 	return given, nil
-}
-
-// withReadOnly is a connect request with the flag readOnly behind it, which servers take since 3.4 (zookeeper.jute,
-// ConnectRequest).
-func withReadOnly(p []byte) []byte {
-	if len(p) < 4 {
-		return p
-	}
-	p = append(bytes.Clone(p), 1)
-	binary.BigEndian.PutUint32(p, uint32(len(p)-4))
-	return p
 }
 
 // Read returns what came but replies to requests of our own, which go-zookeeper would complain of. It returns whole frames: those

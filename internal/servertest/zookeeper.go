@@ -116,13 +116,6 @@ func (z *ZooKeeper) Restart(t testing.TB) {
 	z.proc = proc
 }
 
-// LimitRequests restarts a real server, which from then on takes requests of so many bytes at most (jute.maxbuffer).
-func (z *ZooKeeper) LimitRequests(t testing.TB, bytes int) {
-	t.Helper()
-	z.options = append(z.options, fmt.Sprintf("-Djute.maxbuffer=%d", bytes))
-	z.Restart(t)
-}
-
 // ProcessorTime is the processor time that a real server's process has used since its start; known on Linux.
 func (z *ZooKeeper) ProcessorTime(t testing.TB) time.Duration {
 	t.Helper()

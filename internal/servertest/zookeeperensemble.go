@@ -29,9 +29,6 @@ type EnsembleConfig struct {
 	// SyncLimit is for how many ticks a member that is cut off from its leader, and a leader cut off from the others, goes on
 	// as if nothing had happened.
 	SyncLimit int
-	// ReadOnly lets members without quorum serve clients that only read. Sessions are then local to a member until they make
-	// something ephemeral: a member without quorum makes no other (ReadOnlyRequestProcessor, 3.5 to 3.9).
-	ReadOnly bool
 }
 
 // Ensemble is real servers that reach each other, and are reached by clients, over wires.
@@ -100,9 +97,6 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 	if cfg.Tick != tick { // the last of two lines counts
 		fmt.Fprintf(&lines, "tickTime=%d\n", cfg.Tick.Milliseconds())
 	}
-	if cfg.ReadOnly {
-		lines.WriteString("localSessionsEnabled=true\nlocalSessionsUpgradingEnabled=true\n")
-	}
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	check(t, os.Mkdir(data, 0o700))
@@ -113,7 +107,6 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 		// Votes that a cut held back are sent again after at most 60 s, and a silent member is waited for during 5 s (the
 		// defaults): elections among those who hear each other would take as long.
 		options: []string{
-			fmt.Sprintf("-Dreadonlymode.enabled=%t", cfg.ReadOnly),
 			"-Dzookeeper.fastleader.maxNotificationInterval=800", "-Dzookeeper.cnxTimeout=1000",
 		},
 	}

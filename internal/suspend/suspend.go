@@ -7,16 +7,10 @@ import (
 	"time"
 )
 
-// pretended is added for tests, which cannot suspend the machine.
-var pretended atomic.Int64
-
 var machine = counter{ahead: aheadSince(time.Now()), count: counted}
 
 // Total is the suspension of the machine since its start; always 0 where the system does not count it.
-func Total() time.Duration { return machine.total() + time.Duration(pretended.Load()) }
-
-// Pretend makes the machine look as if it had been suspended for so long more. It is for tests.
-func Pretend(d time.Duration) { pretended.Add(int64(d)) }
+func Total() time.Duration { return machine.total() }
 
 // counter asks the system only when the wall clock and the monotonic one have moved apart since it last did. A suspension
 // moves them apart in the same instant in which the system counts it (timekeeping_inject_sleeptime in the kernel). They are read without

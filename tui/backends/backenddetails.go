@@ -276,9 +276,6 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 		d.fact("quickest", fmt.Sprintf("%s, %s at the start; above three times that, we ask half as often",
 			describe.Millis(c.Quickest), describe.Millis(c.StartQuickest)), t.Text)
 	}
-	if c.WatchLimit > 0 {
-		d.gauge("our watches", float64(c.Watches), float64(c.WatchLimit), fmt.Sprintf("%d of %d allowed", c.Watches, c.WatchLimit))
-	}
 	if c.Duty > 0 {
 		d.fact("our scans", fmt.Sprintf("take at most %.0f %% of a master's time", c.Duty*100), t.Text)
 	}
