@@ -39,7 +39,7 @@ func checkScreen(cfg config.Config) error {
 }
 
 func lookOf(cfg config.Config) tui.Look {
-	look := tui.Look{Filters: cfg.Filters, Views: make(map[string]locks.View), Columns: cfg.Columns, Keys: cfg.Keys}
+	look := tui.Look{Filters: cfg.Filters, Views: make(map[string]locks.View), Columns: cfg.Columns}
 	for name, v := range cfg.Views {
 		look.Views[name] = locks.View(v)
 	}

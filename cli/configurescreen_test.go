@@ -15,10 +15,10 @@ func TestScreenConfigurationIsCheckedAndUsed(t *testing.T) {
 	a := &app{options: options{config: file}}
 	a.Getenv = func(string) string { return "" }
 	for text, says := range map[string]string{
-		"skin: {holdings: '#123456'}": "no role", "skin: {holding: red}": "#rrggbb", "keys: {esc: f}": "esc", "keys: {f2: nowhere}": "nowhere",
+		"skin: {holdings: '#123456'}": "no role", "skin: {holding: red}": "#rrggbb",
 		"filters: {x: 'age>'}": "filters: x", "columns: [held]": "lock is missing", "columns: [lock, lock]": "twice", "views: {v: {columns: [lock, colour]}}": "views: v: columns: \"colour\"",
 		"views: {v: {sort: colour}}": "views: v: sort", "views: {v: {sort: \"-\"}}": "views: v: sort", "views: {v: {filter: 'age>'}}": "views: v: filter",
-		"skin: {holding: '#123456'}\nkeys: {f2: findings}\nfilters: {old: held>1h}\nviews: {v: {sort: -held, columns: [held, lock]}}\ncolumns: [lock, ttl]\n": "",
+		"skin: {holding: '#123456'}\nfilters: {old: held>1h}\nviews: {v: {sort: -held, columns: [held, lock]}}\ncolumns: [lock, ttl]\n": "",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -26,7 +26,7 @@ func TestScreenConfigurationIsCheckedAndUsed(t *testing.T) {
 		var o tui.Options
 		err := a.configureScreen(&o)
 		switch {
-		case says == "" && (err != nil || o.Filters["old"] != "held>1h" || o.Keys["f2"] != "findings" || o.Theme.Skin[2] != "#123456" || o.Columns[1] != "ttl" || o.Views["v"].Columns[0] != "held"):
+		case says == "" && (err != nil || o.Filters["old"] != "held>1h" || o.Theme.Skin[2] != "#123456" || o.Columns[1] != "ttl" || o.Views["v"].Columns[0] != "held"):
 			t.Errorf("%s: %+v, %v", text, o, err)
 		case says != "" && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), says)):
 			t.Errorf("%s: %v", text, err)

@@ -64,12 +64,6 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 		t.Fatalf("the finding stands on %v", got)
 	}
 	wantText(t, m, "x release")
-	own := o
-	own.Look.Keys = map[string]string{"x": "s", "z": "x"}
-	shadowed := model(t, own, 120, 36, m.snapshot)
-	press(shadowed, "f", "j")
-	wantText(t, shadowed, "z release")
-	wantNoText(t, shadowed, "x release")
 	press(m, "x")
 	about := m.front().Selected()
 	if who, _ := named.Identity(second.ID.Backend); about.Lock != second.ID || about.Owner != who || !m.HasDialog() {

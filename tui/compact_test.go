@@ -22,13 +22,6 @@ func TestAFilterTakesAllLettersInACompactWindow(t *testing.T) {
 	}
 }
 
-// A key of one's own is refused where the key that it stands for is.
-func TestOwnKeysAreRefusedInACompactWindow(t *testing.T) {
-	m := model(t, Options{Look: Look{Keys: map[string]string{"f2": "x"}}}, 40, 12, fixture.Everything())
-	send(m, tea.KeyPressMsg{Code: tea.KeyF2})
-	wantText(t, m, "too small a window")
-}
-
 // What has no room in a compact window can be left, whichever way it was opened; of a smaller window nothing is known.
 func TestEscLeavesWhatHasNoRoom(t *testing.T) {
 	m := opened(t, Options{Release: newFakeReleaser().of}, 80, 24, fixture.Orders().ID)

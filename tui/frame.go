@@ -245,7 +245,7 @@ func (m *Model) badges() (list []badge) {
 	case m.inPast():
 		add(t.BadgeWarning, "PAST", m.pause)
 	case m.paused:
-		add(t.BadgeWarning, "PAUSED: "+m.Key("space")+" goes on", m.pause)
+		add(t.BadgeWarning, "PAUSED: "+"space"+" goes on", m.pause)
 	}
 	held, waiting := m.inHand()
 	if held > 0 {

@@ -102,7 +102,7 @@ func hintKey(a *screen.Action) string {
 		return a.Keys[0]
 	}
 	words := strings.Fields(a.Shown)
-	if len(words) > 0 && (namedKeys()[words[0]] != 0 || len(words[0]) == 1) { // a key of one's own may be all that is left
+	if len(words) > 0 && (namedKeys()[words[0]] != 0 || len(words[0]) == 1) {
 		return words[0]
 	}
 	return ""

@@ -210,7 +210,6 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	if f := m.filter(); f != nil && f.Update(msg) {
 		return nil
 	}
-	msg = m.translate(msg)
 	if why := m.cramped(msg.String()); why != "" {
 		m.Flash(why)
 		return nil
@@ -274,12 +273,12 @@ func (m *Model) nextTheme() {
 
 func (m *Model) help() {
 	m.Push(newHelp(m.world, m.front().Title(), m.offered(slices.Concat(m.front().Actions(), m.sceneActions())),
-		slices.Concat(m.offered(slices.Concat(m.globalActions(), m.actingHelp())), m.ownActions())))
+		m.offered(slices.Concat(m.globalActions(), m.actingHelp()))))
 }
 
 func (m *Model) goTo() {
 	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.actingHelp(), m.writeActions(), m.viewActions())
-	m.Push(newPalette(m.world, m.front().Selected(), m.unshadowed(all)))
+	m.Push(newPalette(m.world, m.front().Selected(), all))
 }
 
 func (m *Model) front() screen.Screen { return m.screens[m.backStack[len(m.backStack)-1].Screen] }

@@ -86,7 +86,7 @@ func (m *Model) clickHead(x int) tea.Cmd {
 	case m.atHome() != "":
 		m.Flash(m.atHome())
 	case x >= here(left, m.front().Title()):
-		m.Flash(m.front().Title() + " is what you see: " + m.Key("esc") + " goes back")
+		m.Flash(m.front().Title() + " is what you see: esc goes back")
 	default:
 		m.home()
 	}

@@ -230,17 +230,17 @@ func (m *Model) pastLine() []string {
 	}
 	t, p := m.theme, &m.playhead
 	where, doing := describe.Seconds(m.options.now().Sub(p.at))+" ago", "stands still"
-	newest, back := "now", m.Key("backspace")+" now"
+	newest, back := "now", "backspace"+" now"
 	if p.plays {
 		doing = "plays " + p.speedWords()
 	}
 	if m.filmed() {
 		where, doing = m.filmWords()
-		newest, back = m.pastEnd().Format(time.TimeOnly), m.Key("backspace")+" end"
+		newest, back = m.pastEnd().Format(time.TimeOnly), "backspace"+" end"
 	}
-	space := m.Key("space") + " plays"
+	space := "space plays"
 	if p.plays || !p.sought.IsZero() && !p.ahead {
-		space = m.Key("space") + " stops"
+		space = "space stops"
 	}
 	moment := widget.Line{{" " + p.at.Format(time.TimeOnly) + " ", t.BadgeWarning}}.Add(t.Strong, " "+where)
 	left := slices.Clone(moment).Add(t.Strong, ", "+doing+"  ")
@@ -253,7 +253,7 @@ func (m *Model) pastLine() []string {
 	if doubts != nil {
 		sign = sign.Add(t.Warning, t.Glyphs.Warning+" ")
 	}
-	keys := widget.Line{{space, t.Key}, {fmt.Sprintf(", %s %s 5s, %s %s 1m, %s %s x2, %s ", m.Key("["), m.Key("]"), m.Key("{"), m.Key("}"), m.Key("<"), m.Key(">"), back), t.Muted}}
+	keys := widget.Line{{space, t.Key}, {fmt.Sprintf(", %s %s 5s, %s %s 1m, %s %s x2, %s ", "[", "]", "{", "}", "<", ">", back), t.Muted}}
 	from := widget.Line{{m.past.From().Format(time.TimeOnly) + " ", t.Muted}}
 	to := widget.Line{{" " + newest + "  ", t.Muted}}
 	if room := m.width - slices.Concat(left, from, to, doubts, keys).Width(); room >= 8 {

@@ -68,9 +68,9 @@ func (m *Model) tourWords() string {
 	case len(m.tour.scenes) == 0:
 		return ""
 	case m.tour.stopped:
-		return "demo stopped: " + m.Key("P") + " plays on"
+		return "demo stopped: P plays on"
 	case m.paused:
-		return "demo waits: " + m.Key("space") + " goes on"
+		return "demo waits: space goes on"
 	default:
 		return "demo plays: any key stops it"
 	}

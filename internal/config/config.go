@@ -22,10 +22,9 @@ type Config struct {
 	Profiles map[string]Profile `yaml:"profiles"`
 	// Theme is the name of the screen's colours, one of Themes; empty is the first of them.
 	Theme string `yaml:"theme"`
-	// Skin has colours of one's own, by role; Keys the keys that stand for others, by the key that is pressed; Filters and Views
-	// those of the list of locks, by name; Columns the names of its columns. The screen checks them.
+	// Skin has colours of one's own, by role; Filters and Views those
+	// of the list of locks, by name; Columns the names of its columns. The screen checks them.
 	Skin    map[string]string `yaml:"skin"`
-	Keys    map[string]string `yaml:"keys"`
 	Filters map[string]string `yaml:"filters"`
 	Views   map[string]View   `yaml:"views"`
 	Columns []string          `yaml:"columns"`
@@ -117,10 +116,6 @@ theme: auto                     # dark, light, high-contrast or colour-blind; th
 # Colours of your own, by role: muted, faint, holding, waiting, critical, warning, unknown, badge, badge_text, selected, changed.
 skin:
   holding: "#5fd7a7"
-# A key, and the key or the screen that it stands for.
-keys:
-  f2: findings
-  ctrl+o: y
 # Filters of the list of locks, to be chosen by name with the key ":".
 filters:
   stuck: held>10m waiting

@@ -211,9 +211,9 @@ func (p *Pane) groupDetails(l *inspect.Lock, g *group) []widget.Line {
 	for _, c := range g.members {
 		names = append(names, describe.Owner(c))
 	}
-	how := p.Key("enter") + " opens the group"
+	how := "enter opens the group"
 	if g.open {
-		how = p.Key("enter") + " closes the group"
+		how = "enter closes the group"
 	}
 	var since string
 	if d, ok := g.oldest(screen.Ages(p), l); ok {

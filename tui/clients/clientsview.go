@@ -274,7 +274,7 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	mark := s.clientSign(r)
 	lines := widget.Facts(s.Theme(), width, widget.Span{mark.Text + " ", mark.Style}, r.Name, counted("holds", r.holds), counted("waits for", r.waits), counted("blocks", r.blocks), s.through(r))
 	if r.inCycle {
-		lines = append(lines, widget.Line{{"   " + t.Glyphs.Critical + " it is in a deadlock: " + s.Key("w") + " draws it", t.Critical}})
+		lines = append(lines, widget.Line{{"   " + t.Glyphs.Critical + " it is in a deadlock: w draws it", t.Critical}})
 	}
 	if r.idle {
 		lines = append(lines, widget.Line{{"   it holds nothing and waits for nothing any more", t.Muted}})

@@ -279,7 +279,7 @@ func (d *drawing) advice(r *cycle) []string {
 		}
 		name := d.short(l.has.Contender)
 		text = fmt.Sprintf("Cheapest fix: stop %s, or release %s (%s in its chain): %s. A client whose lock is released keeps running, and must notice.",
-			name, l.has.Lock.ID, d.Key("x"), why)
+			name, l.has.Lock.ID, "x", why)
 	}
 	if r.tied != "" {
 		text = "A ZooKeeper session and a Redis client are taken for one by: " + r.tied + ". " + text

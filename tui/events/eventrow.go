@@ -166,11 +166,11 @@ func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget
 func (s *Screen) emptyWords() (text, more string) {
 	switch {
 	case s.input.Text() != "" && s.Only != inspect.ID{}:
-		return "No event of " + s.Only.String() + " matches the filter.", "esc clears the filter, " + s.Key("o") + " shows the events of all locks."
+		return "No event of " + s.Only.String() + " matches the filter.", "esc clears the filter, o shows the events of all locks."
 	case s.input.Text() != "":
 		return "No event matches the filter.", "esc shows all of them."
 	case s.Only != inspect.ID{} && len(s.Log().List) > 0:
-		return "No events of " + s.Only.String() + " since watching began.", s.Key("o") + " shows the events of all locks."
+		return "No events of " + s.Only.String() + " since watching began.", "o shows the events of all locks."
 	case s.Log().Dropped+len(s.Log().List) > 0:
 		return "No event is left to show.", ""
 	case !s.Arrived():

@@ -276,9 +276,9 @@ func (s *Screen) summary() widget.Line {
 	right := widget.Line{{"newest below ", t.Muted}}
 	switch n := s.fresh(); {
 	case n > 0:
-		right = widget.Line{{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + s.Key("G") + " follows ", t.Muted}}
+		right = widget.Line{{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + "G follows ", t.Muted}}
 	case !s.Follow && len(s.Shown) > 0:
-		right = widget.Line{{"stopped" + dot + s.Key("G") + " follows ", t.Muted}}
+		right = widget.Line{{"stopped" + dot + "G follows ", t.Muted}}
 	case s.input.Text() != "":
 		right = s.input.View(t)
 	}

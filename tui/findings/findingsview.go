@@ -320,11 +320,11 @@ func (s *Screen) detailRule(width int) widget.Line {
 	style := t.Muted
 	switch {
 	case s.inDetails && s.text.Top+s.over > 0:
-		name, style = fmt.Sprintf("selected %s %s arrows move, %s: to the list", t.Glyphs.Dot, t.Glyphs.Up+t.Glyphs.Down, s.Key("tab")), t.Waiting
+		name, style = fmt.Sprintf("selected %s %s arrows move, %s: to the list", t.Glyphs.Dot, t.Glyphs.Up+t.Glyphs.Down, "tab"), t.Waiting
 	case s.inDetails:
-		name, style = "selected "+t.Glyphs.Dot+" all of it is shown, "+s.Key("tab")+": to the list", t.Waiting
+		name, style = "selected "+t.Glyphs.Dot+" all of it is shown, "+"tab"+": to the list", t.Waiting
 	case s.over > 0:
-		name = fmt.Sprintf("selected %s %s %s, %s", t.Glyphs.Dot, t.Glyphs.Down, describe.Count(s.over, "more line"), s.Key("tab"))
+		name = fmt.Sprintf("selected %s %s %s, %s", t.Glyphs.Dot, t.Glyphs.Down, describe.Count(s.over, "more line"), "tab")
 	}
 	return widget.Divider(t, width, name, style)
 }

@@ -300,7 +300,7 @@ func (s *Screen) tabs() widget.Line {
 		}
 		l = l.Add(style, " "+p.String()+" ").Add(t.Text, " ")
 	}
-	right := widget.Line{{s.Key("tab") + " changes the pane ", t.Muted}}
+	right := widget.Line{{"tab changes the pane ", t.Muted}}
 	return widget.Spread(l, right, s.width, "")
 }
 

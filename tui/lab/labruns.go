@@ -204,7 +204,7 @@ func (c *runs) actions() []screen.Action {
 	}
 	idle := func() string {
 		if !c.Running() {
-			return "no run is under way: " + c.Key("n") + " starts one"
+			return "no run is under way: n starts one"
 		}
 		return ""
 	}

@@ -45,7 +45,7 @@ func (c *runs) lines(width, height int) []widget.Line {
 func (c *runs) emptyLines(width int) []widget.Line {
 	t := c.Theme()
 	text := "Let the same workers compete for two kinds of locks, side by side: who waits, who overtakes, what a handoff takes. " +
-		c.Key("tab") + " comes to this pane, " + c.Key("n") + " starts a run: on locks made for it, and removed at its end."
+		"tab comes to this pane, n starts a run: on locks made for it, and removed at its end."
 	if why := c.ReadOnly(); why != "" {
 		text = "Nothing can be run here: " + why + "."
 	}

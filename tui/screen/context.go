@@ -40,8 +40,6 @@ type Context interface {
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)
 	// Log has the events that were seen.
 	Log() *EventLog
-	// Key names what is pressed for a key: another one where that means something else by configuration.
-	Key(name string) string
 	// ReadOnly is the reason why no lock may be taken by hand; empty where one may be.
 	ReadOnly() string
 	// MayAct is the reason why nothing may be done to locks of others; empty where it may be. Previews only read. Production

@@ -239,7 +239,7 @@ func (s *Screen) View() string { return s.drawn }
 func (s *Screen) draw() string {
 	t := s.Theme()
 	if s.id == (inspect.ID{}) {
-		return s.finish([]widget.Line{{{" No lock is selected: choose one in the list of locks, then press " + s.Key("t") + ".", t.Muted}}})
+		return s.finish([]widget.Line{{{" No lock is selected: choose one in the list of locks, then press t.", t.Muted}}})
 	}
 	v, list := s.shown()
 	lines := s.head(&v)
@@ -299,7 +299,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 	case v.Live && s.Context.Live():
 		right = append(widget.Line{{" live ", t.Badge}}, right...)
 	case !v.Live:
-		right = widget.Line{{" " + describe.Clock(w.From) + " " + t.Glyphs.Dash + " " + describe.Clock(w.End()) + " ", t.BadgeWarning}, {" " + s.Key("0") + ": now ", t.Muted}}
+		right = widget.Line{{" " + describe.Clock(w.From) + " " + t.Glyphs.Dash + " " + describe.Clock(w.End()) + " ", t.BadgeWarning}, {" 0: now ", t.Muted}}
 	}
 	if left.Width()+right.Width() >= s.width {
 		left = left[:1] // the name comes before what the lock is
