@@ -26,12 +26,15 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 			long := lockops.WithMasterLimit(5 * time.Minute)
 			return acquire(t, kind.make(s, servertest.UniqueName(t), lockops.WithTTL(ttl), long))
 		}
-		h, short := hold(10*time.Minute), hold(ttl)
+		h, short, given := hold(10*time.Minute), hold(ttl), hold(10*time.Minute)
 		for _, m := range masters {
 			m.Pause(t)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
+		releaseSoon := func() {
+			time.AfterFunc(100*time.Millisecond, func() { _ = given.Release(ctx) }) // ctx has ended: it goes on in the background
+		}
 		for _, c := range []struct {
 			what string
 			do   func() error
@@ -39,6 +42,7 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 		}{
 			{"with its context", func() error { return h.Extend(ctx) }, context.Canceled},
 			{"with the hold", func() error { return short.Extend(t.Context()) }, lockops.ErrLost},
+			{"with its release", func() error { releaseSoon(); return given.Extend(t.Context()) }, lockops.ErrReleased},
 		} {
 			ended := make(chan error, 1)
 			go func() { ended <- c.do() }()
