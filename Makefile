@@ -107,7 +107,9 @@ vuln: ## known vulnerabilities of what we depend on, where the database can be r
 
 .PHONY: release
 release: ## archives for linux, macOS and Windows, deb and rpm, and checksums, as dist/
-	LOCKSCOPE_VERSION=$$($(GO) run . version | cut -d ' ' -f 2) $(GO) tool -modfile=.ci/release.mod goreleaser release --snapshot --clean $(RELEASEFLAGS)
+	LOCKSCOPE_VERSION=$$($(GO) run . version | cut -d ' ' -f 2) COMMIT=$$(git rev-parse HEAD) COMMIT_DATE=$$(git log -1 --format=%cI) \
+		COMMIT_TIME=$$(git log -1 --format=%ct) DIRTY=$$(git diff --quiet HEAD && echo false || echo true) \
+		$(GO) tool -modfile=.ci/release.mod goreleaser release --snapshot --clean $(RELEASEFLAGS)
 
 .PHONY: release-try
 release-try: ## make the packages twice, compare them, install the deb into an empty root and run it (Debian; needs root)
