@@ -261,3 +261,74 @@ func moments(cmd tea.Cmd) (all []tea.Msg) {
 	}
 	return all
 }
+
+// slowFilm has moments once they are released; each look that is not given up waits for that.
+type slowFilm struct {
+	indexedFilm
+	begun   chan time.Time
+	release chan struct{}
+}
+
+func (f slowFilm) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
+	f.begun <- at
+	select {
+	case <-f.release:
+		return f.indexedFilm.Moment(ctx, at)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Each seek ends the look for the moment that was sought before it, and so do space and what is drawn without a look.
+func TestASeekEndsTheLookBefore(t *testing.T) {
+	t.Parallel()
+	r := filming(t, Options{}, 120, 36)
+	film := slowFilm{begun: make(chan time.Time, 1), release: make(chan struct{})}
+	r.options.Film = film
+	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
+	press(r.Model, "space")
+	seek := func(key string) chan []tea.Msg {
+		answer, cmd := make(chan []tea.Msg, 1), press(r.Model, key)
+		go func() { answer <- moments(cmd) }()
+		<-film.begun
+		return answer
+	}
+	given := func(answer chan []tea.Msg, by string) {
+		t.Helper()
+		select {
+		case list := <-answer:
+			if send(r.Model, list...); r.playhead.ahead {
+				t.Fatalf("%s: the moment that was given up is drawn", by)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: the look before goes on", by)
+		}
+	}
+	press(r.Model, "]", "]")
+	answer := seek("]")
+	for range 50 {
+		next := seek("]")
+		given(answer, "]")
+		answer = next
+	}
+	press(r.Model, "space")
+	given(answer, "space")
+	press(r.Model, "]")
+	answer = seek("}")
+	press(r.Model, "[")
+	send(r.Model, filmedMsg{snapshots: frames(3, 4)})
+	answer2 := seek("backspace")
+	given(answer, "[")
+	send(r.Model, filmedMsg{snapshots: frames(4, 13)}, filmedMsg{err: io.EOF})
+	given(answer2, "the end is read")
+
+	r = filming(t, Options{}, 120, 36)
+	r.options.Film = film
+	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
+	answer = seek("}")
+	last := seek("[")
+	given(answer, "[")
+	close(film.release)
+	send(r.Model, <-last...)
+	wantText(t, r.Model, "0:55 of 1:00, only 0:10 of its history read", "worker-11 ")
+}
