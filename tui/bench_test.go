@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +19,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
 )
 
 // p99 of measured times.
@@ -28,32 +26,6 @@ func p99(times []time.Duration) time.Duration {
 	slices.Sort(times)
 	return times[len(times)*99/100]
 }
-
-// manySnapshots is a model that shows n locks, and what changes one of them, another each time.
-func manySnapshots(tb testing.TB, n int, order string, filter screen.Filter, grouped bool) (m *Model, next func() *inspect.Snapshot) {
-	tb.Helper()
-	list := fixture.ManyLocks(n)
-	published := publisher(tb, list, 1)
-	clock := newFakeClock()
-	m = New(context.Background(), plain(Options{Now: clock.read}))
-	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
-	s := locksOf(m)
-	for s.Want.Order.String() != order {
-		press(m, "s")
-	}
-	s.Want.Filter, s.Want.Grouped = filter, grouped
-	send(m, answers(send(m, snapshotArrivedMsg{snapshot: published()}))...)
-	if len(s.Index.Rows) != n || s.Busy {
-		tb.Fatalf("%d rows", len(s.Index.Rows))
-	}
-	return m, func() *inspect.Snapshot {
-		clock.forward(16 * time.Millisecond) // each quarter of a second all rows are drawn anew
-		return published()
-	}
-}
-
-// worstFirst is the table's order at first.
-const worstFirst = "worst, longest wait"
 
 // observed are the snapshots of an observer of these locks, and what changes some of them.
 func observed(tb testing.TB, list []*inspect.Lock) (sub *inspect.Subscription, change func(some int)) {
@@ -82,31 +54,6 @@ func observed(tb testing.TB, list []*inspect.Lock) (sub *inspect.Subscription, c
 	}
 }
 
-// publisher is an observer of these locks, of which each snapshot after the first has changed some.
-func publisher(tb testing.TB, list []*inspect.Lock, some int) (next func() *inspect.Snapshot) {
-	tb.Helper()
-	sub, change := observed(tb, list)
-	reported := false
-	return func() *inspect.Snapshot {
-		for {
-			if reported {
-				change(some)
-			}
-			s, err := sub.Next(context.Background())
-			if err != nil {
-				return nil
-			}
-			if s.Len() < len(list) {
-				continue
-			}
-			if !reported {
-				reported, s.Changed = true, nil
-			}
-			return s
-		}
-	}
-}
-
 // changing is a source that emits what it is given.
 type changing struct{ puts chan []*inspect.Lock }
 
@@ -123,45 +70,6 @@ func (c *changing) Run(ctx context.Context, emit func(inspect.Update)) error {
 }
 
 func (c *changing) Focus([]inspect.ID) {}
-
-// BenchmarkOneChangeAmong100000 measures Update and View after a change of one lock.
-func BenchmarkOneChangeAmong100000(b *testing.B) {
-	for name, a := range map[string]struct {
-		order   string
-		filter  screen.Filter
-		grouped bool
-	}{
-		"flat":     {order: worstFirst},
-		"filtered": {order: "held longest", filter: screen.NewFilter("lock-0 !free")},
-		"grouped":  {order: worstFirst, grouped: true},
-	} {
-		b.Run(name, func(b *testing.B) {
-			m, next := manySnapshots(b, 100_000, a.order, a.filter, a.grouped)
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			var times, cpu []time.Duration
-			for b.Loop() {
-				b.StopTimer()
-				s := next()
-				b.StartTimer()
-				begin, used := time.Now(), cpuTime(b, ofThread)
-				send(m, snapshotArrivedMsg{snapshot: s})
-				m.View()
-				times, cpu = append(times, time.Since(begin)), append(cpu, cpuTime(b, ofThread)-used)
-			}
-			b.ReportMetric(float64(p99(times).Microseconds())/1000, "p99-ms")
-			b.ReportMetric(float64(p99(cpu).Microseconds())/1000, "p99-cpu-ms") // unlike wall time, hardly changed by a busy machine
-		})
-	}
-}
-
-// fakeClock stands still until it is moved.
-type fakeClock struct{ ahead atomic.Int64 }
-
-func newFakeClock() *fakeClock { return &fakeClock{} }
-
-func (c *fakeClock) read() time.Time         { return fixture.Noon.Add(time.Duration(c.ahead.Load())) }
-func (c *fakeClock) forward(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // BenchmarkIdle reports the share of a core that it takes to show 1,000 locks to which nothing happens.
 func BenchmarkIdle(b *testing.B) {
@@ -181,9 +89,6 @@ func BenchmarkIdle(b *testing.B) {
 		b.ReportMetric(100*float64(cpuTime(b, syscall.RUSAGE_SELF)-cpu)/float64(time.Since(at)), "%core")
 	}
 }
-
-// ofThread is getrusage's RUSAGE_THREAD.
-const ofThread = 1
 
 func cpuTime(b *testing.B, of int) time.Duration {
 	var r syscall.Rusage

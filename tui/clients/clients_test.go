@@ -15,24 +15,6 @@ import (
 	"lockscope/tui/internal/fixture"
 )
 
-func BenchmarkListClients100000Locks(b *testing.B) {
-	var locks []*inspect.Lock
-	for i := range 100_000 {
-		one := func(j int) fixture.Person {
-			n := (i*10 + j) % 5000
-			return fixture.Person{Name: fmt.Sprintf("worker-%d", n), Session: int64(1 + n)}
-		}
-		locks = append(locks, fixture.QueueOf(fmt.Sprintf("/locks/%06d", i), time.Hour, one(0), one(1), one(2)))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks) // its owners are not listed yet
-		b.StartTimer()
-		ListClients(s)
-	}
-}
-
 // A client that stands twice in a queue blocks those behind it once.
 func TestBlockedAreCountedOnce(t *testing.T) {
 	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/a", time.Minute, fixture.Ann, fixture.Ann, fixture.Bob, fixture.Cat), fixture.QueueOf("/b", time.Minute, fixture.Ann, fixture.Dan)}})

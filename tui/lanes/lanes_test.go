@@ -12,14 +12,6 @@ import (
 	"lockscope/tui/screen"
 )
 
-// BenchmarkLanesOfAVeryLongQueue would take seconds if each waiter were compared with each.
-func BenchmarkLanesOfAVeryLongQueue(b *testing.B) {
-	l := veryLongQueue()
-	for b.Loop() {
-		LanesOf(l, PastLock{}, fixture.Noon)
-	}
-}
-
 // Readers hold the lock together: one that is granted first takes nothing from another.
 func TestReadersDoNotOvertakeReaders(t *testing.T) {
 	at := func(d time.Duration) time.Time { return fixture.Ago(time.Minute - d) }
