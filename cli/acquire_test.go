@@ -27,8 +27,7 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	c := redis.NewClient(&redis.Options{Addr: master.Addr})
-	defer c.Close()
+	c := master.Client(t)
 	for _, kept := range []error{nil, exitError{code: 7}, exitError{code: exitLost}} {
 		hold, err := lockops.NewRedisMutex(s, "lock").Acquire(t.Context())
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/redis/go-redis/v9"
 
 	"lockscope/internal/servertest"
 )
@@ -146,8 +145,7 @@ func TestAcquireStopsTheCommandWhenTheLockIsLost(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		target := "redis://" + servers[0].Addr
-		c := redis.NewClient(&redis.Options{Addr: servers[0].Addr})
-		defer c.Close()
+		c := servers[0].Client(t)
 		done := make(chan outcome, 1)
 		go func() {
 			done <- run(t, "acquire", "redis:"+key, target, "--ttl", "9s", "--", "sleep", "300")

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
 	"lockscope/internal/servertest"
@@ -381,8 +380,6 @@ func TestTheAdvisedSweepHelps(t *testing.T) {
 func TestAClockThatIsSetRightIsNotFound(t *testing.T) {
 	t.Parallel()
 	server, clock := servertest.StartRedisWithClock(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
 	clock.Step(t, time.Minute)
 	carryOut(t, []trouble{{
 		rule: "clock-skew", on: "backend redis", target: []string{"redis://" + server.Addr}, advice: "chronyc tracking",

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockscope/internal/servertest"
 )
 
@@ -26,8 +24,7 @@ const auditedValue = "YWFhYWFhYWFhYWFhYWFhYQ=="
 
 func startAuditing(t *testing.T) auditing {
 	server := servertest.StartEmbeddedRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
+	client := server.Client(t)
 	client.Set(t.Context(), "lock:a", auditedValue, 0)
 	return auditing{t, map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}, "redis://" + server.Addr}
 }

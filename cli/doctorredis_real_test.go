@@ -17,8 +17,7 @@ func TestDoctorNamesWhatIsBrokenOnRealRedisMasters(t *testing.T) {
 	var servers []*servertest.Redis
 	for range 5 {
 		s := servertest.StartRedis(t)
-		c := redis.NewClient(&redis.Options{Addr: s.Addr})
-		t.Cleanup(func() { c.Close() })
+		c := s.Client(t)
 		servers, addrs, masters = append(servers, s), append(addrs, s.Addr), append(masters, c)
 	}
 	t.Parallel() // the masters grow old while the tests that are not parallel run

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect/metrics"
 	"lockscope/internal/servertest"
@@ -81,8 +80,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func TestExportServesWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
-	c := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer c.Close()
+	c := server.Client(t)
 	if err := c.Set(t.Context(), "lock:kept", "3q2+7wAAAAAAAAAAAAAAAA==", 0).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -198,8 +198,7 @@ func newRedisHouse(t *testing.T, n int) *redisHouse {
 	h := &redisHouse{}
 	for range n {
 		s := servertest.StartRedis(t)
-		c := redis.NewClient(&redis.Options{Addr: s.Addr})
-		t.Cleanup(func() { c.Close() })
+		c := s.Client(t)
 		h.addrs, h.masters = append(h.addrs, s.Addr), append(h.masters, c)
 	}
 	return h

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockscope/internal/servertest"
 )
 
@@ -32,8 +30,7 @@ func burdenOf(t *testing.T, server *servertest.ZooKeeper, master *servertest.Red
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		figure(t, lines.Text(), "\t", figures)
 	}
-	c := redis.NewClient(&redis.Options{Addr: master.Addr})
-	defer c.Close()
+	c := master.Client(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	info, err := c.Info(ctx, "clients").Result()

@@ -95,8 +95,7 @@ func TestTheKilledLeaveNothingOfAnyKind(t *testing.T) {
 func everyKeyEnds(t *testing.T, k killable) (left []string) {
 	t.Helper()
 	for _, m := range k.masters {
-		c := redis.NewClient(&redis.Options{Addr: m.Addr})
-		defer c.Close()
+		c := m.Client(t)
 		keys, err := c.Keys(t.Context(), "*").Result()
 		if err != nil {
 			t.Fatal(err)

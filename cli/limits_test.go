@@ -57,8 +57,7 @@ func TestRedisEnforcesTheLimitsOfTheAccounts(t *testing.T) {
 	server := servertest.StartRedis(t)
 	target := "redis://" + server.Addr + "?match=lock:*"
 	lines := run(t, "doctor", "--access", target).stdout
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer admin.Close()
+	admin := server.Client(t)
 	redisDo(t, server.Addr, "SET", "lock:kept", "owner", "PX", "600000")
 	redisDo(t, server.Addr, "SET", "customers:1", "secret of others")
 	for user, title := range map[string]string{"viewer": "to view:", "operator": "to act:"} {

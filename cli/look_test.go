@@ -150,8 +150,7 @@ func TestRedlockWithAMasterStopped(t *testing.T) {
 func TestHostileBytesNeverReachTheTerminal(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
-		c := redis.NewClient(&redis.Options{Addr: servers[0].Addr})
-		defer c.Close()
+		c := servers[0].Client(t)
 		key := servertest.UniqueName(t) + "lock\x1b]52;c;aGk=\a\u202e\xff\r\n"
 		if err := c.Set(t.Context(), key, "\x1b[2J\u009b31m"+strings.Repeat("x", 5000), time.Minute).Err(); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/redis/go-redis/v9"
 
 	"lockscope/internal/servertest"
 )
@@ -62,8 +61,7 @@ func TestRecipesOfOnesOwn(t *testing.T) {
 		}
 	})
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
-		c := redis.NewClient(&redis.Options{Addr: servers[0].Addr})
-		defer c.Close()
+		c := servers[0].Client(t)
 		key := "job:" + servertest.UniqueName(t) + ":lock"
 		if err := c.Set(t.Context(), key, "web1:100:7", time.Minute).Err(); err != nil {
 			t.Fatal(err)

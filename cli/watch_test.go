@@ -126,8 +126,7 @@ func TestWatchTellsAHandover(t *testing.T) {
 func TestWatchTellsABackendThatGoesDownAndComesBack(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	c := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer c.Close()
+	c := server.Client(t)
 	w := startWatch(t, "redis://"+server.Addr, "-o", "jsonl")
 	if err := c.Set(t.Context(), "lock:a\x1b[2J", "evil\x1b]0;x\a", time.Minute).Err(); err != nil {
 		t.Fatal(err)

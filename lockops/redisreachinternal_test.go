@@ -20,8 +20,7 @@ func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	killer := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer killer.Close()
+	killer := server.Client(t)
 	kill := func() {
 		t.Helper()
 		if err := killer.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {

@@ -16,8 +16,7 @@ import (
 
 func TestRedisPrograms(t *testing.T) {
 	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	t.Cleanup(func() { client.Close() })
+	client := server.Client(t)
 	for _, p := range programs(t, "redis") {
 		t.Run(p.file, func(t *testing.T) {
 			if err := client.FlushAll(t.Context()).Err(); err != nil {

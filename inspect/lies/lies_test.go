@@ -72,8 +72,7 @@ type honest struct{ redis, zk string }
 func startHonest(t *testing.T) honest {
 	t.Helper()
 	r := servertest.StartEmbeddedRedis(t)
-	c := redis.NewClient(&redis.Options{Addr: r.Addr})
-	defer c.Close()
+	c := r.Client(t)
 	if err := c.Set(t.Context(), "lock:held", "somebody", time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}

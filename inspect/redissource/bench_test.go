@@ -66,8 +66,7 @@ func BenchmarkDuty(b *testing.B) {
 // duty looks for 12 s with a budget of so many keys in one SCAN; 0: the default.
 func duty(b *testing.B, m *servertest.Redis, keys int) {
 	b.Helper()
-	c := redis.NewClient(&redis.Options{Addr: m.Addr})
-	defer c.Close()
+	c := m.Client(b)
 	cfg := config([]*servertest.Redis{m})
 	cfg.Tick, cfg.Budget = 0, redissource.Budget{ScanCount: keys}
 	idle, start := cpuSeconds(b, c), time.Now()

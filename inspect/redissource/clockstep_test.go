@@ -14,8 +14,7 @@ import (
 // clockUser makes a user without a right, where one is denied. The client is the administrator's.
 func clockUser(t *testing.T, server *servertest.Redis, denied string) (*redis.Client, redis.UniversalOptions) {
 	t.Helper()
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
-	t.Cleanup(func() { admin.Close() })
+	admin := server.Client(t)
 	user := []any{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all"}
 	if denied != "" {
 		user = append(user, denied)

@@ -17,8 +17,7 @@ import (
 // A key that was known as a collection, and that another program has made an empty string, is that: it is read as a string from then on.
 func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 	server := servertest.StartRedis(t)
-	c := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer c.Close()
+	c := server.Client(t)
 	const key = "lock:a"
 	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)
 	defer m.close()
@@ -60,8 +59,7 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 // What reads as an empty string is held by it, or is no key, where a permitted command tells; else it is unknown, and says what is missing.
 func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 	server := servertest.StartRedis(t)
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer admin.Close()
+	admin := server.Client(t)
 	const key = "lock:a"
 	for n, denied := range [][]any{
 		{"-exists"},
@@ -104,8 +102,7 @@ func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 // Who takes a key while it runs out between two commands holds it, whatever is refused besides GETRANGE; nobody is called "".
 func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 	server := servertest.StartRedis(t)
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer admin.Close()
+	admin := server.Client(t)
 	const key = "lock:a"
 	for n, denied := range [][]any{{"-strlen"}, {"-strlen", "-type"}, {"-strlen", "-type", "-hlen"}, {"-strlen", "-exists"}, {"-strlen", "-exists", "-type", "-hlen"}} {
 		user := fmt.Sprint("taken", n)
@@ -136,8 +133,7 @@ func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 // A collection whose key runs out, or is let go of, after its PTTL was answered and before it is read is no key: not one that no lock has.
 func TestACollectionThatEndsWhileItIsReadIsAbsent(t *testing.T) {
 	server := servertest.StartRedis(t)
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer admin.Close()
+	admin := server.Client(t)
 	const key = "lock:a"
 	for _, write := range [][]any{
 		{"hset", key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1},

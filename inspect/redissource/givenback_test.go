@@ -41,14 +41,12 @@ func (s splitPipeline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 // A key that runs out, is taken and given back while it is read, is held by nobody: the value that was not there is nobody's name.
 func TestAKeyThatIsGivenBackWhileItIsReadIsFree(t *testing.T) {
 	server := servertest.StartRedis(t)
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer admin.Close()
+	admin := server.Client(t)
 	const key = "lock:a"
 	if err := admin.Set(t.Context(), key, "before", time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
-	reader := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer reader.Close()
+	reader := server.Client(t)
 	reader.AddHook(splitPipeline{admin, key})
 	vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
 	if err != nil || vote.Present && vote.Value == "" {

@@ -77,8 +77,7 @@ func TestWhatANodeOfAClusterRefusesForAWhileIsUnknown(t *testing.T) {
 	cfg.Match = nil
 	for l := range diagnosed(t, cfg).Locks() {
 		read := func(fault *interrupted) (*inspect.Lock, error) {
-			keys := redis.NewClient(&redis.Options{Addr: server.Addr})
-			defer keys.Close()
+			keys := server.Client(t)
 			keys.AddHook(fault)
 			now := time.Now()
 			vote, err := redissource.ReadKeyOfNode(t.Context(), keys, server.Addr, l.ID.Path)

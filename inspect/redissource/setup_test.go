@@ -15,8 +15,7 @@ import (
 func TestARefusedConnectionHasNotAnswered(t *testing.T) {
 	server := servertest.StartRedis(t, "--databases", "1")
 	ctx := context.Background()
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer admin.Close()
+	admin := server.Client(t)
 	for _, words := range [][]any{
 		{"set", "lock:a", "one"},
 		{"acl", "setuser", "disabled", "off", ">pw", "allkeys", "allchannels", "+@all"},

@@ -73,8 +73,7 @@ func eachRedis(t *testing.T, n int, f func(t *testing.T, masters []*servertest.R
 
 func client(t *testing.T, r *servertest.Redis) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: r.Addr})
-	t.Cleanup(func() { c.Close() })
+	c := r.Client(t)
 	return c
 }
 

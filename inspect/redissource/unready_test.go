@@ -120,8 +120,7 @@ func forward(to io.Writer, from io.Reader, made func([]byte) []byte) {
 // It answers CLIENT TRACKING, and ends the connection with the first ping: it pushes nothing, and that is not tried without end.
 func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	server := servertest.StartRedis(t)
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer admin.Close()
+	admin := server.Client(t)
 	loseMaster(t, admin)
 	ctx, cancel := context.WithCancel(t.Context())
 	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)

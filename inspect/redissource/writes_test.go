@@ -55,8 +55,7 @@ func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
 				}
 			}
 			server := servertest.StartRedis(t, args...)
-			c := redis.NewClient(&redis.Options{Addr: server.Addr})
-			defer c.Close()
+			c := server.Client(t)
 			if err := os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755); err != nil { // a snapshot cannot take its place
 				t.Fatal(err)
 			}
@@ -110,8 +109,7 @@ func prepare(t *testing.T, c *redis.Client, line string) {
 func TestWhatAFullMasterRefusesOfLocks(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	c := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer c.Close()
+	c := server.Client(t)
 	const redisson, value, queue = "lock:redisson", "lock:value", "lock:queue"
 	c.HSet(t.Context(), redisson, "owner:1", 1)
 	c.PExpire(t.Context(), redisson, time.Hour)

@@ -3,7 +3,6 @@ package servertest
 import (
 	"io"
 	"net"
-	"slices"
 	"testing"
 	"time"
 )
@@ -60,37 +59,5 @@ func TestWireStopsAndHeals(t *testing.T) {
 	w.Reset()
 	if err := hear("x", 10*time.Second); err == nil {
 		t.Error("the connection outlived the reset")
-	}
-}
-
-// TestEnsembleIsPartitioned: an isolated leader commits nothing, loses its office, and comes back as a follower or leader.
-func TestEnsembleIsPartitioned(t *testing.T) {
-	e := StartEnsemble(t, EnsembleConfig{Tick: 100 * time.Millisecond, SyncLimit: 5})
-	old := e.Leader(t)
-	if err := e.commits(old, commitTimeout); err != nil {
-		t.Error(err)
-	}
-	e.Isolate(old)
-	if err := e.commits(old, 200*time.Millisecond); err == nil {
-		t.Error("a leader that is cut off commits")
-	}
-	deadline := time.Now().Add(startTimeout)
-	for led := false; !led; {
-		if time.Now().After(deadline) {
-			t.Fatal("the others did not elect a leader")
-		}
-		for i, zk := range e.Members {
-			led = led || i != old && mode(zk.Addr) == "leader"
-		}
-	}
-	if m := mode(e.Members[old].Addr); m == "follower" {
-		t.Errorf("the isolated leader says %q", m)
-	}
-	e.Heal(t)
-	before := e.Members[old].proc.cmd.Args
-	e.Members[old].Kill(t)
-	e.Members[old].Restart(t)
-	if after := e.Members[old].proc.cmd.Args; !slices.Equal(before, after) {
-		t.Errorf("started again as %q, at first as %q", after, before)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 )
 
 // Redis is a running master without persistence.
@@ -28,6 +29,13 @@ type Redis struct {
 	before []string                 // of the real server's command line, before the arguments
 	run    func() (*process, error) // of a real server that is more than that
 	proc   *process
+}
+
+// Client is a client of the server, which ends with the test.
+func (r *Redis) Client(t testing.TB) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: r.Addr})
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 // EachRedis runs f as subtests "embedded" and "real", each with n independent masters that all tests of the process

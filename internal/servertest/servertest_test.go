@@ -6,9 +6,6 @@ import (
 	"io"
 	"net"
 	"testing"
-	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -26,25 +23,4 @@ func word(t *testing.T, addr, w string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func TestAKilledPeerKeepsItsLockUntilItsSessionEnds(t *testing.T) {
-	EachZooKeeper(t, func(t *testing.T, server *ZooKeeper) {
-		path := UniquePath(t)
-		holder := StartKazoo(t, server.Addr, path, "a")
-		holder.Expect(t, "acquired")
-		c, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogInfo(false))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		holder.Kill()
-		if children, _, err := c.Children(path); err != nil || len(children) != 1 {
-			t.Errorf("after Kill: %v, %v", children, err)
-		}
-		holder.Expire(t)
-		if children, _, err := c.Children(path); err != nil || len(children) != 0 {
-			t.Errorf("after Expire: %v, %v", children, err)
-		}
-	})
 }

@@ -163,22 +163,6 @@ func TestAdminSessionIDsAreExactDecimals(t *testing.T) {
 	}
 }
 
-func TestAdminListsItsCommands(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zk *servertest.ZooKeeper) {
-		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		resp, err := client.Get(zk.Admin + "/commands")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(resp.Body)
-		if !strings.Contains(string(text), `<a href="/commands/watches_by_path">watches_by_path</a>`) {
-			t.Errorf("got %s", text)
-		}
-	})
-}
-
 func (b busy) word(t *testing.T, word string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", b.zk.Addr)

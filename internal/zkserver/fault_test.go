@@ -201,18 +201,3 @@ func TestCloseEndsEverything(t *testing.T) {
 		t.Error("still listening")
 	}
 }
-
-func TestStartRefusesBadConfig(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	for name, cfg := range map[string]zkserver.Config{
-		"port taken":       {Addr: server.Addr},
-		"admin port taken": {AdminAddr: server.Addr},
-		"timeouts":         {MinSessionTimeout: time.Minute, MaxSessionTimeout: time.Second},
-	} {
-		if s, err := zkserver.Start(cfg); err == nil {
-			s.Close()
-			t.Errorf("%s: started", name)
-		}
-	}
-}

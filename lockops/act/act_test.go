@@ -29,6 +29,24 @@ func openAudit(t *testing.T) (*Audit, string) {
 	return a, path
 }
 
+// onOneMaster is a master of its own, a client of it, and a Releaser of its locks.
+func onOneMaster(t *testing.T) (*servertest.Redis, *redis.Client, *Redis) {
+	t.Helper()
+	server := servertest.StartRedis(t)
+	client := server.Client(t)
+	audit, _ := openAudit(t)
+	return server, client, NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+}
+
+// onEnsemble is a Releaser of the locks that a connection reaches.
+func onEnsemble(t *testing.T, conn ZKConn, addr string) *ZooKeeper {
+	t.Helper()
+	audit, _ := openAudit(t)
+	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{addr}}, audit)
+	t.Cleanup(releaser.Close)
+	return releaser
+}
+
 // auditLines reads the audit file back.
 func auditLines(t *testing.T, path string) []map[string]any {
 	t.Helper()

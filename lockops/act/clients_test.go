@@ -20,8 +20,7 @@ import (
 func TestAClientIsEnded(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	ours := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer ours.Close()
+	ours := server.Client(t)
 	audit, path := openAudit(t)
 	ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	other := func(name string) (client *redis.Conn, addr string) {
@@ -195,8 +194,7 @@ func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
 	defer ours.Close()
 	r := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, nil)
 	for range 2 {
-		c := redis.NewClient(&redis.Options{Addr: server.Addr})
-		defer c.Close()
+		c := server.Client(t)
 		if err := c.Ping(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}

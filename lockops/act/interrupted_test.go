@@ -77,8 +77,7 @@ func TestAReleaseThatIsRefusedForAWhileIsNone(t *testing.T) {
 	for n, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // some wait to confirm what looks dead
-			admin := redis.NewClient(&redis.Options{Addr: server.Addr})
-			defer admin.Close()
+			admin := server.Client(t)
 			name, now := fmt.Sprintf("n%d", n), time.Now()
 			named := strings.NewReplacer("NAME", name, "NOW", fmt.Sprint(now.UnixMilli()), "SOON", fmt.Sprint(now.Add(time.Minute).UnixMilli())).Replace
 			for _, line := range strings.Split(named(tt.write), ";") {

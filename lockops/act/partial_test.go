@@ -4,21 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockscope/inspect"
-	"lockscope/internal/servertest"
 )
 
 // A holder of rueidislock's three keys that has lost two of them since the preview holds it no more: nothing is done to the third, and the
 // report says so whichever is left.
 func TestAHolderThatLostItsMajorityOfKeysIsNotReleased(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	_, client, releaser := onOneMaster(t)
 	const value = "0123456789abcdefghijklmn"
 	keys := []string{"rueidislock:0:a", "rueidislock:1:a", "rueidislock:2:a"}
 	for _, left := range keys {

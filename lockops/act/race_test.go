@@ -51,9 +51,7 @@ func TestActsInRacesOnZooKeeper(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(releaser.Close)
+		releaser := onEnsemble(t, conn, server.Addr)
 		ours, pace := 0, racePace{}
 		for i := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
@@ -88,9 +86,7 @@ func TestSessionsEndInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, waiter := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(releaser.Close)
+		releaser := onEnsemble(t, conn, server.Addr)
 		ours, pace := 0, racePace{}
 		for i := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
@@ -127,9 +123,7 @@ func TestWaitersTurnComesInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(releaser.Close)
+		releaser := onEnsemble(t, conn, server.Addr)
 		ours, pace := 0, racePace{}
 		for i := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)

@@ -157,11 +157,7 @@ func (r *libraryRaces) ttlDuringARelease() {
 // as its library does as soon as it is free: it keeps it, and the lock was freed by the holder or by us, never by both.
 func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	_, client, releaser := onOneMaster(t)
 	const rueidis = "0123456789abcdefghijklmn"
 	rows := append(structuredWaits(), stringWaits()...)
 	rows = append(rows, waits{
@@ -202,11 +198,7 @@ type turn struct {
 // A waiter is taken out of a queue in Redis while its turn comes: it holds the lock then and keeps it, or it was taken out before that.
 func TestRedisWaitersTurnComesInRaces(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	_, client, releaser := onOneMaster(t)
 	soon := soonText()
 	ours := func(r byte) string { return recipe.LockscopeToken([16]byte{r}, "w") }
 	queue, alive := recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), recipe.LockscopeKey(recipe.AlivePrefix, "lock:a")

@@ -82,8 +82,7 @@ func (c *counting) Set(path string, data []byte, version int32) (*zk.Stat, error
 func TestEndingClientsInRaces(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	ours := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer ours.Close()
+	ours := server.Client(t)
 	audit, _ := openAudit(t)
 	ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	ctx := t.Context()

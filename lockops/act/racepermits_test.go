@@ -18,9 +18,7 @@ func TestZooKeeperPermitsInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(releaser.Close)
+		releaser := onEnsemble(t, conn, server.Addr)
 		create := func(path string, data string, flags int32) string {
 			made, err := holder.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll))
 			if err != nil {

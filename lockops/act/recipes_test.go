@@ -80,11 +80,7 @@ func redisActions() []actions {
 // Each action on a lock of each library in Redis is done, and the lock is as it should be then, or refused with its sentence.
 func TestEveryActionOnEveryRecipeOfRedis(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	server, client, releaser := onOneMaster(t)
 	for _, a := range redisActions() {
 		x := trial{a, server.Addr, client, releaser}
 		t.Run(a.recipe+" "+a.lock, func(t *testing.T) {
@@ -280,9 +276,7 @@ func TestEveryActionOnEveryRecipeOfZooKeeper(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn := connectZooKeeper(t, server.Addr)
-	audit, _ := openAudit(t)
-	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-	t.Cleanup(releaser.Close)
+	releaser := onEnsemble(t, conn, server.Addr)
 	for _, a := range zookeeperActions() {
 		t.Run(a.recipe, func(t *testing.T) {
 			dir := servertest.UniquePath(t)

@@ -169,8 +169,7 @@ func TestATTLBelowAQuorum(t *testing.T) {
 func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
+	client := server.Client(t)
 	audit, _ := openAudit(t)
 	r := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	if err := client.Set(t.Context(), "lock:a", aToken, 0).Err(); err != nil {
@@ -193,11 +192,7 @@ func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
 // times of their own, and waiters, are refused with that reason.
 func TestATTLOfLocksWithStructure(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	_, client, releaser := onOneMaster(t)
 	soon := fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())
 	job := fmt.Sprintf("uniquejobs:%032x", 7)
 	for _, tt := range []struct {

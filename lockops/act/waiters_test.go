@@ -179,11 +179,7 @@ func stringWaits() []waits {
 // has it by our own look, too.
 func TestRedisWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	server, client, releaser := onOneMaster(t)
 	for _, w := range append(structuredWaits(), stringWaits()...) {
 		t.Run(w.library+" "+w.how, func(t *testing.T) {
 			if w.me == w.holder {
@@ -276,11 +272,7 @@ func (u until) await(ctx context.Context, c *redis.Client, heard *redis.PubSub, 
 // A holder's release of RSemaphore cannot be done from outside: a number does not say who took of it.
 func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	_, client, releaser := onOneMaster(t)
 	heard := client.Subscribe(t.Context(), "redisson_sc:{permits}")
 	defer heard.Close()
 	if _, err := heard.Receive(t.Context()); err != nil {
@@ -300,8 +292,7 @@ func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
 func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
+	client := server.Client(t)
 	audit, _ := openAudit(t)
 	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	heard := client.Subscribe(t.Context(), "redisson_sc:{a}")

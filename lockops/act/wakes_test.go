@@ -38,9 +38,7 @@ func TestZooKeeperClientsTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(releaser.Close)
+		releaser := onEnsemble(t, conn, server.Addr)
 		java, python := servertest.StartCurator(t, server.Addr), servertest.StartKazooLocks(t, server.Addr)
 		for _, tt := range []struct {
 			peer *servertest.Peer
@@ -85,11 +83,7 @@ func awaitNext(t *testing.T, r Releaser, request Request) {
 // the lock's queue, get the lock that was released by force.
 func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	server, client, releaser := onOneMaster(t)
 	held := func(key string) inspect.Untrusted { return inspect.Untrusted(client.Get(t.Context(), key).Val()) }
 
 	for _, key := range []string{"lock:python", "redbeat::lock"} { // the latter as RedBeat takes it, with this very lock
@@ -131,11 +125,7 @@ func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 // TestReleaseTakesAWaiterOutOfOurQueues: who comes behind is not held up by it.
 func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	_, client, releaser := onOneMaster(t)
 	value := func(r byte) string { return recipe.LockscopeToken([16]byte{r}, "w") }
 	client.Set(t.Context(), "lock:a", value(1), time.Minute)
 	queue, alive := recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), recipe.LockscopeKey(recipe.AlivePrefix, "lock:a")
@@ -177,11 +167,7 @@ func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
 // job to leave (BRPOPLPUSH of QUEUED) is woken while it waits.
 func TestReleaseOfASidekiqJob(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	_, client, releaser := onOneMaster(t)
 	for i, tt := range []struct {
 		name  string
 		other string // a job that holds it, too

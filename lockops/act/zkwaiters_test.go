@@ -109,9 +109,7 @@ func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn, first, second := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-	audit, _ := openAudit(t)
-	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-	t.Cleanup(releaser.Close)
+	releaser := onEnsemble(t, conn, server.Addr)
 	for _, q := range queueWaits() {
 		t.Run(q.library, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -171,9 +169,7 @@ func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn, first, second := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-	audit, _ := openAudit(t)
-	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-	t.Cleanup(releaser.Close)
+	releaser := onEnsemble(t, conn, server.Addr)
 	for name, tt := range map[string]struct {
 		data  string
 		polls bool
@@ -248,9 +244,7 @@ func TestTheNextCallTakesALockThatStays(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
-	audit, _ := openAudit(t)
-	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-	t.Cleanup(releaser.Close)
+	releaser := onEnsemble(t, conn, server.Addr)
 	for _, tt := range []struct {
 		path, data string
 		free       func(data []byte) bool

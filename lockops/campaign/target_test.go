@@ -307,8 +307,7 @@ func newClusterTarget(t *testing.T) *target {
 			time.Sleep(50 * time.Millisecond) // a node that has just been resumed
 		}
 		move = nil
-		c := redis.NewClient(&redis.Options{Addr: nodes[0].Addr})
-		defer c.Close()
+		c := nodes[0].Client(t)
 		for !strings.Contains(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok") {
 			if t.Context().Err() != nil {
 				return

@@ -61,8 +61,7 @@ func wantNoNode(t *testing.T, server *servertest.ZooKeeper, path string) {
 
 func plainRedis(t *testing.T, server *servertest.Redis) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: server.Addr})
-	t.Cleanup(func() { c.Close() })
+	c := server.Client(t)
 	return c
 }
 
