@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect/recipe"
+	"lockscope/internal/connect"
 )
 
 // subscriber is a session's one subscription on a master: the channel on which the session's waiters hear that they
@@ -138,7 +139,7 @@ func (w *subscriber) run() {
 			pruned = w.session.clock.now()
 			w.prune()
 		}
-		m, err := pubsub.ReceiveTimeout(context.Background(), subscriberBeat)
+		m, err := connect.Receive(context.Background(), pubsub, subscriberBeat)
 		var network net.Error
 		switch {
 		case err == nil:

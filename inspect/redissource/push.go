@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/push"
 
 	"lockscope/inspect"
+	"lockscope/internal/connect"
 	"lockscope/internal/redisreply"
 )
 
@@ -282,7 +283,7 @@ func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 		}
 	})
 	for {
-		message, err := conn.ReceiveTimeout(ctx, silentFor*p.m.timeout)
+		message, err := connect.Receive(ctx, conn, silentFor*p.m.timeout)
 		switch {
 		case err == nil:
 			p.pong(message, armed)
