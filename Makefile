@@ -32,12 +32,11 @@ test: ## the tests on servers inside the program: nothing to install
 .PHONY: test-all
 test-all: export LOCKSCOPE_REAL := $(or $(LOCKSCOPE_REAL),installed)
 test-all: export LOCKSCOPE_LONG := 1
-test-all: ## all tests: real servers (LOCKSCOPE_REAL=require: fail where they are missing), long ones, races
+test-all: test ## all tests: real servers (LOCKSCOPE_REAL=require: fail where they are missing), long ones, races
 	$(GO) test -vet=off $(RACING) -p 3 -parallel 4 -timeout 20m ./...
 	@# The race detector finds races of go-zookeeper itself in these.
-	$(GO) test -vet=off -run 'TestOurOwnEndIsNobodysFailure|TestReadersAndWritersExcludeEachOther' ./inspect/zksource ./lockops
+	$(GO) test -vet=off $(QUICK) -run 'TestOurOwnEndIsNobodysFailure|TestReadersAndWritersExcludeEachOther' ./inspect/zksource ./lockops
 	$(GO) test -vet=off $(RACING) -tags failpoints -run TestFailpoint_ ./lockops/campaign
-	$(GO) test -vet=off -count=1 -timeout 10m -run TestMutatedConversations ./inspect/lies -args -lies.for 2m
 	cd screenshots && $(GO) test -vet=off $(RACING) -timeout 5m .
 	cd bench && $(GO) test -vet=off $(RACING) -timeout 5m .
 

@@ -2,6 +2,7 @@ package lies
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"flag"
@@ -23,7 +24,7 @@ import (
 )
 
 var (
-	fuzzFor  = flag.Duration("lies.for", time.Second, "how `LONG` TestMutatedConversations goes on")
+	fuzzFor  = flag.Duration("lies.for", 0, "how `LONG` TestMutatedConversations goes on; 0: a second, two minutes in make test-all")
 	fuzzSeed = flag.Uint64("lies.seed", 0, "`SEED` of its first round; 0: any")
 )
 
@@ -111,11 +112,12 @@ func TestMutatedConversations(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64N(1_000_000) + 1
 	}
+	long := cmp.Or(*fuzzFor, time.Duration(servertest.Effort(t, 1, 120))*time.Second)
 	watchMemory(t)
 	began, before := time.Now(), runtime.NumGoroutine()
 	rounds := 0
-	for ; rounds == 0 || time.Since(began) < *fuzzFor; rounds++ {
-		if *fuzzFor > 10*time.Second {
+	for ; rounds == 0 || time.Since(began) < long; rounds++ {
+		if long > 10*time.Second {
 			fmt.Fprintln(os.Stderr, "seed", seed)
 		}
 		round := fmt.Sprint("seed ", seed)
