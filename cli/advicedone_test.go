@@ -24,9 +24,9 @@ type trouble struct {
 	rule, on string
 	// target is looked at, and then, where the advice says so, others in its place.
 	target, then []string
-	// advice is the part that is carried out by do, which is given all of it.
+	// advice is the part that is carried out by do.
 	advice string
-	do     func(advice string)
+	do     func(f reportedFinding)
 }
 
 // find looks at the targets, and demands that each of the troubles is found, or that none is, in its place.
@@ -66,7 +66,7 @@ func carryOut(t *testing.T, troubles []trouble) {
 		return
 	}
 	for _, tr := range troubles {
-		tr.do(found[tr.rule].Advice)
+		tr.do(found[tr.rule])
 	}
 	find(t, troubles, false)
 }
@@ -86,7 +86,7 @@ func TestWhatIsAdvisedInZooKeeperHelps(t *testing.T) {
 	troubles = append(troubles, trouble{
 		rule: "servers-disagree", on: "backend zk", advice: "give each ensemble a target of its own",
 		target: []string{"zk://" + server.Addr + "," + other.Addr + "/none"}, then: []string{"zk://" + server.Addr, "zk://" + other.Addr},
-		do: func(string) {},
+		do: func(reportedFinding) {},
 	})
 	carryOut(t, troubles)
 }
@@ -115,17 +115,17 @@ func (w *brokenServer) wrongInQueues(root string) []trouble {
 		w.create(s, fmt.Sprintf("%s/0c4f1b2e9d8a4f6fb1f0a7c3d5e6%04x", permits, i), "client", zk.FlagEphemeral)
 	}
 	return []trouble{
-		{rule: "alien-child", on: "zk:" + alien, advice: "move it elsewhere, then delete it", do: func(string) {
+		{rule: "alien-child", on: "zk:" + alien, advice: "Move it elsewhere, then delete it", do: func(reportedFinding) {
 			w.create(kept, root+"-README", "", 0)
 			remove(alien + "/README")
 		}},
-		{rule: "mixed-recipes", on: "zk:" + mixed, advice: "stop the clients of all libraries but one", do: func(string) { goClient.Close() }},
-		{rule: "sequence-wrap", on: "zk:" + wrapped, advice: "stop the clients, delete the empty directory", do: func(string) {
+		{rule: "mixed-recipes", on: "zk:" + mixed, advice: "stop the clients of all libraries but one", do: func(reportedFinding) { goClient.Close() }},
+		{rule: "sequence-wrap", on: "zk:" + wrapped, advice: "stop the clients, delete the empty directory", do: func(reportedFinding) {
 			last.Close()
 			remove(wrapped)
 			w.queue(w.create(kept, wrapped, "", 0), w.session())
 		}},
-		{rule: "semaphore-overcommit", on: "zk:" + permits, advice: "restart those that use more than 2", do: func(string) { leases[2].Close() }},
+		{rule: "semaphore-overcommit", on: "zk:" + permits, advice: "Restart those that use more than 2", do: func(reportedFinding) { leases[2].Close() }},
 	}
 }
 
@@ -134,9 +134,9 @@ func (w *brokenServer) leftInQueue(root string) []trouble {
 	persistent := w.create(w.conns[0], root+"/persistent", "", 0)
 	left := w.create(w.conns[0], persistent+"/"+w.kazoo(), "old", zk.FlagSequence)
 	return []trouble{
-		{rule: "persistent-contender", on: "zk:" + persistent, advice: "only if its client is gone: lockscope release", do: func(advice string) {
-			if got := run(w.t, append(wordsOf(w.t, advisedCommand(advice)), "--yes")...); got.code != 0 || !strings.Contains(advice, "old") && !strings.Contains(advice, left[len(persistent)+1:]) {
-				w.t.Errorf("%q: %+v", advice, got)
+		{rule: "persistent-contender", on: "zk:" + persistent, advice: "only if its client is gone: lockscope release", do: func(f reportedFinding) {
+			if got := run(w.t, append(wordsOf(w.t, commandOf(f.Steps)), "--yes")...); got.code != 0 || !strings.Contains(f.Advice, "old") && !strings.Contains(f.Advice, left[len(persistent)+1:]) {
+				w.t.Errorf("%q: %+v", f.Advice, got)
 			}
 		}},
 	}
@@ -188,18 +188,18 @@ func (w *brokenServer) wrongClients(root string) []trouble {
 		w.queue(w.create(kept, fmt.Sprintf("%s/o%d", hoard, i), "", 0), s)
 	}
 	return []trouble{
-		{rule: "missing-watch", on: "zk:" + unwatched, advice: "restart that client so that it queues again", do: func(string) {
+		{rule: "missing-watch", on: "zk:" + unwatched, advice: "restart that client so that it queues again", do: func(reportedFinding) {
 			sleeper.Close()
 			again := w.session()
 			w.queue(unwatched, again)
 			w.watch(again, first)
 		}},
-		{rule: "lost-wakeup", on: "zk:" + late, advice: "if it waits, restart it, so that it queues again", do: func(string) {
+		{rule: "lost-wakeup", on: "zk:" + late, advice: "if it waits, restart it, so that it queues again", do: func(reportedFinding) {
 			next.Close()
 			writeLock(w.session())
 		}},
-		{rule: "outlier-client", on: "backend zk", advice: "restart its program, which gives back what it leaked", do: func(string) { hoarder.Close() }},
-		{rule: "herd", on: "zk:" + crowd, advice: "each waiter should watch only the contender before it", do: func(string) {
+		{rule: "outlier-client", on: "backend zk", advice: "restart its program, which gives back what it leaked", do: func(reportedFinding) { hoarder.Close() }},
+		{rule: "herd", on: "zk:" + crowd, advice: "each waiter should watch only the contender before it", do: func(reportedFinding) {
 			for _, s := range many {
 				s.Close()
 			}
@@ -262,14 +262,14 @@ func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
 	three.do(t, 0, "CONFIG SET maxmemory-policy allkeys-lru")
 	look := []string{three.target("match=lock:*")}
 	carryOut(t, []trouble{
-		{rule: "blind", on: "redis:lock:kept", target: []string{"redis://" + denied.addrs[0] + "?match=lock:*"}, advice: "allow it: ACL SETUSER default", do: func(advice string) {
-			_, command, _ := strings.Cut(advice, ": ")
+		{rule: "blind", on: "redis:lock:kept", target: []string{"redis://" + denied.addrs[0] + "?match=lock:*"}, advice: "allow it: ACL SETUSER default", do: func(f reportedFinding) {
+			_, command, _ := strings.Cut(f.Advice, ": ")
 			denied.do(t, 0, strings.Join(wordsOf(t, command), " "))
 		}},
-		{rule: "foreign-value", on: "redis:lock:foreign", target: look, advice: "rename one of the two", do: func(string) { three.do(t, 2, "RENAME lock:foreign jobs") }},
+		{rule: "foreign-value", on: "redis:lock:foreign", target: look, advice: "rename one of the two", do: func(reportedFinding) { three.do(t, 2, "RENAME lock:foreign jobs") }},
 		{
 			rule: "master-restarted", on: "redis:lock:forgotten", target: look, advice: "let the holder finish first",
-			do: func(string) {
+			do: func(reportedFinding) {
 				for i := range 2 {
 					three.do(t, i, "DEL lock:forgotten")
 				}
@@ -277,11 +277,11 @@ func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
 		},
 		{
 			rule: "eviction-risk", on: "backend redis", target: look, advice: "maxmemory-policy noeviction",
-			do: func(string) { three.do(t, 0, "CONFIG SET maxmemory-policy noeviction") },
+			do: func(reportedFinding) { three.do(t, 0, "CONFIG SET maxmemory-policy noeviction") },
 		},
 		{
 			rule: "suspect-target", on: "backend redis", target: []string{own.target("match=lock:*")}, advice: "give each server as a target of its own",
-			then: []string{"redis://" + own.addrs[0], "redis://" + own.addrs[1]}, do: func(string) {},
+			then: []string{"redis://" + own.addrs[0], "redis://" + own.addrs[1]}, do: func(reportedFinding) {},
 		},
 	})
 }
@@ -320,14 +320,14 @@ func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
 	for _, tr := range []trouble{
 		{
 			rule: "writes-refused", on: "backend redis", target: []string{unsaved.target("match=lock:*")}, advice: "it takes writes again after a save: redis-cli",
-			do: func(string) {
+			do: func(reportedFinding) {
 				if err := os.Remove(taken); err != nil {
 					t.Fatal(err)
 				}
 				save("ok")
 			},
 		},
-		{rule: "writes-refused", on: "backend redis", target: []string{full.target("match=lock:*")}, advice: "or raise maxmemory", do: func(string) { full.do(t, 0, "CONFIG SET maxmemory 0") }},
+		{rule: "writes-refused", on: "backend redis", target: []string{full.target("match=lock:*")}, advice: "or raise maxmemory", do: func(reportedFinding) { full.do(t, 0, "CONFIG SET maxmemory 0") }},
 	} {
 		carryOut(t, []trouble{tr})
 	}
@@ -360,8 +360,8 @@ func TestTheAdvisedSweepHelps(t *testing.T) {
 	}
 	carryOut(t, []trouble{{
 		rule: "empty-locks", on: "backend zk", target: []string{"zk://" + server.Addr + root}, advice: "see which of them nothing has used for a day: lockscope sweep",
-		do: func(advice string) {
-			words := wordsOf(t, advisedCommand(advice))
+		do: func(f reportedFinding) {
+			words := wordsOf(t, commandOf(f.Steps))
 			if got := days(words...); got.code != 0 || !strings.Contains(got.stdout+got.stderr, "110 directories of at most 1000") {
 				t.Fatalf("%v: %+v", words, got)
 			}
@@ -383,6 +383,6 @@ func TestAClockThatIsSetRightIsNotFound(t *testing.T) {
 	clock.Step(t, time.Minute)
 	carryOut(t, []trouble{{
 		rule: "clock-skew", on: "backend redis", target: []string{"redis://" + server.Addr}, advice: "chronyc tracking",
-		do: func(string) { clock.Step(t, -time.Minute) },
+		do: func(reportedFinding) { clock.Step(t, -time.Minute) },
 	}})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockscope/inspect"
 	"lockscope/internal/servertest"
 )
 
@@ -21,8 +22,9 @@ type foundLocks []struct {
 	Holders  []struct{ Name string }
 	Waiters  []struct{ Name string }
 	Findings []struct {
-		Rule, Confidence, Advice string
-		Evidence                 struct {
+		Rule, Confidence string
+		Steps            []inspect.Step
+		Evidence         struct {
 			Locks []string
 			Ties  []struct{ By, Certainty string }
 		}
@@ -46,8 +48,8 @@ func (locks foundLocks) waiting() (n int) {
 	return n
 }
 
-// deadlocks returns the advice of each finding of a deadlock; all are to know the programs by their labels.
-func (locks foundLocks) deadlocks(t *testing.T) (advice []string) {
+// deadlocks returns the advised command of each finding of a deadlock; all are to know the programs by their labels.
+func (locks foundLocks) deadlocks(t *testing.T) (commands []string) {
 	t.Helper()
 	for _, l := range locks {
 		for _, f := range l.Findings {
@@ -58,10 +60,10 @@ func (locks foundLocks) deadlocks(t *testing.T) (advice []string) {
 			if f.Confidence != "likely" || len(f.Evidence.Locks) != 2 || len(ties) != 2 || !strings.Contains(ties[0].By+ties[1].By, cartOnBoth) || ties[0].Certainty != "likely" {
 				t.Errorf("%s: %+v", l.ID, f)
 			}
-			advice = append(advice, f.Advice)
+			commands = append(commands, commandOf(f.Steps))
 		}
 	}
-	return advice
+	return commands
 }
 
 // Two programs, each with a kazoo client and a redis-py client, wait for each other over ZooKeeper and Redis: doctor finds it on
@@ -88,14 +90,14 @@ func TestADeadlockOverBothBackends(t *testing.T) {
 	}
 	one.Send(t, "")
 	one.Expect(t, "waiting redis")
-	advice := look().deadlocks(t)
-	if len(advice) != 2 || advice[0] != advice[1] {
-		t.Fatalf("advice: %v", advice)
+	commands := look().deadlocks(t)
+	if len(commands) != 2 || commands[0] != commands[1] {
+		t.Fatalf("commands: %v", commands)
 	}
 	if got := run(t, append([]string{"show", "zk:/locks/orders"}, targets...)...); !strings.Contains(got.stdout, "deadlock over 2 locks") {
 		t.Errorf("show of one lock: %+v", got)
 	}
-	args, other := wordsOf(t, advisedCommand(advice[0])), targets[1]
+	args, other := wordsOf(t, commands[0]), targets[1]
 	if strings.HasPrefix(args[1], "redis:") {
 		other = targets[0]
 	}

@@ -109,7 +109,7 @@ func diagnosisCSV(s *inspect.Snapshot, found []complaint) [][]string {
 		}
 		for _, on := range c.on {
 			rows = append(rows, []string{
-				string(c.Severity), c.Rule, csvText(on), csvText(describe.Printable(c.Message)), csvText(describe.Printable(c.Advice)), string(c.Confidence), until,
+				string(c.Severity), c.Rule, csvText(on), csvText(describe.Printable(c.Message)), csvText(describe.Printable(c.Advice())), string(c.Confidence), until,
 			})
 		}
 	}

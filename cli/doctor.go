@@ -106,9 +106,9 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int, 
 // refusedHere is a line about a profile that is read_only and refuses what is advised; empty where nothing is that changes anything.
 func refusedHere(profile string, s *inspect.Snapshot) string {
 	for _, c := range diagnose(s) {
-		for _, p := range describe.Phrases(describe.Printable(c.Advice)) {
-			if name, _, _ := strings.Cut(strings.TrimPrefix(p.Text, "lockscope "), " "); p.Command && slices.Contains(changing(), name) && c.Muted == nil {
-				return fmt.Sprintf("\nprofile %q is read_only and refuses lockscope %s: that needs another profile (-p NAME)\n", profile, name)
+		for _, step := range c.Steps {
+			if slices.Contains(changing(), string(step.Verb)) && c.Muted == nil {
+				return fmt.Sprintf("\nprofile %q is read_only and refuses lockscope %s: that needs another profile (-p NAME)\n", profile, step.Verb)
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func diagnose(s *inspect.Snapshot) []complaint {
 	at := make(map[string]int)
 	add := func(on string, fs []inspect.Finding) {
 		for _, f := range fs {
-			key := mutedKey(f.Muted) + f.Rule + "\x00" + string(f.Severity) + "\x00" + f.Message + "\x00" + f.Advice
+			key := mutedKey(f.Muted) + f.Rule + "\x00" + string(f.Severity) + "\x00" + f.Message + "\x00" + f.Advice()
 			i, known := at[key]
 			if !known {
 				i = len(all)
@@ -255,17 +255,17 @@ func (c complaint) text(head string, at time.Time) string {
 	if seen := evidence(c.Finding, at); seen != "" {
 		fmt.Fprintf(&b, "    seen %s\n", seen)
 	}
-	if c.Advice != "" {
-		fmt.Fprintf(&b, "    do   %s\n", advice(c.Advice))
+	if len(c.Steps) > 0 {
+		fmt.Fprintf(&b, "    do   %s\n", advice(&c.Finding))
 	}
 	return b.String()
 }
 
 // advice has each command on a line of its own, with nothing behind it, so that it can be copied as it stands.
-func advice(text string) string {
+func advice(f *inspect.Finding) string {
 	var lines []string
-	for _, p := range describe.Phrases(describe.Printable(text)) {
-		lines = append(lines, p.Text)
+	for _, p := range f.Phrases() {
+		lines = append(lines, describe.Printable(p.Text))
 	}
 	return strings.Join(lines, "\n         ")
 }

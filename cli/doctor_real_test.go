@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/inspect"
 	"lockscope/internal/servertest"
 )
 
@@ -144,6 +145,7 @@ type reportedFinding struct {
 	Rule, Message, Advice string
 	Severity, Confidence  string
 	Evidence              map[string]any
+	Steps                 []inspect.Step
 }
 
 func doctor(t *testing.T, args ...string) diagnosis {

@@ -12,7 +12,7 @@ import (
 
 func found(rule string, severity inspect.Severity) inspect.Finding {
 	return inspect.Finding{
-		Rule: rule, Severity: severity, Message: rule + " is seen", Advice: "mend " + rule, Confidence: "certain",
+		Rule: rule, Severity: severity, Message: rule + " is seen", Steps: []inspect.Step{{Verb: inspect.VerbConfigure, Why: "mend " + rule}}, Confidence: "certain",
 		Evidence: map[string]any{"held_ms": int64(842_000), "contender": "evil\x1b[2J", "cause": "too many clients"},
 	}
 }
@@ -122,11 +122,16 @@ func TestWorstFinding(t *testing.T) {
 func TestACommandInAnAdviceStandsAlone(t *testing.T) {
 	c := complaint{Finding: inspect.Finding{
 		Message: "a holds it",
-		Advice:  "see what its client does (redis-cli CLIENT LIST). Only if it hangs: lockscope release zk:/a --owner 'b. c'. Let it be",
+		Steps: []inspect.Step{
+			{Verb: inspect.VerbWait, Why: "see what its client does", Command: "redis-cli CLIENT LIST"},
+			{Verb: inspect.VerbWait, Why: "wait"},
+			{Verb: inspect.VerbRelease, Why: "only if it hangs", Command: "lockscope release zk:/a --owner 'b. c'"},
+			{Verb: inspect.VerbWait, Why: "let it be"},
+		},
 	}}
-	want := `    do   see what its client does
+	want := `    do   see what its client does:
          redis-cli CLIENT LIST
-         Only if it hangs:
+         Wait. Only if it hangs:
          lockscope release zk:/a --owner 'b. c'
          Let it be
 `

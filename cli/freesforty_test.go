@@ -3,7 +3,6 @@ package cli
 import (
 	"maps"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lockscope/inspect"
 	"lockscope/internal/servertest"
 )
 
@@ -119,7 +119,7 @@ func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bo
 		commands := map[string]string{} // by lock
 		for _, look := range looks {
 			for _, f := range doctor(t, look...).all {
-				command := advisedCommand(f.Advice)
+				command := commandOf(f.Steps)
 				switch {
 				case command != "" && command == commands[f.on]: // two rules advise the same
 					followed[f.Rule+" "+strings.Fields(command)[1]] = true
@@ -171,15 +171,14 @@ func haunted(t *testing.T, look []string) {
 	}
 }
 
-// actingCommand is a command of the program in an advice, up to the end of its sentence.
-var actingCommand = regexp.MustCompile(`lockscope (?:release|ttl|ask|sweep) .+?(?:\. [A-Z]|$)`)
-
-func advisedCommand(advice string) string {
-	found := actingCommand.FindString(advice)
-	if at := strings.LastIndex(found, ". "); at >= 0 && at == len(found)-3 {
-		return found[:at]
+// commandOf is the first command of the program among the steps of a finding.
+func commandOf(steps []inspect.Step) string {
+	for _, s := range steps {
+		if strings.HasPrefix(s.Command, "lockscope ") {
+			return s.Command
+		}
 	}
-	return found
+	return ""
 }
 
 // wordsOf are the words of a command as a shell has them, without the program's name.

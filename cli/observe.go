@@ -110,7 +110,7 @@ func (a *app) exitOf(backends []*inspect.Backend) error {
 			continue // reported below, and the cause that nothing of it was seen
 		}
 		for _, f := range b.Findings {
-			a.say("%s: %s: %s (%s)", b.Name, f.Rule, f.Message, f.Advice)
+			a.say("%s: %s: %s (%s)", b.Name, f.Rule, f.Message, f.Advice())
 		}
 	}
 	return a.exitOfStates(backends)

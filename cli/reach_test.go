@@ -3,31 +3,23 @@ package cli
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"lockscope/inspect/describe"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 )
 
-// advised are the words of the first lockscope command in an advice, as a shell reads them.
-func advised(t *testing.T, advice string) []string {
+// advised are the words of the command at the end of a text, in brackets or not, as a shell reads them.
+func advised(t *testing.T, text string) []string {
 	t.Helper()
-	for _, p := range describe.Phrases(advice) {
-		if p.Command && strings.HasPrefix(p.Text, "lockscope ") {
-			out, err := exec.Command("sh", "-c", `lockscope() { printf '%s\n' "$@"; }; `+p.Text).Output()
-			if err != nil {
-				t.Fatalf("%s: %v", p.Text, err)
-			}
-			return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-		}
+	_, command, ok := strings.Cut(text, "lockscope ")
+	if !ok {
+		t.Fatalf("no command in %q", text)
 	}
-	t.Fatalf("no command in %q", advice)
-	return nil
+	return wordsOf(t, strings.TrimSuffix(command, ")"))
 }
 
 // What an advice says to run does what it says when it is pasted as it stands.
@@ -68,7 +60,7 @@ func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
 		if len(l.Findings) == 0 || l.Findings[0].Rule != "no-ttl" {
 			t.Fatalf("%v: %+v", tt.args, got)
 		}
-		words := advised(t, l.Findings[0].Advice)
+		words := advised(t, commandOf(l.Findings[0].Steps))
 		if got, want := strings.Join(words, " "), "ttl "+tt.lock+" "+tt.want+" --owner "+hostile+" --set 10m"; got != want {
 			t.Errorf("%v: %q, want %q", tt.args, got, want)
 		}

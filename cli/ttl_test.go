@@ -34,7 +34,7 @@ func TestTheAdvisedTTLIsSet(t *testing.T) {
 		t.Helper()
 		var s struct {
 			Locks []struct {
-				Findings []struct{ Rule, Advice string }
+				Findings []reportedFinding
 			}
 		}
 		got := run(t, "ls", target, "-o", "json")

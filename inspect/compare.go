@@ -388,7 +388,7 @@ func sameFindings(a, b []Finding) bool {
 	}
 	for i := range a {
 		if a[i].Rule != b[i].Rule || a[i].Message != b[i].Message || a[i].Severity != b[i].Severity || a[i].Confidence != b[i].Confidence || !sameMute(a[i].Muted, b[i].Muted) ||
-			a[i].Advice != b[i].Advice {
+			!slices.Equal(a[i].Steps, b[i].Steps) {
 			return false
 		}
 	}

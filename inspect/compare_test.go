@@ -299,10 +299,8 @@ func TestAChangeThatNobodyLookedAtForLongHasNoInstant(t *testing.T) {
 
 func TestCompareFindings(t *testing.T) {
 	f := func(rule string, s Severity, contender string) Finding {
-		f := Finding{Rule: rule, Severity: s, Message: rule + " " + contender + " " + string(s), Evidence: map[string]any{}}
-		if contender != "" {
-			f.Evidence["contender"] = contender
-		}
+		f := Finding{Rule: rule, Severity: s, Message: rule + " " + contender + " " + string(s)}
+		f.Subject.Contender = Untrusted(contender)
 		return f
 	}
 	refused := func(reason WriteRefusal) Finding {

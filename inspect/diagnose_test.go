@@ -206,7 +206,7 @@ func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
 		if c.Cycle == nil {
 			return nil
 		}
-		return []Finding{{Rule: "deadlock", Severity: Critical, Message: "m", Advice: "free " + c.Cycle.Cheapest.Lock.Path}}
+		return []Finding{{Rule: "deadlock", Severity: Critical, Message: "m", Steps: []Step{{Why: "free " + c.Cycle.Cheapest.Lock.Path}}}}
 	}}}, time.Minute)
 	waitedFor := func(l *Lock, seconds int) *Lock {
 		l.Holders[0].BlockedBelow = int32(len(l.Waiters))
@@ -214,7 +214,7 @@ func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
 	}
 	advice := func() string {
 		a.setCycles(findCycles(a.locks.all()), now)
-		return a.locks.get(ID{"zk", "/1"}).Findings[0].Advice + ", " + a.locks.get(ID{"zk", "/2"}).Findings[0].Advice
+		return a.locks.get(ID{"zk", "/1"}).Findings[0].Advice() + ", " + a.locks.get(ID{"zk", "/2"}).Findings[0].Advice()
 	}
 	a.send(0, Update{Put: []*Lock{waitedFor(chain("1", "a", "b"), 0), waitedFor(chain("2", "b", "a", "c"), 0)}, Backend: zkUp})
 	expect(t, "at first", advice(), "free /1, free /1")

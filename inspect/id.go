@@ -37,13 +37,18 @@ func (id ID) Compare(other ID) int {
 	return cmp.Compare(id.Path, other.Path)
 }
 
-// MarshalText returns the form of String.
-func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+// MarshalText returns the form of String; empty for no lock.
+func (id ID) MarshalText() ([]byte, error) {
+	if id == (ID{}) {
+		return []byte{}, nil
+	}
+	return []byte(id.String()), nil
+}
 
 // UnmarshalText reads it back; unlike ParseID it takes an empty backend or path.
 func (id *ID) UnmarshalText(text []byte) error {
 	backend, path, ok := strings.Cut(string(text), ":")
-	if !ok {
+	if !ok && len(text) > 0 {
 		return fmt.Errorf("%q is %w: it has no colon", text, ErrSyntax)
 	}
 	raw, err := Unescape(path)

@@ -96,14 +96,14 @@ type document struct {
 }
 
 type jsonBackend struct {
-	Name     string       `json:"name"`
-	Kind     BackendKind  `json:"kind"`
-	State    BackendState `json:"state"`
-	Mode     Mode         `json:"mode"`
-	Error    string       `json:"error"`
-	Servers  []jsonServer `json:"servers"`
-	Unseen   []Unseen     `json:"unseen,omitempty"`
-	Findings []Finding    `json:"findings"`
+	Name     string        `json:"name"`
+	Kind     BackendKind   `json:"kind"`
+	State    BackendState  `json:"state"`
+	Mode     Mode          `json:"mode"`
+	Error    string        `json:"error"`
+	Servers  []jsonServer  `json:"servers"`
+	Unseen   []Unseen      `json:"unseen,omitempty"`
+	Findings []jsonFinding `json:"findings"`
 }
 
 type jsonServer struct {
@@ -136,7 +136,7 @@ type jsonLock struct {
 	Renewal    *jsonRenewal      `json:"renewal,omitempty"`
 	Grants     *jsonGrants       `json:"grants,omitempty"`
 	Unseen     []Unseen          `json:"unseen,omitempty"`
-	Findings   []Finding         `json:"findings"`
+	Findings   []jsonFinding     `json:"findings"`
 }
 
 // jsonRenewal is the rhythm of the present holder's renewals, and jsonGrants how often the lock was granted, both as they were watched.
@@ -350,13 +350,26 @@ func SessionID(id int64) string {
 	return "0x" + strconv.FormatUint(uint64(id), 16)
 }
 
-func findings(fs []Finding) []Finding {
-	all := make([]Finding, len(fs))
+// jsonFinding is a finding with the text of its steps.
+type jsonFinding struct {
+	Finding
+	Advice string `json:"advice"`
+}
+
+func findingJSON(f Finding) jsonFinding {
+	if f.Evidence == nil {
+		f.Evidence = map[string]any{}
+	}
+	if f.Steps == nil {
+		f.Steps = []Step{}
+	}
+	return jsonFinding{f, f.Advice()}
+}
+
+func findings(fs []Finding) []jsonFinding {
+	all := make([]jsonFinding, len(fs))
 	for i, f := range fs {
-		if f.Evidence == nil {
-			f.Evidence = map[string]any{}
-		}
-		all[i] = f
+		all[i] = findingJSON(f)
 	}
 	return all
 }

@@ -41,10 +41,10 @@ func lockChangeJSON(d *Difference, from, to *Snapshot) jsonLockChange {
 	}
 }
 
-func copies(list []*Finding) []Finding {
-	all := []Finding{}
+func copies(list []*Finding) []jsonFinding {
+	all := []jsonFinding{}
 	for _, f := range list {
-		all = append(all, *f)
+		all = append(all, findingJSON(*f))
 	}
 	return all
 }
@@ -75,10 +75,10 @@ type jsonStates struct {
 }
 
 type jsonBackendChange struct {
-	Backend string     `json:"backend"`
-	State   jsonStates `json:"state"`
-	New     []Finding  `json:"new_findings"`
-	Gone    []Finding  `json:"gone_findings"`
+	Backend string        `json:"backend"`
+	State   jsonStates    `json:"state"`
+	New     []jsonFinding `json:"new_findings"`
+	Gone    []jsonFinding `json:"gone_findings"`
 }
 
 type jsonLockChange struct {
@@ -88,6 +88,6 @@ type jsonLockChange struct {
 	Ended    []jsonContender `json:"ended"`
 	Joined   []jsonContender `json:"joined"`
 	Left     []jsonContender `json:"left"`
-	New      []Finding       `json:"new_findings"`
-	Gone     []Finding       `json:"gone_findings"`
+	New      []jsonFinding   `json:"new_findings"`
+	Gone     []jsonFinding   `json:"gone_findings"`
 }

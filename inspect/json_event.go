@@ -5,9 +5,13 @@ import "lockscope/inspect/recipe"
 // EventJSON is one line of watch in the contract's form, its times by the clock of its backend; nil: by ours.
 func EventJSON(e Event, b *Backend) any {
 	offset := b.ClockOffset()
-	j := jsonEvent{Event: e.Kind, At: stamp(e.At.Add(offset)), Certainty: e.Certainty, Finding: e.Finding}
+	j := jsonEvent{Event: e.Kind, At: stamp(e.At.Add(offset)), Certainty: e.Certainty}
 	if e.Lock != (ID{}) {
 		j.Lock = e.Lock.String()
+	}
+	if e.Finding != nil {
+		f := findingJSON(*e.Finding)
+		j.Finding = &f
 	}
 	if e.Contender != nil {
 		c := contenderJSON(e.Contender, e.At, b)
@@ -36,7 +40,7 @@ type jsonEvent struct {
 	Lock      string         `json:"lock"`
 	Contender *jsonContender `json:"contender"`
 	From      *string        `json:"from"`
-	Finding   *Finding       `json:"finding"`
+	Finding   *jsonFinding   `json:"finding"`
 	Backend   *jsonBackend   `json:"backend"`
 
 	Certainty recipe.Confidence `json:"certainty"`

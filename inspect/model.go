@@ -332,10 +332,11 @@ type Finding struct {
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
 	// Subject in the lock or backend, for programs; Evidence is for people to read.
-	Subject    Subject           `json:"subject,omitzero"`
-	Message    string            `json:"message"`
-	Evidence   map[string]any    `json:"evidence"`
-	Advice     string            `json:"advice"`
+	Subject  Subject        `json:"subject,omitzero"`
+	Message  string         `json:"message"`
+	Evidence map[string]any `json:"evidence"`
+	// Steps are what to do, in order; [Finding.Advice] is their text.
+	Steps      []Step            `json:"steps"`
 	Confidence recipe.Confidence `json:"confidence"`
 	// Muted: an operator knows of it, until its end. Nil: nobody said so.
 	Muted *Muted `json:"muted,omitempty"`

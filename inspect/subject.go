@@ -32,14 +32,6 @@ func (s *Subject) Is(c *Contender) bool {
 // each.
 func (f *Finding) Key() string {
 	s := &f.Subject
-	if s.Contender == "" && s.Server == "" && s.Node == "" && s.Unseen == nil && s.Locks == nil && s.Reason == "" {
-		for _, key := range [...]string{"contender", "master"} { // recorded before findings had a subject
-			if text, ok := f.Evidence[key].(string); ok {
-				return f.Rule + "\x00" + text
-			}
-		}
-		return f.Rule
-	}
 	var b strings.Builder
 	for _, part := range [...]string{f.Rule, s.Contender.Raw(), s.Digest, s.Server.Raw(), s.Node.Raw()} {
 		b.WriteString(part)

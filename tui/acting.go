@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net"
 	"slices"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -118,15 +117,18 @@ func (m *Model) actOnVote(about target, key string) tea.Cmd {
 	return d.Start()
 }
 
-// advice is a command that a finding may advise, and the key that does it here; the mildest first.
-type advice struct{ command, key, hint string }
-
-func advices() []advice {
-	return []advice{{"ask", "A", "ask"}, {"ttl", "X", "set TTL"}, {"release", "x", "release"}}
+// advice is a step that a key does here, the mildest first.
+type advice struct {
+	verb      inspect.Verb
+	key, hint string
 }
 
-// advised is the key here for the command that the selected finding advises, the mildest of several; none where it advises no command
-// about a contender that is there, or nothing may be done. A group has none: each of its findings has an advice of its own.
+func advices() []advice {
+	return []advice{{inspect.VerbAsk, "A", "ask"}, {inspect.VerbTTL, "X", "set TTL"}, {inspect.VerbRelease, "x", "release"}}
+}
+
+// advised is the key for the mildest step of the selected finding that a key does here; none where that step's contender is gone, or
+// nothing may be done. A group has none: each of its findings has steps of its own.
 func (m *Model) advised() []screen.Action {
 	s, ok := m.front().(screen.Diagnosing)
 	if !ok || m.MayAct() != "" {
@@ -137,10 +139,11 @@ func (m *Model) advised() []screen.Action {
 		return nil
 	}
 	for _, one := range advices() {
-		if !strings.Contains(found.Finding.Advice, "lockscope "+one.command+" ") {
+		step, ok := found.Finding.Step(one.verb)
+		if !ok {
 			continue
 		}
-		if _, why := m.adviceIsAbout(found, one.command); why != "" {
+		if _, why := m.targetOf(step); why != "" {
 			return nil
 		}
 		for _, a := range m.actingActions() {
@@ -153,9 +156,9 @@ func (m *Model) advised() []screen.Action {
 	return nil
 }
 
-// aim finds the subject of a key: the lock and the contender that the selected finding's advice names, for this key if it has several
-// commands. It need not be the lock that the finding stands on (a deadlock has a cheapest hold). Elsewhere it is what is selected. why is
-// not empty where the advice names nobody, or one that is not there: then the key is for nobody.
+// aim finds what a key is about: on a finding the contender of its step for this key, else of its mildest step. That need not be of the
+// lock that the finding is on: a deadlock has a cheapest hold. Elsewhere it is what is selected. why is not empty where no step has a
+// contender, or it is gone.
 func (m *Model) aim(key string) (about target, why string) {
 	s, ok := m.front().(screen.Diagnosing)
 	if !ok {
@@ -170,54 +173,45 @@ func (m *Model) aim(key string) (about target, why string) {
 		return cmp.Compare(map[bool]int{true: 1}[a.key != key], map[bool]int{true: 1}[b.key != key])
 	})
 	for _, one := range list {
-		if strings.Contains(found.Finding.Advice, "lockscope "+one.command+" ") {
-			return m.adviceIsAbout(found, one.command)
+		if step, ok := found.Finding.Step(one.verb); ok {
+			return m.targetOf(step)
 		}
 	}
 	return target{}, "its advice names nobody to act on: " + m.Key("enter") + " opens the chain, choose there"
 }
 
-// adviceIsAbout is the lock, and the contender of it that is there or the value of a vote, which an advised command names; or why there
-// is none.
-func (m *Model) adviceIsAbout(found screen.FoundOn, command string) (about target, why string) {
-	for _, id := range append([]inspect.ID{found.On}, found.Finding.Subject.Locks...) {
-		named, l := namedIn(found, command, id), m.snapshot.Lock(id)
-		if named == "" || l == nil {
-			continue
-		}
-		all := slices.Concat(l.Holders, l.Waiters)
-		if at := slices.IndexFunc(all, func(c inspect.Contender) bool { return describe.NamesOwner(named, &c) }); at >= 0 {
-			if slices.ContainsFunc(all[at+1:], func(c inspect.Contender) bool { return describe.NamesOwner(named, &c) }) {
-				return target{}, "which contender the advice means cannot be told here: choose it on the chain (" + m.Key("enter") + ")"
-			}
-			who, _ := all[at].Identity(id.Backend)
-			return target{Subject: screen.Subject{Lock: id, Owner: who, Contender: all[at].Name}, contender: all[at]}, ""
-		}
-		if c, ok := voteFor(l, named); ok {
-			return target{Subject: screen.Subject{Lock: id}, contender: c, vote: true}, ""
+// targetOf is the contender that a step acts on, or the value of a vote; or why there is none.
+func (m *Model) targetOf(step inspect.Step) (about target, why string) {
+	l := m.snapshot.Lock(step.Lock)
+	if l == nil || step.Owner == "" {
+		return target{}, stepIsOver
+	}
+	var meant []inspect.Contender
+	for _, c := range slices.Concat(l.Holders, l.Waiters) {
+		if c.Argument() == step.Owner {
+			meant = append(meant, c)
 		}
 	}
-	return target{}, "who the advice names is gone: nothing is opened"
-}
-
-// voteFor is the value that a command names and that some masters have, as one that does not hold the lock.
-func voteFor(l *inspect.Lock, named string) (inspect.Contender, bool) {
+	if len(meant) == 1 {
+		who, _ := meant[0].Identity(l.ID.Backend)
+		return target{Subject: screen.Subject{Lock: l.ID, Owner: who, Contender: meant[0].Name}, contender: meant[0]}, ""
+	}
+	if len(meant) > 1 {
+		return target{}, "which contender the advice means cannot be told here: choose it on the chain (" + m.Key("enter") + ")"
+	}
 	for i := range l.Masters {
-		v := &l.Masters[i]
-		c := inspect.Contender{Name: v.Value, Special: inspect.Special{Digest: v.Digest}, State: inspect.Waiting, Count: 1, ExpiresAt: v.ExpiresAt, NoExpiry: v.NoExpiry}
-		if v.Present && !v.Foreign && describe.NamesOwner(named, &c) {
-			return c, true
+		if v := &l.Masters[i]; v.Present && !v.Foreign && v.Argument() == step.Owner {
+			c := inspect.Contender{
+				Name: v.Value, Special: inspect.Special{Digest: v.Digest},
+				State: inspect.Waiting, Count: 1, ExpiresAt: v.ExpiresAt, NoExpiry: v.NoExpiry,
+			}
+			return target{Subject: screen.Subject{Lock: l.ID}, contender: c, vote: true}, ""
 		}
 	}
-	return inspect.Contender{}, false
+	return target{}, stepIsOver
 }
 
-// namedIn are the words behind a command about a lock, where a finding advises it.
-func namedIn(found screen.FoundOn, command string, id inspect.ID) string {
-	_, named, _ := strings.Cut(found.Finding.Advice, "lockscope "+command+" "+describe.Quote(id.String())+" ")
-	named, _, _ = strings.Cut(named, "lockscope ") // the next command is another's
-	return named
-}
+const stepIsOver = "who the advice names is gone: nothing is opened"
 
 // marked are the locks that the screen in front has chosen for an action.
 func (m *Model) marked() []inspect.ID {
@@ -282,23 +276,17 @@ func (m *Model) choices(key string) (list []release.Choice) {
 	return list
 }
 
-// choiceOf is the lock, and the contender of it or the value of a vote, that a finding advises a key for; or why it is none.
+// choiceOf is the lock and the contender of a finding's step for a key; or why there is none.
 func (m *Model) choiceOf(found screen.FoundOn, key string) release.Choice {
 	at := slices.IndexFunc(advices(), func(one advice) bool { return one.key == key })
-	command, on, subject := advices()[at].command, m.snapshot.Lock(found.On), found.Finding.Subject
-	if !strings.Contains(found.Finding.Advice, "lockscope "+command+" ") {
-		return release.Choice{Lock: on, Why: "its finding does not advise this"}
+	step, ok := found.Finding.Step(advices()[at].verb)
+	if !ok {
+		return release.Choice{Lock: m.snapshot.Lock(found.On), Why: "its finding does not advise this"}
 	}
-	who := inspect.Contender{Name: subject.Contender, Special: inspect.Special{Digest: subject.Digest}}
-	if words := namedIn(found, command, found.On); describe.NamesOwner(words, &who) {
-		return release.Choice{Lock: on, Owner: cmp.Or(inspect.Untrusted(subject.Digest), subject.Contender), Waiter: describe.AllowsWaiter(words, &who)}
+	if _, why := m.targetOf(step); why != "" {
+		return release.Choice{Lock: m.snapshot.Lock(found.On), Why: why}
 	}
-	about, why := m.adviceIsAbout(found, command)
-	if why != "" {
-		return release.Choice{Lock: on, Why: why}
-	}
-	words, c := namedIn(found, command, about.Lock), &about.contender
-	return release.Choice{Lock: m.snapshot.Lock(about.Lock), Owner: cmp.Or(inspect.Untrusted(c.Digest), c.Name), Waiter: describe.AllowsWaiter(words, c)}
+	return release.Choice{Lock: m.snapshot.Lock(step.Lock), Owner: step.Owner, Waiter: step.Waiter}
 }
 
 // contender is the one under the cursor or, where a lock is selected, its first holder. Of a finding it is the one that it is about, and

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/lockops/act"
 	"lockscope/tui/internal/fixture"
 	"lockscope/tui/screen"
@@ -19,16 +18,22 @@ import (
 func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()
-	owner := " --owner " + describe.Quote(l.Holders[0].Name.String())
-	for advice, want := range map[string]string{
-		"if it hangs: lockscope release zk:/locks/orders" + owner:                                                              "x release",
-		"give it an end: lockscope ttl zk:/locks/orders" + owner + " --set 10m. Or lockscope release zk:/locks/orders":         "X set TTL",
-		"it can be asked: lockscope ask zk:/locks/orders zk://h" + owner + ". If it hangs: lockscope release zk:/locks/orders": "A ask",
-		"if it hangs: lockscope release zk:/locks/a" + owner:                                                                   "",
-		"if it hangs: lockscope release zk:/locks/orders --owner x":                                                            "",
-		"restart that client": "",
+	holder := l.Holders[0].Name
+	step := func(verb inspect.Verb) inspect.Step { return fixture.Act(verb, "do", l.ID, holder) }
+	for _, tt := range []struct {
+		name, want string
+		steps      []inspect.Step
+	}{
+		{"a release", "x release", []inspect.Step{step(inspect.VerbRelease)}},
+		{"a TTL or a release", "X set TTL", []inspect.Step{step(inspect.VerbRelease), step(inspect.VerbTTL)}},
+		{"to ask or to release", "A ask", []inspect.Step{step(inspect.VerbAsk), step(inspect.VerbRelease)}},
+		{"another lock", "", []inspect.Step{fixture.Act(inspect.VerbRelease, "do", fixture.Id("zk:/locks/a"), holder)}},
+		{"who is gone", "", []inspect.Step{fixture.Act(inspect.VerbRelease, "do", l.ID, "x")}},
+		{"no owner", "", []inspect.Step{fixture.Act(inspect.VerbRelease, "do", l.ID, "")}},
+		{"words", "", []inspect.Step{fixture.Say("if it hangs: " + step(inspect.VerbRelease).Command)}},
+		{"nothing", "", nil},
 	} {
-		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Advice: advice}}
+		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Steps: tt.steps}}
 		s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
 		for _, acting := range []bool{true, false} {
 			o := Options{}
@@ -39,8 +44,8 @@ func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 			press(m, "f", "j")
 			lines := strings.Split(strings.TrimRight(content(m), "\n "), "\n")
 			foot := lines[len(lines)-1]
-			if offered := want != "" && strings.Contains(foot, want); offered != (acting && want != "") || want == "" && strings.Contains(foot, "release") {
-				t.Errorf("%s, may act %v: %q", advice, acting, foot)
+			if offered := tt.want != "" && strings.Contains(foot, tt.want); offered != (acting && tt.want != "") || tt.want == "" && strings.Contains(foot, "release") {
+				t.Errorf("%s, may act %v: %q", tt.name, acting, foot)
 			}
 		}
 	}
@@ -54,7 +59,7 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 	named := second.Holders[1]
 	f := inspect.Finding{
 		Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock over 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
-		Advice: "cheapest fix: stop x, or release its lock: " + describe.Release(second.ID, "zk://h", named.Name, "", false) + ". Then have all take these in one order",
+		Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "cheapest fix", second.ID, named.Name), fixture.Say("then take them in one order")},
 	}
 	first.Findings, second.Findings = []inspect.Finding{f}, nil
 	o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
@@ -92,7 +97,7 @@ func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
 	} {
 		f := inspect.Finding{
 			Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock over 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
-			Advice: "cheapest fix: stop x, or release its lock: " + describe.Release(second.ID, "zk://h", tt.advised.Name, "", false),
+			Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "cheapest fix", second.ID, tt.advised.Name)},
 		}
 		first.Findings = []inspect.Finding{f}
 		o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
@@ -124,7 +129,7 @@ func TestTheAdvisedKeyGoesToOneOfASession(t *testing.T) {
 	}{{orphan, orphan.Holders[0].Name}, {twins, twins.Holders[1].Name}, {twins, twins.Holders[0].Name}} {
 		tt.lock.Findings = []inspect.Finding{{
 			Rule: "persistent-contender", Severity: inspect.Critical, Message: "left behind",
-			Advice: "only if its client is gone: " + describe.Release(tt.lock.ID, "zk://h", tt.named, "", false),
+			Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "only if its client is gone", tt.lock.ID, tt.named)},
 		}}
 		o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
 		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{tt.lock}))
@@ -145,27 +150,28 @@ func TestAKeyThatIsNotAdvisedGoesToNobodyElse(t *testing.T) {
 	named := l.Holders[1]
 	o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
 	for _, tt := range []struct {
-		advice, key string
-		opens       bool
+		step  inspect.Step
+		key   string
+		opens bool
 	}{
-		{"it can be asked: " + describe.Ask(l.ID, "zk://h", named.Name), "x", true},
-		{"if it hangs: " + describe.Release(l.ID, "zk://h", named.Name, "", false), "A", true},
-		{"restart that client", "x", false},
-		{"restart that client", "A", false},
-		{"restart that client", "X", false},
-		{"", "x", false},
+		{fixture.Act(inspect.VerbAsk, "it can be asked", l.ID, named.Name), "x", true},
+		{fixture.Act(inspect.VerbRelease, "if it hangs", l.ID, named.Name), "A", true},
+		{fixture.Say("restart that client"), "x", false},
+		{fixture.Say("restart that client"), "A", false},
+		{fixture.Say("restart that client"), "X", false},
+		{inspect.Step{Verb: inspect.VerbRestart, Lock: l.ID, Owner: named.Name}, "x", false},
 	} {
-		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Advice: tt.advice}}
+		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Steps: []inspect.Step{tt.step}}}
 		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 		press(m, "f", "j", tt.key)
 		if !tt.opens {
 			if wantText(t, m, "its advice names nobody to act on: enter opens the chain"); m.HasDialog() || m.inFront != screen.Findings {
-				t.Errorf("%s of %q opens %v", tt.key, tt.advice, m.inFront)
+				t.Errorf("%s of %q opens %v", tt.key, tt.step.Why, m.inFront)
 			}
 			continue
 		}
 		if _, c := m.contender(); m.inFront != screen.Chain || !m.HasDialog() || c == nil || c.Name != named.Name {
-			t.Errorf("%s of %q leads to %v in %v", tt.key, tt.advice, c, m.inFront)
+			t.Errorf("%s of %q leads to %v in %v", tt.key, tt.step.Why, c, m.inFront)
 		}
 	}
 }
@@ -178,7 +184,7 @@ func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	vote := l.Masters[0]
 	l.Findings = []inspect.Finding{{
 		Rule: "split-quorum", Severity: inspect.Critical, Message: "no quorum", Subject: inspect.Subject{Contender: vote.Value, Digest: vote.Digest},
-		Advice: "release the vote that never expires: " + describe.Release(l.ID, "redis://h", vote.Value, vote.Digest, true),
+		Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "release the vote that never expires", l.ID, vote.Argument())},
 	}}
 	f := newFakeReleaser()
 	f.preview = act.Preview{Seen: &inspect.Contender{Name: vote.Value, Special: inspect.Special{Digest: vote.Digest}, State: inspect.Waiting}, Sends: []string{"compare-and-delete"}, Warnings: []string{"this value has no quorum"}}
@@ -224,34 +230,37 @@ func withoutHolder(l *inspect.Lock, name inspect.Untrusted) *inspect.Lock {
 func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
 	t.Parallel()
 	holder, dead := fixture.Znode(7, "", 0, nil, 0).Name, fixture.Znode(8, "", 0, nil, 0).Name
-	release := func(lock string, name inspect.Untrusted) string {
-		return "if its client is gone: " + describe.Release(fixture.Id("zk:/locks/"+lock), "zk://h", name, "", name == dead)
+	release := func(lock string, name inspect.Untrusted) inspect.Step {
+		step := fixture.Act(inspect.VerbRelease, "if its client is gone", fixture.Id("zk:/locks/"+lock), name)
+		step.Waiter = name == dead
+		return step
 	}
+	restart := fixture.Say("restart that client")
 	for _, tt := range []struct {
 		name      string
-		advice    func(lock string) string
+		step      func(lock string) inspect.Step
 		key       string
 		want, not []string
 	}{
-		{"who holds each", func(l string) string { return release(l, holder) }, "x", []string{"3 locks", "worker-a", "worker-c", "Type their number 3"}, []string{"dead-"}},
-		{"a waiter of a lock in use", func(l string) string { return release(l, dead) }, "x", []string{"3 locks", "dead-a", "dead-b", "dead-c"}, []string{"worker-"}},
-		{"the cheapest of a circle's", func(string) string { return release("d", holder) }, "x", []string{"1 lock", "zk:/locks/d", "worker-d"}, []string{"worker-a"}},
-		{"one of three", func(l string) string {
+		{"who holds each", func(l string) inspect.Step { return release(l, holder) }, "x", []string{"3 locks", "worker-a", "worker-c", "Type their number 3"}, []string{"dead-"}},
+		{"a waiter of a lock in use", func(l string) inspect.Step { return release(l, dead) }, "x", []string{"3 locks", "dead-a", "dead-b", "dead-c"}, []string{"worker-"}},
+		{"the cheapest of a circle's", func(string) inspect.Step { return release("d", holder) }, "x", []string{"1 lock", "zk:/locks/d", "worker-d"}, []string{"worker-a"}},
+		{"one of three", func(l string) inspect.Step {
 			if l == "a" {
 				return release(l, holder)
 			}
-			return "restart that client"
+			return restart
 		}, "x", []string{"1 lock", "worker-a", "zk:/locks/b: its finding does not advise this"}, []string{"worker-b"}},
-		{"who is gone", func(l string) string { return release(l, "nobody") }, "x", []string{"x is advised for none of these"}, []string{"Force-release"}},
-		{"nobody", func(string) string { return "restart that client" }, "x", []string{"x is advised for none of these", "whose advised command y copies"}, []string{"Force-release"}},
-		{"another key", func(l string) string { return release(l, holder) }, "X", []string{"X is advised for none of these"}, []string{"How long"}},
+		{"who is gone", func(l string) inspect.Step { return release(l, "nobody") }, "x", []string{"x is advised for none of these"}, []string{"Force-release"}},
+		{"nobody", func(string) inspect.Step { return restart }, "x", []string{"x is advised for none of these", "whose advised command y copies"}, []string{"Force-release"}},
+		{"another key", func(l string) inspect.Step { return release(l, holder) }, "X", []string{"X is advised for none of these"}, []string{"How long"}},
 	} {
 		f := &manyReleasers{}
 		var list []*inspect.Lock
 		for l := range heldLocks("a", "b", "c", "d").Locks() {
 			short := l.ID.Path[len("/locks/"):]
 			l.Waiters = []inspect.Contender{fixture.Znode(8, "dead-"+short, time.Minute, nil, 1)}
-			if l.Findings[0].Advice = tt.advice(short); short == "d" {
+			if l.Findings[0].Steps = []inspect.Step{tt.step(short)}; short == "d" {
 				l.Findings = nil
 			} else {
 				l.Findings[0].Subject.Locks = []inspect.ID{l.ID, fixture.Id("zk:/locks/d")}
@@ -304,7 +313,7 @@ func TestAKeyOnAGroupIsForEachContenderThatItsFindingsName(t *testing.T) {
 		var list []*inspect.Lock
 		for l := range heldLocks("a", "b").Locks() {
 			if l.ID.Path == "/locks/b" {
-				l.Findings[0].Advice = "if its client is gone: " + describe.Release(l.ID, "zk://h", l.Holders[0].Name, "", false)
+				l.Findings[0].Steps = []inspect.Step{fixture.Act(inspect.VerbRelease, "if its client is gone", l.ID, l.Holders[0].Name)}
 				list = append(list, l)
 				continue
 			}
@@ -313,7 +322,9 @@ func TestAKeyOnAGroupIsForEachContenderThatItsFindingsName(t *testing.T) {
 			for i := range l.Waiters {
 				found := fixture.Trouble("stuck-holder", inspect.Warning, "")
 				found.Subject = l.Waiters[i].Subject()
-				found.Advice = "wait. If its client is gone: " + describe.Release(l.ID, "zk://h", l.Waiters[i].Name, "", tt.allowed)
+				step := fixture.Act(inspect.VerbRelease, "if its client is gone", l.ID, l.Waiters[i].Name)
+				step.Waiter = tt.allowed
+				found.Steps = []inspect.Step{fixture.Say("wait"), step}
 				l.Findings = append(l.Findings, found)
 			}
 			list = append(list, l)

@@ -30,14 +30,16 @@ func burdened(t testing.TB) *inspect.Snapshot {
 	zk.Reading = "many reads per request, one watch per directory: 10.1.0.1:2181 does not know addWatch (ZooKeeper 3.6)"
 	zk.Findings = []inspect.Finding{{
 		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Message: "server 10.1.0.3:2181 does not tell who its clients are",
-		Advice: "give the server's AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+		Steps: []inspect.Step{
+			fixture.Say("give the server's AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist"),
+		},
 	}}
 	redis.Error = "redissource: master 10.2.1.5:6379: no answer for 3.2s: dial tcp 10.2.1.5:6379: i/o timeout, although the address could be resolved"
 	redis.Cost = inspect.Cost{Requests: 90_112, Trips: 4_000, PerSecond: 160, TripsPerSecond: 16, Limit: 250, Slowed: true, Duty: 0.05}
 	redis.Scanned = 4_211
 	redis.Findings = []inspect.Finding{
-		{Rule: "blind", Severity: inspect.Info, Message: "master 10.2.1.2:6379 is polled, changes in between are not seen: the server does not speak RESP3", Advice: "Redis 6 or later pushes changes"},
-		{Rule: "clock-skew", Severity: inspect.Warning, Message: "the clock of 10.2.1.3:6379 is 4.2 s ahead of ours", Advice: "let all servers keep time by NTP"},
+		{Rule: "blind", Severity: inspect.Info, Message: "master 10.2.1.2:6379 is polled, changes in between are not seen: the server does not speak RESP3", Steps: []inspect.Step{fixture.Say("Redis 6 or later pushes changes")}},
+		{Rule: "clock-skew", Severity: inspect.Warning, Message: "the clock of 10.2.1.3:6379 is 4.2 s ahead of ours", Steps: []inspect.Step{fixture.Say("let all servers keep time by NTP")}},
 	}
 	redis.Mode = inspect.ModePoll
 	redis.Servers[0].EvictionPolicy, redis.Servers[0].MaxMemory, redis.Servers[0].Persistence = "allkeys-lru", 512<<20, "aof"

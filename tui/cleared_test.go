@@ -68,10 +68,10 @@ func TestNothingWrongAnyMore(t *testing.T) {
 // A command of the advice stands whole beside the list too: somebody may copy it with the mouse.
 func TestAdviceBesideTheListIsWhole(t *testing.T) {
 	t.Parallel()
-	name := "_c_7f3e0c51-0000-4000-8000-0000000000aa-__WRIT__0000000602"
+	const name = "_c_7f3e0c51-0000-4000-8000-0000000000aa-__WRIT__0000000602"
 	for _, width := range []int{80, 120, 199, 200, 220} {
 		l := fixture.Orders()
-		l.Findings[0].Advice = "If it hangs: lockscope release zk:/locks/orders --owner " + name
+		l.Findings[0].Steps = []inspect.Step{fixture.Act(inspect.VerbRelease, "if it hangs", l.ID, name)}
 		m := model(t, Options{}, width, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 		press(m, "f")
 		wantText(t, m, name)

@@ -75,17 +75,17 @@ func TestTheMenuOfCopiesIgnoresOtherKeys(t *testing.T) {
 func TestTheAdvisedCommandIsCopied(t *testing.T) {
 	t.Parallel()
 	l := *fixture.Orders()
-	const command = "lockscope release zk:/locks/orders --owner abc"
+	step := fixture.Act(inspect.VerbRelease, "if it hangs", l.ID, "abc")
 	l.Findings = []inspect.Finding{
-		{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held", Advice: "look; if it hangs: " + command},
-		{Rule: "ghost-owner", Severity: inspect.Warning, Message: "gone", Advice: "free it: " + command},
+		{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held", Steps: []inspect.Step{fixture.Say("look"), step}},
+		{Rule: "ghost-owner", Severity: inspect.Warning, Message: "gone", Steps: []inspect.Step{step}},
 	}
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&l})
 	for _, keys := range [][]string{{"y"}, {"enter", "y"}} {
 		m := model(t, Options{}, 120, 36, s)
 		press(m, keys...)
-		wantText(t, m, "1  command  "+command, "2  path")
-		if got := fmt.Sprint(press(m, "1")()); got != command {
+		wantText(t, m, "1  command  "+step.Command, "2  path")
+		if got := fmt.Sprint(press(m, "1")()); got != step.Command {
 			t.Errorf("copied %q", got)
 		}
 	}

@@ -22,7 +22,9 @@ func thinVotes() inspect.Finding {
 		Evidence: map[string]any{"votes": 3, "quorum": 3, "without": []map[string]any{
 			{"addr": "10.2.1.4:6379", "says": "absent"}, {"addr": "10.2.1.5:6379", "says": "no answer for 3.2s"},
 		}},
-		Advice: "bring these masters back, a restarted one only after the longest TTL, and restart no other meanwhile",
+		Steps: []inspect.Step{
+			fixture.Say("bring these masters back, a restarted one only after the longest TTL, and restart no other meanwhile"),
+		},
 	}
 }
 

@@ -102,7 +102,8 @@ func (k *monkey) lock() *inspect.Lock {
 	}
 	if k.IntN(3) == 0 {
 		l.Findings = append(slices.Clone(l.Findings), inspect.Finding{
-			Rule: "stuck-holder", Severity: inspect.Critical, Message: evil, Advice: "Run `" + evil + "` now.",
+			Rule: "stuck-holder", Severity: inspect.Critical, Message: evil,
+			Steps:    []inspect.Step{{Verb: inspect.Verb(evil), Owner: inspect.Untrusted(evil), Why: evil, Command: evil}},
 			Evidence: map[string]any{"contender": evil, "n": 1.5, "list": []any{evil, nil}, "locks": []string{evil, "zk:/a"}, evil: evil},
 		})
 	}

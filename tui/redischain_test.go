@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 	"lockscope/tui/internal/fixture"
 )
@@ -23,10 +22,15 @@ func fairQueue() *inspect.Lock {
 		c.ExpiresAt, c.Owner = fixture.In(time.Duration(i+1)*time.Minute), inspect.Owner{Process: inspect.Process{LibraryID: inspect.Untrusted(uuid(i + 1)), Thread: "33"}}
 		l.Waiters = append(l.Waiters, c)
 	}
+	release := fixture.Act(inspect.VerbRelease, "if its client is gone", l.ID, l.Waiters[0].Name)
+	release.Waiter, release.Command = true, release.Command+" --waiter"
 	l.Findings = []inspect.Finding{{
 		Rule: "stale-fair-queue", Severity: inspect.Warning, Message: "1 of 3 waiters is most likely gone",
-		Advice: "wait: Redisson drops each within 5 min. If its client is gone: lockscope release redis:fair --owner " +
-			string(l.Waiters[0].Name) + " --waiter. Or restart Redisson, and have its users know",
+		Steps: []inspect.Step{
+			fixture.Say("wait: Redisson drops each within 5 min"),
+			release,
+			fixture.Say("or restart Redisson, and have its users know"),
+		},
 	}}
 	return l
 }
@@ -73,7 +77,7 @@ func TestAdviceIsNotCut(t *testing.T) {
 	l := fairQueue()
 	m := opening(t, l, 80, 24)
 	said := strings.Join(strings.Fields(strings.ReplaceAll(content(m), "\\\n", " ")), " ")
-	for _, part := range describe.Phrases(l.Findings[0].Advice) {
+	for _, part := range l.Findings[0].Phrases() {
 		if !strings.Contains(said, part.Text) {
 			t.Errorf("no %q in\n%s", part.Text, content(m))
 		}

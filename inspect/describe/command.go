@@ -3,7 +3,6 @@ package describe
 import (
 	"net"
 	"strings"
-	"time"
 
 	"lockscope/inspect"
 )
@@ -51,59 +50,6 @@ func Lockscope(verb string, id inspect.ID, target, rest string) string {
 		}
 	}
 	return strings.Join(parts, " ")
-}
-
-// Release is the command that frees a lock of one contender, a waiter too where that is allowed. It names the contender
-// as it was seen, or by the digest where there is one, so that it refuses when another has come meanwhile.
-func Release(id inspect.ID, target string, name inspect.Untrusted, digest string, waiter bool) string {
-	owner := name.String()
-	if digest != "" {
-		owner = digest
-	}
-	rest := "--owner " + Quote(owner)
-	if waiter {
-		rest += " --waiter"
-	}
-	return Lockscope("release", id, target, rest)
-}
-
-// NamesOwner reports whether the words behind a command's name are about a contender: as Release, Ask and TTL name it.
-func NamesOwner(words string, c *inspect.Contender) bool {
-	_, ok := behindOwner(words, c)
-	return ok
-}
-
-// behindOwner returns the words behind those that name a contender.
-func behindOwner(words string, c *inspect.Contender) (after string, ok bool) {
-	for _, owner := range [2]string{c.Name.String(), c.Digest} {
-		_, after, ok := strings.Cut(" "+words+" ", " --owner "+Quote(owner))
-		if after = strings.TrimLeft(after, ".,;)"); ok && owner != "" && strings.HasPrefix(after, " ") {
-			return after, true
-		}
-	}
-	return "", false
-}
-
-// AllowsWaiter reports whether the words behind a command's name allow it to remove a contender that waits, as Release does. What
-// the contender is called allows nothing.
-func AllowsWaiter(words string, c *inspect.Contender) bool {
-	after, _ := behindOwner(words, c)
-	_, after, ok := strings.Cut(after, " --waiter")
-	return ok && strings.HasPrefix(strings.TrimLeft(after, ".,;)"), " ")
-}
-
-// Ask is the command that asks a lock's holder to let go.
-func Ask(id inspect.ID, target string, name inspect.Untrusted) string {
-	return Lockscope("ask", id, target, "--owner "+Quote(name.String()))
-}
-
-// TTL is the command that gives the key of a lock of one contender a time to live, named as in Release.
-func TTL(id inspect.ID, target string, name inspect.Untrusted, digest string, ttl time.Duration) string {
-	owner := name.String()
-	if digest != "" {
-		owner = digest
-	}
-	return Lockscope("ttl", id, target, "--owner "+Quote(owner)+" --set "+Exact(ttl))
 }
 
 // ZooKeeperCLI returns a command of ZooKeeper's own client; client holds the arguments that reach the servers (see

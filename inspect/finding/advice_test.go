@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"lockscope/inspect/describe"
 )
 
 // advised are the program's own commands in the advice of all rules, a line each.
@@ -24,9 +22,9 @@ func advised() string {
 		obliging.Holders[0].HeldSince, obliging.Holders[0].Revocable = now.Add(-time.Hour), true
 		one, other := present(endless), present(obliging)
 		for _, f := range findingsIn(append(cases, one, other), backend) {
-			for _, p := range describe.Phrases(f.Advice) {
-				if p.Command && strings.HasPrefix(p.Text, "lockscope ") {
-					seen[f.Rule+"\t"+p.Text+"\n"] = true
+			for _, s := range f.Steps {
+				if strings.HasPrefix(s.Command, "lockscope ") {
+					seen[f.Rule+"\t"+s.Command+"\n"] = true
 				}
 			}
 		}

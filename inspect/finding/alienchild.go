@@ -40,8 +40,8 @@ func alienChild() rule {
 			Confidence: confidence,
 			Message:    fmt.Sprintf("%s %s among the contenders: %s", what, stands, harm),
 			Evidence:   evidence{"children": escaped(l.Aliens), "cause": "another program keeps its data in the lock's directory"},
-			Advice: fmt.Sprintf("find out which program writes it (%s), move it elsewhere, then delete it",
-				zkCLI(c, "stat", l.Node(&inspect.Contender{Name: l.Aliens[0]}))),
+			Steps: do(by(wait("find out which program writes it"), zkCLI(c, "stat", l.Node(&inspect.Contender{Name: l.Aliens[0]}))),
+				configure("move it elsewhere, then delete it")),
 		})
 	})
 }

@@ -53,7 +53,7 @@ func TestEmptyLocks(t *testing.T) {
 		}
 		for _, f := range found {
 			readable(t, f)
-			if want := `lockscope sweep 'zk:/locks/o'\''k' zk://a:2181 --idle 24h --max 1000 --dry-run`; !strings.HasSuffix(f.Advice, want) || f.Evidence["under_count"] != count/2 {
+			if want := `lockscope sweep 'zk:/locks/o'\''k' zk://a:2181 --idle 24h --max 1000 --dry-run`; !strings.HasSuffix(f.Advice(), want) || f.Evidence["under_count"] != count/2 {
 				t.Errorf("%+v", f)
 			}
 		}

@@ -114,14 +114,14 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 		f.Evidence["masters"] = f.Evidence["servers"]
 		delete(f.Evidence, "servers")
 		if g.silent() {
-			what, advice := "did not answer", "see why it does not answer ("+redisCLI(c, g.from[0].Where, "PING")+")"
-			if word, do := redisreply.Advice(g.from[0].Reason); word != "" {
-				what, advice = "answered only "+word, do
+			what, first := "did not answer", by(configure("see why it does not answer"), redisCLI(c, g.from[0].Where, "PING"))
+			if word, advice := redisreply.Advice(g.from[0].Reason); word != "" {
+				what, first = "answered only "+word, configure(advice)
 			}
 			if n := len(g.from); n > 1 {
 				f.Message = fmt.Sprintf("%d of %d masters %s: %s", n, masters, what, g.unknown())
 			}
-			f.Advice = advice + "; until then count its vote for no one"
+			f.Steps = do(first, wait("until then count its vote for no one"))
 		}
 	}
 	return f
@@ -162,14 +162,14 @@ func (g *gap) finding() inspect.Finding {
 	f := inspect.Finding{
 		Confidence: recipe.Certain, Evidence: e, Subject: inspect.Subject{Unseen: g.aspects},
 		Message: g.cause() + ": " + g.unknown(),
-		Advice:  "find out why it failed and look again; until then assume nothing about it",
+		Steps:   do(wait("find out why it failed and look again; until then assume nothing about it")),
 	}
 	if rights := g.texts(func(u *inspect.Unseen) string { return u.Right }); rights != nil {
 		e["rights"] = rights
-		f.Advice = g.grant(rights)
+		f.Steps = do(configure(g.grant(rights)))
 	}
 	if advice := g.from[0].Advice; advice != "" {
-		f.Advice = inspect.Escape(advice)
+		f.Steps = do(configure(inspect.Escape(advice)))
 	}
 	return f
 }
@@ -353,7 +353,8 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 		Message:    "no server reported " + strings.Join(what, " and ") + ": a lost wake-up or a dead client would go unnoticed",
 		Evidence:   evidence{"unseen": aspectNames(unseen)},
 		Subject:    inspect.Subject{Unseen: unseen},
-		Advice:     "give every server and its AdminServer in the target (" + admins(b) + "), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+		Steps: do(configure("give every server and its AdminServer in the target (" + admins(b) +
+			"), or allow cons, wchs and wchp in 4lw.commands.whitelist")),
 	})
 }
 

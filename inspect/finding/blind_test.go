@@ -32,7 +32,7 @@ func TestBlind(t *testing.T) {
 		},
 		{
 			name: "a master loads its data", c: present(answering("master r3: LOADING Redis is loading the dataset in memory")), fires: true, severity: inspect.Info, confidence: recipe.Certain,
-			has: []string{"r3 answered only LOADING"}, advice: "wait until it has; until then count its vote for no one",
+			has: []string{"r3 answered only LOADING"}, advice: "wait until it has. Until then count its vote for no one",
 		},
 		{
 			name: "two masters run scripts", c: present(answering("BUSY Redis is busy", "BUSY Redis is busy")), fires: true, severity: inspect.Info, confidence: recipe.Certain,
@@ -153,8 +153,8 @@ func TestWhatIsUnseenIsReportedOnce(t *testing.T) {
 				}
 				for i, w := range tt.want {
 					f := found[i]
-					if f.Message != w.message || !strings.Contains(f.Advice, w.advice) || !reflect.DeepEqual(f.Subject.Unseen, w.unseen) {
-						t.Errorf("%s: got %q, %q about %v; want %q, %q about %v", where, f.Message, f.Advice, f.Subject.Unseen, w.message, w.advice, w.unseen)
+					if f.Message != w.message || !strings.Contains(f.Advice(), w.advice) || !reflect.DeepEqual(f.Subject.Unseen, w.unseen) {
+						t.Errorf("%s: got %q, %q about %v; want %q, %q about %v", where, f.Message, f.Advice(), f.Subject.Unseen, w.message, w.advice, w.unseen)
 					}
 					if f.Severity != inspect.Info || f.Confidence != recipe.Certain {
 						t.Errorf("%s: %s, %s", where, f.Severity, f.Confidence)
@@ -211,8 +211,8 @@ func TestRightsAreGrantedToOurUser(t *testing.T) {
 		c := present(lock, func(c *inspect.Case) { c.Backend = backend })
 		r := blind().rule()
 		for _, f := range append(r.Lock(&c), r.Backend(backend, now)...) {
-			if f.Advice != tt.want {
-				t.Errorf("%s: %q, want %q", tt.name, f.Advice, tt.want)
+			if f.Advice() != tt.want {
+				t.Errorf("%s: %q, want %q", tt.name, f.Advice(), tt.want)
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func answering(errors ...string) *inspect.Lock {
 func TestSilentMastersAndThoseThatAnswerWithErrorsAreApart(t *testing.T) {
 	t.Parallel()
 	found := diagnose(t, "blind", present(answering("", "LOADING Redis is loading")))
-	if len(found) != 2 || !strings.Contains(found[0].Advice, "see why it does not answer") || !strings.Contains(found[1].Message, "r3 answered only LOADING") {
+	if len(found) != 2 || !strings.Contains(found[0].Advice(), "see why it does not answer") || !strings.Contains(found[1].Message, "r3 answered only LOADING") {
 		t.Errorf("%+v", found)
 	}
 }

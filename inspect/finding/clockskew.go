@@ -99,7 +99,8 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 		Confidence: confidence,
 		Message:    skew(short, len(servers), apart, behind, ours) + ": " + harm,
 		Evidence:   evidence{"servers": servers, "between": between, "apart_ms": apart.Milliseconds(), "cause": "NTP is off, or it steps the clock"},
-		Advice:     "run chronyc tracking on these hosts and here, and let the clock slew: a stepped clock frees locks early or keeps them too long",
+		Steps: do(configure("run chronyc tracking on these hosts and here, and let the clock slew: " +
+			"a stepped clock frees locks early or keeps them too long")),
 	}
 }
 

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -51,19 +52,20 @@ func deadlock() rule {
 		}
 		f := inspect.Finding{Confidence: c.Cycle.Certainty(), Evidence: e, Subject: inspect.Subject{Locks: c.Cycle.Locks}}
 		possibly := ""
-		switch advice := circleAdvice(c); {
+		switch {
 		case c.Cycle.OneLook:
 			f.Severity, f.Confidence, possibly = inspect.Info, recipe.Possible, ", possibly"
-			f.Advice = "look again whether it lasts: lockscope doctor looks twice"
+			f.Steps = do(wait("look again whether it lasts: lockscope doctor looks twice"))
 		case c.Cycle.Shared:
 			f.Severity, f.Confidence, possibly = inspect.Info, recipe.Possible, ", possibly"
-			f.Advice = "find out whether each of these clients is one thread: see whether the locks still change hands, or what the " +
-				"threads are doing (jstack, py-spy). Labels of their own would tell threads apart"
+			f.Steps = do(wait("find out whether each of these clients is one thread: see whether the locks still change hands, or "+
+				"what the threads are doing (jstack, py-spy)"), configure("labels of their own would tell threads apart"))
 		case f.Confidence == recipe.Possible:
 			f.Severity, possibly = inspect.Warning, ", possibly"
-			f.Advice = "first make sure that each of these is one program (evidence: ties): only then they wait for each other. Then " + advice
+			f.Steps = append(do(wait("first make sure that each of these is one program (evidence: ties): only then they wait for each other")),
+				breakCircle(c)...)
 		default:
-			f.Advice = advice
+			f.Steps = breakCircle(c)
 		}
 		f.Message = fmt.Sprintf("deadlock over %s%s: %s wait for each other", describe.Count(len(ids), "lock"), possibly, circle(c.Cycle))
 		return one(f)
@@ -85,14 +87,16 @@ func circle(c *inspect.Cycle) string {
 	return strings.Join(names, " → ")
 }
 
-func circleAdvice(c *inspect.Case) string {
+// breakCircle ends the hold that costs the least.
+func breakCircle(c *inspect.Case) []inspect.Step {
 	free := c.Cycle.Cheapest
 	if free.Owner < 0 || free.Owner >= len(c.Cycle.Owners) || free.Name == "" {
-		return "stop one of these clients, then have all take these locks in one order"
+		return do(restart("stop one of these clients, then have all take these locks in one order"))
 	}
-	return "cheapest fix: stop " + describe.Quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) +
-		", or release its lock (it keeps running): " + release(c, free.Lock, free.Name, free.Digest) +
-		". Then have all clients take these locks in one order"
+	why := "cheapest fix: stop " + describe.Quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) +
+		", or release its lock (it keeps running)"
+	return do(release(c, why, free.Lock, cmp.Or(inspect.Untrusted(free.Digest), free.Name)),
+		configure("then have all clients take these locks in one order"))
 }
 
 // tiesOf are the reasons to take a session and a client of Redis for one owner.

@@ -39,7 +39,8 @@ func emptyLocks() rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain, Message: message, Evidence: found,
-			Advice: "see which of them nothing has used for a day: " + describe.Lockscope("sweep", under, b.Reach.Target, "--idle 24h --max 1000 --dry-run"),
+			Steps: do(by(inspect.Step{Verb: inspect.VerbSweep, Lock: under, Why: "see which of them nothing has used for a day"},
+				describe.Lockscope("sweep", under, b.Reach.Target, "--idle 24h --max 1000 --dry-run"))),
 		})
 	})
 }

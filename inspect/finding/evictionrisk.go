@@ -44,7 +44,8 @@ func evictionRisk() rule {
 			Confidence: recipe.Certain,
 			Message:    first + ": a held lock may vanish",
 			Evidence:   evidence{"servers": servers, "cause": "locks share a server with a cache"},
-			Advice:     "keep locks on a dedicated server with maxmemory-policy noeviction; do not switch a full cache to it: its writes would fail",
+			Steps: do(configure("keep locks on a dedicated server with maxmemory-policy noeviction; " +
+				"do not switch a full cache to it: its writes would fail")),
 		})
 	})
 }

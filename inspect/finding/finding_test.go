@@ -13,7 +13,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/inspect/recipe"
 )
 
@@ -63,8 +62,8 @@ func check(t *testing.T, rule string, states []state) {
 					t.Errorf("message %q lacks %q", f.Message, part)
 				}
 			}
-			if !strings.Contains(f.Advice, s.advice) {
-				t.Errorf("advice %q lacks %q", f.Advice, s.advice)
+			if !strings.Contains(f.Advice(), s.advice) {
+				t.Errorf("advice %q lacks %q", f.Advice(), s.advice)
 			}
 			for key, want := range s.evidence {
 				if got := f.Evidence[key]; !reflect.DeepEqual(got, want) {
@@ -102,7 +101,7 @@ func diagnose(t *testing.T, name string, c inspect.Case) []inspect.Finding {
 // readable checks what holds for every finding: short advice, and no byte that steers a terminal.
 func readable(t *testing.T, f inspect.Finding) {
 	t.Helper()
-	if f.Message == "" || f.Advice == "" || f.Rule == "" || f.Severity == "" || f.Confidence == "" {
+	if f.Message == "" || f.Advice() == "" || f.Rule == "" || f.Severity == "" || f.Confidence == "" {
 		t.Errorf("incomplete: %+v", f)
 	}
 	if n := len([]rune(f.Message)); n > 180 {
@@ -116,7 +115,7 @@ func readable(t *testing.T, f inspect.Finding) {
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range f.Message + f.Advice + fmt.Sprint(back.Evidence) {
+	for _, r := range f.Message + f.Advice() + fmt.Sprint(back.Evidence) {
 		if !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) {
 			t.Errorf("character %U in %s", r, text)
 		}
@@ -242,8 +241,8 @@ func TestHostileNamesStayText(t *testing.T) {
 		for _, f := range findingsIn(everything(text)) {
 			readable(t, f)
 			rules[f.Rule] = true
-			if unquoted(f.Advice, "reboot") {
-				t.Errorf("%s: a shell would run what the advice names: %s", f.Rule, f.Advice)
+			if unquoted(f.Advice(), "reboot") {
+				t.Errorf("%s: a shell would run what the advice names: %s", f.Rule, f.Advice())
 			}
 		}
 		for _, r := range Rules() {
@@ -347,8 +346,8 @@ func TestFindingsFitTheScreen(t *testing.T) {
 		if n, room := len([]rune(f.Message)), 2*(72-len(f.Rule)); n > room {
 			t.Errorf("%s: a message of %d characters where %d fit: %s", f.Rule, n, room, f.Message)
 		}
-		if n := len([]rune(f.Advice)); n > 2*74 {
-			t.Errorf("%s: an advice of %d characters: %s", f.Rule, n, f.Advice)
+		if n := len([]rune(f.Advice())); n > 2*74 {
+			t.Errorf("%s: an advice of %d characters: %s", f.Rule, n, f.Advice())
 		}
 	}
 }
@@ -358,22 +357,15 @@ func TestFindingsFitTheScreen(t *testing.T) {
 func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
 	t.Helper()
 	words := ""
-	for _, p := range describe.Phrases(f.Advice) {
-		if !p.Command {
-			words += " " + strings.ToLower(p.Text)
-			continue
-		}
-		verb, _, _ := strings.Cut(strings.TrimPrefix(p.Text, "lockscope "), " ")
-		if !strings.HasPrefix(p.Text, "lockscope ") {
-			continue
-		}
-		switch redis := len(c.Lock.Masters) > 0; {
-		case verb == "ttl" && !redis:
-			t.Errorf("a TTL is advised for a lock in ZooKeeper: %s", f.Advice)
-		case verb == "ask" && (redis || !slices.ContainsFunc(c.Lock.Holders, func(h inspect.Contender) bool { return h.Revocable })):
-			t.Errorf("who does not listen is to be asked: %s", f.Advice)
-		case verb == "release" && !strings.Contains(words, "if ") && !strings.Contains(words, "once ") && !strings.Contains(words, "cheapest fix"):
-			t.Errorf("a release is advised without a condition: %s", f.Advice)
+	for _, step := range f.Steps {
+		words += " " + step.Why
+		switch redis := c.Lock != nil && len(c.Lock.Masters) > 0; {
+		case step.Verb == inspect.VerbTTL && !redis:
+			t.Errorf("a TTL is advised for a lock in ZooKeeper: %s", f.Advice())
+		case step.Verb == inspect.VerbAsk && (redis || !slices.ContainsFunc(c.Lock.Holders, func(h inspect.Contender) bool { return h.Revocable })):
+			t.Errorf("who does not listen is to be asked: %s", f.Advice())
+		case step.Verb == inspect.VerbRelease && !strings.Contains(words, "if ") && !strings.Contains(words, "once ") && !strings.Contains(words, "cheapest fix"):
+			t.Errorf("a release is advised without a condition: %s", f.Advice())
 		}
 	}
 }

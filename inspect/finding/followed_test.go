@@ -17,7 +17,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"deadlock", "or release its lock (it keeps running): lockscope release", forty},
 	{"split-quorum", "release the vote that never expires: lockscope release", forty},
 	{"mixed-recipes", "stop the clients of all libraries but one", advisedInZooKeeper},
-	{"semaphore-overcommit", "restart those that use more than", advisedInZooKeeper},
+	{"semaphore-overcommit", "Restart those that use more than", advisedInZooKeeper},
 	{"persistent-contender", "only if its client is gone: lockscope release", forty + " " + advisedInZooKeeper},
 	{"writes-refused", "it takes writes again after a save: redis-cli", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "or raise maxmemory", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
@@ -30,7 +30,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"missing-watch", "restart that client so that it queues again", advisedInZooKeeper},
 	{"lost-wakeup", "if it waits, restart it, so that it queues again", advisedInZooKeeper},
 	{"herd", "each waiter should watch only the contender before it", advisedInZooKeeper},
-	{"alien-child", "move it elsewhere, then delete it", advisedInZooKeeper},
+	{"alien-child", "Move it elsewhere, then delete it", advisedInZooKeeper},
 	{"no-ttl", "give it an end, longer than its work takes: lockscope ttl", forty + " cli.TestTheAdvisedTTLIsSet lockops/act.TestEveryActionOnEveryRecipeOfRedis"},
 	{"renewal-stopped", "stop what this client does under the lock", "inspect/finding.TestARealWatchdogStops"},
 	{"zombie-renewal", "restart that process if the work is done, which ends the renewal", "inspect/finding.TestARealWatchdogOutlivesItsWork"},
@@ -63,7 +63,7 @@ func TestWhatEachRuleAdvisesWasDone(t *testing.T) {
 	t.Parallel()
 	advices := map[string]string{} // all of a rule
 	for _, f := range adviceGiven() {
-		advices[f.Rule] += f.Advice + "\n"
+		advices[f.Rule] += f.Advice() + "\n"
 	}
 	have := map[string]bool{}
 	for _, row := range followed {

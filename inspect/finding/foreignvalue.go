@@ -46,7 +46,8 @@ func foreignValue() rule {
 			Confidence: recipe.Certain,
 			Message:    fmt.Sprintf("%s under this key on %s is not a lock: nobody gets that vote", what, where),
 			Evidence:   evidence{"masters": masters, "cause": "other data under the lock's name (node-redlock #168)"},
-			Advice:     "find out which program writes " + describe.Quote(inspect.Escape(c.Lock.ID.Path)) + " there, and rename one of the two; do not delete it before that",
+			Steps: do(configure("find out which program writes " + describe.Quote(inspect.Escape(c.Lock.ID.Path)) +
+				" there, and rename one of the two; do not delete it before that")),
 		})
 	})
 }

@@ -58,14 +58,14 @@ func ghostOwner() rule {
 		if first.Owner.Session == 0 {
 			e["cause"] = "its client died; other clients keep alive the key that holds its entry"
 			f.Message = fmt.Sprintf("%s %s, but nothing keeps its entry alive: its client is gone", describe.BriefOwner(first), verb(first))
-			f.Advice = "if no process has this id any more: " + releaseOf(c, first)
+			f.Steps = do(releaseOf(c, "if no process has this id any more", first))
 		} else {
-			f.Message, f.Advice = ghostSession(c, first, e)
+			f.Message, f.Steps = ghostSession(c, first, e)
 			if by := endsBy(c, first, e); c.Now.Before(by) {
 				f.Severity = inspect.Info
 				f.Message = fmt.Sprintf("%s %s, but its session %s is connected to no server: it ends by %s unless its client is back",
 					owner(first), verb(first), inspect.SessionID(first.Owner.Session), utc(by, c.Now))
-				f.Advice = "wait until then: what the session has is free when it ends"
+				f.Steps = do(wait("wait until then: what the session has is free when it ends"))
 			}
 		}
 		if n > 1 {
@@ -135,7 +135,7 @@ func overdue(c *inspect.Case, s inspect.Session) bool {
 	return !c.SessionsAt.IsZero() && !s.LastContact.IsZero() && s.Timeout > 0 && c.SessionsAt.Sub(s.LastContact) > expiry(s.Timeout)
 }
 
-func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message, advice string) {
+func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message string, steps []inspect.Step) {
 	timeout := one.Owner.SessionTimeout
 	how := "is connected to no server"
 	if s, ok := c.Sessions[one.Owner.Session]; ok {
@@ -144,12 +144,12 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message,
 	}
 	e["cause"] = "its client was killed or cut off, and the session has not timed out yet"
 	message = fmt.Sprintf("%s %s, but its session %s %s", owner(one), verb(one), inspect.SessionID(one.Owner.Session), how)
-	advice = "wait for the session to time out"
+	until := "wait for the session to time out"
 	if timeout > 0 {
 		e["session_timeout_ms"] = timeout.Milliseconds()
-		advice = fmt.Sprintf("wait for the session to time out (%s)", describe.Limit(timeout))
+		until += " (" + describe.Limit(timeout) + ")"
 	}
-	return message, advice + ". If it stays although its process is gone: " + releaseOf(c, one)
+	return message, do(wait(until), releaseOf(c, "if it stays although its process is gone", one))
 }
 
 // endsBy is the time, by our clock, at which a session that is connected nowhere has timed out at the latest, when it was watched: a

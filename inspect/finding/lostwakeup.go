@@ -50,7 +50,7 @@ func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	f := lostWatch(h)
 	f.Message = fmt.Sprintf("%s is first in line and watches %s, which is gone: it may not know that its turn has come",
 		describe.BriefOwner(h), describe.BriefName(h.WatchesGone))
-	f.Advice = "see whether that client works under the lock; if it waits, restart it, so that it queues again"
+	f.Steps = do(restart("see whether that client works under the lock; if it waits, restart it, so that it queues again"))
 	if l.Recipe != "zookeeper-recipes" {
 		f.Severity, f.Confidence = inspect.Info, recipe.Possible
 	}
@@ -63,10 +63,9 @@ func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 // lostPlace is about a waiter.
 func lostPlace(w *inspect.Contender) inspect.Finding {
 	f := lostWatch(w)
-	f.Subject = w.Subject()
 	f.Message = fmt.Sprintf("%s watches %s, which is gone, and not %s: it will not know when its turn comes",
 		describe.BriefOwner(w), describe.BriefName(w.WatchesGone), describe.BriefName(w.Watches))
-	f.Advice = "restart that client so that it queues again"
+	f.Steps = do(restart("restart that client so that it queues again"))
 	return f
 }
 
@@ -74,7 +73,7 @@ func lostWatch(who *inspect.Contender) inspect.Finding {
 	e := about(who)
 	e["watches_gone"], e["blocked_below"] = who.WatchesGone.String(), int(who.BlockedBelow)
 	e["cause"] = "its predecessor went between two of its requests, and it does not look at the answer of the second"
-	return inspect.Finding{Confidence: recipe.Likely, Evidence: e}
+	return inspect.Finding{Confidence: recipe.Likely, Evidence: e, Subject: who.Subject()}
 }
 
 // elsewhereToo reports whether a contender's session has another one in the lock, whose watch it may be.

@@ -130,7 +130,7 @@ func forgetful(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Dur
 		Confidence: recipe.Likely,
 		Message:    fmt.Sprintf("%s restarted at %s and lost this key: a second client can get its vote while the first still holds", at(s.Addr), started),
 		Evidence:   e,
-		Advice:     advice + "; appendfsync always keeps keys over a restart",
+		Steps:      do(wait(advice), configure("appendfsync always keeps keys over a restart")),
 	}
 	if h := &c.Lock.Holders[0]; m.LastPresent.IsZero() && h.HeldSince.IsZero() && h.Since.IsZero() { // the lock may have been taken after the server started
 		f.Confidence = recipe.Possible

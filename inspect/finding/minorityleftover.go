@@ -40,7 +40,7 @@ func minorityLeftover() rule {
 			Confidence: recipe.Certain,
 			Message:    fmt.Sprintf("%s stands on %d of %d masters, short of the quorum of %d: nobody holds the lock", describe.BriefName(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
 			Evidence:   e,
-			Advice:     "wait for " + untilEnd(l, e, c.Now) + ". If it comes back: " + release(c, l.ID, vote.Value, vote.Digest) + " --waiter",
+			Steps:      do(wait("wait for "+untilEnd(l, e, c.Now)), releaseWaiter(c, "if it comes back", vote.Argument())),
 		})
 	})
 }
@@ -68,6 +68,6 @@ func partLeftover(l *inspect.Lock) []inspect.Finding {
 			"value": value.String(), "votes": l.Votes(), "quorum": l.Quorum, "masters": ballots(l),
 			"cause": "a failed or cancelled attempt that did not clean up all of its keys",
 		},
-		Advice: "wait for the keys to expire; if they come back, see which client keeps trying",
+		Steps: do(wait("wait for the keys to expire; if they come back, see which client keeps trying")),
 	})
 }

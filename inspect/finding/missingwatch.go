@@ -125,14 +125,14 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 			Severity: inspect.Info, Confidence: recipe.Possible,
 			Message:  fmt.Sprintf("%s does not watch %s, or is not connected: the servers do not tell who is", describe.BriefOwner(w), describe.BriefName(w.Watches)),
 			Evidence: e, Subject: w.Subject(),
-			Advice: "have the servers tell who is connected (" + right + ") and look again",
+			Steps: do(configure("have the servers tell who is connected (" + right + ") and look again")),
 		}
 	case unheard(c, w):
 		return inspect.Finding{
 			Severity: inspect.Info, Confidence: recipe.Possible,
 			Message:  fmt.Sprintf("%s does not watch %s, which it waits for, and was not heard of since it queued: it may be about to", describe.BriefOwner(w), describe.BriefName(w.Watches)),
 			Evidence: e, Subject: w.Subject(),
-			Advice: "look again once its client was heard of: a session that stays silent ends at its timeout",
+			Steps: do(wait("look again once its client was heard of: a session that stays silent ends at its timeout")),
 		}
 	}
 	if w.BlockedBelow > 0 {
@@ -142,7 +142,8 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 		Confidence: confidence,
 		Message:    message,
 		Evidence:   e, Subject: w.Subject(),
-		Advice: "restart that client so that it queues again; do not remove its znode while it runs: some clients then believe that they hold the lock",
+		Steps: do(restart("restart that client so that it queues again; do not remove its znode while it runs: " +
+			"some clients then believe that they hold the lock")),
 	}
 }
 

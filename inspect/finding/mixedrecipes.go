@@ -53,15 +53,15 @@ func mixedRecipes() rule {
 			confidence = recipe.Possible
 		}
 		slices.Sort(libraries)
-		advice := "stop the clients of all libraries but one, or give each its own path"
+		steps := do(configure("stop the clients of all libraries but one, or give each its own path"))
 		if counts["kazoo"] > 0 {
-			advice += `; kazoo can be made to accept other names: extra_lock_patterns=["-lock-"]`
+			steps = append(steps, configure(`kazoo can be made to accept other names: extra_lock_patterns=["-lock-"]`))
 		}
 		return one(inspect.Finding{
 			Confidence: confidence,
 			Message:    fmt.Sprintf("%s cannot queue together: the first client of each may hold at the same time", strings.Join(libraries, " and ")),
 			Evidence:   evidence{"libraries": counts, "heads": heads, "cause": mixedCause(counts)},
-			Advice:     advice,
+			Steps:      steps,
 		})
 	})
 }

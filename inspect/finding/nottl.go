@@ -45,11 +45,11 @@ func noTTL() rule {
 		if holder != nil {
 			e = about(holder)
 			name = describe.BriefOwner(holder)
-			f.Advice = endOf(c, holder)
+			f.Steps = do(endOf(c, holder))
 		} else {
 			e["value"] = says(vote)
 			name = describe.BriefName(vote.Value)
-			f.Advice = "give it an end: " + ttl(c, vote.Value, vote.Digest)
+			f.Steps = do(ttl(c, "give it an end", vote.Argument()))
 		}
 		on := []string{}
 		each(l, func(m *inspect.Vote) {
@@ -62,10 +62,10 @@ func noTTL() rule {
 		if recipe.NoTTLByDefault(l.Recipe, string(l.Kind)) {
 			f.Severity = inspect.Info
 			e["cause"] = l.Recipe + " sets no expiry by default"
-			f.Advice += ". Give its locks a TTL"
+			f.Steps = append(f.Steps, configure("give its locks a TTL"))
 		} else {
 			e["cause"] = "SETNX and EXPIRE in two steps with a crash in between (redis-py #554), or a lock without a TTL"
-			f.Advice += ". Set value and expiry in one command (SET NX PX)"
+			f.Steps = append(f.Steps, configure("set value and expiry in one command (SET NX PX)"))
 		}
 		f.Evidence = e
 		if holder != nil {
@@ -77,13 +77,13 @@ func noTTL() rule {
 
 // endOf advises to give a holder's key an end: for as long as its client works, the lock stays its own, and one whose client
 // is gone ends by itself. Where no TTL of the key can do that, the release is left.
-func endOf(c *inspect.Case, holder *inspect.Contender) string {
+func endOf(c *inspect.Case, holder *inspect.Contender) inspect.Step {
 	if structured(c.Lock) {
 		if _, ok := recipe.TTLKeys(c.Lock.Recipe, string(c.Lock.Kind), c.Lock.ID.Path); !ok {
-			return "only if its client is gone: " + releaseOf(c, holder)
+			return releaseOf(c, "only if its client is gone", holder)
 		}
 	}
-	return "give it an end, longer than its work takes: " + ttl(c, holder.Name, holder.Digest)
+	return ttl(c, "give it an end, longer than its work takes", holder.Argument())
 }
 
 // structured reports whether the masters hold more than a plain string under the lock's key.
@@ -94,8 +94,8 @@ func structured(l *inspect.Lock) bool {
 // advisedTTL of a key that has none; the operator puts in its place what the work takes.
 const advisedTTL = 10 * time.Minute
 
-// ttl is the command that gives a key an end.
-func ttl(c *inspect.Case, name inspect.Untrusted, digest string) string {
-	id := c.Lock.ID
-	return describe.TTL(id, c.Reach[id.Backend].Target, name, digest, advisedTTL)
+// ttl gives the key of an owner an end.
+func ttl(c *inspect.Case, why string, owner inspect.Untrusted) inspect.Step {
+	s := inspect.Step{Verb: inspect.VerbTTL, Lock: c.Lock.ID, Owner: owner, Why: why}
+	return act(c, s, " --set "+describe.Exact(advisedTTL))
 }

@@ -43,7 +43,8 @@ func outlierClient() rule {
 		return one(inspect.Finding{
 			Confidence: recipe.Certain, Message: message,
 			Evidence: evidence{"clients": clients, "cause": "locks that are taken again and again and not given back; or a service that is meant to have so many"},
-			Advice:   "look at its locks (Clients, sorted by what they hold) and, unless it is meant to have so many, restart its program, which gives back what it leaked",
+			Steps: do(restart("look at its locks (Clients, sorted by what they hold) and, unless it is meant to have so many, " +
+				"restart its program, which gives back what it leaked")),
 		})
 	})
 }

@@ -48,7 +48,7 @@ func persistentContender() rule {
 			Confidence: recipe.Certain,
 			Message:    message,
 			Evidence:   e, Subject: first.Subject(),
-			Advice: "only if its client is gone: " + releaseOf(c, first) + ". Let clients create ephemeral nodes",
+			Steps: do(releaseOf(c, "only if its client is gone", first), configure("let clients create ephemeral nodes")),
 		})
 	})
 }

@@ -38,8 +38,8 @@ func TestSplitQuorum(t *testing.T) {
 	})
 	never := votes("ab-", time.Minute)
 	never.Masters[1].NoExpiry, never.Masters[1].ExpiresAt = true, time.Time{}
-	if f := diagnose(t, "split-quorum", present(never)); !strings.Contains(f[0].Advice, "release redis:lock:a --owner b --waiter") || f[0].Evidence["never_expires"] != true {
-		t.Errorf("who waits for a vote that never expires waits for ever: %s", f[0].Advice)
+	if f := diagnose(t, "split-quorum", present(never)); !strings.Contains(f[0].Advice(), "release redis:lock:a --owner b --waiter") || f[0].Evidence["never_expires"] != true {
+		t.Errorf("who waits for a vote that never expires waits for ever: %s", f[0].Advice())
 	}
 }
 

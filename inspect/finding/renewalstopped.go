@@ -49,7 +49,8 @@ func renewalStopped() rule {
 			Confidence: recipe.Likely,
 			Message:    fmt.Sprintf("%s renewed its key every %s and stopped: it expires at %s", describe.BriefOwner(h), describe.Limit(r.Every), utc(h.ExpiresAt, c.Now)),
 			Evidence:   e, Subject: h.Subject(),
-			Advice: "before the key expires, stop what this client does under the lock or make it renew: after that somebody else gets the lock",
+			Steps: do(restart("before the key expires, stop what this client does under the lock or make it renew: " +
+				"after that somebody else gets the lock")),
 		})
 	})
 }

@@ -49,7 +49,8 @@ func replicaFailover() rule {
 			Confidence: recipe.Certain,
 			Message:    first + ": after a failover the newest locks may be held twice",
 			Evidence:   evidence{"masters": masters, "cause": "replication is asynchronous, and min-replicas-to-write is 0, as it is by default"},
-			Advice:     "set min-replicas-to-write 1, so that a master that is cut off grants none; whether fencing tokens or Redlock are needed a person has to decide",
+			Steps: do(configure("set min-replicas-to-write 1, so that a master that is cut off grants none; " +
+				"whether fencing tokens or Redlock are needed a person has to decide")),
 		})
 	})
 }

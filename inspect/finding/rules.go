@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -92,7 +93,7 @@ func Passing(name string) bool {
 	return slices.ContainsFunc(all, func(r rule) bool { return r.name == name && r.asOf != nil })
 }
 
-// rule has the rule's name put to its findings, its severity where they have none, and holds them to what is known.
+// rule holds the rule's findings to what is known, and signs them.
 func (r rule) rule() inspect.Rule {
 	out := inspect.Rule{Name: r.name, NeedsHistory: r.needsHistory, AsOf: r.asOf}
 	if r.lock != nil {
@@ -100,20 +101,29 @@ func (r rule) rule() inspect.Rule {
 			if r.needsHistory && c.History == nil {
 				return nil
 			}
-			return r.temper(c, r.sign(r.lock(c)))
+			return r.sign(c.Lock.ID, r.temper(c, r.lock(c)))
 		}
 	}
 	if r.backend != nil {
-		out.Backend = func(b *inspect.Backend, now time.Time) []inspect.Finding { return r.sign(r.backend(b, now)) }
+		out.Backend = func(b *inspect.Backend, now time.Time) []inspect.Finding {
+			return r.sign(inspect.ID{}, r.backend(b, now))
+		}
 	}
 	return out
 }
 
-func (r *rule) sign(fs []inspect.Finding) []inspect.Finding {
+// sign adds the rule's name, its severity to findings that have none, and to their steps the lock. A restart is of the
+// contender that a finding is about.
+func (r *rule) sign(lock inspect.ID, fs []inspect.Finding) []inspect.Finding {
 	for i := range fs {
-		fs[i].Rule = r.name
-		if fs[i].Severity == "" {
-			fs[i].Severity = r.severity
+		f := &fs[i]
+		f.Rule, f.Severity = r.name, cmp.Or(f.Severity, r.severity)
+		for j := range f.Steps {
+			s := &f.Steps[j]
+			s.Lock = cmp.Or(s.Lock, lock)
+			if s.Verb == inspect.VerbRestart {
+				s.Owner = cmp.Or(inspect.Untrusted(f.Subject.Digest), f.Subject.Contender)
+			}
 		}
 	}
 	return fs
@@ -149,57 +159,24 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 		for i := range found {
 			f := &found[i]
 			f.Severity, f.Confidence = inspect.Info, recipe.Possible
-			f.Advice = possibleAdvice
+			f.Steps = do(wait(possibleAdvice))
 		}
 	case c.Spread.Suspect():
 		for i := range found {
-			found[i].Advice = suspectAdvice
+			found[i].Steps = do(configure(suspectAdvice))
 		}
 	case slices.ContainsFunc(r.restsOn, l.Unknown):
 		for i := range found {
 			f := &found[i]
 			f.Confidence = recipe.Possible
-			f.Advice = blindAdvice
+			f.Steps = do(wait(blindAdvice))
 		}
 	case onWatches && c.WatchesAre == inspect.TableOld:
 		for i := range found {
-			found[i].Confidence, found[i].Advice = recipe.Possible, oldAdvice
+			found[i].Confidence, found[i].Steps = recipe.Possible, do(wait(oldAdvice))
 		}
 	}
 	return found
-}
-
-// again is the finding of a rule that the lock has already, where it says the same of the same contender; else nil. Many
-// locks that stay as they are cost less when what follows from that is not put together again. One that was tempered has lost
-// its own advice.
-func again(c *inspect.Case, name, message string, confidence recipe.Confidence, about *inspect.Contender) []inspect.Finding {
-	tempered := []string{blindAdvice, oldAdvice, possibleAdvice, suspectAdvice}
-	for _, f := range c.Lock.Findings {
-		if f.Rule == name && !slices.Contains(tempered, f.Advice) && f.Message == message && f.Confidence == confidence && f.Subject.Is(about) && tracesTo(f.Evidence, about) {
-			return one(f)
-		}
-	}
-	return nil
-}
-
-// tracesTo reports whether evidence has all that is known of who stands behind a contender, which the advice names, and since when.
-func tracesTo(e evidence, c *inspect.Contender) bool {
-	return hasText(e, "session", inspect.SessionID(c.Owner.Session)) && hasText(e, "client", inspect.Escape(c.Owner.Client)) &&
-		hasTime(e, "since", c.Since) && hasTime(e, "held_since", c.HeldSince)
-}
-
-// hasTime reports whether evidence has an instant under a key; a zero one: that it has none.
-func hasTime(e evidence, key string, want time.Time) bool {
-	if want.IsZero() {
-		return e[key] == nil
-	}
-	return hasText(e, key, stamp(want))
-}
-
-// hasText reports whether evidence has a text under a key; an empty one: that it has none.
-func hasText(e evidence, key, want string) bool {
-	text, _ := e[key].(string)
-	return text == want
 }
 
 func one(f inspect.Finding) []inspect.Finding { return []inspect.Finding{f} }

@@ -87,8 +87,8 @@ func waitingBehindItself(lost, behind *inspect.Contender) inspect.Finding {
 	return inspect.Finding{
 		Severity: inspect.Warning, Confidence: recipe.Likely,
 		Message:  fmt.Sprintf("%s waits behind its own %s, with which nothing waits: when its turn comes, the lock stays with it", describe.BriefOwner(behind), describe.BriefName(lost.Name)),
-		Evidence: e,
-		Advice:   "restart that client before its turn comes: the end of its session removes both",
+		Evidence: e, Subject: behind.Subject(),
+		Steps: do(restart("restart that client before its turn comes: the end of its session removes both")),
 	}
 }
 
@@ -108,7 +108,7 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 		Confidence: recipe.Possible,
 		Message:    fmt.Sprintf("%s waits for itself: it holds as %s and waits as %s", describe.BriefOwner(w), describe.BriefName(h.Name), describe.BriefName(w.Name)),
 		Evidence:   e, Subject: w.Subject(),
-		Advice: "wait: threads of one client share its session. If it lasts, see what that client's threads do",
+		Steps: do(wait("wait: threads of one client share its session. If it lasts, see what that client's threads do")),
 	}
 	since, by := w.Since, w
 	if h.HeldSince.After(since) {
@@ -117,7 +117,7 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	if lasted := pastFor(c, by, since); !since.IsZero() && lasted > stuckAfter(c) {
 		f.Severity, f.Confidence = inspect.Warning, recipe.Likely
 		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s", describe.BriefOwner(w), describe.Over(lasted), describe.BriefName(h.Name))
-		f.Advice = "restart that client. If none of its threads works under the lock: " + releaseOf(c, h)
+		f.Steps = do(restart("restart that client"), releaseOf(c, "if none of its threads works under the lock", h))
 	}
 	return f
 }

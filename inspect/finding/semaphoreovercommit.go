@@ -40,8 +40,8 @@ func semaphoreOvercommit() rule {
 				"held": held, "limit": l.Limit, "holders": names(l.Holders),
 				"cause": "clients that use different numbers of permits",
 			},
-			Advice: fmt.Sprintf("give all clients the same number of permits, and restart those that use more than %d; "+
-				"do not release leases: their owners would keep working", l.Limit),
+			Steps: do(configure("give all clients the same number of permits"),
+				restart(fmt.Sprintf("restart those that use more than %d; do not release leases: their owners would keep working", l.Limit))),
 		})
 	})
 }

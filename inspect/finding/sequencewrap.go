@@ -41,7 +41,8 @@ func sequenceWrap() rule {
 			Confidence: recipe.Certain,
 			Message:    message,
 			Evidence:   evidence{"sequence": w.Sequence, "left": left, "cause": "the parent's counter is an int32 that counts every attempt"},
-			Advice:     "at a quiet time stop the clients, delete the empty directory (" + zkCLI(c, "delete", c.Lock.ID.Path) + ") and start them again: it counts from 0",
+			Steps: do(by(restart("at a quiet time stop the clients, delete the empty directory"), zkCLI(c, "delete", c.Lock.ID.Path)),
+				restart("start them again: it counts from 0")),
 		})
 	})
 }

@@ -62,18 +62,20 @@ func oddMember(s *inspect.Server) inspect.Finding {
 		e["cause"] = "connections between members broke in an election (ZOOKEEPER-4712, ZOOKEEPER-4785)"
 		f.Confidence = recipe.Likely
 		f.Message = fmt.Sprintf("%s has %s %s than its leader at the same transaction: its clients see other locks", at(s.Addr), describe.Count(apart, "znode"), more)
-		f.Advice = "trust no lock that it alone shows; stop it, move version-2 out of its dataDir (and dataLogDir), and start it: it loads all from its leader"
+		f.Steps = do(restart("trust no lock that it alone shows; stop it, move version-2 out of its dataDir (and dataLogDir), and start it: " +
+			"it loads all from its leader"))
 		return f
 	}
 	e["lag_ms"] = s.Lag.Milliseconds()
 	e["cause"] = "it hangs, or is cut off from its leader, or its disk is too slow"
 	f.Confidence = recipe.Certain
 	f.Message = fmt.Sprintf("%s lacks what its leader had %s before: its clients see locks as they were", at(s.Addr), describe.Limit(s.Lag.Truncate(time.Second)))
-	f.Advice = "see why it is behind (its log, its disk, echo srvr to its port); restart it if it does not catch up: its clients go to another member"
+	why := "see why it is behind (its log, its disk, echo srvr to its port); restart it if it does not catch up: its clients go to another member"
+	f.Steps = do(restart(why))
 	if s.Lag < farBehind {
 		f.Severity = inspect.Info
 		f.Message = fmt.Sprintf("%s lacks what its leader had over %s before: its clients see locks as they were", at(s.Addr), describe.Over(s.Lag))
-		f.Advice = "look again: if it goes on, " + f.Advice
+		f.Steps = do(wait("look again: if it goes on, " + why))
 	}
 	return f
 }
@@ -131,7 +133,8 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 		Confidence: recipe.Certain,
 		Message:    fmt.Sprintf("not one ensemble: %s, %s", odd, other),
 		Evidence:   evidence{"servers": servers, "cause": "the target names servers that do not belong together, or a member runs without the others"},
-		Advice:     "give each ensemble a target of its own; compare the lists of servers in the members' configurations (server.N lines)",
+		Steps: do(configure("give each ensemble a target of its own; " +
+			"compare the lists of servers in the members' configurations (server.N lines)")),
 	}
 	if alone == 0 {
 		switch apart := leadersOf(b); {
@@ -141,7 +144,7 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 		default:
 			f.Severity, f.Confidence = inspect.Info, recipe.Possible
 			f.Message = fmt.Sprintf("two lead: %s, %s: one stood still and has not heard of the other's election yet, or they are not one ensemble", odd, other)
-			f.Advice = "look again after half a minute: if two still lead, give each ensemble a target of its own"
+			f.Steps = do(wait("look again after half a minute: if two still lead, give each ensemble a target of its own"))
 		}
 	}
 	return one(f)

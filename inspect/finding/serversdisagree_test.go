@@ -40,7 +40,7 @@ func TestServersDisagree(t *testing.T) {
 			continue
 		}
 		f := found[0]
-		if f.Message != tt.says || f.Confidence != recipe.Certain || f.Severity != inspect.Warning || !strings.HasPrefix(f.Advice, "give each ensemble a target of its own") {
+		if f.Message != tt.says || f.Confidence != recipe.Certain || f.Severity != inspect.Warning || !strings.HasPrefix(f.Advice(), "give each ensemble a target of its own") {
 			t.Errorf("%s: %+v", name, f)
 		}
 		var roles []string
@@ -125,7 +125,7 @@ func TestMembersThatDiffer(t *testing.T) {
 			t.Errorf("%s: %+v", name, found)
 		case tt.says == "":
 		case !strings.Contains(found[0].Message, tt.says) || found[0].Severity != inspect.Warning || found[0].Subject.Server != "10.0.0.3:2181",
-			!strings.Contains(found[0].Advice, tt.advised):
+			!strings.Contains(found[0].Advice(), tt.advised):
 			t.Errorf("%s: %+v", name, found[0])
 		case fmt.Sprintf("%s %v", key(tt.evidence), found[0].Evidence[key(tt.evidence)]) != tt.evidence || found[0].Evidence["zxid"] != "0x100000007":
 			t.Errorf("%s: %v", name, found[0].Evidence)
@@ -157,7 +157,7 @@ func TestOneLookNamesAMemberThatLags(t *testing.T) {
 			t.Errorf("%s: %+v", name, found)
 		}
 		for _, f := range found {
-			again := strings.HasPrefix(f.Advice, "look again")
+			again := strings.HasPrefix(f.Advice(), "look again")
 			if f.Severity != tt.want || again != (tt.want == inspect.Info) || f.Subject.Server != "10.0.0.3:2181" || f.Evidence["lag_ms"] != tt.lag.Milliseconds() {
 				t.Errorf("%s: %+v", name, f)
 			}

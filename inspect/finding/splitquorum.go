@@ -31,15 +31,15 @@ func splitQuorum() rule {
 			"ballot": l.Ballot(), "masters": ballots(l), "quorum": l.Quorum,
 			"cause": "clients that failed to get a quorum did not release everywhere, or use different lists of masters",
 		}
-		advice := "wait for " + untilEnd(l, e, c.Now) + "; compare the clients' lists of masters, and let failed attempts release on all"
+		steps := do(wait("wait for "+untilEnd(l, e, c.Now)), configure("compare the clients' lists of masters, and let failed attempts release on all"))
 		if never := forever(l); never != nil {
-			advice = "release the vote that never expires: " + release(c, l.ID, never.Value, never.Digest) + " --waiter"
+			steps = do(releaseWaiter(c, "release the vote that never expires", never.Argument()))
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
 			Message:    fmt.Sprintf("no value has a quorum of the %d masters (%s, needs %d): nobody holds it and nobody gets it", len(l.Masters), l.Ballot(), l.Quorum),
 			Evidence:   e,
-			Advice:     advice,
+			Steps:      steps,
 		})
 	})
 }

@@ -69,7 +69,7 @@ func staleFairQueue() rule {
 			Confidence: confidence,
 			Message:    message,
 			Evidence:   e,
-			Advice:     expiryAdvice(l) + ". If its client is gone: " + releaseOf(c, &stale[0]),
+			Steps:      do(wait(expiryAdvice(l)), releaseOf(c, "if its client is gone", &stale[0])),
 		})
 	})
 }

@@ -62,7 +62,8 @@ func starvation() rule {
 			Confidence: recipe.Likely,
 			Message:    fmt.Sprintf("%s was overtaken %s%s", describe.BriefOwner(worst), describe.Count(most, "time"), text),
 			Evidence:   e, Subject: worst.Subject(),
-			Advice: "check that its client still runs; then a person has to choose a fair lock for it (one with a queue): any on ZooKeeper, Redisson's fair lock on Redis",
+			Steps: do(wait("check that its client still runs"),
+				configure("then a person has to choose a fair lock for it (one with a queue): any on ZooKeeper, Redisson's fair lock on Redis")),
 		})
 	})
 }

@@ -2,7 +2,6 @@ package finding
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"lockscope/inspect"
@@ -29,9 +28,8 @@ import (
 // release that fails on a lost connection forgets it); kazoo #732 and PR #760 (a failed acquire(blocking=False) leaves its
 // znode); samuel/go-zookeeper #229 (a lost reply to create leaves an orphan); Redisson #1626 (a watchdog that never stops).
 func stuckHolder() rule {
-	const name = "stuck-holder"
 	return rule{
-		name: name, severity: inspect.Warning, sometimes: inspect.Info,
+		name: "stuck-holder", severity: inspect.Warning, sometimes: inspect.Info,
 		means:    "held for too long while others wait (info where it may be an election; where only a server's clock says so that could not be compared, no release is advised)",
 		evidence: "contender with held_since (the longest holder), known (exact, at-least, at-most, unchecked: by a clock that could not be compared with ours), held_at_least_ms where unchecked, held_over, limit_ms, hold_p99_ms where the limit came from the history, expected_ms where it is configured, waiters; kind of what may be an election; watched_since where no hand-over was seen since",
 		do:       "look at the holder; release it",
@@ -62,9 +60,6 @@ func stuckHolder() rule {
 			watchedSince, confidence = stamp(c.History.Since), recipe.Possible
 		}
 		message := stuckMessage(c, h, held, how, byHistory)
-		if f := again(c, name, message, confidence, h); f != nil && hasText(f[0].Evidence, "watched_since", watchedSince) && strings.Contains(f[0].Advice, canBeAsked) == h.Revocable {
-			return f
-		}
 		e := about(h)
 		e["known"] = how.String()
 		e["held_over"], e["limit_ms"], e["waiters"] = describe.Over(held), limit.Milliseconds(), l.Waiting()
@@ -77,19 +72,21 @@ func stuckHolder() rule {
 		if cause := stuckCause(libraryOf(l, h)); cause != "" {
 			e["cause"] = cause
 		}
-		advice := stuckAdvice(c, h)
+		steps := stuckSteps(c, "", h)
 		switch {
 		case how == unchecked:
 			e["held_at_least_ms"] = c.Backend.AgeAtLeast(cmp.Or(h.HeldSince, h.Since), h.Czxid, c.Now).Milliseconds()
-			advice = uncheckedAdvice(c)
+			steps = do(configure(uncheckedAdvice(c)))
 		case mayElect:
 			e["kind"] = string(l.Kind)
-			advice = "if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election). If it is a lock: " + advice
+			steps = append(do(configure("if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election)")),
+				stuckSteps(c, "if it is a lock, ", h)...)
 		case watchedSince != "":
 			e["watched_since"] = watchedSince
-			advice = "no hand-over was seen for over an hour: if it is an election, say so in the profile (expect: match, kind: election). Else " + advice
+			steps = append(do(configure("no hand-over was seen for over an hour: if it is an election, say so in the profile (expect: match, kind: election)")),
+				stuckSteps(c, "else ", h)...)
 		}
-		return one(inspect.Finding{Severity: severity, Confidence: confidence, Message: message, Evidence: e, Subject: h.Subject(), Advice: advice})
+		return one(inspect.Finding{Severity: severity, Confidence: confidence, Message: message, Evidence: e, Subject: h.Subject(), Steps: steps})
 	})
 }
 
@@ -181,18 +178,19 @@ func uncheckedAdvice(c *inspect.Case) string {
 	return advice + ". Where cons is in 4lw.commands.whitelist, or the AdminServer is given in the target (admin=), it is compared by itself"
 }
 
-// canBeAsked begins the advice about a holder that is revocable; by it the advice is told from one about a holder that is not.
-const canBeAsked = "It can be asked to let go"
-
-func stuckAdvice(c *inspect.Case, h *inspect.Contender) string {
+// stuckSteps begin with a condition, if any.
+func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspect.Step {
 	look := "see what its client is doing"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
 		look = "see what that process is doing (jstack, py-spy)"
 	}
+	steps := do(wait(condition + look))
 	if h.Revocable {
-		look += ". " + canBeAsked + ", and may do so: " + describe.Ask(c.Lock.ID, c.Reach[c.Lock.ID.Backend].Target, h.Name)
+		steps = append(steps, act(c, inspect.Step{
+			Verb: inspect.VerbAsk, Lock: c.Lock.ID, Owner: h.Name, Why: "it can be asked to let go, and may do so",
+		}, ""))
 	}
-	return look + ". Only if it hangs for good (it keeps running): " + releaseOf(c, h)
+	return append(steps, releaseOf(c, "only if it hangs for good (it keeps running)", h))
 }
 
 func stuckCause(library string) string {

@@ -39,7 +39,8 @@ func suspectTarget() rule {
 			Confidence: recipe.Likely,
 			Message:    fmt.Sprintf("%s on only one of the %d servers: these are independent servers, not the masters of one Redlock", howMany(s), s.Masters),
 			Evidence:   evidence{"masters": addrs, "locks": s.Locks, "on_one": s.OnOne, "cause": "independent servers were given with commas, which means the masters of one Redlock"},
-			Advice:     "give each server as a target of its own (redis://HOST:PORT, one after the other); release nothing until then: the locks are most likely held",
+			Steps: do(configure("give each server as a target of its own (redis://HOST:PORT, one after the other); " +
+				"release nothing until then: the locks are most likely held")),
 		})
 	})
 	return r.ofLocks(ofOneServer)
@@ -73,7 +74,7 @@ func ofOneServer(c *inspect.Case) []inspect.Finding {
 			"value": says(value), "library": l.Recipe, "masters": ballots(l),
 			"cause": "servers that are not the masters of one Redlock, or not for this lock, were given with commas",
 		},
-		Advice: "give " + at(value.Addr) + " as a target of its own (redis://HOST:PORT), and look there before you act",
+		Steps: do(configure("give " + at(value.Addr) + " as a target of its own (redis://HOST:PORT), and look there before you act")),
 	})
 }
 
@@ -96,7 +97,7 @@ func replicasAmong(b *inspect.Backend) []inspect.Finding {
 			Confidence: recipe.Certain,
 			Message:    at(s.Addr) + " is a replica: it repeats its master's vote and has none of its own",
 			Evidence:   evidence{"master": inspect.Escape(s.Addr), "role": "replica", "cause": "a replica was given as one of several masters"},
-			Advice:     "leave it out of the target: name masters only",
+			Steps:      do(configure("leave it out of the target: name masters only")),
 		})
 	}
 	return found

@@ -31,8 +31,8 @@ func TestPossibleLocksStayQuiet(t *testing.T) {
 					switch {
 					case sure == recipe.Likely:
 						certain++
-					case f.Severity != inspect.Info || strings.Contains(f.Advice, "release") || f.Rule != "blind" && f.Confidence != recipe.Possible:
-						t.Errorf("%s is %s and %s: %s", f.Rule, f.Severity, f.Confidence, f.Advice)
+					case f.Severity != inspect.Info || strings.Contains(f.Advice(), "release") || f.Rule != "blind" && f.Confidence != recipe.Possible:
+						t.Errorf("%s is %s and %s: %s", f.Rule, f.Severity, f.Confidence, f.Advice())
 					}
 				}
 			}
@@ -68,8 +68,8 @@ func TestNoActionOnHalfOfTheEvidence(t *testing.T) {
 		if len(found) != 1 {
 			t.Fatalf("%s: %+v", tt.rule, found)
 		}
-		if f := found[0]; strings.Contains(f.Advice, "lockscope release") != tt.holds || (f.Confidence != recipe.Possible) != tt.holds {
-			t.Errorf("%s without %v: %s, %s", tt.rule, tt.c.Lock.Unseen[0].Aspect, f.Confidence, f.Advice)
+		if f := found[0]; strings.Contains(f.Advice(), "lockscope release") != tt.holds || (f.Confidence != recipe.Possible) != tt.holds {
+			t.Errorf("%s without %v: %s, %s", tt.rule, tt.c.Lock.Unseen[0].Aspect, f.Confidence, f.Advice())
 		}
 	}
 }

@@ -52,7 +52,7 @@ func thinMargin() rule {
 				"votes": l.Votes(), "quorum": l.Quorum, "without": without,
 				"cause": "masters that the client did not reach or that restarted empty, or a client that stops asking at the quorum (redsync #186)",
 			},
-			Advice: "a person has to find out why these masters lack it; restart no other until then",
+			Steps: do(wait("a person has to find out why these masters lack it; restart no other until then")),
 		})
 	})
 }

@@ -44,15 +44,43 @@ func about(c *inspect.Contender) evidence {
 	return e
 }
 
-// release is the command that frees a lock of one contender.
-func release(c *inspect.Case, id inspect.ID, name inspect.Untrusted, digest string) string {
-	return describe.Release(id, c.Reach[id.Backend].Target, name, digest, false)
+func do(steps ...inspect.Step) []inspect.Step { return steps }
+
+func wait(why string) inspect.Step { return inspect.Step{Verb: inspect.VerbWait, Why: why} }
+
+func restart(why string) inspect.Step { return inspect.Step{Verb: inspect.VerbRestart, Why: why} }
+
+func configure(why string) inspect.Step { return inspect.Step{Verb: inspect.VerbConfigure, Why: why} }
+
+// by is a step that a command does.
+func by(s inspect.Step, command string) inspect.Step {
+	s.Command = command
+	return s
 }
 
-// releaseOf is the same for a contender of the case's lock. One that waits needs more than its name.
-func releaseOf(c *inspect.Case, one *inspect.Contender) string {
-	id := c.Lock.ID
-	return describe.Release(id, c.Reach[id.Backend].Target, one.Name, one.Digest, one.State != inspect.Holding)
+// act is a step that a command of this program does to an owner; flags are its further arguments.
+func act(c *inspect.Case, s inspect.Step, flags string) inspect.Step {
+	words := "--owner " + describe.Quote(s.Owner.String()) + flags
+	return by(s, describe.Lockscope(string(s.Verb), s.Lock, c.Reach[s.Lock.Backend].Target, words))
+}
+
+// release frees a lock of one owner.
+func release(c *inspect.Case, why string, id inspect.ID, owner inspect.Untrusted) inspect.Step {
+	return act(c, inspect.Step{Verb: inspect.VerbRelease, Lock: id, Owner: owner, Why: why}, "")
+}
+
+// releaseWaiter frees the case's lock of an owner that may not hold it.
+func releaseWaiter(c *inspect.Case, why string, owner inspect.Untrusted) inspect.Step {
+	s := inspect.Step{Verb: inspect.VerbRelease, Lock: c.Lock.ID, Owner: owner, Waiter: true, Why: why}
+	return act(c, s, " --waiter")
+}
+
+// releaseOf frees the case's lock of a contender.
+func releaseOf(c *inspect.Case, why string, one *inspect.Contender) inspect.Step {
+	if one.State != inspect.Holding {
+		return releaseWaiter(c, why, one.Argument())
+	}
+	return release(c, why, c.Lock.ID, one.Argument())
 }
 
 // zkCLI is a command of ZooKeeper's own client.

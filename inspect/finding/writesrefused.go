@@ -41,11 +41,12 @@ func writesRefused() rule {
 
 func refusing(s inspect.Server) bool { return s.State == inspect.ServerUp && s.WritesRefused != "" }
 
-// refusal has the words for one reason: why and harm of the message, the cause, and in do the advice about a server.
+// refusal has the words for one reason: why and harm of the message, the cause, and what to do about a server, with the command of
+// its client that helps and then what is left.
 type refusal struct {
-	reason           inspect.WriteRefusal
-	why, harm, cause string
-	do               func(cli func(command string) string) string
+	reason            inspect.WriteRefusal
+	why, harm, cause  string
+	do, command, then string
 }
 
 func refusals() []refusal {
@@ -56,27 +57,19 @@ func refusals() []refusal {
 	return []refusal{
 		{
 			inspect.RefusedForSave, "its last snapshot failed", all, "its disk is full, it may not write there, or it had no memory to fork (MISCONF)",
-			func(cli func(string) string) string {
-				return "give its disk room, or the right to write there (its log says which); it takes writes again after a save: " + cli("BGSAVE")
-			},
+			"give its disk room, or the right to write there (its log says which); it takes writes again after a save", "BGSAVE", "",
 		},
 		{
 			inspect.RefusedForAOF, "it cannot write its append-only file", all, "its disk is full or failing (MISCONF)",
-			func(func(string) string) string {
-				return "give its disk room (its log names the error): it tries every second, and takes writes again by itself"
-			},
+			"give its disk room (its log names the error): it tries every second, and takes writes again by itself", "", "",
 		},
 		{
 			inspect.RefusedForReplicas, "no replica keeps up", all, "min-replicas-to-write is set, and no replica is connected and in time (NOREPLICAS)",
-			func(cli func(string) string) string {
-				return "see why none follows (" + cli("INFO replication") + "); whether it shall write without one a person has to decide"
-			},
+			"see why none follows", "INFO replication", "whether it shall write without one a person has to decide",
 		},
 		{
 			inspect.RefusedForMemory, "its memory is full", some, "it is over maxmemory, and its policy lets it evict nothing that it has (OOM)",
-			func(cli func(string) string) string {
-				return "see what fills it (" + cli("MEMORY STATS") + "), and free it or raise maxmemory; DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not"
-			},
+			"see what fills it", "MEMORY STATS", "free it or raise maxmemory; DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not",
 		},
 	}
 }
@@ -115,7 +108,13 @@ func (w *refusal) finding(b *inspect.Backend) (f inspect.Finding, ok bool) {
 		Severity: inspect.Critical, Confidence: recipe.Certain,
 		Message:  fmt.Sprintf("%s refuses writes, since %s: %s", at(first), w.why, w.harm),
 		Evidence: evidence{"servers": servers, "reason": string(w.reason), "cause": w.cause},
-		Advice:   w.do(func(command string) string { return describe.RedisCLI(first, b.Reach.Client, command) }),
+		Steps:    do(configure(w.do)),
+	}
+	if w.command != "" {
+		f.Steps[0].Command = describe.RedisCLI(first, b.Reach.Client, w.command)
+	}
+	if w.then != "" {
+		f.Steps = append(f.Steps, configure(w.then))
 	}
 	others := ""
 	if n > 1 {

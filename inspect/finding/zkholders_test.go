@@ -83,7 +83,7 @@ func TestStuckHolder(t *testing.T) {
 		{name: "a leader that is one for sure, by its nodes' names", c: present(leads(held(time.Hour), recipe.Certain))},
 		{
 			name: "perhaps a leader, by a word of the path", c: present(leads(held(time.Hour), recipe.Possible)), fires: true, severity: inspect.Info, confidence: recipe.Possible,
-			has: []string{"perhaps as a leader"}, evidence: map[string]any{"kind": "election"}, advice: "if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election). If it is a lock: see what",
+			has: []string{"perhaps as a leader"}, evidence: map[string]any{"kind": "election"}, advice: "if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election). If it is a lock, see what",
 		},
 		{
 			name: "a configured time goes for what may be an election, too", fires: true, severity: inspect.Info, confidence: recipe.Possible,

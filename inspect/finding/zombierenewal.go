@@ -54,7 +54,7 @@ func zombieRenewal() rule {
 			Severity: severity, Confidence: confidence,
 			Message:  fmt.Sprintf("%s has renewed its key every %s for over %s%s", describe.BriefOwner(h), describe.Limit(r.Every), describe.Over(held), text),
 			Evidence: e, Subject: h.Subject(),
-			Advice: "restart that process if the work is done, which ends the renewal. If it cannot be found: " + releaseOf(c, h),
+			Steps: do(restart("restart that process if the work is done, which ends the renewal"), releaseOf(c, "if it cannot be found", h)),
 		})
 	})
 }

@@ -119,8 +119,8 @@ func TestAlienChild(t *testing.T) {
 		{name: "kazoo ignores it", c: aliens("kazoo", "README"), fires: true, severity: inspect.Warning, confidence: recipe.Possible, has: []string{"would fail"}},
 		{name: "contenders only", c: aliens("go-zookeeper")},
 	})
-	for name, node := range map[inspect.Untrusted]string{"leases/README": "stat /l/leases/README)", "../l-__lock__/README": "stat /l-__lock__/README)"} {
-		if found := diagnose(t, "alien-child", aliens("curator", name)); len(found) != 1 || !strings.Contains(found[0].Advice, node) {
+	for name, node := range map[inspect.Untrusted]string{"leases/README": "stat /l/leases/README. ", "../l-__lock__/README": "stat /l-__lock__/README. "} {
+		if found := diagnose(t, "alien-child", aliens("curator", name)); len(found) != 1 || !strings.Contains(found[0].Advice(), node) {
 			t.Errorf("%s in a part: %+v", name, found)
 		}
 	}

@@ -115,8 +115,8 @@ func complaints(p program, s *inspect.Snapshot) (all []string) {
 			switch {
 			case worse(f):
 				complain("%s: %s %s: %s", about, f.Severity, f.Rule, f.Message)
-			case advisesAction(f.Advice):
-				complain("%s: %s %s: advises %q", about, f.Severity, f.Rule, f.Advice)
+			case advisesAction(f.Advice()):
+				complain("%s: %s %s: advises %q", about, f.Severity, f.Rule, f.Advice())
 			}
 		}
 	}

@@ -54,7 +54,8 @@ func runs() []inspect.Source {
 	hostile := "/l\x1b\xff\u202e\\"
 	a, b, c := node(0, 10, "host-a"), node(1, 11, "\x00\xfe"), node(2, -12, "")
 	found := inspect.Finding{
-		Rule: "blind", Severity: inspect.Info, Message: "no", Advice: "open", Confidence: "certain",
+		Rule: "blind", Severity: inspect.Info, Message: "no", Confidence: "certain",
+		Steps:    []inspect.Step{{Verb: inspect.VerbRelease, Lock: inspect.ID{Backend: "zk", Path: "/\xff"}, Owner: "\xfe", Waiter: true, Why: "open", Command: "c"}},
 		Evidence: map[string]any{"contender": inspect.Untrusted("\xff"), "count": 3},
 	}
 	vote := func(addr, value string) inspect.Vote {

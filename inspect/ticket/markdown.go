@@ -153,14 +153,15 @@ func (t Ticket) writeFinding(d *document, f *inspect.Finding) {
 	if len(facts) > 0 {
 		d.WriteByte('\n')
 	}
-	for i, part := range describe.Phrases(describe.Printable(f.Advice)) {
+	for i, part := range f.Phrases() {
+		text := describe.Printable(part.Text)
 		switch {
 		case part.Command:
-			d.block(part.Text)
+			d.block(text)
 		case i == 0:
-			d.line("Advice: %s\n", prose(part.Text))
+			d.line("Advice: %s\n", prose(text))
 		default:
-			d.line("%s\n", prose(part.Text))
+			d.line("%s\n", prose(text))
 		}
 	}
 }

@@ -46,7 +46,10 @@ func orders() (*inspect.Snapshot, *inspect.Lock) {
 		Findings: []inspect.Finding{{
 			Rule: "stuck-holder", Severity: inspect.Warning, Message: "worker-3 holds it for over 10m, 40 times its usual p99, while 2 wait",
 			Evidence: map[string]any{"contender": a.Name, "held_since": "2026-05-04T09:46:02Z", "hold_p99_ms": int64(21_000), "cause": "a client that hangs"},
-			Advice:   "see what worker-3 does. If it hangs: lockscope release zk:/locks/orders --owner _c_aa-lock-0000000602",
+			Steps: []inspect.Step{
+				{Verb: inspect.VerbWait, Why: "see what worker-3 does"},
+				{Verb: inspect.VerbRelease, Why: "if it hangs", Command: "lockscope release zk:/locks/orders --owner _c_aa-lock-0000000602"},
+			},
 		}},
 	}
 	b0 := &inspect.Backend{
@@ -83,7 +86,8 @@ func hostile() (*inspect.Snapshot, *inspect.Lock) {
 		Holders: []inspect.Contender{a}, Waiters: []inspect.Contender{b},
 		Masters: []inspect.Vote{{Addr: nasty, Up: true, Present: true, Value: nasty}, {Addr: nasty, Error: nasty}},
 		Findings: []inspect.Finding{{
-			Rule: "herd", Severity: inspect.Critical, Message: escaped, Advice: escaped + " lockscope release " + describe.Quote(escaped),
+			Rule: "herd", Severity: inspect.Critical, Message: escaped,
+			Steps:    []inspect.Step{{Verb: inspect.VerbRelease, Why: escaped, Command: "lockscope release " + describe.Quote(escaped)}},
 			Evidence: map[string]any{"odd": escaped, "list": []any{map[string]any{"addr": escaped}}, "contender": inspect.Untrusted(nasty)},
 		}},
 		Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders, Where: nasty, Read: nasty, Reason: nasty, Right: nasty}},
@@ -204,7 +208,7 @@ func TestTheFindingComesFirst(t *testing.T) {
 func TestABackendsFinding(t *testing.T) {
 	s, _ := orders()
 	b := s.Backends[0]
-	f := inspect.Finding{Rule: "blind", Severity: inspect.Info, Message: "the AdminServer refuses", Advice: "open it"}
+	f := inspect.Finding{Rule: "blind", Severity: inspect.Info, Message: "the AdminServer refuses"}
 	ticket := OfBackend(describe.View{Snapshot: s, Now: noon}, b, &f)
 	if _, err := ticket.In("picture"); err == nil {
 		t.Error("there is a form that it does not have")

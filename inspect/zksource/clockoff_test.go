@@ -64,7 +64,7 @@ func TestOneLookThatCannotKnowAClockSaysSo(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("%+v", l.Findings)
 	}
-	if f := l.Findings[i]; f.Severity != inspect.Warning || f.Confidence != recipe.Possible || strings.Contains(f.Advice, "release") || !strings.Contains(f.Advice, "date") {
+	if f := l.Findings[i]; f.Severity != inspect.Warning || f.Confidence != recipe.Possible || strings.Contains(f.Advice(), "release") || !strings.Contains(f.Advice(), "date") {
 		t.Errorf("%+v", f)
 	}
 	snapshot := observe(t, zksource.Config{Servers: []string{zks.Addr}})

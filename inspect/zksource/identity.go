@@ -158,7 +158,9 @@ func (q *inquiry) count(ctx context.Context, who *identity, answers []tables) {
 			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Subject: inspect.Subject{Unseen: reads[readSessions].ofBackend},
 			Message:  fmt.Sprintf("the ensemble has %d servers and the target names %d: who is connected to the others is not known", members, len(answers)),
 			Evidence: map[string]any{"servers": members, "named": len(answers)},
-			Advice:   "name all of them in the target: zk://" + cmp.Or(hosts, "HOST1,HOST2,HOST3"),
+			Steps: []inspect.Step{{
+				Verb: inspect.VerbConfigure, Why: "name all of them in the target: zk://" + cmp.Or(hosts, "HOST1,HOST2,HOST3"),
+			}},
 		})
 	}
 }

@@ -187,8 +187,11 @@ func neverGiven(addr string, b *blindness) *inspect.Finding {
 		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Subject: inspect.Subject{Server: inspect.Untrusted(addr), Unseen: b.ofBackend},
 		Message:  fmt.Sprintf("server %s does not tell %s", addr, subject(b.ofBackend[0])),
 		Evidence: map[string]any{"server": addr, "reason": b.word + " is not in its 4lw.commands.whitelist"},
-		Advice: "give the server's AdminServer in the target (admin=http://" + net.JoinHostPort(inspect.Escape(host), "8080") +
-			"), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+		Steps: []inspect.Step{{
+			Verb: inspect.VerbConfigure,
+			Why: "give the server's AdminServer in the target (admin=http://" + net.JoinHostPort(inspect.Escape(host), "8080") +
+				"), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+		}},
 	}
 }
 

@@ -161,7 +161,7 @@ func TestAnEnsembleThatFails(t *testing.T) {
 	}
 	b, _ := lookWithRules(t, cfg)
 	if !slices.ContainsFunc(b.Findings, func(f inspect.Finding) bool {
-		return f.Rule == "servers-disagree" && f.Subject.Server == inspect.Untrusted(cfg.Servers[late]) && strings.HasPrefix(f.Advice, "look again")
+		return f.Rule == "servers-disagree" && f.Subject.Server == inspect.Untrusted(cfg.Servers[late]) && strings.HasPrefix(f.Advice(), "look again")
 	}) {
 		t.Errorf("nobody names the one that lags: %+v", b.Findings)
 	}

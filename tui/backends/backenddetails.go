@@ -301,10 +301,10 @@ func (d *backendFacts) findings(b *inspect.Backend) {
 			d.lines = append(d.lines, append(lead[:len(lead):len(lead)], widget.Span{text, t.Text}))
 			lead = widget.Line{{strings.Repeat(" ", lead.Width()), t.Text}}
 		}
-		if f.Advice == "" {
+		if len(f.Steps) == 0 {
 			continue
 		}
-		for _, text := range widget.Wrap(screen.Say(d.Theme(), f.Advice), d.width-6, 12, tail) {
+		for _, text := range widget.Wrap(screen.Say(d.Theme(), f.Advice()), d.width-6, 12, tail) {
 			d.lines = append(d.lines, widget.Line{{"     " + text, t.Muted}})
 		}
 	}

@@ -322,8 +322,8 @@ func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 			}
 			lines = append(lines, lead.Add(t.Text, text))
 		}
-		if f.Advice != "" && (i == 0 || p.height >= roomy) {
-			lines = append(lines, p.adviceLines(screen.Say(p.Theme(), f.Advice))...)
+		if len(f.Steps) > 0 && (i == 0 || p.height >= roomy) {
+			lines = append(lines, p.adviceLines(&f)...)
 		}
 	}
 	if rest > 0 {
@@ -333,13 +333,13 @@ func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 }
 
 // adviceLines give each command lines of its own, that can be copied and pasted.
-func (p *Pane) adviceLines(advice string) []widget.Line {
+func (p *Pane) adviceLines(f *inspect.Finding) []widget.Line {
 	t, width := p.Theme(), p.width-6
 	var lines []widget.Line
-	for _, part := range describe.Phrases(advice) {
-		texts, style := widget.Wrap(part.Text, width, 5, t.Glyphs.Ellipsis), t.Muted
+	for _, part := range f.Phrases() {
+		texts, style := widget.Wrap(screen.Say(t, part.Text), width, 5, t.Glyphs.Ellipsis), t.Muted
 		if part.Command {
-			texts, style = widget.WrapCommand(part.Text, width), t.Waiting
+			texts, style = widget.WrapCommand(describe.Printable(part.Text), width), t.Waiting
 		}
 		for _, text := range texts {
 			lines = append(lines, widget.Line{{"     " + text, style}})

@@ -44,8 +44,8 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	lines := []widget.Line{title}
 	lines = append(lines, s.onLines(f, width)...)
 	lines = append(lines, indented(t.Text, "   ", screen.Say(t, f.Message), width)...)
-	if f.Advice != "" {
-		lines = append(append(lines, nil), s.adviceLines(screen.Say(t, f.Advice), width)...)
+	if len(f.Steps) > 0 {
+		lines = append(append(lines, nil), s.adviceLines(f, width)...)
 	}
 	if cause := describe.Why(&f.Finding); cause != "" {
 		lines = append(lines, nil)
@@ -82,14 +82,14 @@ func (s *Screen) onLines(f *found, width int) []widget.Line {
 }
 
 // adviceLines have each command on lines of its own, that can be copied and pasted.
-func (s *Screen) adviceLines(advice string, width int) []widget.Line {
+func (s *Screen) adviceLines(f *found, width int) []widget.Line {
 	t := s.Theme()
 	var lines []widget.Line
 	name := "do"
-	for _, p := range describe.Phrases(advice) {
-		texts, style := widget.Wrap(p.Text, width-detailIndent-1, many, ""), t.Text
+	for _, p := range f.Phrases() {
+		texts, style := widget.Wrap(screen.Say(t, p.Text), width-detailIndent-1, many, ""), t.Text
 		if p.Command {
-			texts, style = widget.WrapCommand(p.Text, width-detailIndent-1), t.Waiting
+			texts, style = widget.WrapCommand(describe.Printable(p.Text), width-detailIndent-1), t.Waiting
 		}
 		lines = append(lines, labelled(t.Muted, name, style, texts)...)
 		name = ""

@@ -106,10 +106,7 @@ func itemOf(c Choice) (item *act.Item, why string) {
 	case len(l.Holders) != 1:
 		return nil, fmt.Sprintf("it has %s: choose on its chain", describe.Count(len(l.Holders), "holder"))
 	default:
-		owner = l.Holders[0].Name
-		if l.Holders[0].Digest != "" {
-			owner = inspect.Untrusted(l.Holders[0].Digest)
-		}
+		owner = l.Holders[0].Argument()
 	}
 	if l.Confidence == recipe.Possible {
 		return nil, "it is only possibly a lock"

@@ -39,9 +39,9 @@ func CopyMenu(host Context, l *inspect.Lock, c *inspect.Contender) tea.Cmd {
 // AdvisedCommands are the lines for a shell in a finding's advice.
 func AdvisedCommands(f *inspect.Finding) []describe.Command {
 	var list []describe.Command
-	for _, p := range describe.Phrases(describe.Printable(f.Advice)) {
+	for _, p := range f.Phrases() {
 		if p.Command {
-			list = append(list, describe.Command{Name: "command", Text: p.Text})
+			list = append(list, describe.Command{Name: "command", Text: describe.Printable(p.Text)})
 		}
 	}
 	return list
