@@ -16,6 +16,9 @@ const (
 	PastBudget = 16 << 20
 )
 
+// statesKept is the most states of all but the locks: one a second of the time that a running screen keeps.
+const statesKept = 1000
+
 // sessionsKept is the most sessions of an earlier state that are kept with it: their tables are whole, and read again and again.
 const sessionsKept = 500
 
@@ -29,8 +32,7 @@ type Past struct {
 	locks      map[ID]*earlier
 	states     []pastState
 	gaps       []pastGap
-	bytes      int // of all earlier versions, and of the states
-	stateBytes int
+	bytes      int // of all earlier versions
 	swept      time.Time
 }
 
@@ -136,28 +138,14 @@ func (p *Past) recordState(before, s *Snapshot) {
 		state.sessions = before.sessions
 	}
 	p.states = append(p.states, state)
-	n := p.stateSize(len(p.states) - 1)
-	p.stateBytes += n
-	p.bytes += n
-}
-
-// recount counts the states anew, as each may share much with the one before it.
-func (p *Past) recount() {
-	p.bytes -= p.stateBytes
-	p.stateBytes = 0
-	for i := range p.states {
-		p.stateBytes += p.stateSize(i)
+	if len(p.states) > statesKept {
+		p.thinStates()
 	}
-	p.bytes += p.stateBytes
 }
 
-// thinStates drops states, for which the next one stands, so that they are further apart, the closest first, when they take more than a
-// quarter of the budget.
+// thinStates drops states, for which the next one stands, so that they are further apart, the closest first.
 func (p *Past) thinStates() {
-	if p.stateBytes <= p.budget/4 {
-		return
-	}
-	for apart := 2 * max(p.step, time.Second); p.stateBytes > p.budget/16*3 && len(p.states) > 0; apart *= 2 {
+	for apart := 2 * max(p.step, time.Second); len(p.states) > statesKept/4*3; apart *= 2 {
 		last := p.first
 		p.states = slices.DeleteFunc(p.states, func(s pastState) bool {
 			if s.until.Sub(last) < apart {
@@ -166,7 +154,6 @@ func (p *Past) thinStates() {
 			last = s.until
 			return false
 		})
-		p.recount()
 	}
 }
 
@@ -192,7 +179,6 @@ func (p *Past) sweep(from time.Time) {
 		}
 	}
 	p.states = slices.DeleteFunc(p.states, func(s pastState) bool { return !s.until.After(from) })
-	p.recount()
 	p.gaps = slices.DeleteFunc(p.gaps, func(g pastGap) bool { return !g.at.After(from) })
 }
 
@@ -202,9 +188,8 @@ func (p *Past) forget(e *earlier, bytes int) {
 }
 
 // thin halves the versions of the locks that take most, until seven eighths of the budget are in use. A lock that takes less
-// than its share loses nothing. States beside the locks are thinned to a quarter.
+// than its share loses nothing.
 func (p *Past) thin() {
-	p.thinStates()
 	all := make([]*earlier, 0, len(p.locks))
 	for _, e := range p.locks {
 		all = append(all, e)

@@ -32,9 +32,6 @@ func Starts(err error, words ...string) bool {
 // Denied reports whether our user lacks a right.
 func Denied(err error) bool { return Starts(err, "NOPERM") }
 
-// DeniedKey reports whether our user may not use the key or channel, rather than the command.
-func DeniedKey(err error) bool { return Denied(err) && DeniedCommand(err.Error()) == "" }
-
 // WrongType reports whether the key holds another type.
 func WrongType(err error) bool { return Starts(err, "WRONGTYPE") }
 
