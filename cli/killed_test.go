@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"lockscope/internal/servertest"
 )
 
@@ -30,7 +32,8 @@ func burdenOf(t *testing.T, server *servertest.ZooKeeper, master *servertest.Red
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		figure(t, lines.Text(), "\t", figures)
 	}
-	c := master.Client(t)
+	c := redis.NewClient(&redis.Options{Addr: master.Addr})
+	defer c.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	info, err := c.Info(ctx, "clients").Result()

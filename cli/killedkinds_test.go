@@ -95,7 +95,8 @@ func TestTheKilledLeaveNothingOfAnyKind(t *testing.T) {
 func everyKeyEnds(t *testing.T, k killable) (left []string) {
 	t.Helper()
 	for _, m := range k.masters {
-		c := m.Client(t)
+		c := redis.NewClient(&redis.Options{Addr: m.Addr})
+		defer c.Close()
 		keys, err := c.Keys(t.Context(), "*").Result()
 		if err != nil {
 			t.Fatal(err)
