@@ -30,7 +30,7 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 	t.Cleanup(e.Close)
 	var conns []*zk.Conn
 	for _, l := range listeners {
-		conn, events, err := zk.Connect([]string{l.Addr().String()}, time.Second, zk.WithLogger(quiet{}))
+		conn, events, err := zk.Connect([]string{l.Addr().String()}, 2*time.Second, zk.WithLogger(quiet{}))
 		if err != nil {
 			t.Fatal(err)
 		}
