@@ -85,23 +85,3 @@ func TestAPackedRecordingIsReadToItsLastLine(t *testing.T) {
 		t.Errorf("of nonsense: %v", err)
 	}
 }
-
-// queue is a lock with contenders of names and sessions as Curator's.
-type queue struct {
-	id         inspect.ID
-	contenders []inspect.Contender
-	joined     int
-}
-
-func (q *queue) lock(at time.Time) *inspect.Lock {
-	l := &inspect.Lock{ID: q.id, Kind: inspect.KindMutex, State: inspect.StateContended, ReadAt: at}
-	for i, c := range q.contenders {
-		if i == 0 {
-			c.State, l.Holders = inspect.Holding, append(l.Holders, c)
-			l.Holders[0].State = inspect.Holding
-			continue
-		}
-		l.Waiters = append(l.Waiters, c)
-	}
-	return l
-}
