@@ -94,7 +94,8 @@ func looks(t *testing.T, n *notifying, s ...*inspect.Snapshot) []string {
 	}
 	var reported []string
 	for key, e := range n.open {
-		reported = append(reported, strings.ReplaceAll(key, "\x00", " ")+" "+string(e.Finding.Severity))
+		words := strings.Fields(strings.ReplaceAll(key, "\x00", " "))
+		reported = append(reported, strings.Join(append(words, string(e.Finding.Severity)), " "))
 	}
 	return reported
 }
