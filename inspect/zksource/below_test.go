@@ -200,7 +200,6 @@ func TestAHotTreeIsPolled(t *testing.T) {
 
 // Nodes that have so much data that the answer to a usual request would be too long are read all the same.
 func TestNodesWithMuchDataAreRead(t *testing.T) {
-	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
 	create(t, c, "/l", "", 0)

@@ -51,7 +51,6 @@ func TestAServerThatIsFullIsNamed(t *testing.T) {
 
 // What a server says to whom it does not let in is its first sentence; that it speaks TLS is found out.
 func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
-	t.Parallel()
 	protected := listen(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "-DENIED Redis is running in protected mode. In this mode\x1b connections are only accepted from the loopback interface.\r\n")
 	})

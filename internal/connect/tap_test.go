@@ -129,7 +129,6 @@ func TestTapTellsDialErrorsAndExpiry(t *testing.T) {
 // TestTapLeavesAHungServer: a server that accepts and then hangs, in the greeting or later, is left for another one
 // while the session still lives.
 func TestTapLeavesAHungServer(t *testing.T) {
-	t.Parallel()
 	s := server(t)
 	hung := newHang(t, s.Addr())
 	tap := &Tap{}

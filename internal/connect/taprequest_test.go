@@ -147,7 +147,6 @@ func TestTapHearsEvents(t *testing.T) {
 
 // Only what a quorum commits moves Committed: reads, syncs, pings, failures and the resumption of a session do not.
 func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
-	t.Parallel()
 	s := server(t)
 	p := newHang(t, s.Addr())
 	tap := &Tap{}
