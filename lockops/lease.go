@@ -288,10 +288,13 @@ func (l *lease) extendNow(ctx context.Context) error {
 	if lost := l.grant.lost(); lost != nil {
 		return lost
 	}
-	if err == nil && !l.session.clock.before(until) {
+	switch {
+	case l.session.clock.before(until):
+		return err
+	case err == nil:
 		return fmt.Errorf("%w: %w", ErrLost, errRanOut)
 	}
-	return err
+	return fmt.Errorf("%w: %w (%w)", ErrLost, errRanOut, err)
 }
 
 func (l *lease) prolonged(sent time.Time) {
