@@ -11,7 +11,6 @@ import (
 
 // A directory may be deleted, and an ephemeral node made in its place, before anybody can list what it is in: the list looks as before.
 func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
-	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c := client(t, zks)
 		root := servertest.UniquePath(t)
