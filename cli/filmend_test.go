@@ -12,7 +12,7 @@ import (
 	"lockscope/inspect/recording"
 )
 
-// What was read when its reader ends is no more than its context.
+// A film ends with its context, even while it is being read.
 func TestAFilmEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "one.jsonl")

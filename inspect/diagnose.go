@@ -13,8 +13,7 @@ const (
 	mostBeats = 90
 	beatShare = 200
 	// rulesBudget limits the time of the rules in a beat, 5 % of a core: of that, at most otherBudget on locks that nobody
-	// waits for, and all that these leave on the others. Where that is not enough, each is looked at as often as it allows:
-	// 100 000 locks that somebody waits for every 9 s, also while all become stuck.
+	// waits for, and all that these leave on the others. Where that is not enough, each is looked at as often as it allows.
 	rulesBudget, otherBudget = beat * 5 / 100, beat / 100
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// How much a running screen keeps: the last 15 minutes in steps of a quarter of a second, in 16 MB as counted here. In the
-// heap that is up to four times as much, where each version has all its texts anew.
+// How much a running screen keeps: the last 15 minutes in steps of a quarter of a second, in 16 MB as counted here. The
+// heap needs up to four times as much when no texts are shared between versions.
 const (
 	PastKept   = 15 * time.Minute
 	PastStep   = 250 * time.Millisecond

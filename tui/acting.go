@@ -177,7 +177,7 @@ func (m *Model) aim(key string) (about target, why string) {
 			return m.targetOf(step)
 		}
 	}
-	return target{}, "its advice names nobody to act on: " + m.Key("enter") + " opens the chain, choose there"
+	return target{}, "no step of it names a contender: enter opens the chain, choose there"
 }
 
 // targetOf is the contender that a step acts on, or the value of a vote; or why there is none.
@@ -197,7 +197,7 @@ func (m *Model) targetOf(step inspect.Step) (about target, why string) {
 		return target{Subject: screen.Subject{Lock: l.ID, Owner: who, Contender: meant[0].Name}, contender: meant[0]}, ""
 	}
 	if len(meant) > 1 {
-		return target{}, "which contender the advice means cannot be told here: choose it on the chain (" + m.Key("enter") + ")"
+		return target{}, "several contenders have that name: choose one on the chain (enter)"
 	}
 	for i := range l.Masters {
 		if v := &l.Masters[i]; v.Present && !v.Foreign && v.Argument() == step.Owner {
@@ -235,7 +235,7 @@ func (m *Model) cannotActOnMany() string {
 func (m *Model) actOnMany(key string, open func(screen.Context, act.Releasers, []release.Choice) *release.Bulk) tea.Cmd {
 	list := m.choices(key)
 	if len(list) > 0 && !slices.ContainsFunc(list, func(c release.Choice) bool { return c.Why == "" }) {
-		m.Flash(m.Key(key) + " is advised for none of these: select one, whose advised command " + m.Key("y") + " copies")
+		m.Flash(key + " is advised for none of these: select one, y copies its command")
 		return nil
 	}
 	d := open(m.world, m.options.Release, list)
@@ -330,7 +330,7 @@ func (m *Model) cannotEnd() string {
 	case l == nil:
 		return "the lock is gone"
 	case c == nil && m.inFront == screen.Findings:
-		return "the finding is about nobody who is there: " + m.Key("enter") + " opens the chain, choose there"
+		return "the finding's contender is gone: enter opens the chain, choose there"
 	case c == nil:
 		return "nobody holds it: there is no client to end"
 	case m.options.End == nil:

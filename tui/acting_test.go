@@ -254,7 +254,7 @@ func TestAFindingsClientIsNobodyElse(t *testing.T) {
 			t.Errorf("about %q: K opens a dialog: %v", about, m.HasDialog())
 		}
 		if !opens {
-			wantText(t, m, "the finding is about nobody who is there")
+			wantText(t, m, "the finding's contender is gone")
 		}
 	}
 }

@@ -93,7 +93,7 @@ func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
 	}{
 		{"its lock", []*inspect.Lock{first}, gone, "who the advice names is gone"},
 		{"its contender", []*inspect.Lock{first, withoutHolder(second, gone.Name)}, gone, "who the advice names is gone"},
-		{"one of two of a name", []*inspect.Lock{first, twins}, twins.Holders[1], "which contender the advice means"},
+		{"one of two of a name", []*inspect.Lock{first, twins}, twins.Holders[1], "several contenders have that name"},
 	} {
 		f := inspect.Finding{
 			Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock over 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
@@ -165,7 +165,7 @@ func TestAKeyThatIsNotAdvisedGoesToNobodyElse(t *testing.T) {
 		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 		press(m, "f", "j", tt.key)
 		if !tt.opens {
-			if wantText(t, m, "its advice names nobody to act on: enter opens the chain"); m.HasDialog() || m.inFront != screen.Findings {
+			if wantText(t, m, "no step of it names a contender: enter opens the chain"); m.HasDialog() || m.inFront != screen.Findings {
 				t.Errorf("%s of %q opens %v", tt.key, tt.step.Why, m.inFront)
 			}
 			continue
@@ -252,7 +252,7 @@ func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
 			return restart
 		}, "x", []string{"1 lock", "worker-a", "zk:/locks/b: its finding does not advise this"}, []string{"worker-b"}},
 		{"who is gone", func(l string) inspect.Step { return release(l, "nobody") }, "x", []string{"x is advised for none of these"}, []string{"Force-release"}},
-		{"nobody", func(string) inspect.Step { return restart }, "x", []string{"x is advised for none of these", "whose advised command y copies"}, []string{"Force-release"}},
+		{"nobody", func(string) inspect.Step { return restart }, "x", []string{"x is advised for none of these", "y copies its command"}, []string{"Force-release"}},
 		{"another key", func(l string) inspect.Step { return release(l, holder) }, "X", []string{"X is advised for none of these"}, []string{"How long"}},
 	} {
 		f := &manyReleasers{}

@@ -33,9 +33,6 @@ func CheckLook(look Look) error {
 	return locks.View{Columns: look.Columns}.Check()
 }
 
-// Key names what is pressed for a key.
-func (w *world) Key(name string) string { return name }
-
 // offered are those actions that a key is left for: of two that have a key the first is done by it.
 func (m *Model) offered(list []screen.Action) []screen.Action {
 	taken := make(map[string]bool)

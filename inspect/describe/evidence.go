@@ -98,7 +98,12 @@ func valueText(name string, v reflect.Value, now time.Time) string {
 	case reflect.Map:
 		return recordText(v, now)
 	case reflect.String:
-		return textOf(v.String(), now)
+		return Printable(v.String())
+	case reflect.Struct:
+		if at, ok := v.Interface().(time.Time); ok {
+			return momentText(at, now)
+		}
+		return ""
 	default:
 		return numberText(name, v)
 	}
@@ -135,17 +140,12 @@ func b2i(b bool) int {
 	return 0
 }
 
-// textOf is text or, where it is an instant, how long ago that is.
-func textOf(s string, now time.Time) string {
-	at, err := time.Parse(time.RFC3339Nano, s)
-	switch {
-	case err != nil:
-		return Printable(s)
-	case at.After(now):
+// momentText is how long ago an instant is, or how far ahead.
+func momentText(at, now time.Time) string {
+	if at.After(now) {
 		return "in " + Seconds(at.Sub(now)) + " (" + When(at, now) + ")"
-	default:
-		return Seconds(now.Sub(at)) + " ago (" + When(at, now) + ")"
 	}
+	return Seconds(now.Sub(at)) + " ago (" + When(at, now) + ")"
 }
 
 // numberText formats a number or, where its name gives milliseconds as its unit, a duration.

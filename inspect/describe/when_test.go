@@ -28,7 +28,7 @@ func TestATimeOfDayHasItsDateWhereThatIsAnother(t *testing.T) {
 	if got := Blind(inspect.Interval{From: now.AddDate(0, 0, -2), To: now}); !strings.Contains(got, "2026-11-2") {
 		t.Errorf("two days: %s", got)
 	}
-	if got := textOf(now.AddDate(0, 0, -2).Format(time.RFC3339Nano), now); !strings.Contains(got, "2026-11-21 03:14:07") {
+	if got := momentText(now.AddDate(0, 0, -2), now); !strings.Contains(got, "2026-11-21 03:14:07") {
 		t.Errorf("evidence: %s", got)
 	}
 }

@@ -167,8 +167,7 @@ func endsBy(c *inspect.Case, one *inspect.Contender, e evidence) time.Time {
 		if f.Rule != "ghost-owner" || !f.Subject.Is(one) {
 			continue
 		}
-		text, _ := f.Evidence["missing_since"].(string)
-		if at, err := time.Parse(time.RFC3339Nano, text); err == nil && at.Before(since) {
+		if at, ok := f.Evidence["missing_since"].(time.Time); ok && at.Before(since) {
 			since = at
 		}
 	}

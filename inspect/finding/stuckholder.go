@@ -55,7 +55,7 @@ func stuckHolder() rule {
 		if mayElect {
 			severity = inspect.Info
 		}
-		watchedSince := ""
+		var watchedSince time.Time
 		if !mayElect && neverHandedOver(c) {
 			watchedSince, confidence = stamp(c.History.Since), recipe.Possible
 		}
@@ -81,7 +81,7 @@ func stuckHolder() rule {
 			e["kind"] = string(l.Kind)
 			steps = append(do(configure("if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election)")),
 				stuckSteps(c, "if it is a lock, ", h)...)
-		case watchedSince != "":
+		case !watchedSince.IsZero():
 			e["watched_since"] = watchedSince
 			steps = append(do(configure("no hand-over was seen for over an hour: if it is an election, say so in the profile (expect: match, kind: election)")),
 				stuckSteps(c, "else ", h)...)

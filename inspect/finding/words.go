@@ -14,7 +14,7 @@ type evidence = map[string]any
 const listed = 10
 
 // stamp is an instant as evidence has it, to the millisecond.
-func stamp(t time.Time) string { return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano) }
+func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // utc is an instant as a message has it.
 func utc(t, now time.Time) string { return describe.When(t, now.UTC()) + " UTC" }

@@ -45,7 +45,7 @@ func orders() (*inspect.Snapshot, *inspect.Lock) {
 		State: inspect.StateContended, Holders: []inspect.Contender{a}, Waiters: []inspect.Contender{b, c}, ReadAt: noon,
 		Findings: []inspect.Finding{{
 			Rule: "stuck-holder", Severity: inspect.Warning, Message: "worker-3 holds it for over 10m, 40 times its usual p99, while 2 wait",
-			Evidence: map[string]any{"contender": a.Name, "held_since": "2026-05-04T09:46:02Z", "hold_p99_ms": int64(21_000), "cause": "a client that hangs"},
+			Evidence: map[string]any{"contender": a.Name, "held_since": time.Date(2026, 5, 4, 9, 46, 2, 0, time.UTC), "hold_p99_ms": int64(21_000), "cause": "a client that hangs"},
 			Steps: []inspect.Step{
 				{Verb: inspect.VerbWait, Why: "see what worker-3 does"},
 				{Verb: inspect.VerbRelease, Why: "if it hangs", Command: "lockscope release zk:/locks/orders --owner _c_aa-lock-0000000602"},
