@@ -30,10 +30,11 @@ const (
 
 var yieldBy = flag.String("yield", "nice -n 19", "the command by which BenchmarkNeighbour has those who look run after the server and the other program")
 
-// BenchmarkNeighbour has another program read from a ZooKeeper of 20,000 locks of five contenders, 500 times a second. It
-// reports that program's times while it is alone, while somebody looks at all locks once, and while a screen watches them
-// afterwards, in turn, and the server's processor time for a look, without the other program's share. Who looks runs as on a
-// machine of its own: the server and the other program go first (-yield).
+// BenchmarkNeighbour has another program read from a ZooKeeper of 20,000 locks of five contenders, 500 times
+// a second. It reports that program's times while it is alone, while somebody looks at all locks once, and
+// while a screen watches them afterwards, in turn, and the server's processor time for a look, without the
+// other program's share. Who looks runs as on a machine of its own: the server and the other program go first
+// (-yield).
 func BenchmarkNeighbour(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	var clients []*zk.Conn
@@ -123,8 +124,8 @@ func yielding(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// startScreen has a process of its own watch all locks by the default budget, with the rules. It returns once all were looked
-// at.
+// startScreen has a process of its own watch all locks by the default budget, with the rules. It returns once
+// all were looked at.
 func startScreen(b *testing.B, addr string) (end func()) {
 	b.Helper()
 	cmd := yielding(exec.Command(os.Args[0]))
@@ -238,8 +239,8 @@ func (n *neighbour) end(b *testing.B) (samples []sample) {
 	return samples
 }
 
-// beNeighbour is that program: when its input ends it prints the start of each read, in nanoseconds of Unix time, and how many
-// nanoseconds it took.
+// beNeighbour is that program: when its input ends it prints the start of each read, in nanoseconds of Unix
+// time, and how many nanoseconds it took.
 func beNeighbour(addr string) error {
 	conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"lockscope/lockops/act"
 )
 
-// realLock joins clients of a library: take waits until the lock is its own. On the server the value under key changes with that.
+// realLock joins clients of a library: take waits until the lock is its own. On the server the value under
+// key changes with that.
 type realLock struct {
 	library, key string
 	join         func(t *testing.T, m *servertest.Redis) (take func(ctx context.Context) error)
@@ -58,8 +59,8 @@ func realLocks() []realLock {
 	}
 }
 
-// Clients of Go's libraries that wait get the lock whose holder, one of the same library, was released: rueidislock's is told by
-// the server (client-side caching), the others ask again.
+// Clients of Go's libraries that wait get the lock whose holder, one of the same library, was released:
+// rueidislock's is told by the server (client-side caching), the others ask again.
 func TestRealClientsTakeWhatWasReleased(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := client(server)

@@ -317,6 +317,7 @@ func commands(b *testing.B, masters []*servertest.Redis) (n int) {
 	return n
 }
 
-// onWire are the commands that the measured peers send outside of scripts. redsync and rueidislock send SET and GET
-// plainly, but those within scripts of others cannot be distinguished: of them only the scripts are counted, which is too few.
+// onWire are the commands that the measured peers send outside of scripts. redsync and rueidislock send SET
+// and GET plainly, but those within scripts of others cannot be distinguished: of them only the scripts are
+// counted, which is too few.
 var onWire = map[string]bool{"evalsha": true, "eval": true, "subscribe": true, "unsubscribe": true, "ping": true, "info": true}

@@ -20,15 +20,17 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// atRest is the length of the measurement: the lap of the slowest beat, in which all directories are compared with their Stats once.
+// atRest is the length of the measurement: the lap of the slowest beat, in which all directories are compared
+// with their Stats once.
 const atRest = time.Minute
 
 // untilRest is the time after the start of a server in which its clients may be on their way back, and a little more.
 const untilRest = 75 * time.Second
 
-// BenchmarkAtRest watches 1,000 locks that nobody touches and reports the requests that reach the servers meanwhile, by their own
-// counters, and the heartbeats among them apart. The clients of "zookeeper-held" are there, with a session each of ten seconds or forty;
-// that of "zookeeper-observed" has a session and no lock, as who else looks.
+// BenchmarkAtRest watches 1,000 locks that nobody touches and reports the requests that reach the servers
+// meanwhile, by their own counters, and the heartbeats among them apart. The clients of "zookeeper-held" are
+// there, with a session each of ten seconds or forty; that of "zookeeper-observed" has a session and no lock,
+// as who else looks.
 func BenchmarkAtRest(b *testing.B) {
 	for name, timeout := range map[string]time.Duration{
 		"zookeeper": 0, "zookeeper-observed": 10 * time.Second, "zookeeper-held-10s": 10 * time.Second, "zookeeper-held-40s": 40 * time.Second,
@@ -79,8 +81,8 @@ func mustLock(b *testing.B, conn *zk.Conn, dir string, flags int32) {
 	}
 }
 
-// perSecond runs a source until it has seen all and reports how fast a server's counter then grows, without the question for it, the
-// source's heartbeats, and so many a second of others.
+// perSecond runs a source until it has seen all and reports how fast a server's counter then grows, without
+// the question for it, the source's heartbeats, and so many a second of others.
 func perSecond(b *testing.B, source inspect.Source, others float64, counter func() float64) {
 	for b.Loop() {
 		observer := inspect.NewObserver(time.Now, source)

@@ -90,8 +90,8 @@ func inMultis(b testing.TB, conn *zk.Conn, changes []any) {
 	})
 }
 
-// BenchmarkLargeZooKeeper reads 20,000 locks of five contenders each in 20 directories, by the default budgets: ls as a program
-// of its own, and what a screen gets to see.
+// BenchmarkLargeZooKeeper reads 20,000 locks of five contenders each in 20 directories, by the default
+// budgets: ls as a program of its own, and what a screen gets to see.
 func BenchmarkLargeZooKeeper(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	var clients []*zk.Conn

@@ -124,10 +124,10 @@ func zkAlone(b *testing.B, addr string) {
 	}
 }
 
-// BenchmarkZKLockContended lets 8 and 64 clients take a lock in turns as fast as they can: owner changes a second, and for
-// each the requests that the server got and the processor time of both sides, go-zookeeper and ours in turn. The rounds are
-// short and many, with the same sessions, and each is compared with the one next to it, since what else the machine does
-// changes from second to second. Two holders at once end it.
+// BenchmarkZKLockContended lets 8 and 64 clients take a lock in turns as fast as they can: owner changes a
+// second, and for each the requests that the server got and the processor time of both sides, go-zookeeper
+// and ours in turn. The rounds are short and many, with the same sessions, and each is compared with the one
+// next to it, since what else the machine does changes from second to second. Two holders at once end it.
 func BenchmarkZKLockContended(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	for _, way := range zkWays {

@@ -49,7 +49,8 @@ var seenAspects = []inspect.Aspect{
 	inspect.AspectSessions, inspect.AspectOwner, inspect.AspectServer, inspect.AspectChanges,
 }
 
-// actingCommands are those that the locks and a release send to Redis beside what is read, in scripts and by themselves.
+// actingCommands are those that the locks and a release send to Redis beside what is read, in scripts and by
+// themselves.
 var actingCommands = []string{
 	"eval", "evalsha", "get", "set", "del", "exists", "pexpire", "pttl", "time", "type", "getrange", "incr", "incrby", "hset", "hget", "hdel",
 	"hlen", "hincrby", "lindex", "lpush", "lrem", "zadd", "zrange", "zrevrange", "zscore", "zrem", "zpopmin", "publish", "spublish", "subscribe", "unsubscribe",
@@ -161,8 +162,9 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 	return answer{"yes", "the server allows what a lock sends, on " + key}
 }
 
-// auxiliaryKeys are patterns of keys that libraries keep beside those of their locks, under other names: Redisson's queues,
-// python-redis-lock's signals, our own locks' waiters. Redisson's read-write locks and permits have some as {KEY}:WORD besides.
+// auxiliaryKeys are patterns of keys that libraries keep beside those of their locks, under other names:
+// Redisson's queues, python-redis-lock's signals, our own locks' waiters. Redisson's read-write locks and
+// permits have some as {KEY}:WORD besides.
 var auxiliaryKeys = []string{"redisson_*", "lock-signal:*", "lockscope:*"}
 
 // sentinelLine makes an account on a sentinel, whose users are its own: who the master is, is all that it is asked.
@@ -211,8 +213,8 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 	return view, act
 }
 
-// mayActOnZooKeeper reads the access list of each root: a contender is created below a directory, and deleted from it. subject is that
-// of the certificate that the server asked for.
+// mayActOnZooKeeper reads the access list of each root: a contender is created below a directory, and deleted
+// from it. subject is that of the certificate that the server asked for.
 func (a *app) mayActOnZooKeeper(ctx context.Context, s setup, t connect.Target) (may answer, subject string) {
 	config, err := t.TLS.Config()
 	if err != nil {
@@ -251,7 +253,8 @@ func (a *app) mayActOnZooKeeper(ctx context.Context, s setup, t connect.Target) 
 	return answer{"yes", "on " + strings.Join(t.Roots, ", ") + "; directories below may have other lists"}, as.certificate()
 }
 
-// identity of an account in access lists, by its login, of the scheme digest, and by its certificate; each may be missing.
+// identity of an account in access lists, by its login, of the scheme digest, and by its certificate; each
+// may be missing.
 type identity struct {
 	login   connect.Credentials
 	subject string
@@ -306,8 +309,8 @@ func allowed(list []zk.ACL, as identity) answer {
 	}
 }
 
-// zooKeeperLines are commands of zkCli.sh for an account to view and one to act. They add nothing to the nodes that clients
-// make later: these have the lists that their clients give them.
+// zooKeeperLines are commands of zkCli.sh for an account to view and one to act. They add nothing to the
+// nodes that clients make later: these have the lists that their clients give them.
 func zooKeeperLines(t connect.Target) (view, act []string) {
 	for _, root := range t.Roots {
 		node := cmp.Or(t.Chroot+strings.TrimSuffix(root, "/"), "/")

@@ -18,7 +18,8 @@ import (
 	"lockscope/lockops/act"
 )
 
-// TestALossThatOnlyTheReleaseFindsIsExitCode4: whatever the command's own code. It is reported, and audited with its reason.
+// TestALossThatOnlyTheReleaseFindsIsExitCode4: whatever the command's own code. It is reported, and audited
+// with its reason.
 func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 	t.Parallel()
 	master := servertest.StartEmbeddedRedis(t)

@@ -15,10 +15,11 @@ import (
 	"lockscope/lockops/act"
 )
 
-// deed is one guarded action as perform takes it through its steps; the methods are called in this order, report last of all.
+// deed is one guarded action as perform takes it through its steps; the methods are called in this order,
+// report last of all.
 type deed interface {
-	// look asks the servers what would be done, and reports whether it may be; err is the reason against it, where more is known than
-	// the servers' refusal.
+	// look asks the servers what would be done, and reports whether it may be; err is the reason against it,
+	// where more is known than the servers' refusal.
 	look(ctx context.Context, all *releasers) (may bool, err error)
 	// show prints what would be done.
 	show(to io.Writer)
@@ -26,8 +27,8 @@ type deed interface {
 	confirm() (how string, err error)
 	// do acts, if the servers still show what look saw.
 	do(ctx context.Context, confirmed string) error
-	// report prints what came of it and makes the exit code. stopped is the reason for which it was not done, where that is none
-	// of the servers'.
+	// report prints what came of it and makes the exit code. stopped is the reason for which it was not done,
+	// where that is none of the servers'.
 	report(stopped act.Reason, err error) error
 }
 
@@ -91,8 +92,8 @@ func (r *action) releasers() (*releasers, error) {
 	return all, nil
 }
 
-// agree has the operator agree to what show prints, by typing the id's path; does says in words what to. In production it asks
-// for why, too.
+// agree has the operator agree to what show prints, by typing the id's path; does says in words what to. In
+// production it asks for why, too.
 func (r *action) agree(id inspect.ID, does string, why *string, show func(io.Writer)) (how string, err error) {
 	needs := *why == "" && r.setup.profile.Environment == "production"
 	_, asks := terminal(r.Stdin)

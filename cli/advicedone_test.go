@@ -142,7 +142,8 @@ func (w *brokenServer) leftInQueue(root string) []trouble {
 	}
 }
 
-// hear has the server hear of a client once it might be waiting: until then the request that sets its watch may be on its way.
+// hear has the server hear of a client once it might be waiting: until then the request that sets its watch
+// may be on its way.
 func (w *brokenServer) hear(client *zk.Conn, node string) {
 	w.t.Helper()
 	for {

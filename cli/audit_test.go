@@ -10,9 +10,9 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestTheAuditTrailIsRead: what was acted on, by whom, why, and what came of it, filtered by lock and time; locks taken by hand
-// are in it; damage and missing outcomes are found.
-// auditing is a server, and the audit file of what is done to its locks.
+// TestTheAuditTrailIsRead: what was acted on, by whom, why, and what came of it, filtered by lock and time;
+// locks taken by hand are in it; damage and missing outcomes are found. auditing is a server, and the audit
+// file of what is done to its locks.
 type auditing struct {
 	*testing.T
 	env    map[string]string

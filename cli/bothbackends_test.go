@@ -66,8 +66,9 @@ func (locks foundLocks) deadlocks(t *testing.T) (commands []string) {
 	return commands
 }
 
-// Two programs, each with a kazoo client and a redis-py client, wait for each other over ZooKeeper and Redis: doctor finds it on
-// both locks and says by what it knows the programs, the advised release is carried out, and then both go on.
+// Two programs, each with a kazoo client and a redis-py client, wait for each other over ZooKeeper and Redis:
+// doctor finds it on both locks and says by what it knows the programs, the advised release is carried out,
+// and then both go on.
 func TestADeadlockOverBothBackends(t *testing.T) {
 	t.Parallel()
 	zk, redis := servertest.StartZooKeeper(t), servertest.StartRedis(t)

@@ -10,7 +10,8 @@ import (
 	"lockscope/sandbox"
 )
 
-// TestGentleIsGentler goes by what the sources say that they allow themselves, for one pass and for as long as one watches.
+// TestGentleIsGentler goes by what the sources say that they allow themselves, for one pass and for as long
+// as one watches.
 func TestGentleIsGentler(t *testing.T) {
 	t.Parallel()
 	box, err := sandbox.Start("fair", 1)

@@ -101,8 +101,8 @@ func (r *release) checkBulk() error {
 	return nil
 }
 
-// choose collects the locks that match and what is to be taken out of each. What is only possibly a lock, and what several hold,
-// is never among them.
+// choose collects the locks that match and what is to be taken out of each. What is only possibly a lock, and
+// what several hold, is never among them.
 func (b *bulk) choose(s *inspect.Snapshot) {
 	for l := range s.Locks() {
 		if !text.Glob(b.match, l.ID.String()) {

@@ -25,8 +25,8 @@ func runBulk(t *testing.T, env map[string]string, code int, args ...string) bulk
 	return j
 }
 
-// TestLeftoversAreSwept: values below the quorum go from the masters that have them, and nothing else does, be it held or of
-// another name.
+// TestLeftoversAreSwept: values below the quorum go from the masters that have them, and nothing else does,
+// be it held or of another name.
 func TestLeftoversAreSwept(t *testing.T) {
 	t.Parallel()
 	var clients []*redis.Client
@@ -78,8 +78,8 @@ func TestLeftoversAreSwept(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOutIsSaid: a key that matches and may be no lock is not released, and not passed over in silence; what only goes
-// with --match is refused without it.
+// TestWhatIsLeftOutIsSaid: a key that matches and may be no lock is not released, and not passed over in
+// silence; what only goes with --match is refused without it.
 func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

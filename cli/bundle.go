@@ -191,8 +191,8 @@ func (r redacting) Write(line []byte) (int, error) {
 // shortestHidden is the length from which on a secret is looked for in text: a shorter one would be found everywhere.
 const shortestHidden = 4
 
-// redactor takes the secrets of targets out of text, as they are and as they are escaped. They are not put into it; a client may have
-// written its password into a lock.
+// redactor takes the secrets of targets out of text, as they are and as they are escaped. They are not put
+// into it; a client may have written its password into a lock.
 func redactor(targets []connect.Target) *strings.Replacer {
 	var pairs []string
 	for _, t := range targets {

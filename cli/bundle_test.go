@@ -56,8 +56,8 @@ func gunzip(t *testing.T, packed []byte) string {
 	return string(text)
 }
 
-// A bundle has all that is known of the lock, and a recording that can be played; a password is in none of it, not even one that a
-// client wrote into a lock.
+// A bundle has all that is known of the lock, and a recording that can be played; a password is in none of
+// it, not even one that a client wrote into a lock.
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)

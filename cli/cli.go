@@ -239,13 +239,14 @@ func (a *app) complain(err error) {
 	a.say("%s", strings.ReplaceAll(text, "\n", "; "))
 }
 
-// inWords is the text of an error without the digest and line of a script, and without Go's words for a limit, which only programmers know.
+// inWords is the text of an error without the digest and line of a script, and without Go's words for a
+// limit, which only programmers know.
 func inWords(text string) string {
 	return strings.ReplaceAll(redisreply.WithoutScript(text), context.DeadlineExceeded.Error(), "not done in time")
 }
 
-// withCheck adds what to look at when a server cannot be reached, unless an error has that itself, or is a reply: to some replies it adds
-// what to do about them. Several servers' errors have ; between them.
+// withCheck adds what to look at when a server cannot be reached, unless an error has that itself, or is a
+// reply: to some replies it adds what to do about them. Several servers' errors have ; between them.
 func withCheck(text string) string {
 	parts := strings.Split(text, "; ")
 	last := len(parts) - 1

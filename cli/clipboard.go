@@ -8,8 +8,8 @@ import (
 	"lockscope/internal/connect"
 )
 
-// commands returns lines for a shell about a lock, to be copied from the screen: reads with the service's own client, and
-// the owner_command of the configuration. c may be nil.
+// commands returns lines for a shell about a lock, to be copied from the screen: reads with the service's own
+// client, and the owner_command of the configuration. c may be nil.
 func (s setup) commands(l *inspect.Lock, c *inspect.Contender) []describe.Command {
 	var list []describe.Command
 	if t, err := s.backend(l.ID.Backend); err == nil && len(t.Servers) > 0 {

@@ -221,8 +221,8 @@ func (a *app) glance(ctx context.Context, targets []string, lock string) (*inspe
 	return observer.Snapshot(), true
 }
 
-// isPlain reports whether no shell acts on any character of a name, whatever its script makes of what it is offered: names
-// come from servers.
+// isPlain reports whether no shell acts on any character of a name, whatever its script makes of what it is
+// offered: names come from servers.
 func isPlain(name string) bool { return !strings.ContainsAny(name, " \\'\"`$&|;<>()*?[]!~,\t\r\n") }
 
 // completionNote is a completion's description, short and without a tab, which would end it.

@@ -8,8 +8,8 @@ import (
 	"lockscope/tui/locks"
 )
 
-// configureScreen puts the configuration's filters, keys and colours into the screen's options. A configuration that cannot be read is
-// reported by the commands that need it.
+// configureScreen puts the configuration's filters, keys and colours into the screen's options. A
+// configuration that cannot be read is reported by the commands that need it.
 func (a *app) configureScreen(o *tui.Options) error {
 	path, err := a.configPath()
 	if err != nil {

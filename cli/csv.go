@@ -20,7 +20,8 @@ func writeCSV(to io.Writer, rows [][]string) error {
 	return w.Error()
 }
 
-// csvText is text for a cell. What a spreadsheet would take for a formula gets an apostrophe before it: text comes from servers.
+// csvText is text for a cell. What a spreadsheet would take for a formula gets an apostrophe before it: text
+// comes from servers.
 func csvText(text string) string {
 	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
 		return "'" + text
@@ -80,7 +81,8 @@ func holderCSV(view describe.View, l *inspect.Lock) []string {
 	return []string{csvText(c.Who().String()), csvText(inspect.Escape(c.Owner.Client)), inspect.SessionID(c.Owner.Session), since, held, ttl}
 }
 
-// agesKnown is false where a row's held_ms or longest_wait_ms rests on a clock that nobody has compared with ours; empty where it has neither.
+// agesKnown is false where a row's held_ms or longest_wait_ms rests on a clock that nobody has compared with
+// ours; empty where it has neither.
 func agesKnown(view describe.View, l *inspect.Lock) string {
 	known, some := true, false
 	if len(l.Holders) > 0 {

@@ -59,7 +59,8 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// Ages by a clock that nobody has compared with ours are marked, and a list by age takes them for the least that they can be.
+// Ages by a clock that nobody has compared with ours are marked, and a list by age takes them for the least
+// that they can be.
 func TestAgesByAnUnknownClock(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)

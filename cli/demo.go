@@ -194,8 +194,8 @@ func scenesOf(box *sandbox.Sandbox) ([]tui.Scene, error) {
 	return scenes, nil
 }
 
-// watchFor watches the targets until ctx ends, the locks of the scenes as closely as a screen does, and returns the last
-// snapshot.
+// watchFor watches the targets until ctx ends, the locks of the scenes as closely as a screen does, and
+// returns the last snapshot.
 func (d *demo) watchFor(ctx context.Context, s setup, box *sandbox.Sandbox) (*inspect.Snapshot, error) {
 	sources, err := d.sources(s, false, "")
 	if err != nil {

@@ -73,7 +73,8 @@ func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
 	}
 }
 
-// No server of the sandbox evicts anything: what is given back there was released, and who takes it at once was handed it.
+// No server of the sandbox evicts anything: what is given back there was released, and who takes it at once
+// was handed it.
 func TestWhatIsGivenBackInTheSandboxWasNotEvicted(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)

@@ -14,8 +14,9 @@ type freeing struct {
 	asked, done string
 }
 
-// An operator who has nothing but the demo's screen, of 80×24, frees each of its locks that hang and that an action frees: f lists what
-// is wrong, the footer has the key for what the selected finding advises, the dialog says what to type, and the finding goes.
+// An operator who has nothing but the demo's screen, of 80×24, frees each of its locks that hang and that an
+// action frees: f lists what is wrong, the footer has the key for what the selected finding advises, the
+// dialog says what to type, and the finding goes.
 func TestWhoFollowsTheScreenFreesTheDemosLocks(t *testing.T) {
 	t.Parallel()
 	for _, f := range []freeing{
@@ -74,7 +75,8 @@ func (r *terminalRun) selectFinding(f freeing) {
 	r.await("the cursor on "+f.rule, on.MatchString)
 }
 
-// underCursor is the number of the line that the cursor is in, with its rule and lock: the rest of the screen changes by itself.
+// underCursor is the number of the line that the cursor is in, with its rule and lock: the rest of the screen
+// changes by itself.
 func underCursor(text string) string {
 	for i, line := range strings.Split(text, "\n") {
 		if words := strings.Fields(line); strings.HasPrefix(line, "▌") {

@@ -67,8 +67,8 @@ func (s setup) explain(err error) error {
 	return exitError{code, denied{text + ")", err}}
 }
 
-// notTaken is the exit code for a lock that could not be taken: 1 where a server has refused it to this account, else 3. A login that
-// fails is no such answer.
+// notTaken is the exit code for a lock that could not be taken: 1 where a server has refused it to this
+// account, else 3. A login that fails is no such answer.
 func notTaken(err error) int {
 	var refused *lockops.DeniedError
 	if errors.Is(err, zk.ErrNoAuth) || errors.As(err, &refused) || redis.HasErrorPrefix(err, "NOPERM") {

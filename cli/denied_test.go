@@ -128,7 +128,8 @@ func TestALockIsRefusedByAReplyAlone(t *testing.T) {
 	}
 }
 
-// A directory that anybody may make nodes in, and nobody but its owner reads the access list of, refuses the lock to this account.
+// A directory that anybody may make nodes in, and nobody but its owner reads the access list of, refuses the
+// lock to this account.
 func TestADirectoryWhoseListIsHiddenRefusesTheLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)

@@ -35,7 +35,8 @@ type shownCommand struct{ page, line string }
 
 var fence = regexp.MustCompile("(?ms)^( *)```sh\n(.*?)^ *```")
 
-// shownCommands are the lines of the blocks for a shell in README.md and docs. A block that begins with #! is a script of the reader's.
+// shownCommands are the lines of the blocks for a shell in README.md and docs. A block that begins with #! is
+// a script of the reader's.
 func shownCommands(t *testing.T) (all []shownCommand) {
 	t.Helper()
 	pages, err := filepath.Glob("../docs/*.md")
@@ -111,8 +112,8 @@ func notRunUnused(t *testing.T, begins string) bool {
 	return true
 }
 
-// documentedWorld has servers for the names in the pages, what they name on them, and a configuration with their profiles; it returns
-// the environment of a shell in dir.
+// documentedWorld has servers for the names in the pages, what they name on them, and a configuration with
+// their profiles; it returns the environment of a shell in dir.
 func documentedWorld(t *testing.T, dir, program string) []string {
 	t.Helper()
 	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

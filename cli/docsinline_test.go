@@ -18,7 +18,8 @@ var (
 	inline   = regexp.MustCompile("`((?:lockscope |--?[a-z])[^`]*)`")
 )
 
-// What stands in a text or a table beside the blocks that are run: the commands are there, with these flags and as many arguments.
+// What stands in a text or a table beside the blocks that are run: the commands are there, with these flags
+// and as many arguments.
 func TestEveryCommandInATextIsOne(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../docs/*.md")
@@ -51,7 +52,8 @@ func TestEveryCommandInATextIsOne(t *testing.T) {
 // placeholders are words of the pages in whose place something stands that is no text.
 var placeholders = map[string]string{"N": "3", "D": "3s", "COMMAND": "ls", "COMMAND…": "ls"}
 
-// parses reads a command line without the program's name as the program does, and does nothing. A command alone is its name.
+// parses reads a command line without the program's name as the program does, and does nothing. A command
+// alone is its name.
 func parses(words []string) error {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "[") })
 	for i, w := range words {

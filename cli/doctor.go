@@ -103,7 +103,8 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int, 
 	return failed
 }
 
-// refusedHere is a line about a profile that is read_only and refuses what is advised; empty where nothing is that changes anything.
+// refusedHere is a line about a profile that is read_only and refuses what is advised; empty where nothing is
+// that changes anything.
 func refusedHere(profile string, s *inspect.Snapshot) string {
 	for _, c := range diagnose(s) {
 		for _, step := range c.Steps {

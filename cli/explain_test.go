@@ -60,8 +60,8 @@ func whatIsShown(t *testing.T, dir, pattern string) map[string]string {
 	return found
 }
 
-// Every column of ls and of the screens, every exit code, every reason of an action that was not done and every recipe has its
-// explanation, and nothing is explained that there is not.
+// Every column of ls and of the screens, every exit code, every reason of an action that was not done and
+// every recipe has its explanation, and nothing is explained that there is not.
 func TestEveryWordIsExplained(t *testing.T) {
 	t.Parallel()
 	shown := make(map[string]map[string]string)

@@ -19,8 +19,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// exporting starts the command export on a free port, with its state in a directory, and returns what a scrape gives. It ends
-// with the test.
+// exporting starts the command export on a free port, with its state in a directory, and returns what a
+// scrape gives. It ends with the test.
 func exporting(t *testing.T, state string, args ...string) (scrape func(path string) (int, string)) {
 	t.Helper()
 	return exportingIn(t, map[string]string{"XDG_STATE_HOME": state}, args...)
@@ -141,7 +141,8 @@ func ourMetrics(text string) string {
 	return b.String()
 }
 
-// tool is the path of a program that only tests need; its absence is reported, and a failure where real servers are required.
+// tool is the path of a program that only tests need; its absence is reported, and a failure where real
+// servers are required.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -29,8 +29,8 @@ func newFilm(played *recording.Replay) *film {
 	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1), looking: make(chan struct{}, 1)}
 }
 
-// seekable finds moments that are not read yet in the recording's file, until end is called. A file that can be read only
-// once has none.
+// seekable finds moments that are not read yet in the recording's file, until end is called. A file that can
+// be read only once has none.
 func (f *film) seekable(path string, stuckAfter time.Duration) (end func(), err error) {
 	finder, err := recording.NewFinder(path)
 	if errors.Is(err, recording.ErrNotSeekable) {

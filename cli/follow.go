@@ -32,7 +32,8 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
-// follow hands each snapshot to observe, until ctx ends, the sources are done or observe fails, and waits for the sources' end.
+// follow hands each snapshot to observe, until ctx ends, the sources are done or observe fails, and waits for
+// the sources' end.
 func (a *app) follow(ctx context.Context, observer *inspect.Observer, observe func(*inspect.Snapshot) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -21,7 +21,8 @@ const (
 	hangHex  = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
 )
 
-// join has a client contend by a name, behind which may stand = and its data, and watch another node. SESSION is the client's.
+// join has a client contend by a name, behind which may stand = and its data, and watch another node. SESSION
+// is the client's.
 func (w *brokenServer) join(conn *zk.Conn, name, watches string, flags int32) string {
 	w.t.Helper()
 	name, data, given := strings.Cut(strings.ReplaceAll(name, "SESSION", w.sessionOf(conn)), "=")
@@ -44,7 +45,8 @@ func (w *brokenServer) sessionOf(conn *zk.Conn) string {
 	return fmt.Sprint(conn.SessionID())
 }
 
-// hangInQueues makes queues of each library: left behind without a session, with two behind it; hung, with one behind it; and in use.
+// hangInQueues makes queues of each library: left behind without a session, with two behind it; hung, with
+// one behind it; and in use.
 func hangInQueues(z *brokenServer, hung, next, third *zk.Conn) (hangs []string) {
 	const uuid, hex = hangUUID, hangHex
 	for _, k := range []struct{ name, first, waits string }{
@@ -208,8 +210,8 @@ func (h *redisHouse) target(options string) string {
 	return "redis://" + strings.Join(h.addrs, ",") + "?" + options
 }
 
-// redisHang is a lock as its library writes it, the one that hangs and the one in use: commands with ; between them, NAME is
-// the lock's name.
+// redisHang is a lock as its library writes it, the one that hangs and the one in use: commands with ;
+// between them, NAME is the lock's name.
 type redisHang struct{ lock, stuck, used string }
 
 func redisHangs() []redisHang {
@@ -269,7 +271,8 @@ func (h *redisHouse) do(t *testing.T, master int, command string) {
 	}
 }
 
-// hangOnSeveral leaves values below the quorum and without a majority, one on all masters without an end, and locks in use.
+// hangOnSeveral leaves values below the quorum and without a majority, one on all masters without an end, and
+// locks in use.
 func (h *redisHouse) hangOnSeveral(t *testing.T) {
 	t.Helper()
 	const a, b, c = "YWFhYWFhYWFhYWFhYWFhYQ==", "YmJiYmJiYmJiYmJiYmJiYg==", "Y2NjY2NjY2NjY2NjY2NjYw=="
@@ -288,7 +291,8 @@ func (h *redisHouse) hangOnSeveral(t *testing.T) {
 	}
 }
 
-// keysInUse adds all keys of locks in use, and what shares a lock that hangs with the dead: by value, and whether they end.
+// keysInUse adds all keys of locks in use, and what shares a lock that hangs with the dead: by value, and
+// whether they end.
 func (h *redisHouse) keysInUse(t *testing.T, all map[string]string) {
 	t.Helper()
 	ctx := context.Background()

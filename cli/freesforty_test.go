@@ -14,7 +14,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// fortyHangs are locks of forty-eight kinds that hang, on servers of their own, beside the same libraries' locks in use.
+// fortyHangs are locks of forty-eight kinds that hang, on servers of their own, beside the same libraries'
+// locks in use.
 type fortyHangs struct {
 	t            *testing.T
 	server       *servertest.ZooKeeper
@@ -91,8 +92,9 @@ func (h *fortyHangs) wantFreed(freed map[string]bool) {
 	}
 }
 
-// An operator who runs what the findings advise, word for word, frees locks of forty-eight kinds that hang, and changes nothing of
-// what is in use beside them: the same libraries' locks, and the waiters and other holders in the locks that hang.
+// An operator who runs what the findings advise, word for word, frees locks of forty-eight kinds that hang,
+// and changes nothing of what is in use beside them: the same libraries' locks, and the waiters and other
+// holders in the locks that hang.
 func TestWhoFollowsTheAdviceFreesFortyLocks(t *testing.T) {
 	t.Parallel()
 	h := hangForty(t)
@@ -109,8 +111,8 @@ func TestWhoFollowsTheAdviceFreesFortyLocks(t *testing.T) {
 	}
 }
 
-// followAdvice runs what the findings of these looks advise until they advise nothing more: the locks that it was about, and as RULE
-// VERB what was advised.
+// followAdvice runs what the findings of these looks advise until they advise nothing more: the locks that it
+// was about, and as RULE VERB what was advised.
 func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bool) {
 	t.Helper()
 	freed, followed = map[string]bool{}, map[string]bool{}
@@ -161,7 +163,8 @@ var advisedOfLocks = []string{
 	"self-wait release", "split-quorum release", "stale-fair-queue release", "stuck-holder ask", "stuck-holder release",
 }
 
-// haunted waits until a look finds that the client of a lock's holder is gone: its entry has to be old enough, and nobody reports it.
+// haunted waits until a look finds that the client of a lock's holder is gone: its entry has to be old
+// enough, and nobody reports it.
 func haunted(t *testing.T, look []string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !slices.Contains(doctor(t, look...).rules["zk:/left/stuck-ghost"], "ghost-owner"); {

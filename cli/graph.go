@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// graphForm is a language for graphs: the text before and after them, a node with its text, and an edge by its two nodes
-// with its text.
+// graphForm is a language for graphs: the text before and after them, a node with its text, and an edge by
+// its two nodes with its text.
 type graphForm struct {
 	head, node, edge, tail string
 	quote                  *strings.Replacer // makes text safe between its quotes

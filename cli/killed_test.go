@@ -17,7 +17,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// burden of clients on a ZooKeeper server and a Redis: watches, contenders, clients that are told of changes, clients in all, the lock's key.
+// burden of clients on a ZooKeeper server and a Redis: watches, contenders, clients that are told of changes,
+// clients in all, the lock's key.
 type burden struct{ watches, nodes, tracked, clients, keys int }
 
 func burdenOf(t *testing.T, server *servertest.ZooKeeper, master *servertest.Redis) (b burden) {

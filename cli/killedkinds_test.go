@@ -15,8 +15,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// killable is a kind of lock on servers of its own; servers are all that its programs are connected to, with Sentinels. Of each of
-// them a program that watches has so many connections at most.
+// killable is a kind of lock on servers of its own; servers are all that its programs are connected to, with
+// Sentinels. Of each of them a program that watches has so many connections at most.
 type killable struct {
 	kind, target string
 	lock         string
@@ -45,9 +45,10 @@ func killables(t *testing.T) map[string]killable {
 	}
 }
 
-// Of programs that hold, wait and watch, and are killed, nothing is left but keys that end by themselves: no connection, no client that is
-// told of changes, no key beside the lock without an end. Each that watches has one connection to every master that tells of
-// changes, and two to ask; it asks for a Cluster's keys over more.
+// Of programs that hold, wait and watch, and are killed, nothing is left but keys that end by themselves: no
+// connection, no client that is told of changes, no key beside the lock without an end. Each that watches has
+// one connection to every master that tells of changes, and two to ask; it asks for a Cluster's keys over
+// more.
 func TestTheKilledLeaveNothingOfAnyKind(t *testing.T) {
 	t.Parallel()
 	for name, k := range killables(t) {
@@ -91,7 +92,8 @@ func TestTheKilledLeaveNothingOfAnyKind(t *testing.T) {
 	}
 }
 
-// everyKeyEnds returns the keys that are there, but for the newest tokens and what is kept of a fair queue, which have a day and a minute.
+// everyKeyEnds returns the keys that are there, but for the newest tokens and what is kept of a fair queue,
+// which have a day and a minute.
 func everyKeyEnds(t *testing.T, k killable) (left []string) {
 	t.Helper()
 	for _, m := range k.masters {
@@ -170,7 +172,8 @@ func awaitConnected(t *testing.T, addrs []string, what string, ok func(connected
 	}
 }
 
-// Of those that hold and wait for ZooKeeper's other kinds, and are killed, no znode and no watch is left after the session's timeout.
+// Of those that hold and wait for ZooKeeper's other kinds, and are killed, no znode and no watch is left
+// after the session's timeout.
 func TestTheKilledLeaveNothingInZooKeeper(t *testing.T) {
 	t.Parallel()
 	server, master := servertest.StartZooKeeper(t), servertest.StartRedis(t)

@@ -21,8 +21,9 @@ import (
 	"lockscope/tui/lab"
 )
 
-// labDriver takes locks of a setup's backends for the screen. Each backend is connected to when it is first used, so that who
-// only looks has no writing connection. Everything taken is given back by close at the latest.
+// labDriver takes locks of a setup's backends for the screen. Each backend is connected to when it is first
+// used, so that who only looks has no writing connection. Everything taken is given back by close at the
+// latest.
 type labDriver struct {
 	app   *app
 	setup setup

@@ -10,11 +10,12 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// openCommands are let run by every connection, whatever its user may do (Redis, "ACL": commands without authentication).
+// openCommands are let run by every connection, whatever its user may do (Redis, "ACL": commands without
+// authentication).
 var openCommands = []string{"auth", "hello", "quit", "reset"}
 
-// refusedCommands counts the commands that a server refuses a user: all but those that the line granted. It asks of each (ACL DRYRUN)
-// and runs none.
+// refusedCommands counts the commands that a server refuses a user: all but those that the line granted. It
+// asks of each (ACL DRYRUN) and runs none.
 func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []string) (refused int) {
 	t.Helper()
 	names, err := admin.Do(t.Context(), "COMMAND", "LIST").StringSlice()
@@ -50,8 +51,8 @@ func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []s
 	return refused
 }
 
-// What the page of permissions says that an account cannot do, the server refuses: every command that is not in its line, and
-// every key that is not a lock's.
+// What the page of permissions says that an account cannot do, the server refuses: every command that is not
+// in its line, and every key that is not a lock's.
 func TestRedisEnforcesTheLimitsOfTheAccounts(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

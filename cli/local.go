@@ -11,8 +11,8 @@ import (
 	"lockscope/tui"
 )
 
-// localProbe asks one port of loopback whether what listens there is a server of a service; nothing is asked that could change
-// or log anything but the question.
+// localProbe asks one port of loopback whether what listens there is a server of a service; nothing is asked
+// that could change or log anything but the question.
 type localProbe struct {
 	port, scheme, question string
 	// answers begin what such a server says, also where it refuses: ruok off the whitelist, a password that is missing.

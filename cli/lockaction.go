@@ -13,8 +13,8 @@ import (
 	"lockscope/lockops/act"
 )
 
-// lockAction is an action on one contender of a lock, by the releaser of its backend. What embeds it adds how it is shown,
-// confirmed and reported.
+// lockAction is an action on one contender of a lock, by the releaser of its backend. What embeds it adds how
+// it is shown, confirmed and reported.
 type lockAction struct {
 	action
 	owner    string
@@ -94,7 +94,8 @@ func (r *action) previewOf(ctx context.Context, releaser act.Releaser, request a
 	return releaser.Preview(ctx, request)
 }
 
-// execute acts. Interrupted, or out of time, it says what is known: a request that was sent is waited for a little longer.
+// execute acts. Interrupted, or out of time, it says what is known: a request that was sent is waited for a
+// little longer.
 func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act.Preview, confirmed string) (act.Result, error) {
 	acting, stop := interruptible(ctx)
 	defer stop()
@@ -150,8 +151,8 @@ func showNext(to io.Writer, p *act.Preview) {
 	fmt.Fprintf(to, "  next    %s\n", next)
 }
 
-// misnamed advises where the owner was given by a contender's label rather than its name; nil where it was not. No choice
-// is guessed.
+// misnamed advises where the owner was given by a contender's label rather than its name; nil where it was
+// not. No choice is guessed.
 func (r *lockAction) misnamed(p act.Preview) error {
 	switch {
 	case len(p.Alike) == 0 || p.Seen != nil:

@@ -146,8 +146,8 @@ func (q *lockChoice) options() []lockops.Option {
 	return options
 }
 
-// chooseRecipe is the recipe asked for, else that of the contenders that are there, if there is such a kind of lock, else
-// the usual one.
+// chooseRecipe is the recipe asked for, else that of the contenders that are there, if there is such a kind
+// of lock, else the usual one.
 func (q *lockChoice) chooseRecipe(ctx context.Context, k lockops.Kind) (string, error) {
 	if q.recipe != "" {
 		return q.recipe, nil

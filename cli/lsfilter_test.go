@@ -9,8 +9,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestLsFilters: ls lists what the screen's filter shows: the end of a token finds its lock among those of one library; what matches
-// nothing, and what cannot be read, is said.
+// TestLsFilters: ls lists what the screen's filter shows: the end of a token finds its lock among those of
+// one library; what matches nothing, and what cannot be read, is said.
 func TestLsFilters(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

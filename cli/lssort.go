@@ -10,8 +10,8 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// lockOrder is an order of ls: the locks with the most first, those of which that is unknown last. An age by a clock that nobody has
-// compared with ours counts as its least.
+// lockOrder is an order of ls: the locks with the most first, those of which that is unknown last. An age by
+// a clock that nobody has compared with ours counts as its least.
 type lockOrder struct {
 	name string
 	of   func(*inspect.Snapshot, *inspect.Lock) (most int64, known bool)

@@ -34,8 +34,8 @@ func (m mode) reach(t *testing.T, ctx context.Context, login bool, args ...strin
 	return runIn(t, ctx, env, append(args, m.target, "--timeout", "60s")...)
 }
 
-// answered is reach, again and again while the servers do not answer: one look gives up after two dials of a second, in which a busy
-// machine may not get through a TLS handshake.
+// answered is reach, again and again while the servers do not answer: one look gives up after two dials of a
+// second, in which a busy machine may not get through a TLS handshake.
 func (m mode) answered(t *testing.T, ctx context.Context, args ...string) outcome {
 	t.Helper()
 	for {
@@ -45,8 +45,8 @@ func (m mode) answered(t *testing.T, ctx context.Context, args ...string) outcom
 	}
 }
 
-// check sees and acts: a lock is taken, seen with its holder, and released by force, of which its holder hears. Without the secrets
-// nothing is seen, and that is said.
+// check sees and acts: a lock is taken, seen with its holder, and released by force, of which its holder
+// hears. Without the secrets nothing is seen, and that is said.
 func (m mode) check(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -96,8 +96,8 @@ func holderOf(t *testing.T, text, id string) string {
 	return ""
 }
 
-// operator makes an account by the line that doctor --access prints for acting, on each server by its plain port, and leaves to others
-// what servers need among themselves. It returns the account's secrets.
+// operator makes an account by the line that doctor --access prints for acting, on each server by its plain
+// port, and leaves to others what servers need among themselves. It returns the account's secrets.
 func operator(t *testing.T, target string, servers ...*servertest.Redis) map[string]string {
 	t.Helper()
 	got := run(t, "doctor", "--access", target)

@@ -60,8 +60,8 @@ func (a *app) readMutes() ([]muteEntry, error) {
 	return slices.DeleteFunc(list, func(m muteEntry) bool { return !now.Before(m.Until) }), nil
 }
 
-// changeMutes replaces the mutes by what change makes of them. Other processes wait meanwhile, so that none undoes what another
-// has written.
+// changeMutes replaces the mutes by what change makes of them. Other processes wait meanwhile, so that none
+// undoes what another has written.
 func (a *app) changeMutes(change func([]muteEntry) ([]muteEntry, error)) error {
 	path, err := a.mutesPath()
 	if err != nil {
@@ -138,7 +138,8 @@ func (a *app) readable() ([]inspect.Mute, error) {
 // mutesBeat is the interval in which what runs for long looks for new mutes.
 const mutesBeat = 2 * time.Second
 
-// watchWithMutes runs an observer of a command that runs for long: what others mute or unmute meanwhile counts there, too.
+// watchWithMutes runs an observer of a command that runs for long: what others mute or unmute meanwhile
+// counts there, too.
 func (a *app) watchWithMutes(ctx context.Context, observer *inspect.Observer) error {
 	following, stop := context.WithCancel(ctx)
 	var follower sync.WaitGroup
@@ -148,7 +149,8 @@ func (a *app) watchWithMutes(ctx context.Context, observer *inspect.Observer) er
 	return observer.Run(ctx)
 }
 
-// followMutes tells an observer of the mutes whenever their file is another, until ctx ends. One that cannot be read mutes nothing.
+// followMutes tells an observer of the mutes whenever their file is another, until ctx ends. One that cannot
+// be read mutes nothing.
 func (a *app) followMutes(ctx context.Context, observer *inspect.Observer) {
 	path, err := a.mutesPath()
 	if err != nil {

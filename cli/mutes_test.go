@@ -42,7 +42,8 @@ func (m muting) exits(code int, args ...string) outcome {
 
 func (m muting) file() string { return filepath.Join(m.state, "lockscope", "mutes.json") }
 
-// TestAMutedFindingCallsNobody: doctor reports it as muted, does not exit with 1 because of it, and does again once it is unmuted.
+// TestAMutedFindingCallsNobody: doctor reports it as muted, does not exit with 1 because of it, and does
+// again once it is unmuted.
 func TestAMutedFindingCallsNobody(t *testing.T) {
 	m := startMuting(t)
 	if got := m.exits(1, "doctor", m.target); !strings.Contains(got.stdout, "no-ttl") {

@@ -24,7 +24,8 @@ import (
 	"lockscope/internal/connect"
 )
 
-// notifying delivers to a program, a webhook or both findings that come and are cleared, and backends that are not well.
+// notifying delivers to a program, a webhook or both findings that come and are cleared, and backends that
+// are not well.
 type notifying struct {
 	*app
 	command, webhook, from string
@@ -94,9 +95,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// run delivers what the snapshots show until ctx ends, then for a few seconds what is left. It reads its own feed: neither the
-// observer nor who prints ever waits for a receiver.
-// ready is closed when it will miss nothing.
+// run delivers what the snapshots show until ctx ends, then for a few seconds what is left. It reads its own
+// feed: neither the observer nor who prints ever waits for a receiver. ready is closed when it will miss
+// nothing.
 func (n *notifying) run(ctx context.Context, observer *inspect.Observer, ready chan<- struct{}) {
 	if len(n.receivers) == 0 {
 		close(ready)

@@ -23,8 +23,8 @@ type entangled struct {
 	root, target string
 }
 
-// entangle has them hold /a and /b and wait for the other's; /chain is held by the first, for which the second waits, too.
-// Two others queue in /idle.
+// entangle has them hold /a and /b and wait for the other's; /chain is held by the first, for which the
+// second waits, too. Two others queue in /idle.
 func entangle(t *testing.T, addr string) entangled {
 	e := entangled{t, servertest.UniquePath(t), ""}
 	e.target = "zk://" + addr + e.root

@@ -11,9 +11,9 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// partial says in words what doctor was to see and did not, so that a finding may be hidden in it: a line for each backend
-// with something of the kind, none when everything was seen. A ZooKeeper server that is down may be the only one that knows
-// of some clients although the others answer for it.
+// partial says in words what doctor was to see and did not, so that a finding may be hidden in it: a line for
+// each backend with something of the kind, none when everything was seen. A ZooKeeper server that is down may
+// be the only one that knows of some clients although the others answer for it.
 func partial(s *inspect.Snapshot) []string {
 	hiding := make(map[string]int) // locks by backend
 	for l := range s.Locks() {
@@ -48,8 +48,9 @@ func partial(s *inspect.Snapshot) []string {
 	return lines
 }
 
-// exitOfLocks returns the exit code of a look at locks, failed being that of their backends: a vote of a master that did not answer for
-// the lock is one that could not be looked at, though the master answers as a whole.
+// exitOfLocks returns the exit code of a look at locks, failed being that of their backends: a vote of a
+// master that did not answer for the lock is one that could not be looked at, though the master answers as a
+// whole.
 func (a *app) exitOfLocks(locks iter.Seq[*inspect.Lock], failed error) error {
 	if failed != nil {
 		return failed
@@ -77,7 +78,8 @@ func silent(s *inspect.Server) bool {
 	return s.State == inspect.ServerDown && !(s.Cluster && s.Role == "replica")
 }
 
-// hides reports whether a finding may be hidden in what was not seen. What happens between two readings is none of a look's.
+// hides reports whether a finding may be hidden in what was not seen. What happens between two readings is
+// none of a look's.
 func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
 
 // exitOfPartial returns the exit code of an incomplete look. allowed: what was seen is enough, as long as every backend

@@ -13,8 +13,8 @@ import (
 	"lockscope/inspect/recording"
 )
 
-// What was refused or failed may hide a finding: doctor says so by its exit code, unless that is known and allowed. What
-// nobody asked for, and what happens between two looks, hides nothing from one.
+// What was refused or failed may hide a finding: doctor says so by its exit code, unless that is known and
+// allowed. What nobody asked for, and what happens between two looks, hides nothing from one.
 func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
 	unseen := func(a inspect.Aspect) []inspect.Unseen {
 		return []inspect.Unseen{{Aspect: a, Where: "r1:1", Read: "TYPE", Reason: "NOPERM", Right: "+type"}}
@@ -75,7 +75,8 @@ func TestDoctorNamesADeadMember(t *testing.T) {
 	}
 }
 
-// A vote that could not be looked at is told by the exit code though its backend is connected; one that was refused is for doctor to tell.
+// A vote that could not be looked at is told by the exit code though its backend is connected; one that was
+// refused is for doctor to tell.
 func TestAVoteThatCouldNotBeLookedAtIsToldByTheExitCode(t *testing.T) {
 	t.Parallel()
 	id := inspect.ID{Backend: "redis", Path: "lock:a"}

@@ -18,7 +18,8 @@ func (s setup) reach() map[string]inspect.Reach {
 	return all
 }
 
-// targetWords name a backend to lockscope: by the profile, by its target, or by both where the profile only has secrets.
+// targetWords name a backend to lockscope: by the profile, by its target, or by both where the profile only
+// has secrets.
 func (s setup) targetWords(t connect.Target) string {
 	var parts []string
 	if s.named {

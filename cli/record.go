@@ -25,7 +25,8 @@ type record struct {
 	most   int // MiB; 0: no bound
 }
 
-// defaultMost is the size at which a recording ends, in MiB: of 1,000 locks with 100 changes a second three hours unpacked, 40 packed.
+// defaultMost is the size at which a recording ends, in MiB: of 1,000 locks with 100 changes a second three
+// hours unpacked, 40 packed.
 const defaultMost = 1024
 
 func (a *app) recordCommand() *cobra.Command {
@@ -139,8 +140,8 @@ func createRecording(path string, replace bool) (*os.File, error) {
 	return file, nil
 }
 
-// packed packs what is written to a file: as its name says, and where that says nothing, unless it is a pipe or device, whose reader gets
-// text. Close ends that, and leaves the file open.
+// packed packs what is written to a file: as its name says, and where that says nothing, unless it is a pipe
+// or device, whose reader gets text. Close ends that, and leaves the file open.
 func packed(path string, regular bool, file io.Writer) (io.WriteCloser, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".zst":

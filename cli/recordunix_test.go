@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A recording is for its owner only, also where it replaces a file of everybody's; a pipe, or a device such as /dev/null, stays
-// everybody's.
+// A recording is for its owner only, also where it replaces a file of everybody's; a pipe, or a device such
+// as /dev/null, stays everybody's.
 func TestARecordingTakesRightsOffAFileAlone(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "file")

@@ -15,7 +15,8 @@ import (
 type release struct {
 	lockAction
 	others *act.Others // nil: they were not looked at
-	// Of release --match: a pattern of locks' ids, a finding that they must have (empty: any or none), and how many at most.
+	// Of release --match: a pattern of locks' ids, a finding that they must have (empty: any or none), and
+	// how many at most.
 	match, finding string
 	max            int
 }

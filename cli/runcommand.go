@@ -24,8 +24,8 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	c := exec.Command(q.command[0], q.command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = q.Stdin, direct(q.Stdout), direct(q.Stderr)
 	c.Env = append(connect.WithoutSecrets(os.Environ()), "LOCKSCOPE_LOCK="+q.id.String(), "LOCKSCOPE_TOKEN="+tokenText(hold))
-	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without us. Elsewhere it gets a
-	// group of its own, so that all that it started can be signalled and stopped.
+	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without us.
+	// Elsewhere it gets a group of its own, so that all that it started can be signalled and stopped.
 	_, onTerminal := terminal(q.Stdin)
 	if !onTerminal {
 		ownGroup(c)

@@ -14,8 +14,9 @@ import (
 	"lockscope/inspect/recording"
 )
 
-// saveFile writes text to a new file that only its owner may read, in the working directory or, where that cannot be written
-// to, in the one for temporary files. It is named after what it is about and the time: lockscope-zk-locks-orders-20260504T120000Z.md.
+// saveFile writes text to a new file that only its owner may read, in the working directory or, where that
+// cannot be written to, in the one for temporary files. It is named after what it is about and the time:
+// lockscope-zk-locks-orders-20260504T120000Z.md.
 func (a *app) saveFile(ctx context.Context, about, extension, text string) (path string, err error) {
 	return a.writeFile(ctx, about, extension, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
@@ -79,8 +80,8 @@ func fileName(about string, at time.Time) string {
 	return fmt.Sprintf("lockscope-%s-%s", strings.Trim(b.String(), "-"), at.UTC().Format("20060102T150405.000Z"))
 }
 
-// noClipboard is the reason why a terminal is known to drop what programs put into the clipboard (OSC 52); empty where it may
-// take it. Whether it does cannot be asked of most.
+// noClipboard is the reason why a terminal is known to drop what programs put into the clipboard (OSC 52);
+// empty where it may take it. Whether it does cannot be asked of most.
 func noClipboard(getenv func(string) string) string {
 	term := getenv("TERM")
 	switch {

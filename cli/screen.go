@@ -42,8 +42,8 @@ func (a *app) openScreen(ctx context.Context, args []string) error {
 	return a.showScreen(ctx, observer, s, screenOptions{title: s.title()})
 }
 
-// welcome explains itself to somebody who gave no target, and starts the demonstration when asked to. Without a terminal
-// there is nobody to explain it to.
+// welcome explains itself to somebody who gave no target, and starts the demonstration when asked to. Without
+// a terminal there is nobody to explain it to.
 func (a *app) welcome(ctx context.Context) error {
 	if !a.interactive() {
 		return errNoTarget

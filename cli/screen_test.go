@@ -306,7 +306,8 @@ func TestWelcomeInATerminal(t *testing.T) {
 	}
 }
 
-// ctrl+z gives the terminal back to the shell as it was, and fg takes it again; where no shell would continue the program it goes on.
+// ctrl+z gives the terminal back to the shell as it was, and fg takes it again; where no shell would continue
+// the program it goes on.
 func TestSuspendedAndBack(t *testing.T) {
 	path, err := program()
 	if err != nil {

@@ -26,7 +26,8 @@ import (
 // marked is in every password of these tests, so that one search finds them all.
 const marked = "sesame-"
 
-// guarded are a ZooKeeper ensemble, a Redis and a Sentinel, each with a login of its own, and the profile p that has them.
+// guarded are a ZooKeeper ensemble, a Redis and a Sentinel, each with a login of its own, and the profile p
+// that has them.
 type guarded struct {
 	env     map[string]string
 	state   string // directory of the audit file
@@ -97,7 +98,8 @@ func startGuarded(t *testing.T) *guarded {
 	redisDo(t, alone.Addr, "ACL", "SETUSER", "default", "off")
 	sentinel, master, _ := servertest.StartRedisSentinel(t)
 	redisDo(t, master.Addr, "ACL", "SETUSER", "orders", "on", ">"+marked+"orders", "+@all", "~*", "&*")
-	// What is left to replicas and sentinels: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl
+	// What is left to replicas and sentinels:
+	// https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl
 	redisDo(t, master.Addr, "ACL", "SETUSER", "default", "reset", "on", "nopass", "allchannels", "+psync", "+replconf", "+ping", "+multi", "+exec",
 		"+slaveof", "+config|rewrite", "+client|setname", "+client|kill", "+script|kill", "+subscribe", "+publish", "+info", "+role")
 	redisDo(t, sentinel, "ACL", "SETUSER", "default", "resetpass", ">"+marked+"sentinel")
@@ -129,7 +131,8 @@ func (g *guarded) run(t *testing.T, args ...string) outcome {
 	return runIn(t, t.Context(), g.env, append(args, "--config", g.config, "-p", "p", "--timeout", "60s")...)
 }
 
-// Servers with a login each are looked at and acted on with the secrets of one profile, and none of these is seen anywhere.
+// Servers with a login each are looked at and acted on with the secrets of one profile, and none of these is
+// seen anywhere.
 func TestEachServerGetsItsOwnSecretAndNobodyElse(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
@@ -162,8 +165,8 @@ func TestSecretsOfTheEnvironmentAreSeenNowhere(t *testing.T) {
 	g.staySecret(t, []string{"zk:/secure/b", "orders:lock:b"}, func(args []string) []string { return append(args, g.bare...) })
 }
 
-// staySecret looks and acts in every way that keeps or prints something, and looks for a secret in all of it; with adds the targets to a
-// command line.
+// staySecret looks and acts in every way that keeps or prints something, and looks for a secret in all of it;
+// with adds the targets to a command line.
 func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []string) []string) {
 	t.Helper()
 	places := map[string]string{}

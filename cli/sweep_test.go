@@ -12,7 +12,8 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-// TestSweepIsACommand: it shows what it would delete, deletes it when it is told to, and nothing where more is found than it may.
+// TestSweepIsACommand: it shows what it would delete, deletes it when it is told to, and nothing where more
+// is found than it may.
 func TestSweepIsACommand(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)

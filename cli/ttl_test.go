@@ -21,8 +21,8 @@ func newRedisClient(t *testing.T, addr string) *redis.Client {
 	return client
 }
 
-// TestTheAdvisedTTLIsSet: what doctor advises for a key without an end is a command that does it, and after it the finding is
-// gone.
+// TestTheAdvisedTTLIsSet: what doctor advises for a key without an end is a command that does it, and after
+// it the finding is gone.
 func TestTheAdvisedTTLIsSet(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -93,7 +93,8 @@ func TestTheAdvisedTTLIsSet(t *testing.T) {
 	}
 }
 
-// TestTheTTLsOutcomeIsSaidByMaster: a master that was not asked, or has the value and another expiry, is not said to have another value.
+// TestTheTTLsOutcomeIsSaidByMaster: a master that was not asked, or has the value and another expiry, is not
+// said to have another value.
 func TestTheTTLsOutcomeIsSaidByMaster(t *testing.T) {
 	never := inspect.Vote{Up: true, Present: true, NoExpiry: true}
 	for name, tt := range map[string]struct {

@@ -9,8 +9,8 @@ import (
 	"lockscope/inspect/finding"
 )
 
-// lookTwice reads the targets, and once more, a moment later, where it finds what one look may have seen halfway; what the
-// second does not find is left out.
+// lookTwice reads the targets, and once more, a moment later, where it finds what one look may have seen
+// halfway; what the second does not find is left out.
 func lookTwice(ctx context.Context, look func(before *inspect.Snapshot) (*inspect.Snapshot, error), wait time.Duration) (*inspect.Snapshot, error) {
 	first, err := look(nil)
 	if err != nil || !mayPass(first) {

@@ -10,8 +10,8 @@ import (
 // Version of this program.
 const Version = "0.1.0"
 
-// source is "REVISION TIME MODIFIED" of the commit where who builds gives it (-ldflags -X), in the words of the go command, which
-// finds none in a linked worktree of git: .goreleaser.yml does.
+// source is "REVISION TIME MODIFIED" of the commit where who builds gives it (-ldflags -X), in the words of
+// the go command, which finds none in a linked worktree of git: .goreleaser.yml does.
 var source string
 
 // versionText is the version with the commit that it was built of, the time of that commit, and where it runs.
@@ -20,8 +20,8 @@ func versionText() string {
 	return fmt.Sprintf("%s (%s%s %s/%s)", Version, built(info, source), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// built repeats what was given of the source, else the go command's note of it: "commit abc, 2026-01-02T03:04:05Z, "; empty where it
-// was built outside a repository.
+// built repeats what was given of the source, else the go command's note of it: "commit abc,
+// 2026-01-02T03:04:05Z, "; empty where it was built outside a repository.
 func built(info *debug.BuildInfo, given string) string {
 	notes := make(map[string]string)
 	if info != nil {

@@ -241,8 +241,9 @@ func TestWatchNamesWhatItDoesNotSee(t *testing.T) {
 	}
 }
 
-// TestWatchTellsOfAVoteThatIsLeftBehind, of which nothing is pushed again: it was young when it was read first, and once asked again
-// no two readings were left that could have shown that it stays. Nobody heard of it then until something else changed.
+// TestWatchTellsOfAVoteThatIsLeftBehind, of which nothing is pushed again: it was young when it was read
+// first, and once asked again no two readings were left that could have shown that it stays. Nobody heard of
+// it then until something else changed.
 func TestWatchTellsOfAVoteThatIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

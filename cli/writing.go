@@ -53,8 +53,8 @@ func (r *releasers) hasAudit() bool {
 	return r.audit != nil
 }
 
-// record has what is done from now on written to an audit file. Releasers that were made without it are left to previews under
-// way.
+// record has what is done from now on written to an audit file. Releasers that were made without it are left
+// to previews under way.
 func (r *releasers) record(audit *act.Audit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -84,8 +84,8 @@ func (a *armoury) forbidden(when string) {
 	}
 }
 
-// TestWritingIsArmedAndDisarmed: previews are possible all the time; nothing is done to locks of others, and none is taken,
-// unless writing is allowed, which needs the audit file; what is done is in it.
+// TestWritingIsArmedAndDisarmed: previews are possible all the time; nothing is done to locks of others, and
+// none is taken, unless writing is allowed, which needs the audit file; what is done is in it.
 func TestWritingIsArmedAndDisarmed(t *testing.T) {
 	a := newArmoury(t)
 	a.forbidden("at first")

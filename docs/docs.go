@@ -15,7 +15,8 @@ var recipes string
 // Word is a row of a table of words.md: a column, an error, or what a release does to a library's lock.
 type Word struct{ Name, Where, Means, Do string }
 
-// Recipe is a row of the table of recipes.md: a way of writing a lock. Recipes that several libraries write stand in several rows.
+// Recipe is a row of the table of recipes.md: a way of writing a lock. Recipes that several libraries write
+// stand in several rows.
 type Recipe struct{ Library, Name, Certainty, Writes, Alike string }
 
 // Columns are those of ls and of the screens.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Access is the list of who has rights on a contender's znode. Who makes one gives it the list: most often that names its own
-// account (CREATOR_ALL_ACL), or nobody in particular; it is no proof of who it was.
+// Access is the list of who has rights on a contender's znode. Who makes one gives it the list: most often
+// that names its own account (CREATOR_ALL_ACL), or nobody in particular; it is no proof of who it was.
 type Access struct {
 	Entries []AccessEntry `json:"entries"`
 	// Unknown is the reason for which it could not be read; empty where it was.
@@ -17,7 +17,8 @@ type Access struct {
 type AccessEntry struct {
 	// Scheme is digest, x509, sasl, ip, world, or a server's own.
 	Scheme Untrusted `json:"scheme"`
-	// ID is, by the scheme, a user without the hash of the password, a certificate's subject, a principal, an address; anyone.
+	// ID is, by the scheme, a user without the hash of the password, a certificate's subject, a principal, an
+	// address; anyone.
 	ID Untrusted `json:"id"`
 	// Rights are letters: c create, d delete, r read, w write, a admin.
 	Rights string `json:"rights"`

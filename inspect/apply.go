@@ -40,8 +40,8 @@ type endedSession struct {
 	id      int64
 }
 
-// Expired tells the observer that this program is about to end a session of a backend, as a sandbox can. Else a session that
-// ends before its time is taken for a release. undo is for when it could not be ended.
+// Expired tells the observer that this program is about to end a session of a backend, as a sandbox can. Else
+// a session that ends before its time is taken for a release. undo is for when it could not be ended.
 func (o *Observer) Expired(backend string, session int64) (undo func()) {
 	now, ended := o.now(), endedSession{backend, session}
 	o.mu.Lock()
@@ -66,8 +66,8 @@ func (o *Observer) wasExpired(backend string, session int64, now time.Time) bool
 // passingFor is the time within which a lock that was given to Forget is dropped once it is free.
 const passingFor = 2 * time.Minute
 
-// Forget tells the observer that a lock, which this program made for a while, is needed no more: as soon as nobody holds it
-// or waits for it, it is gone. Sources list other locks that are free for some time more.
+// Forget tells the observer that a lock, which this program made for a while, is needed no more: as soon as
+// nobody holds it or waits for it, it is gone. Sources list other locks that are free for some time more.
 func (o *Observer) Forget(id ID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -176,7 +176,8 @@ func (l *Lock) movedBy(by time.Duration) *Lock {
 	return moved
 }
 
-// grantSeen reports whether a holder's grant was seen by us, and so is dated by our clock and its distance from the servers'.
+// grantSeen reports whether a holder's grant was seen by us, and so is dated by our clock and its distance
+// from the servers'.
 func (c *Contender) grantSeen() bool { return !c.HeldSince.IsZero() && !c.HeldSince.Equal(c.Since) }
 
 // endFirstPass notes that all of a backend was looked at once.
@@ -194,8 +195,8 @@ type hiddenLock struct {
 	since time.Time
 }
 
-// known is the newest version of a lock that could be read, and the time, by our clock, since when none could; zero where
-// it can.
+// known is the newest version of a lock that could be read, and the time, by our clock, since when none
+// could; zero where it can.
 func (o *Observer) known(p *backendState, id ID, now time.Time) (was *Lock, blindFrom time.Time) {
 	was = o.locks.get(id)
 	switch {
@@ -354,8 +355,9 @@ func (o *Observer) replace(p *backendState, before, l *Lock, now time.Time) {
 	}
 }
 
-// rejoin puts a new table of sessions into the locks of a backend that it says something new about. Most tables repeat the one
-// before, which all locks were joined with: looking at a million contenders takes 60 ms.
+// rejoin puts a new table of sessions into the locks of a backend that it says something new about. Most
+// tables repeat the one before, which all locks were joined with: looking at a million contenders takes 60
+// ms.
 func (o *Observer) rejoin(p *backendState, now time.Time) {
 	if repeats(p.sessions, p.former) {
 		return

@@ -61,7 +61,8 @@ type Backend struct {
 	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
 	FirstPass bool
 	Scanned   int
-	// Empty are the directories of locks that nobody uses, as of the last slow beat; zero for Redis, and before the first pass.
+	// Empty are the directories of locks that nobody uses, as of the last slow beat; zero for Redis, and
+	// before the first pass.
 	Empty EmptyDirs
 	// Reach of it from a command line, as the Observer was advised.
 	Reach Reach
@@ -71,12 +72,13 @@ type Backend struct {
 	Outliers []Outlier
 	// Lost counts how often the servers, or one of them, stopped answering while we looked.
 	Lost int
-	// HeardAt is the time, by our clock, at which one of its servers last answered us; zero when none did or that was not
-	// reported. It is as of the report: while the backend answers it is newer than that.
+	// HeardAt is the time, by our clock, at which one of its servers last answered us; zero when none did or
+	// that was not reported. It is as of the report: while the backend answers it is newer than that.
 	HeardAt time.Time
-	// DisturbedAt is the latest time, by our clock, at which clients last had reason to connect anew: a server started,
-	// another leader was elected, a server stopped answering, or we could not look. Whoever is missing from the servers'
-	// tables less than a session timeout after it may be on the way back. Zero: not known to have happened.
+	// DisturbedAt is the latest time, by our clock, at which clients last had reason to connect anew: a
+	// server started, another leader was elected, a server stopped answering, or we could not look. Whoever
+	// is missing from the servers' tables less than a session timeout after it may be on the way back. Zero:
+	// not known to have happened.
 	DisturbedAt time.Time
 }
 
@@ -96,9 +98,9 @@ type Cost struct {
 	// seconds.
 	Requests  uint64
 	PerSecond float64
-	// Trips are the requests, each pipeline counted as one, and their rate over the last seconds. Limit is the rate that
-	// our budget allows on all servers together, short bursts not counted; 0: it sets no bound. Half of it while Slowed:
-	// the servers answer much more slowly than at the start.
+	// Trips are the requests, each pipeline counted as one, and their rate over the last seconds. Limit is
+	// the rate that our budget allows on all servers together, short bursts not counted; 0: it sets no bound.
+	// Half of it while Slowed: the servers answer much more slowly than at the start.
 	Trips          uint64
 	TripsPerSecond float64
 	Limit          float64
@@ -107,8 +109,9 @@ type Cost struct {
 	// StartQuickest is the same for the first requests, at least a millisecond. Both are zero until enough were sent.
 	// We are Slowed while Quickest is above three times StartQuickest.
 	Quickest, StartQuickest time.Duration
-	// Items are the reads that requests for many carried, and Bytes how long their answers were, since the start; their rates
-	// over the last seconds; and how many a second our budget allows, 0 where it sets no bound or no request carries many.
+	// Items are the reads that requests for many carried, and Bytes how long their answers were, since the
+	// start; their rates over the last seconds; and how many a second our budget allows, 0 where it sets no
+	// bound or no request carries many.
 	Items, Bytes                   uint64
 	ItemsPerSecond, BytesPerSecond float64
 	ItemLimit, ByteLimit           float64
@@ -134,37 +137,39 @@ const (
 type Server struct {
 	Addr  string
 	State ServerState
-	// Role is leader, follower, observer, standalone, read-only (without quorum), master, replica, or empty. A replica has no vote.
+	// Role is leader, follower, observer, standalone, read-only (without quorum), master, replica, or empty.
+	// A replica has no vote.
 	Role string
 	// Cluster: it is a node of a Redis Cluster, and has only the keys of its slots.
 	Cluster bool
 	// Version of its software; empty when unknown.
 	Version string
-	// Requests and Heartbeats that we sent to it, as in Cost, and the rate of the requests over the last seconds. Zero where they
-	// are counted for the backend only.
+	// Requests and Heartbeats that we sent to it, as in Cost, and the rate of the requests over the last
+	// seconds. Zero where they are counted for the backend only.
 	Requests, Heartbeats uint64
 	PerSecond            float64
 	// Latency of the last request; negative when unknown.
 	Latency time.Duration
-	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown. ClockWithin is its tolerance, half of the round
-	// trip in which it was read; zero where that is not known.
+	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown. ClockWithin is its tolerance,
+	// half of the round trip in which it was read; zero where that is not known.
 	ClockOffset, ClockWithin time.Duration
 	ClockKnown               bool
-	// StartedAt is the start of the server process, by our clock; of a ZooKeeper server the beginning of its role, which
-	// each election begins anew. Zero when unknown.
+	// StartedAt is the start of the server process, by our clock; of a ZooKeeper server the beginning of its
+	// role, which each election begins anew. Zero when unknown.
 	StartedAt time.Time
-	// Zxid is a ZooKeeper server's newest transaction, the election's number in its upper half; zero when unknown. Lagging: it
-	// lacks what the leader had a second before.
+	// Zxid is a ZooKeeper server's newest transaction, the election's number in its upper half; zero when
+	// unknown. Lagging: it lacks what the leader had a second before.
 	Zxid    uint64
 	Lagging bool
-	// Lag is for how long, at least, the leader had had the oldest transaction that it still lacked when it was last asked; zero
-	// where it lacked none, or that is unknown. A one-shot look knows no more than a second of it.
+	// Lag is for how long, at least, the leader had had the oldest transaction that it still lacked when it
+	// was last asked; zero where it lacked none, or that is unknown. A one-shot look knows no more than a
+	// second of it.
 	Lag time.Duration
-	// NodesApart is by how many znodes it has more than the leader at the same transaction (below zero: fewer), as two looks
-	// found while nothing was written; zero where it has as many, or that is unknown.
+	// NodesApart is by how many znodes it has more than the leader at the same transaction (below zero:
+	// fewer), as two looks found while nothing was written; zero where it has as many, or that is unknown.
 	NodesApart int
-	// LeadsFor is the time from the first to the newest of the answers in a row in which a ZooKeeper server said that it leads in one
-	// and the same election; zero where it said so once, or not at all.
+	// LeadsFor is the time from the first to the newest of the answers in a row in which a ZooKeeper server
+	// said that it leads in one and the same election; zero where it said so once, or not at all.
 	LeadsFor time.Duration
 	// RunID changes when a Redis server restarts; empty when unknown.
 	RunID string
@@ -179,7 +184,8 @@ type Server struct {
 	// (min-replicas-to-write).
 	Replicas      int
 	NeedsReplicas bool
-	// WritesRefused holds the reason for which a Redis master takes no writes; empty where it takes them, or does not tell.
+	// WritesRefused holds the reason for which a Redis master takes no writes; empty where it takes them, or
+	// does not tell.
 	WritesRefused WriteRefusal
 	Error         string
 }
@@ -187,8 +193,8 @@ type Server struct {
 // WriteRefusal is a reason for which a Redis master answers reads and refuses writes.
 type WriteRefusal string
 
-// The reasons of a refusal, as it was found by trying on Redis 7: for all but the last it refuses DEL, PEXPIRE and scripts as well as
-// SET; for the last only what needs memory, such as SET and HINCRBY.
+// The reasons of a refusal, as it was found by trying on Redis 7: for all but the last it refuses DEL,
+// PEXPIRE and scripts as well as SET; for the last only what needs memory, such as SET and HINCRBY.
 const (
 	RefusedForSave     WriteRefusal = "save"     // its last snapshot failed, and stop-writes-on-bgsave-error is on (MISCONF)
 	RefusedForAOF      WriteRefusal = "aof"      // its append-only file cannot be written (MISCONF)
@@ -216,7 +222,8 @@ type Session struct {
 	LastContact, Established time.Time
 }
 
-// Evicts reports whether a Redis server deletes keys by itself when its memory is full: of all keys, or of those with a time to live.
+// Evicts reports whether a Redis server deletes keys by itself when its memory is full: of all keys, or of
+// those with a time to live.
 func (s *Server) Evicts() bool {
 	return s.MaxMemory > 0 && (strings.HasPrefix(s.EvictionPolicy, "allkeys-") || strings.HasPrefix(s.EvictionPolicy, "volatile-"))
 }

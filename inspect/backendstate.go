@@ -26,16 +26,17 @@ type backendState struct {
 	sessions, former map[int64]Session
 	// away are sessions that are not in the newest table, as an older one had them, while they cannot have run out.
 	away map[int64]Session
-	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there. sessionsAt
-	// and formerAt are when the servers were asked for them, by our clock, and sessionsIn and formerIn when all had answered.
+	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there.
+	// sessionsAt and formerAt are when the servers were asked for them, by our clock, and sessionsIn and
+	// formerIn when all had answered.
 	allSessions, allFormer bool
 	sessionsAt, sessionsIn time.Time
 	formerAt, formerIn     time.Time
 	// watches is the newest table of all watches, covered the newer ones that speak of some locks only.
 	watches *WatchTable
 	covered map[ID]*WatchTable
-	// blindFrom and blindUntil bound the last time without sight of all of it: its silence, or ours. blindReported is the end
-	// of the blindness that was reported.
+	// blindFrom and blindUntil bound the last time without sight of all of it: its silence, or ours.
+	// blindReported is the end of the blindness that was reported.
 	blindFrom, blindUntil, blindReported time.Time
 	// blindBefore are the times without sight shortly before that one: locks may not have been read since.
 	blindBefore []Interval
@@ -80,8 +81,8 @@ func (p *backendState) ageOf(t *WatchTable, now time.Time) TableAge {
 	return TableOfNow
 }
 
-// keep takes in a table. there reports whether there is such a lock: it may have gone while the table was read, and nothing would
-// forget the table then.
+// keep takes in a table. there reports whether there is such a lock: it may have gone while the table was
+// read, and nothing would forget the table then.
 func (p *backendState) keep(t *WatchTable, there func(ID) bool) {
 	if t.Covers == nil {
 		p.watches, p.covered = t, nil
@@ -175,8 +176,8 @@ func readAgain(count int) time.Duration {
 	return 5*time.Second + time.Duration(count)*2*time.Millisecond
 }
 
-// blind reports whether we lost sight of the backend after a lock's version was read and, so short a time after we had it
-// again, may not have read the lock since. count is the number of locks to be read again.
+// blind reports whether we lost sight of the backend after a lock's version was read and, so short a time
+// after we had it again, may not have read the lock since. count is the number of locks to be read again.
 func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	if p.blindFrom.IsZero() || readAt.After(p.blindFrom) && (p.blindUntil.IsZero() || readAt.After(p.blindUntil)) {
 		return false
@@ -184,10 +185,11 @@ func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	return p.blindUntil.IsZero() || now.Before(p.blindUntil.Add(readAgain(count)))
 }
 
-// sessionEnded reports whether the session of a holder that is gone now is known to have run out: a table of all sessions that is
-// newer than the holder did not have it for a while before (who lets go and closes it at once is not in the newest either), and
-// nobody heard of it since for as long as its timeout; or it was silent for so long that its time was up. now and the table
-// are by our clock, the holder's instants by the backend's.
+// sessionEnded reports whether the session of a holder that is gone now is known to have run out: a table of
+// all sessions that is newer than the holder did not have it for a while before (who lets go and closes it at
+// once is not in the newest either), and nobody heard of it since for as long as its timeout; or it was
+// silent for so long that its time was up. now and the table are by our clock, the holder's instants by the
+// backend's.
 func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 	if c.Owner.Session == 0 || p.sessions == nil || p.sessionLived(c, now) {
 		return false
@@ -215,8 +217,8 @@ func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 	return silent > s.Timeout*2/3 && !now.Before(s.LastContact.Add(s.Timeout))
 }
 
-// returning reports whether a client that was missed in the servers' tables at an instant may have been on its way back: a server
-// had stopped serving, or begun to, less than its timeout before.
+// returning reports whether a client that was missed in the servers' tables at an instant may have been on
+// its way back: a server had stopped serving, or begun to, less than its timeout before.
 func (p *backendState) returning(c *Contender, missing time.Time) bool {
 	if p.state == nil || p.state.DisturbedAt.IsZero() {
 		return false
@@ -239,15 +241,16 @@ const (
 	contactSlack = 250 * time.Millisecond
 )
 
-// sessionLived reports whether a contender's session cannot have run out at an instant: less than its timeout has passed since
-// its client was heard of.
+// sessionLived reports whether a contender's session cannot have run out at an instant: less than its timeout
+// has passed since its client was heard of.
 func (p *backendState) sessionLived(c *Contender, at time.Time) bool {
 	heard, timeout := p.heard(c)
 	return !heard.IsZero() && at.Before(heard.Add(max(timeout, shortestTimeout)-contactSlack))
 }
 
-// heard returns the time, by our clock, at which a contender's client was last heard of: when it made the entry, or as the servers
-// reported since; zero where neither is known. timeout is that of its session, zero where unknown.
+// heard returns the time, by our clock, at which a contender's client was last heard of: when it made the
+// entry, or as the servers reported since; zero where neither is known. timeout is that of its session, zero
+// where unknown.
 func (p *backendState) heard(c *Contender) (at time.Time, timeout time.Duration) {
 	if p.dates(c) {
 		at = c.Since.Add(-p.state.ClockOffset())
@@ -264,8 +267,8 @@ func (p *backendState) heard(c *Contender) (at time.Time, timeout time.Duration)
 	return at, timeout
 }
 
-// absent are the sessions which a new table does not have, and which cannot have run out: a client may be between two servers for longer
-// than two tables take, and its session lasts.
+// absent are the sessions which a new table does not have, and which cannot have run out: a client may be
+// between two servers for longer than two tables take, and its session lasts.
 func (p *backendState) absent(table map[int64]Session, now time.Time) map[int64]Session {
 	away := map[int64]Session{}
 	for _, older := range [...]map[int64]Session{p.away, p.sessions} {
@@ -278,9 +281,10 @@ func (p *backendState) absent(table map[int64]Session, now time.Time) map[int64]
 	return away
 }
 
-// unheardSince is the time, by our clock, since which nobody has heard of a contender's client where it may have died unseen: a
-// server began to serve since, or we could not look, and a session that was not taken up again then runs out about now. Zero
-// elsewhere. Servers end sessions up to a tick late, which is at most half the least timeout.
+// unheardSince is the time, by our clock, since which nobody has heard of a contender's client where it may
+// have died unseen: a server began to serve since, or we could not look, and a session that was not taken up
+// again then runs out about now. Zero elsewhere. Servers end sessions up to a tick late, which is at most
+// half the least timeout.
 func (p *backendState) unheardSince(c *Contender, at time.Time) time.Time {
 	if c.Owner.Session == 0 || p.state == nil || p.sessionLived(c, at) {
 		return time.Time{}

@@ -16,8 +16,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// curatorLock is a lock of ten Curator clients as zksource reads it: every name is a string of its own, and the data are an
-// address. Clients have connected from 1000 processes.
+// curatorLock is a lock of ten Curator clients as zksource reads it: every name is a string of its own, and
+// the data are an address. Clients have connected from 1000 processes.
 func curatorLock(i int, from int) *Lock {
 	var nodes []Znode
 	for j := from; j < from+10; j++ {

@@ -17,7 +17,8 @@ type view struct {
 	at time.Time
 	// first: the lock was met while its backend was looked at for the first time; what is in it was there before.
 	first bool
-	// blindFrom is, by our clock, since when we could not look for a while between the two versions; zero where we could.
+	// blindFrom is, by our clock, since when we could not look for a while between the two versions; zero
+	// where we could.
 	blindFrom time.Time
 	// unseenSince is the time, by our clock, at which the lock was last seen as it was, where nothing reported the
 	// change; zero where it was reported.
@@ -28,14 +29,15 @@ type view struct {
 	withdrawn bool
 	// isKey: the lock is a Redis key.
 	isKey bool
-	// forced, sessionEnded, sessionLived and restarted may be nil. They are about a holder that left: whether this
-	// program freed it, whether its session is known to be gone, and whether it cannot have run out; and of a vote in the
-	// version before, whether its master started after it was read.
+	// forced, sessionEnded, sessionLived and restarted may be nil. They are about a holder that left: whether
+	// this program freed it, whether its session is known to be gone, and whether it cannot have run out; and
+	// of a vote in the version before, whether its master started after it was read.
 	forced       func(Untrusted) bool
 	sessionEnded func(*Contender) bool
 	sessionLived func(*Contender) bool
 	restarted    func(Vote) bool
-	// unheardSince is the time since which nobody has heard of a holder's client where it may have died unseen; it may be nil.
+	// unheardSince is the time since which nobody has heard of a holder's client where it may have died
+	// unseen; it may be nil.
 	unheardSince func(*Contender) time.Time
 }
 
@@ -71,9 +73,9 @@ func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 // MostUnseen is the longest time between the last sight of a key and its expiry for its end to be taken for that.
 const MostUnseen = 500 * time.Millisecond
 
-// compare reports what happened between two versions of a lock. was is nil for one that is new, is for one that is gone.
-// Nothing can be concluded from a version in which the lock could not be looked at; the caller compares the ones around
-// it.
+// compare reports what happened between two versions of a lock. was is nil for one that is new, is for one
+// that is gone. Nothing can be concluded from a version in which the lock could not be looked at; the caller
+// compares the ones around it.
 func compare(was, is *Lock, v view) []Event {
 	if was != nil {
 		v.within = was.within()
@@ -97,7 +99,8 @@ func compare(was, is *Lock, v view) []Event {
 	return events
 }
 
-// mayQueueForPermits reports whether the lock, which may be nil, is a mutex that may be no lock but the queue of a semaphore.
+// mayQueueForPermits reports whether the lock, which may be nil, is a mutex that may be no lock but the queue
+// of a semaphore.
 func (l *Lock) mayQueueForPermits() bool {
 	return l != nil && l.Kind == KindMutex && l.KindConfidence == recipe.Possible && mayQueueForPermits(l.ID, l.Recipe)
 }
@@ -157,8 +160,8 @@ func changes(was, is *Lock, v view) []Event {
 	}
 }
 
-// index finds contenders by name, and reports whether the one it found is the same entry. Of one name that holds and waits it finds
-// what it holds.
+// index finds contenders by name, and reports whether the one it found is the same entry. Of one name that
+// holds and waits it finds what it holds.
 type index map[Untrusted]*Contender
 
 func indexOf(l *Lock) index {
@@ -222,10 +225,11 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	}
 }
 
-// takenByServer reports whether a holder may have lost its quorum without giving it up: the next holder was not handed it, and both may
-// work. That is so where masters which voted for it lost its key by a restart, or for an unknown reason, and it would have a quorum with
-// those and the ones where it stands. Where it has none either way, it was given up on the others.
-// Of several holders each has a quorum of its own: what another one keeps is not left of this one's.
+// takenByServer reports whether a holder may have lost its quorum without giving it up: the next holder was
+// not handed it, and both may work. That is so where masters which voted for it lost its key by a restart, or
+// for an unknown reason, and it would have a quorum with those and the ones where it stands. Where it has
+// none either way, it was given up on the others. Of several holders each has a quorum of its own: what
+// another one keeps is not left of this one's.
 func takenByServer(was, is *Lock, h *Contender, v view) bool {
 	gone, left := 0, 0
 	for i := range was.Masters {
@@ -311,12 +315,12 @@ func gaveUp(was, is *Lock, v view) []Event {
 	return events
 }
 
-// isPermits reports whether a lock is a semaphore of ZooKeeper, where one client has an entry in the queue and then another, the
-// lease, that it holds by.
+// isPermits reports whether a lock is a semaphore of ZooKeeper, where one client has an entry in the queue
+// and then another, the lease, that it holds by.
 func isPermits(l *Lock) bool { return l.Kind == KindSemaphore && l.Masters == nil }
 
-// wentOn reports whether a client whose entry has left a semaphore's queue has a lease since, or has given up one that was not
-// granted and stands in the queue again.
+// wentOn reports whether a client whose entry has left a semaphore's queue has a lease since, or has given up
+// one that was not granted and stands in the queue again.
 func wentOn(is *Lock, w *Contender) bool {
 	if w.State == Pending {
 		return ofSession(is.Waiters, w) >= 0
@@ -341,8 +345,9 @@ func (x index) has(c *Contender) bool {
 	return ok
 }
 
-// compareFindings reports which findings came and which went. One finding is distinguished from another by its rule and its subject,
-// so that a message that counts does not come and go; it comes again when it becomes more severe.
+// compareFindings reports which findings came and which went. One finding is distinguished from another by
+// its rule and its subject, so that a message that counts does not come and go; it comes again when it
+// becomes more severe.
 func compareFindings(was, is []Finding, e Event) []Event {
 	if standsStill(was, is) {
 		return nil
@@ -366,7 +371,8 @@ func compareFindings(was, is []Finding, e Event) []Event {
 	return events
 }
 
-// standsStill reports whether two lists are of the same findings in the same order, as grave as before: mostly only an age has grown.
+// standsStill reports whether two lists are of the same findings in the same order, as grave as before:
+// mostly only an age has grown.
 func standsStill(was, is []Finding) bool {
 	return slices.EqualFunc(was, is, func(a, b Finding) bool {
 		return a.Rule == b.Rule && a.Severity == b.Severity && a.Key() == b.Key()

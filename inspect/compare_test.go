@@ -151,9 +151,9 @@ func TestCompareKeys(t *testing.T) {
 	}
 }
 
-// What servers deleted by themselves, its holder has not released, where that took its quorum: it goes on as if it held. What it gave up on
-// so many others that it has none without that either, it has released. Nor does a key that went before its time show by what command: it
-// may have been renamed.
+// What servers deleted by themselves, its holder has not released, where that took its quorum: it goes on as
+// if it held. What it gave up on so many others that it has none without that either, it has released. Nor
+// does a key that went before its time show by what command: it may have been renamed.
 func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
 	id := ID{"redis", "k"}
 	for name, tt := range map[string]struct {
@@ -187,8 +187,8 @@ func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
 	}
 }
 
-// A master's vote is compared with its own of before, wherever the two stand: one that has become a replica has none. The only master
-// may have another address.
+// A master's vote is compared with its own of before, wherever the two stand: one that has become a replica
+// has none. The only master may have another address.
 func TestVotesAreComparedByTheirMasters(t *testing.T) {
 	id := ID{"redis", "k"}
 	without := func(addr string, votes []Vote) []Vote {
@@ -393,7 +393,8 @@ func TestAnExpiryIsAsExactAsItsReading(t *testing.T) {
 	}
 }
 
-// Each of several holders gives up its own permit, or loses it: what a server lost, or keeps, of another one says nothing of it.
+// Each of several holders gives up its own permit, or loses it: what a server lost, or keeps, of another one
+// says nothing of it.
 func TestTheEndOfOneOfSeveralHoldersIsItsOwn(t *testing.T) {
 	id := ID{"redis", "k"}
 	permits := func(of ...string) (votes []Vote) { // the holders by master; "-": it has no key

@@ -7,7 +7,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Recognise is a source whose locks are read once more by these recipes; the first that owns a lock's path or key counts.
+// Recognise is a source whose locks are read once more by these recipes; the first that owns a lock's path or
+// key counts.
 func Recognise(s Source, recipes []recipe.Custom) Source {
 	if len(recipes) == 0 {
 		return s

@@ -11,7 +11,8 @@ type Cycle struct {
 	Owners []string
 	// Identities of the owners; one that belongs to no known client is of an owner that is not known.
 	Identities []Identity
-	// Since is the time, by our clock, since which all of its entries have been seen as they are; zero in a single look.
+	// Since is the time, by our clock, since which all of its entries have been seen as they are; zero in a
+	// single look.
 	Since time.Time
 	// Shared: one of the owners may be several threads, each of which does something else.
 	Shared bool
@@ -19,7 +20,8 @@ type Cycle struct {
 	OneLook bool
 	// Cheapest is the hold whose end costs the least and ends the cycle.
 	Cheapest CycleHold
-	// Ties are the reasons to treat owners that each backend knows by another identity as one; empty where none was needed.
+	// Ties are the reasons to treat owners that each backend knows by another identity as one; empty where
+	// none was needed.
 	Ties []Tie
 
 	waits []waitKey // of each owner
@@ -42,8 +44,8 @@ func (c *Cycle) Wants(l *Lock, owner int) *Contender {
 	return contenderNamed(l.Waiters, c.waits[owner].waiter)
 }
 
-// Has finds what a cycle's owner of this number has of the lock that the one before it waits for: a hold or else a place in
-// the queue; nil when it is not there.
+// Has finds what a cycle's owner of this number has of the lock that the one before it waits for: a hold or
+// else a place in the queue; nil when it is not there.
 func (c *Cycle) Has(l *Lock, owner int) *Contender {
 	if owner >= len(c.waits) {
 		return nil

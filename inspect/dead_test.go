@@ -8,7 +8,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// queuedKey is a lock of Redis that these processes stand in, the first of which holds; "x:gone" is one that is most likely gone.
+// queuedKey is a lock of Redis that these processes stand in, the first of which holds; "x:gone" is one that
+// is most likely gone.
 func queuedKey(path string, subscribers int, words ...string) *Lock {
 	r := &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", WaitersAtLeast: subscribers}
 	for i, w := range words {

@@ -37,12 +37,14 @@ type deadlockSearch struct {
 // findCycles finds the cycles of a single look.
 func findCycles(locks iter.Seq[*Lock]) []Cycle { return new(deadlockSearch).find(locks, time.Time{}) }
 
-// find finds the wait-for cycles among the owners of these locks, so that each wait that closes a cycle is in one of them:
-// first the likely ones, the oldest first. An owner that waits for itself is no cycle. Elections are left out, since their
-// candidates do other things meanwhile, and so are semaphores of several permits, where any holder may let a waiter in.
-// Only entries that have been as they are for SettleFor count, unless now is zero.
+// find finds the wait-for cycles among the owners of these locks, so that each wait that closes a cycle is in
+// one of them: first the likely ones, the oldest first. An owner that waits for itself is no cycle. Elections
+// are left out, since their candidates do other things meanwhile, and so are semaphores of several permits,
+// where any holder may let a waiter in. Only entries that have been as they are for SettleFor count, unless
+// now is zero.
 //
-// Over ZooKeeper and Redis together a session and a client are one owner where something ties them; such a cycle has Ties.
+// Over ZooKeeper and Redis together a session and a client are one owner where something ties them; such a
+// cycle has Ties.
 func (s *deadlockSearch) find(locks iter.Seq[*Lock], now time.Time) []Cycle {
 	var blocking []*Lock
 	inZooKeeper, onRedis := false, false
@@ -167,8 +169,8 @@ func severalLabels(entries []Entry) bool {
 	return false
 }
 
-// severalThreads reports whether these entries cannot be those of one thread: it waits for one lock at a time, and makes no
-// other entry meanwhile.
+// severalThreads reports whether these entries cannot be those of one thread: it waits for one lock at a
+// time, and makes no other entry meanwhile.
 func severalThreads(entries []Entry) bool {
 	var wait Entry
 	for _, e := range entries {
@@ -197,15 +199,16 @@ func (t ties) of(l *Lock, c *Contender) (Identity, bool) {
 	return c.Identity(l.ID.Backend)
 }
 
-// Blocks reports whether the lock's holders keep its waiters from going on. What is only possibly a lock blocks nobody: a
-// registry of members looks like a queue.
+// Blocks reports whether the lock's holders keep its waiters from going on. What is only possibly a lock
+// blocks nobody: a registry of members looks like a queue.
 func (l *Lock) Blocks() bool {
 	return l.Waiting() > l.WaitersAtLeast && l.Confidence != recipe.Possible && l.Kind != KindElection &&
 		(l.Kind != KindSemaphore || l.Limit == 1)
 }
 
-// cycleCandidates are the locks that a cycle may go through: at least two of their entries are of owners that have others,
-// too. It returns the owners that have several entries. Most often there are none, and no graph is needed.
+// cycleCandidates are the locks that a cycle may go through: at least two of their entries are of owners that
+// have others, too. It returns the owners that have several entries. Most often there are none, and no graph
+// is needed.
 func cycleCandidates(blocking []*Lock, ties ties) (candidates []*Lock, repeated map[Identity]bool) {
 	contenders := 0
 	for _, l := range blocking {

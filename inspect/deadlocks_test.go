@@ -142,7 +142,8 @@ func TestADeadlockStaysAmongOthers(t *testing.T) {
 	}
 }
 
-// However many cycles there are of sessions that may be several threads, a likely one is found, and is the one of its locks.
+// However many cycles there are of sessions that may be several threads, a likely one is found, and is the
+// one of its locks.
 func TestALikelyDeadlockIsFoundAmongMany(t *testing.T) {
 	locks := []*Lock{chain("z1", "a1", "b1"), chain("z2", "b1", "a1"), chain("a", "a2", "b2")}
 	for i := range 3 * maxCycles {

@@ -6,21 +6,23 @@ import (
 )
 
 const (
-	// beat is the interval of looking at the locks whose findings depend on time: at each once in beats of them, and where
-	// that were more than beatShare locks in each beat once in up to mostBeats, so that looking costs half a percent of a core.
+	// beat is the interval of looking at the locks whose findings depend on time: at each once in beats of
+	// them, and where that were more than beatShare locks in each beat once in up to mostBeats, so that
+	// looking costs half a percent of a core.
 	beat      = 100 * time.Millisecond
 	beats     = 20
 	mostBeats = 90
 	beatShare = 200
-	// rulesBudget limits the time of the rules in a beat, 5 % of a core: of that, at most otherBudget on locks that nobody
-	// waits for, and all that these leave on the others. Where that is not enough, each is looked at as often as it allows.
+	// rulesBudget limits the time of the rules in a beat, 5 % of a core: of that, at most otherBudget on
+	// locks that nobody waits for, and all that these leave on the others. Where that is not enough, each is
+	// looked at as often as it allows.
 	rulesBudget, otherBudget = beat * 5 / 100, beat / 100
 )
 
-// Diagnose has the observer ask these rules about every lock and backend: when it changes, every 2 s when somebody waits
-// for it, it can expire, no value has a quorum or it has findings (of more than 4 000 locks less often, see mostBeats), and,
-// where a backend is read once, at the end. Their findings are added to the sources'. stuckAfter is handed to the rules.
-// Call it before Run.
+// Diagnose has the observer ask these rules about every lock and backend: when it changes, every 2 s when
+// somebody waits for it, it can expire, no value has a quorum or it has findings (of more than 4 000 locks
+// less often, see mostBeats), and, where a backend is read once, at the end. Their findings are added to the
+// sources'. stuckAfter is handed to the rules. Call it before Run.
 func (o *Observer) Diagnose(rules []Rule, stuckAfter time.Duration) {
 	o.rules, o.stuckAfter = rules, stuckAfter
 }
@@ -188,7 +190,8 @@ func (o *Observer) finish(now time.Time) {
 	}
 }
 
-// setOutliers takes in the clients with far more than their peers, and asks the rules about the backends of which they are others.
+// setOutliers takes in the clients with far more than their peers, and asks the rules about the backends of
+// which they are others.
 func (o *Observer) setOutliers(found map[string][]Outlier, now time.Time) {
 	for _, p := range o.backends {
 		if list := found[p.name]; !slices.Equal(list, p.outliers) {
@@ -243,8 +246,8 @@ func (o *Observer) lastCycles(now time.Time) []Cycle {
 	return slices.DeleteFunc(cycles, func(c Cycle) bool { return !c.stood(look, o.before) })
 }
 
-// setCycles takes the wait-for cycles over, and asks the rules about the locks in those that came or went. Of several on a
-// lock the first counts.
+// setCycles takes the wait-for cycles over, and asks the rules about the locks in those that came or went. Of
+// several on a lock the first counts.
 func (o *Observer) setCycles(cycles []Cycle, now time.Time) {
 	if slices.EqualFunc(cycles, o.cycles, func(a, b Cycle) bool { return a.equal(&b) }) {
 		return

@@ -145,8 +145,8 @@ func TestABeatLooksAtAShareOfManyLocks(t *testing.T) {
 	}
 }
 
-// The rules take 5 % of a core in a beat: locks that somebody waits for have what the others leave of it, which is all where
-// there are no others.
+// The rules take 5 % of a core in a beat: locks that somebody waits for have what the others leave of it,
+// which is all where there are no others.
 func TestTheRulesShareOneBudget(t *testing.T) {
 	const (
 		rule = 50 * time.Microsecond // for a lock

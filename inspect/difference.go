@@ -11,8 +11,9 @@ type Difference struct {
 	Backend string
 	// From and To are the lock as it was and as it is; nil where there was none.
 	From, To *Lock
-	// Acquired hold now and did not; Ended held and do not any more; Joined wait and were not there; Left waited and are not there.
-	// Contenders of a lock whose state is unknown at either moment are not compared.
+	// Acquired hold now and did not; Ended held and do not any more; Joined wait and were not there; Left
+	// waited and are not there. Contenders of a lock whose state is unknown at either moment are not
+	// compared.
 	Acquired, Ended, Joined, Left []*Contender
 	// New and Gone are findings, distinguished by their rule and subject. New has those, too, that are more severe now.
 	New, Gone []*Finding
@@ -23,8 +24,8 @@ type Difference struct {
 // NotCompared is a backend of which nothing is known at one of two moments, and so not what became of its locks.
 type NotCompared struct{ Backend, Reason string }
 
-// Differences from one snapshot to another: those of backends, then those of locks by their ids. Of the backends in skipped they have
-// the backend itself at most.
+// Differences from one snapshot to another: those of backends, then those of locks by their ids. Of the
+// backends in skipped they have the backend itself at most.
 func Differences(from, to *Snapshot) (list []Difference, skipped []NotCompared) {
 	var names []string
 	for _, b := range slices.Concat(from.Backends, to.Backends) {

@@ -11,22 +11,23 @@ type EventKind string
 
 // The kinds of events, as in the JSON of watch.
 const (
-	// EventAppeared: a lock that was not there before, and EventGone: a lock that is there no more. Gone with a contender:
-	// a waiter left the queue and was not seen to hold: it gave up, or, on a hot lock, its turn came and went between two
-	// looks. Locks that are found when a backend is looked at for the first time have not appeared, and nobody in them
-	// has come.
+	// EventAppeared: a lock that was not there before, and EventGone: a lock that is there no more. Gone with
+	// a contender: a waiter left the queue and was not seen to hold: it gave up, or, on a hot lock, its turn
+	// came and went between two looks. Locks that are found when a backend is looked at for the first time
+	// have not appeared, and nobody in them has come.
 	EventAppeared EventKind = "appeared"
 	EventGone     EventKind = "gone"
 	// EventWaiting: a contender joined the queue.
 	EventWaiting EventKind = "waiting"
-	// EventAcquired: a contender was granted. EventHandover stands in its place when another holder, From, left in the same
-	// change; the end of that one's hold is reported before it.
+	// EventAcquired: a contender was granted. EventHandover stands in its place when another holder, From,
+	// left in the same change; the end of that one's hold is reported before it.
 	EventAcquired EventKind = "acquired"
 	EventHandover EventKind = "handover"
-	// The end of a hold. EventExpired: its key was gone at or after the time it had to live, or its session is gone.
-	// EventForced: this program freed it. EventEnded: how is unknown. It ended while we could not look (Between), or its Redis
-	// master evicts keys, deleted all of them, restarted or did not push it. EventReleased: any other; its entry was deleted before its time. Who deleted it
-	// does not show: an operator's delete by another tool looks the same, and so does, where that is only likely, the end of a
+	// The end of a hold. EventExpired: its key was gone at or after the time it had to live, or its session
+	// is gone. EventForced: this program freed it. EventEnded: how is unknown. It ended while we could not
+	// look (Between), or its Redis master evicts keys, deleted all of them, restarted or did not push it.
+	// EventReleased: any other; its entry was deleted before its time. Who deleted it does not show: an
+	// operator's delete by another tool looks the same, and so does, where that is only likely, the end of a
 	// ZooKeeper session.
 	EventReleased EventKind = "released"
 	EventExpired  EventKind = "expired"
@@ -77,9 +78,10 @@ type Event struct {
 	Lock ID
 	// Contender of the event, as it was when it left or as it is; nil for an event of the lock or a backend.
 	Contender *Contender
-	// Certainty of what Kind says. An EventReleased of a znode is only likely where its session may have run out instead: the
-	// servers report no sessions, or what they last reported of this one was too long ago. That of a Redis key always is: no
-	// server reports by what command a key went, and it may have been renamed, or swapped out with its database.
+	// Certainty of what Kind says. An EventReleased of a znode is only likely where its session may have run
+	// out instead: the servers report no sessions, or what they last reported of this one was too long ago.
+	// That of a Redis key always is: no server reports by what command a key went, and it may have been
+	// renamed, or swapped out with its database.
 	Certainty recipe.Confidence
 	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
 	// at At.

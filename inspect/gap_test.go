@@ -27,7 +27,8 @@ func TestWhatEndedWhileNobodyLookedIsNotReportedAsReleased(t *testing.T) {
 	}
 }
 
-// After a gap the masters of a Redlock are read one after the other: that one of them was, does not date what the others said.
+// After a gap the masters of a Redlock are read one after the other: that one of them was, does not date what
+// the others said.
 func TestWhatEndedInAGapIsReportedAsEndedWhicheverMasterIsReadFirst(t *testing.T) {
 	id := ID{"five", "k"}
 	key := func(values string, read ...int) *Lock {
@@ -222,8 +223,9 @@ func TestALockWhereNobodyHadLookedIsNotNew(t *testing.T) {
 	}
 }
 
-// A session that was not taken up again after its server was gone runs out when that has served for its timeout: long after all
-// locks were read again. Nobody saw whether it did, or its client came back and released.
+// A session that was not taken up again after its server was gone runs out when that has served for its
+// timeout: long after all locks were read again. Nobody saw whether it did, or its client came back and
+// released.
 func TestAnEndOfWhomNobodyHeardSinceAGapIsNoRelease(t *testing.T) {
 	down := *zkUp
 	down.State, down.HeardAt = Down, now.Add(time.Second)
@@ -283,7 +285,8 @@ func TestAnEndAfterARestartOfWhomNothingIsKnownIsNoRelease(t *testing.T) {
 	}
 }
 
-// What a former leader dated, or this one before its clock was set, is not when a client was heard of by the leader's clock of now.
+// What a former leader dated, or this one before its clock was set, is not when a client was heard of by the
+// leader's clock of now.
 func TestAClientIsNotHeardOfByAFormerLeadersClock(t *testing.T) {
 	const from = 5
 	seen := now.Add(-time.Minute)

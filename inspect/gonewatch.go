@@ -6,8 +6,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// findGoneWatches notes which contenders watch a node of the lock that is gone, and reports whether that is news. Such a watch
-// never fires: it was set by asking whether the node exists, when it did so no more.
+// findGoneWatches notes which contenders watch a node of the lock that is gone, and reports whether that is
+// news. Such a watch never fires: it was set by asking whether the node exists, when it did so no more.
 func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 	there := make(map[string]bool, l.Contention())
 	places := make(map[string]bool, 2)

@@ -96,9 +96,10 @@ func (g *graph) node(l *Lock, c *Contender) int {
 	return n
 }
 
-// add draws the edges of a lock. A waiter waits for the holders that exclude it and, in a queue, for the contenders
-// before it up to the nearest exclusive one, which waits for the rest. A contender that is most likely gone does not wait,
-// and no other waits for it to be granted the lock. A lock that just changed hands has no edges: it goes on.
+// add draws the edges of a lock. A waiter waits for the holders that exclude it and, in a queue, for the
+// contenders before it up to the nearest exclusive one, which waits for the rest. A contender that is most
+// likely gone does not wait, and no other waits for it to be granted the lock. A lock that just changed hands
+// has no edges: it goes on.
 func (g *graph) add(l *Lock) {
 	if !slices.ContainsFunc(l.Holders, func(h Contender) bool { return g.stood(&h) }) {
 		return
@@ -158,8 +159,8 @@ func (g *graph) likely() *graph {
 	return &part
 }
 
-// rings adds cycles to those that were found: first the ones of before that are still there, then for each wait that is in
-// none yet a short one through it. It returns also what is left of before.
+// rings adds cycles to those that were found: first the ones of before that are still there, then for each
+// wait that is in none yet a short one through it. It returns also what is left of before.
 func (g *graph) rings(before []Cycle, covered covered, found [][]edge) (rings [][]edge, left []Cycle) {
 	keep := func(ring []edge) {
 		found = append(found, ring)
@@ -232,8 +233,8 @@ func again(c *Cycle, edges map[waitKey]edge) []edge {
 	return ring
 }
 
-// components are the strongly connected components of more than one node (Tarjan 1972), without recursion: a queue may be
-// long.
+// components are the strongly connected components of more than one node (Tarjan 1972), without recursion: a
+// queue may be long.
 func (g *graph) components() [][]int {
 	type frame struct{ node, next int }
 	order := make([]int, len(g.edges)) // 0: not visited
@@ -308,7 +309,8 @@ func (g *graph) path(from, to int, in map[int]bool) []edge {
 	return way
 }
 
-// shortened is a ring without the owners that one of its waits can do without: in a queue each waits for the holder, too.
+// shortened is a ring without the owners that one of its waits can do without: in a queue each waits for the
+// holder, too.
 func (g *graph) shortened(ring []edge) []edge {
 	for i := range ring {
 		turned := append(slices.Clone(ring[i:]), ring[:i]...)

@@ -184,8 +184,8 @@ func TestCulpritAndOtherLocksOfAnOwner(t *testing.T) {
 	}
 }
 
-// The observer finds a deadlock once it has stood for a second, hands it to the rules, and sees it end. A lock that changes
-// hands all the time is in none.
+// The observer finds a deadlock once it has stood for a second, hands it to the rules, and sees it end. A
+// lock that changes hands all the time is in none.
 func TestAnObserverFindsADeadlockThatStands(t *testing.T) {
 	src := script{make(chan Update)}
 	o := NewObserver(time.Now, src)

@@ -16,15 +16,16 @@ const (
 	recentRenewals = 8
 	// formerLocks limits the histories that are kept of locks that are gone, should they come back.
 	formerLocks = 1000
-	// oneRenewal is the part of a time to live by which a key must be prolonged for that to be another renewal: several
-	// masters are renewed and read one after the other, and a reading is off by its round trip. Clients renew at a third
-	// of it, as a rule; who does so more often is seen to renew less often than it does, and never to have stopped too
-	// early.
+	// oneRenewal is the part of a time to live by which a key must be prolonged for that to be another
+	// renewal: several masters are renewed and read one after the other, and a reading is off by its round
+	// trip. Clients renew at a third of it, as a rule; who does so more often is seen to renew less often
+	// than it does, and never to have stopped too early.
 	oneRenewal = 6
 )
 
-// track holds the history of a lock in which something happened: about 1 KB while little did, and at most 16 KB, of which
-// 7 are the last holds (their texts are those of the lock) and 3 each of two histograms, which are made at the 33rd span.
+// track holds the history of a lock in which something happened: about 1 KB while little did, and at most 16
+// KB, of which 7 are the last holds (their texts are those of the lock) and 3 each of two histograms, which
+// are made at the 33rd span.
 type track struct {
 	view         History // without what is computed when it is published
 	holds, waits durations
@@ -159,8 +160,8 @@ type sawtooth struct {
 	until     time.Time // when the key was to run out by the last renewal
 }
 
-// renewal is by how much the holder prolonged its key in a change; 0 when it is another or did not. A semaphore's key is
-// prolonged by whoever takes a permit.
+// renewal is by how much the holder prolonged its key in a change; 0 when it is another or did not. A
+// semaphore's key is prolonged by whoever takes a permit.
 func renewal(c *change) time.Duration {
 	if c.was == nil || c.is.Kind == KindSemaphore || len(c.was.Holders) != 1 || len(c.is.Holders) != 1 {
 		return 0
@@ -175,7 +176,8 @@ func renewal(c *change) time.Duration {
 	return 0
 }
 
-// sameVoters reports whether the same masters agree. Otherwise the time to live of the quorum changes although nobody renewed it.
+// sameVoters reports whether the same masters agree. Otherwise the time to live of the quorum changes
+// although nobody renewed it.
 func sameVoters(was, is *Lock) bool {
 	return slices.EqualFunc(was.Masters, is.Masters, func(a, b Vote) bool { return a.Addr == b.Addr && a.Agrees == b.Agrees })
 }

@@ -147,7 +147,8 @@ func TestRenewalsShowInTheTimesToLive(t *testing.T) {
 	}
 }
 
-// Five masters that are renewed, or read, one after the other prolong the quorum's time to live several times in a moment.
+// Five masters that are renewed, or read, one after the other prolong the quorum's time to live several times
+// in a moment.
 func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
 	a := applying(t)
 	const ttl = 6 * time.Second
@@ -199,7 +200,8 @@ func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
 	}
 }
 
-// Of few intervals that differ the longer is taken for the usual one: a client that renews twice in a row has not stopped after that.
+// Of few intervals that differ the longer is taken for the usual one: a client that renews twice in a row has
+// not stopped after that.
 func TestTheUsualIntervalIsNotTheShortest(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
@@ -234,8 +236,8 @@ func TestAGapMissesNoRenewal(t *testing.T) {
 	}
 }
 
-// The longest time to live is that of the first look also where a key is read again and again and nothing happens to it:
-// a split vote that is taken for a fresh one each time is never reported.
+// The longest time to live is that of the first look also where a key is read again and again and nothing
+// happens to it: a split vote that is taken for a fresh one each time is never reported.
 func TestTheLongestTimeToLiveIsNotTheNewest(t *testing.T) {
 	a := applying(t)
 	votes := ballots("x y z")

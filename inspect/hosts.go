@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// HostRule gives the hosts of clients the names that people know them by: servers have addresses, and programs write of themselves
-// what their platform calls them. Make it with NewHostRule.
+// HostRule gives the hosts of clients the names that people know them by: servers have addresses, and
+// programs write of themselves what their platform calls them. Make it with NewHostRule.
 type HostRule struct {
 	within netip.Prefix   // not valid: host decides
 	host   *regexp.Regexp // matches all of what a program wrote
 	name   string
 }
 
-// NewHostRule names what has an address, 10.0.3.7 or 10.0.3.0/24, or what wrote a host that the regular expression matches as a
-// whole, such as the name of a pod: one of both is given. In name, {GROUP} stands for the text of the expression's group of that
-// name.
+// NewHostRule names what has an address, 10.0.3.7 or 10.0.3.0/24, or what wrote a host that the regular
+// expression matches as a whole, such as the name of a pod: one of both is given. In name, {GROUP} stands for
+// the text of the expression's group of that name.
 func NewHostRule(address, host, name string) (HostRule, error) {
 	r := HostRule{name: name}
 	if name == "" || (address == "") == (host == "") {
@@ -87,7 +87,8 @@ func (h *Hosts) of(o *Owner) (Untrusted, bool) {
 	return "", false
 }
 
-// hostAddress of an owner: the one that the servers see or, where they see none, the one that it wrote; not valid where neither is known.
+// hostAddress of an owner: the one that the servers see or, where they see none, the one that it wrote; not
+// valid where neither is known.
 func hostAddress(o *Owner) netip.Addr {
 	host, _, err := net.SplitHostPort(o.Client)
 	if err != nil {

@@ -29,15 +29,15 @@ func everyContender(l *Lock, f func(*Contender)) {
 	}
 }
 
-// same reports whether two versions of a contender are one and the same entry on the server. One that was only listed so far
-// has no czxid.
+// same reports whether two versions of a contender are one and the same entry on the server. One that was
+// only listed so far has no czxid.
 func same(a, b *Contender) bool {
 	return a.Name == b.Name && a.Digest == b.Digest && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
 }
 
-// carry takes over what the version of the lock before knew and a single reading cannot show: the times of its holders'
-// grants, and the confirmed watches. offset is the backend's clock minus ours. unseen: nobody looked for a while between
-// the two; who was granted in it was so at a time that is not known.
+// carry takes over what the version of the lock before knew and a single reading cannot show: the times of
+// its holders' grants, and the confirmed watches. offset is the backend's clock minus ours. unseen: nobody
+// looked for a while between the two; who was granted in it was so at a time that is not known.
 func carry(was, l *Lock, offset time.Duration, unseen bool) {
 	if l.Recipe == "" {
 		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: there is no value to decode
@@ -79,8 +79,8 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 	})
 }
 
-// follow gives a permit the instant at which its client entered the queue, where it stood by another entry that was made
-// before. ok: old is the permit itself as it was before. It reports whether its client waited.
+// follow gives a permit the instant at which its client entered the queue, where it stood by another entry
+// that was made before. ok: old is the permit itself as it was before. It reports whether its client waited.
 func follow(was *Lock, c, old *Contender, ok bool) bool {
 	if !ok {
 		i := slices.IndexFunc(was.Waiters, func(w Contender) bool {
@@ -163,9 +163,10 @@ func (o Owner) of(sessions map[int64]Session) Owner {
 	return o
 }
 
-// confirmWatches sets for each waiter whether it watches what it should, by the server's table, and reports whether that
-// changed anything. A watch that is not in the table is only missing when the queue, read before the table and again
-// after it, shows the same waiter behind the same predecessor (see carry): it may have moved on in between.
+// confirmWatches sets for each waiter whether it watches what it should, by the server's table, and reports
+// whether that changed anything. A watch that is not in the table is only missing when the queue, read before
+// the table and again after it, shows the same waiter behind the same predecessor (see carry): it may have
+// moved on in between.
 func confirmWatches(l *Lock, t *WatchTable) bool {
 	changed := l.stepBack(func(c *Contender) bool {
 		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.Reenters.Raw())], c.Owner.Session)
@@ -209,8 +210,9 @@ func isRegistry(l *Lock, t *WatchTable) bool {
 	return l.Recipe == "sequential" && l.Confidence == recipe.Possible && !queues(l, t)
 }
 
-// queues reports whether contenders watch others before them and none behind: members of a registry that watch each other watch
-// all of them. A watch on a node that is gone counts, too: findGoneWatches has noted it.
+// queues reports whether contenders watch others before them and none behind: members of a registry that
+// watch each other watch all of them. A watch on a node that is gone counts, too: findGoneWatches has noted
+// it.
 func queues(l *Lock, t *WatchTable) bool {
 	place := make(map[int64]int, l.Contention()) // of a session's last entry
 	at := 0
@@ -231,8 +233,8 @@ func queues(l *Lock, t *WatchTable) bool {
 	return before && !behind
 }
 
-// stepBack makes waiters of the readers that were taken for the writer's own, which need not wait, although they do: they
-// are another thread's of that client. It reports whether there are any.
+// stepBack makes waiters of the readers that were taken for the writer's own, which need not wait, although
+// they do: they are another thread's of that client. It reports whether there are any.
 func (l *Lock) stepBack(waits func(*Contender) bool) bool {
 	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters != "" }) {
 		return false

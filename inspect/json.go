@@ -27,8 +27,8 @@ func (s *Snapshot) JSON() any {
 	return d
 }
 
-// WriteJSON writes the same, indented by one space, lock by lock: of a large cluster the text is many times larger than the
-// snapshot. Its error is the writer's.
+// WriteJSON writes the same, indented by one space, lock by lock: of a large cluster the text is many times
+// larger than the snapshot. Its error is the writer's.
 func (s *Snapshot) WriteJSON(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var text bytes.Buffer
@@ -69,7 +69,8 @@ func (s *Snapshot) document() document {
 	return d
 }
 
-// byJSONID are the locks in the order of their IDs as they are written, which may differ from that of the servers' names.
+// byJSONID are the locks in the order of their IDs as they are written, which may differ from that of the
+// servers' names.
 func (s *Snapshot) byJSONID() []*Lock {
 	locks := slices.Collect(s.Locks())
 	slices.SortFunc(locks, func(a, b *Lock) int { return cmp.Compare(a.ID.String(), b.ID.String()) })
@@ -139,7 +140,8 @@ type jsonLock struct {
 	Findings   []jsonFinding     `json:"findings"`
 }
 
-// jsonRenewal is the rhythm of the present holder's renewals, and jsonGrants how often the lock was granted, both as they were watched.
+// jsonRenewal is the rhythm of the present holder's renewals, and jsonGrants how often the lock was granted,
+// both as they were watched.
 type jsonRenewal struct {
 	Count   int    `json:"count"`
 	EveryMS *int64 `json:"every_ms"`

@@ -133,7 +133,8 @@ func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 	}
 }
 
-// Since when a holder was seen is in the JSON, also where nobody knows since when it holds; and nothing where nobody watched.
+// Since when a holder was seen is in the JSON, also where nobody knows since when it holds; and nothing where
+// nobody watched.
 func TestSeenSinceInTheJSON(t *testing.T) {
 	watched, once := KeyLock(ID{"redis", "watched"}, ballots("x"), now), KeyLock(ID{"redis", "once"}, ballots("x"), now)
 	watched.Holders[0].Seen = now

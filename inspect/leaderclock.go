@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// LeaderClock is the clock that dates what is on a ZooKeeper backend: its leader's, or its only server's. The zero value, as of
-// Redis, says nothing: instants are then taken as they are.
+// LeaderClock is the clock that dates what is on a ZooKeeper backend: its leader's, or its only server's. The
+// zero value, as of Redis, says nothing: instants are then taken as they are.
 type LeaderClock struct {
-	// Offset is that clock minus ours, right to Within; meaningful when Known. Else it is 0, or by how much at least that clock is
-	// ahead of ours.
+	// Offset is that clock minus ours, right to Within; meaningful when Known. Else it is 0, or by how much
+	// at least that clock is ahead of ours.
 	Offset, Within time.Duration
 	Known          bool
-	// From is the first transaction that is known to be dated by it. Those before were dated by another leader, or by this one
-	// before its clock stepped.
+	// From is the first transaction that is known to be dated by it. Those before were dated by another
+	// leader, or by this one before its clock stepped.
 	From int64
 	// Oldest and Newest are the earliest and the latest instant by it that are known; zero: none.
 	Oldest, Newest time.Time
@@ -26,8 +26,8 @@ func (b *Backend) Dates(czxid int64) bool {
 	return b == nil || b.Clock.isZero() || b.Clock.Known && czxid >= b.Clock.From
 }
 
-// AgeAtLeast is for how long, at least, an instant of the backend's is past that dates what a transaction made. Where the
-// clock is not known that rests on it alone: on what else it has dated since.
+// AgeAtLeast is for how long, at least, an instant of the backend's is past that dates what a transaction
+// made. Where the clock is not known that rests on it alone: on what else it has dated since.
 func (b *Backend) AgeAtLeast(instant time.Time, czxid int64, now time.Time) time.Duration {
 	if b == nil || b.Clock.isZero() {
 		return max(0, now.Add(b.ClockOffset()).Sub(instant))
@@ -45,8 +45,8 @@ func (b *Backend) AgeAtLeast(instant time.Time, czxid int64, now time.Time) time
 	return max(0, least)
 }
 
-// ClockOffset is the backend's clock minus ours: of ZooKeeper its leader's, else that of its first server whose clock is known; 0
-// where that is not known, or by how much it is ahead at least.
+// ClockOffset is the backend's clock minus ours: of ZooKeeper its leader's, else that of its first server
+// whose clock is known; 0 where that is not known, or by how much it is ahead at least.
 func (b *Backend) ClockOffset() time.Duration {
 	if b == nil {
 		return 0

@@ -43,7 +43,8 @@ func leaseLock(id ID, own queue, d Directory, now time.Time) *Lock {
 	return l
 }
 
-// lease is the directory's lease and its node: the one that is there, or, while somebody writes it anew, the one before.
+// lease is the directory's lease and its node: the one that is there, or, while somebody writes it anew, the
+// one before.
 func (d *Directory) lease(own queue) (lease recipe.Single, node *Znode, ok bool) {
 	node = own.named(recipe.LeaseNode)
 	if node == nil || !node.Known {
@@ -70,7 +71,8 @@ func (n *Znode) IsLease() bool {
 	return ok
 }
 
-// leased reports whether a contender holds by a lease: its znode stays until its time is up, and is made again to renew it.
+// leased reports whether a contender holds by a lease: its znode stays until its time is up, and is made
+// again to renew it.
 func (c *Contender) leased() bool {
 	return c.Name == recipe.LeaseNode && c.Persistent && c.State == Holding && c.Owner.Label != ""
 }
@@ -80,8 +82,8 @@ func renewed(a, b *Contender) bool {
 	return a.leased() && b.leased() && a.Owner.Label == b.Owner.Label
 }
 
-// tookLease reports whether a contender of kazoo's queue stood there for the lease that is held under its name: the queue and the
-// lease are one client's one hold.
+// tookLease reports whether a contender of kazoo's queue stood there for the lease that is held under its
+// name: the queue and the lease are one client's one hold.
 func tookLease(l *Lock, c *Contender) bool {
 	return len(l.Holders) == 1 && l.Holders[0].leased() && c.Name != recipe.LeaseNode && c.Owner.Label == l.Holders[0].Owner.Label
 }

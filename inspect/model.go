@@ -40,8 +40,8 @@ const (
 type Lock struct {
 	ID   ID
 	Kind Kind
-	// KindConfidence grades a kind that the recipe does not give: an election, and a mutex that may be the queue of a semaphore. Empty: as
-	// sure as the recipe.
+	// KindConfidence grades a kind that the recipe does not give: an election, and a mutex that may be the
+	// queue of a semaphore. Empty: as sure as the recipe.
 	KindConfidence recipe.Confidence
 	Recipe         string
 	Confidence     recipe.Confidence
@@ -73,9 +73,11 @@ type Lock struct {
 	// Unseen lists the refused and failed reads, whose aspects are unknown.
 	Unseen   []Unseen
 	Findings []Finding
-	// Access has the access lists of its contenders' znodes, by name, where they were asked for: of a lock that somebody looks at.
+	// Access has the access lists of its contenders' znodes, by name, where they were asked for: of a lock
+	// that somebody looks at.
 	Access map[Untrusted]*Access
-	// ExpectedHold is for how long it is usually held at most, by the configuration (Expectation); 0: not said. See UsualHold.
+	// ExpectedHold is for how long it is usually held at most, by the configuration (Expectation); 0: not
+	// said. See UsualHold.
 	ExpectedHold time.Duration
 
 	unwatched map[Untrusted]bool // contenders, by name, whose watch the newest table lacks; see confirmWatches
@@ -84,15 +86,15 @@ type Lock struct {
 	ttlSeen   time.Duration      // the longest time to live that was seen on it, also before something happened
 }
 
-// NeverSeen is the UnseenSince of a lock that was found where nobody had looked before, such as on a node of a cluster that did not
-// answer while all others were gone over: it may have been there all the time.
+// NeverSeen is the UnseenSince of a lock that was found where nobody had looked before, such as on a node of
+// a cluster that did not answer while all others were gone over: it may have been there all the time.
 var NeverSeen = time.Unix(0, 0)
 
 // Contention is the number of contenders of a lock, holders and waiters.
 func (l *Lock) Contention() int { return len(l.Holders) + len(l.Waiters) }
 
-// Waiting is the number of those who are known to wait: of Waiters those that are not Dead, and WaitersAtLeast. More may wait
-// where AspectWaiters is unknown.
+// Waiting is the number of those who are known to wait: of Waiters those that are not Dead, and
+// WaitersAtLeast. More may wait where AspectWaiters is unknown.
 func (l *Lock) Waiting() int {
 	n := l.WaitersAtLeast
 	for i := range l.Waiters {
@@ -117,8 +119,9 @@ func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
 	return l.ReadAt
 }
 
-// agreedAt is the time, by our clock, up to which its verdict is known to have stood: at which the last one of a quorum of
-// masters was read that agree. ReadAt is that of one master, and the others' answers may be from before a gap.
+// agreedAt is the time, by our clock, up to which its verdict is known to have stood: at which the last one
+// of a quorum of masters was read that agree. ReadAt is that of one master, and the others' answers may be
+// from before a gap.
 func (l *Lock) agreedAt() time.Time {
 	var read []time.Time
 	for i := range l.Masters {
@@ -194,8 +197,8 @@ type Contender struct {
 	// there and Digest holds sha256:HEX of the whole.
 	Name Untrusted
 	Special
-	// Sequence is the number that the server gave a znode; meaningful when Sequential. Version is the znode's, for guarded
-	// actions; zero on Redis.
+	// Sequence is the number that the server gave a znode; meaningful when Sequential. Version is the
+	// znode's, for guarded actions; zero on Redis.
 	Sequence, Version int32
 	Sequential        bool
 	Mode              recipe.Mode
@@ -228,18 +231,21 @@ type Contender struct {
 	Watches Untrusted
 }
 
-// Special has what a contender in a hundred has or fewer: a lock of several parts, libraries that share a directory, long values.
+// Special has what a contender in a hundred has or fewer: a lock of several parts, libraries that share a
+// directory, long values.
 type Special struct {
 	// Digest is that of a Name that is cut; else empty.
 	Digest string
-	// Place of its znode, seen from the lock's path, where that is not the lock's own directory: below it ("leases"), or
-	// beside it (".." when the lock's path is the znode itself). See Lock.Node.
+	// Place of its znode, seen from the lock's path, where that is not the lock's own directory: below it
+	// ("leases"), or beside it (".." when the lock's path is the znode itself). See Lock.Node.
 	Place string
 	// Recipe is the library that wrote it where that is another than the lock's; else empty.
 	Recipe string
-	// WatchesGone is a node of the lock that its session watches although it is gone: nothing will wake it. Empty: none was seen.
+	// WatchesGone is a node of the lock that its session watches although it is gone: nothing will wake it.
+	// Empty: none was seen.
 	WatchesGone Untrusted
-	// Reenters is the write of its own session that a reader holds beside, and watches if it waits after all; else empty.
+	// Reenters is the write of its own session that a reader holds beside, and watches if it waits after all;
+	// else empty.
 	Reenters Untrusted
 }
 
@@ -254,9 +260,9 @@ type Owner struct {
 	Label Untrusted
 	// Session is the ZooKeeper session; 0 is none.
 	Session int64
-	// Client is the session's ip:port, Server the server it is connected to. On Redis, Client is the origin of the
-	// connections that are named exactly like the owner's value, label or library id: the ip:port of a single one, the ip
-	// alone where there are several from one host, or several masters.
+	// Client is the session's ip:port, Server the server it is connected to. On Redis, Client is the origin
+	// of the connections that are named exactly like the owner's value, label or library id: the ip:port of a
+	// single one, the ip alone where there are several from one host, or several masters.
 	Client, Server string
 	Process
 	// SessionTimeout as negotiated.
@@ -270,8 +276,9 @@ type Process struct {
 	LibraryID Untrusted
 }
 
-// HostIsMAC reports whether all that is known of the host is a MAC address, as redis-py writes it into its tokens: every program of
-// the host has the same, and in containers often those of several hosts, so that it names nobody.
+// HostIsMAC reports whether all that is known of the host is a MAC address, as redis-py writes it into its
+// tokens: every program of the host has the same, and in containers often those of several hosts, so that it
+// names nobody.
 func (o *Owner) HostIsMAC() bool {
 	host := o.Host.Raw()
 	if len(host) != len("00:00:00:00:00:00") {
@@ -296,11 +303,11 @@ type Vote struct {
 	Present, Foreign bool
 	Value            Untrusted
 	Digest           string
-	// Unsure: the key was there and is gone, or is another's, and how it ended is unknown: the master evicts keys, has deleted
-	// all of them, or did not push the end.
+	// Unsure: the key was there and is gone, or is another's, and how it ended is unknown: the master evicts
+	// keys, has deleted all of them, or did not push the end.
 	Unsure bool
-	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry). Within is its tolerance: half of the round
-	// trip in which the time to live was read.
+	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry). Within is its tolerance:
+	// half of the round trip in which the time to live was read.
 	ExpiresAt time.Time
 	Within    time.Duration
 	NoExpiry  bool

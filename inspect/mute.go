@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Mute is an operator's word that a finding is known: until its end it is reported as muted, and is no lock's worst one.
+// Mute is an operator's word that a finding is known: until its end it is reported as muted, and is no lock's
+// worst one.
 type Mute struct {
 	// Lock that the finding stands on; with an empty Path it stands on the backend.
 	Lock ID
@@ -21,7 +22,8 @@ type Muted struct {
 	By     string    `json:"by"`
 }
 
-// Mute has the observer report these findings as muted, each until its end, and no others. It may be called at any time.
+// Mute has the observer report these findings as muted, each until its end, and no others. It may be called
+// at any time.
 func (o *Observer) Mute(list []Mute) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"lockscope/inspect/internal/stall"
 )
 
-// publishEvery is the shortest time between two snapshots: a screen shows no more than 60 a second. What a change takes besides, the
-// timer and the wire, is up to 1.2 ms, and both together are to be at most 17.
+// publishEvery is the shortest time between two snapshots: a screen shows no more than 60 a second. What a
+// change takes besides, the timer and the wire, is up to 1.2 ms, and both together are to be at most 17.
 const publishEvery = 15 * time.Millisecond
 
 // Observer joins what several sources see into snapshots: it keeps every lock's newest version, joins the identity
@@ -141,8 +141,8 @@ func (o *Observer) Run(ctx context.Context) error {
 	return errors.Join(err, <-done)
 }
 
-// After tells the observer, before Run, of an earlier look at the same sources: it reports only the deadlocks of a single
-// look that were there then.
+// After tells the observer, before Run, of an earlier look at the same sources: it reports only the deadlocks
+// of a single look that were there then.
 func (o *Observer) After(earlier *Snapshot) { o.before = earlier }
 
 // Cycles are sought sooner than a person sees one, outliers as they grow: slowly.
@@ -222,7 +222,8 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 // pulse notices that this process stood still, or its observer.
 type pulse struct{ beaten, rest time.Time }
 
-// wakeUp is the time after that in which nothing is found because time has passed: the sources say first that nobody looked.
+// wakeUp is the time after that in which nothing is found because time has passed: the sources say first that
+// nobody looked.
 const wakeUp = time.Second
 
 // steady takes in a beat, by the wall clock.

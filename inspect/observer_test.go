@@ -114,7 +114,8 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Unconfirmed {
 		t.Errorf("watches %v and %v, want confirmed and not yet known", l.Waiters[0].Watch, l.Waiters[1].Watch)
 	}
-	// The same waiter behind the same predecessor after the table: its watch is missing. One that came since is not known.
+	// The same waiter behind the same predecessor after the table: its watch is missing. One that came since
+	// is not known.
 	again := lockOf(t, a, b, c, node(guid+"__lock__0000000003", 13))
 	again.ReadAt = now.Add(time.Second)
 	send(Update{Put: []*Lock{again}, Watches: &WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{"/l/" + a.Name: {11}}}})

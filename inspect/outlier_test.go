@@ -24,7 +24,8 @@ func heldBy(prefix string, counts ...int) []*Lock {
 	return locks
 }
 
-// A client is an outlier by what three quarters of its peers have, whatever a few others have; not among a few, nor with little.
+// A client is an outlier by what three quarters of its peers have, whatever a few others have; not among a
+// few, nor with little.
 func TestOutliers(t *testing.T) {
 	peers := func(each, n int, more ...int) []int { return append(slices.Repeat([]int{each}, n), more...) }
 	possible := heldBy("/locks/", peers(1, 20, 500)...)

@@ -116,9 +116,9 @@ func (n *numbering) of(c *Contender, backend string) int32 {
 	return at
 }
 
-// Culprit follows the chain of a lock across other locks to who blocks it at last: from the lock's first holder, which
-// waits elsewhere, to the first holder there, and so on. false when nobody known holds it; when the chain closes, as in a
-// deadlock, it is the last one before that.
+// Culprit follows the chain of a lock across other locks to who blocks it at last: from the lock's first
+// holder, which waits elsewhere, to the first holder there, and so on. false when nobody known holds it; when
+// the chain closes, as in a deadlock, it is the last one before that.
 func (s *Snapshot) Culprit(l *Lock) (Entry, bool) {
 	if len(l.Holders) == 0 {
 		return Entry{}, false

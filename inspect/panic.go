@@ -5,7 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// PanicError is a panic of a source, a rule or the observer. It ends the observer, so that a screen can restore the terminal.
+// PanicError is a panic of a source, a rule or the observer. It ends the observer, so that a screen can
+// restore the terminal.
 type PanicError struct {
 	Value any
 	Stack []byte

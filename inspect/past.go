@@ -19,11 +19,12 @@ const (
 // statesKept is the most states of all but the locks: one a second of the time that a running screen keeps.
 const statesKept = 1000
 
-// sessionsKept is the most sessions of an earlier state that are kept with it: their tables are whole, and read again and again.
+// sessionsKept is the most sessions of an earlier state that are kept with it: their tables are whole, and
+// read again and again.
 const sessionsKept = 500
 
-// Past keeps, lock by lock, what was before the newest snapshot, so that everything can be looked at as it was at a moment. What
-// did not change takes no room. Not for concurrent use.
+// Past keeps, lock by lock, what was before the newest snapshot, so that everything can be looked at as it
+// was at a moment. What did not change takes no room. Not for concurrent use.
 type Past struct {
 	keep, step time.Duration
 	budget     int
@@ -42,8 +43,8 @@ type earlier struct {
 	bytes    int // of the versions and, as long as there are any, of having them by the lock's name
 }
 
-// version was true until an instant, by our clock, from the end of the one before it on. lock is nil where there was none.
-// merged: others that were true in this time are gone.
+// version was true until an instant, by our clock, from the end of the one before it on. lock is nil where
+// there was none. merged: others that were true in this time are gone.
 type version struct {
 	until  time.Time
 	lock   *Lock
@@ -65,14 +66,14 @@ type pastGap struct {
 	Gap
 }
 
-// NewPast keeps the last keep of time (0: all). Versions of a lock that were true for less than step are not kept each. When
-// there are more than about budget bytes, those of the locks that take most are thinned out.
+// NewPast keeps the last keep of time (0: all). Versions of a lock that were true for less than step are not
+// kept each. When there are more than about budget bytes, those of the locks that take most are thinned out.
 func NewPast(keep, step time.Duration, budget int) *Past {
 	return &Past{keep: keep, step: step, budget: budget, locks: make(map[ID]*earlier)}
 }
 
-// Add takes in a snapshot that is newer than those before. Of its events only those are kept that say when nobody looked: what
-// changed meanwhile cannot be distinguished from what was seen to change.
+// Add takes in a snapshot that is newer than those before. Of its events only those are kept that say when
+// nobody looked: what changed meanwhile cannot be distinguished from what was seen to change.
 func (p *Past) Add(s *Snapshot) {
 	own := *s
 	own.Changed, own.Events, own.Dropped = nil, nil, 0
@@ -104,8 +105,8 @@ func (p *Past) Add(s *Snapshot) {
 	}
 }
 
-// retire keeps a version, with the end of the time in which it was true. One that came less than a step after the one before is not kept: the next one stands
-// for it.
+// retire keeps a version, with the end of the time in which it was true. One that came less than a step after
+// the one before is not kept: the next one stands for it.
 func (p *Past) retire(id ID, was *Lock, until time.Time) {
 	e := p.locks[id]
 	if e == nil {
@@ -187,8 +188,8 @@ func (p *Past) forget(e *earlier, bytes int) {
 	p.bytes -= bytes
 }
 
-// thin halves the versions of the locks that take most, until seven eighths of the budget are in use. A lock that takes less
-// than its share loses nothing.
+// thin halves the versions of the locks that take most, until seven eighths of the budget are in use. A lock
+// that takes less than its share loses nothing.
 func (p *Past) thin() {
 	all := make([]*earlier, 0, len(p.locks))
 	for _, e := range p.locks {
@@ -213,8 +214,8 @@ func (p *Past) thin() {
 	maps.DeleteFunc(p.locks, func(_ ID, e *earlier) bool { return len(e.versions) == 0 })
 }
 
-// halve merges every other version of a lock into the one that followed it; one alone is forgotten, so that the newest version
-// stands for it. False when there was none.
+// halve merges every other version of a lock into the one that followed it; one alone is forgotten, so that
+// the newest version stands for it. False when there was none.
 func (p *Past) halve(e *earlier) bool {
 	n := len(e.versions)
 	kept := e.versions[:0]
@@ -247,8 +248,8 @@ func (p *Past) To() time.Time {
 	return p.last.TakenAt
 }
 
-// At is everything as it was at a moment; nil where nothing is known of that. inexact counts the locks of which another version,
-// from a little later, stands for one that is not kept any more.
+// At is everything as it was at a moment; nil where nothing is known of that. inexact counts the locks of
+// which another version, from a little later, stands for one that is not kept any more.
 func (p *Past) At(t time.Time) (s *Snapshot, inexact int) {
 	if p.last == nil || t.Before(p.first) {
 		return nil, 0
@@ -309,8 +310,8 @@ func unlooked(backends []*Backend, gaps []Gap) []*Backend {
 	return own
 }
 
-// Moments are the instants at which something changed, in steps: the first one that is known of and then each at which a
-// version ended.
+// Moments are the instants at which something changed, in steps: the first one that is known of and then each
+// at which a version ended.
 func (p *Past) Moments() []time.Time {
 	if p.last == nil {
 		return nil
@@ -337,8 +338,8 @@ func (p *Past) Moments() []time.Time {
 	return steps
 }
 
-// Of visits the versions of a lock from an instant on, with since when each was true, the newest last. A nil version: there was no
-// such lock.
+// Of visits the versions of a lock from an instant on, with since when each was true, the newest last. A nil
+// version: there was no such lock.
 func (p *Past) Of(id ID, from time.Time, visit func(since time.Time, l *Lock)) {
 	if p.last == nil {
 		return
@@ -366,8 +367,8 @@ func (p *Past) Clone() *Past {
 	return &own
 }
 
-// Changes are the ids of the locks that differ from those of another snapshot, which should be of the same past: what they share
-// costs nothing.
+// Changes are the ids of the locks that differ from those of another snapshot, which should be of the same
+// past: what they share costs nothing.
 func (s *Snapshot) Changes(before *Snapshot) []ID {
 	ids := []ID{}
 	s.locks.differing(&before.locks, func(page) {}, func(l *Lock) { ids = append(ids, l.ID) }, func(id ID) { ids = append(ids, id) })

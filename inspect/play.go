@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Play takes in what source emits in the caller's goroutine, in place of Run: all of it as of the observer's clock, which
-// source moves on. In between it does what a running observer does as time passes, and in the end it publishes. What it
-// makes of the same updates is the same every time.
+// Play takes in what source emits in the caller's goroutine, in place of Run: all of it as of the observer's
+// clock, which source moves on. In between it does what a running observer does as time passes, and in the
+// end it publishes. What it makes of the same updates is the same every time.
 func (o *Observer) Play(source func(emit func(Update)) error) error {
 	p := player{Observer: o}
 	return p.play(source)
 }
 
-// Film plays as Play does, and gives each a snapshot of what changed, once a step of the observer's clock at most, with the events
-// since the one before.
+// Film plays as Play does, and gives each a snapshot of what changed, once a step of the observer's clock at
+// most, with the events since the one before.
 func (o *Observer) Film(step time.Duration, source func(emit func(Update)) error, each func(*Snapshot)) error {
 	sub := o.Subscribe()
 	defer sub.Close()
@@ -30,8 +30,8 @@ func (o *Observer) Film(step time.Duration, source func(emit func(Update)) error
 	return p.play(source)
 }
 
-// player plays updates to an observer. published is called after each snapshot but those between two steps; nil: there is only
-// the last one.
+// player plays updates to an observer. published is called after each snapshot but those between two steps;
+// nil: there is only the last one.
 type player struct {
 	*Observer
 	step      time.Duration

@@ -31,7 +31,8 @@ func TestPlayHurriesThroughQuietTimes(t *testing.T) {
 	}
 }
 
-// A film has what changed, step by step as of its own time, the events with it, and the end; also of a long time without updates.
+// A film has what changed, step by step as of its own time, the events with it, and the end; also of a long
+// time without updates.
 func TestFilm(t *testing.T) {
 	at := now
 	o := NewObserver(func() time.Time { return at }, script{})

@@ -20,7 +20,8 @@ const (
 // Znode is one child of a lock directory as it was read.
 type Znode struct {
 	Name string
-	// Known is false for a child of which only the name was listed so far. Sealed: its data may not be read, all else was.
+	// Known is false for a child of which only the name was listed so far. Sealed: its data may not be read,
+	// all else was.
 	Known, Sealed  bool
 	Data           []byte
 	Czxid          int64
@@ -33,8 +34,8 @@ type Znode struct {
 // Directory holds what was read of a lock directory.
 type Directory struct {
 	Children []Znode
-	// Created counts the children ever created in it, which is the number that the server gives next: half of the sum of
-	// a Stat's cversion and numChildren (DataNode.copyStat). Zero is unknown.
+	// Created counts the children ever created in it, which is the number that the server gives next: half of
+	// the sum of a Stat's cversion and numChildren (DataNode.copyStat). Zero is unknown.
 	Created int64
 	// Data of the directory itself; nil when it was not read.
 	Data []byte
@@ -85,8 +86,9 @@ func (d *Directory) part(place string) queue {
 	return q
 }
 
-// readQueue takes for contenders what a recipe's name proves, and of other names what is not known to be persistent (those are
-// work items of a queue or the like) and what the server can have numbered: members of a service often end in a time or a port.
+// readQueue takes for contenders what a recipe's name proves, and of other names what is not known to be
+// persistent (those are work items of a queue or the like) and what the server can have numbered: members of
+// a service often end in a time or a port.
 func readQueue(children []Znode, created int64) queue {
 	q := queue{nodes: children}
 	if !slices.IsSortedFunc(children, byName) { // a source gives them sorted
@@ -142,8 +144,8 @@ func (q *queue) leaveOut(names ...string) {
 	q.nodes = slices.DeleteFunc(slices.Clone(q.nodes), func(z Znode) bool { return slices.Contains(names, z.Name) })
 }
 
-// prove grades the entries by what was read of their nodes. Where a node shows that another library made it, those of its recipe
-// that nothing proves are plain sequential ones.
+// prove grades the entries by what was read of their nodes. Where a node shows that another library made it,
+// those of its recipe that nothing proves are plain sequential ones.
 func (q *queue) prove() {
 	var strange []string // recipes
 	repeated := false    // numbers
@@ -175,8 +177,8 @@ func prefix(e recipe.Entry) string {
 	return before
 }
 
-// numbered reports whether the server can have given an entry its number, after so many creations; zero is unknown. It counts
-// on below zero after the largest int32.
+// numbered reports whether the server can have given an entry its number, after so many creations; zero is
+// unknown. It counts on below zero after the largest int32.
 func numbered(e recipe.Entry, created int64) bool {
 	switch {
 	case e.Unnumbered || created == 0:
@@ -187,8 +189,8 @@ func numbered(e recipe.Entry, created int64) bool {
 	return int64(e.Sequence) < created
 }
 
-// disordered reports whether nodes that nothing but their names takes for contenders were not created in the order of their
-// numbers, so that no server gave these.
+// disordered reports whether nodes that nothing but their names takes for contenders were not created in the
+// order of their numbers, so that no server gave these.
 func (q *queue) disordered() bool {
 	var before recipe.Entry
 	newest := int64(0)
@@ -212,7 +214,8 @@ func (q *queue) proven() bool {
 	})
 }
 
-// unread reports whether only the data of an entry, which may not be read, can prove it: Hive's explicit locks have no session.
+// unread reports whether only the data of an entry, which may not be read, can prove it: Hive's explicit
+// locks have no session.
 func (q *queue) unread(e recipe.Entry) bool {
 	return q.node(&e).Sealed && e.Recipe == "hive"
 }
@@ -295,8 +298,8 @@ func (q *queue) lock(id ID) *Lock {
 	return l
 }
 
-// mayQueueForPermits reports whether what looks like a mutex may be the queue of a Curator semaphore: whoever uses that first makes the
-// directory of the permits after its entry here.
+// mayQueueForPermits reports whether what looks like a mutex may be the queue of a Curator semaphore: whoever
+// uses that first makes the directory of the permits after its entry here.
 func mayQueueForPermits(id ID, recipeName string) bool {
 	return recipeName == "curator" && path.Base(id.Path) == recipe.CuratorLocks
 }

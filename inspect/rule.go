@@ -8,9 +8,9 @@ type Rule struct {
 	Name string
 	// NeedsHistory: one-shot commands do not ask it.
 	NeedsHistory bool
-	// AsOf: one look may see halfway what it finds (an acquisition that asks one master after the other), so that it is
-	// reported only when two looks SettleFor apart have found it. AsOf is the time, by our clock, at which what it rests
-	// on was last seen. A rule without is believed at once.
+	// AsOf: one look may see halfway what it finds (an acquisition that asks one master after the other), so
+	// that it is reported only when two looks SettleFor apart have found it. AsOf is the time, by our clock,
+	// at which what it rests on was last seen. A rule without is believed at once.
 	AsOf func(*Case) time.Time
 	// Lock diagnoses one lock, Backend one backend; either may be nil. Nothing found is nil. Neither Lock nor AsOf
 	// may keep the Case: that of the next lock takes its place.
@@ -18,7 +18,8 @@ type Rule struct {
 	Backend func(*Backend, time.Time) []Finding
 }
 
-// TableAge tells a table of watches of now from one of then: only of locks that somebody looks at is it read again and again.
+// TableAge tells a table of watches of now from one of then: only of locks that somebody looks at is it read
+// again and again.
 type TableAge uint8
 
 // The ages of a table.
@@ -74,8 +75,8 @@ type History struct {
 	Recent []Span
 }
 
-// Span is one contender's time with a lock, by the backend's clock. Granted is zero when it held before we looked, Ended
-// when it ended while we could not.
+// Span is one contender's time with a lock, by the backend's clock. Granted is zero when it held before we
+// looked, Ended when it ended while we could not.
 type Span struct {
 	Contender, Label       Untrusted
 	Queued, Granted, Ended time.Time
@@ -95,7 +96,7 @@ type Renewal struct {
 	Last  time.Time
 	// TTL that a renewal sets.
 	TTL time.Duration
-	// Skipped counts the renewals that should have been between two others and were not. Those that are missing since the last
-	// one are not among them: the finding renewal-stopped is about these.
+	// Skipped counts the renewals that should have been between two others and were not. Those that are
+	// missing since the last one are not among them: the finding renewal-stopped is about these.
 	Skipped int
 }

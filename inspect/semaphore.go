@@ -7,10 +7,11 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// curatorSemaphore makes the lock of an InterProcessSemaphoreV2 (or InterProcessSemaphoreMutex, which is one of a single
-// permit): permits below "leases", and below "locks" the mutex that whoever wants a permit takes first. Its holder makes
-// its lease and then, with the mutex, waits until there are no more leases than permits: that lease is pending. The
-// number of permits is written nowhere; a pending lease shows it (InterProcessSemaphoreV2.internalAcquire1Lease).
+// curatorSemaphore makes the lock of an InterProcessSemaphoreV2 (or InterProcessSemaphoreMutex, which is one
+// of a single permit): permits below "leases", and below "locks" the mutex that whoever wants a permit takes
+// first. Its holder makes its lease and then, with the mutex, waits until there are no more leases than
+// permits: that lease is pending. The number of permits is written nowhere; a pending lease shows it
+// (InterProcessSemaphoreV2.internalAcquire1Lease).
 func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	leaseNodes, ok := d.Parts[recipe.CuratorLeases]
 	if !ok || len(own.entries) > 0 {

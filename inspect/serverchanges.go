@@ -63,12 +63,13 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 	return events
 }
 
-// deposed is for how long a leader that stood still while another was elected may say that it leads: it leaves when its followers have
-// not answered for syncLimit, 5 ticks of 2 s in the sample configuration (zoo_sample.cfg).
+// deposed is for how long a leader that stood still while another was elected may say that it leads: it
+// leaves when its followers have not answered for syncLimit, 5 ticks of 2 s in the sample configuration
+// (zoo_sample.cfg).
 const deposed = 30 * time.Second
 
-// newestLeader is the leader of the newest election: one that stood still meanwhile answers as the leader that it was when it goes on.
-// Nil where none leads, or two do in one epoch, and nobody can tell which.
+// newestLeader is the leader of the newest election: one that stood still meanwhile answers as the leader
+// that it was when it goes on. Nil where none leads, or two do in one epoch, and nobody can tell which.
 func newestLeader(servers []Server) (leader *Server) {
 	newest, found := uint64(0), false
 	for i := range servers {

@@ -8,7 +8,8 @@ import (
 )
 
 func TestChangesOfServersAreReported(t *testing.T) {
-	// A word is a server: ADDR:ROLE, or ADDR:ROLE:RUN with the second of its start, or ADDR:leader::EPOCH, with + where it has long led; "-" is a backend that is down.
+	// A word is a server: ADDR:ROLE, or ADDR:ROLE:RUN with the second of its start, or ADDR:leader::EPOCH,
+	// with + where it has long led; "-" is a backend that is down.
 	backend := func(kind BackendKind, words string) *Backend {
 		b := &Backend{Name: "b", Kind: kind, State: Connected, Mode: ModePush}
 		if words == "-" {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// SettleFor is the time for which the state that a finding rests on must have stood before it is reported, where one look
-// may see a state halfway (see [Rule.AsOf]): who asks one master after the other, sets its watch after its node or moves
-// to another server takes less.
+// SettleFor is the time for which the state that a finding rests on must have stood before it is reported,
+// where one look may see a state halfway (see [Rule.AsOf]): who asks one master after the other, sets its
+// watch after its node or moves to another server takes less.
 const SettleFor = time.Second
 
 // suspicion is a finding that may pass, and as of which read, by our clock, it has stood. Settled ones are reported.
@@ -30,9 +30,9 @@ type dueSuspicion struct {
 	at   time.Time
 }
 
-// settle takes in what the rules found of a lock that may pass, each with the instant as of which that is known, and
-// removes what has not stood for long enough. blindUntil is the end of our last blindness: a state that was not reported
-// yet need not have stood in between.
+// settle takes in what the rules found of a lock that may pass, each with the instant as of which that is
+// known, and removes what has not stood for long enough. blindUntil is the end of our last blindness: a state
+// that was not reported yet need not have stood in between.
 func (s *suspicions) settle(id ID, found []suspicion, blindUntil, now time.Time) (settled []Finding) {
 	before := s.of[id]
 	if len(found) == 0 {
@@ -79,8 +79,8 @@ func (s *suspicions) next(now time.Time) (ID, bool) {
 	return id, true
 }
 
-// recheck asks the rules about the locks of which something was found that may pass, as soon as it may have stood for long
-// enough.
+// recheck asks the rules about the locks of which something was found that may pass, as soon as it may have
+// stood for long enough.
 func (o *Observer) recheck(now time.Time) {
 	for id, ok := o.suspicions.next(now); ok; id, ok = o.suspicions.next(now) {
 		if l := o.locks.get(id); l != nil {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// halfway is a rule about what one look may see halfway: it finds what *evidence says, as of *read seconds; nothing while empty.
+// halfway is a rule about what one look may see halfway: it finds what *evidence says, as of *read seconds;
+// nothing while empty.
 func halfway(evidence *string, read *float64) []Rule {
 	return []Rule{{
 		Name: "halfway",
@@ -19,7 +20,8 @@ func halfway(evidence *string, read *float64) []Rule {
 	}}
 }
 
-// looks stands for a lock of which the rule halfway finds what there is to be seen, and the second in which it was read.
+// looks stands for a lock of which the rule halfway finds what there is to be seen, and the second in which
+// it was read.
 type looks struct {
 	evidence string
 	read     float64

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// differing visits the pages of t that before does not share, the locks in them that are others there or not at all, and the
-// ids that only before has. before may be nil.
+// differing visits the pages of t that before does not share, the locks in them that are others there or not
+// at all, and the ids that only before has. before may be nil.
 func (t *table) differing(before *table, own func(page), put func(*Lock), gone func(ID)) {
 	shared := make(map[**Lock]int)
 	var was []*Lock
@@ -60,9 +60,10 @@ func (t *table) differing(before *table, own func(page), put func(*Lock), gone f
 	}
 }
 
-// Since returns the updates, source by source, that take an Observer's snapshot from before to s: whole backends with
-// their sessions, and the locks that differ as their sources reported them. before may be nil. Of the watch tables, which are not
-// kept, there is what they confirmed; what they lacked is not reported again.
+// Since returns the updates, source by source, that take an Observer's snapshot from before to s: whole
+// backends with their sessions, and the locks that differ as their sources reported them. before may be nil.
+// Of the watch tables, which are not kept, there is what they confirmed; what they lacked is not reported
+// again.
 func (s *Snapshot) Since(before *Snapshot) []Update {
 	var old *table
 	if before != nil {
@@ -110,8 +111,8 @@ func (s *Snapshot) Since(before *Snapshot) []Update {
 	return all
 }
 
-// confirmedWatches is the part of a watch table that confirmed what waiters of these locks of one backend watch; nil when none
-// did.
+// confirmedWatches is the part of a watch table that confirmed what waiters of these locks of one backend
+// watch; nil when none did.
 func confirmedWatches(locks []*Lock, at time.Time) *WatchTable {
 	t := &WatchTable{ReadAt: at, Sessions: make(map[string][]int64)}
 	for _, l := range locks {

@@ -117,8 +117,8 @@ func (b *Backend) age(c *Contender, instant, now time.Time) (Age, bool) {
 	return Age{Duration: d, Least: b.AgeAtLeast(instant, c.Czxid, now)}, true
 }
 
-// Established is for how long a session's client has been connected; false where that is not known. It was dated by the server that
-// the client is connected to, not by the leader.
+// Established is for how long a session's client has been connected; false where that is not known. It was
+// dated by the server that the client is connected to, not by the leader.
 func (s *Snapshot) Established(l *Lock, session Session, now time.Time) (Age, bool) {
 	if session.Established.IsZero() {
 		return Age{}, false

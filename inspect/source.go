@@ -9,9 +9,9 @@ import (
 
 // Source reads one backend. zksource and redissource are Sources, and so is a recording.
 type Source interface {
-	// Run reads until ctx ends, or, where it was made for one pass, until that is done, and emits what it finds. A server
-	// that cannot be reached is no error of Run: it is reported in the Backend of an Update. emit must not be called
-	// concurrently nor after Run has returned.
+	// Run reads until ctx ends, or, where it was made for one pass, until that is done, and emits what it
+	// finds. A server that cannot be reached is no error of Run: it is reported in the Backend of an Update.
+	// emit must not be called concurrently nor after Run has returned.
 	Run(ctx context.Context, emit func(Update)) error
 	// Focus names the locks that somebody looks at: these are read in full and first, the rest may be only counted
 	// and watched. It replaces the focus before and does not block; ids of other backends are ignored.
@@ -30,16 +30,16 @@ type Update struct {
 	Sessions map[int64]Session
 	// AllSessions: every server of the ensemble reported its sessions, so that one that is not in the table is gone.
 	AllSessions bool
-	// SessionsAt is the time, by our clock, at which the first of the servers was asked for them: a server that hangs lets the
-	// update wait. Zero: they are as of the update.
+	// SessionsAt is the time, by our clock, at which the first of the servers was asked for them: a server
+	// that hangs lets the update wait. Zero: they are as of the update.
 	SessionsAt time.Time
 	// Watches is the server's watch table, when it was read again; nil otherwise. It holds the paths below the
 	// locks it was asked for.
 	Watches *WatchTable
 	// Backend is the backend's state when it changed; nil otherwise.
 	Backend *Backend
-	// At is the time, by our clock, by which the source knew it: the observer dates by it what it sees, so that this process
-	// may stand still before it is taken in. Zero: it is taken in at once.
+	// At is the time, by our clock, by which the source knew it: the observer dates by it what it sees, so
+	// that this process may stand still before it is taken in. Zero: it is taken in at once.
 	At time.Time
 	// Gap is a time in which the source did not look, such as while this process was stopped; nil otherwise. It comes
 	// before what was read after it. (A backend that was down has a state for that.)
@@ -68,8 +68,8 @@ type WatchTable struct {
 	ReadAt time.Time
 	// Sessions by path.
 	Sessions map[string][]int64
-	// Unheard are sessions, in order, whose watches the table does not have: no server that reported its watches reported
-	// to serve them.
+	// Unheard are sessions, in order, whose watches the table does not have: no server that reported its
+	// watches reported to serve them.
 	Unheard []int64
 	// Covers lists the lock directories of which the table is complete; nil means all.
 	Covers []ID
@@ -77,8 +77,8 @@ type WatchTable struct {
 	in map[string][]string // see pathsIn
 }
 
-// pathsIn are the watched paths in a directory. An Observer holds a table against each lock that it covers, thousands where all are.
-// The table does not change any more.
+// pathsIn are the watched paths in a directory. An Observer holds a table against each lock that it covers,
+// thousands where all are. The table does not change any more.
 func (t *WatchTable) pathsIn(dir string) []string {
 	if t.in == nil {
 		t.in = make(map[string][]string)

@@ -1,7 +1,7 @@
 package inspect
 
-// Spread of the locks of a backend over its Redis masters, counted over those of which every master answered and at least
-// one has the key.
+// Spread of the locks of a backend over its Redis masters, counted over those of which every master answered
+// and at least one has the key.
 type Spread struct {
 	// Masters there are, Locks that were counted, and OnOne those of which no value stands on more than one master.
 	Masters, Locks, OnOne int
@@ -9,8 +9,8 @@ type Spread struct {
 	Used int
 }
 
-// Suspect reports whether these are not the masters of one lock, but servers each of which has its own: nine of ten locks
-// are on one of them only, and not all on the same one, or there are many.
+// Suspect reports whether these are not the masters of one lock, but servers each of which has its own: nine
+// of ten locks are on one of them only, and not all on the same one, or there are many.
 func (s Spread) Suspect() bool {
 	return s.Masters > 1 && 10*s.OnOne >= 9*s.Locks && s.OnOne > 1 && (s.Used > 1 || s.OnOne >= suspectLocks)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What a source knew before this process stood still is dated then, although it is taken in when that goes on; and nobody saw what
-// came after it.
+// What a source knew before this process stood still is dated then, although it is taken in when that goes
+// on; and nobody saw what came after it.
 func TestWhatWasKnownBeforeAStallIsDatedThen(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})

@@ -26,7 +26,8 @@ const (
 // Step is one thing that a finding advises to do.
 type Step struct {
 	Verb Verb `json:"verb"`
-	// Lock and Owner are what it acts on. Owner is the [Contender.Argument] of a contender or vote. Either may be empty.
+	// Lock and Owner are what it acts on. Owner is the [Contender.Argument] of a contender or vote. Either
+	// may be empty.
 	Lock  ID        `json:"lock"`
 	Owner Untrusted `json:"owner"`
 	// Waiter allows the removal of an owner that does not hold the lock.

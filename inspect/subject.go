@@ -2,8 +2,8 @@ package inspect
 
 import "strings"
 
-// Subject of a finding within its lock or backend, which distinguishes it from others of its rule. The zero value is the
-// lock or backend as a whole.
+// Subject of a finding within its lock or backend, which distinguishes it from others of its rule. The zero
+// value is the lock or backend as a whole.
 type Subject struct {
 	// Contender by its name on the server, and Digest where that is cut. See [Contender].
 	Contender Untrusted `json:"contender,omitzero"`
@@ -28,8 +28,8 @@ func (s *Subject) Is(c *Contender) bool {
 	return s.Contender != "" && s.Contender == c.Name && s.Digest == c.Digest
 }
 
-// Key distinguishes a finding from the others on the same lock or backend. The locks of a deadlock are not in it: it stands once on
-// each.
+// Key distinguishes a finding from the others on the same lock or backend. The locks of a deadlock are not in
+// it: it stands once on each.
 func (f *Finding) Key() string {
 	s := &f.Subject
 	var b strings.Builder

@@ -8,8 +8,8 @@ import (
 // pageSize bounds how much a change of one lock copies.
 const pageSize = 1024
 
-// table is a list of locks sorted by id, in pages. What share gave away never changes: after that a page is copied before
-// it is changed for the first time, and so is the list of pages.
+// table is a list of locks sorted by id, in pages. What share gave away never changes: after that a page is
+// copied before it is changed for the first time, and so is the list of pages.
 type table struct {
 	pages   []page
 	count   int

@@ -11,7 +11,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Tie is a reason to take a ZooKeeper session and a client of Redis for one program. No server says so: it is at most likely.
+// Tie is a reason to take a ZooKeeper session and a client of Redis for one program. No server says so: it is
+// at most likely.
 type Tie struct {
 	// Owner is the number of whom it is about in its cycle.
 	Owner int
@@ -45,7 +46,8 @@ type tied struct {
 	tie     Tie
 }
 
-// partyOf is the identity of a contender, or on Redis its label where it has none: lockscope's own waiters have no more.
+// partyOf is the identity of a contender, or on Redis its label where it has none: lockscope's own waiters
+// have no more.
 func partyOf(l *Lock, c *Contender) (Identity, bool) {
 	if who, ok := c.Identity(l.ID.Backend); ok {
 		return who, true
@@ -61,8 +63,8 @@ func (i Identity) process() Identity {
 	return i
 }
 
-// findTies ties the sessions and the clients of Redis in these locks. Whoever could be two is tied to nobody: of a name, a
-// process or a host there is to be one session and one client.
+// findTies ties the sessions and the clients of Redis in these locks. Whoever could be two is tied to nobody:
+// of a name, a process or a host there is to be one session and one client.
 func findTies(locks iter.Seq[*Lock]) ties {
 	sessions, clients := make(map[Identity]*party), make(map[Identity]*party)
 	threads := make(map[Identity]Identity) // each identity on Redis with its process

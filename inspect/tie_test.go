@@ -9,8 +9,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// someone is the owner of a contender in short: "s1" a session; "L=x" a label, "P=web-1:7" host and process, "I=x" a library's
-// id, "@10.0.0.1:5" the client's address.
+// someone is the owner of a contender in short: "s1" a session; "L=x" a label, "P=web-1:7" host and process,
+// "I=x" a library's id, "@10.0.0.1:5" the client's address.
 func someone(words string) Owner {
 	var o Owner
 	for _, w := range strings.Fields(words) {
@@ -48,7 +48,8 @@ const (
 	tillID = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
 )
 
-// tiedCases are pairs of locks whose holders wait for each other if each is who waits for the other: want says by what that is known.
+// tiedCases are pairs of locks whose holders wait for each other if each is who waits for the other: want
+// says by what that is known.
 var tiedCases = map[string]struct {
 	zk, redis [2]string // holder, waiter: the holder of one is to be the waiter of the other
 	more      []*Lock
@@ -113,7 +114,8 @@ var tiedCases = map[string]struct {
 	"they hold in a line": {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-1:7", "L=web-2:8"}},
 }
 
-// A cycle over ZooKeeper and Redis closes where a session and a client are one program, and says by what, and how surely.
+// A cycle over ZooKeeper and Redis closes where a session and a client are one program, and says by what, and
+// how surely.
 func TestCyclesOverBothBackends(t *testing.T) {
 	for name, tt := range tiedCases {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +157,8 @@ func TestTiesAddNothingWithinABackend(t *testing.T) {
 	expect(t, "cycles", strings.Join(got, "; "), "[redis:r zk:/z] 2; [zk:/1 zk:/2] 0")
 }
 
-// A release's preview knows what its owner has on the other backend, where it likely is the same, and that the deadlock ends.
+// A release's preview knows what its owner has on the other backend, where it likely is the same, and that
+// the deadlock ends.
 func TestElsewhereOnTheOtherBackend(t *testing.T) {
 	for label, holds := range map[string]string{"web-1:7": "[redis:r]", "cart": "[]"} {
 		locks := between([2]string{"s1 L=" + label, "s2 L=web-2:8"}, [2]string{"L=web-2:8", "L=" + label})

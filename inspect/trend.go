@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// Trend is a lock in equal steps of time: in each the mean number of waiters, and of holders. Both are -1 where nothing is known.
+// Trend is a lock in equal steps of time: in each the mean number of waiters, and of holders. Both are -1
+// where nothing is known.
 type Trend struct{ Waiting, Holding []float64 }
 
-// Trend samples a lock from a time on, in n steps, as far as it is kept. What comes after to is not known yet, nor is a step in
-// which its backend was down.
+// Trend samples a lock from a time on, in n steps, as far as it is kept. What comes after to is not known
+// yet, nor is a step in which its backend was down.
 func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.Time) Trend {
 	t := Trend{make([]float64, n), make([]float64, n)}
 	known := make([]time.Duration, n) // of each step
@@ -77,8 +78,8 @@ func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until ti
 	}
 }
 
-// BackendTrend samples a number of a backend from a time on, in n steps: its mean in each, as far as it is kept. -1 is what is not
-// known: what comes after to, or where of returns less than 0.
+// BackendTrend samples a number of a backend from a time on, in n steps: its mean in each, as far as it is
+// kept. -1 is what is not known: what comes after to, or where of returns less than 0.
 func (p *Past) BackendTrend(name string, from time.Time, step time.Duration, n int, to time.Time, of func(*Backend) float64) []float64 {
 	sums, known := make([]float64, n), make([]time.Duration, n)
 	if end := from.Add(step * time.Duration(n)); to.After(end) {

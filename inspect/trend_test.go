@@ -32,8 +32,8 @@ func TestTrend(t *testing.T) {
 	f.at = start.Add(9 * time.Second)
 	f.receive(Update{Backend: zkUp})
 	trend := f.past.Trend(id, start.Add(-2*time.Second), 2*time.Second, 8, start.Add(11*time.Second))
-	// From -2 on: before watching, not there, one hold with four waiters in the second half, one waiter, two steps with a part of the
-	// outage, one second of what is now, what is to come.
+	// From -2 on: before watching, not there, one hold with four waiters in the second half, one waiter, two
+	// steps with a part of the outage, one second of what is now, what is to come.
 	if want := []float64{-1, 0, 2, 1, -1, -1, 1, -1}; !slices.Equal(trend.Waiting, want) {
 		t.Errorf("waiting %v, want %v", trend.Waiting, want)
 	}
@@ -45,7 +45,8 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// A backend's number is the mean over each step; the time before watching, that after now, and what is not known are -1.
+// A backend's number is the mean over each step; the time before watching, that after now, and what is not
+// known are -1.
 func TestBackendTrend(t *testing.T) {
 	f := film(NewPast(0, 0, 1<<30))
 	start := f.at

@@ -57,8 +57,8 @@ func (b *Backend) Unknown(a Aspect) bool { return unknown(b.Unseen, a) }
 // Unknown reports whether an aspect of the key could not be seen on the master.
 func (v *Vote) Unknown(a Aspect) bool { return unknown(v.Unseen, a) }
 
-// admitUnknown takes back that a lock is free where who holds it could not be seen: on so many masters that the others are
-// no quorum, or on ZooKeeper at all.
+// admitUnknown takes back that a lock is free where who holds it could not be seen: on so many masters that
+// the others are no quorum, or on ZooKeeper at all.
 func (l *Lock) admitUnknown() {
 	if l.State != StateFree || !l.Unknown(AspectHolders) && !l.Unknown(AspectKind) {
 		return

@@ -10,8 +10,9 @@ import (
 // KeyLock makes the lock of a Redis key from what each master says of it. Votes must be in the order of the
 // masters; Agrees is filled in here. It never returns nil: a key that is gone everywhere is a free lock.
 //
-// Verdict (as the Redis documentation's Redlock asks for it): with N masters a value needs N/2+1 votes. One that has them
-// is held; several values without a quorum are split, one is a minority; too few answers to decide is unknown.
+// Verdict (as the Redis documentation's Redlock asks for it): with N masters a value needs N/2+1 votes. One
+// that has them is held; several values without a quorum are split, one is a minority; too few answers to
+// decide is unknown.
 func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	l := &Lock{
 		ID:         id,
@@ -107,7 +108,8 @@ type tally struct {
 	tie    bool
 	values int  // different values
 	shared bool // each stands for itself: they are permits
-	// masters that did not answer, have no such key, hold something that is no lock, or hide its holder or the key itself
+	// masters that did not answer, have no such key, hold something that is no lock, or hide its holder or
+	// the key itself
 	silent, absent, foreign, opaque int
 }
 

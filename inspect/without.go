@@ -7,8 +7,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Elsewhere lists the other locks of a snapshot that whoever stands behind a contender holds and waits for. known is false where
-// who that is is not known.
+// Elsewhere lists the other locks of a snapshot that whoever stands behind a contender holds and waits for.
+// known is false where who that is is not known.
 func (s *Snapshot) Elsewhere(id ID, c *Contender) (holds, waits []ID, known bool) {
 	who, known := c.Identity(id.Backend)
 	same := s.likelyTies()
@@ -39,8 +39,8 @@ func (s *Snapshot) likelyTies() ties {
 	return found
 }
 
-// DeadlockWithout reports whether a lock stands in a deadlock, and whether its owners would still wait for each other were one
-// of its contenders gone, so that the next in line holds.
+// DeadlockWithout reports whether a lock stands in a deadlock, and whether its owners would still wait for
+// each other were one of its contenders gone, so that the next in line holds.
 func (s *Snapshot) DeadlockWithout(id ID, gone *Contender) (now, then bool) {
 	l := s.Lock(id)
 	if l == nil {

@@ -73,7 +73,8 @@ func (c *closing) wait(t *testing.T) <-chan acquired {
 	return got
 }
 
-// nothing waits until neither a node nor a key of the lock is there; a hold that was not given back may leave keys that run out.
+// nothing waits until neither a node nor a key of the lock is there; a hold that was not given back may leave
+// keys that run out.
 func (c *closing) nothing(t *testing.T, held bool) {
 	t.Helper()
 	eventually(t, "nothing is left of "+c.name, func() bool {
@@ -218,9 +219,9 @@ func (c *closing) deleteNode(t *testing.T, h *lockops.Hold) {
 	}
 }
 
-// TestCloseInEveryState: of every kind of lock, whatever its contender does at the time: each call returns, holds end before
-// anybody else can be granted the lock, and nothing is left but Redis keys of holds, which run out. (That no goroutine is
-// left either, TestMain checks.)
+// TestCloseInEveryState: of every kind of lock, whatever its contender does at the time: each call returns,
+// holds end before anybody else can be granted the lock, and nothing is left but Redis keys of holds, which
+// run out. (That no goroutine is left either, TestMain checks.)
 func TestCloseInEveryState(t *testing.T) {
 	t.Parallel()
 	ensemble := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

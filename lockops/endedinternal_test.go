@@ -11,8 +11,9 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestNothingIsGrantedOnceTheWaitHasEnded: a turn that has come, but is not granted yet, is given up when the context has ended
-// or the session is being closed, whichever of them a select would have noticed first. No key is left of it.
+// TestNothingIsGrantedOnceTheWaitHasEnded: a turn that has come, but is not granted yet, is given up when the
+// context has ended or the session is being closed, whichever of them a select would have noticed first. No
+// key is left of it.
 func TestNothingIsGrantedOnceTheWaitHasEnded(t *testing.T) {
 	t.Parallel()
 	for kind, turn := range map[string]func(*testing.T) readyTurn{
@@ -44,7 +45,8 @@ func TestNothingIsGrantedOnceTheWaitHasEnded(t *testing.T) {
 type readyTurn struct {
 	grant func(ctx context.Context) (*Hold, error)
 	close func() // begins to close its session
-	// keys counts the masters on which the key is, behind what is cleaned up. Nil on ZooKeeper, where who queues removes its node.
+	// keys counts the masters on which the key is, behind what is cleaned up. Nil on ZooKeeper, where who
+	// queues removes its node.
 	keys func(*testing.T) int64
 }
 

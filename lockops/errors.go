@@ -21,22 +21,22 @@ var (
 	ErrReleased = errors.New("lock was released")
 	// ErrNotHeld is returned by Release and Extend on a Hold that was released before.
 	ErrNotHeld = errors.New("lock is not held any more")
-	// ErrReentry is returned at once when the context given to Acquire comes from a hold of the same lock, which was made
-	// without WithReentry: it could only wait for itself.
+	// ErrReentry is returned at once when the context given to Acquire comes from a hold of the same lock,
+	// which was made without WithReentry: it could only wait for itself.
 	ErrReentry = errors.New("lock is held by the context that asks for it")
 	// ErrOption is returned by every Acquire of a lock that was made with an option which its kind cannot keep.
 	ErrOption = errors.New("option that this kind of lock cannot keep")
-	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read side: the write
-	// would wait for that for ever. Release the read first.
+	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read
+	// side: the write would wait for that for ever. Release the read first.
 	ErrUpgrade = errors.New("a lock that is held for reading cannot be taken for writing as well")
-	// ErrUnknownRelease is returned by Release when no answer arrived and another client has the key in Redis by now: it was
-	// given back and taken since, or had been lost before. Nothing of ours is left.
+	// ErrUnknownRelease is returned by Release when no answer arrived and another client has the key in Redis
+	// by now: it was given back and taken since, or had been lost before. Nothing of ours is left.
 	ErrUnknownRelease = errors.New("no answer came to the release, and somebody else has the lock now: whether it was still ours until then is unknown")
 	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
 	ErrNoQuorum = errors.New("no quorum of Redis masters")
-	// ErrTooShort is returned by every Acquire of a Redis lock whose TTL, or master limit, leaves no time for an answer over the
-	// link to the servers, and when a ZooKeeper session is made whose timeout leaves none. The error says how long an answer
-	// takes, and which TTL or timeout would do.
+	// ErrTooShort is returned by every Acquire of a Redis lock whose TTL, or master limit, leaves no time for
+	// an answer over the link to the servers, and when a ZooKeeper session is made whose timeout leaves none.
+	// The error says how long an answer takes, and which TTL or timeout would do.
 	ErrTooShort = errors.New("too short for the link to the server")
 	// ErrClosed is returned by everything that needs a session which has been closed.
 	ErrClosed = errors.New("session is closed")

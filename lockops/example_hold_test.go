@@ -80,7 +80,8 @@ func (s *store) write(token uint64, text string) error {
 	return nil
 }
 
-// A resource that checks the fencing token keeps out a holder that was paused and does not know that it has lost its lock.
+// A resource that checks the fencing token keeps out a holder that was paused and does not know that it has
+// lost its lock.
 func ExampleHold_Token() {
 	ctx := context.Background()
 	_, session, end := exampleZK()

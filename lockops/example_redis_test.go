@@ -68,8 +68,8 @@ func ExampleHold_Extend_redis() {
 	// true true
 }
 
-// A key may run out while its holder is stopped and cannot notice. A resource that checks the fencing token refuses what it
-// writes afterwards.
+// A key may run out while its holder is stopped and cannot notice. A resource that checks the fencing token
+// refuses what it writes afterwards.
 func ExampleHold_Token_redis() {
 	ctx := context.Background()
 	server, session, end := exampleRedis()

@@ -30,13 +30,14 @@ type Hold struct {
 	released atomic.Bool
 }
 
-// Context ends when the hold does: context.Cause is ErrReleased after Release, and otherwise wraps ErrLost with the
-// reason, before anybody else can be granted the lock. It carries the values of the context given to Acquire, but
-// not its end (see With). Acquire of the same lock with this context, or one derived from it, re-enters (see WithReentry).
+// Context ends when the hold does: context.Cause is ErrReleased after Release, and otherwise wraps ErrLost
+// with the reason, before anybody else can be granted the lock. It carries the values of the context given to
+// Acquire, but not its end (see With). Acquire of the same lock with this context, or one derived from it,
+// re-enters (see WithReentry).
 func (h *Hold) Context() context.Context { return h.ctx }
 
-// With returns a context that ends with the hold or with ctx, whichever ends first, with the cause of that one. It has the
-// values of both. Call cancel when it is no longer needed.
+// With returns a context that ends with the hold or with ctx, whichever ends first, with the cause of that
+// one. It has the values of both. Call cancel when it is no longer needed.
 func (h *Hold) With(ctx context.Context) (_ context.Context, cancel context.CancelFunc) {
 	// The hold itself comes first: ctx may stem from an earlier hold of the same lock.
 	both, end := context.WithCancelCause(context.WithValue(valuesOf{ctx, h.ctx}, h.grant.lock, h.grant))
@@ -50,10 +51,10 @@ func (h *Hold) With(ctx context.Context) (_ context.Context, cancel context.Canc
 // releaseLimit bounds Do's wait for an answer to its release. The release itself goes on in the background.
 const releaseLimit = 10 * time.Second
 
-// Do runs fn under the lock: it waits for its turn until ctx ends, and gives the lock back when fn returns or panics. The
-// context of fn ends with ctx or with the hold (Hold.With). The error is fn's, joined with that of the release: it wraps
-// ErrLost when the lock was lost while fn ran, and then another client may have been inside as well. When fn was not run,
-// the error is Acquire's.
+// Do runs fn under the lock: it waits for its turn until ctx ends, and gives the lock back when fn returns or
+// panics. The context of fn ends with ctx or with the hold (Hold.With). The error is fn's, joined with that
+// of the release: it wraps ErrLost when the lock was lost while fn ran, and then another client may have been
+// inside as well. When fn was not run, the error is Acquire's.
 func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err error) {
 	h, err := l.Acquire(ctx)
 	if err != nil {
@@ -69,10 +70,11 @@ func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err 
 	return fn(inside)
 }
 
-// Release gives the lock back; with re-entered holds, the last one does. It returns nil when the servers confirmed it,
-// an error that wraps ErrLost when the lock had been lost before, ErrUnknownRelease when that is unknown, ErrNotHeld when this Hold was released before, and
-// ctx's error when ctx ended first: the release is then completed in the background while the session lives. With an
-// ended hold there is nothing more to do, whatever Release returns.
+// Release gives the lock back; with re-entered holds, the last one does. It returns nil when the servers
+// confirmed it, an error that wraps ErrLost when the lock had been lost before, ErrUnknownRelease when that
+// is unknown, ErrNotHeld when this Hold was released before, and ctx's error when ctx ended first: the
+// release is then completed in the background while the session lives. With an ended hold there is nothing
+// more to do, whatever Release returns.
 func (h *Hold) Release(ctx context.Context) error {
 	if !h.released.CompareAndSwap(false, true) {
 		return fmt.Errorf("release %s: %w", h.grant.lock.name, ErrNotHeld)
@@ -120,9 +122,10 @@ func (h *Hold) Deadline() (time.Time, bool) {
 	return h.grant.backend.deadline()
 }
 
-// Token is the fencing token: it grows with every acquisition of the lock, so that a resource can refuse older ones.
-// ZooKeeper: the czxid of the contender's node (Token waits for that to be read); Redis mutex: µs
-// of the server's clock, or one more than the newest token. False when there is none: on a Redlock, with WithoutToken, or when the hold ended before it was known.
+// Token is the fencing token: it grows with every acquisition of the lock, so that a resource can refuse
+// older ones. ZooKeeper: the czxid of the contender's node (Token waits for that to be read); Redis mutex: µs
+// of the server's clock, or one more than the newest token. False when there is none: on a Redlock, with
+// WithoutToken, or when the hold ended before it was known.
 //
 // On a read-write lock, a read's token is above those of the writes that were granted before it and below those granted
 // after it, but readers who hold the lock together may show theirs in any order: a resource is to remember the greatest

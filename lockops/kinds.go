@@ -34,7 +34,8 @@ type Kind struct {
 	Permits int
 	// Shared: it may be held by all at once who hold it by this kind, such as readers.
 	Shared bool
-	// Readers is the kind whose clients may hold the same lock together while none holds it by this kind, if there is one.
+	// Readers is the kind whose clients may hold the same lock together while none holds it by this kind, if
+	// there is one.
 	Readers string
 	// Recipes are the values of WithRecipe, the default first; empty on Redis.
 	Recipes []string

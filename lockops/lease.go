@@ -11,7 +11,8 @@ import (
 	"lockscope/internal/failpoint"
 )
 
-// lease keeps an acquisition with a TTL: it renews in time and reports the loss before the TTL has run out on any server.
+// lease keeps an acquisition with a TTL: it renews in time and reports the loss before the TTL has run out on
+// any server.
 type lease struct {
 	session *RedisSession
 	grant   *grant
@@ -87,8 +88,8 @@ func (l *lease) next() time.Time {
 	return at
 }
 
-// wake lets it be judged now, whatever its timer was set to, and renewed: that was to come in time for a deadline which the
-// suspension has brought nearer.
+// wake lets it be judged now, whatever its timer was set to, and renewed: that was to come in time for a
+// deadline which the suspension has brought nearer.
 func (l *lease) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +103,8 @@ func (l *lease) wake() {
 	l.timer.Reset(0)
 }
 
-// judge ends a hold that has run out before its timer could tell: the machine has just woken, or the process was stopped.
+// judge ends a hold that has run out before its timer could tell: the machine has just woken, or the process
+// was stopped.
 func (l *lease) judge() {
 	if at, _ := l.deadline(); !l.session.clock.before(at) {
 		l.lose(errRanOut)
@@ -335,8 +337,8 @@ func (ls *leases) add(l *lease) bool {
 	return true
 }
 
-// sleepLook is for how long, after the machine has woken, a hold may go on that has run out while it was suspended: the timers
-// of the leases stood still, too.
+// sleepLook is for how long, after the machine has woken, a hold may go on that has run out while it was
+// suspended: the timers of the leases stood still, too.
 const sleepLook = 250 * time.Millisecond
 
 // lookForSleep judges all leases again after the machine was suspended.

@@ -183,8 +183,8 @@ func WithReentry() Option {
 }
 
 // OnWaiting is called when an Acquire has to wait, once its contender is known by name: the znode in the
-// queue, or the Redis value that will be written (on a Redlock each try has its own; this is the first). It is called again when the contender had to be replaced. It must
-// not block.
+// queue, or the Redis value that will be written (on a Redlock each try has its own; this is the first). It
+// is called again when the contender had to be replaced. It must not block.
 func OnWaiting(f func(name string)) Option {
 	return func(o *options) {
 		o.given |= optWaiting
@@ -195,14 +195,14 @@ func OnWaiting(f func(name string)) Option {
 // Queue is the place of a waiting contender, as it was when it last looked.
 type Queue struct {
 	Name string // of the contender
-	// Holder is the name of the first contender, which holds the lock, among others perhaps; Position counts the contenders
-	// before it.
+	// Holder is the name of the first contender, which holds the lock, among others perhaps; Position counts
+	// the contenders before it.
 	Holder   string
 	Position int
 }
 
-// OnBehind is called when an Acquire on ZooKeeper has to wait, and again when another contender has become the first and
-// it looked at the queue. It must not block.
+// OnBehind is called when an Acquire on ZooKeeper has to wait, and again when another contender has become
+// the first and it looked at the queue. It must not block.
 func OnBehind(f func(Queue)) Option {
 	return func(o *options) {
 		o.given |= optBehind
@@ -218,9 +218,9 @@ func OnRenew(f func(deadline time.Time)) Option {
 	}
 }
 
-// OnAsked is called when a Redis master has first answered an Acquire or TryAcquire of a mutex, with the time by its own clock at which it
-// looked: a server looks for one client after another, so these times are the order in which the contenders came. It
-// must not block.
+// OnAsked is called when a Redis master has first answered an Acquire or TryAcquire of a mutex, with the time
+// by its own clock at which it looked: a server looks for one client after another, so these times are the
+// order in which the contenders came. It must not block.
 func OnAsked(f func(at time.Time)) Option {
 	return func(o *options) {
 		o.given |= optAsked

@@ -111,8 +111,8 @@ func TestKeepsOutRedisPy(t *testing.T) {
 	})
 }
 
-// TestReadersAndWritersQueueWithKazoo: our readers and writers wait for a real kazoo ReadLock and WriteLock, and these for
-// ours. (A kazoo 2.8 reader also waits for writers behind it, kazoo#649: none is put there.)
+// TestReadersAndWritersQueueWithKazoo: our readers and writers wait for a real kazoo ReadLock and WriteLock,
+// and these for ours. (A kazoo 2.8 reader also waits for writers behind it, kazoo#649: none is put there.)
 func TestReadersAndWritersQueueWithKazoo(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -152,8 +152,9 @@ func settled(err error) bool {
 // removeAttempts bounds a removal in the background. The TTL does the rest.
 const removeAttempts = 5
 
-// removeLater removes a key once no request of ours can take it any more: also while the session is being closed, since
-// that is at most a request limit and clockMaxAge/500 away. Close cuts the wait between two attempts short, for one more.
+// removeLater removes a key once no request of ours can take it any more: also while the session is being
+// closed, since that is at most a request limit and clockMaxAge/500 away. Close cuts the wait between two
+// attempts short, for one more.
 func (s *RedisSession) removeLater(lateUntil time.Time, limit time.Duration, remove func() error) {
 	time.Sleep(s.clock.until(lateUntil))
 	for i := range removeAttempts {
@@ -269,8 +270,8 @@ func (r *redisGrant) endsLater() bool {
 	return r.k.session.clock.before(expires)
 }
 
-// removed reads the answer to a release: a key that is gone was deleted by the request before, if its answer was lost. One that
-// was not sent deleted nothing: before its TTL can have run out, the key was lost.
+// removed reads the answer to a release: a key that is gone was deleted by the request before, if its answer
+// was lost. One that was not sent deleted nothing: before its TTL can have run out, the key was lost.
 func (r *redisGrant) removed(err, unanswered error) error {
 	if k := r.k; k.session.clock.before(r.lateUntil) {
 		k.session.goDo(func() {

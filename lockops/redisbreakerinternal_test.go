@@ -12,8 +12,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestOneRequestProbesASilentMaster: when the breaker lets somebody through, it is one until that request's limit has passed;
-// an answer lets in all.
+// TestOneRequestProbesASilentMaster: when the breaker lets somebody through, it is one until that request's
+// limit has passed; an answer lets in all.
 func TestOneRequestProbesASilentMaster(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

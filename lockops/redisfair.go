@@ -10,23 +10,25 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Waiters are in a queue
-// next to the key; a release hands the key to the first waiter that is alive, in the same script, and notifies it alone.
+// RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Waiters are in a
+// queue next to the key; a release hands the key to the first waiter that is alive, in the same script, and
+// notifies it alone.
 //
-// A waiter that keeps silent for two heartbeats loses its place in the queue to others, one that dies between two of them
-// costs its followers one heartbeat at most; a heartbeat is a second, or a third of the TTL. A lock that is handed over has a TTL of one
-// heartbeat, until the winner renews it: Hold.Deadline is near at first and moves on within a third of that.
+// A waiter that keeps silent for two heartbeats loses its place in the queue to others, one that dies between
+// two of them costs its followers one heartbeat at most; a heartbeat is a second, or a third of the TTL. A
+// lock that is handed over has a TTL of one heartbeat, until the winner renews it: Hold.Deadline is near at
+// first and moves on within a third of that.
 //
-// The key is a plain one with a random value: any client that takes it by SET NX PX is kept out and keeps out, RedisMutex
-// too. A lock that such a client frees goes to the first waiter at its next heartbeat.
+// The key is a plain one with a random value: any client that takes it by SET NX PX is kept out and keeps
+// out, RedisMutex too. A lock that such a client frees goes to the first waiter at its next heartbeat.
 type RedisFairMutex struct{ redisKey }
 
 // beatMost is the longest time between two signs of life of a waiter.
 const beatMost = time.Second
 
-// NewRedisFairMutex makes a fair mutex of a key on the session's Redis. Options are those of NewRedisMutex; the TTL is at
-// least 100 ms, since a waiter has to show that it is alive thrice in it. On a session with several masters every
-// Acquire fails.
+// NewRedisFairMutex makes a fair mutex of a key on the session's Redis. Options are those of NewRedisMutex;
+// the TTL is at least 100 ms, since a waiter has to show that it is alive thrice in it. On a session with
+// several masters every Acquire fails.
 func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMutex {
 	m := &RedisFairMutex{newRedisKey(s, "redis-fair", key, redisMutexKeeps, opts)}
 	m.keys = []string{key, recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.AlivePrefix, key)}
@@ -44,8 +46,9 @@ func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMu
 
 const fairMinTTL = 100 * time.Millisecond
 
-// Acquire waits in the queue for its turn; its errors are those of RedisMutex.Acquire. When ctx ends, it leaves the
-// queue, and passes a lock that was handed to it meanwhile to the next. Each call is a separate waiter, also within a session.
+// Acquire waits in the queue for its turn; its errors are those of RedisMutex.Acquire. When ctx ends, it
+// leaves the queue, and passes a lock that was handed to it meanwhile to the next. Each call is a separate
+// waiter, also within a session.
 func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, m.lock, &m.opts); h != nil || err != nil {
 		return h, err
@@ -94,8 +97,8 @@ func (m *RedisFairMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, p
 	}
 }
 
-// nextBeat is the time to the next heartbeat: short enough that two of three may be lost, and no later than the holder's
-// TTL ends.
+// nextBeat is the time to the next heartbeat: short enough that two of three may be lost, and no later than
+// the holder's TTL ends.
 func (m *RedisFairMutex) nextBeat(pttl time.Duration) time.Duration {
 	wait := m.beat*2/5 + rand.N(m.beat*3/10)
 	if pttl >= 0 {
@@ -105,8 +108,9 @@ func (m *RedisFairMutex) nextBeat(pttl time.Duration) time.Duration {
 }
 
 // handed reads the message of a handover, and returns the end of our validity without asking again: the
-// server's clock gives the time from our newest request to the start of the TTL, and that request was sent at a time of ours. When
-// the message was under way, or we were asleep, for most of that TTL, the server has to be asked.
+// server's clock gives the time from our newest request to the start of the TTL, and that request was sent at
+// a time of ours. When the message was under way, or we were asleep, for most of that TTL, the server has to
+// be asked.
 func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok bool) {
 	if t == nil || t.at == 0 || a.at == 0 || t.at < a.at || !m.opts.renew {
 		return time.Time{}, false

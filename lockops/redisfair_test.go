@@ -67,8 +67,8 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestFairSkipsDeadWaiters: one that was killed costs nothing, the next is handed the lock at once; one that is stopped is
-// handed it for a heartbeat.
+// TestFairSkipsDeadWaiters: one that was killed costs nothing, the next is handed the lock at once; one that
+// is stopped is handed it for a heartbeat.
 func TestFairSkipsDeadWaiters(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -111,8 +111,8 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 	}
 }
 
-// TestFairWaitersKeepTheirPlace: who waits for longer than two heartbeats goes before who came later, and the queue outlives
-// all who stand in it.
+// TestFairWaitersKeepTheirPlace: who waits for longer than two heartbeats goes before who came later, and the
+// queue outlives all who stand in it.
 func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

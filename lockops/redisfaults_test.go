@@ -22,7 +22,8 @@ import (
 type cutter struct {
 	listener net.Listener
 	armed    atomic.Bool // cut at the next script's reply
-	// instead of the server it answers itself where that is not empty; runs: the server is asked all the same; always: each time.
+	// instead of the server it answers itself where that is not empty; runs: the server is asked all the
+	// same; always: each time.
 	instead      string
 	runs, always bool
 	work         sync.WaitGroup

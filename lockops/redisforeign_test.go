@@ -33,8 +33,8 @@ func behind(t *testing.T, p *cutter, others ...*servertest.Redis) *lockops.Redis
 	return s
 }
 
-// What no script of ours answers says nothing of a renewal or a release: the one has failed, as far as anybody knows, and the other is
-// asked for again.
+// What no script of ours answers says nothing of a renewal or a release: the one has failed, as far as
+// anybody knows, and the other is asked for again.
 func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {

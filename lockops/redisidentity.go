@@ -19,8 +19,8 @@ var ErrSameServer = errors.New("is the same server as another of the masters")
 // somebody holds.
 var ErrRestarted = errors.New("master was restarted within the TTL, and does not vote yet")
 
-// identity is a master's run id and start, from INFO server. A server that hides them (ACL, proxies, imitations) was at least
-// shown to be distinct from the other masters; its restarts go unnoticed.
+// identity is a master's run id and start, from INFO server. A server that hides them (ACL, proxies,
+// imitations) was at least shown to be distinct from the other masters; its restarts go unnoticed.
 type identity struct {
 	known bool
 	runID string // empty: hidden
@@ -36,12 +36,12 @@ type identities struct {
 	owner map[string]*master // by run id
 }
 
-// lentIdentity is for how long an adopted client's server may be asked for its vote by what it said of itself. Its connections are
-// not seen, so that it is asked again once it has voted.
+// lentIdentity is for how long an adopted client's server may be asked for its vote by what it said of
+// itself. Its connections are not seen, so that it is asked again once it has voted.
 const lentIdentity = time.Second
 
-// identify reads a master's identity, unless it was asked since the newest connection was made; an adopted client's, unless it
-// was asked since then.
+// identify reads a master's identity, unless it was asked since the newest connection was made; an adopted
+// client's, unless it was asked since then.
 func (m *master) identify(since time.Time, limit time.Duration) error {
 	s := m.session
 	if len(s.masters) == 1 || s.opts.unchecked {

@@ -49,7 +49,8 @@ func TestTransientReplies(t *testing.T) {
 	}
 }
 
-// TestLateRequestIsNotForgotten: by a refusal we have nothing on the server, unless a request before it is still on its way.
+// TestLateRequestIsNotForgotten: by a refusal we have nothing on the server, unless a request before it is
+// still on its way.
 func TestLateRequestIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	unanswered := func(life time.Duration) verdict {
@@ -93,8 +94,8 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestClockReadings: what is not known of a server's clock grows with the time since it was read, so it is read again after
-// ten seconds and on a new connection.
+// TestClockReadings: what is not known of a server's clock grows with the time since it was read, so it is
+// read again after ten seconds and on a new connection.
 func TestClockReadings(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -148,8 +149,8 @@ func TestClockReadings(t *testing.T) {
 	}
 }
 
-// TestHandedDeadline: what was handed over is ours from when the server gave it, counted from our own newest request, and
-// never from when the message came.
+// TestHandedDeadline: what was handed over is ours from when the server gave it, counted from our own newest
+// request, and never from when the message came.
 func TestHandedDeadline(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -200,8 +201,8 @@ func TestHandedDeadline(t *testing.T) {
 	}
 }
 
-// TestVotesAreCounted: error replies, refusals and silence are no votes, half of the masters is no quorum, and a majority does not
-// wait for the others.
+// TestVotesAreCounted: error replies, refusals and silence are no votes, half of the masters is no quorum,
+// and a majority does not wait for the others.
 func TestVotesAreCounted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -289,8 +290,8 @@ func TestExtensionCountsFromItsSending(t *testing.T) {
 	}
 }
 
-// TestWhatComesDuringARenewalIsNotLost: it may have been answered before the lock was taken away, or before a suspension that has
-// brought the deadline nearer.
+// TestWhatComesDuringARenewalIsNotLost: it may have been answered before the lock was taken away, or before a
+// suspension that has brought the deadline nearer.
 func TestWhatComesDuringARenewalIsNotLost(t *testing.T) {
 	t.Parallel()
 	for name, come := range map[string]func(*RedisSession, *lease){
@@ -326,7 +327,8 @@ func TestWhatComesDuringARenewalIsNotLost(t *testing.T) {
 	}
 }
 
-// TestAnExtensionMayComeTooLate: what a server has prolonged after the deadline may have been somebody else's in between.
+// TestAnExtensionMayComeTooLate: what a server has prolonged after the deadline may have been somebody else's
+// in between.
 func TestAnExtensionMayComeTooLate(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -379,8 +381,8 @@ func TestLateRequestsAreRefused(t *testing.T) {
 	})
 }
 
-// What a server refuses to everybody is no missing right of the user; what it refuses to the user is named as a command or
-// as keys.
+// What a server refuses to everybody is no missing right of the user; what it refuses to the user is named as
+// a command or as keys.
 func TestOnlyDenialsAreDenials(t *testing.T) {
 	t.Parallel()
 	sc := newScript("local a = 1\nredis.call('SET', KEYS[1], 'x')")

@@ -57,7 +57,8 @@ func (m *master) meet(limit time.Duration) error {
 	return err
 }
 
-// releasing notes that a vote is about to be taken back, until done is called: the master has answered, or has not in time.
+// releasing notes that a vote is about to be taken back, until done is called: the master has answered, or
+// has not in time.
 func (m *master) releasing(key string) (done func()) {
 	ended := make(chan struct{})
 	m.mu.Lock()
@@ -100,8 +101,8 @@ func awaitReleases(votes []chan struct{}, limit time.Duration) {
 	}
 }
 
-// failed names the server of an error: of a Cluster, where it is known, the one that could not be reached, and not those that
-// it was asked for by.
+// failed names the server of an error: of a Cluster, where it is known, the one that could not be reached,
+// and not those that it was asked for by.
 func (m *master) failed(err error) error {
 	node := m.name
 	var op *net.OpError
@@ -195,7 +196,8 @@ func (m *master) send(r *reach, request []any) *redis.StringCmd {
 	return cmd
 }
 
-// unsent reports whether an error proves that the server did not get the request. A client of a Cluster may have sent it before.
+// unsent reports whether an error proves that the server did not get the request. A client of a Cluster may
+// have sent it before.
 func (m *master) unsent(err error) bool {
 	var op *net.OpError
 	return !m.cluster && (errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout))
@@ -209,8 +211,8 @@ type verdict struct {
 	at    int64         // the master's clock when it judged, µs since 1970; 0 without an answer
 	err   error         // *NodeError when the master did not answer or not as expected
 	sent  time.Time     // at the earliest, of a request that was answered
-	// lateUntil is until when an unanswered request may still be executed: after that the script refuses. Zero when it is
-	// certain that nothing more will happen.
+	// lateUntil is until when an unanswered request may still be executed: after that the script refuses.
+	// Zero when it is certain that nothing more will happen.
 	lateUntil time.Time
 }
 
@@ -229,8 +231,8 @@ type request struct {
 // notInQueue is since of a request that takes the lock or leaves nothing.
 const notInQueue = -1
 
-// acquire runs such a script. limit bounds the wait for the answer; a script that arrives later takes nothing. Its caller was
-// admitted.
+// acquire runs such a script. limit bounds the wait for the answer; a script that arrives later takes
+// nothing. Its caller was admitted.
 func (m *master) acquire(r request, limit time.Duration) verdict {
 	clock, err := m.clockFor(r.keys[0], limit)
 	if err != nil {

@@ -8,9 +8,10 @@ import (
 	"lockscope/lockops"
 )
 
-// TestAServerWithoutMemory: a master that takes nothing more (maxmemory, noeviction) refuses a lock with its own words and
-// keeps nothing of it; what is held can be prolonged and given back all the same. A fair mutex may be granted: its script begins
-// with a command that needs no memory, and servers let a script that has written go on.
+// TestAServerWithoutMemory: a master that takes nothing more (maxmemory, noeviction) refuses a lock with its
+// own words and keeps nothing of it; what is held can be prolonged and given back all the same. A fair mutex
+// may be granted: its script begins with a command that needs no memory, and servers let a script that has
+// written go on.
 func TestAServerWithoutMemory(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

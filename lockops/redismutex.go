@@ -10,15 +10,16 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// RedisMutex is an exclusive lock in one Redis: a key with a random value and a TTL (redis.io, "Distributed locks", single
-// instance). Any client that takes the same key by SET NX PX is kept out, and keeps out.
+// RedisMutex is an exclusive lock in one Redis: a key with a random value and a TTL (redis.io, "Distributed
+// locks", single instance). Any client that takes the same key by SET NX PX is kept out, and keeps out.
 //
 // Waiters are in a sorted set next to the key. A release wakes the first of them, which for 20 ms goes before all
 // others of this package: about first come, first served, but a client of another library may take the key at any time.
 type RedisMutex struct{ redisKey }
 
-// NewRedisMutex makes a mutex of a key on the session's Redis. Options: WithLabel, WithTTL, WithoutRenewal, WithoutToken,
-// WithMasterLimit, WithReentry, OnWaiting, OnRenew, OnAsked. On a session with several masters every Acquire fails.
+// NewRedisMutex makes a mutex of a key on the session's Redis. Options: WithLabel, WithTTL, WithoutRenewal,
+// WithoutToken, WithMasterLimit, WithReentry, OnWaiting, OnRenew, OnAsked. On a session with several masters
+// every Acquire fails.
 func NewRedisMutex(s *RedisSession, key string, opts ...Option) *RedisMutex {
 	m := &RedisMutex{newRedisKey(s, "redis", key, redisMutexKeeps, opts)}
 	m.keys = []string{key, recipe.LockscopeKey(recipe.WaitPrefix, key)}

@@ -120,8 +120,8 @@ func TestR1_OnlyTheOwnerReleases(t *testing.T) {
 	})
 }
 
-// TestR2_ValuesAreArguments: an ACL that allows only the keys of the locks is enough, and values are none of them: they begin as
-// the keys beside a lock do, so that those are named to the end.
+// TestR2_ValuesAreArguments: an ACL that allows only the keys of the locks is enough, and values are none of
+// them: they begin as the keys beside a lock do, so that those are named to the end.
 func TestR2_ValuesAreArguments(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -194,8 +194,9 @@ func TestR5_RenewalAndItsLoss(t *testing.T) {
 	})
 }
 
-// TestR5_LossIsReportedInTime: without renewal the hold ends before the key does. On a machine that is loaded the thread of a timer may
-// stand still for the 12 ms in between, which are all that there are of a TTL of a second; that does not happen each time.
+// TestR5_LossIsReportedInTime: without renewal the hold ends before the key does. On a machine that is loaded
+// the thread of a timer may stand still for the 12 ms in between, which are all that there are of a TTL of a
+// second; that does not happen each time.
 func TestR5_LossIsReportedInTime(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {

@@ -113,8 +113,8 @@ func (p *clientProcess) signal(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// TestL6_PausedHolderHearsOfItWhenItGoesOn: a holder that is stopped beyond its TTL cannot know that another holds the lock;
-// its hold ends as soon as it goes on, and its late release does the other no harm.
+// TestL6_PausedHolderHearsOfItWhenItGoesOn: a holder that is stopped beyond its TTL cannot know that another
+// holds the lock; its hold ends as soon as it goes on, and its late release does the other no harm.
 func TestL6_PausedHolderHearsOfItWhenItGoesOn(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

@@ -41,7 +41,8 @@ func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {
 	}
 }
 
-// A renewal that was asked for because the lock may be gone is repeated soon when it has no answer, however long the TTL is.
+// A renewal that was asked for because the lock may be gone is repeated soon when it has no answer, however
+// long the TTL is.
 func TestARenewalWithoutAnAnswerIsRepeatedSoon(t *testing.T) {
 	t.Parallel()
 	s := embeddedMasters(t, 1)
@@ -68,7 +69,8 @@ func TestARenewalWithoutAnAnswerIsRepeatedSoon(t *testing.T) {
 	}
 }
 
-// awaitRestOfRenewals waits until a session hears messages, which has all leases renewed, and none is to be renewed soon.
+// awaitRestOfRenewals waits until a session hears messages, which has all leases renewed, and none is to be
+// renewed soon.
 func awaitRestOfRenewals(t *testing.T, s *RedisSession) {
 	t.Helper()
 	rests := func() bool {

@@ -17,7 +17,8 @@ import (
 	"lockscope/lockops"
 )
 
-// oneRedisKinds are the locks that stand on one Redis, with a limit that a loaded machine keeps, where the test gives none.
+// oneRedisKinds are the locks that stand on one Redis, with a limit that a loaded machine keeps, where the
+// test gives none.
 var oneRedisKinds = []struct {
 	name string
 	make func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker
@@ -103,8 +104,8 @@ func TestTryAcquireEndsOnAHungServer(t *testing.T) {
 	}
 }
 
-// TestAcquireReturnsWithItsContext: on a server that hangs the call ends with its context, long before the request's own limit,
-// and the clean-up goes on behind.
+// TestAcquireReturnsWithItsContext: on a server that hangs the call ends with its context, long before the
+// request's own limit, and the clean-up goes on behind.
 func TestAcquireReturnsWithItsContext(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -245,8 +246,8 @@ func TestClusterKeysShareASlot(t *testing.T) {
 	}
 }
 
-// TestFencingTokensGrowThoughTheirKeyExpires: the key beside the lock goes after a day, the order stays, also when it went
-// at once.
+// TestFencingTokensGrowThoughTheirKeyExpires: the key beside the lock goes after a day, the order stays, also
+// when it went at once.
 func TestFencingTokensGrowThoughTheirKeyExpires(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -286,8 +287,8 @@ func TestFencingTokensGrowThoughTheirKeyExpires(t *testing.T) {
 	})
 }
 
-// TestAForcedReleaseIsHeardOf: a forced release publishes on the lock's channel, and the holder knows at once, long before
-// it would have renewed.
+// TestAForcedReleaseIsHeardOf: a forced release publishes on the lock's channel, and the holder knows at
+// once, long before it would have renewed.
 func TestAForcedReleaseIsHeardOf(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -310,7 +311,8 @@ func TestAForcedReleaseIsHeardOf(t *testing.T) {
 	}
 }
 
-// TestTimedOutInAnElectionSaysHeld: the time ends while masters that hang are asked again; that the lock was held is known.
+// TestTimedOutInAnElectionSaysHeld: the time ends while masters that hang are asked again; that the lock was
+// held is known.
 func TestTimedOutInAnElectionSaysHeld(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

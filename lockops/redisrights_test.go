@@ -13,8 +13,9 @@ import (
 	"lockscope/lockops"
 )
 
-// TestCosmeticDenialsFailNothing: a user who may not name a connection, publish, subscribe, or use the set of those who wait,
-// takes, waits for and gives back locks; a waiter that cannot be notified polls. Before them stands one that died.
+// TestCosmeticDenialsFailNothing: a user who may not name a connection, publish, subscribe, or use the set of
+// those who wait, takes, waits for and gives back locks; a waiter that cannot be notified polls. Before them
+// stands one that died.
 func TestCosmeticDenialsFailNothing(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -56,7 +57,8 @@ func TestCosmeticDenialsFailNothing(t *testing.T) {
 	}
 }
 
-// TestADeadWaiterIsPassedOver: the release itself tells the next one who lives, also where the user may not remove the dead one.
+// TestADeadWaiterIsPassedOver: the release itself tells the next one who lives, also where the user may not
+// remove the dead one.
 func TestADeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

@@ -92,9 +92,10 @@ func TestR8_RestartIsReported(t *testing.T) {
 	}
 }
 
-// TestR9_ClockSteps: when the server's clock leaps the key is gone early: the hold ends at its next renewal at the
-// latest. When it is set back the key stays longer, and the holder's deadline does not: it goes by our own clock. Either
-// way the lock can be taken afterwards, though requests carry a limit by the server's clock, and its tokens grow.
+// TestR9_ClockSteps: when the server's clock leaps the key is gone early: the hold ends at its next renewal
+// at the latest. When it is set back the key stays longer, and the holder's deadline does not: it goes by our
+// own clock. Either way the lock can be taken afterwards, though requests carry a limit by the server's
+// clock, and its tokens grow.
 func TestR9_ClockSteps(t *testing.T) {
 	t.Parallel()
 	m, clock := servertest.StartRedisWithClock(t)
@@ -141,7 +142,8 @@ func TestR10_EvictionIsReported(t *testing.T) {
 
 const holderEnv = "LOCKOPS_TEST_HOLDER"
 
-// TestAnswerAfterTheTTLIsNoLock: an answer that took longer than the TTL may be of a lock that somebody else has by now.
+// TestAnswerAfterTheTTLIsNoLock: an answer that took longer than the TTL may be of a lock that somebody else
+// has by now.
 func TestAnswerAfterTheTTLIsNoLock(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

@@ -35,9 +35,9 @@ func WithRequestLimit(limit time.Duration) RedisOption {
 // without a majority of an odd number of distinct masters two clients can hold the lock.
 func WithUncheckedMasters() RedisOption { return func(o *redisOptions) { o.unchecked = true } }
 
-// OnRestart is called, where the user may run INFO, when a master of several was found to have been restarted within a lock's TTL: what it had
-// forgotten it may give away a second time, so that its votes do not count before until (redis.io, "Distributed locks",
-// delayed restarts). It must not block.
+// OnRestart is called, where the user may run INFO, when a master of several was found to have been restarted
+// within a lock's TTL: what it had forgotten it may give away a second time, so that its votes do not count
+// before until (redis.io, "Distributed locks", delayed restarts). It must not block.
 func OnRestart(f func(master string, until time.Time)) RedisOption {
 	return func(o *redisOptions) { o.onRestart = f }
 }
@@ -69,12 +69,13 @@ type RedisSession struct {
 // sessionBytes of a value's sixteen random bytes are the session's.
 const sessionBytes = 9
 
-// NewRedisSession connects to one Redis, or to N independent masters for Redlock (an odd number, 3 or 5), and waits until
-// a majority of them has answered, or all that will. It fails with ErrNoQuorum and a NodeError for each when none did. The
-// options are copied; retries are switched off and context deadlines on, since both decide about locks. Close ends it.
+// NewRedisSession connects to one Redis, or to N independent masters for Redlock (an odd number, 3 or 5), and
+// waits until a majority of them has answered, or all that will. It fails with ErrNoQuorum and a NodeError
+// for each when none did. The options are copied; retries are switched off and context deadlines on, since
+// both decide about locks. Close ends it.
 //
-// For stand-alone masters and a Cluster, go-redis prints nothing about failed connections: they are in the errors. About
-// Sentinels it prints to the standard error unless the program calls redis.SetLogger.
+// For stand-alone masters and a Cluster, go-redis prints nothing about failed connections: they are in the
+// errors. About Sentinels it prints to the standard error unless the program calls redis.SetLogger.
 func NewRedisSession(ctx context.Context, masters []*redis.UniversalOptions, opts ...RedisOption) (*RedisSession, error) {
 	s := newRedisSession(opts)
 	for _, o := range masters {
@@ -179,9 +180,9 @@ func (s *RedisSession) meet(ctx context.Context) error {
 
 func (s *RedisSession) quorum() int { return len(s.masters)/2 + 1 }
 
-// Close waits for what still runs in the background (at most a few request limits) and closes the connections, unless they
-// were adopted. Holds that were not released are lost: their keys stay until their TTL runs out. An Acquire that has not
-// returned leaves none. A second call does nothing.
+// Close waits for what still runs in the background (at most a few request limits) and closes the
+// connections, unless they were adopted. Holds that were not released are lost: their keys stay until their
+// TTL runs out. An Acquire that has not returned leaves none. A second call does nothing.
 func (s *RedisSession) Close() {
 	s.mu.Lock()
 	closed := s.closed

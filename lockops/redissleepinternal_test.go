@@ -30,8 +30,9 @@ var sleptKinds = []struct {
 	{"redlock", 3, func(s *RedisSession, opts ...Option) acquirer { return NewRedlock(s, "lock", opts...) }},
 }
 
-// TestASuspendedMachineHoldsNoLongerThanItsTTL: its own clock stood still, those of the servers did not. The hold ends soon after
-// the machine has woken, though its timers stood still as well; what is taken afterwards is not shortened.
+// TestASuspendedMachineHoldsNoLongerThanItsTTL: its own clock stood still, those of the servers did not. The
+// hold ends soon after the machine has woken, though its timers stood still as well; what is taken afterwards
+// is not shortened.
 func TestASuspendedMachineHoldsNoLongerThanItsTTL(t *testing.T) {
 	t.Parallel()
 	for _, kind := range sleptKinds {
@@ -74,8 +75,8 @@ func TestASuspendedMachineHoldsNoLongerThanItsTTL(t *testing.T) {
 	}
 }
 
-// TestAReleaseOfWhatHasRunOutSaysSo: the work goes on as soon as the machine has woken, and may be done before anybody has looked
-// whether it was suspended.
+// TestAReleaseOfWhatHasRunOutSaysSo: the work goes on as soon as the machine has woken, and may be done
+// before anybody has looked whether it was suspended.
 func TestAReleaseOfWhatHasRunOutSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, kind := range sleptKinds {
@@ -126,7 +127,8 @@ func TestAHoldIsRenewedOnWaking(t *testing.T) {
 	}
 }
 
-// TestAnExtensionBehindASuspensionComesTooLate: the machine slept for longer than the TTL while the answer was on its way.
+// TestAnExtensionBehindASuspensionComesTooLate: the machine slept for longer than the TTL while the answer
+// was on its way.
 func TestAnExtensionBehindASuspensionComesTooLate(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
@@ -143,8 +145,8 @@ func TestAnExtensionBehindASuspensionComesTooLate(t *testing.T) {
 	}
 }
 
-// TestAReleaseWhoseAnswerWasLost: a key that is gone was deleted by the first request; one that somebody else has may have
-// been theirs before.
+// TestAReleaseWhoseAnswerWasLost: a key that is gone was deleted by the first request; one that somebody else
+// has may have been theirs before.
 func TestAReleaseWhoseAnswerWasLost(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)

@@ -48,7 +48,8 @@ func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestAReleaseThatWasNotSentDeletedNothing: what is gone behind it was lost, unless an earlier one was sent and may have done it.
+// TestAReleaseThatWasNotSentDeletedNothing: what is gone behind it was lost, unless an earlier one was sent
+// and may have done it.
 func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
 	t.Parallel()
 	lost := context.DeadlineExceeded
@@ -90,7 +91,8 @@ func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
 	}
 }
 
-// TestAReleaseThatCameTooLateToTheServerIsNoLoss: the key that is gone once its TTL is over may have been ours until then.
+// TestAReleaseThatCameTooLateToTheServerIsNoLoss: the key that is gone once its TTL is over may have been
+// ours until then.
 func TestAReleaseThatCameTooLateToTheServerIsNoLoss(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
@@ -112,7 +114,8 @@ func TestAReleaseThatCameTooLateToTheServerIsNoLoss(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotSent: where nobody listens, nothing is sent; of a Cluster's client the error may be that of a second try.
+// TestWhatWasNotSent: where nobody listens, nothing is sent; of a Cluster's client the error may be that of a
+// second try.
 func TestWhatWasNotSent(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
@@ -138,7 +141,8 @@ func TestWhatWasNotSent(t *testing.T) {
 	}
 }
 
-// TestWhatComesLateIsRemovedAlsoBehindALoss: a request of the acquisition that had no answer may be executed when the key is gone.
+// TestWhatComesLateIsRemovedAlsoBehindALoss: a request of the acquisition that had no answer may be executed
+// when the key is gone.
 func TestWhatComesLateIsRemovedAlsoBehindALoss(t *testing.T) {
 	t.Parallel()
 	s := embeddedMasters(t, 1)
@@ -204,7 +208,8 @@ func (p *proxied) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestAProxysOwnErrorMayBeBeforeTheSET: what it has sent on may take the lock behind the clean-up, which goes on until that cannot be.
+// TestAProxysOwnErrorMayBeBeforeTheSET: what it has sent on may take the lock behind the clean-up, which goes
+// on until that cannot be.
 func TestAProxysOwnErrorMayBeBeforeTheSET(t *testing.T) {
 	t.Parallel()
 	for _, text := range []saidByProxy{"ERR Connection timed out", "upstream failure", "ERR server connection closed", "ERR handle request, backend conn reset"} {

@@ -61,8 +61,9 @@ func messagesOf(t *testing.T, p *redis.PubSub) string {
 	}
 }
 
-// TestAnUnansweredRequestIsTakenBackLater: the key was set, the answer was lost, and the request that is to take it back
-// does not get through: that is tried again, though nobody waits for it any more, and when its session is closed.
+// TestAnUnansweredRequestIsTakenBackLater: the key was set, the answer was lost, and the request that is to
+// take it back does not get through: that is tried again, though nobody waits for it any more, and when its
+// session is closed.
 func TestAnUnansweredRequestIsTakenBackLater(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

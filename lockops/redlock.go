@@ -13,12 +13,14 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Redlock is an exclusive lock spread over N independent Redis masters, 3 or 5: held by the client that has the key on a majority
-// (redis.io, "Distributed locks with Redis": the Redlock algorithm). The key is a plain one: clients of other Redlock
-// libraries are kept out, and keep out. The masters must be an odd number of distinct servers; see WithUncheckedMasters.
+// Redlock is an exclusive lock spread over N independent Redis masters, 3 or 5: held by the client that has
+// the key on a majority (redis.io, "Distributed locks with Redis": the Redlock algorithm). The key is a plain
+// one: clients of other Redlock libraries are kept out, and keep out. The masters must be an odd number of
+// distinct servers; see WithUncheckedMasters.
 //
-// Waiters are in a sorted set on the first master that answers, and a contender that finds the lock contended asks that master
-// alone before the others, so that votes are seldom split. That is for speed only: the votes decide.
+// Waiters are in a sorted set on the first master that answers, and a contender that finds the lock contended
+// asks that master alone before the others, so that votes are seldom split. That is for speed only: the votes
+// decide.
 //
 // It has no fencing token; see the package documentation for what else it cannot promise.
 type Redlock struct {
@@ -29,9 +31,9 @@ type Redlock struct {
 	key, keyAndTurns []string
 }
 
-// NewRedlock makes a lock of a key on all masters of the session. Options: WithLabel, WithTTL, WithoutRenewal,
-// WithMasterLimit, WithReentry, OnWaiting, OnRenew. Every Acquire fails when the session has an even number of masters or
-// one, unless it was made WithUncheckedMasters.
+// NewRedlock makes a lock of a key on all masters of the session. Options: WithLabel, WithTTL,
+// WithoutRenewal, WithMasterLimit, WithReentry, OnWaiting, OnRenew. Every Acquire fails when the session has
+// an even number of masters or one, unless it was made WithUncheckedMasters.
 func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 	l := &Redlock{session: s, opts: newOptions(redlockKeeps, opts), lock: lockKey{s, "redlock", key}}
 	l.key, l.keyAndTurns = []string{key}, []string{key, recipe.LockscopeKey(recipe.TurnPrefix, key)}
@@ -196,9 +198,9 @@ const (
 	redlockLook = 200 * time.Millisecond
 )
 
-// pause waits for the message that it is next, or for a random time, so that contenders that split the votes do not do so
-// again. A contender that stands nowhere, since it was to have the lock and found masters that have not heard of the release
-// yet, tries again soon.
+// pause waits for the message that it is next, or for a random time, so that contenders that split the votes
+// do not do so again. A contender that stands nowhere, since it was to have the lock and found masters that
+// have not heard of the release yet, tries again soon.
 func (c *candidate) pause(ctx context.Context, failed error) error {
 	s := c.l.session
 	var news <-chan struct{}

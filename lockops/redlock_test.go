@@ -24,7 +24,8 @@ func votes(t testing.TB, masters []*servertest.Redis, key string) (n int) {
 	return n
 }
 
-// patient has a Redlock wait for masters on a machine that is loaded: half a second is not enough for each of thousands of requests.
+// patient has a Redlock wait for masters on a machine that is loaded: half a second is not enough for each of
+// thousands of requests.
 var patient = lockops.WithMasterLimit(8 * time.Second)
 
 func TestRedlockIsExclusive(t *testing.T) {
@@ -46,7 +47,8 @@ func TestRedlockIsExclusive(t *testing.T) {
 	})
 }
 
-// TestL2_VotesAreMadeUpFor: a hold that lost votes asks those masters again, so that it does not hang by a bare majority.
+// TestL2_VotesAreMadeUpFor: a hold that lost votes asks those masters again, so that it does not hang by a
+// bare majority.
 func TestL2_VotesAreMadeUpFor(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -68,8 +70,8 @@ func TestL2_VotesAreMadeUpFor(t *testing.T) {
 	})
 }
 
-// TestL3_ASlowMasterHoldsNobodyUp: with one master of three stopped, acquiring, extending and releasing wait for the others
-// only; when it goes on after its limit, the SET that it got is refused, and no key stays.
+// TestL3_ASlowMasterHoldsNobodyUp: with one master of three stopped, acquiring, extending and releasing wait
+// for the others only; when it goes on after its limit, the SET that it got is refused, and no key stays.
 func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -105,8 +107,8 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestLateSetLeavesNoKey: SET and release were both sent to a stopped master and given up; in whichever order it executes them
-// afterwards, no key stays.
+// TestLateSetLeavesNoKey: SET and release were both sent to a stopped master and given up; in whichever order
+// it executes them afterwards, no key stays.
 func TestLateSetLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -202,8 +204,8 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 	})
 }
 
-// TestL9_AVoteThatIsMadeUpForDoesNotCountYet: who else had the key in between is not known, so that such a vote is none of
-// the majority that an extension needs.
+// TestL9_AVoteThatIsMadeUpForDoesNotCountYet: who else had the key in between is not known, so that such a
+// vote is none of the majority that an extension needs.
 func TestL9_AVoteThatIsMadeUpForDoesNotCountYet(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {

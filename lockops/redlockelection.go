@@ -229,9 +229,9 @@ func (r *redlockGrant) abandon() {
 	r.e.rollBack(make(chan error, len(r.e.votes)))
 }
 
-// release takes all votes back and waits for a majority to confirm it; the others go on in the background. Without one,
-// the error has a NodeError for each master that had a vote and did not confirm: ErrGone and ErrOther mean that the vote
-// was lost before, anything else that the master did not answer.
+// release takes all votes back and waits for a majority to confirm it; the others go on in the background.
+// Without one, the error has a NodeError for each master that had a vote and did not confirm: ErrGone and
+// ErrOther mean that the vote was lost before, anything else that the master did not answer.
 func (r *redlockGrant) release(ctx context.Context) error {
 	r.stop()
 	e := r.e

@@ -120,8 +120,8 @@ func TestL7_DriftIsTakenOff(t *testing.T) {
 	})
 }
 
-// TestL11_MastersAreDistinctAndOdd: one server by several names is no quorum, nor are two or four; for a sandbox they may
-// be.
+// TestL11_MastersAreDistinctAndOdd: one server by several names is no quorum, nor are two or four; for a
+// sandbox they may be.
 func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
@@ -170,7 +170,8 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 	})
 }
 
-// TestRedlockTellsBeforeItDeletes: with the majority lost, the holder knows before the votes that are left are taken back.
+// TestRedlockTellsBeforeItDeletes: with the majority lost, the holder knows before the votes that are left
+// are taken back.
 func TestRedlockTellsBeforeItDeletes(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -297,8 +298,8 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 	})
 }
 
-// TestRedlockWaiterLeavesAllMasters: a waiter that gives up stands among those of no master any more, also not of one that
-// ordered them before another did.
+// TestRedlockWaiterLeavesAllMasters: a waiter that gives up stands among those of no master any more, also
+// not of one that ordered them before another did.
 func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

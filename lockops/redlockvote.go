@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// vote is one master's part in an election. Its requests go one after another, so that a release never overtakes the SET.
+// vote is one master's part in an election. Its requests go one after another, so that a release never
+// overtakes the SET.
 type vote struct {
 	e      *election
 	master *master
@@ -33,8 +34,9 @@ type vote struct {
 // errNoVote: the master has nothing of ours.
 var errNoVote = errors.New("the master did not vote for us")
 
-// request sends the first request to set the key, when earlier votes of this session have been taken back: a master that
-// their release did not wait for would refuse. A silent one is not waited for. requestMu is held already.
+// request sends the first request to set the key, when earlier votes of this session have been taken back: a
+// master that their release did not wait for would refuse. A silent one is not waited for. requestMu is held
+// already.
 func (v *vote) request(before []chan struct{}) {
 	defer v.requestMu.Unlock()
 	if !v.master.admit(v.limit()) {
@@ -76,8 +78,8 @@ func (v *vote) set() {
 	}
 }
 
-// entitled returns an error for a master that is the same server as another, or that may not vote yet, by what it says of itself
-// now, or has said since.
+// entitled returns an error for a master that is the same server as another, or that may not vote yet, by
+// what it says of itself now, or has said since.
 func (v *vote) entitled(since time.Time) error {
 	o := &v.e.l.opts
 	if err := v.master.identify(since, v.limit()); err != nil {
@@ -131,8 +133,8 @@ func (v *vote) prolongOnce(ctx context.Context) error {
 	return err
 }
 
-// rollBack deletes the key behind all other requests, and sends the outcome: nil deleted, errNoVote, or a *NodeError. If
-// it cannot be certain then that nothing of ours is left or will come, it goes on trying.
+// rollBack deletes the key behind all other requests, and sends the outcome: nil deleted, errNoVote, or a
+// *NodeError. If it cannot be certain then that nothing of ours is left or will come, it goes on trying.
 func (v *vote) rollBack(back chan<- error, done func()) {
 	v.requestMu.Lock()
 	v.over = true

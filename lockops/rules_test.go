@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The rules that known locks and tutorials break, by the letter of what they are about: ZooKeeper, Redis, Redlock. Each has a
-// test by its name.
+// The rules that known locks and tutorials break, by the letter of what they are about: ZooKeeper, Redis,
+// Redlock. Each has a test by its name.
 var rules = map[string]int{"Z": 22, "R": 12, "L": 11}
 
 var (
@@ -21,8 +21,8 @@ var (
 	testNamed = regexp.MustCompile("`(Test\\w+)(…?)`")
 )
 
-// TestEveryRuleHasATest: or docs/locks.md says of it that it "has no test", and why. That the page names a rule is not enough: in
-// brackets behind a promise it stands for the test.
+// TestEveryRuleHasATest: or docs/locks.md says of it that it "has no test", and why. That the page names a
+// rule is not enough: in brackets behind a promise it stands for the test.
 func TestEveryRuleHasATest(t *testing.T) {
 	t.Parallel()
 	tested := make(map[string]bool)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// sleepClock corrects deadlines for the time that the machine was suspended: Go's monotonic clock, and so its timers, stand
-// still meanwhile, while the servers' clocks go on.
+// sleepClock corrects deadlines for the time that the machine was suspended: Go's monotonic clock, and so its
+// timers, stand still meanwhile, while the servers' clocks go on.
 type sleepClock struct {
 	clock clock
 

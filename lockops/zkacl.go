@@ -14,10 +14,10 @@ import (
 // errNoACL is returned rather than create a node that is open to more users than its directory, or to none.
 var errNoACL = fmt.Errorf("its ACL cannot be read and the session is not authenticated: give the ACL (WithACL, --acl): %w", zk.ErrNoAuth)
 
-// ACL is the access list that locks of this session give to what they create below a directory, whose path has the
-// session's chroot in it: that of WithACL, else the
-// directory's own. Where that cannot be read or repeated, since its digests are hidden from who may not change it: all for
-// the users as which this session is authenticated. zk.ErrNoNode when there is no such directory.
+// ACL is the access list that locks of this session give to what they create below a directory, whose path
+// has the session's chroot in it: that of WithACL, else the directory's own. Where that cannot be read or
+// repeated, since its digests are hidden from who may not change it: all for the users as which this session
+// is authenticated. zk.ErrNoNode when there is no such directory.
 func (s *ZKSession) ACL(ctx context.Context, dir string) ([]zk.ACL, error) {
 	session, err := s.alive(ctx)
 	if err != nil {
@@ -60,8 +60,8 @@ func aclOf(r connect.Reply) ([]zk.ACL, error) {
 	return d.ACL(), d.Err
 }
 
-// repeatable reports whether an access list is whole: servers show "user:x" instead of digests to users who may not change
-// it.
+// repeatable reports whether an access list is whole: servers show "user:x" instead of digests to users who
+// may not change it.
 func repeatable(acl []zk.ACL) bool {
 	for _, a := range acl {
 		if a.Scheme == "digest" && strings.HasSuffix(a.ID, ":x") {

@@ -25,7 +25,8 @@ func (c slowClose) Close() error {
 	return c.Conn.Close()
 }
 
-// TestAWaiterOutlivesAReconnect: its watch is set again on the next connection, however long the old one takes to close.
+// TestAWaiterOutlivesAReconnect: its watch is set again on the next connection, however long the old one
+// takes to close.
 func TestAWaiterOutlivesAReconnect(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -82,8 +83,8 @@ func TestADirectoryWithoutNumbersIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnAdoptedConnectionsNodesAreSpared: a node of the program's own, in the same directory and of the same name but for its
-// number, outlives the search for one of ours, whether ours was created or not.
+// TestAnAdoptedConnectionsNodesAreSpared: a node of the program's own, in the same directory and of the same
+// name but for its number, outlives the search for one of ours, whether ours was created or not.
 func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

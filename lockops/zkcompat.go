@@ -4,8 +4,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// entries sorts a directory's children into those of the queue. Children that no recipe knows are left out. stranger is a
-// contender that cannot be queued with.
+// entries sorts a directory's children into those of the queue. Children that no recipe knows are left out.
+// stranger is a contender that cannot be queued with.
 func (q *zkQueue) entries(children []string) (entries []recipe.Entry, stranger *RecipeError) {
 	own, all := q.opts.queue, []recipe.Queue(nil)
 	entries = make([]recipe.Entry, 0, len(children))

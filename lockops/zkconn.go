@@ -17,9 +17,9 @@ import (
 // belongs to the session: never close it.
 func (s *ZKSession) Conn() *zk.Conn { return s.conn }
 
-// ZKDialer connects a *zk.Conn so that a ZKSession can adopt it: give its Dial to zk.Connect as the zk.Dialer, and a dialer
-// to each connection. It sees every frame, and so learns what go-zookeeper hides and locks need: when
-// the requests were sent that a quorum has committed.
+// ZKDialer connects a *zk.Conn so that a ZKSession can adopt it: give its Dial to zk.Connect as the
+// zk.Dialer, and a dialer to each connection. It sees every frame, and so learns what go-zookeeper hides and
+// locks need: when the requests were sent that a quorum has committed.
 type ZKDialer struct{ tap connect.Tap }
 
 // NewZKDialer makes a dialer. config may be nil: no TLS.
@@ -30,10 +30,10 @@ func (d *ZKDialer) Dial(network, addr string, timeout time.Duration) (net.Conn, 
 	return dialWire(&d.tap, network, addr, timeout)
 }
 
-// AdoptZKConn makes a session of a connection that the caller has made with zk.Connect and zk.WithDialer(d.Dial), and waits
-// until there is one with a server, or until ctx ends. The connection stays the caller's: Close of the session gives the
-// locks back and leaves it open, and it must outlive the session. Options about connecting are ErrOption. Only one
-// session may adopt it at a time.
+// AdoptZKConn makes a session of a connection that the caller has made with zk.Connect and
+// zk.WithDialer(d.Dial), and waits until there is one with a server, or until ctx ends. The connection stays
+// the caller's: Close of the session gives the locks back and leaves it open, and it must outlive the
+// session. Options about connecting are ErrOption. Only one session may adopt it at a time.
 func AdoptZKConn(ctx context.Context, conn *zk.Conn, d *ZKDialer, opts ...ZKOption) (*ZKSession, error) {
 	s := newZKSession(opts)
 	if s.opts.dials {

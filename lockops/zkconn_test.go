@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A request that could not be written, or not wholly, is asked for again, and a node whose removal could not be is not left
-// there.
+// A request that could not be written, or not wholly, is asked for again, and a node whose removal could not
+// be is not left there.
 func TestARequestThatCannotBeWrittenIsLostInTransit(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()

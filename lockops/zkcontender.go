@@ -187,7 +187,8 @@ func (c *contender) check(list listing) error {
 	}
 	own := c.node.name()
 	i := slices.IndexFunc(entries, func(e recipe.Entry) bool { return e.Name == own })
-	// Numbers repeat only in a directory that was deleted and created again: then another client has the node of this name.
+	// Numbers repeat only in a directory that was deleted and created again: then another client has the node
+	// of this name.
 	if i < 0 || !c.node.unique && list.czxid > c.node.czxid {
 		return errAgain
 	}
@@ -201,8 +202,8 @@ func (c *contender) check(list listing) error {
 	return &blocked{by: entries[before], first: entries[:i]}
 }
 
-// checkInside grants a read for the write that it is taken inside of: while the write's node exists, no other client holds
-// the lock, and from now on the read's is before everybody else's.
+// checkInside grants a read for the write that it is taken inside of: while the write's node exists, no other
+// client holds the lock, and from now on the read's is before everybody else's.
 func (c *contender) checkInside(entries []recipe.Entry) error {
 	write := c.inside.name()
 	if !slices.ContainsFunc(entries, func(e recipe.Entry) bool { return e.Name == write }) {

@@ -84,7 +84,8 @@ var zkKinds = []struct {
 	}},
 }
 
-// TestZ14_ADirectoryIsDeletedWithItsQueue: all who wait queue again in a directory made anew, and each comes to its turn.
+// TestZ14_ADirectoryIsDeletedWithItsQueue: all who wait queue again in a directory made anew, and each comes
+// to its turn.
 func TestZ14_ADirectoryIsDeletedWithItsQueue(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -106,8 +106,8 @@ func TestZ17_SequentialNamesComeAgain(t *testing.T) {
 	})
 }
 
-// TestNodesTakeTheAccessOfTheirDirectory: in a tree of one user nothing is open to others; a node that may be created but
-// not deleted is reported.
+// TestNodesTakeTheAccessOfTheirDirectory: in a tree of one user nothing is open to others; a node that may be
+// created but not deleted is reported.
 func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -67,8 +67,8 @@ func carryLate(to, from net.Conn, late time.Duration) {
 	}
 }
 
-// TestLocksWorkOverFarWays: every kind is taken, tried, extended and given back, and outlives its connection, over each way for
-// which the session timeout has room.
+// TestLocksWorkOverFarWays: every kind is taken, tried, extended and given back, and outlives its connection,
+// over each way for which the session timeout has room.
 func TestLocksWorkOverFarWays(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond

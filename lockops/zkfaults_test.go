@@ -23,7 +23,8 @@ const (
 	opDelete  = 2
 )
 
-// TestZ1_LostCreateReplyLeavesNoOrphan: the reply to the create request is cut off; the node is found again, or removed.
+// TestZ1_LostCreateReplyLeavesNoOrphan: the reply to the create request is cut off; the node is found again,
+// or removed.
 func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
 	t.Parallel()
 	for _, recipe := range []string{"curator", "kazoo", "go-zookeeper", "sequential"} {
@@ -47,7 +48,8 @@ func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
 	}
 }
 
-// TestZ2_CancelledWhileReplyIsLost: the caller gives up before it is known whether the node exists; it goes all the same.
+// TestZ2_CancelledWhileReplyIsLost: the caller gives up before it is known whether the node exists; it goes
+// all the same.
 func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -71,7 +73,8 @@ func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
 	})
 }
 
-// TestZ4_NodeOfAnExpiredSessionIsNotMine: the session expires while a contender waits; it queues again with the new one.
+// TestZ4_NodeOfAnExpiredSessionIsNotMine: the session expires while a contender waits; it queues again with
+// the new one.
 func TestZ4_NodeOfAnExpiredSessionIsNotMine(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -102,8 +105,8 @@ func TestZ4_NodeOfAnExpiredSessionIsNotMine(t *testing.T) {
 	release(t, a.h)
 }
 
-// TestZ5_OwnNodeDeletedWhileWaiting: an operator deletes a waiter's node; it is not granted the lock for that, but queues
-// again.
+// TestZ5_OwnNodeDeletedWhileWaiting: an operator deletes a waiter's node; it is not granted the lock for
+// that, but queues again.
 func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -134,7 +137,8 @@ func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestZ5_OwnNodeDeletedWhileHolding: an operator deletes the holder's node; its hold ends, and Release returns the loss.
+// TestZ5_OwnNodeDeletedWhileHolding: an operator deletes the holder's node; its hold ends, and Release
+// returns the loss.
 func TestZ5_OwnNodeDeletedWhileHolding(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -201,8 +205,8 @@ func TestZ7_NoLostWakeUp(t *testing.T) {
 	})
 }
 
-// TestZ7_ThePredecessorGoesBeforeItIsWatched: between the list that showed it and the watch on it. The waiter looks again at
-// once: the watch that is no watch would hold it up for three session timeouts.
+// TestZ7_ThePredecessorGoesBeforeItIsWatched: between the list that showed it and the watch on it. The waiter
+// looks again at once: the watch that is no watch would hold it up for three session timeouts.
 func TestZ7_ThePredecessorGoesBeforeItIsWatched(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -277,8 +281,8 @@ func TestZ11_CancelLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestZ13_LossIsReportedBeforeTheNextGrant: the holder's link becomes a black hole. Its hold ends without any server, and before
-// the next contender is granted the lock.
+// TestZ13_LossIsReportedBeforeTheNextGrant: the holder's link becomes a black hole. Its hold ends without any
+// server, and before the next contender is granted the lock.
 func TestZ13_LossIsReportedBeforeTheNextGrant(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -195,7 +195,8 @@ func TestAWatchIsOfOneConnection(t *testing.T) {
 	}
 }
 
-// TestAHoldEndsByTheSessionsClock: one that has run ahead is what a process sees that stood still. No server is heard for it.
+// TestAHoldEndsByTheSessionsClock: one that has run ahead is what a process sees that stood still. No server
+// is heard for it.
 func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 	t.Parallel()
 	server, err := zkserver.Start(zkserver.Config{})

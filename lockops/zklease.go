@@ -15,13 +15,14 @@ import (
 // follower that is cut off from its leader still answers reads and pings, and a leader that is cut off
 // from its followers answers sync, while the others let the session expire.
 //
-// While a hold is in hand, the session therefore sends every eighth of its timeout a transaction that only checks that
-// the nodes of its holds are there, which a quorum has to commit. What it cannot prove by that is when the leader has last
-// heard of the session: a leader counts the timeout from when a follower reports who was there, in its answer to the
-// leader's ping, every half tick. A timeout is two ticks at least, so that report is a quarter of the timeout old at most
-// when a transaction is answered that was sent after it. Hence the timeout, counted from when something was sent that the
-// server had answered a quarter of the timeout before the transaction was sent: three quarters of the timeout behind the
-// transaction at most, an eighth less with heartbeats alone, and after a silence less by that (see connect.Tap's Kept).
+// While a hold is in hand, the session therefore sends every eighth of its timeout a transaction that only
+// checks that the nodes of its holds are there, which a quorum has to commit. What it cannot prove by that is
+// when the leader has last heard of the session: a leader counts the timeout from when a follower reports who
+// was there, in its answer to the leader's ping, every half tick. A timeout is two ticks at least, so that
+// report is a quarter of the timeout old at most when a transaction is answered that was sent after it. Hence
+// the timeout, counted from when something was sent that the server had answered a quarter of the timeout
+// before the transaction was sent: three quarters of the timeout behind the transaction at most, an eighth
+// less with heartbeats alone, and after a silence less by that (see connect.Tap's Kept).
 const (
 	beatsPerTimeout = 8
 	// earlyZK ends a hold before that, besides one percent for clocks that run at different rates.
@@ -45,8 +46,8 @@ func (s *ZKSession) lease() (session int64, deadline time.Time) {
 	return session, s.sleep.correct(since, end.Add(-timeout/100-earlyZK))
 }
 
-// A hold begins where its session is certain to live for such a part of the timeout; slowLease is for servers so slow that more cannot
-// be proven.
+// A hold begins where its session is certain to live for such a part of the timeout; slowLease is for servers
+// so slow that more cannot be proven.
 const (
 	leastLease = 4
 	slowLease  = 8
@@ -75,8 +76,8 @@ type proofs struct {
 	since time.Time
 }
 
-// proveLease returns nil once the session is certain to live for a while, errLook when the queue is to be looked at before that is proven
-// again. Who does not wait has it proven for one session timeout.
+// proveLease returns nil once the session is certain to live for a while, errLook when the queue is to be
+// looked at before that is proven again. Who does not wait has it proven for one session timeout.
 func (c *contender) proveLease(ctx context.Context) error {
 	s, p := c.q.session, &c.proofs
 	if p.n == 0 {
@@ -184,8 +185,8 @@ func (h *heldNodes) beatNow() {
 	h.beat = time.Time{}
 }
 
-// due reports whether a heartbeat is due, and counts it as sent; next is the time of the next one. A request that a quorum
-// has committed is as good as one.
+// due reports whether a heartbeat is due, and counts it as sent; next is the time of the next one. A request
+// that a quorum has committed is as good as one.
 func (h *heldNodes) due(now, committed time.Time, every time.Duration) (due bool, next time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

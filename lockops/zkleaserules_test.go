@@ -60,8 +60,8 @@ func TestHeartbeatsKeepAHold(t *testing.T) {
 	release(t, h)
 }
 
-// TestOnlyAQuorumKeepsAHold: a server goes on to answer everything but what a quorum has to commit. The hold is lost within
-// three quarters of the session timeout, before the session can expire.
+// TestOnlyAQuorumKeepsAHold: a server goes on to answer everything but what a quorum has to commit. The hold
+// is lost within three quarters of the session timeout, before the session can expire.
 func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -100,8 +100,8 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 	}
 }
 
-// TestALongWaitProvesItsSessionFirst: whoever was first to be granted after a long wait without any change of its own is
-// granted only when a quorum has committed that its node is there.
+// TestALongWaitProvesItsSessionFirst: whoever was first to be granted after a long wait without any change of
+// its own is granted only when a quorum has committed that its node is there.
 func TestALongWaitProvesItsSessionFirst(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -162,8 +162,8 @@ func TestGrantsWhileSessionsEnd(t *testing.T) {
 	release(t, acquire(t, m))
 }
 
-// TestCloseEndsAnAcquire: Close ends waits and holds, and leaves nothing. A waiter of the same session is first in the queue
-// as soon as the hold's node is removed, and must not be granted the lock then.
+// TestCloseEndsAnAcquire: Close ends waits and holds, and leaves nothing. A waiter of the same session is
+// first in the queue as soon as the hold's node is removed, and must not be granted the lock then.
 func TestCloseEndsAnAcquire(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

@@ -81,7 +81,8 @@ func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestZ21_ReentrancyBelongsToTheHold: Acquire with a hold's context re-enters, anything else queues; the last release frees.
+// TestZ21_ReentrancyBelongsToTheHold: Acquire with a hold's context re-enters, anything else queues; the last
+// release frees.
 func TestZ21_ReentrancyBelongsToTheHold(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

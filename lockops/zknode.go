@@ -15,7 +15,8 @@ import (
 )
 
 // makeDir creates a lock's directory and missing parents, as containers, which servers remove when they have
-// been emptied, or as persistent nodes where there are no containers. It returns NoNode when a parent was deleted meanwhile.
+// been emptied, or as persistent nodes where there are no containers. It returns NoNode when a parent was
+// deleted meanwhile.
 func (s *ZKSession) makeDir(ctx context.Context, session int64, path string) error {
 	return s.make(ctx, session, path, nil, opCreateContainer)
 }
@@ -111,8 +112,9 @@ type removal struct {
 	err error
 }
 
-// remove deletes a node of a session for as long as it takes: until a server confirms that it is gone, or there is another
-// session or none, which has removed it too. Curator calls this a guaranteed delete (CURATOR-45).
+// remove deletes a node of a session for as long as it takes: until a server confirms that it is gone, or
+// there is another session or none, which has removed it too. Curator calls this a guaranteed delete
+// (CURATOR-45).
 func (s *ZKSession) remove(session int64, n *node) removal {
 	var result removal
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -196,8 +198,8 @@ func (s *ZKSession) removeOnce(session int64, n *node) error {
 	return s.deleteNow(session, n.path)
 }
 
-// find looks for the node of a create request whose answer was lost, by the GUID in its name or by its data; zk.ErrNoNode
-// when it was not executed.
+// find looks for the node of a create request whose answer was lost, by the GUID in its name or by its data;
+// zk.ErrNoNode when it was not executed.
 func (s *ZKSession) find(session int64, n *node) error {
 	children, err := s.syncedChildren(session, n.dir)
 	if err != nil {

@@ -23,7 +23,8 @@ type zkQueue struct {
 	lock    lockKey
 	dir     string // full path
 	rw      bool
-	// permit builds the name of a semaphore's permit, nil where the directory has none; permitNumbered: the name is whole.
+	// permit builds the name of a semaphore's permit, nil where the directory has none; permitNumbered: the
+	// name is whole.
 	permit         func(guid string) string
 	permitNumbered bool
 	dirData        []byte // what the directory is made with; nil: as a container, without any
@@ -190,7 +191,8 @@ func (q *zkQueue) setACL(r connect.Reply) error {
 // acl is the access list of contenders' nodes, once the directory was looked at.
 func (q *zkQueue) acl() []zk.ACL { return *q.nodeACL.Load() }
 
-// spent is the error of a directory whose counter has reached its end: the server gives the same number again and again.
+// spent is the error of a directory whose counter has reached its end: the server gives the same number again
+// and again.
 func (q *zkQueue) spent() error {
 	return fmt.Errorf("directory %s has used up its numbers (2147483647 was the last): use another directory, "+
 		"or delete this one while nobody uses it", q.dir)

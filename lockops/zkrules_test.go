@@ -98,7 +98,8 @@ func TestZ18_SearchesOnTheLeader(t *testing.T) {
 	}
 }
 
-// TestZ19_NoChangeOfTheSessionIsMissed: however often the connection breaks, the hold outlives it, and its end is reported.
+// TestZ19_NoChangeOfTheSessionIsMissed: however often the connection breaks, the hold outlives it, and its
+// end is reported.
 func TestZ19_NoChangeOfTheSessionIsMissed(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -231,8 +232,8 @@ func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
 	release(t, second)
 }
 
-// takenName is a hold whose node was deleted, while no event came through, and whose name a node of somebody else has now:
-// only its czxid distinguishes them.
+// takenName is a hold whose node was deleted, while no event came through, and whose name a node of somebody
+// else has now: only its czxid distinguishes them.
 func takenName(t *testing.T) (h *lockops.Hold, look *zk.Conn) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	look = plain(t, server.Addr)
@@ -388,8 +389,8 @@ func TestADeletedNodeIsReportedAtOnce(t *testing.T) {
 	}
 }
 
-// TestALostCreationSparesOtherHolds: without a GUID, the node of a lost creation is distinguished from those of other holds, of this
-// session and of others.
+// TestALostCreationSparesOtherHolds: without a GUID, the node of a lost creation is distinguished from those
+// of other holds, of this session and of others.
 func TestALostCreationSparesOtherHolds(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

@@ -108,8 +108,8 @@ func TestZ5_AReadersNodeIsDeleted(t *testing.T) {
 	})
 }
 
-// TestZ5_AWritersNodeIsDeleted: a read inside of the write is refused, as the lock may be somebody else's, and one that was
-// granted before goes on.
+// TestZ5_AWritersNodeIsDeleted: a read inside of the write is refused, as the lock may be somebody else's,
+// and one that was granted before goes on.
 func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -238,8 +238,9 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 	})
 }
 
-// TestZ13_LossIsReportedToReadersBeforeTheNextWriter: the link of a reader, or of one inside of a write that was released, becomes
-// a black hole. Its hold ends without any server, and before the writer behind it is granted the lock.
+// TestZ13_LossIsReportedToReadersBeforeTheNextWriter: the link of a reader, or of one inside of a write that
+// was released, becomes a black hole. Its hold ends without any server, and before the writer behind it is
+// granted the lock.
 func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
 	t.Parallel()
 	for _, downgraded := range []bool{false, true} {
@@ -276,8 +277,8 @@ func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
 	}
 }
 
-// TestReadersAndWritersExcludeEachOther under all that can happen to them: waits that are cancelled, tries, connections that
-// break, reads inside of writes.
+// TestReadersAndWritersExcludeEachOther under all that can happen to them: waits that are cancelled, tries,
+// connections that break, reads inside of writes.
 func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {

@@ -8,17 +8,20 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// ZKRWMutex is a lock in ZooKeeper that many readers may hold together, or one writer alone: a fair queue of ephemeral
-// sequential nodes in one directory (zookeeper.apache.org, "Recipes: Shared Locks"). A writer waits for the node right
-// before it. A reader waits for the writers before it, watching one of them: the first with the recipe of Curator, as
-// Curator's readers do, the nearest with the others. Readers that wait for one writer are granted together when it leaves.
+// ZKRWMutex is a lock in ZooKeeper that many readers may hold together, or one writer alone: a fair queue of
+// ephemeral sequential nodes in one directory (zookeeper.apache.org, "Recipes: Shared Locks"). A writer waits
+// for the node right before it. A reader waits for the writers before it, watching one of them: the first
+// with the recipe of Curator, as Curator's readers do, the nearest with the others. Readers that wait for one
+// writer are granted together when it leaves.
 //
-// It can share the directory with clients of the library whose recipe is chosen: "curator" (InterProcessReadWriteLock),
-// "kazoo" (ReadLock and WriteLock; kazoo's plain Lock takes no notice of readers), "sequential" or "madelson" (read- and
-// write- before the number). go-zookeeper's lock has no shared mode.
+// It can share the directory with clients of the library whose recipe is chosen: "curator"
+// (InterProcessReadWriteLock), "kazoo" (ReadLock and WriteLock; kazoo's plain Lock takes no notice of
+// readers), "sequential" or "madelson" (read- and write- before the number). go-zookeeper's lock has no
+// shared mode.
 //
-// The hold is the identity, as with every lock of this package. With the context of a hold, or one derived from it, and a
-// lock that was made WithReentry (otherwise ErrReentry; a write inside of a read is ErrUpgrade in any case):
+// The hold is the identity, as with every lock of this package. With the context of a hold, or one derived
+// from it, and a lock that was made WithReentry (otherwise ErrReentry; a write inside of a read is ErrUpgrade
+// in any case):
 //
 //   - Acquire of the same side re-enters.
 //   - Read inside of a write is granted at once, and lasts on when the write is released: the lock is then held for reading,
@@ -37,8 +40,8 @@ func NewZKRWMutex(s *ZKSession, path string, opts ...Option) *ZKRWMutex {
 	return &ZKRWMutex{newZKQueue(s, path, opts, true)}
 }
 
-// Read is the side of the readers. Acquire waits until no writer is before it, TryAcquire takes the lock if no writer holds
-// it or waits for it. Their errors are those of a ZKMutex.
+// Read is the side of the readers. Acquire waits until no writer is before it, TryAcquire takes the lock if
+// no writer holds it or waits for it. Their errors are those of a ZKMutex.
 func (m *ZKRWMutex) Read() Locker { return &zkSide{m.queue, recipe.Shared} }
 
 // Write is the side of the writers. Acquire waits until it is first, TryAcquire takes the lock if no client is in the
@@ -98,8 +101,8 @@ func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
 			return h, nil
 		}
 		inner, err := l.queue.readInside(ctx, g.backend.(*zkGrant))
-		// The write was kept from being released meanwhile. If no other client holds it any more and the release fails, it is
-		// done in the background.
+		// The write was kept from being released meanwhile. If no other client holds it any more and the
+		// release fails, it is done in the background.
 		_ = h.Release(ctx)
 		return inner, err
 	}
@@ -109,8 +112,8 @@ func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
 	return nil, nil
 }
 
-// readInside takes the lock for reading while the write w is held. The write takes it once and keeps it as long as itself,
-// so that no second node ever has its number.
+// readInside takes the lock for reading while the write w is held. The write takes it once and keeps it as
+// long as itself, so that no second node ever has its number.
 func (q *zkQueue) readInside(ctx context.Context, w *zkGrant) (*Hold, error) {
 	var read *Hold
 	select {

@@ -283,7 +283,8 @@ func TestZ21_EachSideReenters(t *testing.T) {
 	})
 }
 
-// TestZ20_ManyReadsInsideOfAWrite: whatever is read and released at once inside of a write, all is given back at the end.
+// TestZ20_ManyReadsInsideOfAWrite: whatever is read and released at once inside of a write, all is given back
+// at the end.
 func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -378,7 +379,8 @@ func TestKazoosMutexAndReadWriteLockQueueTogether(t *testing.T) {
 	})
 }
 
-// TestRecipesWithoutReadersAreRefused: go-zookeeper's lock has no shared mode; the error names the recipes that have one.
+// TestRecipesWithoutReadersAreRefused: go-zookeeper's lock has no shared mode; the error names the recipes
+// that have one.
 func TestRecipesWithoutReadersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)

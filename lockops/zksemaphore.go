@@ -36,9 +36,9 @@ type ZKSemaphore struct {
 	permits int
 }
 
-// NewZKSemaphore makes a semaphore of the directory path, which starts with a slash and is created when it is first
-// needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry, OnWaiting, OnBehind. Fewer than one permit makes every
-// Acquire fail.
+// NewZKSemaphore makes a semaphore of the directory path, which starts with a slash and is created when it is
+// first needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry, OnWaiting, OnBehind. Fewer than one
+// permit makes every Acquire fail.
 func NewZKSemaphore(s *ZKSession, path string, permits int, opts ...Option) *ZKSemaphore {
 	m := &ZKSemaphore{
 		queue: newZKQueue(s, path, opts, false), leases: newZKQueue(s, path, opts, false),
@@ -81,8 +81,8 @@ func (m *ZKSemaphore) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, ctx, true)
 }
 
-// tryPatience bounds the wait of a TryAcquire for others who are just taking a permit while there are free ones, besides the
-// round trips that it takes itself.
+// tryPatience bounds the wait of a TryAcquire for others who are just taking a permit while there are free
+// ones, besides the round trips that it takes itself.
 const (
 	tryPatience = 250 * time.Millisecond
 	tryTrips    = 6

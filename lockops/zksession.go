@@ -94,8 +94,9 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// NewZKSession connects to an ensemble given as host:port (port 2181 when left out) and waits until it has a session, or
-// until ctx ends; the error then names the servers and why the last of them could not be reached. Close ends it.
+// NewZKSession connects to an ensemble given as host:port (port 2181 when left out) and waits until it has a
+// session, or until ctx ends; the error then names the servers and why the last of them could not be reached.
+// Close ends it.
 func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKSession, error) {
 	s := newZKSession(opts)
 	s.servers = strings.Join(servers, ",")
@@ -165,12 +166,12 @@ func (s *ZKSession) start(ctx context.Context) error {
 	return s.measure(ctx)
 }
 
-// tripsPerTimeout is for how many round trips a session timeout has to have room: a heartbeat is sent eight times in it,
-// and a lost connection has to be resumed within a sixth (see connect.Tap).
+// tripsPerTimeout is for how many round trips a session timeout has to have room: a heartbeat is sent eight
+// times in it, and a lost connection has to be resumed within a sixth (see connect.Tap).
 const tripsPerTimeout = 8
 
-// measure refuses servers that are too far for the session timeout. It asks again before it does: a busy machine answers
-// late at times.
+// measure refuses servers that are too far for the session timeout. It asks again before it does: a busy
+// machine answers late at times.
 func (s *ZKSession) measure(ctx context.Context) error {
 	session, timeout := s.tap.Session()
 	trip := s.tap.Latency()
@@ -196,9 +197,9 @@ func (s *ZKSession) measure(ctx context.Context) error {
 // cleanUpLimit is for how long Close lets an adopted connection's nodes be removed.
 const cleanUpLimit = 2 * time.Second
 
-// Close ends the session: the ensemble removes its nodes, so that all its locks are free, and its holds are lost. It
-// waits for the session's goroutines. On an adopted connection, which stays open, the nodes of all its locks are removed
-// instead, for at most 2 s. A second call does nothing.
+// Close ends the session: the ensemble removes its nodes, so that all its locks are free, and its holds are
+// lost. It waits for the session's goroutines. On an adopted connection, which stays open, the nodes of all
+// its locks are removed instead, for at most 2 s. A second call does nothing.
 func (s *ZKSession) Close() {
 	s.mu.Lock()
 	closed := s.closed
@@ -272,8 +273,8 @@ func (s *ZKSession) recordChange() {
 	s.changed = make(chan struct{})
 }
 
-// alive waits until there is a session and a connection, and returns the session's id, unless ctx or the locks' session has
-// ended.
+// alive waits until there is a session and a connection, and returns the session's id, unless ctx or the
+// locks' session has ended.
 func (s *ZKSession) alive(ctx context.Context) (session int64, err error) {
 	switch {
 	case ctx.Err() != nil:
@@ -302,7 +303,8 @@ func (s *ZKSession) aliveUntil(ctx context.Context, closed <-chan struct{}) (ses
 	}
 }
 
-// lostInTransit reports whether a request may or may not have been executed, or was not sent: look again when connected.
+// lostInTransit reports whether a request may or may not have been executed, or was not sent: look again when
+// connected.
 func lostInTransit(err error) bool {
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionExpired) ||
 		errors.Is(err, zk.ErrSessionMoved)

@@ -53,8 +53,9 @@ func init() {
 	os.Exit(0)
 }
 
-// runStopped is a partition during which the holder's process is stopped around the end of its lease: its hold ends as soon as
-// it goes on, without a word from a server. When it goes on before the end, that is before the next is granted the lock.
+// runStopped is a partition during which the holder's process is stopped around the end of its lease: its
+// hold ends as soon as it goes on, without a word from a server. When it goes on before the end, that is
+// before the next is granted the lock.
 func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) {
 	const timeout = partitionLimit * partitionTick
 	x, leader := p.member(t, e)

@@ -113,8 +113,8 @@ func (s *ZKSession) join(session int64, path string, request connect.Request) *z
 // must not hold it up for ever.
 const lookAgain = 3
 
-// awaitTurn waits until something has happened to the node before a contender. armed is called once the watch is set; it
-// may be nil.
+// awaitTurn waits until something has happened to the node before a contender. armed is called once the watch
+// is set; it may be nil.
 func (s *ZKSession) awaitTurn(ctx context.Context, session int64, path string, armed func()) error {
 	watch := s.watch(session, path)
 	if err := s.await(ctx, watch.armed); err != nil {

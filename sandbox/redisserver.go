@@ -72,8 +72,9 @@ func (r *redisServer) restartEmpty() error {
 	return r.start()
 }
 
-// stepClock sets its clock forward, or back where by is negative. Redis keeps the instants at which keys expire: those that
-// a step forward passes are gone at once, and a step back has all others last longer by it.
+// stepClock sets its clock forward, or back where by is negative. Redis keeps the instants at which keys
+// expire: those that a step forward passes are gone at once, and a step back has all others last longer by
+// it.
 func (r *redisServer) stepClock(by time.Duration) {
 	r.mu.Lock()
 	r.ahead += by
@@ -91,8 +92,8 @@ func (r *redisServer) stepClock(by time.Duration) {
 	}
 }
 
-// before comes before each command: it sets the clock, which stands still by itself once it is not this process', and answers what
-// miniredis does not.
+// before comes before each command: it sets the clock, which stands still by itself once it is not this
+// process', and answers what miniredis does not.
 func (r *redisServer) before(c *server.Peer, name string, args ...string) bool {
 	r.mu.Lock()
 	stepped, now := r.stepped, time.Now().Add(r.ahead)

@@ -178,8 +178,8 @@ func (p *scriptStep) run(box *Sandbox, who *cast) {
 	}
 }
 
-// leaveOrphan leaves a persistent node at the head of a queue, as kazoo's acquire(ephemeral=False) does when its process
-// dies, unless one is there.
+// leaveOrphan leaves a persistent node at the head of a queue, as kazoo's acquire(ephemeral=False) does when
+// its process dies, unless one is there.
 func (s *Sandbox) leaveOrphan(o *orphan) error {
 	session, err := s.connect()
 	if err != nil {
@@ -223,8 +223,8 @@ func (s *Sandbox) vote(v *rawVote) {
 	}
 }
 
-// redsyncValue is a value in redsync's form, 16 bytes in base64, always the same for a client: findings come only where a
-// key is likely to be a lock.
+// redsyncValue is a value in redsync's form, 16 bytes in base64, always the same for a client: findings come
+// only where a key is likely to be a lock.
 func redsyncValue(client string) string {
 	sum := sha256.Sum256([]byte(client))
 	return base64.StdEncoding.EncodeToString(sum[:16])

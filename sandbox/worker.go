@@ -72,8 +72,8 @@ func (w *worker) workUnder(ctx context.Context, hold *lockops.Hold, lock string,
 	}
 }
 
-// takeBoth takes one lock and, after its work, a second one that it waits for with the first in hand, again and again. It
-// lets go when the first is lost.
+// takeBoth takes one lock and, after its work, a second one that it waits for with the first in hand, again
+// and again. It lets go when the first is lost.
 func (w *worker) takeBoth(ctx context.Context, first, then lockops.Locker, j job) {
 	for {
 		if one, err := first.Acquire(ctx); err == nil {

@@ -20,7 +20,8 @@ import (
 // frameName matches NAME-WxH-COLOURS.ans, as the golden tests of ./tui write frames.
 var frameName = regexp.MustCompile(`^(.+)-(\d+)x(\d+)-(dark|light|16|none)\.ans$`)
 
-// sheets draws the frames in a directory, those of a screen and a size side by side in each way of colour, as NAME-WxH.png there.
+// sheets draws the frames in a directory, those of a screen and a size side by side in each way of colour, as
+// NAME-WxH.png there.
 func sheets(ctx context.Context, dir string, only []string, out io.Writer) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,13 +1,15 @@
-// Command screenshots makes the pictures of the program: it runs the real one in a pseudo-terminal, types keys, waits for
-// the expected text, and draws the terminal's cells as SVG, which rsvg-convert turns into PNG.
+// Command screenshots makes the pictures of the program: it runs the real one in a pseudo-terminal, types
+// keys, waits for the expected text, and draws the terminal's cells as SVG, which rsvg-convert turns into
+// PNG.
 //
 //	go run .             # all pictures, into this directory
 //	go run . locks       # one of them
 //	go run . -frames DIR # sheets of what (cd .. && go test ./tui -args -frames DIR) wrote: each screen, dialog, size and way of colour
 //	go run . -sweep DIR  # every screen and dialog in all sizes and themes, to look at (a name: only that one)
 //
-// What the pictures show is a recording of the demo, tour.jsonl.gz, each at a moment of it: made again, a picture is the same
-// byte for byte. Those of what only a running program shows are of the demo itself, and made when they are named.
+// What the pictures show is a recording of the demo, tour.jsonl.gz, each at a moment of it: made again, a
+// picture is the same byte for byte. Those of what only a running program shows are of the demo itself, and
+// made when they are named.
 //
 // It needs rsvg-convert (librsvg2-bin) and the font JetBrains Mono (fonts-jetbrains-mono).
 package main
@@ -82,8 +84,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// choose finds pictures by name or by a name and its size, in the order of the list; without names all or, if not even live
-// ones are wanted, those of the recording.
+// choose finds pictures by name or by a name and its size, in the order of the list; without names all or, if
+// not even live ones are wanted, those of the recording.
 func choose(list []picture, names []string, live bool) ([]picture, error) {
 	var chosen []picture
 	var known []string

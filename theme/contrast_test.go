@@ -80,8 +80,8 @@ func texts(t *Theme) map[string]lipgloss.Style {
 	}
 }
 
-// Whatever is read can be read: on the background that the theme is made for and on black or white, on the selected row,
-// on a fresh one and on a badge.
+// Whatever is read can be read: on the background that the theme is made for and on black or white, on the
+// selected row, on a fresh one and on a badge.
 func TestContrast(t *testing.T) {
 	for _, name := range Names() {
 		for _, light := range []bool{false, true} {

@@ -68,7 +68,8 @@ func highContrastLightPalette() palette {
 	}
 }
 
-// The colour-blind palettes have blue for what goes well and yellow to orange for what does not, and differ in lightness.
+// The colour-blind palettes have blue for what goes well and yellow to orange for what does not, and differ
+// in lightness.
 func colourBlindDarkPalette() palette {
 	return palette{
 		muted: {"#a4acb9", "248"}, faint: {"#5a616d", "240"},
@@ -87,9 +88,9 @@ func colourBlindLightPalette() palette {
 	}
 }
 
-// Of 16 colours every terminal has its own, so that these are chosen by what the usual ones have in common: on black the
-// bright ones can be read but for blue; on white only red, blue, magenta and grey. The selected row and the badges have
-// black text.
+// Of 16 colours every terminal has its own, so that these are chosen by what the usual ones have in common:
+// on black the bright ones can be read but for blue; on white only red, blue, magenta and grey. The selected
+// row and the badges have black text.
 func darkOf16() [roles]string {
 	return [roles]string{
 		muted: "7", faint: "8", holding: "10", waiting: "14", critical: "9", warning: "11", unknown: "13",

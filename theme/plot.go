@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// Small plots of our own: they are drawn in a row of text, keep their shape without colours and in ASCII, and change few cells a
-// tick. The chart libraries for terminals draw in braille and colour.
+// Small plots of our own: they are drawn in a row of text, keep their shape without colours and in ASCII, and
+// change few cells a tick. The chart libraries for terminals draw in braille and colour.
 
-// Spark is one cell of a plot that is one row high: blank for nothing, and at least the lowest glyph for more than that.
+// Spark is one cell of a plot that is one row high: blank for nothing, and at least the lowest glyph for more
+// than that.
 func (t *Theme) Spark(value, most float64) string {
 	steps := t.Glyphs.Steps
 	if value <= 0 || most <= 0 {

@@ -16,8 +16,8 @@ const (
 	Auto  = "auto"
 	Dark  = "dark"
 	Light = "light"
-	// HighContrast and ColourBlind are each made for both backgrounds too. In ColourBlind no two states differ in red and
-	// green only.
+	// HighContrast and ColourBlind are each made for both backgrounds too. In ColourBlind no two states
+	// differ in red and green only.
 	HighContrast = "high-contrast"
 	ColourBlind  = "colour-blind"
 )
@@ -160,8 +160,8 @@ func (t *Theme) with16() {
 	}
 }
 
-// paint makes the window light or dark where that was chosen and the terminal reported the other. Terminals of 16 colours
-// or less cannot be set.
+// paint makes the window light or dark where that was chosen and the terminal reported the other. Terminals
+// of 16 colours or less cannot be set.
 func (t *Theme) paint() {
 	o := t.Options
 	few := o.NoColor || o.Profile == colorprofile.ANSI

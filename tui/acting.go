@@ -14,7 +14,8 @@ import (
 	"lockscope/tui/screen"
 )
 
-// actingActions act on what is under the cursor, or on the locks that are marked, on every screen that does not do so itself.
+// actingActions act on what is under the cursor, or on the locks that are marked, on every screen that does
+// not do so itself.
 func (m *Model) actingActions() []screen.Action {
 	onChain := func(key, help string) screen.Action {
 		return screen.Action{
@@ -127,8 +128,9 @@ func advices() []advice {
 	return []advice{{inspect.VerbAsk, "A", "ask"}, {inspect.VerbTTL, "X", "set TTL"}, {inspect.VerbRelease, "x", "release"}}
 }
 
-// advised is the key for the mildest step of the selected finding that a key does here; none where that step's contender is gone, or
-// nothing may be done. A group has none: each of its findings has steps of its own.
+// advised is the key for the mildest step of the selected finding that a key does here; none where that
+// step's contender is gone, or nothing may be done. A group has none: each of its findings has steps of its
+// own.
 func (m *Model) advised() []screen.Action {
 	s, ok := m.front().(screen.Diagnosing)
 	if !ok || m.MayAct() != "" {
@@ -156,9 +158,9 @@ func (m *Model) advised() []screen.Action {
 	return nil
 }
 
-// aim finds what a key is about: on a finding the contender of its step for this key, else of its mildest step. That need not be of the
-// lock that the finding is on: a deadlock has a cheapest hold. Elsewhere it is what is selected. why is not empty where no step has a
-// contender, or it is gone.
+// aim finds what a key is about: on a finding the contender of its step for this key, else of its mildest
+// step. That need not be of the lock that the finding is on: a deadlock has a cheapest hold. Elsewhere it is
+// what is selected. why is not empty where no step has a contender, or it is gone.
 func (m *Model) aim(key string) (about target, why string) {
 	s, ok := m.front().(screen.Diagnosing)
 	if !ok {
@@ -243,9 +245,9 @@ func (m *Model) actOnMany(key string, open func(screen.Context, act.Releasers, [
 	return d.Start()
 }
 
-// choices are the locks that are marked, each once. Those of a group of findings are what these advise the key for, which need not be the
-// lock that a finding stands on, and is never another's hold of it: each of a lock's contenders that they name, once, and of what is left
-// out each reason.
+// choices are the locks that are marked, each once. Those of a group of findings are what these advise the
+// key for, which need not be the lock that a finding stands on, and is never another's hold of it: each of a
+// lock's contenders that they name, once, and of what is left out each reason.
 func (m *Model) choices(key string) (list []release.Choice) {
 	add := func(c release.Choice) {
 		if c.Lock != nil && !slices.ContainsFunc(list, func(o release.Choice) bool { return o.Lock == c.Lock && o.Owner == c.Owner && o.Why == c.Why }) {
@@ -289,8 +291,8 @@ func (m *Model) choiceOf(found screen.FoundOn, key string) release.Choice {
 	return release.Choice{Lock: m.snapshot.Lock(step.Lock), Owner: step.Owner, Waiter: step.Waiter}
 }
 
-// contender is the one under the cursor or, where a lock is selected, its first holder. Of a finding it is the one that it is about, and
-// nobody else where that is gone: the lock's holder may be well.
+// contender is the one under the cursor or, where a lock is selected, its first holder. Of a finding it is
+// the one that it is about, and nobody else where that is gone: the lock's holder may be well.
 func (m *Model) contender() (*inspect.Lock, *inspect.Contender) {
 	if s, ok := m.front().(screen.Pointing); ok {
 		if l, c := s.Contender(); c != nil {

@@ -72,8 +72,8 @@ func drain(t *testing.T, m *Model, cmd tea.Cmd) {
 	t.Fatal("it does not end")
 }
 
-// Several locks that were marked are released one after the other, each with a preview; what was refused is left out, and the first
-// that does not go as it was shown ends it.
+// Several locks that were marked are released one after the other, each with a preview; what was refused is
+// left out, and the first that does not go as it was shown ends it.
 func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	t.Parallel()
 	f := &manyReleasers{refused: "/locks/b", changed: "/locks/c"}
@@ -197,8 +197,8 @@ func ofClient(client string) *inspect.Snapshot {
 	return inspect.NewSnapshot(fixture.Noon, b, []*inspect.Lock{l})
 }
 
-// A client's connection is ended after its address was typed, with what else it holds; one that is not known, and a session of
-// ZooKeeper, are refused with the reason.
+// A client's connection is ended after its address was typed, with what else it holds; one that is not known,
+// and a session of ZooKeeper, are refused with the reason.
 func TestClientIsEndedFromTheScreen(t *testing.T) {
 	t.Parallel()
 	seen := act.Connection{Server: "10.0.0.1:6379", ID: 7, Addr: "10.0.0.7:50312", Name: "job-1"}
@@ -239,8 +239,8 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	wantText(t, m, "No preview, nothing was sent", "no answer")
 }
 
-// K on a finding ends the client that the finding is about. Where that is gone, or it is about none, it is not for the lock's holder, who
-// may be well.
+// K on a finding ends the client that the finding is about. Where that is gone, or it is about none, it is
+// not for the lock's holder, who may be well.
 func TestAFindingsClientIsNobodyElse(t *testing.T) {
 	t.Parallel()
 	for about, opens := range map[inspect.Untrusted]bool{"job-1": true, "gone": false, "": false} {
@@ -277,7 +277,8 @@ func (f *fakeMutes) Unmute(_ context.Context, list []inspect.Mute) error {
 	return f.err
 }
 
-// A finding is muted for a time and a reason, from the list of locks, from its chain and from the findings; M unmutes it.
+// A finding is muted for a time and a reason, from the list of locks, from its chain and from the findings; M
+// unmutes it.
 func TestMuteFromTheScreen(t *testing.T) {
 	t.Parallel()
 	f := &fakeMutes{}

@@ -14,7 +14,8 @@ import (
 	"lockscope/tui/screen"
 )
 
-// In Findings the footer has the key for what the selected finding advises, where that may be done: of several the mildest.
+// In Findings the footer has the key for what the selected finding advises, where that may be done: of
+// several the mildest.
 func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()
@@ -51,8 +52,8 @@ func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 	}
 }
 
-// A deadlock's advice is about the cheapest hold of its circle, most often that of another lock than the one in whose row it stands: the
-// key goes to that lock and that holder.
+// A deadlock's advice is about the cheapest hold of its circle, most often that of another lock than the one
+// in whose row it stands: the key goes to that lock and that holder.
 func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 	t.Parallel()
 	first, second := fixture.Orders(), fixture.Readers()
@@ -77,8 +78,8 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 	wantText(t, m, "▸     11", "reader-2")
 }
 
-// Of a target that is gone, or that cannot be told from another, no dialog is opened: least of all about the lock in whose row the
-// advice stands.
+// Of a target that is gone, or that cannot be told from another, no dialog is opened: least of all about the
+// lock in whose row the advice stands.
 func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
 	t.Parallel()
 	first, second := fixture.Orders(), fixture.Readers()
@@ -142,8 +143,8 @@ func TestTheAdvisedKeyGoesToOneOfASession(t *testing.T) {
 	}
 }
 
-// A key that the selected finding does not advise goes to whom it advises another for, and where it names nobody it opens nothing: the
-// row's lock may be held by one who is well.
+// A key that the selected finding does not advise goes to whom it advises another for, and where it names
+// nobody it opens nothing: the row's lock may be held by one who is well.
 func TestAKeyThatIsNotAdvisedGoesToNobodyElse(t *testing.T) {
 	t.Parallel()
 	l := fixture.Readers()
@@ -176,8 +177,8 @@ func TestAKeyThatIsNotAdvisedGoesToNobodyElse(t *testing.T) {
 	}
 }
 
-// A value that too few masters have is deleted from the screen by the advised key, with the preview, the guard and the request of the
-// command.
+// A value that too few masters have is deleted from the screen by the advised key, with the preview, the
+// guard and the request of the command.
 func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	t.Parallel()
 	l := fixture.Split()
@@ -225,8 +226,8 @@ func withoutHolder(l *inspect.Lock, name inspect.Untrusted) *inspect.Lock {
 	return &own
 }
 
-// A key on a group of findings is for those whom each of them advises it for: no other holder of a lock comes into its dialog, and where
-// they advise it for nobody there is none.
+// A key on a group of findings is for those whom each of them advises it for: no other holder of a lock comes
+// into its dialog, and where they advise it for nobody there is none.
 func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
 	t.Parallel()
 	holder, dead := fixture.Znode(7, "", 0, nil, 0).Name, fixture.Znode(8, "", 0, nil, 0).Name
@@ -295,8 +296,8 @@ func (f *waiterGuard) Execute(ctx context.Context, p act.Preview, confirmed stri
 	return f.manyReleasers.Execute(ctx, p, confirmed)
 }
 
-// Two findings of a group that name different contenders of one lock are for both, and one that waits is removed where the advised
-// command allows that, with --waiter.
+// Two findings of a group that name different contenders of one lock are for both, and one that waits is
+// removed where the advised command allows that, with --waiter.
 func TestAKeyOnAGroupIsForEachContenderThatItsFindingsName(t *testing.T) {
 	t.Parallel()
 	dead, gone := fixture.Znode(8, "dead", time.Minute, nil, 1), fixture.Znode(9, "gone", time.Minute, nil, 1)

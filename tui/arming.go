@@ -52,8 +52,8 @@ func (w *world) Production() bool { return w.options.Environment == "production"
 // armLimit bounds opening the audit file.
 const armLimit = 10 * time.Second
 
-// writeActions allow writing, and forbid it again, where that can be chosen. What is held is released before: it could not
-// be otherwise.
+// writeActions allow writing, and forbid it again, where that can be chosen. What is held is released before:
+// it could not be otherwise.
 func (m *Model) writeActions() []screen.Action {
 	if m.options.Arm == nil {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"lockscope/tui/internal/fixture"
 )
 
-// arms are the options of a program in which writing can be allowed, which fails with err; it records what was asked for.
+// arms are the options of a program in which writing can be allowed, which fails with err; it records what
+// was asked for.
 func arms(f *fakeReleaser, err error, asked *[]bool) Options {
 	return Options{Release: f.of, Lab: newFakeLab(), Arm: func(on bool) error {
 		*asked = append(*asked, on)
@@ -26,7 +27,8 @@ func choose(t *testing.T, m *Model, name string) {
 	run(t, m, press(m, "enter"))
 }
 
-// Unarmed, a release is previewed and nothing can be sent; :write allows it in the running program, and forbids it again.
+// Unarmed, a release is previewed and nothing can be sent; :write allows it in the running program, and
+// forbids it again.
 func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	var asked []bool

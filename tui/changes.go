@@ -8,8 +8,8 @@ import (
 // changesKept bounds the changed locks remembered for hidden screens. One that missed more looks at everything again.
 const changesKept = 4 * screen.AtOnce
 
-// changes are the locks that changed, snapshot by snapshot, for screens that were hidden meanwhile. A snapshot costs the
-// same however many screens there are.
+// changes are the locks that changed, snapshot by snapshot, for screens that were hidden meanwhile. A
+// snapshot costs the same however many screens there are.
 type changes struct {
 	lists [][]inspect.ID
 	first int // the number of the first list

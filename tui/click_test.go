@@ -24,7 +24,8 @@ func clickAt(t *testing.T, m *Model, text string) {
 	t.Fatalf("%q is nowhere:\n%s", text, content(m))
 }
 
-// A badge and a part of the place do what they say wherever they stand: in a narrow window it is elsewhere than in a wide one.
+// A badge and a part of the place do what they say wherever they stand: in a narrow window it is elsewhere
+// than in a wide one.
 func TestTheTitleIsClicked(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ width, height int }{{40, 12}, {80, 24}, {200, 50}} {

@@ -124,7 +124,8 @@ func TestClientsOpenAtALocksHolder(t *testing.T) {
 	}
 }
 
-// A circle over ZooKeeper and Redis is drawn with what makes a session and a client one, and is only possible where that is.
+// A circle over ZooKeeper and Redis is drawn with what makes a session and a client one, and is only possible
+// where that is.
 func TestACircleOverBothBackendsIsDrawn(t *testing.T) {
 	t.Parallel()
 	for label, words := range map[inspect.Untrusted][]string{

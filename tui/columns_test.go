@@ -65,7 +65,8 @@ func chosenOnly(t *testing.T) []string {
 	return slices.DeleteFunc(allColumns(), func(name string) bool { return slices.Contains(usual, strings.ToUpper(name)) })
 }
 
-// Each column that is shown only where somebody chose it has its cell of one lock here; TestCells has those of the others.
+// Each column that is shown only where somebody chose it has its cell of one lock here; TestCells has those
+// of the others.
 func TestChosenColumnsShowFields(t *testing.T) {
 	cells := map[string]string{"client": "10.2.0.2:53122", "session": "0x10000abcd025a", "backend": "zk"}
 	for _, name := range chosenOnly(t) {
@@ -120,7 +121,8 @@ func TestViewsAreChosen(t *testing.T) {
 	}
 }
 
-// The list is sorted by each of them, too, those without a value last in both directions; TestEveryColumnSorts has the others.
+// The list is sorted by each of them, too, those without a value last in both directions;
+// TestEveryColumnSorts has the others.
 func TestChosenColumnsSort(t *testing.T) {
 	red, billing, orders := fixture.Hostile().ID.Path, "/locks/billing", "/locks/orders"
 	first := map[string][2][]string{ // and in reverse
@@ -160,7 +162,8 @@ func TestTheContractNamesEveryColumn(t *testing.T) {
 	}
 }
 
-// Names are whole where no lock in sight has a finding, or where clients have no room: what is empty gives its room away.
+// Names are whole where no lock in sight has a finding, or where clients have no room: what is empty gives
+// its room away.
 func TestNamesHaveTheRoomOfWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	free := fixture.FreeLock()

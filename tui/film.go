@@ -13,18 +13,20 @@ import (
 	"lockscope/tui/screen"
 )
 
-// Film hands out the snapshots of a recording while it is read, some at a time, the oldest first; io.EOF after the last.
+// Film hands out the snapshots of a recording while it is read, some at a time, the oldest first; io.EOF
+// after the last.
 type Film interface {
 	Next(ctx context.Context) ([]*inspect.Snapshot, error)
-	// Moment draws from an index an instant that is not handed out yet, or the end where the recording ends before it: without what
-	// is learnt of what was long before it. It may fail where Next will come to that instant.
+	// Moment draws from an index an instant that is not handed out yet, or the end where the recording ends
+	// before it: without what is learnt of what was long before it. It may fail where Next will come to that
+	// instant.
 	Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error)
 	// End of the recording, once that is known; else zero.
 	End() time.Time
 }
 
-// How much of a recording is kept: more than of what is watched, as all of it can be looked at. In the heap it is up to four times
-// as much.
+// How much of a recording is kept: more than of what is watched, as all of it can be looked at. In the heap
+// it is up to four times as much.
 const (
 	filmBudget = 4 * inspect.PastBudget
 	filmEvents = 40 * screen.EventsKept
@@ -122,7 +124,8 @@ func (m *Model) reading() bool { return m.filmed() && !m.filmRead }
 // filmEnd is sought where the end of the recording is, whenever that was.
 var filmEnd = time.Unix(1<<40, 0)
 
-// reachSought draws the moment that was sought while it was not read, once it is; the end where the recording ends before it.
+// reachSought draws the moment that was sought while it was not read, once it is; the end where the recording
+// ends before it.
 func (m *Model) reachSought() tea.Cmd {
 	switch to := m.playhead.sought; {
 	case to.IsZero():
@@ -151,7 +154,8 @@ func (m *Model) atEnd() tea.Cmd {
 	return m.draw(m.past.To(), true)
 }
 
-// filmLength is the time from the first to the last moment of the recording, or as far as it is read; known: it is all of it.
+// filmLength is the time from the first to the last moment of the recording, or as far as it is read; known:
+// it is all of it.
 func (m *Model) filmLength() (length time.Duration, known bool) {
 	if end := m.options.Film.End(); m.reading() && !end.IsZero() {
 		return end.Sub(m.past.From()), true

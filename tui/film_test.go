@@ -50,7 +50,8 @@ func frames(from, to int) []*inspect.Snapshot {
 	return list
 }
 
-// A recording plays from its beginning, with its position, speed and end in a line of its own on every screen; space stops it.
+// A recording plays from its beginning, with its position, speed and end in a line of its own on every
+// screen; space stops it.
 func TestReplayPlays(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)
@@ -105,8 +106,8 @@ func TestReplayWaitsForItsReading(t *testing.T) {
 	fits(t, r.Model)
 }
 
-// What is sought before it is read is drawn once it is, and nothing else meanwhile; space gives it up. The end is that of the whole
-// recording, not of what is read.
+// What is sought before it is read is drawn once it is, and nothing else meanwhile; space gives it up. The
+// end is that of the whole recording, not of what is read.
 func TestASoughtMomentIsDrawnWhenItIsRead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)
@@ -195,8 +196,8 @@ func (indexedFilm) Moment(_ context.Context, at time.Time) (*inspect.Snapshot, e
 
 func (indexedFilm) End() time.Time { return fixture.In(time.Minute) }
 
-// A moment that the film finds is drawn before what was before it is read, and says so; from where it is read on it is drawn anew, and
-// plays on, unless space stops it before.
+// A moment that the film finds is drawn before what was before it is read, and says so; from where it is read
+// on it is drawn anew, and plays on, unless space stops it before.
 func TestASoughtMomentIsDrawnAhead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)

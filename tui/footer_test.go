@@ -8,7 +8,8 @@ import (
 	"lockscope/tui/screen"
 )
 
-// Where there is room for few keys the footer has those that answer most: what is wrong, what happened, the ticket, and help.
+// Where there is room for few keys the footer has those that answer most: what is wrong, what happened, the
+// ticket, and help.
 func TestTheFooterHasTheMostUsefulKeys(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -64,7 +64,8 @@ func (m *Model) tooSmall() string {
 	return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, words)
 }
 
-// head is the title bar and a rule, in which the backends stand that are in trouble: nothing that happens moves the rows below.
+// head is the title bar and a rule, in which the backends stand that are in trouble: nothing that happens
+// moves the rows below.
 func (m *Model) head() []string {
 	if l := m.troubles(); l != nil {
 		return []string{m.titleBar(), m.inRule(l, "")}
@@ -91,8 +92,8 @@ func (m *Model) inRule(words widget.Line, end string) string {
 	return append(l, last...).Render(m.width, tail, nil)
 }
 
-// foot is a rule, the caption when there is one, and the keys. In the rule stands what has just happened, and where in a long
-// list the cursor is.
+// foot is a rule, the caption when there is one, and the keys. In the rule stands what has just happened, and
+// where in a long list the cursor is.
 func (m *Model) foot() []string {
 	lines := []string{m.footRule()}
 	return append(append(append(lines, m.captionLines()...), m.pastLine()...), m.hints())
@@ -117,7 +118,8 @@ func (m *Model) footRule() string {
 	return m.inRule(words, where)
 }
 
-// captionLines are the caption's title and text in at most two lines; always in two where scenes change, so that nothing jumps.
+// captionLines are the caption's title and text in at most two lines; always in two where scenes change, so
+// that nothing jumps.
 func (m *Model) captionLines() []string {
 	t := m.theme
 	title, text := m.caption()
@@ -147,7 +149,8 @@ func (m *Model) captionLines() []string {
 	return lines
 }
 
-// place is a breadcrumb without the program: home and the screen in front, and only this one where there is no room for both.
+// place is a breadcrumb without the program: home and the screen in front, and only this one where there is
+// no room for both.
 func (m *Model) place(room int) widget.Line {
 	t, home := m.theme, m.backStack[0].Screen
 	here := widget.Line{{" " + t.Glyphs.Breadcrumb + " ", t.Muted}, {m.front().Title(), t.Strong}}
@@ -157,8 +160,8 @@ func (m *Model) place(room int) widget.Line {
 	return here
 }
 
-// breadcrumb is the start of the title bar: the program, what it looks at, and the place, which is home, a screen and, where
-// the screen is about one, a lock.
+// breadcrumb is the start of the title bar: the program, what it looks at, and the place, which is home, a
+// screen and, where the screen is about one, a lock.
 func (m *Model) breadcrumb() widget.Line {
 	t := m.theme
 	left := widget.Line{{" lockscope ", t.Title}}
@@ -194,8 +197,8 @@ func (m *Model) titleBar() string {
 	return widget.Spread(left, slices.Concat(backends, m.badgeLine(badges)), m.width, m.theme.Glyphs.Ellipsis).Render(m.width, m.theme.Glyphs.Ellipsis, nil)
 }
 
-// titleParts are the place, the backends' states with our cost to them, and badges (read-only, paused). What does not fit is
-// left out, the least important first.
+// titleParts are the place, the backends' states with our cost to them, and badges (read-only, paused). What
+// does not fit is left out, the least important first.
 func (m *Model) titleParts() (left, backends widget.Line, badges []badge) {
 	left, badges = m.breadcrumb(), m.badges()
 	signs := m.backendSigns(signMode)

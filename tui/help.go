@@ -13,8 +13,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// help lists the keys of a screen and those that work everywhere, from the same actions that they run, and what the signs
-// mean: side by side where the window is wide. It scrolls where the window is too low, and searches.
+// help lists the keys of a screen and those that work everywhere, from the same actions that they run, and
+// what the signs mean: side by side where the window is wide. It scrolls where the window is too low, and
+// searches.
 type help struct {
 	*world
 	here, everywhere []screen.Action
@@ -118,7 +119,8 @@ func (h *help) View(width, height int) string {
 	return widget.Box(t, lines, width, height, false)
 }
 
-// lines are the keys of the screen, those of all screens and the signs: in one column or, as high as each other, in two.
+// lines are the keys of the screen, those of all screens and the signs: in one column or, as high as each
+// other, in two.
 func (h *help) lines(width int) []widget.Line {
 	t, column, two := h.theme, width, width >= twoColumns
 	if two {

@@ -8,8 +8,8 @@ import (
 	"lockscope/tui/internal/fixture"
 )
 
-// A client's host has the name that the configuration gives it on the chain, in the list of clients and in filters; the address
-// stays with the rest of what is known of it.
+// A client's host has the name that the configuration gives it on the chain, in the list of clients and in
+// filters; the address stays with the rest of what is known of it.
 func TestHostsHaveTheirNames(t *testing.T) {
 	t.Parallel()
 	rule, err := inspect.NewHostRule("10.0.9.0/24", "", "billing-1")

@@ -28,8 +28,8 @@ func keyPress(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: r[0], Text: name}
 }
 
-// escapes splits a key that came with an escape before it: two escapes in a row, or an escape and a letter, are one key with
-// alt to whoever reads the terminal. Of the letters that is meant where nothing is typed.
+// escapes splits a key that came with an escape before it: two escapes in a row, or an escape and a letter,
+// are one key with alt to whoever reads the terminal. Of the letters that is meant where nothing is typed.
 func (m *Model) escapes(msg tea.Msg) (esc, rest tea.KeyPressMsg, ok bool) {
 	k, isKey := msg.(tea.KeyPressMsg)
 	if !isKey || k.Mod != tea.ModAlt {
@@ -65,8 +65,8 @@ func (m *Model) home() {
 	m.Later(m.open(m.backStack[0]))
 }
 
-// commonActions are the keys that mean the same on every screen, for those that do not have them, with the reason where they
-// cannot be done.
+// commonActions are the keys that mean the same on every screen, for those that do not have them, with the
+// reason where they cannot be done.
 func (m *Model) commonActions() []screen.Action {
 	about := m.front().Selected()
 	return append(m.actingActions(), []screen.Action{

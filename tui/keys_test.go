@@ -39,8 +39,8 @@ func silent(m *Model, do func() tea.Cmd) bool {
 	return do() == nil && m.View().Content == before && m.inFront == front
 }
 
-// windows are the least one, the usual one, and one with panes. With nothing selected the usual one will do: what keys say then does not
-// depend on the room.
+// windows are the least one, the usual one, and one with panes. With nothing selected the usual one will do:
+// what keys say then does not depend on the room.
 func windows(selected bool) []struct{ width, height int } {
 	if !selected {
 		return sizes[:1]

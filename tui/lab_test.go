@@ -31,8 +31,8 @@ func inLab(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	return m
 }
 
-// settle does what commands do, and what comes of that, until only those are left that wait for something. It returns how
-// to end those.
+// settle does what commands do, and what comes of that, until only those are left that wait for something. It
+// returns how to end those.
 func settle(t *testing.T, m *Model, cmd tea.Cmd) {
 	t.Helper()
 	answers := make(chan tea.Msg)

@@ -47,7 +47,8 @@ func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Mod
 	return m, s
 }
 
-// A fault hits the contender that was on the screen, also when the lock has changed hands; the next key goes on to another.
+// A fault hits the contender that was on the screen, also when the lock has changed hands; the next key goes
+// on to another.
 func TestAFaultHitsWhomItNamed(t *testing.T) {
 	t.Parallel()
 	box := &fakeFaults{}

@@ -37,7 +37,8 @@ var looks = []look{
 // kept are the screens whose golden files have the colours too, at 80x24: one with each role of the theme, at least.
 var kept = []string{"locks", "chain-zookeeper", "chain-split", "findings", "timeline-unfair", "waitgraph", "backends", "release", "events"}
 
-// goldenScreen compares a screen with its golden file, and its looks with theirs where those are kept. In all of them it says the same.
+// goldenScreen compares a screen with its golden file, and its looks with theirs where those are kept. In all
+// of them it says the same.
 func goldenScreen(t *testing.T, name string, m *Model) {
 	t.Helper()
 	golden(t, name, content(m))

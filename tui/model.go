@@ -376,8 +376,8 @@ func (m *Model) refocus() {
 	}
 }
 
-// resize has the screen in front lay itself out in what the frame leaves it, and the dialog on top in the window. It is the
-// last thing that follows a message, so that drawing changes nothing.
+// resize has the screen in front lay itself out in what the frame leaves it, and the dialog on top in the
+// window. It is the last thing that follows a message, so that drawing changes nothing.
 func (m *Model) resize() {
 	if m.small() {
 		return // nothing of it is drawn

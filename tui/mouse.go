@@ -68,7 +68,8 @@ func (m *Model) clickFoot(x int) tea.Cmd {
 	return nil
 }
 
-// clickHead goes where the part of the title bar leads that was clicked: home, or to the backends; a badge explains itself.
+// clickHead goes where the part of the title bar leads that was clicked: home, or to the backends; a badge
+// explains itself.
 func (m *Model) clickHead(x int) tea.Cmd {
 	left, backends, badges := m.titleParts()
 	at := m.width - m.badgeLine(badges).Width()

@@ -35,8 +35,8 @@ type Options struct {
 	Release func(backend string) (act.Releaser, bool)
 	// End finds what ends connections of a backend's clients; nil: there is none.
 	End release.Ender
-	// Connections lists those of a Redis backend's clients, with the database that its locks are in; it may connect, and returns what
-	// some masters listed beside the error of others. nil: nobody does.
+	// Connections lists those of a Redis backend's clients, with the database that its locks are in; it may
+	// connect, and returns what some masters listed beside the error of others. nil: nobody does.
 	Connections func(ctx context.Context, backend string) (list []act.Connection, db int, err error)
 	// Mutes keeps which findings are acknowledged; nil: nothing does.
 	Mutes release.Mutes
@@ -44,22 +44,22 @@ type Options struct {
 	Lab lab.Driver
 	// Faults of the sandbox, for the lab; nil where there is none.
 	Faults lab.Faults
-	// Arm allows writing in a running program, or forbids it again; it may block. Armed: it is allowed from the start. Without
-	// Arm it is allowed where Release and Lab are there, and nothing is ReadOnly.
+	// Arm allows writing in a running program, or forbids it again; it may block. Armed: it is allowed from
+	// the start. Without Arm it is allowed where Release and Lab are there, and nothing is ReadOnly.
 	Arm   func(on bool) error
 	Armed bool
 	// ReadOnly is the reason why nothing may be written, where it is another than that nobody asked to.
 	ReadOnly string
-	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil: nobody), to be
-	// copied; nil: none.
+	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil:
+	// nobody), to be copied; nil: none.
 	Commands func(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// NoClipboard is the reason why the terminal has no clipboard for programs (OSC 52); empty where it may have one.
 	NoClipboard string
-	// Save writes text to a new file that is named after what it is about, and returns the file's path; it may block. nil:
-	// no files are written.
+	// Save writes text to a new file that is named after what it is about, and returns the file's path; it
+	// may block. nil: no files are written.
 	Save func(ctx context.Context, about, extension, text string) (path string, err error)
-	// SavePast writes the kept past to a new file, as a recording, and returns the file's path; it may block. nil: it is not
-	// offered.
+	// SavePast writes the kept past to a new file, as a recording, and returns the file's path; it may block.
+	// nil: it is not offered.
 	SavePast func(ctx context.Context, past *inspect.Past) (path string, err error)
 	// Title is the name of a profile or a scenario.
 	Title string

@@ -10,7 +10,8 @@ import (
 	"lockscope/tui/screen"
 )
 
-// Below a table that leaves room stand the longest waits and the grants of the last minutes, counted from when watching began.
+// Below a table that leaves room stand the longest waits and the grants of the last minutes, counted from
+// when watching began.
 func TestAShortTableHasTheWaitsAndTheGrants(t *testing.T) {
 	t.Parallel()
 	p := fairPlay(t, Options{Theme: theme.Options{ASCII: true}}, 200, 50)
@@ -45,7 +46,8 @@ func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	wantText(t, p.Model, "last 15m", "most 30/s", "most 3.0 ms")
 }
 
-// The header's load is that of ZooKeeper and Redis together: all requests that are sent, each command of a pipeline too, with the watches.
+// The header's load is that of ZooKeeper and Redis together: all requests that are sent, each command of a
+// pipeline too, with the watches.
 func TestTheHeaderShowsAllOfOurLoad(t *testing.T) {
 	t.Parallel()
 	b := fixture.Backends()

@@ -46,7 +46,8 @@ type palette struct {
 	field   widget.Field
 	choices []choice // those that match
 	list    widget.Scroller
-	// generation is the number of the last search among the locks, other than those of palettes before; all counts what it found.
+	// generation is the number of the last search among the locks, other than those of palettes before; all
+	// counts what it found.
 	generation int
 	cancel     context.CancelFunc
 	searching  bool

@@ -179,8 +179,8 @@ func TestOldRowsSayHowOld(t *testing.T) {
 	}
 }
 
-// A row that is polled too seldom says how old it is though its backend answers, whatever the service; one of which the changes
-// are reported does not.
+// A row that is polled too seldom says how old it is though its backend answers, whatever the service; one of
+// which the changes are reported does not.
 func TestRowsThatArePolledTooSeldomSayHowOld(t *testing.T) {
 	for age, want := range map[time.Duration]bool{42 * time.Second: true, 2 * time.Second: false} {
 		queue, key, reported := fixture.FreeLock(), fixture.Minority(), fixture.Thin()

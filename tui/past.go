@@ -162,7 +162,8 @@ func (m *Model) toPresent() tea.Cmd {
 	return m.show(m.snapshot)
 }
 
-// play lets the past go on, or stops it, as it does the wait for a moment that is not read yet. At the end of a recording it begins again.
+// play lets the past go on, or stops it, as it does the wait for a moment that is not read yet. At the end of
+// a recording it begins again.
 func (m *Model) play() {
 	switch p := &m.playhead; {
 	case p.ahead: // it is drawn until it is read, and then goes on or not
@@ -222,8 +223,9 @@ func (p *playhead) speedWords() string {
 	return fmt.Sprintf("x%g", p.speed)
 }
 
-// pastLine is the moment that is drawn, between the first that is kept and now or the end of the recording, and how it goes on;
-// nothing at the present. Where space is short the bar goes first, and the key to the present last.
+// pastLine is the moment that is drawn, between the first that is kept and now or the end of the recording,
+// and how it goes on; nothing at the present. Where space is short the bar goes first, and the key to the
+// present last.
 func (m *Model) pastLine() []string {
 	if !m.inPast() {
 		return nil

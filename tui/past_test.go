@@ -49,7 +49,8 @@ func (r *rewound) wait(d time.Duration) {
 	}
 }
 
-// Every screen can be scrubbed back: it shows what was, the events until then, and where that is; keys lead forward and to now.
+// Every screen can be scrubbed back: it shows what was, the events until then, and where that is; keys lead
+// forward and to now.
 func TestScrubbing(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)

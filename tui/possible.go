@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// listedFor so long a list of connections is good: to list them costs a server some work. Of a contender that came later it says
-	// nothing: for such a one they are listed again, at the earliest after listedAtLeast.
+	// listedFor so long a list of connections is good: to list them costs a server some work. Of a contender
+	// that came later it says nothing: for such a one they are listed again, at the earliest after
+	// listedAtLeast.
 	listedFor, listedAtLeast = 30 * time.Second, 5 * time.Second
-	// restsAfter so many times what the last list took, none is wanted; after a refusal for refusedFor: rights and numbers of
-	// connections seldom change.
+	// restsAfter so many times what the last list took, none is wanted; after a refusal for refusedFor:
+	// rights and numbers of connections seldom change.
 	restsAfter = 100
 	refusedFor = 5 * time.Minute
 	// listLimit is for one list of all masters.
@@ -77,7 +78,8 @@ func (w *world) WantPossible(l *inspect.Lock) {
 	}))
 }
 
-// anonymous reports whether there are contenders of whom no client is known, and whether one of them came after a moment.
+// anonymous reports whether there are contenders of whom no client is known, and whether one of them came
+// after a moment.
 func (w *world) anonymous(l *inspect.Lock, listed time.Time) (unknown, came bool) {
 	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {

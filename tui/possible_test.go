@@ -25,8 +25,8 @@ func (l *listing) of(context.Context, string) ([]act.Connection, int, error) {
 	return l.list, 0, l.err
 }
 
-// Connections that may be a Redis contender's stand in Chain's details, as possible ones with their reasons; they are listed once for
-// a while, only where no client is known, and never of the past.
+// Connections that may be a Redis contender's stand in Chain's details, as possible ones with their reasons;
+// they are listed once for a while, only where no client is known, and never of the past.
 func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	t.Parallel()
 	like := act.Connection{Server: "10.0.0.1:6379", ID: 7, Addr: "10.0.0.7:50312", Name: "billing", Command: "set", Age: time.Hour}
@@ -68,7 +68,8 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	}
 }
 
-// A hold grows while the list of connections stays as it was: who was connected before the lock was taken still was some seconds later.
+// A hold grows while the list of connections stays as it was: who was connected before the lock was taken
+// still was some seconds later.
 func TestAgesOfConnectionsAreOfWhenTheyWereListed(t *testing.T) {
 	t.Parallel()
 	snapshot := ofClient("")
@@ -87,8 +88,8 @@ func TestAgesOfConnectionsAreOfWhenTheyWereListed(t *testing.T) {
 	}
 }
 
-// Of a contender that came after the connections were listed the list says nothing; they are listed again for it, but not at once, and
-// after a refusal, or where it took the servers long, much later.
+// Of a contender that came after the connections were listed the list says nothing; they are listed again for
+// it, but not at once, and after a refusal, or where it took the servers long, much later.
 func TestConnectionsAreListedAgainForWhoCameLater(t *testing.T) {
 	t.Parallel()
 	snapshot := ofClient("")

@@ -19,8 +19,8 @@ func (m *Model) quit() tea.Cmd {
 	return tea.Quit
 }
 
-// interrupt is quit for ctrl+c, which works over every dialog: asked once, it quits. In a small window, where the question
-// cannot be seen, the window says so beforehand.
+// interrupt is quit for ctrl+c, which works over every dialog: asked once, it quits. In a small window, where
+// the question cannot be seen, the window says so beforehand.
 func (m *Model) interrupt() tea.Cmd {
 	if _, asked := m.top().(*quitting); asked || m.small() {
 		return tea.Quit
@@ -56,7 +56,8 @@ func handWords(held, waiting int) string {
 	}
 }
 
-// quitting asks before held locks are released by quitting, and queues left. Enter stays, so that a habit loses nothing.
+// quitting asks before held locks are released by quitting, and queues left. Enter stays, so that a habit
+// loses nothing.
 type quitting struct {
 	*world
 	held, waiting int

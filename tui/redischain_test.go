@@ -106,7 +106,8 @@ func TestHeldAtLeast(t *testing.T) {
 	wantText(t, opening(t, l, 120, 36), "for ≥1m30s (seen since 11:58:30, not its beginning)")
 }
 
-// That a master started within the key's time to live is a sign only where the rule found that it lost the key, or may have.
+// That a master started within the key's time to live is a sign only where the rule found that it lost the
+// key, or may have.
 func TestOnlyWhoLostAKeyIsSaidToHaveRestarted(t *testing.T) {
 	t.Parallel()
 	const lost, maybe, mark = "absent, restarted inside the TTL", "absent, up for less than the TTL", "▲3.0s"

@@ -325,7 +325,8 @@ func TestNobodyKnownIsNotNobody(t *testing.T) {
 	wantNoText(t, m, "nobody holds it")
 }
 
-// While the result stays open, others take the lock and leave it: it names the holder of now, not that of when it was released.
+// While the result stays open, others take the lock and leave it: it names the holder of now, not that of
+// when it was released.
 func TestTheReleasedLocksHolderIsThePresentOne(t *testing.T) {
 	t.Parallel()
 	holder := func(name string) []inspect.Contender {

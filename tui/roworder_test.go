@@ -15,8 +15,9 @@ import (
 	"lockscope/tui/screen"
 )
 
-// While locks are granted, queue up, get findings, go and come many times a second, the order of the default list changes at
-// most once in five seconds, and the cursor's line has the same lock for as long as nobody moves it.
+// While locks are granted, queue up, get findings, go and come many times a second, the order of the default
+// list changes at most once in five seconds, and the cursor's line has the same lock for as long as nobody
+// moves it.
 func TestRowsMoveSeldom(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
@@ -82,8 +83,8 @@ func reordered(before, after []string) bool {
 	return !slices.Equal(slices.DeleteFunc(slices.Clone(before), in(after)), slices.DeleteFunc(slices.Clone(after), in(before)))
 }
 
-// Whatever there is to tell, a toast, a backend in trouble or a lost lock of ours, stands in a line of its own: the rows and
-// the keys stay where they are.
+// Whatever there is to tell, a toast, a backend in trouble or a lost lock of ours, stands in a line of its
+// own: the rows and the keys stay where they are.
 func TestWhatIsReportedMovesNoRow(t *testing.T) {
 	for _, key := range []string{"", "f", "e", "c", "b", "L", "t"} {
 		m := model(t, Options{}, 80, 24, nil)
@@ -113,8 +114,8 @@ func TestWhatIsReportedMovesNoRow(t *testing.T) {
 	}
 }
 
-// Rows of a backend that does not answer look old: their ages stand still, as lower bounds, and their sign is that of what is
-// not known.
+// Rows of a backend that does not answer look old: their ages stand still, as lower bounds, and their sign is
+// that of what is not known.
 func TestRowsOfALostBackendLookOld(t *testing.T) {
 	now := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, nil)

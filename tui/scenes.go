@@ -88,8 +88,8 @@ func (m *Model) showScene() {
 	m.Later(m.open(screen.Place{Screen: m.backStack[0].Screen, Subject: screen.Subject{Lock: m.tour.scene().Lock}}))
 }
 
-// advanceTour keeps the selection on the scene's lock, and goes on to the next scene after a while, for as long as nobody
-// presses a key.
+// advanceTour keeps the selection on the scene's lock, and goes on to the next scene after a while, for as
+// long as nobody presses a key.
 func (m *Model) advanceTour() {
 	g := &m.tour
 	if len(g.scenes) == 0 || g.stopped || m.paused || m.HasDialog() || len(m.backStack) > 1 {

@@ -65,8 +65,8 @@ func TestAWaitThatALaneShowsIsCounted(t *testing.T) {
 	wantNoText(t, m, "no completed waits", "no waits ended")
 }
 
-// A hold whose beginning nobody saw may have been far shorter than its entry was there: neither the figures above the lanes count it
-// nor the histogram below them.
+// A hold whose beginning nobody saw may have been far shorter than its entry was there: neither the figures
+// above the lanes count it nor the histogram below them.
 func TestAHoldThatBeganUnseenIsInNoFigure(t *testing.T) {
 	t.Parallel()
 	l := startOfPlay()

@@ -14,8 +14,8 @@ import (
 	"lockscope/tui/screen"
 )
 
-// demoTour plays the recording of the demo that the pictures show to a model: what is seen of it until an instant is drawn as it comes,
-// by the recording's clock.
+// demoTour plays the recording of the demo that the pictures show to a model: what is seen of it until an
+// instant is drawn as it comes, by the recording's clock.
 func demoTour(t *testing.T, until time.Duration, drawn func(m *Model)) *Model {
 	t.Helper()
 	played, err := recording.Open(time.Now, "../screenshots/tour.jsonl.gz", recording.Speed(0), recording.Kept())
@@ -37,8 +37,8 @@ func demoTour(t *testing.T, until time.Duration, drawn func(m *Model)) *Model {
 	return m
 }
 
-// What somebody new asks of the first screen of the demo takes five keys at most: who blocks this, is it fair, what do I paste into
-// the ticket.
+// What somebody new asks of the first screen of the demo takes five keys at most: who blocks this, is it
+// fair, what do I paste into the ticket.
 func TestThreeTasksTakeFewKeys(t *testing.T) {
 	t.Parallel()
 	for name, task := range map[string]struct {

@@ -7,8 +7,8 @@ import (
 	"lockscope/tui/screen"
 )
 
-// trend caches the samples of a lock's past, in steps that begin at multiples of their length: but for the last one, which goes
-// on, they stay.
+// trend caches the samples of a lock's past, in steps that begin at multiples of their length: but for the
+// last one, which goes on, they stay.
 type trend struct {
 	inspect.Trend
 	from time.Time

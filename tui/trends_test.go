@@ -11,7 +11,8 @@ import (
 	"lockscope/tui/screen"
 )
 
-// A row of Locks and the head of Chain show the queue of the last minutes, and what it was drawn of is what the past knows.
+// A row of Locks and the head of Chain show the queue of the last minutes, and what it was drawn of is what
+// the past knows.
 func TestTrendsAreShown(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -34,7 +34,8 @@ func (m *Model) recordRecoveries(s *inspect.Snapshot) {
 	}
 }
 
-// troubles are the backends that are not well, the worst first with its reason, or were not until a moment ago; nil: none.
+// troubles are the backends that are not well, the worst first with its reason, or were not until a moment
+// ago; nil: none.
 func (m *Model) troubles() widget.Line {
 	t, dot := m.theme, " "+m.theme.Glyphs.Dot+" "
 	var down, degraded, well []widget.Line

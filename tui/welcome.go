@@ -27,8 +27,8 @@ type Chosen struct {
 	Target string
 }
 
-// Welcome introduces the program and the ways to name servers, until the user chooses or leaves. look finds the servers on this
-// machine, once; nil offers none.
+// Welcome introduces the program and the ways to name servers, until the user chooses or leaves. look finds
+// the servers on this machine, once; nil offers none.
 func Welcome(ctx context.Context, o theme.Options, look func(context.Context) Local, options ...tea.ProgramOption) (chosen Chosen, err error) {
 	w := &welcome{theme: theme.New(o), width: roomyWidth, height: roomyHeight, options: o}
 	if look != nil {

@@ -40,8 +40,8 @@ func Words(parts []string) (string, bool) {
 	return strings.Join(words, " "), true
 }
 
-// Lockscope returns a command of this program about a lock; target names the backend, and rest follows it, both as words
-// of a shell.
+// Lockscope returns a command of this program about a lock; target names the backend, and rest follows it,
+// both as words of a shell.
 func Lockscope(verb string, id inspect.ID, target, rest string) string {
 	parts := []string{"lockscope", verb, Quote(id.String())}
 	for _, more := range []string{target, rest} {
@@ -52,9 +52,9 @@ func Lockscope(verb string, id inspect.ID, target, rest string) string {
 	return strings.Join(parts, " ")
 }
 
-// ZooKeeperCLI returns a command of ZooKeeper's own client; client holds the arguments that reach the servers (see
-// inspect.Reach). The path is one argument, blanks and quotes included: zkCli.sh splits what it reads itself, but not its
-// arguments.
+// ZooKeeperCLI returns a command of ZooKeeper's own client; client holds the arguments that reach the servers
+// (see inspect.Reach). The path is one argument, blanks and quotes included: zkCli.sh splits what it reads
+// itself, but not its arguments.
 func ZooKeeperCLI(client, verb, path string) string {
 	command := "zkCli.sh "
 	if client != "" {

@@ -184,7 +184,7 @@ func TestEvidence(t *testing.T) {
 		"cause": "x", "locks": []string{"a"}, "waiters": 3, "owner": "w", "never_expires": true, "libraries": map[string]int{"kazoo": 1, "curator": 2},
 		"servers": []any{map[string]any{"offset_ms": 1204.0, "addr": "h:1", "latency_ms": 0.4}}, "nothing": nil, "empty": []string{},
 		"expires_at": time.Date(2026, 5, 4, 12, 0, 7, 0, time.UTC), "held_since": time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC),
-		"value": "2026-05-04T09:00:00Z", // that is its text, whatever it looks like
+		"value":      "2026-05-04T09:00:00Z", // that is its text, whatever it looks like
 		"odd_name\a": "\x1b[2J", "every_ms": int64(650), "sessions": []string{"0x1", "0x2"},
 	}, time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC), "cause", "locks")
 	want := []Fact{

@@ -38,7 +38,8 @@ type Held struct {
 	learnt bool // from history; else it is configured
 }
 
-// overLearnt is the multiple of a hold's learnt 99th percentile from which it is over it: one of a hundred is longer than that.
+// overLearnt is the multiple of a hold's learnt 99th percentile from which it is over it: one of a hundred is
+// longer than that.
 const overLearnt = 3
 
 // Over reports whether it is known to be held for longer than is usual.
@@ -53,8 +54,8 @@ func (h Held) Over() bool {
 // Near is the gap below which two bounds give one time together.
 const Near = time.Second
 
-// Held returns the time for which a contender has held its lock. Where its grant was not seen, its entry gives the upper
-// bound and our own watching the lower one, if we do watch.
+// Held returns the time for which a contender has held its lock. Where its grant was not seen, its entry
+// gives the upper bound and our own watching the lower one, if we do watch.
 func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	held := v.held(l, c)
 	if l.Kind != inspect.KindElection {
@@ -63,8 +64,8 @@ func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	return held
 }
 
-// InState is for how long, at most, a contender has held the lock or waited for it; 0 where that is not known, as where its beginning
-// was before our watching.
+// InState is for how long, at most, a contender has held the lock or waited for it; 0 where that is not
+// known, as where its beginning was before our watching.
 func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 	if c.State == inspect.Holding {
 		held := v.held(l, c)
@@ -149,8 +150,8 @@ func (h Held) text() string {
 	}
 }
 
-// beginUnseen says of a hold that its beginning was not seen, as where watching began later or stood still for a while. seen is since
-// when it is seen, by our clock; zero where that is not known.
+// beginUnseen says of a hold that its beginning was not seen, as where watching began later or stood still
+// for a while. seen is since when it is seen, by our clock; zero where that is not known.
 func beginUnseen(seen, now time.Time) string {
 	if seen.IsZero() {
 		return " (its beginning was not seen)"
@@ -166,8 +167,8 @@ func (v View) LongestWait(l *inspect.Lock) (inspect.Age, bool) {
 	return inspect.Age{}, false
 }
 
-// LongestWaiter returns the waiter that came first, by the servers' clocks; nil where that is unknown. Who is most likely gone
-// waits no more.
+// LongestWaiter returns the waiter that came first, by the servers' clocks; nil where that is unknown. Who is
+// most likely gone waits no more.
 func LongestWaiter(l *inspect.Lock) *inspect.Contender {
 	var oldest *inspect.Contender
 	for i := range l.Waiters {

@@ -35,8 +35,8 @@ func TestHeldTime(t *testing.T) {
 	}
 }
 
-// After a gap in which nobody looked the holder's begin is unknown, however long watching has gone on, and its age counts from the first
-// sight of it.
+// After a gap in which nobody looked the holder's begin is unknown, however long watching has gone on, and
+// its age counts from the first sight of it.
 func TestHeldAfterAGap(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	view := View{Snapshot: inspect.NewSnapshot(now, []*inspect.Backend{{Name: "redis", Kind: inspect.Redis, Mode: inspect.ModePush}}, nil), Now: now}

@@ -60,7 +60,8 @@ func StateLevel(l *inspect.Lock) Level { return wordsOf(l.State).level }
 // Verdict says in a sentence who holds a lock, for how long, and who waits; or why that is not known.
 func (v View) Verdict(l *inspect.Lock) string { return doubt(l) + wordsOf(l.State).verdict(v, l) }
 
-// Doubtful reports whether it is only possible that what seems held is a lock at all: a name and a value of no known library.
+// Doubtful reports whether it is only possible that what seems held is a lock at all: a name and a value of
+// no known library.
 func Doubtful(l *inspect.Lock) bool {
 	return l.Confidence == recipe.Possible && (l.State == inspect.StateHeld || l.State == inspect.StateContended)
 }

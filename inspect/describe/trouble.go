@@ -6,8 +6,8 @@ import (
 	"lockscope/inspect"
 )
 
-// Failure returns the reason why a backend cannot be read in full, on one line and whole, for a log that has nothing else
-// of it.
+// Failure returns the reason why a backend cannot be read in full, on one line and whole, for a log that has
+// nothing else of it.
 func Failure(b *inspect.Backend) string {
 	if b.Error != "" {
 		return Printable(strings.ReplaceAll(plain(b.Error), "\n", "; "))

@@ -14,7 +14,8 @@ import (
 // as inspect.Escape does.
 func Printable(s string) string { return text.Printable(s) }
 
-// OneLine is an error as Printable, with what was joined of several servers behind one another: a line feed would be shown escaped.
+// OneLine is an error as Printable, with what was joined of several servers behind one another: a line feed
+// would be shown escaped.
 func OneLine(err error) string { return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
 // Count writes a number of things: "1 lock", "2 locks", "3 matches", "4 directories".
@@ -33,8 +34,8 @@ func Count(n int, one string) string {
 	return fmt.Sprintf("%d %s", n, one)
 }
 
-// Owner names who is behind a contender in a word: the label, else the client, host, session or the contender's name, also where
-// the host is only a MAC address.
+// Owner names who is behind a contender in a word: the label, else the client, host, session or the
+// contender's name, also where the host is only a MAC address.
 func Owner(c *inspect.Contender) string {
 	o := &c.Owner
 	switch {

@@ -8,7 +8,8 @@ import (
 	"lockscope/inspect"
 )
 
-// A master that takes locks without its replicas is named once, whatever locks it has; what has no replicas, needs them or is one is not.
+// A master that takes locks without its replicas is named once, whatever locks it has; what has no replicas,
+// needs them or is one is not.
 func TestReplicaFailover(t *testing.T) {
 	t.Parallel()
 	master := func(replicas int, needs bool) inspect.Server {

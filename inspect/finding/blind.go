@@ -15,9 +15,10 @@ import (
 	"lockscope/internal/redisreply"
 )
 
-// blind: what was to be looked at and was refused or failed (Unseen of a lock or backend), with what is unknown for it and
-// the right that would allow it; a master that did not answer; and, for a one-shot command, a contended ZooKeeper lock whose
-// watch table or sessions no server was asked for. (Who watches on asks for these only when somebody looks.)
+// blind: what was to be looked at and was refused or failed (Unseen of a lock or backend), with what is
+// unknown for it and the right that would allow it; a master that did not answer; and, for a one-shot
+// command, a contended ZooKeeper lock whose watch table or sessions no server was asked for. (Who watches on
+// asks for these only when somebody looks.)
 func blind() rule {
 	r := rule{
 		name: "blind", severity: inspect.Info,
@@ -56,8 +57,8 @@ type gap struct {
 // refused reports whether a right is missing.
 func (g *gap) refused() bool { return g.from[0].Right != "" }
 
-// gapsOf groups what is unseen by what is unknown for it: first what one missing right or failed read hides, and then all
-// that hide the same.
+// gapsOf groups what is unseen by what is unknown for it: first what one missing right or failed read hides,
+// and then all that hide the same.
 func gapsOf(list []inspect.Unseen) []gap {
 	type read struct{ right, where, read string }
 	hides := make(map[read][]inspect.Aspect, len(list))
@@ -358,8 +359,8 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 	})
 }
 
-// admins is a target's option for the AdminServers of a backend's servers, where they stand by default. Servers of one host
-// have other ports.
+// admins is a target's option for the AdminServers of a backend's servers, where they stand by default.
+// Servers of one host have other ports.
 func admins(b *inspect.Backend) string {
 	var list []string
 	for i := range b.Servers {

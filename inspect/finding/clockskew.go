@@ -13,9 +13,9 @@ import (
 // maxSkew between two clocks, beyond half of the round trip that they were read over.
 const maxSkew = time.Second
 
-// clockSkew: clocks of servers that are apart from each other or from ours. It concerns the backend. Redis counts times to
-// live by the wall clock: a step ahead frees locks at once, a step back keeps them for as long again. ZooKeeper's locks do
-// not depend on it, but ages that others compute do.
+// clockSkew: clocks of servers that are apart from each other or from ours. It concerns the backend. Redis
+// counts times to live by the wall clock: a step ahead frees locks at once, a step back keeps them for as
+// long again. ZooKeeper's locks do not depend on it, but ages that others compute do.
 //
 // Cause in the wild: NTP that is off, or steps instead of slewing; Kleppmann 2016 (a clock that jumps gives a second
 // Redlock); measured: +60 s on a Redis host frees a lock of 30 s, -600 s keeps it for 630.

@@ -1,7 +1,8 @@
-// Package finding diagnoses locks: a rule a file, each a pure function from the state of one lock (or backend) and what is
-// known around it to findings. A finding has the fault with names and figures (message), what it rests on (evidence,
-// with stable keys that each rule documents; evidence.cause is the likely cause), what to do about it (advice) and how
-// sure it is (confidence). [Rules] lists them; [inspect.Observer] asks them. A file has all of its rule.
+// Package finding diagnoses locks: a rule a file, each a pure function from the state of one lock (or
+// backend) and what is known around it to findings. A finding has the fault with names and figures (message),
+// what it rests on (evidence, with stable keys that each rule documents; evidence.cause is the likely cause),
+// what to do about it (advice) and how sure it is (confidence). [Rules] lists them; [inspect.Observer] asks
+// them. A file has all of its rule.
 //
 // What holds for all of them:
 //

@@ -9,14 +9,16 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// manyEmpty directories are worth knowing: every recipe leaves the directory of a lock behind, and a few of them are in use.
+// manyEmpty directories are worth knowing: every recipe leaves the directory of a lock behind, and a few of
+// them are in use.
 const manyEmpty = 100
 
-// emptyLocks: directories that had children once and have none now, as locks leave them behind that are named after what they
-// protect. Each stays in the memory of every server and in its snapshots, and makes walks over the tree long.
+// emptyLocks: directories that had children once and have none now, as locks leave them behind that are named
+// after what they protect. Each stays in the memory of every server and in its snapshots, and makes walks
+// over the tree long.
 //
-// Cause in the wild: curator#307, kazoo#563 (directories of locks are never removed); container znodes (Curator from 3.0 on, where the
-// servers are 3.5.3 or later) go by themselves.
+// Cause in the wild: curator#307, kazoo#563 (directories of locks are never removed); container znodes
+// (Curator from 3.0 on, where the servers are 3.5.3 or later) go by themselves.
 func emptyLocks() rule {
 	return rule{
 		name: "empty-locks", severity: inspect.Info,

@@ -9,8 +9,9 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// evictionRisk: a Redis server that deletes keys when its memory is full may delete a lock that is held. It concerns the
-// backend: maxmemory is set, and the policy is allkeys-* or volatile-* (locks have an expiry, so both take them).
+// evictionRisk: a Redis server that deletes keys when its memory is full may delete a lock that is held. It
+// concerns the backend: maxmemory is set, and the policy is allkeys-* or volatile-* (locks have an expiry, so
+// both take them).
 //
 // Cause in the wild: locks on a server that is a cache as well.
 func evictionRisk() rule {

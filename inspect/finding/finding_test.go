@@ -352,8 +352,8 @@ func TestFindingsFitTheScreen(t *testing.T) {
 	}
 }
 
-// supported checks that what is advised can be done to the lock, and that nothing stronger is advised without a condition: a
-// release only if, once, or because nothing milder is left.
+// supported checks that what is advised can be done to the lock, and that nothing stronger is advised without
+// a condition: a release only if, once, or because nothing milder is left.
 func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
 	t.Helper()
 	words := ""

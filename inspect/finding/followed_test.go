@@ -11,8 +11,8 @@ import (
 	"lockscope/inspect"
 )
 
-// followed has a part of what each rule advises, and the tests on servers in which that was done and the finding went away. Where no
-// test does it, the advice itself says that a person has to.
+// followed has a part of what each rule advises, and the tests on servers in which that was done and the
+// finding went away. Where no test does it, the advice itself says that a person has to.
 var followed = []struct{ rule, advice, shown string }{
 	{"deadlock", "or release its lock (it keeps running): lockscope release", forty},
 	{"split-quorum", "release the vote that never expires: lockscope release", forty},

@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// foreignValue: a master holds something under the key that is no lock. Whoever wants the lock never gets this vote. Silent
-// where all masters do and nobody watched: then it is no lock at all.
+// foreignValue: a master holds something under the key that is no lock. Whoever wants the lock never gets
+// this vote. Silent where all masters do and nobody watched: then it is no lock at all.
 //
 // Cause in the wild: ordinary data under a lock's name (node-redlock #168, "unable to achieve a quorum").
 func foreignValue() rule {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// arrived is the least age of a contender, at the reading of the sessions, to be missed there: reading the tables of
-	// several servers takes a while.
+	// arrived is the least age of a contender, at the reading of the sessions, to be missed there: reading
+	// the tables of several servers takes a while.
 	arrived = 5 * time.Second
 	// arrivedUntimed is the same when nobody knows how old the table is: longer than any source waits between two.
 	arrivedUntimed = time.Minute
@@ -19,16 +19,17 @@ const (
 
 // ghostOwner: a contender whose owner is not there any more.
 //
-// ZooKeeper: all servers reported who is connected, and the session is connected to none of them (likely: its client may be
-// on its way back), or the last its server heard of it is older than its timeout. Watched, it is worth knowing only until the session
-// must have timed out: that it is still there afterwards is wrong. Without all servers' tables it is silent.
-// Nor does it speak while clients may be on their way back, since a server has just begun to serve (Backend.DisturbedAt), nor before a server is due to end a session.
-// Redis: what the library keeps alive beside the entry is gone, such as a Redisson reader's own key; a dead waiter in a
-// fair queue is stale-fair-queue instead.
+// ZooKeeper: all servers reported who is connected, and the session is connected to none of them (likely: its
+// client may be on its way back), or the last its server heard of it is older than its timeout. Watched, it
+// is worth knowing only until the session must have timed out: that it is still there afterwards is wrong.
+// Without all servers' tables it is silent. Nor does it speak while clients may be on their way back, since a
+// server has just begun to serve (Backend.DisturbedAt), nor before a server is due to end a session. Redis:
+// what the library keeps alive beside the entry is gone, such as a Redisson reader's own key; a dead waiter
+// in a fair queue is stale-fair-queue instead.
 //
-// Cause in the wild: a client that was cut off or killed, and whose session has not timed out yet; dCache PR #5526 (stale
-// leaders "may go undetected for a longer time"); CURATOR-604 (the znode of the session before); in Redisson another reader
-// renews the key that a dead reader's field stands in.
+// Cause in the wild: a client that was cut off or killed, and whose session has not timed out yet; dCache PR
+// #5526 (stale leaders "may go undetected for a longer time"); CURATOR-604 (the znode of the session before);
+// in Redisson another reader renews the key that a dead reader's field stands in.
 func ghostOwner() rule {
 	return rule{
 		name: "ghost-owner", severity: inspect.Warning, sometimes: inspect.Info,
@@ -96,19 +97,20 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	return c.SessionsAt.Sub(came) > arrived
 }
 
-// twoTicks of the usual 2 s: servers end a session at the next tick after its time has run out, and delete its nodes then.
+// twoTicks of the usual 2 s: servers end a session at the next tick after its time has run out, and delete
+// its nodes then.
 const twoTicks = 4 * time.Second
 
-// expiry returns the time after which a session that nobody heard of, and its nodes, should be gone. No session may time out in less
-// than two ticks, unless the server is configured otherwise.
+// expiry returns the time after which a session that nobody heard of, and its nodes, should be gone. No
+// session may time out in less than two ticks, unless the server is configured otherwise.
 func expiry(timeout time.Duration) time.Duration { return timeout + min(timeout, twoTicks) }
 
-// longestUsual is the longest timeout that a server grants unless it is configured otherwise: 20 ticks of 2 s. Where it grants
-// more, sessions that it reported before are known by theirs.
+// longestUsual is the longest timeout that a server grants unless it is configured otherwise: 20 ticks of 2
+// s. Where it grants more, sessions that it reported before are known by theirs.
 const longestUsual = 40 * time.Second
 
-// returning reports whether a client may be on its way back: the servers take each session up for its whole timeout when they
-// begin to serve anew. Who made its entry since then has been back, and left.
+// returning reports whether a client may be on its way back: the servers take each session up for its whole
+// timeout when they begin to serve anew. Who made its entry since then has been back, and left.
 func returning(c *inspect.Case, one *inspect.Contender) bool {
 	at := c.SessionsAt
 	if at.IsZero() {
@@ -129,8 +131,8 @@ func returning(c *inspect.Case, one *inspect.Contender) bool {
 // readOnce reports whether the backend is read once: its locks first, and then who its clients are.
 func readOnce(c *inspect.Case) bool { return c.Backend != nil && c.Backend.Mode == inspect.ModeOnce }
 
-// overdue reports whether a session's server had not heard of it for longer than its timeout when it was asked, so that it should
-// have ended it.
+// overdue reports whether a session's server had not heard of it for longer than its timeout when it was
+// asked, so that it should have ended it.
 func overdue(c *inspect.Case, s inspect.Session) bool {
 	return !c.SessionsAt.IsZero() && !s.LastContact.IsZero() && s.Timeout > 0 && c.SessionsAt.Sub(s.LastContact) > expiry(s.Timeout)
 }
@@ -152,8 +154,9 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message 
 	return message, do(wait(until), releaseOf(c, "if it stays although its process is gone", one))
 }
 
-// endsBy is the time, by our clock, at which a session that is connected nowhere has timed out at the latest, when it was watched: a
-// timeout after it was first missed. Zero where that is not known. The evidence of the finding before keeps the first miss.
+// endsBy is the time, by our clock, at which a session that is connected nowhere has timed out at the latest,
+// when it was watched: a timeout after it was first missed. Zero where that is not known. The evidence of the
+// finding before keeps the first miss.
 func endsBy(c *inspect.Case, one *inspect.Contender, e evidence) time.Time {
 	_, reported := c.Sessions[one.Owner.Session]
 	if reported || c.Backend == nil || readOnce(c) {

@@ -12,11 +12,13 @@ import (
 // herdSize in sessions on one node.
 const herdSize = 10
 
-// herd: many sessions watch one node of the lock although their recipe does not ask them to, so that each change wakes all
-// of them at once and one of them gets it. Readers that wait for the same writer do not count.
+// herd: many sessions watch one node of the lock although their recipe does not ask them to, so that each
+// change wakes all of them at once and one of them gets it. Readers that wait for the same writer do not
+// count.
 //
-// Cause in the wild: plain code that lets everybody watch the holder or the lock itself (the ZooKeeper recipes page warns
-// of it); one watcher a tick, never removed (PrettyZoo #308 drove an ensemble out of memory).
+// Cause in the wild: plain code that lets everybody watch the holder or the lock itself (the ZooKeeper
+// recipes page warns of it); one watcher a tick, never removed (PrettyZoo #308 drove an ensemble out of
+// memory).
 //
 // A lone ephemeral node has no queue: all who wait for it must watch it.
 func herd() rule {

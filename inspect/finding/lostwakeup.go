@@ -8,12 +8,12 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// lostWakeUp: a contender watches a node before it that is gone. Such a watch never fires: it was set by asking whether
-// the node exists, when it did so no more. A client that does not look at the answer waits for it for ever, even when its
-// turn has come, and all behind it wait with it. ZooKeeper's own WriteLock is such a client (ZooKeeper 3.8.0, WriteLock.java:
-// where exists answers nothing it says that it has not got the lock, and looks no more). Of the first in line of plain nodes
-// it is only possible, since a client that does look leaves the same watch behind; a waiter that had looked would watch the
-// one before it.
+// lostWakeUp: a contender watches a node before it that is gone. Such a watch never fires: it was set by
+// asking whether the node exists, when it did so no more. A client that does not look at the answer waits for
+// it for ever, even when its turn has come, and all behind it wait with it. ZooKeeper's own WriteLock is such
+// a client (ZooKeeper 3.8.0, WriteLock.java: where exists answers nothing it says that it has not got the
+// lock, and looks no more). Of the first in line of plain nodes it is only possible, since a client that does
+// look leaves the same watch behind; a waiter that had looked would watch the one before it.
 func lostWakeUp() rule {
 	return rule{
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,

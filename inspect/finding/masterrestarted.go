@@ -8,13 +8,13 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// masterRestarted: a master that has been up for less than the longest TTL seen on the key does not have it, while others
-// do: it probably forgot it, and gives its vote to the next client. Silent where the holder is known to have come after
-// the restart, and, for keys that never expire, where it is not known to have come before. Only possible where
-// it is not known when the holder came: the key may never have been there.
+// masterRestarted: a master that has been up for less than the longest TTL seen on the key does not have it,
+// while others do: it probably forgot it, and gives its vote to the next client. Silent where the holder is
+// known to have come after the restart, and, for keys that never expire, where it is not known to have come
+// before. Only possible where it is not known when the holder came: the key may never have been there.
 //
-// Cause in the wild: masters without persistence, or with appendfsync everysec, that rejoin at once; the Redlock page asks
-// for a delayed restart. redsync PR #149, and #186 for what follows.
+// Cause in the wild: masters without persistence, or with appendfsync everysec, that rejoin at once; the
+// Redlock page asks for a delayed restart. redsync PR #149, and #186 for what follows.
 func masterRestarted() rule {
 	return rule{
 		name: "master-restarted", severity: inspect.Warning,
@@ -84,9 +84,10 @@ func longestTTL(c *inspect.Case) time.Duration {
 // knownSince reports whether it is known when the lock was granted.
 func knownSince(l *inspect.Lock) bool { return len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() }
 
-// forgot reports whether a master which does not have the key has lost it with its start. A holder that came after it has lost
-// nothing, whoever held before. Else it is decided by an earlier sight of the key on the master; where nobody looked before
-// the start, by the time of the grant; and where that is unknown, by the lock's age as its time to live shows it.
+// forgot reports whether a master which does not have the key has lost it with its start. A holder that came
+// after it has lost nothing, whoever held before. Else it is decided by an earlier sight of the key on the
+// master; where nobody looked before the start, by the time of the grant; and where that is unknown, by the
+// lock's age as its time to live shows it.
 func forgot(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Duration) bool {
 	switch {
 	case c.Now.Sub(s.StartedAt) >= ttl:

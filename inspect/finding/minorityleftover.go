@@ -8,13 +8,14 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// minorityLeftover: fewer masters than a quorum hold a value, and the others have none: left behind by somebody who does not
-// hold the lock. It takes its votes away from whoever tries next. A key that was set within the last moment is left alone:
-// its client may be asking the other masters just now.
+// minorityLeftover: fewer masters than a quorum hold a value, and the others have none: left behind by
+// somebody who does not hold the lock. It takes its votes away from whoever tries next. A key that was set
+// within the last moment is left alone: its client may be asking the other masters just now.
 //
-// Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when the caller's context
-// ends); redsync PR #147, #149 (renewed on after a restart took the quorum); minio #10948, #11275. The same with a library that makes one lock of
-// several keys on a master (rueidislock) and has only some of them.
+// Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when the
+// caller's context ends); redsync PR #147, #149 (renewed on after a restart took the quorum); minio #10948,
+// #11275. The same with a library that makes one lock of several keys on a master (rueidislock) and has only
+// some of them.
 func minorityLeftover() rule {
 	return rule{
 		name: "minority-leftover", severity: inspect.Warning,

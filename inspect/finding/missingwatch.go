@@ -9,10 +9,11 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// missingWatch: a waiter does not watch the contender that it waits for, so nothing wakes it up when that leaves, and all
-// behind it wait with it. The server's own watch table says so, between two looks at the same queue. Nodes of no known
-// library none of which watches another are a registry rather than a queue: silent. So is one whose client has no connection.
-// Curator's deprecated InterProcessSemaphore writes the nodes of its mutex and is not told from it.
+// missingWatch: a waiter does not watch the contender that it waits for, so nothing wakes it up when that
+// leaves, and all behind it wait with it. The server's own watch table says so, between two looks at the same
+// queue. Nodes of no known library none of which watches another are a registry rather than a queue: silent.
+// So is one whose client has no connection. Curator's deprecated InterProcessSemaphore writes the nodes of
+// its mutex and is not told from it.
 //
 // Cause in the wild: CURATOR-527 and CURATOR-495 (a wake-up lost between reading and waiting), dolphinscheduler #2020;
 // tutorials that call exists() on a predecessor that is gone and wait all the same.
@@ -54,8 +55,9 @@ func anyConfirmed(l *inspect.Lock) bool {
 	return false
 }
 
-// watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the table of watches was, and
-// not whom it waits for. Some clients leave such a watch behind when they look again, and then watch the right one.
+// watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the
+// table of watches was, and not whom it waits for. Some clients leave such a watch behind when they look
+// again, and then watch the right one.
 func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
 	if w.Watch == inspect.Missing || w.WatchesGone == "" {
 		return w.WatchesGone != ""
@@ -63,21 +65,22 @@ func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
 	return w.Watch != inspect.Confirmed && c.Watches != nil && c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
 }
 
-// away reports whether a waiter's client has no connection, or may be about to have one again: its watches are gone until then, and
-// its session's end removes it if it does not come back.
+// away reports whether a waiter's client has no connection, or may be about to have one again: its watches
+// are gone until then, and its session's end removes it if it does not come back.
 func away(c *inspect.Case, w *inspect.Contender) bool {
 	_, connected := c.Sessions[w.Owner.Session]
 	return c.AllSessions && !connected || returning(c, w)
 }
 
-// unlisted reports whether the servers did not say who is connected, a waiter's client neither: who is not has no watches until it comes
-// back. One that watches something, if only what is gone, is there.
+// unlisted reports whether the servers did not say who is connected, a waiter's client neither: who is not
+// has no watches until it comes back. One that watches something, if only what is gone, is there.
 func unlisted(c *inspect.Case, w *inspect.Contender) bool {
 	_, connected := c.Sessions[w.Owner.Session]
 	return !connected && !c.AllSessions && w.WatchesGone == "" && w.Owner.Session != 0
 }
 
-// listRight is the right for want of which a server does not say who is connected; one that was asked by four-letter words only does not name it.
+// listRight is the right for want of which a server does not say who is connected; one that was asked by
+// four-letter words only does not name it.
 func listRight(b *inspect.Backend) string {
 	if b != nil {
 		for _, u := range b.Unseen {
@@ -89,8 +92,8 @@ func listRight(b *inspect.Backend) string {
 	return "cons in 4lw.commands.whitelist, or the AdminServer in the target"
 }
 
-// unheard reports whether the server has heard nothing of a waiter's client since it queued: the request that sets its watch may be on
-// the way, over a link that stalls.
+// unheard reports whether the server has heard nothing of a waiter's client since it queued: the request that
+// sets its watch may be on the way, over a link that stalls.
 func unheard(c *inspect.Case, w *inspect.Contender) bool {
 	s, connected := c.Sessions[w.Owner.Session]
 	if !connected || s.LastContact.IsZero() || w.Since.IsZero() || !c.Backend.Dates(w.Czxid) {
@@ -147,7 +150,8 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 	}
 }
 
-// instead is a contender that a waiter's session watches although no entry of that session waits for it; empty for none.
+// instead is a contender that a waiter's session watches although no entry of that session waits for it;
+// empty for none.
 func instead(c *inspect.Case, w *inspect.Contender) inspect.Untrusted {
 	if c.Watches == nil || w.Owner.Session == 0 {
 		return ""

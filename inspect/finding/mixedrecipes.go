@@ -9,12 +9,13 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// mixedRecipes: contenders of libraries that cannot be ordered with each other queue in one directory, so that two of them
-// hold the lock at once. Exclusive contenders of Curator and go-zookeeper read each other's names and are left alone.
+// mixedRecipes: contenders of libraries that cannot be ordered with each other queue in one directory, so
+// that two of them hold the lock at once. Exclusive contenders of Curator and go-zookeeper read each other's
+// names and are left alone.
 //
-// Likely, since a client may have been taught the other names (kazoo's extra_lock_patterns); only possible where a name
-// is a plain sequential node's, which any client may have written. Silent where the table of watches shows that each that
-// comes after another library's contender watches it.
+// Likely, since a client may have been taught the other names (kazoo's extra_lock_patterns); only possible
+// where a name is a plain sequential node's, which any client may have written. Silent where the table of
+// watches shows that each that comes after another library's contender watches it.
 //
 // Cause in the wild: kazoo ignores names with -lock- unless extra_lock_patterns says otherwise (kazoo 2.7.1), so kazoo
 // beside go-zookeeper or Curator gives two holders; go-zookeeper counts Curator's and kazoo's read locks as exclusive;

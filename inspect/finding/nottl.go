@@ -10,12 +10,12 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// noTTL: a Redis key that never expires, so that it stays when its holder dies. Only worth knowing (info) for libraries
-// that write it so by default. Silent about values of no known shape: counters, flags, caches, bitmaps and queues of jobs
-// have no expiry either.
+// noTTL: a Redis key that never expires, so that it stays when its holder dies. Only worth knowing (info) for
+// libraries that write it so by default. Silent about values of no known shape: counters, flags, caches,
+// bitmaps and queues of jobs have no expiry either.
 //
-// Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon #1738, ShedLock #65,
-// Sentry PR #1509. By default no TTL: [recipe.NoTTLByDefault].
+// Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon #1738,
+// ShedLock #65, Sentry PR #1509. By default no TTL: [recipe.NoTTLByDefault].
 func noTTL() rule {
 	return rule{
 		name: "no-ttl", severity: inspect.Warning, sometimes: inspect.Info,
@@ -75,8 +75,8 @@ func noTTL() rule {
 	})
 }
 
-// endOf advises to give a holder's key an end: for as long as its client works, the lock stays its own, and one whose client
-// is gone ends by itself. Where no TTL of the key can do that, the release is left.
+// endOf advises to give a holder's key an end: for as long as its client works, the lock stays its own, and
+// one whose client is gone ends by itself. Where no TTL of the key can do that, the release is left.
 func endOf(c *inspect.Case, holder *inspect.Contender) inspect.Step {
 	if structured(c.Lock) {
 		if _, ok := recipe.TTLKeys(c.Lock.Recipe, string(c.Lock.Kind), c.Lock.ID.Path); !ok {

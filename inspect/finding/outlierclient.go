@@ -9,11 +9,13 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// outlierClient: a client with far more locks than its peers. It may be meant to; or it takes locks and never gives them back.
+// outlierClient: a client with far more locks than its peers. It may be meant to; or it takes locks and never
+// gives them back.
 //
-// Cause in the wild: locks that are not released when their work fails; a retry that takes a new lock each time; one
-// ephemeral node for each order or user, which makes the end of the session a long transaction (ZOOKEEPER-2101: one that
-// deletes too many nodes at once is more than jute.maxbuffer, and the ensemble fails).
+// Cause in the wild: locks that are not released when their work fails; a retry that takes a new lock each
+// time; one ephemeral node for each order or user, which makes the end of the session a long transaction
+// (ZOOKEEPER-2101: one that deletes too many nodes at once is more than jute.maxbuffer, and the ensemble
+// fails).
 func outlierClient() rule {
 	return rule{
 		name: "outlier-client", severity: inspect.Info,

@@ -91,7 +91,8 @@ func TestRulesAreComplete(t *testing.T) {
 	}
 }
 
-// asked is a rule that check asks about scripted states, some of which are near misses, or one of backends that a test asks itself.
+// asked is a rule that check asks about scripted states, some of which are near misses, or one of backends
+// that a test asks itself.
 var asked = regexp.MustCompile(`check\(t, "([a-z-]+)"|(\w+)\(\)\.rule\(\)\.Backend\(`)
 
 // Every rule is asked about states in which it fires and about others in which it must not.

@@ -8,9 +8,9 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// persistentContender: a contender that no session owns. It stays when its client is gone, and blocks who comes after it
-// for ever. Not for what is persistent by design and expires by itself: ShedLock, Helix, Hive, kazoo's
-// NonBlockingLease.
+// persistentContender: a contender that no session owns. It stays when its client is gone, and blocks who
+// comes after it for ever. Not for what is persistent by design and expires by itself: ShedLock, Helix, Hive,
+// kazoo's NonBlockingLease.
 //
 // Cause in the wild: kazoo's acquire(ephemeral=False) (kazoo PR #492: such locks need manual removal); plain code that
 // creates PERSISTENT_SEQUENTIAL nodes.

@@ -16,12 +16,12 @@ const (
 	lateAfter = 2.5
 )
 
-// renewalStopped: a holder that renewed its key in a rhythm has missed two renewals, and the key runs out while its owner
-// may still work. Silent while fewer than a quorum of masters answer: renewals cannot be seen then. What was not looked at
-// since they were due was not missed.
+// renewalStopped: a holder that renewed its key in a rhythm has missed two renewals, and the key runs out
+// while its owner may still work. Silent while fewer than a quorum of masters answer: renewals cannot be seen
+// then. What was not looked at since they were due was not missed.
 //
-// Cause in the wild: a watchdog that stops without telling its owner (Redisson #4698, #5697, #5698, #3194, #2807); a paused
-// or overloaded process; a network that is cut.
+// Cause in the wild: a watchdog that stops without telling its owner (Redisson #4698, #5697, #5698, #3194,
+// #2807); a paused or overloaded process; a network that is cut.
 func renewalStopped() rule {
 	return rule{
 		name: "renewal-stopped", severity: inspect.Warning,

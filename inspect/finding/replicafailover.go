@@ -9,12 +9,13 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// replicaFailover: a Redis master with replicas that takes writes whatever becomes of these. Replication is asynchronous: a lock that
-// was granted just before the master fails, or while it is cut off, may be missing on the replica that is promoted, and a second client
-// gets it. It concerns the backend, and is reported once whatever its locks are.
+// replicaFailover: a Redis master with replicas that takes writes whatever becomes of these. Replication is
+// asynchronous: a lock that was granted just before the master fails, or while it is cut off, may be missing
+// on the replica that is promoted, and a second client gets it. It concerns the backend, and is reported once
+// whatever its locks are.
 //
-// Source: Redis' own documents of distributed locks ("Why failover-based implementations are not enough") and of replication
-// (min-replicas-to-write). INFO has min_slaves_good_slaves only where that is set.
+// Source: Redis' own documents of distributed locks ("Why failover-based implementations are not enough") and
+// of replication (min-replicas-to-write). INFO has min_slaves_good_slaves only where that is set.
 func replicaFailover() rule {
 	return rule{
 		name: "replica-failover", severity: inspect.Info,

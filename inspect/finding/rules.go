@@ -14,16 +14,18 @@ type rule struct {
 	name string
 	// severity of a finding that names none; sometimes is the other that it may name, for the reason that means gives.
 	severity, sometimes inspect.Severity
-	// What the rule means, the keys of its evidence (contender brings the keys of about with it), and what to do in short.
+	// What the rule means, the keys of its evidence (contender brings the keys of about with it), and what to
+	// do in short.
 	means, evidence, do string
 	// restsOn are the aspects without which the rule may be wrong about a lock.
 	restsOn []inspect.Aspect
-	// asOf dates what the rule rests on, by our clock. It is set where one look may see halfway what it finds: an acquisition
-	// that asks one master after the other, a waiter between creating its node and watching another, a client that moves from
-	// one server to the next, two locks that were read one after the other.
+	// asOf dates what the rule rests on, by our clock. It is set where one look may see halfway what it
+	// finds: an acquisition that asks one master after the other, a waiter between creating its node and
+	// watching another, a client that moves from one server to the next, two locks that were read one after
+	// the other.
 	asOf func(*inspect.Case) time.Time
-	// quiet: registries, caches, counters and queues of jobs look like this as well, so that the rule is silent on what is
-	// only possibly a lock.
+	// quiet: registries, caches, counters and queues of jobs look like this as well, so that the rule is
+	// silent on what is only possibly a lock.
 	quiet bool
 	// asFound: its findings hold whatever is not known of the lock.
 	asFound bool
@@ -43,8 +45,8 @@ func (r rule) ofBackends(diagnose func(*inspect.Backend, time.Time) []inspect.Fi
 	return r
 }
 
-// all rules, the worst first. What a rule needs and does not know (a table that was not read, a history that is too short)
-// makes it silent.
+// all rules, the worst first. What a rule needs and does not know (a table that was not read, a history that
+// is too short) makes it silent.
 var all = []rule{
 	deadlock(),
 	splitQuorum(),
@@ -88,7 +90,8 @@ func Rules() []inspect.Rule {
 	return rules
 }
 
-// Passing reports whether what a rule finds is to be believed only when a second look, [inspect.SettleFor] later, finds the same.
+// Passing reports whether what a rule finds is to be believed only when a second look, [inspect.SettleFor]
+// later, finds the same.
 func Passing(name string) bool {
 	return slices.ContainsFunc(all, func(r rule) bool { return r.name == name && r.asOf != nil })
 }
@@ -141,9 +144,10 @@ const possibleAdvice = "this may not be a lock: find out which program writes it
 // suspectAdvice replaces the advice about any lock of servers that are most likely not the masters of one lock.
 const suspectAdvice = "give each server as a target of its own first (see suspect-target): then look at this lock again"
 
-// temper holds the findings of a rule to what is known of the lock. On what is only possibly a lock (a name, a value of no
-// known shape) nothing is worse than worth knowing, and nothing is advised but to find out. Where something was not seen
-// that the rule rests on, its findings are only possible, and no action is advised; the same where it was seen long ago.
+// temper holds the findings of a rule to what is known of the lock. On what is only possibly a lock (a name,
+// a value of no known shape) nothing is worse than worth knowing, and nothing is advised but to find out.
+// Where something was not seen that the rule rests on, its findings are only possible, and no action is
+// advised; the same where it was seen long ago.
 func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Finding {
 	if len(found) == 0 || r.asFound {
 		return found

@@ -13,8 +13,9 @@ import (
 // share its session (info; to a continued watch it is reported after a few seconds); once it has lasted longer than
 // StuckAfter it is a warning. On a semaphore only when the client holds every lease.
 //
-// A waiter behind another one of its own that does not watch whom it waits for: no thread waits with that entry, and when its
-// turn comes the lock stays with it until the session ends (a warning). One session may have leaked several.
+// A waiter behind another one of its own that does not watch whom it waits for: no thread waits with that
+// entry, and when its turn comes the lock stays with it until the session ends (a warning). One session may
+// have leaked several.
 //
 // Cause in the wild: a lost reply to create leaves an orphan that the same client then queues behind (samuel/go-zookeeper
 // #229); a lock that is not re-entrant taken twice (kazoo blocks for ever).
@@ -52,8 +53,8 @@ func selfWait() rule {
 	})
 }
 
-// lostEntry is a waiter that does not watch whom it waits for, and one of the same client behind it: most likely one that
-// watches. If none of them does, each may be lost, unless its client may not be connected.
+// lostEntry is a waiter that does not watch whom it waits for, and one of the same client behind it: most
+// likely one that watches. If none of them does, each may be lost, unless its client may not be connected.
 func lostEntry(c *inspect.Case) (lost, behind *inspect.Contender) {
 	l := c.Lock
 	if c.WatchesAre != inspect.TableOfNow {

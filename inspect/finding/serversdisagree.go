@@ -10,22 +10,25 @@ import (
 )
 
 const (
-	// farBehind is the lag at which a server should have left by itself: syncLimit is 5 ticks of 2 s in the sample configuration
-	// (zoo_sample.cfg). Until then it is an election, a pause, a slow disk.
+	// farBehind is the lag at which a server should have left by itself: syncLimit is 5 ticks of 2 s in the
+	// sample configuration (zoo_sample.cfg). Until then it is an election, a pause, a slow disk.
 	farBehind = 10 * time.Second
 	// elected is for how long after an election its loser may still take itself for the leader.
 	elected = time.Minute
-	// deposed is for how long one that stood still meanwhile may: it leaves when its followers have not answered for syncLimit.
+	// deposed is for how long one that stood still meanwhile may: it leaves when its followers have not
+	// answered for syncLimit.
 	deposed = 30 * time.Second
 )
 
-// serversDisagree: servers of a ZooKeeper target that do not show the same locks. They are no ensemble: one stands alone among
-// others, or two lead, and no election explains that: one that stood still while another was elected leads on for some seconds. Or a member hangs far behind its leader and serves its clients all the same. Or
-// it has another number of znodes at the same transaction; other differences cannot be seen.
+// serversDisagree: servers of a ZooKeeper target that do not show the same locks. They are no ensemble: one
+// stands alone among others, or two lead, and no election explains that: one that stood still while another
+// was elected leads on for some seconds. Or a member hangs far behind its leader and serves its clients all
+// the same. Or it has another number of znodes at the same transaction; other differences cannot be seen.
 //
-// Cause in the wild: addresses of several standalone servers in one list of servers; a member that was started without the list of
-// the others; a split of an ensemble whose configuration was changed by hand. ZOOKEEPER-2845, ZOOKEEPER-4712 and ZOOKEEPER-4785: after
-// elections in which connections broke, a member has what no other has, or lacks it, until it loads all anew.
+// Cause in the wild: addresses of several standalone servers in one list of servers; a member that was
+// started without the list of the others; a split of an ensemble whose configuration was changed by hand.
+// ZOOKEEPER-2845, ZOOKEEPER-4712 and ZOOKEEPER-4785: after elections in which connections broke, a member has
+// what no other has, or lacks it, until it loads all anew.
 func serversDisagree() rule {
 	return rule{
 		name: "servers-disagree", severity: inspect.Warning, sometimes: inspect.Info,
@@ -80,8 +83,8 @@ func oddMember(s *inspect.Server) inspect.Finding {
 	return f
 }
 
-// lacked is the lag from which one look names a member: it is asked twice, a second apart, and what a healthy one lacks at first it has
-// then (see zksource). Whether it hangs or only catches up, one look cannot tell.
+// lacked is the lag from which one look names a member: it is asked twice, a second apart, and what a healthy
+// one lacks at first it has then (see zksource). Whether it hangs or only catches up, one look cannot tell.
 const lacked = time.Second / 2
 
 // behindAtOneLook reports whether a member of a backend that is looked at once still lacked what its leader had.
@@ -157,8 +160,9 @@ type leading struct {
 	elected     bool          // the newest was a short time ago, as far as is known
 }
 
-// leadersOf compares the leaders of a backend that has two, or more. One that is cut off from the others takes itself for their leader
-// for syncLimit ticks; one that stood still answers as the leader that it was until it finds that its followers have left.
+// leadersOf compares the leaders of a backend that has two, or more. One that is cut off from the others
+// takes itself for their leader for syncLimit ticks; one that stood still answers as the leader that it was
+// until it finds that its followers have left.
 func leadersOf(b *inspect.Backend) leading {
 	var oldest, newest *inspect.Server
 	is := leading{together: -1}

@@ -54,8 +54,8 @@ func TestServersDisagree(t *testing.T) {
 	}
 }
 
-// Two leaders of one ensemble are two epochs of it, for a short time: one was elected while the other stood still, say. They are of two
-// ensembles when they go on to say so.
+// Two leaders of one ensemble are two epochs of it, for a short time: one was elected while the other stood
+// still, say. They are of two ensembles when they go on to say so.
 func TestTwoLeadersMayBeAnElection(t *testing.T) {
 	t.Parallel()
 	leader := func(zxid uint64, led, said time.Duration) inspect.Server {
@@ -96,7 +96,8 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 	}
 }
 
-// A member that hangs far behind its leader, or has other data, is named; one that is a little behind under load is not.
+// A member that hangs far behind its leader, or has other data, is named; one that is a little behind under
+// load is not.
 func TestMembersThatDiffer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -135,7 +136,8 @@ func TestMembersThatDiffer(t *testing.T) {
 	}
 }
 
-// One look names a member that still lacks, when it is asked again, what its leader had: as worth knowing, since it may only catch up.
+// One look names a member that still lacks, when it is asked again, what its leader had: as worth knowing,
+// since it may only catch up.
 func TestOneLookNamesAMemberThatLags(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

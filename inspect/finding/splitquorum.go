@@ -12,9 +12,9 @@ import (
 // before the leftovers run out. A key whose votes were all set within the last moment is left alone: its clients may be
 // about to take them back.
 //
-// Cause in the wild: clients that asked the masters at the same time and did not release all of them (the Redlock page asks
-// for it), or that are configured with different lists of masters: node-redlock #168, #185, #131 ("unable to achieve a
-// quorum", which never says who voted how).
+// Cause in the wild: clients that asked the masters at the same time and did not release all of them (the
+// Redlock page asks for it), or that are configured with different lists of masters: node-redlock #168, #185,
+// #131 ("unable to achieve a quorum", which never says who voted how).
 func splitQuorum() rule {
 	return rule{
 		name: "split-quorum", severity: inspect.Critical,

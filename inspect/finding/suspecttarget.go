@@ -9,10 +9,10 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// suspectTarget: what was given as the masters of one lock is something else. Nine of ten locks are on exactly one of N
-// servers: they are independent, and each is a target of its own. Or one of them is a replica, whose vote is its master's once more.
-// What the other rules would say of such locks is left out. A single lock is enough where its library takes it on one server
-// only.
+// suspectTarget: what was given as the masters of one lock is something else. Nine of ten locks are on
+// exactly one of N servers: they are independent, and each is a target of its own. Or one of them is a
+// replica, whose vote is its master's once more. What the other rules would say of such locks is left out. A
+// single lock is enough where its library takes it on one server only.
 //
 // Cause in the wild: a list of all Redis servers of an application, copied behind redis:// with commas.
 func suspectTarget() rule {

@@ -8,13 +8,13 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// thinMargin: exactly a quorum of three or more masters holds the lock. One more that fails or restarts empty, and a
-// second client can get it. A key that was set within the last moment is left alone: the other masters may be about to
-// follow. So is one of which a master does not answer us: we may be cut off from it while the lock's client is not (blind
-// names it).
+// thinMargin: exactly a quorum of three or more masters holds the lock. One more that fails or restarts
+// empty, and a second client can get it. A key that was set within the last moment is left alone: the other
+// masters may be about to follow. So is one of which a master does not answer us: we may be cut off from it
+// while the lock's client is not (blind names it).
 //
-// Cause in the wild: clients that stop asking once they have a quorum, redsync #186 (open); a master that was down or too
-// slow for the client, or that restarted empty.
+// Cause in the wild: clients that stop asking once they have a quorum, redsync #186 (open); a master that was
+// down or too slow for the client, or that restarted empty.
 func thinMargin() rule {
 	return rule{
 		name: "thin-margin", severity: inspect.Warning,

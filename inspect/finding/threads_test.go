@@ -70,8 +70,8 @@ func (k kazooThread) work(ctx, hold context.Context, first, second string) error
 	return errors.Join(k.session.Delete(two, -1), k.session.Delete(one, -1))
 }
 
-// Threads that share sessions and take locks in one order are in no deadlock; two that wait for each other next to them are,
-// soon and as long as they do.
+// Threads that share sessions and take locks in one order are in no deadlock; two that wait for each other
+// next to them are, soon and as long as they do.
 func TestThreadsOfSharedSessions(t *testing.T) {
 	t.Parallel()
 	server, root := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}), servertest.UniquePath(t)

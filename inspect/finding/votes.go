@@ -18,8 +18,8 @@ func each(l *inspect.Lock, f func(*inspect.Vote)) {
 // hidden reports whether who holds the key on the master could not be seen.
 func hidden(m *inspect.Vote) bool { return m.Held == nil && m.Unknown(inspect.AspectHolders) }
 
-// settling reports whether all votes on a key were set a moment ago, so that the others may be about to follow or to be taken
-// back. Only a history knows, by the longest time to live that was seen.
+// settling reports whether all votes on a key were set a moment ago, so that the others may be about to
+// follow or to be taken back. Only a history knows, by the longest time to live that was seen.
 func settling(c *inspect.Case) bool {
 	if c.History == nil || c.History.LongestTTL <= 0 {
 		return false
@@ -44,8 +44,8 @@ func ending(l *inspect.Lock) (at time.Time, never bool) {
 	return at, never
 }
 
-// endless reports whether a plain key never expires. Keys of structures may be there without an expiry while nobody holds the
-// lock; their holders have expiries of their own.
+// endless reports whether a plain key never expires. Keys of structures may be there without an expiry while
+// nobody holds the lock; their holders have expiries of their own.
 func endless(m *inspect.Vote) bool { return m.NoExpiry && m.Held == nil }
 
 // part is a value that holds only some of the keys that its library makes of one lock; empty when there is none.

@@ -10,15 +10,17 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// writesRefused: a Redis master that answers reads and refuses writes. All locks look as ever, and none can be taken; where the
-// reason is its disk or its replicas none can be renewed or released either, so that those that are held run out under their
-// holders. Where its memory is full each library's commands decide: DEL, PEXPIRE and scripts of them go on, Redisson's unlock first
-// writes by HINCRBY and is refused. A script that has written goes on, so that some locks are granted. Of independent masters each
-// that refuses is a vote less; when no quorum is left, or the key has one master only, it is critical. It concerns the backend, one
-// finding for each reason.
+// writesRefused: a Redis master that answers reads and refuses writes. All locks look as ever, and none can
+// be taken; where the reason is its disk or its replicas none can be renewed or released either, so that
+// those that are held run out under their holders. Where its memory is full each library's commands decide:
+// DEL, PEXPIRE and scripts of them go on, Redisson's unlock first writes by HINCRBY and is refused. A script
+// that has written goes on, so that some locks are granted. Of independent masters each that refuses is a
+// vote less; when no quorum is left, or the key has one master only, it is critical. It concerns the backend,
+// one finding for each reason.
 //
-// Source: processCommand in Redis' server.c (the order of refusals, and which commands each is about), tried on Redis 7. Causes in the
-// wild: a full disk under RDB or AOF, vm.overcommit_memory 0 (a fork fails), a replica that is rebuilt, a leak under noeviction.
+// Source: processCommand in Redis' server.c (the order of refusals, and which commands each is about), tried
+// on Redis 7. Causes in the wild: a full disk under RDB or AOF, vm.overcommit_memory 0 (a fork fails), a
+// replica that is rebuilt, a leak under noeviction.
 func writesRefused() rule {
 	return rule{
 		name: "writes-refused", severity: inspect.Critical, sometimes: inspect.Warning,
@@ -41,8 +43,8 @@ func writesRefused() rule {
 
 func refusing(s inspect.Server) bool { return s.State == inspect.ServerUp && s.WritesRefused != "" }
 
-// refusal has the words for one reason: why and harm of the message, the cause, and what to do about a server, with the command of
-// its client that helps and then what is left.
+// refusal has the words for one reason: why and harm of the message, the cause, and what to do about a
+// server, with the command of its client that helps and then what is left.
 type refusal struct {
 	reason            inspect.WriteRefusal
 	why, harm, cause  string

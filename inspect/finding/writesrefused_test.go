@@ -10,7 +10,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// A master that refuses writes is critical where no other can make up for it, and a warning where the others are a quorum.
+// A master that refuses writes is critical where no other can make up for it, and a warning where the others
+// are a quorum.
 func TestWritesRefused(t *testing.T) {
 	t.Parallel()
 	const up, down = inspect.ServerUp, inspect.ServerDown

@@ -32,8 +32,8 @@ func once(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	return o.Snapshot()
 }
 
-// watch looks as the screen does, at all it finds, until everything was looked at and a while longer, since some rules speak
-// of what lasts.
+// watch looks as the screen does, at all it finds, until everything was looked at and a while longer, since
+// some rules speak of what lasts.
 func watch(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, source)

@@ -35,8 +35,9 @@ func TestZooKeeperPrograms(t *testing.T) {
 	}
 }
 
-// replayTree makes a recorded tree again: each node in the order of its creation, by a session of its own for each that had
-// one, in a directory of which as many children have been created before; then the watches. The first session owns nothing.
+// replayTree makes a recorded tree again: each node in the order of its creation, by a session of its own for
+// each that had one, in a directory of which as many children have been created before; then the watches. The
+// first session owns nothing.
 func replayTree(t *testing.T, server *servertest.ZooKeeper, entries []entry) []*zk.Conn {
 	t.Helper()
 	var sessions []*zk.Conn

@@ -104,8 +104,9 @@ func startMutated(t *testing.T, addr string, m *mutator) string {
 	})
 }
 
-// TestMutatedConversations looks at servers, and takes locks of them, whose answers are changed on the way, for as long as one likes:
-// see make fuzz. All that it may have of them are errors, at a bounded cost of memory and time.
+// TestMutatedConversations looks at servers, and takes locks of them, whose answers are changed on the way,
+// for as long as one likes: see make fuzz. All that it may have of them are errors, at a bounded cost of
+// memory and time.
 func TestMutatedConversations(t *testing.T) {
 	good := startHonest(t)
 	seed := *fuzzSeed

@@ -1,5 +1,5 @@
-// Package metrics makes Prometheus metrics of what an Observer publishes. What is unknown has no sample: a backend that is
-// down has no locks, holds or queues, instead of none.
+// Package metrics makes Prometheus metrics of what an Observer publishes. What is unknown has no sample: a
+// backend that is down has no locks, holds or queues, instead of none.
 package metrics
 
 import (
@@ -57,8 +57,8 @@ func (c *Collector) Observe(s *inspect.Snapshot) {
 	}
 }
 
-// Ready reports whether each of so many backends was looked at in full once, or is known to be down. Those to which nobody has got
-// through yet are in no snapshot.
+// Ready reports whether each of so many backends was looked at in full once, or is known to be down. Those to
+// which nobody has got through yet are in no snapshot.
 func (c *Collector) Ready(backends int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,7 +256,8 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 	}
 }
 
-// heldFor is the age of a hold; false where its beginning is not known, or was dated by a clock that nobody has compared with ours.
+// heldFor is the age of a hold; false where its beginning is not known, or was dated by a clock that nobody
+// has compared with ours.
 func heldFor(s *inspect.Snapshot, l *inspect.Lock, h *inspect.Contender, now time.Time) (time.Duration, bool) {
 	age, ok := s.Age(l, h, h.HeldSince, now)
 	return age.Duration, ok && age.Known

@@ -28,11 +28,12 @@ const curatorProtection = "_c_"
 // CuratorRevoke is the data that asks the holder of a revocable lock to let go (LockInternals.REVOKE_MESSAGE).
 const CuratorRevoke = "__REVOKE__"
 
-// CuratorListens reports whether the data is that of a contender whose program made its lock revocable: empty (attemptLock writes
-// that in place of any other data), or the request itself.
+// CuratorListens reports whether the data is that of a contender whose program made its lock revocable: empty
+// (attemptLock writes that in place of any other data), or the request itself.
 func CuratorListens(data []byte) bool { return len(data) == 0 || string(data) == CuratorRevoke }
 
-// CuratorPermit builds what the name of an InterProcessSemaphoreV2's permit starts with; guid is 32 lower-case hex digits.
+// CuratorPermit builds what the name of an InterProcessSemaphoreV2's permit starts with; guid is 32
+// lower-case hex digits.
 func CuratorPermit(guid string) string { return curatorProtection + dashed(guid) + "-lease-" }
 
 func parseCurator(child string) (Entry, bool) {

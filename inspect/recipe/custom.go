@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// Custom is a user's recipe in patterns: for the names of locks, and for the parts of their contenders' names, values and
-// data. Keys of Redis are looked for by it (KeyPattern). In ZooKeeper, where everything is walked, it decodes the
-// directories that are locks by their shape: with nodes that the server numbered, or one ephemeral node alone.
+// Custom is a user's recipe in patterns: for the names of locks, and for the parts of their contenders'
+// names, values and data. Keys of Redis are looked for by it (KeyPattern). In ZooKeeper, where everything is
+// walked, it decodes the directories that are locks by their shape: with nodes that the server numbered, or
+// one ephemeral node alone.
 type Custom struct {
 	// Name as it is shown.
 	Name string
@@ -27,8 +28,8 @@ type Custom struct {
 // needed. Each has to match all of its text; their named groups (CustomGroups) mark the parts.
 type Patterns struct{ Lock, Contender, Data string }
 
-// CustomGroups are the names of groups that patterns may have. mode is shared for r, read, reader, s or shared, whatever
-// their case, and exclusive for anything else.
+// CustomGroups are the names of groups that patterns may have. mode is shared for r, read, reader, s or
+// shared, whatever their case, and exclusive for anything else.
 func CustomGroups() []string {
 	return []string{"host", "pid", "thread", "label", "library_id", "mode"}
 }

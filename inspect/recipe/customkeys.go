@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// KeyPattern is a SCAN pattern of all keys that the recipe owns, and of others: only the words of its pattern are in it.
+// KeyPattern is a SCAN pattern of all keys that the recipe owns, and of others: only the words of its pattern
+// are in it.
 func (c Custom) KeyPattern() string {
 	parsed, err := syntax.Parse(c.keys, syntax.Perl)
 	if err != nil {

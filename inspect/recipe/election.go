@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ElectsByPath reports whether a lock's name makes its contenders candidates of an election: the path of a directory, or a key.
-// Curator's LeaderSelector and kazoo's Election write the nodes of a mutex, so that nothing else does; the word is a guess, as good
-// as its writer's choice of it.
+// ElectsByPath reports whether a lock's name makes its contenders candidates of an election: the path of a
+// directory, or a key. Curator's LeaderSelector and kazoo's Election write the nodes of a mutex, so that
+// nothing else does; the word is a guess, as good as its writer's choice of it.
 func ElectsByPath(path string) bool {
 	segments := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == ':' })
 	if n := len(segments); n > 2 {

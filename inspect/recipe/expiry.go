@@ -1,9 +1,10 @@
 package recipe
 
-// TTLKeys are the keys of a lock that is more than one plain string whose TTL is the lock's; the first is the one that its holder
-// stands in. kind is as in a Record. False where its entries have times of their own, which no TTL changes, or its library
-// would not know of one: Symfony, redis-semaphore, madelson's semaphores and readers, Redisson's semaphores and readers, and
-// rueidislock, which sets that of its three keys anew every few seconds.
+// TTLKeys are the keys of a lock that is more than one plain string whose TTL is the lock's; the first is the
+// one that its holder stands in. kind is as in a Record. False where its entries have times of their own,
+// which no TTL changes, or its library would not know of one: Symfony, redis-semaphore, madelson's semaphores
+// and readers, Redisson's semaphores and readers, and rueidislock, which sets that of its three keys anew
+// every few seconds.
 func TTLKeys(library, kind, key string) ([]string, bool) {
 	switch {
 	case library == sidekiqName: // as its lock.lua does

@@ -24,7 +24,8 @@ const (
 	TurnPrefix = "lockscope:turn:"
 	// QueuePrefix: a sorted set of who waits for a fair mutex: values, by when they came in µs of the server's clock.
 	QueuePrefix = "lockscope:queue:"
-	// AlivePrefix: a hash of when those of them that have waited for a while were last heard of, in µs of the server's clock.
+	// AlivePrefix: a hash of when those of them that have waited for a while were last heard of, in µs of the
+	// server's clock.
 	AlivePrefix = "lockscope:alive:"
 	// ProbePrefix: a string for a few seconds, by which a session distinguishes the masters of a Redlock.
 	ProbePrefix = "lockscope:probe:"
@@ -32,9 +33,9 @@ const (
 	RunPrefix = "lockscope:run:"
 )
 
-// LockscopeKey is the key beside a lock with one of these prefixes. Both fall into one slot of a Redis Cluster: the name
-// stands in braces, a name with a hash tag keeps its own, and one that braces cannot make a hash tag of is led by
-// another tag of the same slot.
+// LockscopeKey is the key beside a lock with one of these prefixes. Both fall into one slot of a Redis
+// Cluster: the name stands in braces, a name with a hash tag keeps its own, and one that braces cannot make a
+// hash tag of is led by another tag of the same slot.
 func LockscopeKey(prefix, key string) string {
 	if hasHashTag(key) {
 		return prefix + key
@@ -98,9 +99,10 @@ func tagOf(want uint16) string {
 	}
 }
 
-// Wakes are the channels on which waiters for a plain string lock hear of its release, by the library that wrote the value, and the
-// message that they wait for; none where the library publishes nothing. Every library of plain strings whose release publishes has
-// to be asked here; without that a forced release leaves its waiters to find out by themselves. Those woken by a list: WakeList.
+// Wakes are the channels on which waiters for a plain string lock hear of its release, by the library that
+// wrote the value, and the message that they wait for; none where the library publishes nothing. Every
+// library of plain strings whose release publishes has to be asked here; without that a forced release leaves
+// its waiters to find out by themselves. Those woken by a list: WakeList.
 func Wakes(key, value string) (channels []string, message string) {
 	if strings.HasPrefix(value, lockscopePrefix) {
 		return []string{LockscopeChannel(key)}, ""
@@ -111,15 +113,15 @@ func Wakes(key, value string) (channels []string, message string) {
 	return nil, ""
 }
 
-// LockscopeChannel is the channel on which holders and waiters of a lock of our own package are asked to look at it again,
-// with an empty message: it was taken away by force.
+// LockscopeChannel is the channel on which holders and waiters of a lock of our own package are asked to look
+// at it again, with an empty message: it was taken away by force.
 func LockscopeChannel(key string) string { return "lockscope:wake:" + key }
 
 // LockscopeSessionChannel is the channel that wakes one session when one of its waiters is next.
 func LockscopeSessionChannel(session string) string { return "lockscope:wake:@" + session }
 
-// lockscopeShape: the waiters of our own package's locks. What it keeps beside a lock makes none known by itself, but for
-// the queues: they name the lock that they belong to.
+// lockscopeShape: the waiters of our own package's locks. What it keeps beside a lock makes none known by
+// itself, but for the queues: they name the lock that they belong to.
 func lockscopeShape() Shape {
 	return Shape{Name: lockscopeName, LockOf: lockscopeLockOf, Queries: lockscopeQueries, Decode: lockscopeDecode}
 }
@@ -154,7 +156,8 @@ func lockscopeQueries(k Keys) []Query {
 	return queries
 }
 
-// lockscopeTwin is the other lock, x of {x} and {x} of x, whose waiters would stand in the same keys; empty: there is none.
+// lockscopeTwin is the other lock, x of {x} and {x} of x, whose waiters would stand in the same keys; empty:
+// there is none.
 func lockscopeTwin(key string) string {
 	if both := braced(key); len(both) == 2 {
 		return both[0]
@@ -165,8 +168,8 @@ func lockscopeTwin(key string) string {
 	return ""
 }
 
-// lockscopeTwinWaits reports whether what waits beside an absent key waits for its twin: that one is held, or, while neither is, it
-// is the one that people use.
+// lockscopeTwinWaits reports whether what waits beside an absent key waits for its twin: that one is held,
+// or, while neither is, it is the one that people use.
 func lockscopeTwinWaits(k Keys) bool {
 	twin := lockscopeTwin(k.Key)
 	if twin == "" {
@@ -196,8 +199,8 @@ func lockscopeDecode(k Keys) (Record, bool) {
 	return r, len(r.Claims) > holds
 }
 
-// lockscopeSilence is two of a fair mutex's longest heartbeats: a waiter that was silent for longer is passed over when the
-// lock is handed on, and stands in the queue until then.
+// lockscopeSilence is two of a fair mutex's longest heartbeats: a waiter that was silent for longer is passed
+// over when the lock is handed on, and stands in the queue until then.
 const lockscopeSilence = 2 * time.Second
 
 // lockscopeSilent finds the waiters of a fair mutex that were not heard of for too long, by the server's clock.
@@ -248,8 +251,8 @@ func lockscopeWaiters(k Keys, queue string) []Claim {
 	return claims
 }
 
-// LockscopeToken builds the value of a lock of our own: a random part, of which the first nine bytes are the same for all
-// of a session, and the owner's label.
+// LockscopeToken builds the value of a lock of our own: a random part, of which the first nine bytes are the
+// same for all of a session, and the owner's label.
 func LockscopeToken(random [16]byte, label string) string {
 	return lockscopePrefix + encodeRandom(random) + ":" + label
 }

@@ -2,8 +2,9 @@ package recipe
 
 import "strings"
 
-// zkRuby is the zk gem: exclusive and shared lockers ("ex", "sh") and election ("ballot"), each followed by the number at
-// once (lib/zk/locker/*.rb, lib/zk/election/base.rb). A reader watches the nearest write before it.
+// zkRuby is the zk gem: exclusive and shared lockers ("ex", "sh") and election ("ballot"), each followed by
+// the number at once (lib/zk/locker/*.rb, lib/zk/election/base.rb). A reader watches the nearest write before
+// it.
 func zkRuby() Queue {
 	return Queue{Name: "zk-ruby", Parse: parseZKRuby, Owner: labelOnly}
 }
@@ -24,9 +25,10 @@ func parseZKRuby(child string) (Entry, bool) {
 	return e, ok
 }
 
-// hbase is HBase's table locks before 2.0: "read-" or "write-", then who made it as HOST:PORT or NAME:PORT, and then the
-// number, of which only the last ten characters are the server's: read-regionserver:600200000000002 has number 2
-// (ZKInterProcessLockBase.java, RecoverableZooKeeper.java createSequential).
+// hbase is HBase's table locks before 2.0: "read-" or "write-", then who made it as HOST:PORT or NAME:PORT,
+// and then the number, of which only the last ten characters are the server's:
+// read-regionserver:600200000000002 has number 2 (ZKInterProcessLockBase.java, RecoverableZooKeeper.java
+// createSequential).
 func hbase() Queue {
 	return Queue{Name: "hbase", Parse: parseHBase, Owner: hbaseOwner, Proof: func(e Entry, data []byte, sealed bool) Confidence {
 		switch {
@@ -62,9 +64,9 @@ func hbaseOwner(e Entry, _ []byte) (host, label string) {
 	return "", who
 }
 
-// hive is Hive's ZooKeeperHiveLockManager: "LOCK-SHARED-", "LOCK-EXCLUSIVE-" or "LOCK-SEMI_SHARED-". On a conflict it
-// deletes its node and tries again later, so that no queue is ever seen; explicit LOCK TABLE makes persistent nodes. Its
-// data is queryId:lockTime:lockMode:queryStr:clientIp (HiveLockObject.java).
+// hive is Hive's ZooKeeperHiveLockManager: "LOCK-SHARED-", "LOCK-EXCLUSIVE-" or "LOCK-SEMI_SHARED-". On a
+// conflict it deletes its node and tries again later, so that no queue is ever seen; explicit LOCK TABLE
+// makes persistent nodes. Its data is queryId:lockTime:lockMode:queryStr:clientIp (HiveLockObject.java).
 func hive() Queue {
 	return Queue{Name: "hive", Parse: parseHive, Owner: hiveOwner, Proof: func(e Entry, data []byte, sealed bool) Confidence {
 		fields := strings.Split(string(data), ":")
@@ -102,9 +104,9 @@ func hiveOwner(_ Entry, data []byte) (host, label string) {
 	return host, fields[0]
 }
 
-// solr is the election of Solr's overseer and shard leaders: the session in decimal, the node's or replica's name, and
-// "-n_" with the number. Who joins at the head takes the number of the second in line, without the server's doing: equal
-// numbers stand in the order of their names (LeaderElector.java).
+// solr is the election of Solr's overseer and shard leaders: the session in decimal, the node's or replica's
+// name, and "-n_" with the number. Who joins at the head takes the number of the second in line, without the
+// server's doing: equal numbers stand in the order of their names (LeaderElector.java).
 func solr() Queue {
 	return Queue{Name: "solr", Parse: parseSolr, Owner: solrOwner, Proof: func(e Entry, _ []byte, _ bool) Confidence {
 		session, _, _ := cutSolr(e.Name)

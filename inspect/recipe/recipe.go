@@ -65,8 +65,9 @@ type Queue struct {
 	CarriesGUID             bool
 	// Owner reads a contender's data: the host that the library wrote by itself, the label that its user chose.
 	Owner func(e Entry, data []byte) (host, label string)
-	// Proof grades a contender by its node, whose session is known: Certain where nothing but this library can have made it, ""
-	// where another has, and else what its name is. sealed: the data may not be read. nil: its name says all.
+	// Proof grades a contender by its node, whose session is known: Certain where nothing but this library
+	// can have made it, "" where another has, and else what its name is. sealed: the data may not be read.
+	// nil: its name says all.
 	Proof func(e Entry, data []byte, sealed bool) Confidence
 	// readerWatches is the write before a reader that the reader watches.
 	readerWatches writer
@@ -119,7 +120,8 @@ func Contends(child string) bool {
 	return ok
 }
 
-// Parse asks the recipes about a name, the surest first; false where none knows it. Read also sees what shows only beside others.
+// Parse asks the recipes about a name, the surest first; false where none knows it. Read also sees what shows
+// only beside others.
 func Parse(child string) (Entry, bool) {
 	all := queues()
 	for i := range all {
@@ -206,10 +208,10 @@ func (q Queue) Blocker(entries []Entry, i int) int {
 	return found
 }
 
-// reenters reports whether a reader behind a write holds all the same, since its own client holds that write: Curator lets
-// the thread that writes read at once. Since 5.5 such a reader has the write's own number, as that of package lockops has
-// with any recipe; before, it queued up, and looks like a reader of another thread that waits
-// (InterProcessReadWriteLock.getSortingSequence, CURATOR-621).
+// reenters reports whether a reader behind a write holds all the same, since its own client holds that write:
+// Curator lets the thread that writes read at once. Since 5.5 such a reader has the write's own number, as
+// that of package lockops has with any recipe; before, it queued up, and looks like a reader of another
+// thread that waits (InterProcessReadWriteLock.getSortingSequence, CURATOR-621).
 func (q Queue) reenters(entries []Entry, i int) bool {
 	first, e := &entries[0], &entries[i]
 	switch {

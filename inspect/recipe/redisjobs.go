@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// bullMQ writes the worker's uuid and a number (src/classes/worker.ts: `${this.id}:${tokenPostfix++}`) under prefix:queue:job:lock,
-// the prefix being bull unless somebody chose another; Bull, before it, the uuid of the queue's client under bull:queue:job:lock.
-// Locks that are written by hand after Redisson's have a uuid and the number of a thread under any name.
+// bullMQ writes the worker's uuid and a number (src/classes/worker.ts: `${this.id}:${tokenPostfix++}`) under
+// prefix:queue:job:lock, the prefix being bull unless somebody chose another; Bull, before it, the uuid of
+// the queue's client under bull:queue:job:lock. Locks that are written by hand after Redisson's have a uuid
+// and the number of a thread under any name.
 func bullMQ(key, value string) (Token, bool) {
 	if !strings.HasSuffix(key, ":lock") || len(value) < 36 || !isUUID(value[:36]) {
 		return Token{}, false
@@ -24,9 +25,9 @@ func bullMQ(key, value string) (Token, bool) {
 	return t, strings.Count(key, ":") >= 3 && value[36] == ':' && isNumber(value[37:])
 }
 
-// daprLock writes the owner that the application names under lock||resource or lock||prefix||resource, of which no part has the
-// separator (dapr/dapr pkg/components/lock/lock_config.go, GetModifiedLockKey; components-contrib lock/redis). The value may be
-// anything, so that nothing but the key tells.
+// daprLock writes the owner that the application names under lock||resource or lock||prefix||resource, of
+// which no part has the separator (dapr/dapr pkg/components/lock/lock_config.go, GetModifiedLockKey;
+// components-contrib lock/redis). The value may be anything, so that nothing but the key tells.
 func daprLock(key, value string) (Token, bool) {
 	rest, ok := strings.CutPrefix(key, "lock||")
 	parts := strings.Split(rest, "||")
@@ -36,9 +37,9 @@ func daprLock(key, value string) (Token, bool) {
 
 const rqLock = "rq:scheduler-lock:"
 
-// rqScheduler reads what RQ's scheduler has written under rq:scheduler-lock:queue (rq/rq rq/scheduler.py, acquire_locks and
-// _check_and_update_locks): the worker's pid, the scheduler's, once it runs, and 64 random hex digits, with colons between them;
-// earlier 32 hex digits, and at first the pid alone.
+// rqScheduler reads what RQ's scheduler has written under rq:scheduler-lock:queue (rq/rq rq/scheduler.py,
+// acquire_locks and _check_and_update_locks): the worker's pid, the scheduler's, once it runs, and 64 random
+// hex digits, with colons between them; earlier 32 hex digits, and at first the pid alone.
 func rqScheduler(key, value string) (Token, bool) {
 	t := Token{Recipe: "rq", Confidence: Certain}
 	if !strings.HasPrefix(key, rqLock) {

@@ -122,7 +122,8 @@ type Record struct {
 	Opaque bool
 	// WaitersAtLeast counts the client instances that are known to wait, without their entries.
 	WaitersAtLeast int
-	// Auxiliary: keys beside the one that names the lock hold it, which itself is absent. Recordings have it under its first name.
+	// Auxiliary: keys beside the one that names the lock hold it, which itself is absent. Recordings have it
+	// under its first name.
 	Auxiliary bool `json:"Beside"`
 	// PartOf: the key is none of its own, but belongs to the lock of this key.
 	PartOf string
@@ -153,8 +154,8 @@ type Shape struct {
 	Patterns []string
 	// Clients: see [Clients]. A recipe of plain strings besides has them in stringLocks.
 	Clients []string
-	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong to; none for noise. May
-	// be nil.
+	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong to; none for
+	// noise. May be nil.
 	LockOf func(key string) (locks []string, helper bool)
 	// Queries returns what else to read of a lock, as far as it is known, and is called again with what was read then.
 	Queries func(Keys) []Query
@@ -162,8 +163,8 @@ type Shape struct {
 	Decode func(Keys) (Record, bool)
 }
 
-// shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in stringLocks. They are
-// made once, since every key that is read is held against all.
+// shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in
+// stringLocks. They are made once, since every key that is read is held against all.
 var shapes = sync.OnceValue(func() []Shape {
 	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(), pythonSignal(), redbeatKeys(), lockscopeShape()}
 })
@@ -207,8 +208,9 @@ func LockOf(key string) (recipe string, locks []string, helper bool) {
 	return "", nil, false
 }
 
-// MayBelongTo is the lock that a key may be a part of by its name, for one of which the content cannot be read: the readers
-// of madelson's read-write lock, the permits of Redisson's semaphore. False for another key.
+// MayBelongTo is the lock that a key may be a part of by its name, for one of which the content cannot be
+// read: the readers of madelson's read-write lock, the permits of Redisson's semaphore. False for another
+// key.
 func MayBelongTo(key string) (lock string, ok bool) {
 	if name, ok := strings.CutSuffix(key, madelsonReaders); ok {
 		return name + madelsonWriter, true
@@ -258,6 +260,6 @@ func braced(rest string) []string {
 
 func isBraced(key string) bool { return strings.HasPrefix(key, "{") && strings.HasSuffix(key, "}") }
 
-// RecordsWaiters reports whether a library on Redis writes down who waits, or has subscribers that are counted: where there are none,
-// nobody waits.
+// RecordsWaiters reports whether a library on Redis writes down who waits, or has subscribers that are
+// counted: where there are none, nobody waits.
 func RecordsWaiters(recipe string) bool { return recipe == redissonName || recipe == lockscopeName }

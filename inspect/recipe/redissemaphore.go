@@ -13,11 +13,12 @@ const (
 	redisSemaphoreMutex  = "mutex:"
 )
 
-// redisSemaphore is npm's redis-semaphore (5.8.0): a semaphore is a sorted set semaphore:NAME of who has a permit, by when
-// it was taken or last renewed, in milliseconds of that client's clock; the same script gives the key the lock timeout of
-// that client to live (lib/semaphore/acquire/lua.js, refresh/lua.js). A multi-semaphore is one too, in which a client that
-// took n permits has the members ID_0 to ID_n-1 with one score (lib/multiSemaphore/acquire/lua.js). Its Redlock variants
-// write the same on every master. How many permits there are and who waits is written nowhere.
+// redisSemaphore is npm's redis-semaphore (5.8.0): a semaphore is a sorted set semaphore:NAME of who has a
+// permit, by when it was taken or last renewed, in milliseconds of that client's clock; the same script gives
+// the key the lock timeout of that client to live (lib/semaphore/acquire/lua.js, refresh/lua.js). A
+// multi-semaphore is one too, in which a client that took n permits has the members ID_0 to ID_n-1 with one
+// score (lib/multiSemaphore/acquire/lua.js). Its Redlock variants write the same on every master. How many
+// permits there are and who waits is written nowhere.
 func redisSemaphore() Shape {
 	return Shape{Name: redisSemaphoreName, Decode: redisSemaphoreDecode}
 }
@@ -26,9 +27,9 @@ func redisSemaphore() Shape {
 // jobs, in which they are those of the future, is no semaphore.
 const clockSlack = time.Minute
 
-// redisSemaphoreDecode: an entry counts until it is as old as the lock timeout of whoever writes next, which is what the
-// newest entry and the key's time to live are apart. That is at most too long: when the newest entry was given back, the
-// one before it is measured by the key's end.
+// redisSemaphoreDecode: an entry counts until it is as old as the lock timeout of whoever writes next, which
+// is what the newest entry and the key's time to live are apart. That is at most too long: when the newest
+// entry was given back, the one before it is measured by the key's end.
 func redisSemaphoreDecode(k Keys) (Record, bool) {
 	v := k.Main
 	if v.Type != TypeZSet || len(v.Items) == 0 || v.NoExpiry || !strings.HasPrefix(k.Key, redisSemaphorePrefix) {
@@ -79,8 +80,8 @@ func takenBy(entry string, scores map[string]float64) string {
 	return id
 }
 
-// isIdentifier reports whether an identifier is one that the library makes: crypto.randomUUID, and behind it a dash and the
-// program's own suffix, where it gives one (lib/Lock.js).
+// isIdentifier reports whether an identifier is one that the library makes: crypto.randomUUID, and behind it
+// a dash and the program's own suffix, where it gives one (lib/Lock.js).
 func isIdentifier(id string) bool {
 	return len(id) >= 36 && isRandomUUID(id[:36]) && (len(id) == 36 || id[36] == '-' && len(id) > 37)
 }

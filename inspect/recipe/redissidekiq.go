@@ -56,9 +56,9 @@ func sidekiqLockOf(key string) ([]string, bool) {
 	return nil, false
 }
 
-// SidekiqKeys are the keys of the lock with this key, which is the first of them, as its own unlock takes them (unlock.lua of
-// versions 7 and 8): the digest, the lists of who queues, the metadata, and the registers of all digests. False for a key
-// of another library.
+// SidekiqKeys are the keys of the lock with this key, which is the first of them, as its own unlock takes
+// them (unlock.lua of versions 7 and 8): the digest, the lists of who queues, the metadata, and the registers
+// of all digests. False for a key of another library.
 func SidekiqKeys(key string) (keys []string, digest string, ok bool) {
 	digest, suffix, ok := sidekiqDigest(key)
 	if !ok || suffix != sidekiqLocked {

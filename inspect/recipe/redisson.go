@@ -24,7 +24,8 @@ func redissonLockOf(key string) ([]string, bool) {
 		case "redisson_lock_queue", "redisson_lock_timeout": // RedissonFairLock
 			return braced(rest), true
 		case "redisson_lock_token", "redisson_unlock_latch", "redisson_bqs":
-			// RedissonFencedLock, RedissonBaseLock, RedissonBoundedBlockingQueue: they show neither holders nor waiters.
+			// RedissonFencedLock, RedissonBaseLock, RedissonBoundedBlockingQueue: they show neither holders
+			// nor waiters.
 			return nil, true
 		}
 	}
@@ -177,8 +178,8 @@ func WakesOne(key, channel string) bool {
 	return strings.HasPrefix(channel, redissonOwnChannel(key, ""))
 }
 
-// redissonCounter reports whether a string may be the permits of a semaphore or the count of a latch: a number without an expiry,
-// as far as is known.
+// redissonCounter reports whether a string may be the permits of a semaphore or the count of a latch: a
+// number without an expiry, as far as is known.
 func redissonCounter(v Value) bool {
 	return v.Type == TypeString && v.ExpiresAt.IsZero() && len(v.Text) <= 10 && isNumber(v.Text)
 }
@@ -213,9 +214,10 @@ func redissonDecode(k Keys) (Record, bool) {
 	return r, true
 }
 
-// redissonSure grades a lock's hash. Re-entrant locks that are written by hand after Redisson's have its fields too, so that
-// it is certain only with what Redisson alone keeps beside it: a queue, the keys of read holds, subscribers of its channels.
-// Redisson's hashes always expire, and its ids are random UUIDs: a hash of others may count anything.
+// redissonSure grades a lock's hash. Re-entrant locks that are written by hand after Redisson's have its
+// fields too, so that it is certain only with what Redisson alone keeps beside it: a queue, the keys of read
+// holds, subscribers of its channels. Redisson's hashes always expire, and its ids are random UUIDs: a hash
+// of others may count anything.
 func redissonSure(k Keys, claims []Claim) Confidence {
 	for name, v := range k.Auxiliary {
 		if strings.HasPrefix(name, "redisson_") && (v.Subscribers > 0 || v.Type == TypeList || v.Type == TypeZSet) ||

@@ -17,8 +17,8 @@ func pythonSignal() Shape {
 	}}
 }
 
-// WakeList is the list by which python-redis-lock's release wakes the one who waits longest for a lock (BLPOP; UNLOCK_SCRIPT
-// in redis_lock/__init__.py); false for a lock of another library.
+// WakeList is the list by which python-redis-lock's release wakes the one who waits longest for a lock
+// (BLPOP; UNLOCK_SCRIPT in redis_lock/__init__.py); false for a lock of another library.
 func WakeList(key, value string) (list string, ok bool) {
 	if _, ok := pythonRedisLock(key, value); !ok {
 		return "", false
@@ -59,8 +59,9 @@ func shedLockRedis(key, value string) (Token, bool) {
 	return t, true
 }
 
-// springIntegration writes the UUID of its registry, one for each process, under registry:path (RedisLockRegistry.java).
-// Many others write a random UUID for each lock; those with prefixes of their own are asked before.
+// springIntegration writes the UUID of its registry, one for each process, under registry:path
+// (RedisLockRegistry.java). Many others write a random UUID for each lock; those with prefixes of their own
+// are asked before.
 func springIntegration(key, value string) (Token, bool) {
 	if !isRandomUUID(value) || !strings.Contains(key, ":") {
 		return Token{}, false
@@ -73,9 +74,10 @@ func springIntegration(key, value string) (Token, bool) {
 
 const springName = "spring-integration"
 
-// springChannels are the channels of which one is that of a lock's release where the registry's locks listen (PUB_SUB_LOCK in
-// RedisLockRegistry.java): REGISTRY-channel:KEY. The message is the key. Where in it the registry's name ends is not known when it
-// has several colons: who is told about a lock that it does not wait for does nothing.
+// springChannels are the channels of which one is that of a lock's release where the registry's locks listen
+// (PUB_SUB_LOCK in RedisLockRegistry.java): REGISTRY-channel:KEY. The message is the key. Where in it the
+// registry's name ends is not known when it has several colons: who is told about a lock that it does not
+// wait for does nothing.
 func springChannels(key string) []string {
 	var channels []string
 	for i := range len(key) {

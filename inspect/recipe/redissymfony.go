@@ -39,9 +39,9 @@ func redisSymfonyDecode(k Keys) (Record, bool) {
 	return r, tokens > 0
 }
 
-// symfonySure grades a sorted set of tokens with their ends, as registers of sessions and of e-mails to be confirmed are too: only
-// the member __write__ is Symfony's own. The key ends with its last member (PEXPIREAT), which is what makes others likely where
-// the name says that it is a lock.
+// symfonySure grades a sorted set of tokens with their ends, as registers of sessions and of e-mails to be
+// confirmed are too: only the member __write__ is Symfony's own. The key ends with its last member
+// (PEXPIREAT), which is what makes others likely where the name says that it is a lock.
 func symfonySure(k Keys) Confidence {
 	last := k.Main.Items[0].Score
 	for _, m := range k.Main.Items {

@@ -21,8 +21,8 @@ func sequential() Queue {
 func readPrefix(string) string  { return "read-" }
 func writePrefix(string) string { return "write-" }
 
-// ReadOrWrite reads the mode out of a name whose number comes after "read-" or "write-", as the ZooKeeper recipes page has
-// it ("guid-/read-"), whatever is before that; false for any other name.
+// ReadOrWrite reads the mode out of a name whose number comes after "read-" or "write-", as the ZooKeeper
+// recipes page has it ("guid-/read-"), whatever is before that; false for any other name.
 func ReadOrWrite(child string) (Mode, bool) {
 	prefix, _, ok := SplitSequence(child)
 	switch {
@@ -93,8 +93,8 @@ func lastWord(name string) string {
 
 const sequentialName = "sequential"
 
-// Generalise takes the entries of one recipe for plain sequential ones, but for those that are certain: what was read of one
-// shows that another wrote it.
+// Generalise takes the entries of one recipe for plain sequential ones, but for those that are certain: what
+// was read of one shows that another wrote it.
 func Generalise(entries []Entry, recipe string) {
 	for i := range entries {
 		if e := &entries[i]; e.Recipe == recipe && !e.Unnumbered && e.Confidence != Certain {

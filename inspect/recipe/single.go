@@ -20,8 +20,8 @@ type Single struct {
 	Label string
 }
 
-// Singles returns which children that no recipe takes for contenders have to be read. ephemeralNodes: each ephemeral one
-// may be a lock, not only one that is alone. persistent: persistent ones are locks.
+// Singles returns which children that no recipe takes for contenders have to be read. ephemeralNodes: each
+// ephemeral one may be a lock, not only one that is alone. persistent: persistent ones are locks.
 func Singles(dir string) (ephemeralNodes, persistent bool) {
 	return dir == "/", path.Base(dir) == "shedlock" || isHelix(dir)
 }
@@ -43,8 +43,8 @@ func ReadSingle(dir string, data []byte, ephemeral, alone bool) (Single, bool) {
 	return Single{}, false
 }
 
-// isSymfony: the ZookeeperStore of Symfony's Lock writes standard base64 of 32 random bytes into an ephemeral node at the
-// root (symfony/lock Store/ZookeeperStore.php).
+// isSymfony: the ZookeeperStore of Symfony's Lock writes standard base64 of 32 random bytes into an ephemeral
+// node at the root (symfony/lock Store/ZookeeperStore.php).
 func isSymfony(data []byte) bool {
 	return len(data) == 44 && isBase64(base64.StdEncoding, string(data), 32)
 }
@@ -59,10 +59,10 @@ func readShedLock(data []byte) (Single, bool) {
 	return Single{Recipe: "shedlock", Confidence: Likely, Until: until}, true
 }
 
-// Vacated returns the data by which a lock that is a znode which stays, and is held as its data says, is free; false for other
-// locks, which are free without their znode. ShedLock's holder could not unlock a znode that is gone
-// (ZookeeperCuratorLockProvider.java, doUnlock), and who waits for a lock of Helix looks only at changes of its data
-// (ZKDistributedNonblockingLock.java, handleDataDeleted).
+// Vacated returns the data by which a lock that is a znode which stays, and is held as its data says, is
+// free; false for other locks, which are free without their znode. ShedLock's holder could not unlock a znode
+// that is gone (ZookeeperCuratorLockProvider.java, doUnlock), and who waits for a lock of Helix looks only at
+// changes of its data (ZKDistributedNonblockingLock.java, handleDataDeleted).
 func Vacated(library string, data []byte) ([]byte, bool) {
 	switch library {
 	case "shedlock":
@@ -73,8 +73,8 @@ func Vacated(library string, data []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// vacatedHelix takes the owner out, as Helix does when one makes room for a requestor (CleanupUpdater), and leaves the rest of
-// the record as it is.
+// vacatedHelix takes the owner out, as Helix does when one makes room for a requestor (CleanupUpdater), and
+// leaves the rest of the record as it is.
 func vacatedHelix(data []byte) ([]byte, bool) {
 	var record map[string]json.RawMessage
 	var fields map[string]string

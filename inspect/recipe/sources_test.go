@@ -27,13 +27,14 @@ type written struct {
 	library, recipe string
 	// read: the version that was read, its file, and the function that writes.
 	read, file, function string
-	// proof: marks that no other program leaves, "nothing: …" where there are none and it is less than certain; alike: programs that
-	// write the same or nearly so.
+	// proof: marks that no other program leaves, "nothing: …" where there are none and it is less than
+	// certain; alike: programs that write the same or nearly so.
 	proof, alike string
 	// sure: the most that we call it; ours: our functions that may say certain.
 	sure Confidence
 	ours []string
-	// is: what the library writes, as we read it; near: other programs' data that look alike, which are none of it or less sure.
+	// is: what the library writes, as we read it; near: other programs' data that look alike, which are none
+	// of it or less sure.
 	is   found
 	near []found
 }
@@ -63,7 +64,8 @@ func text(key, value string) found {
 	return found{t.Recipe, t.Confidence}
 }
 
-// keyed reads the value of a key that ends in a minute, with others beside it; the score now of a sorted set is that end.
+// keyed reads the value of a key that ends in a minute, with others beside it; the score now of a sorted set
+// is that end.
 func keyed(key string, main Value, auxiliary ...any) found {
 	k := Keys{Key: key, Main: main, Named: true, Now: sourcesNow, Auxiliary: map[string]Value{}}
 	if k.Main.ExpiresAt.IsZero() && !k.Main.NoExpiry {

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// StringLock declares a recipe whose locks are one plain string each. What is true of its library beyond what its values show
-// stands here, and nowhere else.
+// StringLock declares a recipe whose locks are one plain string each. What is true of its library beyond what
+// its values show stands here, and nowhere else.
 type StringLock struct {
 	// Name of the recipe.
 	Name string
-	// Key and Value are one lock as the library writes it, NAME standing for the lock's own name. What reads, lists, releases and
-	// explains locks is tried on it.
+	// Key and Value are one lock as the library writes it, NAME standing for the lock's own name. What reads,
+	// lists, releases and explains locks is tried on it.
 	Key, Value string
-	// Patterns are SCAN patterns of keys that have none of the generic words of [RedisPatterns]. Whatever string matches is listed, at
-	// least as possibly a lock: they take no more than the library writes.
+	// Patterns are SCAN patterns of keys that have none of the generic words of [RedisPatterns]. Whatever
+	// string matches is listed, at least as possibly a lock: they take no more than the library writes.
 	Patterns []string
 	// OneServer: see [OneServer]. NoTTL: see [NoTTLByDefault].
 	OneServer, NoTTL bool
@@ -23,7 +23,8 @@ type StringLock struct {
 	decode  func(key, value string) (Token, bool)
 }
 
-// stringLocks are all recipes of plain strings. The first that takes a value for its own wins, so the surest stand first.
+// stringLocks are all recipes of plain strings. The first that takes a value for its own wins, so the surest
+// stand first.
 var stringLocks = sync.OnceValue(func() []StringLock {
 	const (
 		random4 = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718" // a UUID of random bytes
@@ -59,8 +60,8 @@ var stringLocks = sync.OnceValue(func() []StringLock {
 // StringLocks are all recipes whose locks are one plain string each.
 func StringLocks() []StringLock { return slices.Clone(stringLocks()) }
 
-// DecodeToken recognises the library that wrote the string value of a lock key, and decodes the owner from it. A value of
-// no known shape is a "token", possibly.
+// DecodeToken recognises the library that wrote the string value of a lock key, and decodes the owner from
+// it. A value of no known shape is a "token", possibly.
 func DecodeToken(key, value string) Token {
 	for i := range stringLocks() {
 		if t, ok := stringLocks()[i].decode(key, value); ok {
@@ -70,15 +71,16 @@ func DecodeToken(key, value string) Token {
 	return Token{Recipe: "token", Confidence: Possible}
 }
 
-// OneServer reports whether a library takes its locks on one Redis server each, and never on several masters at once. Values
-// that may be a Redlock's as well (random ones; those of symfony, Redisson and madelson, which have multi-server locks) do
-// not tell.
+// OneServer reports whether a library takes its locks on one Redis server each, and never on several masters
+// at once. Values that may be a Redlock's as well (random ones; those of symfony, Redisson and madelson,
+// which have multi-server locks) do not tell.
 func OneServer(library string) bool {
 	return library == sidekiqName || slices.ContainsFunc(stringLocks(), func(s StringLock) bool { return s.OneServer && s.Name == library })
 }
 
-// Clients are the names that client libraries give themselves (CLIENT SETINFO LIB-NAME, from Redis 7.2 on) through which a lock of a
-// recipe is written; of a value that several libraries write alike, those of all. nil: not known.
+// Clients are the names that client libraries give themselves (CLIENT SETINFO LIB-NAME, from Redis 7.2 on)
+// through which a lock of a recipe is written; of a value that several libraries write alike, those of all.
+// nil: not known.
 func Clients(library string) []string {
 	for _, s := range stringLocks() {
 		if s.Name == library && s.Clients != nil {
@@ -93,8 +95,9 @@ func Clients(library string) []string {
 	return nil
 }
 
-// NoTTLByDefault reports whether a library writes its locks of a kind, as in the JSON, to Redis without an expiry unless it is
-// told one: redis-py (timeout=None), python-redis-lock (expire=None), Laravel (0 seconds), sidekiq-unique-jobs, Redisson's semaphores.
+// NoTTLByDefault reports whether a library writes its locks of a kind, as in the JSON, to Redis without an
+// expiry unless it is told one: redis-py (timeout=None), python-redis-lock (expire=None), Laravel (0
+// seconds), sidekiq-unique-jobs, Redisson's semaphores.
 func NoTTLByDefault(library, kind string) bool {
 	return library == sidekiqName || library == redissonName && kind == "semaphore" ||
 		slices.ContainsFunc(stringLocks(), func(s StringLock) bool { return s.NoTTL && s.Name == library })

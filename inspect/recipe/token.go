@@ -39,9 +39,9 @@ func lockscopeToken(_, value string) (Token, bool) {
 	return Token{Recipe: "lockscope", Confidence: Certain, Label: rest[23:]}, true
 }
 
-// redsync writes standard base64 of 16 random bytes: 24 characters that end in == (redsync mutex.go). So do many others
-// whose values are no locks, the tokens of sessions and e-mails above all, so that it is likely only under a key that says
-// what it is.
+// redsync writes standard base64 of 16 random bytes: 24 characters that end in == (redsync mutex.go). So do
+// many others whose values are no locks, the tokens of sessions and e-mails above all, so that it is likely
+// only under a key that says what it is.
 func redsync(key, value string) (Token, bool) {
 	ok := len(value) == 24 && strings.HasSuffix(value, "==") && isBase64(base64.StdEncoding, value, 16)
 	return Token{Recipe: "redsync", Confidence: ifNamed(key)}, ok
@@ -55,8 +55,8 @@ func ifNamed(key string) Confidence {
 	return Possible
 }
 
-// namesLock reports whether one of a key's words is that of a lock, or ends so: "lock:orders", "orders-mutex", "orderLock", not
-// "unlock:orders".
+// namesLock reports whether one of a key's words is that of a lock, or ends so: "lock:orders",
+// "orders-mutex", "orderLock", not "unlock:orders".
 func namesLock(key string) bool {
 	words := strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return slices.ContainsFunc(words, func(word string) bool {

@@ -50,7 +50,8 @@ func fitting(put []*inspect.Lock) int {
 	return len(put)
 }
 
-// format of a line: most fields are zero, and text may hold any bytes, which JSON cannot. Names and IDs escape themselves.
+// format of a line: most fields are zero, and text may hold any bytes, which JSON cannot. Names and IDs
+// escape themselves.
 var format = json.JoinOptions(
 	json.OmitZeroStructFields(true),
 	json.Deterministic(true),

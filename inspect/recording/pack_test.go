@@ -34,7 +34,8 @@ func (p *packedInto) pack(t *testing.T, write func(line func([]byte))) {
 	}
 }
 
-// A packed recording has each line as soon as it was written: one that a crash ends there is played to that line, and ends there.
+// A packed recording has each line as soon as it was written: one that a crash ends there is played to that
+// line, and ends there.
 func TestAPackedRecordingIsReadToItsLastLine(t *testing.T) {
 	text := record(t, runs()...)
 	all := bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))

@@ -291,8 +291,8 @@ func TestThePaceIsTheRecordedOne(t *testing.T) {
 	}
 }
 
-// Run it with -fuzzminimizetime 1x. Go's fuzzer spends up to a minute on shortening each input that it finds interesting,
-// counts no executions meanwhile, and so seems to stand still.
+// Run it with -fuzzminimizetime 1x. Go's fuzzer spends up to a minute on shortening each input that it finds
+// interesting, counts no executions meanwhile, and so seems to stand still.
 func FuzzRead(f *testing.F) {
 	var file bytes.Buffer
 	if err := New(time.Now, &file, runs()...).Run(f.Context(), func(inspect.Update) {}); err != nil {

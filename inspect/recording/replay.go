@@ -16,7 +16,8 @@ import (
 	"lockscope/inspect"
 )
 
-// Replay is a source that emits what a recording holds. Its backends, and how they are said to be read, are as they were.
+// Replay is a source that emits what a recording holds. Its backends, and how they are said to be read, are
+// as they were.
 type Replay struct {
 	name string
 	open func() (io.ReadCloser, error)
@@ -38,10 +39,12 @@ type Option func(*Replay)
 // Speed plays so many times as fast as it was; 0 or less plays without any pause.
 func Speed(factor float64) Option { return func(r *Replay) { r.speed = max(0, factor) } }
 
-// Kept keeps all instants as they were recorded. Without it they are moved so that the recording begins when it is played.
+// Kept keeps all instants as they were recorded. Without it they are moved so that the recording begins when
+// it is played.
 func Kept() Option { return func(r *Replay) { r.shift = false } }
 
-// Open makes a source of the recording in a file, which may be packed with gzip or zstd. It is played by the clock now. It fails when the file does not begin as one.
+// Open makes a source of the recording in a file, which may be packed with gzip or zstd. It is played by the
+// clock now. It fails when the file does not begin as one.
 func Open(now func() time.Time, path string, options ...Option) (*Replay, error) {
 	r := newReplay(now, path, func() (io.ReadCloser, error) { return openFile(path) }, options)
 	in, err := r.open()
@@ -123,8 +126,8 @@ func (r *Replay) Run(ctx context.Context, emit func(inspect.Update)) error {
 	})
 }
 
-// To plays, without any pause, what was recorded in the first part of the recording, and leaves the clock at its end; at
-// the end of the recording where that comes first.
+// To plays, without any pause, what was recorded in the first part of the recording, and leaves the clock at
+// its end; at the end of the recording where that comes first.
 func (r *Replay) To(part time.Duration, emit func(inspect.Update)) error {
 	var end time.Time
 	return r.each(func(began time.Time) {

@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect"
 )
 
-// Save writes updates with the times at which they were seen, the oldest first, as a recording that begins with the first. It
-// fails when w does.
+// Save writes updates with the times at which they were seen, the oldest first, as a recording that begins
+// with the first. It fails when w does.
 func Save(w io.Writer, updates iter.Seq2[time.Time, inspect.Update]) error {
 	var to *writer
 	for at, u := range updates {

@@ -55,8 +55,8 @@ func TestTheSavedPastPlays(t *testing.T) {
 	}
 }
 
-// A recording that was made of the past says what ended while nobody looked, as the screen did; so does one that is made as it
-// comes, whenever that is written.
+// A recording that was made of the past says what ended while nobody looked, as the screen did; so does one
+// that is made as it comes, whenever that is written.
 func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 	queue := func(at time.Time, name string) inspect.Update {
 		held := inspect.Contender{Name: inspect.Untrusted(name), State: inspect.Holding, Count: 1, Czxid: 1, Since: now}

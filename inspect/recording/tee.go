@@ -12,9 +12,10 @@ import (
 	"lockscope/inspect"
 )
 
-// New is a source that does as the given ones do together, and writes everything that they emit to w, each line by one
-// call, before it passes it on; now dates the lines. Run fails when w does. Reports of sessions are written with the backend that the source
-// reported before, since a recording has no other way to know whose they are.
+// New is a source that does as the given ones do together, and writes everything that they emit to w, each
+// line by one call, before it passes it on; now dates the lines. Run fails when w does. Reports of sessions
+// are written with the backend that the source reported before, since a recording has no other way to know
+// whose they are.
 func New(now func() time.Time, w io.Writer, sources ...inspect.Source) inspect.Source {
 	return &tee{now: now, w: w, sources: sources}
 }

@@ -59,8 +59,8 @@ type counted struct {
 	last   bool // nothing more of this count comes
 }
 
-// counted handles keys that a master does not have any more. If it pushes and did not push their end, as after SWAPDB, any
-// key may be another since the last count: all are read again.
+// counted handles keys that a master does not have any more. If it pushes and did not push their end, as
+// after SWAPDB, any key may be another since the last count: all are read again.
 func (r *run) counted(c counted) {
 	p := r.masters[c.master]
 	if p.pushing && slices.ContainsFunc(c.gone, func(key string) bool { return r.endedUnpushed(p, key, c.asked) }) {

@@ -162,7 +162,8 @@ func (p *masterState) cannotLook() string {
 	return text
 }
 
-// blind reports the keys that match but may not be read, so that nothing but their names is known, and that there are too many.
+// blind reports the keys that match but may not be read, so that nothing but their names is known, and that
+// there are too many.
 func (b *keyTable) blind() (list []inspect.Unseen) {
 	unseen := inspect.Unseen{Aspect: inspect.AspectLocks, Where: strings.Join(b.addrs, ", "), Read: "the keys that match"}
 	if len(b.denied) > 0 {

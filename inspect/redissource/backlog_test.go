@@ -13,7 +13,8 @@ import (
 	"lockscope/inspect/internal/stall"
 )
 
-// listener is a tracking connection that took pushes of one key each, by a clock that the test moves, and a ping that was answered at noon.
+// listener is a tracking connection that took pushes of one key each, by a clock that the test moves, and a
+// ping that was answered at noon.
 func listener(t *testing.T) (h *invalidations, clock *time.Time, pushed func(keys int)) {
 	clock = new(time.Time)
 	*clock = noon
@@ -86,8 +87,8 @@ func TestABacklogIsNoRateOfChanges(t *testing.T) {
 	}
 }
 
-// A connection that ends is reported, but for one that was lost since we stood still and comes back at once; one that is refused right after
-// that is tried again soon.
+// A connection that ends is reported, but for one that was lost since we stood still and comes back at once;
+// one that is refused right after that is tried again soon.
 func TestTheEndOfATrackingConnectionIsTold(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stood, armed bool

@@ -49,9 +49,9 @@ func manyMasters(b *testing.B, n int) []*servertest.Redis {
 	return masters
 }
 
-// BenchmarkDuty reports which share of a server's time reading takes with the defaults, while it goes over 1 000 000 keys, and
-// how long 99 of 100 commands of another program take at most: before and after it, and meanwhile; and what that would be if
-// as many keys were looked at at once as one-shot commands look at.
+// BenchmarkDuty reports which share of a server's time reading takes with the defaults, while it goes over 1
+// 000 000 keys, and how long 99 of 100 commands of another program take at most: before and after it, and
+// meanwhile; and what that would be if as many keys were looked at at once as one-shot commands look at.
 func BenchmarkDuty(b *testing.B) {
 	m := manyMasters(b, 1)[0]
 	for name, keys := range map[string]int{"defaults": 0, "keys=1000": 1000} {
@@ -92,8 +92,8 @@ func duty(b *testing.B, m *servertest.Redis, keys int) {
 // The environment of a process that is another program: see foreign.
 const foreignAddr, foreignTime = "LOCKSCOPE_FOREIGN_ADDR", "LOCKSCOPE_FOREIGN_TIME"
 
-// foreign has another program ask a server 500 times a second, and returns how many microseconds 99 of 100 answers took at
-// most.
+// foreign has another program ask a server 500 times a second, and returns how many microseconds 99 of 100
+// answers took at most.
 func foreign(b *testing.B, addr string, d time.Duration) float64 {
 	b.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -247,8 +247,8 @@ func TestHelperKeysThatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// TestAKeyThatIsOnlyGuessedIsNotMissed: a helper key may belong to x or to {x}. While x is there and {x} is not, nobody has to be
-// allowed to read {x}; where it is there, it is missed.
+// TestAKeyThatIsOnlyGuessedIsNotMissed: a helper key may belong to x or to {x}. While x is there and {x} is
+// not, nobody has to be allowed to read {x}; where it is there, it is missed.
 func TestAKeyThatIsOnlyGuessedIsNotMissed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// choose picks keys to read that cost no more than room: those in focus, the longest unread first, for three quarters of it;
-// those never read and those that should have run out by now; and then the others in turn.
+// choose picks keys to read that cost no more than room: those in focus, the longest unread first, for three
+// quarters of it; those never read and those that should have run out by now; and then the others in turn.
 func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]bool, now time.Time) []string {
 	var chosen []string
 	admitted := map[string]bool{}

@@ -22,8 +22,8 @@ const (
 // clients says, by their name, where connections to one master come from; nil when it is not known.
 type clients map[string]origin
 
-// origin of all connections of a name, as the server sees it: a host, and host:port when it is one connection, else again
-// the host. Both are empty when that is not one host for certain.
+// origin of all connections of a name, as the server sees it: a host, and host:port when it is one
+// connection, else again the host. Both are empty when that is not one host for certain.
 type origin struct{ host, client string }
 
 // readClients asks a master for its connections, where INFO says that these are few: the list of many is worth neither
@@ -118,8 +118,8 @@ func (o origin) and(other origin) origin {
 	return origin{o.host, o.host}
 }
 
-// of returns the origin of the connections that bear a name of a contender's owner: the whole value, its label or the id
-// of its library's instance.
+// of returns the origin of the connections that bear a name of a contender's owner: the whole value, its
+// label or the id of its library's instance.
 func (c clients) of(contender *inspect.Contender) origin {
 	names := namesOf(contender)
 	var all origin
@@ -146,8 +146,9 @@ func namesOf(c *inspect.Contender) [3]string {
 	return names
 }
 
-// clientOf is the address of a contender's client. A client of several masters has a port of its own on each: there it is
-// the host, if all that answer see the same one. What is the loopback address to several is not one host.
+// clientOf is the address of a contender's client. A client of several masters has a port of its own on each:
+// there it is the host, if all that answer see the same one. What is the loopback address to several is not
+// one host.
 func (b *keyTable) clientOf(l *inspect.Lock, c *inspect.Contender) string {
 	host, seen := "", 0
 	for i := range l.Masters {

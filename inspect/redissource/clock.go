@@ -13,7 +13,8 @@ import (
 	"lockscope/internal/redisreply"
 )
 
-// clockReply is the question for a server's clock: TIME, or INFO where that is refused. by is the one whose refusal is shown.
+// clockReply is the question for a server's clock: TIME, or INFO where that is refused. by is the one whose
+// refusal is shown.
 type clockReply struct {
 	by   *redis.TimeCmd
 	info *redis.StringCmd // nil while TIME is not refused, or INFO is known not to tell either
@@ -26,8 +27,8 @@ func (t clockReply) text() string {
 	return t.info.Val()
 }
 
-// scored reports whether what is missing of a key holds instants of the server's clock, or with main the key itself. They are read
-// together with that clock: it may have stepped since anything else was read.
+// scored reports whether what is missing of a key holds instants of the server's clock, or with main the key
+// itself. They are read together with that clock: it may have stepped since anything else was read.
 func (r *keyReading) scored(main bool) bool {
 	return main && r.shape.kind == recipe.TypeZSet || slices.ContainsFunc(r.missing, func(q recipe.Query) bool {
 		return q.Type == recipe.TypeZSet || strings.HasPrefix(q.Key, recipe.AlivePrefix)
@@ -43,8 +44,8 @@ func (t clockReply) silent() bool {
 	return !reported
 }
 
-// requestClock asks for the clock; not by TIME where the server refused that the last time, which it would log, and by nothing where
-// neither told it: who asks for the status asks for both again.
+// requestClock asks for the clock; not by TIME where the server refused that the last time, which it would
+// log, and by nothing where neither told it: who asks for the status asks for both again.
 func (m *master) requestClock(ctx context.Context, p redis.Pipeliner) clockReply {
 	refusal := m.noTime.Load()
 	if refusal == nil {

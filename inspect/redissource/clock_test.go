@@ -15,8 +15,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// Who waits in a fair lock and was heard of a moment ago, by the clock of a server that is an hour behind, is not gone, whatever tells
-// that clock; and where nothing does, that is said.
+// Who waits in a fair lock and was heard of a moment ago, by the clock of a server that is an hour behind, is
+// not gone, whatever tells that clock; and where nothing does, that is said.
 func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 	m, clock := servertest.StartRedisWithClock(t)
 	clock.Step(t, -time.Hour)
@@ -53,8 +53,8 @@ func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 	}
 }
 
-// An account that names the keys beside a fair lock one by one, and not that of who was heard of, sees that its waiters are unknown, and
-// the right that it lacks is enough.
+// An account that names the keys beside a fair lock one by one, and not that of who was heard of, sees that
+// its waiters are unknown, and the right that it lacks is enough.
 func TestTheRightToWhoWasHeardOfIsNamed(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), t.Context()

@@ -45,7 +45,8 @@ func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions)
 	return c.masters(topology)[0]
 }
 
-// datedByScores makes three locks whose contenders are dated by the server's clock: they live, or hold, for an hour more.
+// datedByScores makes three locks whose contenders are dated by the server's clock: they live, or hold, for
+// an hour more.
 func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 	t.Helper()
 	now, err := admin.Time(t.Context()).Result()
@@ -77,8 +78,8 @@ func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 	return []string{"lock:a", "fair", "symfony"}
 }
 
-// The clock of a server is set back after it told its time. Who was heard of by it since then waits, and who may hold by it for an hour
-// more holds, whatever tells that clock, also of a node of a cluster.
+// The clock of a server is set back after it told its time. Who was heard of by it since then waits, and who
+// may hold by it for an hour more holds, whatever tells that clock, also of a node of a cluster.
 func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 	for name, tt := range map[string]struct {
 		denied  string

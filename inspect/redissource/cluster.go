@@ -31,8 +31,8 @@ func (t *topology) sameNodes(o *topology) bool {
 	return slices.Equal(t.masters, o.masters) && slices.Equal(t.replicas, o.replicas)
 }
 
-// newTopology reads CLUSTER SLOTS; from is the host of the node that said it, which leaves out its own name where it does
-// not know it.
+// newTopology reads CLUSTER SLOTS; from is the host of the node that said it, which leaves out its own name
+// where it does not know it.
 func newTopology(said []redis.ClusterSlot, from string) *topology {
 	t := &topology{}
 	host, _, _ := net.SplitHostPort(from)
@@ -215,7 +215,8 @@ func (c *cluster) unreadable(err error) *inspect.Backend {
 	return b
 }
 
-// runCluster reads a cluster node by node. When its nodes are others, it goes on with those and what is known of the keys.
+// runCluster reads a cluster node by node. When its nodes are others, it goes on with those and what is known
+// of the keys.
 func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
 	c := newCluster(s.cfg, s.stall)
 	defer c.close()

@@ -101,8 +101,8 @@ func word(args []any, i int) string {
 	return strings.ToLower(s)
 }
 
-// Rights returns what an account needs to see everything, as ACL SETUSER takes it: a rule for each command that is sent. Not
-// in it are those of connections, which every user has.
+// Rights returns what an account needs to see everything, as ACL SETUSER takes it: a rule for each command
+// that is sent. Not in it are those of connections, which every user has.
 func Rights() []string {
 	var rights []string
 	for _, c := range reading {

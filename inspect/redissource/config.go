@@ -13,8 +13,9 @@ import (
 type Config struct {
 	// Backend is its name, the first part of every lock's ID.
 	Backend string
-	// Masters has the connection options of each independent master. Options for Sentinel are a backend of one master, those for
-	// a Cluster one of all its nodes. Time limits, retries and pool sizes in them are replaced.
+	// Masters has the connection options of each independent master. Options for Sentinel are a backend of
+	// one master, those for a Cluster one of all its nodes. Time limits, retries and pool sizes in them are
+	// replaced.
 	Masters []*redis.UniversalOptions
 	// Addrs are the masters' names as they are shown; by default their first address.
 	Addrs []string
@@ -42,8 +43,8 @@ type Budget struct {
 	Unlimited bool
 	// Duty is the share of a master's time that SCAN may take; default 0.05, for one pass 0.25.
 	Duty float64
-	// ScanCount of one SCAN, in keys, for the time of which everybody else waits: at most 1000. Default 50; for one pass,
-	// without pauses, and after long ones, 1000.
+	// ScanCount of one SCAN, in keys, for the time of which everybody else waits: at most 1000. Default 50;
+	// for one pass, without pauses, and after long ones, 1000.
 	ScanCount int
 	// ScanEvery is the least time between the starts of two passes over the keys; default 2 s.
 	ScanEvery time.Duration
@@ -52,12 +53,12 @@ type Budget struct {
 	// Reads limits the pipelines a second to a master for the keys that changed, after a burst of ten seconds' worth;
 	// default 50. Half of it while the master answers much more slowly than at the start.
 	Reads int
-	// Polls limits the commands a second to a master that does not push, for known keys; default 35: with looking for new
-	// keys (10 SCANs a second after the first pass) and asking for its status that makes no more than 50. Half of it
-	// while the master answers much more slowly than at the start.
+	// Polls limits the commands a second to a master that does not push, for known keys; default 35: with
+	// looking for new keys (10 SCANs a second after the first pass) and asking for its status that makes no
+	// more than 50. Half of it while the master answers much more slowly than at the start.
 	Polls int
-	// ReadsPerKey limits the reads a second of one key, after a burst of as many: a lock that changes more often is shown
-	// as it is then; default 20.
+	// ReadsPerKey limits the reads a second of one key, after a burst of as many: a lock that changes more
+	// often is shown as it is then; default 20.
 	ReadsPerKey int
 	// Pushes limits the changed keys a second that a master may push, matching or not, after a burst of two seconds'
 	// worth; default 5000. One where more change is polled, and asked again to push after a minute.
@@ -77,7 +78,8 @@ const (
 	settle      = 5 * time.Millisecond   // and for the other masters to push the same
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
 
-	// A key is read once more so long before it runs out: while a server, or this process, stands still, what changed is not known.
+	// A key is read once more so long before it runs out: while a server, or this process, stands still, what
+	// changed is not known.
 	beforeExpiry = 100 * time.Millisecond
 
 	withPolls     = 15                     // commands a second that a polled master gets besides: 10 SCANs, its status, the audit

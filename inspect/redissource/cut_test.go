@@ -14,7 +14,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// cutting lets through so many bytes of a server's replies, over all connections one after the other, and then cuts them.
+// cutting lets through so many bytes of a server's replies, over all connections one after the other, and
+// then cuts them.
 func cutting(t *testing.T, m *servertest.Redis, bytes int64) *servertest.Redis {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

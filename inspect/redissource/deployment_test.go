@@ -86,7 +86,8 @@ func TestASentinelsMasterPushesAndIsFollowed(t *testing.T) {
 	awaitPush(v)
 }
 
-// A master that was replaced lives on for a while as it was: it is left at once, and what happened meanwhile was not seen.
+// A master that was replaced lives on for a while as it was: it is left at once, and what happened meanwhile
+// was not seen.
 func TestAMasterThatWasReplacedIsLeft(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
@@ -149,8 +150,8 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 	dead(false)
 }
 
-// A waiter of our own fair lock that was killed is not counted on: its beats have ended, and it stands in the queue until the
-// lock is handed on.
+// A waiter of our own fair lock that was killed is not counted on: its beats have ended, and it stands in the
+// queue until the lock is handed on.
 func TestAWaiterOfAFairLockThatWasKilledIsDead(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

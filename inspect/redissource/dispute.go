@@ -15,8 +15,8 @@ type dispute struct {
 	asked   int       // how often
 }
 
-// disputeAsks times, as a rule wants two readings inspect.SettleFor apart, and neither while the votes may just have been set: the
-// first reading and, for an expiry that is known to a few ms, the second may be that.
+// disputeAsks times, as a rule wants two readings inspect.SettleFor apart, and neither while the votes may
+// just have been set: the first reading and, for an expiry that is known to a few ms, the second may be that.
 const disputeAsks = 3
 
 // of takes in a newer version of the lock.

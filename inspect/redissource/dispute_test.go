@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect"
 )
 
-// Masters that do not agree are asked again after a while, three times, and what they all still say is reported with the new
-// instant.
+// Masters that do not agree are asked again after a while, three times, and what they all still say is
+// reported with the new instant.
 func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 	read := func(b *keyTable, at time.Duration, votes ...inspect.Vote) *inspect.Lock {
 		now := noon.Add(at)

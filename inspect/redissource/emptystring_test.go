@@ -14,7 +14,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A key that was known as a collection, and that another program has made an empty string, is that: it is read as a string from then on.
+// A key that was known as a collection, and that another program has made an empty string, is that: it is
+// read as a string from then on.
 func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := server.Client(t)
@@ -56,7 +57,8 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 	}
 }
 
-// What reads as an empty string is held by it, or is no key, where a permitted command tells; else it is unknown, and says what is missing.
+// What reads as an empty string is held by it, or is no key, where a permitted command tells; else it is
+// unknown, and says what is missing.
 func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
@@ -99,7 +101,8 @@ func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 	}
 }
 
-// Who takes a key while it runs out between two commands holds it, whatever is refused besides GETRANGE; nobody is called "".
+// Who takes a key while it runs out between two commands holds it, whatever is refused besides GETRANGE;
+// nobody is called "".
 func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
@@ -130,7 +133,8 @@ func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 	}
 }
 
-// A collection whose key runs out, or is let go of, after its PTTL was answered and before it is read is no key: not one that no lock has.
+// A collection whose key runs out, or is let go of, after its PTTL was answered and before it is read is no
+// key: not one that no lock has.
 func TestACollectionThatEndsWhileItIsReadIsAbsent(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)

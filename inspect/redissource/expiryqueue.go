@@ -52,8 +52,8 @@ func (a *expiryQueue) due(now time.Time) []string {
 	return keys
 }
 
-// trim drops the deadlines of keys that are not among the known ones any more, and those that came sooner, once most are such: a
-// key that is gone was to run out in a year, and many have come and gone since.
+// trim drops the deadlines of keys that are not among the known ones any more, and those that came sooner,
+// once most are such: a key that is gone was to run out in a year, and many have come and gone since.
 func (a *expiryQueue) trim(known map[string]*entry) {
 	if len(a.heap) <= 4*len(known)+64 {
 		return

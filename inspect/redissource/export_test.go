@@ -12,7 +12,8 @@ import (
 // SilentFor is the number of time limits after which a silent tracking connection is given up.
 const SilentFor = silentFor
 
-// ReadKeyOfNode reads a key as the node of a cluster does that has it; keys is the client of the cluster, and may be that of the node.
+// ReadKeyOfNode reads a key as the node of a cluster does that has it; keys is the client of the cluster, and
+// may be that of the node.
 func ReadKeyOfNode(ctx context.Context, keys redis.UniversalClient, addr, key string) (inspect.Vote, error) {
 	m := newMaster(addr, redis.UniversalOptions{Addrs: []string{addr}}, 30*time.Second, time.Now)
 	defer m.close()

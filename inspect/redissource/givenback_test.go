@@ -38,7 +38,8 @@ func (s splitPipeline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	}
 }
 
-// A key that runs out, is taken and given back while it is read, is held by nobody: the value that was not there is nobody's name.
+// A key that runs out, is taken and given back while it is read, is held by nobody: the value that was not
+// there is nobody's name.
 func TestAKeyThatIsGivenBackWhileItIsReadIsFree(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)

@@ -193,7 +193,8 @@ func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
 	}
 }
 
-// TestWithoutInfoWaitersMayBeOnReplicas: who subscribes to nothing here is dead, or on a replica that the server does not tell us of.
+// TestWithoutInfoWaitersMayBeOnReplicas: who subscribes to nothing here is dead, or on a replica that the
+// server does not tell us of.
 func TestWithoutInfoWaitersMayBeOnReplicas(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), t.Context()

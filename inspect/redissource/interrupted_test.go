@@ -66,8 +66,8 @@ func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 func isReply(err error) bool { _, ok := errors.AsType[redis.Error](err); return ok }
 
-// While a slot moves, or a node of the cluster has no quorum or loads its data, some of the questions about a lock are answered, and
-// some refused: one, or all that come after it. What they would have said is unknown.
+// While a slot moves, or a node of the cluster has no quorum or loads its data, some of the questions about a
+// lock are answered, and some refused: one, or all that come after it. What they would have said is unknown.
 func TestWhatANodeOfAClusterRefusesForAWhileIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

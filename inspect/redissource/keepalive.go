@@ -8,13 +8,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// silentFor is the number of time limits after which a tracking connection is given up on which nothing came, whatever the server does:
-// until then a server that stands still (a long command, a fork, a machine that is too busy) sends all that it has to push once it goes on,
-// and nothing has to be read again for it.
+// silentFor is the number of time limits after which a tracking connection is given up on which nothing came,
+// whatever the server does: until then a server that stands still (a long command, a fork, a machine that is
+// too busy) sends all that it has to push once it goes on, and nothing has to be read again for it.
 const silentFor = 10
 
-// unanswered are the times at which the pings of a connection were sent that have no answer yet: an error does not repeat what it was
-// asked. Answers come in the order of the pings.
+// unanswered are the times at which the pings of a connection were sent that have no answer yet: an error
+// does not repeat what it was asked. Answers come in the order of the pings.
 type unanswered struct {
 	mu    sync.Mutex
 	sent  []time.Time
@@ -58,21 +58,23 @@ func (u *unanswered) next() (at time.Time, ok bool) {
 	return at, true
 }
 
-// backlog returns since when what comes now may have waited, and whether an answer is late: all that comes before it has waited then.
+// backlog returns since when what comes now may have waited, and whether an answer is late: all that comes
+// before it has waited then.
 func (u *unanswered) backlog(now time.Time, limit time.Duration) (since time.Time, late bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.since, len(u.sent) > 0 && now.Sub(u.sent[0]) >= limit
 }
 
-// lostInSilence reports whether a tracking connection is lost although nothing said so (a router forgot it): a ping has had
-// no answer for twice the time limit, and the server has answered what was asked elsewhere meanwhile. A server that stands
-// still answers nowhere.
+// lostInSilence reports whether a tracking connection is lost although nothing said so (a router forgot it):
+// a ping has had no answer for twice the time limit, and the server has answered what was asked elsewhere
+// meanwhile. A server that stands still answers nowhere.
 func lostInSilence(now, oldest, answered time.Time, limit time.Duration) bool {
 	return !oldest.IsZero() && now.Sub(oldest) >= 2*limit && answered.After(oldest.Add(limit))
 }
 
-// keepAlive pings until the connection ends, and ends it where it is lost, or the sentinels have replaced the server at its address.
+// keepAlive pings until the connection ends, and ends it where it is lost, or the sentinels have replaced the
+// server at its address.
 func (p *pusher) keepAlive(ctx context.Context, conn *redis.PubSub, at string) {
 	defer conn.Close()
 	limit := p.m.timeout

@@ -16,8 +16,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A server that stands still for longer than the time limit, as for a long command, keeps its tracking connection: nothing is read again,
-// and what changed right after it comes as a push.
+// A server that stands still for longer than the time limit, as for a long command, keeps its tracking
+// connection: nothing is read again, and what changed right after it comes as a push.
 func TestAServerThatIsLateIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -53,7 +53,8 @@ func TestAServerThatIsLateIsNotReadAgain(t *testing.T) {
 	}
 }
 
-// deaf is a way to a server; on the tracking connection nothing comes back any more once it is told so, and no connection ends.
+// deaf is a way to a server; on the tracking connection nothing comes back any more once it is told so, and
+// no connection ends.
 type deaf struct {
 	*servertest.Redis
 	silent atomic.Bool
@@ -115,7 +116,8 @@ func passOn(to io.Writer, from io.Reader, may func([]byte) bool) {
 	}
 }
 
-// A connection that was forgotten on its way, while the server answers on others, is made anew; what was missed is found.
+// A connection that was forgotten on its way, while the server answers on others, is made anew; what was
+// missed is found.
 func TestATrackingConnectionThatIsLostWithoutAWordIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

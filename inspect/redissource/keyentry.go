@@ -35,13 +35,14 @@ type entry struct {
 	readAt    time.Time
 	freeSince time.Time
 	dispute   dispute
-	// changedAfter is the time at which the newest verdict that changed was last known to stand, which counts where its changes may
-	// not have been reported: on masters that are polled, where what was read first after nobody reported changed it (unreported), or
-	// when it is late (outOfSight).
+	// changedAfter is the time at which the newest verdict that changed was last known to stand, which counts
+	// where its changes may not have been reported: on masters that are polled, where what was read first
+	// after nobody reported changed it (unreported), or when it is late (outOfSight).
 	changedAfter time.Time
 	unreported   bool
-	// unwatched are the votes whose next reading may show what nobody reported: of a master that has just begun to push, where another
-	// node of the cluster has the key, or where a pass over all keys came upon it. All changes until watchedUntil were reported.
+	// unwatched are the votes whose next reading may show what nobody reported: of a master that has just
+	// begun to push, where another node of the cluster has the key, or where a pass over all keys came upon
+	// it. All changes until watchedUntil were reported.
 	unwatched    []bool
 	watchedUntil time.Time
 }
@@ -104,8 +105,8 @@ func ending(v inspect.Vote, now time.Time) bool {
 	})
 }
 
-// outOfSight reports whether a holder ran out that nobody had seen for a while before, although changes are reported: what reports
-// them may have stood still.
+// outOfSight reports whether a holder ran out that nobody had seen for a while before, although changes are
+// reported: what reports them may have stood still.
 func (e *entry) outOfSight(now time.Time) bool {
 	return e.lock != nil && slices.ContainsFunc(e.lock.Holders, func(h inspect.Contender) bool {
 		return !h.ExpiresAt.IsZero() && !now.Add(grace).Before(h.ExpiresAt) && e.changedAfter.Before(h.ExpiresAt.Add(-inspect.MostUnseen))
@@ -114,8 +115,9 @@ func (e *entry) outOfSight(now time.Time) bool {
 
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
-// stoodAt is the time up to which the verdict is known to have stood before a vote changes: the last reading of a quorum of
-// masters that agree. While too few are left that do, it is what it was; where nobody agreed, the vote's own reading.
+// stoodAt is the time up to which the verdict is known to have stood before a vote changes: the last reading
+// of a quorum of masters that agree. While too few are left that do, it is what it was; where nobody agreed,
+// the vote's own reading.
 func (e *entry) stoodAt(at int) time.Time {
 	i := -1
 	if e.lock != nil {
@@ -163,8 +165,8 @@ func (e *entry) unread() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Error == unread })
 }
 
-// isLock reports whether at least one master holds a string under the key, a structure that a recipe knows, or what may be one of
-// the two for all that can be seen.
+// isLock reports whether at least one master holds a string under the key, a structure that a recipe knows,
+// or what may be one of the two for all that can be seen.
 func (e *entry) isLock() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool {
 		return v.Present && !v.Foreign || v.Held != nil || hides(v) && !e.forbidden(v)
@@ -176,7 +178,8 @@ func hides(v inspect.Vote) bool {
 	return v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectWaiters) || v.Unknown(inspect.AspectKind)
 }
 
-// forbidden reports whether our user may not read the key itself, whatever the command: then nothing but its name is known.
+// forbidden reports whether our user may not read the key itself, whatever the command: then nothing but its
+// name is known.
 func (e *entry) forbidden(v inspect.Vote) bool {
 	return !v.Up && slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Right == "~"+e.key })
 }

@@ -10,9 +10,9 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// keyReading is one key of one master while it is read: first by the type that it is believed to have (readMain), then the
-// questions that the replies raise (settle, learn), then what recipes ask for beside it (recognise), and at last its vote
-// (decide).
+// keyReading is one key of one master while it is read: first by the type that it is believed to have
+// (readMain), then the questions that the replies raise (settle, learn), then what recipes ask for beside it
+// (recognise), and at last its vote (decide).
 type keyReading struct {
 	vote  inspect.Vote
 	shape shape
@@ -21,11 +21,12 @@ type keyReading struct {
 
 	there   presence
 	content fault // what became of reading what the key holds
-	// An empty string has to be distinguished from no key, a long one digested. rewritten: the key is another lock's than when it was
-	// read first: what looked empty, since it ran out meanwhile, has a value by now, or it is of another type.
+	// An empty string has to be distinguished from no key, a long one digested. rewritten: the key is another
+	// lock's than when it was read first: what looked empty, since it ran out meanwhile, has a value by now,
+	// or it is of another type.
 	empty, long, rewritten bool
-	// untyped is the TYPE that was not answered, where another type is meant or possible. again: it is read once more, by
-	// another type.
+	// untyped is the TYPE that was not answered, where another type is meant or possible. again: it is read
+	// once more, by another type.
 	untyped redis.Cmder
 	again   bool
 	// tried are the types by which it was read in vain.
@@ -139,9 +140,11 @@ type questions struct {
 	still                  *redis.IntCmd
 }
 
-// question asks TYPE of a key that is no string or could not be read, EXISTS of one that may not be there, STRLEN of a long one, and an
-// empty one, which may be the next client's, for its value again, and then whether it is still there: that one may have given it back. What reads as an empty string may have run out since PTTL was answered: where EXISTS is
-// refused, PTTL once more, TYPE, and HLEN, which has no answer to a string, distinguish it from no key.
+// question asks TYPE of a key that is no string or could not be read, EXISTS of one that may not be there,
+// STRLEN of a long one, and an empty one, which may be the next client's, for its value again, and then
+// whether it is still there: that one may have given it back. What reads as an empty string may have run out
+// since PTTL was answered: where EXISTS is refused, PTTL once more, TYPE, and HLEN, which has no answer to a
+// string, distinguish it from no key.
 func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questions) {
 	if r.there == isAbsent || r.content == elsewhere {
 		return q
@@ -240,7 +243,8 @@ func (r *keyReading) readType(cmd *redis.StatusCmd) {
 	}
 }
 
-// readFields takes in whether what reads as an empty string has fields: none where there is no key, WRONGTYPE where there is.
+// readFields takes in whether what reads as an empty string has fields: none where there is no key, WRONGTYPE
+// where there is.
 func (r *keyReading) readFields(cmd *redis.IntCmd) {
 	switch faultOf(cmd.Err()) {
 	case noFault:

@@ -12,7 +12,8 @@ import (
 // jitter is the tolerance of a computed expiry: round trips vary, and TTLs are in milliseconds.
 const jitter = 50 * time.Millisecond
 
-// keyTable holds what every master last said of every known key. It does no I/O and knows no clock: the time is passed in.
+// keyTable holds what every master last said of every known key. It does no I/O and knows no clock: the time
+// is passed in.
 type keyTable struct {
 	backend string
 	addrs   []string
@@ -24,10 +25,12 @@ type keyTable struct {
 	next int
 	// foreign are keys that turned out to be no locks.
 	foreign map[string]postponed
-	// parts are keys that turned out to belong to the lock of another, found the locks among these that are to be added.
+	// parts are keys that turned out to belong to the lock of another, found the locks among these that are
+	// to be added.
 	parts map[string]string
 	found []string
-	// denied keys match, but our user may not read them. refused ones are known, and a master did not report all of them.
+	// denied keys match, but our user may not read them. refused ones are known, and a master did not report
+	// all of them.
 	denied, refused map[string]bool
 	firstDenied     string // of all in order; empty: unknown
 	// clients lists each master's connections.
@@ -106,7 +109,8 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	return true
 }
 
-// unwatch notes that changes of a master's keys may not have been reported since an instant; zero: since they were read.
+// unwatch notes that changes of a master's keys may not have been reported since an instant; zero: since they
+// were read.
 func (b *keyTable) unwatch(master int, since time.Time) {
 	for key, e := range b.entries {
 		if at, ok := b.place(key, master); ok {
@@ -162,8 +166,8 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	*old = lastPresent(*old, v, now)
 }
 
-// votes are those that count: of the masters. Where all servers given are replicas, theirs are all there is to see, and may
-// lag behind their masters.
+// votes are those that count: of the masters. Where all servers given are replicas, theirs are all there is
+// to see, and may lag behind their masters.
 func (b *keyTable) votes(e *entry) []inspect.Vote {
 	if b.topology != nil || !slices.ContainsFunc(b.replicas, func(u *inspect.Unseen) bool { return u != nil }) {
 		return e.votes

@@ -92,7 +92,8 @@ func TestAPolledLockIsReportedAgain(t *testing.T) {
 	}
 }
 
-// Where nobody pushes, did for a while, or a key went to another node, a change is reported with the last instant of the state before.
+// Where nobody pushes, did for a while, or a key went to another node, a change is reported with the last
+// instant of the state before.
 func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
 	read := noon.Add(time.Second) // for the last time before the change, unless it was read once more
 	for name, tt := range map[string]struct {
@@ -333,7 +334,8 @@ func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
 	}
 }
 
-// A key that was no lock is not looked at for a while, and no pass adds it meanwhile: it may have become a lock at any time since.
+// A key that was no lock is not looked at for a while, and no pass adds it meanwhile: it may have become a
+// lock at any time since.
 func TestAKeyThatWasNoLockMayHaveBecomeOneSinceItWasSeen(t *testing.T) {
 	for name, pushed := range map[string]bool{"found by a pass": false, "pushed": true} {
 		w := newWatchedRun(t)

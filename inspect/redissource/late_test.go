@@ -105,8 +105,9 @@ func TestAnExpiryIsLookedForAtTheInstantThatWasReadLast(t *testing.T) {
 	due(10*time.Second + afterExpiry)
 }
 
-// Who prolongs a key is seen while that is pushed. When a server stands still, or this process does, the key seems to run out: whether
-// it was prolonged, and given back since, is known only where it was seen shortly before.
+// Who prolongs a key is seen while that is pushed. When a server stands still, or this process does, the key
+// seems to run out: whether it was prolonged, and given back since, is known only where it was seen shortly
+// before.
 func TestAnExpiryThatNobodySawComeIsNone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		seen time.Duration // after noon; the key runs out 10 s after it

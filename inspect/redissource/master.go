@@ -46,7 +46,8 @@ type master struct {
 	noTime atomic.Pointer[redis.TimeCmd]
 	// noClock: INFO does not tell it either.
 	noClock atomic.Bool
-	// answeredAsked dates the newest answer by its question, since an answer may have waited for long; nil before the first.
+	// answeredAsked dates the newest answer by its question, since an answer may have waited for long; nil
+	// before the first.
 	answeredAsked atomic.Pointer[time.Time]
 	// listRefused holds why the list of clients is unknown; it is not asked for before listAfter. Both belong to the
 	// goroutine that asks for the status.
@@ -85,8 +86,8 @@ func isCluster(o *redis.UniversalOptions) bool {
 	return o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
 }
 
-// errStood is the error of what was asked for before this process stood still: the answer may be as old as that, and a server that
-// has not answered in time had none.
+// errStood is the error of what was asked for before this process stood still: the answer may be as old as
+// that, and a server that has not answered in time had none.
 var errStood = errors.New("this process stood still while it waited for the answer")
 
 // fresh is the error of a request, or errStood where the process has stood still since it was asked.
@@ -252,8 +253,8 @@ func (m *master) replacedAfter() time.Time {
 // errReplaced ends the requests to a master that is none any more.
 var errReplaced = errors.New("the sentinels name another master")
 
-// drop throws a client away because of an error, and returns that; to the others that use it, and find it closed, the error of
-// the first.
+// drop throws a client away because of an error, and returns that; to the others that use it, and find it
+// closed, the error of the first.
 func (m *master) drop(client redis.UniversalClient, why error) error {
 	m.mu.Lock()
 	if m.client == client {

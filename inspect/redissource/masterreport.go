@@ -54,8 +54,9 @@ func (r *run) report(rep report) {
 	}
 }
 
-// attend takes in that this process stood still, and returns the time. Everything is read again: what was asked for before counts
-// for nothing (see report and errStood), what was pushed may have been lost, and new keys may have come.
+// attend takes in that this process stood still, and returns the time. Everything is read again: what was
+// asked for before counts for nothing (see report and errStood), what was pushed may have been lost, and new
+// keys may have come.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
 	if !stalled {
@@ -84,8 +85,8 @@ func (r *run) alive(p *masterState, latency time.Duration) {
 	p.silent.Store(0)
 }
 
-// back has everything read of a master that answers again. What it pushed meanwhile, if its connection lived, says what has changed, not
-// when: that may have waited in the network.
+// back has everything read of a master that answers again. What it pushed meanwhile, if its connection lived,
+// says what has changed, not when: that may have waited in the network.
 func (r *run) back(p *masterState) {
 	if p.pushing {
 		p.armedAt = r.cfg.Now() // its keys have to be gone over once more
@@ -139,8 +140,9 @@ func (r *run) status(rep statusReport) {
 	}
 }
 
-// readdress takes in where a master is now, which with Sentinel may change, and reports whether it took the place of another.
-// Nobody knows then what happened on it before it was known to be the master, nor how much it got of what the other had.
+// readdress takes in where a master is now, which with Sentinel may change, and reports whether it took the
+// place of another. Nobody knows then what happened on it before it was known to be the master, nor how much
+// it got of what the other had.
 func (r *run) readdress(p *masterState) (replaced bool) {
 	addr := p.address()
 	if r.table.addrs[p.index] == addr {

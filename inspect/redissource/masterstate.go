@@ -89,8 +89,8 @@ func (p *masterState) up() bool { return p.server.State == inspect.ServerUp }
 // down reports whether it did not.
 func (p *masterState) down() bool { return p.server.State == inspect.ServerDown }
 
-// mayHaveHad reports whether a key that is pushed and not known may have been on the master for longer: it came while nothing was
-// pushed, and the keys were not gone over since.
+// mayHaveHad reports whether a key that is pushed and not known may have been on the master for longer: it
+// came while nothing was pushed, and the keys were not gone over since.
 func (p *masterState) mayHaveHad() bool {
 	return !p.resting.Load() && !p.wentOver.IsZero() && p.armedAt.Sub(p.wentOver) > inspect.MostLate
 }

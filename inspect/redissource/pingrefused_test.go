@@ -14,8 +14,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A master that answers PING by an error and all else as ever pushes over one connection: one whose disk fails, or whose user has no
-// PING.
+// A master that answers PING by an error and all else as ever pushes over one connection: one whose disk
+// fails, or whose user has no PING.
 func TestAMasterThatRefusesOnlyPingPushes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -142,8 +142,8 @@ func (m *master) requestSubscribers(ctx context.Context, p redis.Pipeliner, chan
 	return s
 }
 
-// elsewhere reports whether clients may subscribe on replicas of the server, which do not report that to it: it has some,
-// or hides them.
+// elsewhere reports whether clients may subscribe on replicas of the server, which do not report that to it:
+// it has some, or hides them.
 func (s subscribers) elsewhere() bool {
 	if s.replication == nil {
 		return false

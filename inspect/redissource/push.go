@@ -246,9 +246,9 @@ func (p *pusher) pong(message any, armed func()) {
 	p.heard(asked)
 }
 
-// refusesPing reports whether a server refuses the ping alone: one whose disk fails says so to PING as it does to writes (MISCONF), and
-// answers reads and pushes as ever; our user may lack PING, or it may have another name. After all other errors (LOADING, MASTERDOWN,
-// BUSY) no key is answered either.
+// refusesPing reports whether a server refuses the ping alone: one whose disk fails says so to PING as it
+// does to writes (MISCONF), and answers reads and pushes as ever; our user may lack PING, or it may have
+// another name. After all other errors (LOADING, MASTERDOWN, BUSY) no key is answered either.
 func refusesPing(err error) bool {
 	if redisreply.Denied(err) {
 		return redisreply.DeniedCommand(err.Error()) == "ping"
@@ -266,8 +266,8 @@ func (p *pusher) refused(armed func()) bool {
 	return ok
 }
 
-// listen takes what the server pushes, armed from its first answer to a ping on: it may allow tracking and refuse all else. keepAlive
-// decides when it is lost.
+// listen takes what the server pushes, armed from its first answer to a ping on: it may allow tracking and
+// refuse all else. keepAlive decides when it is lost.
 func (p *pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidations, armed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var beats sync.WaitGroup
@@ -309,8 +309,9 @@ type invalidations struct {
 	over   chan struct{} // closed when there are too many
 }
 
-// tooMany reports whether more keys came than the limit allows. Those that had waited while the network, the server or this process stood
-// still come at once: they are counted as spread over the time since the newest ping that was answered.
+// tooMany reports whether more keys came than the limit allows. Those that had waited while the network, the
+// server or this process stood still come at once: they are counted as spread over the time since the newest
+// ping that was answered.
 func (h *invalidations) tooMany(now time.Time) bool {
 	if !h.rate.ready(h.spent, now).After(now) {
 		return false

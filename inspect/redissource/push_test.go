@@ -216,7 +216,8 @@ func TestAtRestAMasterThatPushesIsHardlyAsked(t *testing.T) {
 		}
 	}
 	total += after["info"] - before["info"] - polls - 1 // ours, with that of the beginning
-	// Both slow beats may fall into it; a look at every key does not. Two pings a second are sent, late ones on a busy machine.
+	// Both slow beats may fall into it; a look at every key does not. Two pings a second are sent, late ones
+	// on a busy machine.
 	if most := 20 + int(seconds); total > most || seconds < 0.5 {
 		t.Errorf("before %v, after %v", before, after)
 	}

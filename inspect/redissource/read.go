@@ -104,8 +104,8 @@ func (m *master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 	return err
 }
 
-// readOnce reads keys by the types that they are believed to have; odd are those that are to be read once more, by another or
-// since they changed meanwhile.
+// readOnce reads keys by the types that they are believed to have; odd are those that are to be read once
+// more, by another or since they changed meanwhile.
 func (m *master) readOnce(ctx context.Context, keys []string, tried map[string][]recipe.KeyType) (votes []inspect.Vote, odd []string, err error) {
 	readings := m.newReadings(keys, tried)
 	defer m.recycle(readings)

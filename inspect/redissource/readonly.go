@@ -13,7 +13,8 @@ import (
 // what it lets pass.
 type readOnly struct{ sent *traffic }
 
-// traffic counts what was sent: every command of every pipeline, and the signs of life on connections that are pushed to.
+// traffic counts what was sent: every command of every pipeline, and the signs of life on connections that
+// are pushed to.
 type traffic struct{ commands, heartbeats atomic.Uint64 }
 
 func (t *traffic) add(commands int) { t.commands.Add(uint64(commands)) }
@@ -51,14 +52,16 @@ func (r readOnly) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// setupError is the server's refusal of what a connection begins with: HELLO, AUTH, SELECT. Nothing else was sent on it.
+// setupError is the server's refusal of what a connection begins with: HELLO, AUTH, SELECT. Nothing else was
+// sent on it.
 type setupError struct{ refused error }
 
 func (e setupError) Error() string { return "the connection was refused: " + e.refused.Error() }
 func (e setupError) Unwrap() error { return e.refused }
 
-// notSent gives the commands of a pipeline the error for which none of them was sent. go-redis (9.23) does that for failed
-// connections alone: where the server refused to let us in, the commands would look answered, with nothing in the answers.
+// notSent gives the commands of a pipeline the error for which none of them was sent. go-redis (9.23) does
+// that for failed connections alone: where the server refused to let us in, the commands would look answered,
+// with nothing in the answers.
 func notSent(cmds []redis.Cmder, err error) {
 	if err == nil || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil }) {
 		return

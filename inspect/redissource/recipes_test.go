@@ -33,8 +33,8 @@ const (
 	tokB  = "YmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmI="
 )
 
-// written is a state as its library leaves it on the server: commands a line, NAME is the lock's
-// name, DIGEST its MD5, +Ns the time in so many seconds in milliseconds. All live for minutes: the test may stand still.
+// written is a state as its library leaves it on the server: commands a line, NAME is the lock's name, DIGEST
+// its MD5, +Ns the time in so many seconds in milliseconds. All live for minutes: the test may stand still.
 type written struct {
 	recipe   string
 	lock     string // its key
@@ -42,7 +42,8 @@ type written struct {
 	channels string // subscribed meanwhile
 }
 
-// states are those of recipes with structure, those worth a second look, and of each other recipe the lock that it declares.
+// states are those of recipes with structure, those worth a second look, and of each other recipe the lock
+// that it declares.
 func states() []written {
 	all := slices.Clone(structured)
 	for _, l := range recipe.StringLocks() {

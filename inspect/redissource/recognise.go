@@ -50,7 +50,8 @@ func (m *master) recognise(ctx context.Context, readings []*keyReading) error {
 	return nil
 }
 
-// skipLarge asks how large collections are that were never read, and leaves out those that are too large to be a lock's.
+// skipLarge asks how large collections are that were never read, and leaves out those that are too large to
+// be a lock's.
 func (m *master) skipLarge(ctx context.Context, readings []*keyReading) error {
 	sizes := map[string]*redis.IntCmd{}
 	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {

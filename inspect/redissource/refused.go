@@ -10,16 +10,17 @@ import (
 const (
 	// refusedEvery is the interval of trying some of the refused keys again: no server reports that a right was given.
 	refusedEvery = 2 * time.Second
-	// refusedSample are tried at once, so that a user without rights costs some 8 commands a second; refusedMany, where one of them
-	// could be read the last time.
+	// refusedSample are tried at once, so that a user without rights costs some 8 commands a second;
+	// refusedMany, where one of them could be read the last time.
 	refusedSample, refusedMany = 4, 200
 )
 
 // refused reports whether a master that answers would not report all of a key.
 func refused(v inspect.Vote) bool { return len(v.Unseen) > 0 }
 
-// retryRefused has the masters that push read some of their refused keys again; those that are polled come to theirs in turn. Of the
-// keys of which nothing but the name is known some are tried whatever reports them: nobody reads these otherwise.
+// retryRefused has the masters that push read some of their refused keys again; those that are polled come to
+// theirs in turn. Of the keys of which nothing but the name is known some are tried whatever reports them:
+// nobody reads these otherwise.
 func (r *run) retryRefused(now time.Time) {
 	if r.cfg.Once || now.Sub(r.refusedAt) < refusedEvery || !slices.ContainsFunc(r.masters, (*masterState).up) {
 		return
@@ -47,8 +48,8 @@ func (r *run) retryRefused(now time.Time) {
 	}
 }
 
-// canBeRead reports whether a master reports all of a key that it, or of a key by name alone another, refused before. That it is gone is
-// no news of a right.
+// canBeRead reports whether a master reports all of a key that it, or of a key by name alone another, refused
+// before. That it is gone is no news of a right.
 func (b *keyTable) canBeRead(master int, key string, v inspect.Vote) bool {
 	return v.Up && v.Present && !refused(v) && (b.refusedBy(master, key) || b.denied[key])
 }
@@ -65,8 +66,8 @@ func (b *keyTable) allow(key string) {
 	}
 }
 
-// nameDenied is the first of the denied keys in order, of which there may be 100,000: it is looked for only when the last one is none
-// any more.
+// nameDenied is the first of the denied keys in order, of which there may be 100,000: it is looked for only
+// when the last one is none any more.
 func (b *keyTable) nameDenied() string {
 	if b.firstDenied == "" {
 		for key := range b.denied {

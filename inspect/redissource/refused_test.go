@@ -12,8 +12,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestARightThatIsGivenBackIsNoticed: no server reports that. Keys of which nothing but the name was known have not appeared, and all
-// that were refused are known again although only a few are tried at once.
+// TestARightThatIsGivenBackIsNoticed: no server reports that. Keys of which nothing but the name was known
+// have not appeared, and all that were refused are known again although only a few are tried at once.
 func TestARightThatIsGivenBackIsNoticed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

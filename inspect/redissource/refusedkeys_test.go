@@ -20,8 +20,8 @@ func narrowed(master int) inspect.Vote {
 	return v
 }
 
-// Where masters differ in what they allow, or a lock is released that was seen in part, nobody was given a right: taken for that, all
-// refused keys would be read again and again.
+// Where masters differ in what they allow, or a lock is released that was seen in part, nobody was given a
+// right: taken for that, all refused keys would be read again and again.
 func TestAKeyThatIsGoneIsNoNewsOfARight(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before, now inspect.Vote // of master 0

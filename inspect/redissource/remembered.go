@@ -10,8 +10,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// deadAfter is the time for which an entry has to look dead before it is reported so: between a library's commands it may
-// look dead for a moment.
+// deadAfter is the time for which an entry has to look dead before it is reported so: between a library's
+// commands it may look dead for a moment.
 const deadAfter = 300 * time.Millisecond
 
 // shape of a key that is more than a plain string, which decides the commands that read it.
@@ -109,8 +109,9 @@ func (t *typedKeys) remember(key string, s shape) {
 	t.shapes[key] = s
 }
 
-// lockKeys turns keys that were seen into the keys of locks: helper keys make their locks known, noise is dropped. others are
-// keys that a helper key may belong to as well: seen by themselves while they are locks, and none otherwise.
+// lockKeys turns keys that were seen into the keys of locks: helper keys make their locks known, noise is
+// dropped. others are keys that a helper key may belong to as well: seen by themselves while they are locks,
+// and none otherwise.
 func (m *master) lockKeys(keys []string) (locks, others []string) {
 	locks = make([]string, 0, len(keys))
 	for _, key := range keys {

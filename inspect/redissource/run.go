@@ -31,8 +31,9 @@ func (r *run) discover(keys []string) {
 	}
 }
 
-// notBefore is the time since which a key that a pass came upon is one that says something: the begin of the last pass but this
-// over those masters that have it and answer. Where there was none, zero in the first look at everything, and inspect.NeverSeen after it.
+// notBefore is the time since which a key that a pass came upon is one that says something: the begin of the
+// last pass but this over those masters that have it and answer. Where there was none, zero in the first look
+// at everything, and inspect.NeverSeen after it.
 func (r *run) notBefore(key string) (since time.Time) {
 	for _, p := range r.masters {
 		_, has := r.table.place(key, p.index)

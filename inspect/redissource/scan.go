@@ -114,8 +114,9 @@ func (s *scanner) locks(keys []string) []string {
 	return locks
 }
 
-// pause returns the rest after a SCAN: so long that SCAN takes no more than its share of the server's time, within a bound.
-// The quickest of the last calls tells that time: a slow server delays every call, our own waiting for a processor does not.
+// pause returns the rest after a SCAN: so long that SCAN takes no more than its share of the server's time,
+// within a bound. The quickest of the last calls tells that time: a slow server delays every call, our own
+// waiting for a processor does not.
 func (s *scanner) pause(took time.Duration) time.Duration {
 	s.recent[s.calls%len(s.recent)] = took
 	s.calls++

@@ -10,8 +10,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A server that refuses what a connection begins with has answered nothing: not that there is no key, nor what time it is. A user is
-// disabled, or its password changed, while we look.
+// A server that refuses what a connection begins with has answered nothing: not that there is no key, nor
+// what time it is. A user is disabled, or its password changed, while we look.
 func TestARefusedConnectionHasNotAnswered(t *testing.T) {
 	server := servertest.StartRedis(t, "--databases", "1")
 	ctx := context.Background()

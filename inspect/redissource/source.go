@@ -81,8 +81,8 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update), masters 
 	return r
 }
 
-// run is one call of Run, or of a cluster as long as its nodes are the same. Its fields belong to the goroutine of that call;
-// the tasks send what they learn.
+// run is one call of Run, or of a cluster as long as its nodes are the same. Its fields belong to the
+// goroutine of that call; the tasks send what they learn.
 type run struct {
 	cfg      Config
 	ctx      context.Context

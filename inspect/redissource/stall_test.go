@@ -12,7 +12,8 @@ import (
 	"lockscope/inspect"
 )
 
-// watchedRun is a run that watches over its own stalls, by a clock that the test moves, with lock:a read of two masters.
+// watchedRun is a run that watches over its own stalls, by a clock that the test moves, with lock:a read of
+// two masters.
 type watchedRun struct {
 	*run
 	clock   time.Time
@@ -93,8 +94,8 @@ func TestAVoteIsAsOldAsItsAnswer(t *testing.T) {
 	}
 }
 
-// A server that did not answer while this process stood still is not to blame, and what it answered then says nothing: neither of
-// keys nor of its clock.
+// A server that did not answer while this process stood still is not to blame, and what it answered then says
+// nothing: neither of keys nor of its clock.
 func TestARequestThatAStallInterruptsIsNobodysFailure(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
 	if err != nil {
@@ -128,7 +129,8 @@ func TestARequestThatAStallInterruptsIsNobodysFailure(t *testing.T) {
 	}
 }
 
-// What changed on a master while its tracking connection was lost is known to have changed after the last time at which it was alive.
+// What changed on a master while its tracking connection was lost is known to have changed after the last
+// time at which it was alive.
 func TestWhatChangedWhileNothingWasPushedHasABound(t *testing.T) {
 	w := newWatchedRun(t)
 	armed := func(after time.Duration, yes bool) {

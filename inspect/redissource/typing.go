@@ -91,8 +91,8 @@ func (r *keyReading) requestSizes(ctx context.Context, p redis.Pipeliner) sizes 
 	return s
 }
 
-// decide says by which type the key is to be read once more, or puts into the reading why it is not: it is gone, no lock,
-// or cannot be read.
+// decide says by which type the key is to be read once more, or puts into the reading why it is not: it is
+// gone, no lock, or cannot be read.
 func (s sizes) decide(r *keyReading) (kind recipe.KeyType, again bool) {
 	var possible []recipe.KeyType // nothing excludes these types
 	empty := 0
@@ -129,8 +129,8 @@ func (s sizes) decide(r *keyReading) (kind recipe.KeyType, again bool) {
 	return "", false
 }
 
-// worth reports whether the key is worth reading by that type: one more time, and not too large. It bounds the reading by the
-// server's memory that the key takes, or where that may not be asked for, by its items.
+// worth reports whether the key is worth reading by that type: one more time, and not too large. It bounds
+// the reading by the server's memory that the key takes, or where that may not be asked for, by its items.
 func (s sizes) worth(r *keyReading, t recipe.KeyType) bool {
 	if t == r.shape.kind {
 		return false // its reader was refused

@@ -16,7 +16,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A server that tells of itself while it refuses every key, as it does while it loads its data or has lost its master, is not up.
+// A server that tells of itself while it refuses every key, as it does while it loads its data or has lost
+// its master, is not up.
 func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
@@ -35,7 +36,8 @@ func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 	}
 }
 
-// Redis before 7, and proxies, answer PING while all keys are refused: such a server is down for good, not up and down by turns.
+// Redis before 7, and proxies, answer PING while all keys are refused: such a server is down for good, not up
+// and down by turns.
 func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
@@ -117,7 +119,8 @@ func forward(to io.Writer, from io.Reader, made func([]byte) []byte) {
 	}
 }
 
-// It answers CLIENT TRACKING, and ends the connection with the first ping: it pushes nothing, and that is not tried without end.
+// It answers CLIENT TRACKING, and ends the connection with the first ping: it pushes nothing, and that is not
+// tried without end.
 func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)

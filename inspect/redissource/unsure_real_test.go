@@ -11,7 +11,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// evicting is a master whose memory is limited, with a lock, and a view of it by a user that one command is refused to ("" for none).
+// evicting is a master whose memory is limited, with a lock, and a view of it by a user that one command is
+// refused to ("" for none).
 func evicting(t *testing.T, denied string) (c *redis.Client, run func(words ...any), held func(key string), seen func(key string) inspect.Vote) {
 	t.Helper()
 	m := servertest.StartRedis(t)

@@ -12,7 +12,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A request waits until others are answered, and its server's clock is read once it is sent: how long it waited is not in the offset.
+// A request waits until others are answered, and its server's clock is read once it is sent: how long it
+// waited is not in the offset.
 func TestAClockIsReadWhenItIsAskedFor(t *testing.T) {
 	server := servertest.StartRedis(t)
 	ctx := t.Context()
@@ -54,8 +55,8 @@ func TestAClockIsReadWhenItIsAskedFor(t *testing.T) {
 	}
 }
 
-// A server that tells its clock by neither TIME nor INFO is not asked for it with each reading, which it would log: only with its
-// status, by which a right that was given shows.
+// A server that tells its clock by neither TIME nor INFO is not asked for it with each reading, which it
+// would log: only with its status, by which a right that was given shows.
 func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 	server := servertest.StartRedis(t)
 	ctx, admin := t.Context(), redis.NewClient(&redis.Options{Addr: server.Addr})

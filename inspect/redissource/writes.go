@@ -10,10 +10,11 @@ import (
 	"lockscope/internal/redisreply"
 )
 
-// readWrites takes in whether a master refuses writes. Redis refuses PING, too, while it does so for its disk (processCommand in its
-// server.c): that a snapshot failed, which INFO has, is no reason where no save points are set or stop-writes-on-bgsave-error is off,
-// which INFO does not have. Where PING may not be sent, it is unknown. A replica whose own snapshot failed refuses PING as well (since
-// Redis 7), and takes no client's writes anyhow.
+// readWrites takes in whether a master refuses writes. Redis refuses PING, too, while it does so for its disk
+// (processCommand in its server.c): that a snapshot failed, which INFO has, is no reason where no save points
+// are set or stop-writes-on-bgsave-error is off, which INFO does not have. Where PING may not be sent, it is
+// unknown. A replica whose own snapshot failed refuses PING as well (since Redis 7), and takes no client's
+// writes anyhow.
 func (m *master) readWrites(st *status, ping redis.Cmder, info string) {
 	switch {
 	case st.role == roleReplica:
@@ -35,8 +36,8 @@ func (m *master) readWrites(st *status, ping redis.Cmder, info string) {
 	}
 }
 
-// full reports whether a server is over its maxmemory and has nothing that its policy lets it evict. Buffers of replicas and of the
-// append-only file do not count (getMaxmemoryState in Redis' evict.c).
+// full reports whether a server is over its maxmemory and has nothing that its policy lets it evict. Buffers
+// of replicas and of the append-only file do not count (getMaxmemoryState in Redis' evict.c).
 func full(info string) bool {
 	limit, limited := infoNumber(info, "maxmemory")
 	used, ok := infoNumber(info, "used_memory")
@@ -55,7 +56,8 @@ func full(info string) bool {
 	return false
 }
 
-// inDatabases sums a figure of all databases, of lines such as "db0:keys=2,expires=1,avg_ttl=0"; -1 where INFO has no such part.
+// inDatabases sums a figure of all databases, of lines such as "db0:keys=2,expires=1,avg_ttl=0"; -1 where
+// INFO has no such part.
 func inDatabases(info, figure string) (sum int64) {
 	reported := false
 	for line := range strings.Lines(info) {

@@ -15,8 +15,8 @@ import (
 	"lockscope/inspect"
 )
 
-// cron runs doctor again and again, as cron does, and demands that it stays silent: exit code 0, or 3 while something could
-// really not be reached.
+// cron runs doctor again and again, as cron does, and demands that it stays silent: exit code 0, or 3 while
+// something could really not be reached.
 type cron struct {
 	t       *testing.T
 	program string
@@ -38,7 +38,8 @@ type run struct {
 	from, to time.Time
 }
 
-// unreachable are the faults during which, and for a moment after which, something cannot be reached or is said to be away.
+// unreachable are the faults during which, and for a moment after which, something cannot be reached or is
+// said to be away.
 var unreachable = []string{
 	"ensemble", "restart zookeeper", "pause zookeeper", "isolate zookeeper", "pause master", "restart master", "failover", "kill master", "restart sentinel",
 	"cluster failover", "move slot", "restart replica", membersDiffer, hostStill,

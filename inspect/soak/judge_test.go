@@ -16,9 +16,11 @@ const (
 	late = 3 * time.Second
 	// sessionTimeout of all ZooKeeper clients.
 	sessionTimeout = 8 * time.Second
-	// longestSilence of a server of which a client of ours that is still up may not know: it is reported that it released late.
+	// longestSilence of a server of which a client of ours that is still up may not know: it is reported that
+	// it released late.
 	longestSilence = 7 * time.Second
-	// unconfirmed is the time before a failover in which writes that a master confirmed may not have reached its replica.
+	// unconfirmed is the time before a failover in which writes that a master confirmed may not have reached
+	// its replica.
 	unconfirmed = time.Second
 	// away is the time after a failover in which clients may still talk to the old master.
 	away = 2 * time.Second
@@ -46,9 +48,9 @@ func backendOf(lock string) string {
 // membersDiffer is the fault that members of an ensemble show different nodes by themselves.
 const membersDiffer = "members differ"
 
-// apart finds a time in which members of the ensemble showed different nodes when something was reported, or while the client
-// of a hold, which may be nil, had to do with it: what one member confirmed another never had. It is over when the sessions
-// of clients that believe otherwise have ended.
+// apart finds a time in which members of the ensemble showed different nodes when something was reported, or
+// while the client of a hold, which may be nil, had to do with it: what one member confirmed another never
+// had. It is over when the sessions of clients that believe otherwise have ended.
 func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
 	_, found := f.find(func(one *fault) bool {
 		if one.kind != membersDiffer || !slices.Contains(one.touches, backend) {
@@ -72,8 +74,8 @@ func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
 	return found
 }
 
-// hostStill is the fault that this machine stood still, and with it all servers and clients: what a client believes then, its
-// session has outlived or not.
+// hostStill is the fault that this machine stood still, and with it all servers and clients: what a client
+// believes then, its session has outlived or not.
 const hostStill = "host stood still"
 
 // still reports whether the machine stood still in a time.
@@ -158,10 +160,12 @@ func (j *judge) wrong(e observed) string {
 // longestWait is a client's limit, after which it gives up.
 const longestWait = 20 * time.Second
 
-// isAdvisory reports whether waiting for a lock is no more than a hint on the server: a Redis mutex goes to whoever is there.
+// isAdvisory reports whether waiting for a lock is no more than a hint on the server: a Redis mutex goes to
+// whoever is there.
 func isAdvisory(lock string) bool { return backendOf(lock) != zkName }
 
-// isGranted reports whether a lock is granted by whoever released it: its key is the next client's for a moment, before that knows.
+// isGranted reports whether a lock is granted by whoever released it: its key is the next client's for a
+// moment, before that knows.
 func isGranted(lock string) bool { return strings.HasSuffix(lock, ":lock:fair") }
 
 // truth returns what is wrong with an event of a hold, if the servers kept what was written to them.
@@ -225,10 +229,11 @@ func describe(h hold) string {
 	return fmt.Sprintf("%s asked %s acquired %s releasing %s released %s lost %s", h.client, at(h.asked), at(h.acquired), at(h.releasing), at(h.released), at(h.lost))
 }
 
-// forgetting are the faults by which servers forget what they confirmed, and for how long before and after them: a
-// failover loses what had not reached the replica, and what the old master still confirmed. The rest of a Redlock's
-// masters is not asked by a hold that has its quorum. A master that was killed comes back with its last dump, made when its
-// replica last asked for all, and the sentinels may name it again: remembered is the longest life of a key in it, a queue's.
+// forgetting are the faults by which servers forget what they confirmed, and for how long before and after
+// them: a failover loses what had not reached the replica, and what the old master still confirmed. The rest
+// of a Redlock's masters is not asked by a hold that has its quorum. A master that was killed comes back with
+// its last dump, made when its replica last asked for all, and the sentinels may name it again: remembered is
+// the longest life of a key in it, a queue's.
 var forgetting = map[string]struct{ before, after, remembered time.Duration }{
 	"restart master": {},
 	"failover":       {before: unconfirmed, after: away},
@@ -270,8 +275,8 @@ func ttlOf(lock string) time.Duration {
 	return ttl
 }
 
-// allowed are the rules above info that faults make true, by the kind of the fault, and for how long after it: until the
-// session of a client that died has run out, or the key that nobody could delete.
+// allowed are the rules above info that faults make true, by the kind of the fault, and for how long after
+// it: until the session of a client that died has run out, or the key that nobody could delete.
 var allowed = map[string]map[string]time.Duration{
 	"restart master": {"master-restarted": ttl + holdsFor + late},
 	"pause master":   {"minority-leftover": ttl + late},
@@ -320,8 +325,9 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 	return made
 }
 
-// leftBehind reports whether what is found stuck, or without a watch, is a node of which its client knows nothing: kazoo makes another when the answer to the
-// first does not come in time, and leaves both (kazoo #732).
+// leftBehind reports whether what is found stuck, or without a watch, is a node of which its client knows
+// nothing: kazoo makes another when the answer to the first does not come in time, and leaves both (kazoo
+// #732).
 func leftBehind(notes *ledger, lock string, found *inspect.Finding) bool {
 	name := found.Subject.Contender.Raw()
 	if left, waits := found.Evidence["behind"].(string); waits {
@@ -332,9 +338,9 @@ func leftBehind(notes *ledger, lock string, found *inspect.Finding) bool {
 	return about && !known && notes.abandoned(lock, name)
 }
 
-// missed lists the holds that an observer never reported although it could look for long enough while they lasted. One
-// that its client lost need not have been on a server that counts. The times in which an observer says that it could not
-// look count as faults: a machine that is busy enough makes servers late.
+// missed lists the holds that an observer never reported although it could look for long enough while they
+// lasted. One that its client lost need not have been on a server that counts. The times in which an observer
+// says that it could not look count as faults: a machine that is busy enough makes servers late.
 func missed(notes *ledger, f *faults, reports []observed, by string, from, to time.Time) (all []string, looked int) {
 	acquired := map[[2]string]bool{}
 	f = f.withBlindness(reports, by)

@@ -70,8 +70,8 @@ func (l *ledger) failed(lock string, from time.Time) {
 	l.tries[lock] = append(l.tries[lock], try{from, time.Now()})
 }
 
-// nameless reports whether an attempt without a known name was under way, or may still have been on its way to the servers:
-// what a client gave up waiting for is done when the fault that held it up is over.
+// nameless reports whether an attempt without a known name was under way, or may still have been on its way
+// to the servers: what a client gave up waiting for is done when the fault that held it up is over.
 func (l *ledger) nameless(lock string, at time.Time, f *faults) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +80,8 @@ func (l *ledger) nameless(lock string, at time.Time, f *faults) bool {
 	})
 }
 
-// began notes that a client is about to make nodes of which the names begin so. kazoo makes another after its session ran out.
+// began notes that a client is about to make nodes of which the names begin so. kazoo makes another after its
+// session ran out.
 func (l *ledger) began(lock, prefix string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,7 +191,8 @@ func (f *faults) during(from, to time.Time, after time.Duration, touched ...stri
 	})
 }
 
-// settled returns when the faults that touched a backend at a time were over, one after the other; now for one that lasts.
+// settled returns when the faults that touched a backend at a time were over, one after the other; now for
+// one that lasts.
 func (f *faults) settled(from, now time.Time, backend string) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -58,8 +58,8 @@ func (n *nemesis) step() {
 }
 
 // agree has the members of the ensemble show the same again. Where they do not, by a defect of theirs (see
-// [servertest.Ensemble.Differing]), nobody can know who holds what: a fault is noted since they last did, and those that differ
-// from their leader take all from it anew.
+// [servertest.Ensemble.Differing]), nobody can know who holds what: a fault is noted since they last did, and
+// those that differ from their leader take all from it anew.
 func (n *nemesis) agree() {
 	n.t.Helper()
 	from := n.agreed

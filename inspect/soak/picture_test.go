@@ -78,8 +78,8 @@ func listed(t *testing.T, program string, targets []string) picture {
 	return p
 }
 
-// picture asks the servers themselves, with plain clients: for the ZooKeeper queues in their order, and for the values of
-// the lock keys.
+// picture asks the servers themselves, with plain clients: for the ZooKeeper queues in their order, and for
+// the values of the lock keys.
 func (w *world) picture(ctx context.Context) (picture, error) {
 	p := picture{}
 	if err := w.queues(p); err != nil {
@@ -226,8 +226,8 @@ func differences(seen, held picture) (lines []string) {
 	return lines
 }
 
-// pose has clients stand still on every lock: one has it, others wait where the servers know who waits. The returned function
-// ends them.
+// pose has clients stand still on every lock: one has it, others wait where the servers know who waits. The
+// returned function ends them.
 func pose(t *testing.T, c *clients) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

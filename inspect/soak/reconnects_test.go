@@ -38,8 +38,8 @@ type reached struct {
 	held func() int
 }
 
-// TestReconnects breaks the connections of each backend again and again. What is changed after each is seen, and at the end there is
-// no watch, client, goroutine, file or memory that was not there after the first few.
+// TestReconnects breaks the connections of each backend again and again. What is changed after each is seen,
+// and at the end there is no watch, client, goroutine, file or memory that was not there after the first few.
 func TestReconnects(t *testing.T) {
 	for name, begin := range map[string]func(*testing.T) reached{
 		"zk": reachedZooKeeper, "zk with TLS": reachedSecureZooKeeper,
@@ -125,8 +125,8 @@ func reachedSecureZooKeeper(t *testing.T) reached {
 	return reachedEnsemble(t, server.Addr, secure, certificates.Client(t))
 }
 
-// reachedEnsemble is a real server, at addr, behind a wire that resets connections; the session outlives that. The observer uses its
-// port at secure.
+// reachedEnsemble is a real server, at addr, behind a wire that resets connections; the session outlives
+// that. The observer uses its port at secure.
 func reachedEnsemble(t *testing.T, addr, secure string, config *tls.Config) reached {
 	wire := servertest.StartWire(t, secure)
 	conn := restartClient(t, []string{addr})

@@ -33,9 +33,9 @@ const (
 	restartsEvery = 20 * time.Second
 )
 
-// TestRestarts watches 1,000 locks in which clients come and go all the time, on an ensemble of three servers that are started
-// anew one after another, for -soak.d. At the end the picture of every lock is the servers' own, and no watch and no goroutine
-// is there that was not at the start.
+// TestRestarts watches 1,000 locks in which clients come and go all the time, on an ensemble of three servers
+// that are started anew one after another, for -soak.d. At the end the picture of every lock is the servers'
+// own, and no watch and no goroutine is there that was not at the start.
 func TestRestarts(t *testing.T) {
 	if *lasts == 0 {
 		t.Skip("SKIPPED: it takes its time: make soak-restarts runs it")
@@ -134,8 +134,8 @@ func stacks() string {
 	return text.String()
 }
 
-// goroutines counts all but those of the test's own wires between the members, of which there are as many as connections: who
-// leads after a restart decides how many that are.
+// goroutines counts all but those of the test's own wires between the members, of which there are as many as
+// connections: who leads after a restart decides how many that are.
 func goroutines() int {
 	total := 0
 	for _, same := range strings.Split(stacks(), "\n\n") {
@@ -204,8 +204,8 @@ func plantRestarts(t *testing.T, c *zk.Conn) {
 	}
 }
 
-// comeAndGo has a client enter and leave locks, some 60 times a second, until ctx ends, and returns how often it did. It keeps
-// the places that it has then.
+// comeAndGo has a client enter and leave locks, some 60 times a second, until ctx ends, and returns how often
+// it did. It keeps the places that it has then.
 func comeAndGo(ctx context.Context, c *zk.Conn, client int) (changes int) {
 	random := rand.New(rand.NewPCG(*seed, uint64(client)))
 	mine := map[string]string{} // its node by lock

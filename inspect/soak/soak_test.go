@@ -135,8 +135,8 @@ func plant(t *testing.T, w *world) {
 	}
 }
 
-// hindsight is the time after which all about a moment is noted: the clients' waits have ended, and so have two steps of the
-// nemesis, after which it looks whether the members of the ensemble agree.
+// hindsight is the time after which all about a moment is noted: the clients' waits have ended, and so have
+// two steps of the nemesis, after which it looks whether the members of the ensemble agree.
 const hindsight = 3 * time.Minute
 
 // judgeOn judges events, each a while after it was reported, so that the clients' notes are there, until ctx ends. It

@@ -41,8 +41,8 @@ func (b ballot) state() string {
 // stands is the least duration of a state: clients that contend make others for a moment.
 const stands = 900 * time.Millisecond
 
-// poll notes as faults the states of the five masters' key that really stand, until ctx ends: on a busy machine a client may
-// get three of five votes, or be too late to take one back.
+// poll notes as faults the states of the five masters' key that really stand, until ctx ends: on a busy
+// machine a client may get three of five votes, or be too late to take one back.
 func (f *faults) poll(ctx context.Context, w *world) {
 	var masters [5]*redis.Client
 	for i, m := range w.masters {

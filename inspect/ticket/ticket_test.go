@@ -143,8 +143,8 @@ func TestNothingSteersATerminal(t *testing.T) {
 	}
 }
 
-// Whoever reads the ticket as Markdown finds our headings and tables, and nothing that a server's text made: no link, image,
-// HTML or emphasis, and no more rows or cells.
+// Whoever reads the ticket as Markdown finds our headings and tables, and nothing that a server's text made:
+// no link, image, HTML or emphasis, and no more rows or cells.
 func TestNothingSteersMarkdown(t *testing.T) {
 	source := []byte(written(t, of(hostile), "markdown"))
 	tree := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(source))

@@ -24,13 +24,13 @@ type WatchSummary struct{ Connections, Paths, Watches int }
 
 // Status of a server by its own report.
 type Status struct {
-	// Role is leader, follower, observer, standalone, or read-only (without quorum, it serves clients that only read); empty
-	// when it is none of them.
+	// Role is leader, follower, observer, standalone, or read-only (without quorum, it serves clients that
+	// only read); empty when it is none of them.
 	Role string
 	// Version such as 3.8.0, without the build's hash; empty when unknown.
 	Version string
-	// Uptime of the server in this role: it starts anew with each election (ServerStats is the serving ZooKeeperServer's,
-	// not the process's). Zero when it is not reported.
+	// Uptime of the server in this role: it starts anew with each election (ServerStats is the serving
+	// ZooKeeperServer's, not the process's). Zero when it is not reported.
 	Uptime time.Duration
 	// Zxid is its newest transaction: the election's number in the upper half, a count in the lower; zero when unknown.
 	Zxid uint64

@@ -29,8 +29,8 @@ const maxAnswer = 16 << 20
 
 // Errors that callers branch on.
 var (
-	// ErrNotAllowed: the four-letter word is not in the server's 4lw.commands.whitelist, or the AdminServer does not give
-	// the command's answer.
+	// ErrNotAllowed: the four-letter word is not in the server's 4lw.commands.whitelist, or the AdminServer
+	// does not give the command's answer.
 	ErrNotAllowed = errors.New("the server does not allow this command")
 	// ErrUnauthorized: the AdminServer, or what stands before it, wants other credentials than it got (HTTP 401, 403).
 	ErrUnauthorized = errors.New("credentials are wanted")
@@ -46,7 +46,8 @@ var (
 
 // Failure of one way of asking a server.
 type Failure struct {
-	// Where is the AdminServer's URL, or host:port of the client port; Read the AdminServer's command, or the four-letter word.
+	// Where is the AdminServer's URL, or host:port of the client port; Read the AdminServer's command, or the
+	// four-letter word.
 	Where, Read string
 	// Err may hold text of the server, unescaped.
 	Err error

@@ -189,7 +189,8 @@ func role(s string) string {
 	return ""
 }
 
-// cutVersion keeps the version and drops the build behind it: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f, built on …
+// cutVersion keeps the version and drops the build behind it: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f,
+// built on …
 func cutVersion(s string) string {
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end >= 0 {

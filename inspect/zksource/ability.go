@@ -7,10 +7,11 @@ import (
 	"lockscope/internal/connect"
 )
 
-// Servers from 3.6 on answer many reads in one request, and report all changes below a node by one watch. One that knows
-// neither answers so and closes the connection; the next is made without, and the lack is remembered. Such a server is read
-// one node a request, again and again, what is on the screen first. So is, many nodes a request, a tree that changes so fast
-// that reporting every change costs more than reading what is looked at.
+// Servers from 3.6 on answer many reads in one request, and report all changes below a node by one watch. One
+// that knows neither answers so and closes the connection; the next is made without, and the lack is
+// remembered. Such a server is read one node a request, again and again, what is on the screen first. So is,
+// many nodes a request, a tree that changes so fast that reporting every change costs more than reading what
+// is looked at.
 
 // lacking records why a server does without the requests of 3.6: it refused them as unknown, or failed.
 type lacking struct {

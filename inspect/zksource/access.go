@@ -24,7 +24,8 @@ type accessList struct {
 	again *link // on which it is being read once more
 }
 
-// looksClosely reports whether somebody looks at one lock alone, and at this one: a request a node would be too much for all in sight.
+// looksClosely reports whether somebody looks at one lock alone, and at this one: a request a node would be
+// too much for all in sight.
 func (r *run) looksClosely(p string) bool {
 	return r.cfg.Once && r.cfg.Only == p || len(r.focus) == 1 && r.focus[p]
 }
@@ -63,7 +64,8 @@ func (r *run) queueAccess(d *dir, p string) bool {
 	return true
 }
 
-// requestAccessAgain has the known lists of the lock read again that somebody looks at: no watch reports that a right was given.
+// requestAccessAgain has the known lists of the lock read again that somebody looks at: no watch reports that
+// a right was given.
 func (r *run) requestAccessAgain() {
 	for p := range r.focus {
 		d := r.dirs[p]

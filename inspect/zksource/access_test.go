@@ -47,8 +47,9 @@ func accessTree(t *testing.T, zks *servertest.ZooKeeper) (open, own, closed stri
 	return open, own, closed
 }
 
-// Who has rights on the nodes of a lock is read where somebody looks at that lock alone, without the hash of a password; what may
-// not be read is unknown, with the right that is missing, and the lock is none the worse for it.
+// Who has rights on the nodes of a lock is read where somebody looks at that lock alone, without the hash of
+// a password; what may not be read is unknown, with the right that is missing, and the lock is none the worse
+// for it.
 func TestWhoHasRightsOnANode(t *testing.T) {
 	t.Parallel()
 	servers := map[string]func(*testing.T) *servertest.ZooKeeper{"real": func(t *testing.T) *servertest.ZooKeeper { return servertest.StartZooKeeper(t) }}

@@ -6,7 +6,8 @@ import (
 	"lockscope/inspect"
 )
 
-// A server that is slow to answer is not asked once more at each beat for what it was asked for before; another connection is.
+// A server that is slow to answer is not asked once more at each beat for what it was asked for before;
+// another connection is.
 func TestAListThatIsOnItsWayIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
 	d := &dir{path: "/l", access: map[string]accessList{"/l/a": {is: &inspect.Access{}}, "/l/b": {}}}

@@ -10,7 +10,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A directory may be deleted, and an ephemeral node made in its place, before anybody can list what it is in: the list looks as before.
+// A directory may be deleted, and an ephemeral node made in its place, before anybody can list what it is in:
+// the list looks as before.
 func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -37,7 +38,8 @@ func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 	})
 }
 
-// And the reverse: a directory with a queue in place of an ephemeral node, which was a lock by itself or one of several members.
+// And the reverse: a directory with a queue in place of an ephemeral node, which was a lock by itself or one
+// of several members.
 func TestADirectoryInPlaceOfAnEphemeralNodeIsFound(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

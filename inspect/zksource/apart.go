@@ -9,12 +9,12 @@ import (
 	"lockscope/inspect/zkadmin"
 )
 
-// lagGrace in which a server may catch up with the leader before it is reported to lag, and in which nothing may be written for the
-// counts of znodes to be of the same instant.
+// lagGrace in which a server may catch up with the leader before it is reported to lag, and in which nothing
+// may be written for the counts of znodes to be of the same instant.
 const lagGrace = time.Second
 
-// compareMembers asks the servers again that had less than the leader, or another number of znodes: nothing is at the same instant
-// on two servers.
+// compareMembers asks the servers again that had less than the leader, or another number of znodes: nothing
+// is at the same instant on two servers.
 func (q *inquiry) compareMembers(ctx context.Context, servers []serverAnswer) {
 	leader := leaderOf(servers)
 	if leader < 0 {
@@ -61,7 +61,8 @@ func (q *inquiry) compareMembers(ctx context.Context, servers []serverAnswer) {
 	}
 }
 
-// nodesApart is by how many znodes a server has more than the leader; 0 where they are not at the same transaction, or do not tell.
+// nodesApart is by how many znodes a server has more than the leader; 0 where they are not at the same
+// transaction, or do not tell.
 func nodesApart(one, leader zkadmin.Status) int {
 	if one.Zxid == 0 || one.Zxid != leader.Zxid || one.Nodes == 0 || leader.Nodes == 0 {
 		return 0
@@ -85,8 +86,8 @@ func leaderZxid(servers []serverAnswer) uint64 {
 	return 0
 }
 
-// behind reports whether a transaction is before the leader's. The first of an election, with the count 0, is none that a
-// follower would show.
+// behind reports whether a transaction is before the leader's. The first of an election, with the count 0, is
+// none that a follower would show.
 func behind(zxid, leader uint64) bool { return leader<<32 != 0 && zxid < leader }
 
 // commit is a transaction that the leader had at an instant.
@@ -98,8 +99,8 @@ type commit struct {
 // mostCommits limits the remembered transactions of the leader, one an inquiry.
 const mostCommits = 64
 
-// measureLag takes in what the leader has, and for how long each server has lacked some of it. What an earlier leader had counts for
-// nothing: it may have been taken back.
+// measureLag takes in what the leader has, and for how long each server has lacked some of it. What an
+// earlier leader had counts for nothing: it may have been taken back.
 func (r *run) measureLag(servers []serverAnswer) {
 	leader := leaderOf(servers)
 	if leader < 0 {

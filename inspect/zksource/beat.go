@@ -26,8 +26,9 @@ func (r *run) inquireWithin(beat time.Duration) {
 	}
 }
 
-// shortestTimeout is that of the sessions that have something in a lock: ours has not, nor have those of others who only look.
-// With many sessions, or none, it returns a long time: asking so often would be too dear, or for nothing.
+// shortestTimeout is that of the sessions that have something in a lock: ours has not, nor have those of
+// others who only look. With many sessions, or none, it returns a long time: asking so often would be too
+// dear, or for nothing.
 func (r *run) shortestTimeout(sessions map[int64]inspect.Session) time.Duration {
 	shortest, short := 2*r.beats.identity, map[int64]time.Duration{}
 	if r.link == nil || len(sessions) > few {

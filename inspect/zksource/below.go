@@ -12,9 +12,10 @@ import (
 	"lockscope/internal/connect"
 )
 
-// One watch on a root reports all changes below it, and no other is needed there. But newer servers report nothing of a
-// node that we may not read (CVE-2024-23944): a directory that has such nodes is polled, and every directory is compared with
-// its Stat from time to time, which shows what came in silence, and a changed ACL, which no watch reports.
+// One watch on a root reports all changes below it, and no other is needed there. But newer servers report
+// nothing of a node that we may not read (CVE-2024-23944): a directory that has such nodes is polled, and
+// every directory is compared with its Stat from time to time, which shows what came in silence, and a
+// changed ACL, which no watch reports.
 
 // watchBelow sets a watch on each root that is not below another, before anything is read.
 func (r *run) watchBelow() {
@@ -80,8 +81,8 @@ func (r *run) changedBelow(p string, what zk.EventType, at time.Time) {
 	}
 }
 
-// readWithList has a contender that was just created read in the same request as the list of its directory, where that is
-// about to be asked for.
+// readWithList has a contender that was just created read in the same request as the list of its directory,
+// where that is about to be asked for.
 func (r *run) readWithList(in *dir, name string, at time.Time) {
 	last := len(r.queue.urgent) - 1
 	listed := last >= 0 && r.queue.urgent[last].kind == jobList && r.queue.urgent[last].dir == in

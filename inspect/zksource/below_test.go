@@ -23,7 +23,8 @@ var generations = map[string]zkserver.Config{
 	"3.6":             {},
 }
 
-// Whatever a server lacks, the picture is the same, follows changes, comes back after a lost connection, and says how it is read.
+// Whatever a server lacks, the picture is the same, follows changes, comes back after a lost connection, and
+// says how it is read.
 func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range generations {
@@ -95,7 +96,8 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 	}
 }
 
-// A node that is deleted and made again under its name is another, also where the list of its directory looks as before.
+// A node that is deleted and made again under its name is another, also where the list of its directory looks
+// as before.
 func TestANodeMadeAnewIsReadAnew(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -219,7 +221,8 @@ func TestNodesWithMuchDataAreRead(t *testing.T) {
 	}
 }
 
-// Paths may be so long that fifty in one request are more than a server takes, which ends the connection by which they come.
+// Paths may be so long that fifty in one request are more than a server takes, which ends the connection by
+// which they come.
 func TestNodesWithLongPathsAreRead(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -6,7 +6,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A connection that ends while the last requests are on their way ends no pass: that they get no answer is heard before the end is.
+// A connection that ends while the last requests are on their way ends no pass: that they get no answer is
+// heard before the end is.
 func TestAnEndOfTheConnectionIsNoEndOfThePass(t *testing.T) {
 	t.Parallel()
 	for name, unanswered := range map[string]func(w *watched){

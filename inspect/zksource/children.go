@@ -180,8 +180,8 @@ func (c *children) awaitNone() {
 // forget drops what was read, and what is about to be.
 func (c *children) forget() { *c = children{names: c.names} }
 
-// list takes in a new list, and returns what came and what left. The names of a list are in memory together: of one after the first, none
-// is kept with the others.
+// list takes in a new list, and returns what came and what left. The names of a list are in memory together:
+// of one after the first, none is kept with the others.
 func (c *children) list(names []string) (added, removed []string) {
 	slices.Sort(names)
 	old, were := c.names, c.nodes

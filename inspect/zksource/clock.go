@@ -11,9 +11,10 @@ import (
 	"lockscope/internal/connect"
 )
 
-// clock relates the clock that dates what is in the ensemble to ours. That is its leader's (PrepRequestProcessor sets the time
-// of each transaction), so that it starts again with each election. A node was created, by that clock, before we heard of it: the least of
-// what our clock showed minus its creation time, over the creations that were seen live, is the closest bound.
+// clock relates the clock that dates what is in the ensemble to ours. That is its leader's
+// (PrepRequestProcessor sets the time of each transaction), so that it starts again with each election. A
+// node was created, by that clock, before we heard of it: the least of what our clock showed minus its
+// creation time, over the creations that were seen live, is the closest bound.
 type clock struct {
 	least, older time.Duration // the bound of this window, and of the one before, since clocks drift
 	known        bool
@@ -39,8 +40,8 @@ func epoch(zxid int64) int64 { return zxid >> 32 }
 const (
 	// window is the time after which a bound is replaced; it serves for this window and the next.
 	window = 10 * time.Minute
-	// promptNews is the time within which a creation that was seen live was heard of: later news are known as late (connect.MaxLag),
-	// and a list that took longer to come shows none.
+	// promptNews is the time within which a creation that was seen live was heard of: later news are known as
+	// late (connect.MaxLag), and a list that took longer to come shows none.
 	promptNews = connect.MaxLag + promptList
 	promptList = time.Second / 2
 	// drift of two clocks within two windows is far below this.
@@ -49,8 +50,9 @@ const (
 	agreed = 2 * time.Second
 )
 
-// establishedOn compares a server's clock with ours, which shows now, by our own connection, which it says when it took (est of cons:
-// ServerCnxn's established, new Date() at its making, in 3.4 to 3.9). Nothing is known where the connection is to another server.
+// establishedOn compares a server's clock with ours, which shows now, by our own connection, which it says
+// when it took (est of cons: ServerCnxn's established, new Date() at its making, in 3.4 to 3.9). Nothing is
+// known where the connection is to another server.
 func establishedOn(l *link, conns []zkadmin.Connection, now time.Time) bounds {
 	if l == nil {
 		return bounds{}
@@ -65,12 +67,12 @@ func establishedOn(l *link, conns []zkadmin.Connection, now time.Time) bounds {
 	return bounds{}
 }
 
-// byClockOf is an earlier instant as the wall clock of now would have shown it: that may have been set in between, and the
-// monotonic one was not.
+// byClockOf is an earlier instant as the wall clock of now would have shown it: that may have been set in
+// between, and the monotonic one was not.
 func byClockOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }
 
-// leader is the place of the server that dates all transactions; -1 where it is not known, as where one has not noticed yet that it lost:
-// the number of its election is lower, or two say that they lead the same.
+// leader is the place of the server that dates all transactions; -1 where it is not known, as where one has
+// not noticed yet that it lost: the number of its election is lower, or two say that they lead the same.
 func leader(answers []serverAnswer) int {
 	newest := int64(0)
 	for i := range answers {
@@ -148,7 +150,8 @@ func (c *clock) created(seen, ctime time.Time, zxid int64) {
 	}
 }
 
-// measure learns from the servers' answers, and those before. An ensemble that was wiped counts its elections from lower on.
+// measure learns from the servers' answers, and those before. An ensemble that was wiped counts its elections
+// from lower on.
 func (c *clock) measure(was, answers []serverAnswer, everyone bool) {
 	c.everyone = everyone
 	if i := leader(answers); i >= 0 {
@@ -191,8 +194,8 @@ func (c *clock) ofServer(i int, answers []serverAnswer) bounds {
 	return a.clock
 }
 
-// ofLeader relates the clock that dates transactions to ours, from the first one on that is known to be by it. Where the leader's
-// is not known it passes for what the others agree on.
+// ofLeader relates the clock that dates transactions to ours, from the first one on that is known to be by
+// it. Where the leader's is not known it passes for what the others agree on.
 func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 	i, election := leader(answers), c.election
 	all, same := agree(answers)
@@ -227,7 +230,8 @@ func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 	return k
 }
 
-// began is the earlier of an instant, zero for none, and the one at which a server of that clock began to serve, if it tells.
+// began is the earlier of an instant, zero for none, and the one at which a server of that clock began to
+// serve, if it tells.
 func (a *serverAnswer) began(b bounds, at time.Time) time.Time {
 	began := a.at.Round(0).Add(b.high - a.status.Uptime)
 	if a.status.Uptime == 0 || !at.IsZero() && at.Before(began) {
@@ -268,7 +272,8 @@ func readBetween(shown time.Time, unit time.Duration, from, to time.Time) bounds
 	return bounds{low: shown.Sub(to.Round(0)), high: shown.Add(unit).Sub(from.Round(0)), at: to, known: true}
 }
 
-// middle is 0 where the two clocks may be the same: within a round trip they mostly are, and what is computed does not jitter.
+// middle is 0 where the two clocks may be the same: within a round trip they mostly are, and what is computed
+// does not jitter.
 func (b bounds) middle() time.Duration {
 	switch {
 	case b.low <= 0 && b.high >= 0:

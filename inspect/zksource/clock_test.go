@@ -28,8 +28,8 @@ func written(election int64, at time.Time) *zk.Stat {
 	return &zk.Stat{Czxid: election<<32 | 7, Mzxid: election<<32 | 7, Ctime: at.UnixMilli(), Mtime: at.UnixMilli()}
 }
 
-// There was an election after the servers were asked: what the former leader said of its own service is not taken for the new one's,
-// or a node that was made just before would be as old as that.
+// There was an election after the servers were asked: what the former leader said of its own service is not
+// taken for the new one's, or a node that was made just before would be as old as that.
 func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
 	t.Parallel()
 	answers := []serverAnswer{leads(4, 5*time.Minute, clockAhead(0)), follows()}
@@ -50,8 +50,8 @@ func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
 	}
 }
 
-// Nothing that relates the former leader's clock to ours is taken for the new one's, whoever is heard of first: a node of the new
-// election, or its leader.
+// Nothing that relates the former leader's clock to ours is taken for the new one's, whoever is heard of
+// first: a node of the new election, or its leader.
 func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 	t.Parallel()
 	former, later := []serverAnswer{leads(4, 0, clockAhead(time.Hour)), follows()}, []serverAnswer{follows(), leads(5, 0, bounds{})}
@@ -146,8 +146,8 @@ func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
 	}
 }
 
-// A leader that stood still says that it leads until it is asked again: what it says then is taken whole, and its long service is
-// nobody's of the new election.
+// A leader that stood still says that it leads until it is asked again: what it says then is taken whole, and
+// its long service is nobody's of the new election.
 func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
 	t.Parallel()
 	former, now := leads(5, 720*time.Hour, clockAhead(0)), leads(6, 0, clockAhead(0))
@@ -264,7 +264,8 @@ func TestElectionsThatAreCountedAgain(t *testing.T) {
 	}
 }
 
-// The date of an answer has whole seconds: several answers show a clock closer than one, and one that is missing takes nothing away.
+// The date of an answer has whole seconds: several answers show a clock closer than one, and one that is
+// missing takes nothing away.
 func TestAnswersNarrowAClockTogether(t *testing.T) {
 	t.Parallel()
 	var c clock

@@ -52,11 +52,12 @@ type Budget struct {
 	// Discovering and Steady are reads a second, of what was never seen and of what changed; defaults 500 and 50, for
 	// one pass 5000.
 	Discovering, Steady float64
-	// Requests for many reads a second while discovering, on servers from 3.6 on, of 50 reads each; default 1000, for one pass
-	// without bound. Afterwards, for what changed, there are Steady.
+	// Requests for many reads a second while discovering, on servers from 3.6 on, of 50 reads each; default
+	// 1000, for one pass without bound. Afterwards, for what changed, there are Steady.
 	Requests float64
-	// Items (reads) and Bytes (of answers) limit those a second; defaults 40 000 and 4 MiB, for one pass 100 000 and 10
-	// MiB. Within one second there may be a tenth more, of what was saved up or missed just before; never over a longer time.
+	// Items (reads) and Bytes (of answers) limit those a second; defaults 40 000 and 4 MiB, for one pass 100
+	// 000 and 10 MiB. Within one second there may be a tenth more, of what was saved up or missed just
+	// before; never over a longer time.
 	Items, Bytes float64
 	// Events limits the reports a second of a watch on a root; a tree above it is read again and again. Default 20 000.
 	Events float64
@@ -79,8 +80,8 @@ const (
 	// second).
 	watchTableLimit = 20_000
 
-	// promptly is the delay from a watch's event to the next list, within the budget: events that come together make one
-	// list.
+	// promptly is the delay from a watch's event to the next list, within the budget: events that come
+	// together make one list.
 	promptly = 20 * time.Millisecond
 	maxData  = 1 << 10
 )
@@ -92,10 +93,11 @@ type beats struct {
 	session time.Duration
 	// identity: between inquiries into sessions and watches.
 	identity time.Duration
-	// poll: between checks for reads of what no watch reports. Of that, focused: what is on the screen; others: the rest;
-	// doubtful: what may not be read, or may be so no longer.
+	// poll: between checks for reads of what no watch reports. Of that, focused: what is on the screen;
+	// others: the rest; doubtful: what may not be read, or may be so no longer.
 	poll, focused, others, doubtful time.Duration
-	// sweep is the interval in which each directory is compared with its Stat, where a watch on the root reports changes.
+	// sweep is the interval in which each directory is compared with its Stat, where a watch on the root
+	// reports changes.
 	sweep time.Duration
 }
 

@@ -24,9 +24,9 @@ func (r *run) connect(now time.Time) {
 	}
 }
 
-// patience returns the time for an attempt to connect, its session included: go-zookeeper's second would keep a server that is slower, or
-// far, out of reach for ever. So it doubles while no server lets us in, until trying all servers takes the whole Timeout. Who looks once
-// has no time to begin with less.
+// patience returns the time for an attempt to connect, its session included: go-zookeeper's second would keep
+// a server that is slower, or far, out of reach for ever. So it doubles while no server lets us in, until
+// trying all servers takes the whole Timeout. Who looks once has no time to begin with less.
 func (r *run) patience() time.Duration {
 	most := r.cfg.Timeout / time.Duration(max(1, len(r.cfg.Servers)))
 	if r.cfg.Once {
@@ -35,8 +35,9 @@ func (r *run) patience() time.Duration {
 	return min(time.Second<<min(r.failures, 8), most)
 }
 
-// sessionTimeout returns the one to ask for: a third of it is for how long a request may go unanswered. Who looks once waits for as long
-// as it was told to, of which each server has its part: when one hangs, another is tried. Who watches on is to notice sooner.
+// sessionTimeout returns the one to ask for: a third of it is for how long a request may go unanswered. Who
+// looks once waits for as long as it was told to, of which each server has its part: when one hangs, another
+// is tried. Who watches on is to notice sooner.
 func (r *run) sessionTimeout() time.Duration {
 	if r.cfg.Once {
 		return max(r.beats.session, 3*r.cfg.Timeout/time.Duration(max(1, len(r.cfg.Servers))))

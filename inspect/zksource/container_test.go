@@ -8,8 +8,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// The directory of a semaphore's permits is a container: a server removes it where it finds it empty, between one permit and the next, and
-// whoever waits in the other directory waits on.
+// The directory of a semaphore's permits is a container: a server removes it where it finds it empty, between
+// one permit and the next, and whoever waits in the other directory waits on.
 func TestWhoWaitsForASemaphoreStaysWhenItsEmptyPermitsAreRemoved(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

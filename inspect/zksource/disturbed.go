@@ -23,8 +23,9 @@ func (r *run) disturbAbout(at time.Time) {
 // jitter is the tolerance of an instant that was computed from an age: round trips vary.
 const jitter = 5 * time.Second
 
-// disturbedBy derives from the servers' reports the last time that clients had reason to connect anew: a server began to
-// serve, which each does anew after an election, or stopped. answers are the new ones, r.answers those before.
+// disturbedBy derives from the servers' reports the last time that clients had reason to connect anew: a
+// server began to serve, which each does anew after an election, or stopped. answers are the new ones,
+// r.answers those before.
 func (r *run) disturbedBy(answers []serverAnswer) {
 	for i := range answers {
 		a, before := &answers[i], r.answers[i]
@@ -53,9 +54,9 @@ func (r *run) disturbedBy(answers []serverAnswer) {
 	}
 }
 
-// attend takes in that this process stood still, and returns the time. Nothing that was asked for before counts for what is
-// now: its answers may have been given long ago, and lie in the socket. The connection is made anew, so that none of them
-// comes, and nobody says that the servers were away.
+// attend takes in that this process stood still, and returns the time. Nothing that was asked for before
+// counts for what is now: its answers may have been given long ago, and lie in the socket. The connection is
+// made anew, so that none of them comes, and nobody says that the servers were away.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
 	if !stalled {
@@ -81,8 +82,8 @@ func (r *run) forgetClocks(now time.Time) {
 	}
 }
 
-// looksAgain takes in that there is a connection. The first one after a stall that took its time to come made that longer: nobody
-// could look.
+// looksAgain takes in that there is a connection. The first one after a stall that took its time to come made
+// that longer: nobody could look.
 func (r *run) looksAgain(now time.Time) {
 	if !r.stood.To.IsZero() && now.Sub(r.stood.To) > time.Second {
 		r.blindUntil(now)

@@ -40,8 +40,8 @@ func TestWhenClientsHadToConnectAnew(t *testing.T) {
 	}
 }
 
-// An instant that is known counts however soon after another, one that was computed only where that cannot be the same; neither takes the place
-// of a newer one.
+// An instant that is known counts however soon after another, one that was computed only where that cannot be
+// the same; neither takes the place of a newer one.
 func TestReasonsToConnectAnew(t *testing.T) {
 	t.Parallel()
 	r := testRun(t, Config{})

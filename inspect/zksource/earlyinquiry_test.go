@@ -18,8 +18,8 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-// The servers are asked about themselves while none lets us in. What comes of that after the first pass knows none of the watches that
-// the pass made worth asking for, and does not end the look.
+// The servers are asked about themselves while none lets us in. What comes of that after the first pass knows
+// none of the watches that the pass made worth asking for, and does not end the look.
 func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

@@ -10,8 +10,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// Directories that had children once and have none now are counted, with the directory that has the most of them; one that never had
-// any, one that has some, an ephemeral node and the root are not.
+// Directories that had children once and have none now are counted, with the directory that has the most of
+// them; one that never had any, one that has some, an ephemeral node and the root are not.
 func TestEmptyDirectoriesAreCounted(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -9,8 +9,9 @@ import (
 	"lockscope/internal/connect"
 )
 
-// A look by a budget is made of short requests, of which two wait on the server at most, and on a far one as many more as the
-// budget sends while one is on its way; a look without one, and what changed later, of long ones.
+// A look by a budget is made of short requests, of which two wait on the server at most, and on a far one as
+// many more as the budget sends while one is on its way; a look without one, and what changed later, of long
+// ones.
 func TestALookIsGentle(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -96,7 +97,8 @@ func TestTheHolderIsReadFirst(t *testing.T) {
 	}
 }
 
-// Who looks once reads the locks that were found before he looks for many more; a screen, the lengths of all queues first.
+// Who looks once reads the locks that were found before he looks for many more; a screen, the lengths of all
+// queues first.
 func TestWhoLooksOnceReadsEachLockToItsEnd(t *testing.T) {
 	t.Parallel()
 	for _, once := range []bool{true, false} {
@@ -127,8 +129,9 @@ func TestASmallBudgetIsNotNone(t *testing.T) {
 	}
 }
 
-// A look begins with two requests, however late the server's greeting was, and has more on their way only as long as they are answered
-// no later than one alone: a server far away soon has as many as the budget sends, one that is slow does not.
+// A look begins with two requests, however late the server's greeting was, and has more on their way only as
+// long as they are answered no later than one alone: a server far away soon has as many as the budget sends,
+// one that is slow does not.
 func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -122,8 +122,8 @@ func nobodyOf(l *inspect.Lock, session int64) bool {
 	return true
 }
 
-// settled reports whether nobody is half way: every semaphore's new permit is granted or pending, and no client stands in two
-// places.
+// settled reports whether nobody is half way: every semaphore's new permit is granted or pending, and no
+// client stands in two places.
 func settled(l *inspect.Lock, kind string) bool {
 	if !strings.HasPrefix(kind, "semaphore") || l.Recipe != "curator" || len(l.Waiters) == 0 {
 		return true

@@ -38,8 +38,8 @@ func hungServer(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// The sessions are as old as their server's answer, however long another one lets us wait: who lets go while a server hangs has
-// let go, and its session was not silent.
+// The sessions are as old as their server's answer, however long another one lets us wait: who lets go while
+// a server hangs has let go, and its session was not silent.
 func TestAReleaseWhileAServerHangsIsARelease(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

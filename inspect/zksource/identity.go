@@ -123,8 +123,9 @@ func (who *identity) join(admins []*zkadmin.Server, answers []tables, watches bo
 // connection, right after the server took it. It allows for a server's clock that is behind ours.
 const settling = 2 * time.Second
 
-// hears reports whether the table of watches has all of a session's that queued up then. One that is connected nowhere may be on its way
-// back, and has its watches with it; so may one that has connected again only just now.
+// hears reports whether the table of watches has all of a session's that queued up then. One that is
+// connected nowhere may be on its way back, and has its watches with it; so may one that has connected again
+// only just now.
 func (who *identity) hears(session int64, queued time.Time) bool {
 	if who.sessions == nil {
 		return who.allWatches
@@ -133,8 +134,8 @@ func (who *identity) hears(session int64, queued time.Time) bool {
 	return ok && (!since.After(queued) || who.asked.Sub(since) > settling)
 }
 
-// count finds out whether every server of the ensemble answered. One that is named twice in the target counts once: it shows
-// by its sessions.
+// count finds out whether every server of the ensemble answered. One that is named twice in the target counts
+// once: it shows by its sessions.
 func (q *inquiry) count(ctx context.Context, who *identity, answers []tables) {
 	sessions, withSessions, withWatches := 0, 0, 0
 	for _, t := range answers {
@@ -165,7 +166,8 @@ func (q *inquiry) count(ctx context.Context, who *identity, answers []tables) {
 	}
 }
 
-// startInquiry starts an inquiry when one is due: when the first pass is done or no server lets us in, and then at a slow beat.
+// startInquiry starts an inquiry when one is due: when the first pass is done or no server lets us in, and
+// then at a slow beat.
 func (r *run) startInquiry(now time.Time) {
 	if r.asking || r.done || now.Before(r.askAt) || !r.ready && r.failures == 0 || r.cfg.Once && r.identified {
 		return
@@ -185,8 +187,9 @@ func (r *run) startInquiry(now time.Time) {
 	})
 }
 
-// queryTime returns the limit of a question to one server. Who looks once waits for half of its time, and five seconds where it has
-// them: one server that hangs is not to hold up for long what was read of all locks.
+// queryTime returns the limit of a question to one server. Who looks once waits for half of its time, and
+// five seconds where it has them: one server that hangs is not to hold up for long what was read of all
+// locks.
 func (r *run) queryTime() time.Duration {
 	if !r.cfg.Once {
 		return queryLimit

@@ -39,7 +39,8 @@ type serverAnswer struct {
 	asOf       time.Time
 	lag        time.Duration
 	nodesApart int
-	// ledFrom dates the first of the answers in a row in which it says that it leads in this election; zero where it does not.
+	// ledFrom dates the first of the answers in a row in which it says that it leads in this election; zero
+	// where it does not.
 	ledFrom time.Time
 }
 

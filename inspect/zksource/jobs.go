@@ -51,9 +51,10 @@ type result struct {
 	noChroot bool
 }
 
-// queue holds what is to be asked. What changed goes before what was never seen, and of that the rest of the walk,
-// which finds locks, mostly before the contenders of those that were found: first the lists of directories that are known to
-// be some, so that a lock shows at once however wide the tree is, then the Stats of others. What is only polled goes last.
+// queue holds what is to be asked. What changed goes before what was never seen, and of that the rest of the
+// walk, which finds locks, mostly before the contenders of those that were found: first the lists of
+// directories that are known to be some, so that a lock shows at once however wide the tree is, then the
+// Stats of others. What is only polled goes last.
 type queue struct {
 	urgent, reads, lists, walk, polls []job
 	// alone are those that cannot share a request, where the others do.
@@ -67,8 +68,8 @@ type queue struct {
 	whole bool
 }
 
-// enoughReads: while more contenders than that wait to be read, who looks once looks for no further locks. He shows a lock when all of
-// it is read, and what waits takes memory.
+// enoughReads: while more contenders than that wait to be read, who looks once looks for no further locks. He
+// shows a lock when all of it is read, and what waits takes memory.
 const enoughReads = eagerInFlight * connect.MostItems / 2
 
 // readEvery: of so many requests to discover, one reads contenders while there is more to walk.
@@ -198,7 +199,8 @@ func (l *link) request(ctx context.Context, cfg Config, j job) result {
 	return r
 }
 
-// request runs a job. What may not be read is asked for what needs no right: its existence, its owner, its number of children.
+// request runs a job. What may not be read is asked for what needs no right: its existence, its owner, its
+// number of children.
 func request(ctx context.Context, t Transport, cfg Config, j job) result {
 	r := result{job: j, sent: cfg.Now()}
 	p := cfg.onServer(j.dir.path)

@@ -11,8 +11,8 @@ import (
 	"lockscope/inspect/zkadmin"
 )
 
-// A member lags since its leader had answered, at the latest, until it was asked, at the earliest: an answer that comes late makes nobody
-// lag.
+// A member lags since its leader had answered, at the latest, until it was asked, at the earliest: an answer
+// that comes late makes nobody lag.
 func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
@@ -36,8 +36,8 @@ func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 	}
 }
 
-// A member that is asked again may have read its newest transaction as soon as it was asked: however late that answer comes, the member is
-// known to have lacked something only until then.
+// A member that is asked again may have read its newest transaction as soon as it was asked: however late
+// that answer comes, the member is known to have lacked something only until then.
 func TestASecondAnswerThatComesLateIsNoLag(t *testing.T) {
 	t.Parallel()
 	const limit = 10 * time.Second

@@ -26,8 +26,9 @@ type link struct {
 	end      context.CancelFunc
 	patience time.Duration // for one attempt to connect, where that is more than go-zookeeper's second
 	quickest time.Duration // answer of the server, at first to the request for a session; zero: there was none. Of the run's goroutine
-	// spare requests for many reads may be on their way beyond the first ones: as many as were answered as quickly as the quickest.
-	// answered: the newest one, for how far apart answers come. Of the run's goroutine.
+	// spare requests for many reads may be on their way beyond the first ones: as many as were answered as
+	// quickly as the quickest. answered: the newest one, for how far apart answers come. Of the run's
+	// goroutine.
 	spare    int
 	answered time.Time
 	// broken: a request got no answer, and the event that says why is about to come. Of the run's goroutine.
@@ -46,11 +47,13 @@ type link struct {
 	errors   map[string]string // why each server could not be reached
 }
 
-// maxReply is the longest answer that does not end a connection, in bytes: the first request for many reads is for a few dozen
-// nodes, each of which may have a megabyte (jute.maxbuffer) before it shows that they have.
+// maxReply is the longest answer that does not end a connection, in bytes: the first request for many reads
+// is for a few dozen nodes, each of which may have a megabyte (jute.maxbuffer) before it shows that they
+// have.
 const maxReply = 64 << 20
 
-// gather bounds what an event may wait for others in a tree that changes fast, since a wake-up costs more than what it brings.
+// gather bounds what an event may wait for others in a tree that changes fast, since a wake-up costs more
+// than what it brings.
 const gather = 2 * time.Millisecond
 
 var errSpent = errors.New("this connection is not made again")
@@ -163,8 +166,8 @@ func (l *link) attemptFailed(addr string, err error) {
 	}
 }
 
-// fired passes on the event of a watch. It comes from the tap: from go-zookeeper it would come behind the answers to requests of
-// our own that the server gave after it.
+// fired passes on the event of a watch. It comes from the tap: from go-zookeeper it would come behind the
+// answers to requests of our own that the server gave after it.
 func (l *link) fired(path string, what zk.EventType) {
 	if what != zk.EventSession {
 		l.inbox.add(linkEvent{link: l, at: l.now(), kind: linkFired, path: path, what: what})
@@ -200,7 +203,8 @@ func (l *link) event(e zk.Event) {
 	}
 }
 
-// keepAwake has the leader answer once a second from now on, so that late news are known for what they are: see connect.Tap.Late.
+// keepAwake has the leader answer once a second from now on, so that late news are known for what they are:
+// see connect.Tap.Late.
 func (l *link) keepAwake() {
 	l.awake.Go(func() {
 		beats := time.NewTicker(time.Second)

@@ -15,18 +15,21 @@ const (
 	requestGoal = 64 << 10
 	// multiReadFrame is the length of a request for many reads without its reads: xid, operation and an end.
 	multiReadFrame = 8 + 9
-	// requestsInFlight limits the requests for many reads without an answer yet: a server answers one session's one after
-	// the other, so that more would only wait there, in front of what is urgent.
+	// requestsInFlight limits the requests for many reads without an answer yet: a server answers one
+	// session's one after the other, so that more would only wait there, in front of what is urgent.
 	requestsInFlight = 4
-	// eagerInFlight are those of a look without a budget: the server is not to wait for us while we take in what it has answered.
+	// eagerInFlight are those of a look without a budget: the server is not to wait for us while we take in
+	// what it has answered.
 	eagerInFlight = 8
-	// gentleItems and gentleInFlight are for a first look by a budget, while others are served: a server answers them after the
-	// request that it answers. With 200 reads and four requests another program's p99 was 2.2 times what it was alone, and 2.7
-	// times while ls looked; with these 1.05 and 1.1 times, for twice the server's processor time (BenchmarkNeighbour).
+	// gentleItems and gentleInFlight are for a first look by a budget, while others are served: a server
+	// answers them after the request that it answers. With 200 reads and four requests another program's p99
+	// was 2.2 times what it was alone, and 2.7 times while ls looked; with these 1.05 and 1.1 times, for
+	// twice the server's processor time (BenchmarkNeighbour).
 	gentleItems, gentleInFlight = 50, 2
 	// mostInFlight limits those to servers far away.
 	mostInFlight = 64
-	// mostMore limits by how many more an answer lets be on their way: a network may deliver two at once that were not made so.
+	// mostMore limits by how many more an answer lets be on their way: a network may deliver two at once that
+	// were not made so.
 	mostMore = 8
 	// listGoal limits the names that one request asks for, in bytes, by the counts known before; a name is taken for
 	// nameBytes.
@@ -108,9 +111,10 @@ func (r *run) dispatchMany(now time.Time) {
 // gentle reports whether requests are kept short for the sake of others: in a first look that has a budget.
 func (r *run) gentle() bool { return !r.cfg.Budget.Unlimited && r.queue.discovers() }
 
-// mayFly returns the number of requests for many reads that may be without an answer. Of short ones these are two, and as many more as the
-// budget sends, in reads or in bytes, while one is on its way there and back, and as the server has shown that they do not wait for
-// each other there (see quicker). A server that has become slow has two.
+// mayFly returns the number of requests for many reads that may be without an answer. Of short ones these are
+// two, and as many more as the budget sends, in reads or in bytes, while one is on its way there and back,
+// and as the server has shown that they do not wait for each other there (see quicker). A server that has
+// become slow has two.
 func (r *run) mayFly() int {
 	switch {
 	case r.cfg.Budget.Unlimited && r.queue.discovers():
@@ -129,10 +133,11 @@ func (r *run) mayFly() int {
 	return gentleInFlight + int(min(onTheWay, mostInFlight-gentleInFlight, float64(r.link.spare)))
 }
 
-// quicker takes in how long a request took, and how long after the answer before it its own came. A server far away answers each as
-// late as the one before, however many are on their way; one that is slow lets them wait for each other, and has no more than it can
-// answer: who is both slow and far cannot be told by its greeting. A session's requests are answered one after the other, so that an
-// answer took the server no longer than it came apart from the one before. Where that is a small part of the way, several more may be
+// quicker takes in how long a request took, and how long after the answer before it its own came. A server
+// far away answers each as late as the one before, however many are on their way; one that is slow lets them
+// wait for each other, and has no more than it can answer: who is both slow and far cannot be told by its
+// greeting. A session's requests are answered one after the other, so that an answer took the server no
+// longer than it came apart from the one before. Where that is a small part of the way, several more may be
 // on it at once: of one more for each answer, 64 are on their way after five times the way there and back.
 func (l *link) quicker(took, apart time.Duration) {
 	if l.quickest == 0 || took < l.quickest {
@@ -251,8 +256,8 @@ func (r *run) answerTooLong(b *batch) {
 	r.queue.urgent = append(b.jobs, r.queue.urgent...)
 }
 
-// answeredOne takes in one of many answers. What was refused, failed or is in doubt is asked for once more by itself, in
-// the way that shows what can be known without the right, or that there is no chroot.
+// answeredOne takes in one of many answers. What was refused, failed or is in doubt is asked for once more by
+// itself, in the way that shows what can be known without the right, or that there is no chroot.
 func (r *run) answeredOne(res result, got *connect.ReadResult) {
 	j := &res.job
 	gone := errors.Is(got.Err, zk.ErrNoNode)

@@ -9,8 +9,8 @@ import (
 // configNode holds the list of the ensemble's servers, since 3.5.
 const configNode = "/zookeeper/config"
 
-// members counts the ensemble's servers, in our target or not, and lists their addresses for clients; 0 when the count is
-// unknown. It waits for as long as for any other answer.
+// members counts the ensemble's servers, in our target or not, and lists their addresses for clients; 0 when
+// the count is unknown. It waits for as long as for any other answer.
 func (q *inquiry) members(ctx context.Context, servers []serverAnswer) (count int, at string, err error) {
 	if len(servers) == 1 && servers[0].status.Role == "standalone" {
 		return 1, "", nil

@@ -11,7 +11,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// nothingEndedFor fails when an event of a path says more for sure than that a lock appeared or is gone, or says that somebody let go.
+// nothingEndedFor fails when an event of a path says more for sure than that a lock appeared or is gone, or
+// says that somebody let go.
 func (o *following) nothingEndedFor(path string) {
 	o.t.Helper()
 	for _, e := range o.all {
@@ -24,7 +25,8 @@ func (o *following) nothingEndedFor(path string) {
 	}
 }
 
-// Whoever uses a Curator semaphore first makes the directory of the permits only once it heads the queue, which looks like a mutex until then.
+// Whoever uses a Curator semaphore first makes the directory of the permits only once it heads the queue,
+// which looks like a mutex until then.
 func TestTheQueueOfANewCuratorSemaphoreWasNeverAMutexForSure(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

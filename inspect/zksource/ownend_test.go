@@ -17,8 +17,8 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-// Not under the race detector: go-zookeeper reads its newest zxid unguarded while it begins (conn.go, sendSetWatches), and
-// sixty beginnings that are cut short find that.
+// Not under the race detector: go-zookeeper reads its newest zxid unguarded while it begins (conn.go,
+// sendSetWatches), and sixty beginnings that are cut short find that.
 
 // Whenever it is ended, by a cancel or by a deadline, nothing has failed.
 func TestOurOwnEndIsNobodysFailure(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// A semaphore is kept in several directories: a base, and parts below or beside it (recipe.Parts). Each is walked, watched
-// and read like any other; but the lock is made at the base, of all of them, whenever one changes, and the parts are no
-// locks themselves.
+// A semaphore is kept in several directories: a base, and parts below or beside it (recipe.Parts). Each is
+// walked, watched and read like any other; but the lock is made at the base, of all of them, whenever one
+// changes, and the parts are no locks themselves.
 
 // base is the directory that d may be a part of, by its name; nil when that is not one that we walk.
 func (r *run) base(d *dir) *dir {
@@ -26,8 +26,8 @@ func (r *run) base(d *dir) *dir {
 	return b
 }
 
-// findParts notes which parts the directory has, and reports whether all that is wanted of them was read. A part that may
-// not be read hides who waits, or, where it has the permits, the whole lock.
+// findParts notes which parts the directory has, and reports whether all that is wanted of them was read. A
+// part that may not be read hides who waits, or, where it has the permits, the whole lock.
 func (r *run) findParts(d *dir) (complete bool, hidden, waiters []inspect.Unseen) {
 	clear(d.parts)
 	complete = true

@@ -7,8 +7,9 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// poll asks again for what no watch reports: roots that do not exist yet, directories with too many children or with nodes
-// that may not be read, and all of them on servers before 3.6 and in a tree that changes too fast to follow.
+// poll asks again for what no watch reports: roots that do not exist yet, directories with too many children
+// or with nodes that may not be read, and all of them on servers before 3.6 and in a tree that changes too
+// fast to follow.
 func (r *run) poll(now time.Time) {
 	if !r.ready || r.cfg.Once {
 		return

@@ -90,8 +90,8 @@ func TestPollingObeysTheBudget(t *testing.T) {
 	}
 }
 
-// A directory that has children is listed before its many siblings are looked at: the first lock shows at once, however wide
-// the tree is.
+// A directory that has children is listed before its many siblings are looked at: the first lock shows at
+// once, however wide the tree is.
 func TestTheFirstLockShowsHoweverWideTheTreeIs(t *testing.T) {
 	t.Parallel()
 	var names []string

@@ -15,8 +15,9 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Transport carries single reads to a server. Paths are the server's. A node that does not exist is zk.ErrNoNode, one that
-// may not be read zk.ErrNoAuth, wrapped or not; other errors mean that the server could not be asked.
+// Transport carries single reads to a server. Paths are the server's. A node that does not exist is
+// zk.ErrNoNode, one that may not be read zk.ErrNoAuth, wrapped or not; other errors mean that the server
+// could not be asked.
 type Transport interface {
 	Exists(ctx context.Context, path string) (*zk.Stat, error)
 	Children(ctx context.Context, path string) ([]string, *zk.Stat, error)
@@ -34,10 +35,10 @@ type Reading struct {
 	stat *zk.Stat
 }
 
-// ReadLock reads the lock at cfg.Only as a Source does: the same reads in the same order, and unknown is what becomes so there.
-// The transport decides how new the answers are: ReadLock lists a directory before it reads what is in it, and asks for nothing
-// else before. Of cfg, Backend, Chroot, Only and Now count, and Servers, as the name of what was asked. An error is the
-// transport's.
+// ReadLock reads the lock at cfg.Only as a Source does: the same reads in the same order, and unknown is what
+// becomes so there. The transport decides how new the answers are: ReadLock lists a directory before it reads
+// what is in it, and asks for nothing else before. Of cfg, Backend, Chroot, Only and Now count, and Servers,
+// as the name of what was asked. An error is the transport's.
 func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 	cfg.Once, cfg.Budget = true, Budget{Unlimited: true, Children: math.MaxInt32} // who acts on a lock reads it however long it is
 	r := New(cfg).newRun(ctx, func(inspect.Update) {})
@@ -86,7 +87,8 @@ func (r *Reading) took(res result) {
 // readAtOnce limits the reads of ReadLock that wait for an answer.
 const readAtOnce = 32
 
-// requestAtOnce asks for all that is queued, lists one after the other, and returns the answers in the order of the queue.
+// requestAtOnce asks for all that is queued, lists one after the other, and returns the answers in the order
+// of the queue.
 func (r *run) requestAtOnce(ctx context.Context, t Transport) []result {
 	var jobs []job
 	for r.queue.shared() {
@@ -129,9 +131,10 @@ func (r *Reading) Own(c *inspect.Contender) ([]byte, bool) {
 	return r.own, r.dir.single && n.Known && !n.Sealed && n.Name == c.Name.Raw() && n.Czxid == c.Czxid
 }
 
-// Stands returns the czxid of the ephemeral node of a contender's name, where the lock's node or its contenders are; false where
-// none is. Where the lock has no such contender it is there all the same, and is none by what is around it now: another node
-// beside the one that was alone, or names in its queue that no server can have numbered.
+// Stands returns the czxid of the ephemeral node of a contender's name, where the lock's node or its
+// contenders are; false where none is. Where the lock has no such contender it is there all the same, and is
+// none by what is around it now: another node beside the one that was alone, or names in its queue that no
+// server can have numbered.
 func (r *Reading) Stands(name string) (czxid int64, ok bool) {
 	if r.stat != nil && r.stat.EphemeralOwner != 0 && name == path.Base(r.dir.path) {
 		return r.stat.Czxid, true

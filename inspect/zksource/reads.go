@@ -15,10 +15,11 @@ import (
 	"lockscope/internal/connect"
 )
 
-// read is one thing that is asked of the servers. The list is whole: nothing else is sent but heartbeats (ping and sync) and the login, without which
-// all of the backend is down. A watch is set by the read that it stands beside and needs its right; that of all below a root needs
-// none, and says nothing of what may not be read (below.go). A request for many reads has an answer to each: one that was refused
-// or failed is asked for again by itself, and noted by what came of that.
+// read is one thing that is asked of the servers. The list is whole: nothing else is sent but heartbeats
+// (ping and sync) and the login, without which all of the backend is down. A watch is set by the read that it
+// stands beside and needs its right; that of all below a root needs none, and says nothing of what may not be
+// read (below.go). A request for many reads has an answer to each: one that was refused or failed is asked
+// for again by itself, and noted by what came of that.
 type read uint8
 
 const (
@@ -180,7 +181,8 @@ func adminUnseen(f *zkadmin.Failure) []inspect.Unseen {
 	return each(aspects(inspect.AspectServer), one)
 }
 
-// neverGiven is the finding about what a server would report with the four-letter word allowed or its AdminServer given.
+// neverGiven is the finding about what a server would report with the four-letter word allowed or its
+// AdminServer given.
 func neverGiven(addr string, b *blindness) *inspect.Finding {
 	host, _, _ := net.SplitHostPort(addr)
 	return &inspect.Finding{

@@ -87,8 +87,8 @@ var shapes = map[string]shape{
 // unreadable is an ACL that lets everybody do everything but read.
 var unreadable = []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}}
 
-// Each node that a lock consists of may not be read, one by one and in pairs: nothing vanishes, nothing becomes free, nobody's
-// waiting becomes nothing, and the right that is missing is named.
+// Each node that a lock consists of may not be read, one by one and in pairs: nothing vanishes, nothing
+// becomes free, nobody's waiting becomes nothing, and the right that is missing is named.
 func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)

@@ -12,7 +12,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// What other programs keep in ephemeral nodes, as their sources and pages show it; each with two members, by two clients.
+// What other programs keep in ephemeral nodes, as their sources and pages show it; each with two members, by
+// two clients.
 var registries = map[string][]string{
 	"HBase region servers (host,port,start code)": {"rs1.example.com,16020,1700123456789", "rs2.example.com,16020,1700123456999"},
 	"Kafka brokers":                     {"1001", "1002"},
@@ -51,7 +52,8 @@ func TestRegistriesAreNoQueues(t *testing.T) {
 	})
 }
 
-// A number that the server gave is below the count of creations, and in their order; another is none, also beside a queue.
+// A number that the server gave is below the count of creations, and in their order; another is none, also
+// beside a queue.
 func TestNumbersThatNoServerGaveAreNone(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// reported identifies the lock that was last reported of a directory: not its contenders, which the directory's children
-// give, but enough to see whether they changed.
+// reported identifies the lock that was last reported of a directory: not its contenders, which the
+// directory's children give, but enough to see whether they changed.
 type reported struct {
 	kind       inspect.Kind
 	kindSure   recipe.Confidence

@@ -10,8 +10,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A lock that nobody looks at and that does not change is unknown soon after our right to read it was taken: no watch reports a change of
-// an ACL. It is known again when the right is given back.
+// A lock that nobody looks at and that does not change is unknown soon after our right to read it was taken:
+// no watch reports a change of an ACL. It is known again when the right is given back.
 func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
 	t.Parallel()
 	servers := map[string]func(*testing.T) *servertest.ZooKeeper{"real": func(t *testing.T) *servertest.ZooKeeper { return servertest.StartZooKeeper(t) }}

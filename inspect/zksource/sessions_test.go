@@ -27,8 +27,8 @@ func TestAllSessionsAreKnownWhenEveryServerReported(t *testing.T) {
 	})
 }
 
-// A client that is killed and one that says good-bye leave the same way; the sessions distinguish them, although they are
-// shorter than the usual time between two looks at them.
+// A client that is killed and one that says good-bye leave the same way; the sessions distinguish them,
+// although they are shorter than the usual time between two looks at them.
 func TestAKilledClientsHoldHasExpired(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -52,8 +52,8 @@ func TestAKilledClientsHoldHasExpired(t *testing.T) {
 	})
 }
 
-// endOfAHold has a client take a lock and end, and returns how that was seen, and whether for a session timeout before clients had
-// no reason to connect anew.
+// endOfAHold has a client take a lock and end, and returns how that was seen, and whether for a session
+// timeout before clients had no reason to connect anew.
 func endOfAHold(t *testing.T, zks *servertest.ZooKeeper, killed bool) (end inspect.Event, undisturbed bool) {
 	t.Helper()
 	const timeout = 6

@@ -2,9 +2,9 @@ package zksource
 
 import "path"
 
-// An ephemeral node that somebody named is a lock by itself where it would be one in a look at everything: alone in its
-// directory. So that is listed too, for the node's sake only: no lock is made of it or of what else is in it, and nothing below
-// is walked.
+// An ephemeral node that somebody named is a lock by itself where it would be one in a look at everything:
+// alone in its directory. So that is listed too, for the node's sake only: no lock is made of it or of what
+// else is in it, and nothing below is walked.
 
 // lookAtSiblings has the directory of a root that is an ephemeral node looked at.
 func (r *run) lookAtSiblings(c *dir) {
@@ -32,8 +32,8 @@ func (r *run) isSibling(d *dir) bool {
 	return in != nil && in.aboveRoot && !d.root
 }
 
-// siblingsUnknown takes a root for alone whose directory cannot be looked through: whether it is is unknown, and said with the
-// directory.
+// siblingsUnknown takes a root for alone whose directory cannot be looked through: whether it is is unknown,
+// and said with the directory.
 func (r *run) siblingsUnknown(in *dir) {
 	for name := range in.leaves {
 		if c := r.dirs[join(in.path, name)]; c != nil && c.root {

@@ -30,7 +30,8 @@ func (d direct) Children(_ context.Context, p string) ([]string, *zk.Stat, error
 
 func (d direct) Get(_ context.Context, p string) ([]byte, *zk.Stat, error) { return d.Conn.Get(p) }
 
-// What a look at everything lists, and what somebody names (show), makes a root, or is about to act on, is the same lock or none.
+// What a look at everything lists, and what somebody names (show), makes a root, or is about to act on, is
+// the same lock or none.
 func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)

@@ -55,8 +55,8 @@ func (r *run) unnote(c *dir) {
 	}
 }
 
-// findSingles finds the children of a directory that are locks by themselves, once all were looked at that are: which answers
-// first depends on how the reads were sent.
+// findSingles finds the children of a directory that are locks by themselves, once all were looked at that
+// are: which answers first depends on how the reads were sent.
 func (r *run) findSingles(d *dir) {
 	if d.unread > 0 || d.awaited > 0 || d.gone {
 		return
@@ -86,7 +86,8 @@ func (r *run) findSingles(d *dir) {
 	}
 }
 
-// contended reports whether recipes take some of the children for contenders: then an ephemeral node beside them is no lock.
+// contended reports whether recipes take some of the children for contenders: then an ephemeral node beside
+// them is no lock.
 func (d *dir) contended() bool {
 	if d.folded || d.reported != nil && d.reported.contention > 0 {
 		return true
@@ -137,7 +138,8 @@ func (r *run) gotData(d *dir, res result) {
 	r.judge(d)
 }
 
-// free keeps a lone node's lock when the node is gone, as a free one: whoever creates it holds it. A directory keeps one.
+// free keeps a lone node's lock when the node is gone, as a free one: whoever creates it holds it. A
+// directory keeps one.
 func (r *run) free(in, c *dir) {
 	if in.freed != nil && in.freed != c {
 		r.remove(in.freed)

@@ -25,7 +25,8 @@ func slowDial(needs time.Duration) func(context.Context, string, string) (net.Co
 	}
 }
 
-// A server far away, behind a jump host or busy with the handshakes of TLS may need more than the second that go-zookeeper waits.
+// A server far away, behind a jump host or busy with the handshakes of TLS may need more than the second that
+// go-zookeeper waits.
 func TestASlowServerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -48,7 +49,8 @@ func TestAServerThatNeverAnswersIsDownAfterTheTimeout(t *testing.T) {
 	}
 }
 
-// A tunnel accepts at once, and reaches the server in the server's time: that counts as an attempt to connect, not as a silent server.
+// A tunnel accepts at once, and reaches the server in the server's time: that counts as an attempt to
+// connect, not as a silent server.
 func TestASlowServerBehindATunnelIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

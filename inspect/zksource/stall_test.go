@@ -12,8 +12,8 @@ import (
 	"lockscope/internal/connect"
 )
 
-// watched is a run that watches over its own stalls, by a clock that the test moves, with a connection on which /l was read: the
-// first of two contenders holds.
+// watched is a run that watches over its own stalls, by a clock that the test moves, with a connection on
+// which /l was read: the first of two contenders holds.
 type watched struct {
 	*run
 	clock   atomic.Pointer[time.Time] // what connects reads it, too

@@ -7,7 +7,8 @@ import (
 	"lockscope/internal/connect"
 )
 
-// While what is urgent takes all that a server answers, the comparisons of directories do not pile up behind it, and go on after it.
+// While what is urgent takes all that a server answers, the comparisons of directories do not pile up behind
+// it, and go on after it.
 func TestComparisonsDoNotPileUp(t *testing.T) {
 	t.Parallel()
 	for _, manyReads := range []bool{true, false} {

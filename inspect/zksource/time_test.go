@@ -14,8 +14,8 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-// After a restart of the server clients are on their way back for as long as their sessions last: nobody is gone, and no watch
-// is missing.
+// After a restart of the server clients are on their way back for as long as their sessions last: nobody is
+// gone, and no watch is missing.
 func TestClientsOnTheirWayBackAreNoGhosts(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)

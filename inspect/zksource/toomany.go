@@ -28,7 +28,8 @@ func (r *run) deeper(d *dir, child string) bool {
 	return true
 }
 
-// room counts the names of a new list of a directory's children. Where there is no room for them, those of the list before stay.
+// room counts the names of a new list of a directory's children. Where there is no room for them, those of
+// the list before stay.
 func (r *run) room(d *dir, names []string) []string {
 	if r.names+len(names)-len(d.names) > namesPerDir*r.cfg.Budget.Dirs {
 		r.tooMany, names = true, d.names

@@ -23,8 +23,8 @@ const (
 	listable              // its children can be, or were, listed
 )
 
-// dir is one directory that we walked, or one node that turned out to have no children of interest. There is one for each
-// lock, so that its small fields stand together and what few have is behind a pointer.
+// dir is one directory that we walked, or one node that turned out to have no children of interest. There is
+// one for each lock, so that its small fields stand together and what few have is behind a pointer.
 type dir struct {
 	path  string
 	depth int32
@@ -58,7 +58,8 @@ type dir struct {
 	lost, gained bool
 
 	folded bool // its parts are no locks themselves
-	// queue is the czxid of the queue that Curator's permits were last seen beside; another may be a mutex's. 0: none was.
+	// queue is the czxid of the queue that Curator's permits were last seen beside; another may be a mutex's.
+	// 0: none was.
 	queue   int64
 	decided bool // whether they are is known
 	pending bool // something of it that came, or changed, since that was decided has not been read
@@ -110,8 +111,8 @@ func (d *dir) adopt(names []string, stat *zk.Stat, at time.Time) (added, removed
 	return added, removed
 }
 
-// isAnother reports whether a node is another than the one that was read by that name, which is gone: an ephemeral one in place of a
-// directory, or the reverse. What it is in was listed too late to show it.
+// isAnother reports whether a node is another than the one that was read by that name, which is gone: an
+// ephemeral one in place of a directory, or the reverse. What it is in was listed too late to show it.
 func (d *dir) isAnother(stat *zk.Stat) bool {
 	if stat.EphemeralOwner != 0 {
 		return !d.readAt.IsZero()
@@ -148,8 +149,9 @@ func znode(name string, data []byte, stat *zk.Stat, sealed bool) inspect.Znode {
 	}
 }
 
-// wanted are the contenders that are not read yet, or not since their data changed, and should be: all of them where they are read
-// together, else in the order of the queue, of a long one the first unless it is to be full.
+// wanted are the contenders that are not read yet, or not since their data changed, and should be: all of
+// them where they are read together, else in the order of the queue, of a long one the first unless it is to
+// be full.
 func (d *dir) wanted(together, full bool) []recipe.Entry {
 	var entries []recipe.Entry
 	if together { // their order does not matter, and those that are read need not be parsed
@@ -188,8 +190,8 @@ func (d *dir) mayWant(n *node, name string) bool {
 	return !(n.read() && !d.reread[name] || n != nil && n.is&nodeAwaited != 0)
 }
 
-// judge makes the directory's lock anew, its parts folded in, with what is unseen of it. It returns nil when it is none, and
-// whether it changed.
+// judge makes the directory's lock anew, its parts folded in, with what is unseen of it. It returns nil when
+// it is none, and whether it changed.
 func (d *dir) judge(id inspect.ID, named bool, now time.Time, unseen []inspect.Unseen) (lock *inspect.Lock, changed bool) {
 	lock, folded := d.lock(id, now)
 	d.foldedIs(folded)
@@ -207,8 +209,8 @@ func (d *dir) judge(id inspect.ID, named bool, now time.Time, unseen []inspect.U
 	return lock, d.report(lock)
 }
 
-// foldedIs takes in whether the directory was a semaphore now. One that was goes on to be one, while nobody is in it, as long as a part of
-// it is there that was one then.
+// foldedIs takes in whether the directory was a semaphore now. One that was goes on to be one, while nobody
+// is in it, as long as a part of it is there that was one then.
 func (d *dir) foldedIs(folded bool) {
 	leases, locks := d.parts[recipe.CuratorLeases], d.parts[recipe.CuratorLocks]
 	if folded && leases != nil && locks != nil {
@@ -218,8 +220,8 @@ func (d *dir) foldedIs(folded bool) {
 	d.folded = folded || d.folded && len(d.parts) > 0 && !made
 }
 
-// lock makes the directory's lock of what was read; nil when it is none, or was one and nobody is in it. Leases are judged at
-// now.
+// lock makes the directory's lock of what was read; nil when it is none, or was one and nobody is in it.
+// Leases are judged at now.
 func (d *dir) lock(id inspect.ID, now time.Time) (lock *inspect.Lock, folded bool) {
 	memory := znodes.Get().(*[]inspect.Znode)
 	whole := d.directory(now, (*memory)[:0])
@@ -252,7 +254,8 @@ func (d *dir) directory(now time.Time, memory []inspect.Znode) inspect.Directory
 		for place, part := range d.parts {
 			whole.Parts[place] = part.shown(nil)
 		}
-		// The permits of Curator's are in a container, which a server removes when it finds it empty, between one permit and the next.
+		// The permits of Curator's are in a container, which a server removes when it finds it empty, between
+		// one permit and the next.
 		if _, there := whole.Parts[recipe.CuratorLeases]; !there && d.folded && d.parts[recipe.CuratorLocks] != nil && d.parts[recipe.CuratorLocks].czxid == d.queue {
 			whole.Parts[recipe.CuratorLeases] = nil
 		}

@@ -105,7 +105,8 @@ func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
 	}
 }
 
-// Another leader has its own clock: what the former one dated is unknown unless the clocks of all are known and the same.
+// Another leader has its own clock: what the former one dated is unknown unless the clocks of all are known
+// and the same.
 func TestANewLeadersClockDatesOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	shown := func(ahead time.Duration) bounds { return readBetween(noon.Add(ahead), time.Second, noon, noon) }

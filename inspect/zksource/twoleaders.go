@@ -1,7 +1,8 @@
 package zksource
 
-// recordLeaders records since which answer each server says that it leads, without an answer in between that says otherwise, or none. One
-// that stood still answers what waited for it before it knows that others have elected another.
+// recordLeaders records since which answer each server says that it leads, without an answer in between that
+// says otherwise, or none. One that stood still answers what waited for it before it knows that others have
+// elected another.
 func (r *run) recordLeaders(answers []serverAnswer) {
 	for i := range answers {
 		a, before := &answers[i], &r.answers[i]

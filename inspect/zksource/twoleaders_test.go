@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Who stood still and leads on has said so once, however long it had led before; who was elected since has led from then on.
+// Who stood still and leads on has said so once, however long it had led before; who was elected since has
+// led from then on.
 func TestALeaderSaysSoFromAnAnswerOn(t *testing.T) {
 	t.Parallel()
 	r := &run{answers: make([]serverAnswer, 2)}

@@ -144,8 +144,8 @@ func (r *run) contendersUnseen(d *dir) []inspect.Unseen {
 	return list
 }
 
-// undecidable returns what keeps the holder unknown although all children were listed: data that decide it and may not be
-// read. nil where they may be, or nothing depends on them.
+// undecidable returns what keeps the holder unknown although all children were listed: data that decide it
+// and may not be read. nil where they may be, or nothing depends on them.
 func (r *run) undecidable(d *dir) []inspect.Unseen {
 	for _, name := range d.names {
 		p := join(d.path, name)

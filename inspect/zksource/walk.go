@@ -45,8 +45,9 @@ func (r *run) child(d *dir, name string) {
 	r.push(&r.queue.walk, job{kind: kind, dir: c})
 }
 
-// firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at once, unless a list has
-// already cost us the connection, or its Stat has shown before that it is too big, or not there.
+// firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at
+// once, unless a list has already cost us the connection, or its Stat has shown before that it is too big, or
+// not there.
 func (r *run) firstLook(d *dir) jobKind {
 	if r.cfg.Budget.Unlimited && r.lostLinks == 0 && d.phase == unasked {
 		return jobList
@@ -330,8 +331,8 @@ func (r *run) listed(d *dir, res result) {
 	}
 }
 
-// bornNow returns, for the clock, the children that are new in a list which was asked for as soon as the watch fired, and came
-// soon: they were made a moment ago, but where events come late.
+// bornNow returns, for the clock, the children that are new in a list which was asked for as soon as the
+// watch fired, and came soon: they were made a moment ago, but where events come late.
 func (r *run) bornNow(d *dir, res result, added []string) (born []string) {
 	late := res.sent.Sub(d.firedAt)
 	if d.firedAt.IsZero() || late < 0 { // negative: this list was on its way already
@@ -411,7 +412,8 @@ func (r *run) got(d *dir, res result) {
 	}
 }
 
-// recordContender notes that a contender was read, or why it could not be, unless it is a directory that could not be listed.
+// recordContender notes that a contender was read, or why it could not be, unless it is a directory that
+// could not be listed.
 func (r *run) recordContender(d *dir, res result) {
 	if res.err == nil && len(r.refused) == 0 { // nearly always: there are a million of them
 		return

@@ -83,8 +83,8 @@ func (r *run) mayBeUnheard(d *dir, who *identity) bool {
 	return d.someUnread()
 }
 
-// recheck has the locks listed again of which a table lacks a watch that should be there: a predecessor that was already
-// gone when the table was read is then distinguished from a watch on the wrong node.
+// recheck has the locks listed again of which a table lacks a watch that should be there: a predecessor that
+// was already gone when the table was read is then distinguished from a watch on the wrong node.
 func (r *run) recheck(t *inspect.WatchTable, now time.Time) {
 	for _, id := range t.Covers {
 		d := r.dirs[id.Path]

@@ -155,8 +155,8 @@ func TestArrowsBetweenScreens(t *testing.T) {
 	}
 }
 
-// What reads never writes: nothing under inspect imports the locks. The locks know of the readers what the wire formats are,
-// and their actions and runs what was seen.
+// What reads never writes: nothing under inspect imports the locks. The locks know of the readers what the
+// wire formats are, and their actions and runs what was seen.
 func TestReadersDoNotWrite(t *testing.T) {
 	for dir, list := range imports(t) {
 		for _, p := range ours(list) {

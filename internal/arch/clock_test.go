@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// clocked are the folders whose code has the time passed in. Not among them: the ground, which is at the wire or is a server.
+// clocked are the folders whose code has the time passed in. Not among them: the ground, which is at the wire
+// or is a server.
 var clocked = []string{"tui", "inspect", "lockops", "sandbox", "theme"}
 
 // clocks lists the files that use package time's own clock, what of it, and why.

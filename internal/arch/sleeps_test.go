@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A test that sleeps has a reason: the time itself is what is tried or measured, or nothing reports what it waits for. In a loop
-// sleep is the pause of a poll; and by the clock of testing/synctest it takes no time.
+// A test that sleeps has a reason: the time itself is what is tried or measured, or nothing reports what it
+// waits for. In a loop sleep is the pause of a poll; and by the clock of testing/synctest it takes no time.
 func TestSleepsOfTestsHaveTheirReason(t *testing.T) {
 	looked := 0
 	sources(t, func(name string, fset *token.FileSet, f *ast.File) {

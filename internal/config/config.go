@@ -47,7 +47,8 @@ type View struct {
 	Columns []string `yaml:"columns"`
 }
 
-// Host names the host of clients, by their Address (or network), or by a regular expression for the host that they write themselves.
+// Host names the host of clients, by their Address (or network), or by a regular expression for the host that
+// they write themselves.
 type Host struct {
 	Address string `yaml:"address"`
 	Host    string `yaml:"host"`
@@ -216,8 +217,9 @@ func Load(path string) (Config, error) {
 	return c, nil
 }
 
-// Decode reads YAML into a value, and refuses keys that the value does not have. An error is in words for the one who wrote the text.
-// The library panics on some texts that are no YAML (FuzzLoad found one); they are errors, too.
+// Decode reads YAML into a value, and refuses keys that the value does not have. An error is in words for the
+// one who wrote the text. The library panics on some texts that are no YAML (FuzzLoad found one); they are
+// errors, too.
 func Decode(text []byte, into any) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -230,7 +232,8 @@ func Decode(text []byte, into any) (err error) {
 	return nil
 }
 
-// ReadFile reads a regular file of at most 16 MiB. Anything else at path, a pipe or a directory, is an error, and is not waited for.
+// ReadFile reads a regular file of at most 16 MiB. Anything else at path, a pipe or a directory, is an error,
+// and is not waited for.
 func ReadFile(path string) ([]byte, error) {
 	text, _, err := read(path)
 	return text, err

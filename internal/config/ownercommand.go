@@ -47,8 +47,8 @@ func (c OwnerCommand) Fill(fields map[string]string) (string, bool) {
 	return text, whole
 }
 
-// isWord reports whether a value is one plain word in any shell and no option. Quoting would not do: ssh hands the command
-// to a second shell, which takes the quotes of the first for gone.
+// isWord reports whether a value is one plain word in any shell and no option. Quoting would not do: ssh
+// hands the command to a second shell, which takes the quotes of the first for gone.
 func isWord(value string) bool {
 	return value != "" && value[0] != '-' && !strings.ContainsFunc(value, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._:@%+/-", r)

@@ -137,8 +137,8 @@ func (p Profile) hasPlainPassword() bool {
 	})
 }
 
-// Secrets gives each target its own: those of the profile's target with the same servers, then the environment's, then for
-// Redis the profile's. Commands have within in all.
+// Secrets gives each target its own: those of the profile's target with the same servers, then the
+// environment's, then for Redis the profile's. Commands have within in all.
 func (p Profile) Secrets(ctx context.Context, getenv func(string) string, within time.Duration, targets []connect.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -2,8 +2,8 @@ package connect
 
 import "errors"
 
-// Bounds of what one server may say. go-redis and go-zookeeper make room for as much as a server announces, before any of it
-// has come: one header of a few bytes would end the whole program.
+// Bounds of what one server may say. go-redis and go-zookeeper make room for as much as a server announces,
+// before any of it has come: one header of a few bytes would end the whole program.
 const (
 	boundReply   = 64 << 20 // bytes of one reply: the list of 100,000 clients takes 40 MB
 	boundItems   = 1 << 20  // items of one reply, nested ones included

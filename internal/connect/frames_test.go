@@ -12,8 +12,8 @@ import (
 // anyRequest has any reply.
 var anyRequest = Request{Op: 107}
 
-// TestTapKeepsOurOwnRepliesFromTheClient: go-zookeeper reads the stream as if nobody else had asked for anything, however it
-// is cut, and whoever asked gets the whole reply.
+// TestTapKeepsOurOwnRepliesFromTheClient: go-zookeeper reads the stream as if nobody else had asked for
+// anything, however it is cut, and whoever asked gets the whole reply.
 func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
 	t.Parallel()
 	greeting, ping, reply := frame(0, 4000, 0, 1, 0), frame(xidPing, 0, 0, 0), frame(7, 0, 0, 0, 3)
@@ -50,7 +50,8 @@ func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
 	}
 }
 
-// TestTapCountsOurOwnRepliesAsSignsOfLife: go-zookeeper, which does not see them, does not leave the server for silence.
+// TestTapCountsOurOwnRepliesAsSignsOfLife: go-zookeeper, which does not see them, does not leave the server
+// for silence.
 func TestTapCountsOurOwnRepliesAsSignsOfLife(t *testing.T) {
 	t.Parallel()
 	tap, c := tapped(nil, 1000)

@@ -7,8 +7,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// The fields of requests and replies as ZooKeeper writes them (zookeeper.jute): big-endian numbers, and strings, buffers
-// and vectors behind a length of four bytes, -1 for none.
+// The fields of requests and replies as ZooKeeper writes them (zookeeper.jute): big-endian numbers, and
+// strings, buffers and vectors behind a length of four bytes, -1 for none.
 
 // AppendInt adds a number of four bytes.
 func AppendInt(b []byte, v int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(v)) }

@@ -56,12 +56,13 @@ type ReadResult struct {
 	Err   error    // of this read alone: zk.ErrNoNode, zk.ErrNoAuth, ErrTorn
 }
 
-// ErrTorn is the error of a Read with Children whose names and Stat do not belong together. Servers execute a multiRead
-// between two changes (FinalRequestProcessor runs alone, or CommitProcessor waits for it); what stands in for a server may not.
+// ErrTorn is the error of a Read with Children whose names and Stat do not belong together. Servers execute a
+// multiRead between two changes (FinalRequestProcessor runs alone, or CommitProcessor waits for it); what
+// stands in for a server may not.
 var ErrTorn = errors.New("zookeeper: a node changed while it was read")
 
-// MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads. Its body uses the memory given,
-// where that is large enough, which Send is done with when it returns.
+// MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads. Its body
+// uses the memory given, where that is large enough, which Send is done with when it returns.
 func MultiRead(reads []Read, memory []byte) Request {
 	size := 9
 	for i := range reads {
@@ -86,8 +87,8 @@ func appendMultiHeader(b []byte, op int32, done bool, code int32) []byte {
 	return AppendInt(AppendBool(AppendInt(b, op), done), code)
 }
 
-// Reads decodes the reply to a MultiRead of these reads, in their order, into the memory given where that is large enough. Its error
-// is the reply's, or ErrReply.
+// Reads decodes the reply to a MultiRead of these reads, in their order, into the memory given where that is
+// large enough. Its error is the reply's, or ErrReply.
 func (r Reply) Reads(reads []Read, memory []ReadResult) ([]ReadResult, error) {
 	if r.Err != nil {
 		return nil, r.Err
@@ -144,9 +145,9 @@ func WatchBelow(path string) Request {
 	return Request{Op: opAddWatch, Body: AppendInt(AppendString(nil, path), watchRecursive)}
 }
 
-// ReadSize learns how many items fit in a multiRead: the answer to one has no limit on the server, and one that is too long for
-// the client (maxOwnReply here, go-zookeeper's buffer, what stands between) is lost or ends the connection. The zero value is
-// ready. It is for one goroutine.
+// ReadSize learns how many items fit in a multiRead: the answer to one has no limit on the server, and one
+// that is too long for the client (maxOwnReply here, go-zookeeper's buffer, what stands between) is lost or
+// ends the connection. The zero value is ready. It is for one goroutine.
 type ReadSize struct {
 	most    int     // that may be asked for, as far as is known
 	limit   int     // half of the least that was too much; 0: none was

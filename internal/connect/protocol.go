@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// RefusedError is a connection that ended before the server's first reply, or that no reply will come on, with the reason. Without
-// that, all that is seen of it is a broken pipe: what the server wrote before it closed is behind the failed write, and may be lost
-// with it.
+// RefusedError is a connection that ended before the server's first reply, or that no reply will come on,
+// with the reason. Without that, all that is seen of it is a broken pipe: what the server wrote before it
+// closed is behind the failed write, and may be lost with it.
 type RefusedError struct {
 	// Why is a sentence with what to do about it.
 	Why string
@@ -23,7 +23,8 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Why }
 
-// Unwrap returns the error of the connection, as one of several: go-redis takes off the outermost layer of what ends a handshake.
+// Unwrap returns the error of the connection, as one of several: go-redis takes off the outermost layer of
+// what ends a handshake.
 func (e *RefusedError) Unwrap() []error { return []error{e.Err} }
 
 // askingTakes is the longest that a server is asked why it ended a connection, or what it speaks.
@@ -43,8 +44,9 @@ const (
 	tlsProtocol     protocol = "TLS"
 )
 
-// What servers are asked: ZooKeeper for its version, by a four-letter word, which it answers or says that it does not; a web server
-// takes that for a request that is none, and says so. Redis behind a proxy may know only commands that are written as arrays.
+// What servers are asked: ZooKeeper for its version, by a four-letter word, which it answers or says that it
+// does not; a web server takes that for a request that is none, and says so. Redis behind a proxy may know
+// only commands that are written as arrays.
 var questions = [...]string{"srvr\r\n", "*1\r\n$4\r\nPING\r\n"}
 
 // spoken returns the protocol of the server at addr, found out by connections of their own.
@@ -109,7 +111,8 @@ func speaksTLS(ctx context.Context, dial dialFunc, network, addr string) bool {
 
 const needsTLS = "the port speaks TLS (give rediss:// for redis://, or the server's port without TLS)"
 
-// notRedis words the error of a Redis client that reached a server of another protocol; empty for Redis, and where that is not known.
+// notRedis words the error of a Redis client that reached a server of another protocol; empty for Redis, and
+// where that is not known.
 func notRedis(p protocol) string {
 	switch p {
 	case zkProtocol:

@@ -14,9 +14,10 @@ const (
 	mostAddresses = 16
 )
 
-// Names dials servers by name. A net.Dialer gives the first address of a family its share of the time, at least 2 s, before it
-// tries the second: a name with a dead address could then not be reached within a short limit. Here each further address is
-// tried a moment after the one before, beside it, and the first connection is taken.
+// Names dials servers by name. A net.Dialer gives the first address of a family its share of the time, at
+// least 2 s, before it tries the second: a name with a dead address could then not be reached within a short
+// limit. Here each further address is tried a moment after the one before, beside it, and the first
+// connection is taken.
 type Names struct {
 	// Lookup returns the addresses of a host; nil is the system's.
 	Lookup func(ctx context.Context, host string) ([]net.IPAddr, error)
@@ -24,8 +25,8 @@ type Names struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// DialContext connects to host:port by the first of the host's addresses that answers. Its error is that of the lookup, or of the
-// address that was tried first.
+// DialContext connects to host:port by the first of the host's addresses that answers. Its error is that of
+// the lookup, or of the address that was tried first.
 func (n Names) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial, lookup := n.Dial, n.Lookup
 	if dial == nil {

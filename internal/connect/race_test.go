@@ -46,8 +46,8 @@ func TestANameWithADeadAddressIsReached(t *testing.T) {
 	}
 }
 
-// Where no address answers, the error says what the one said that answered at all; and addresses, sockets and names that are not
-// known are dialled as ever.
+// Where no address answers, the error says what the one said that answered at all; and addresses, sockets and
+// names that are not known are dialled as ever.
 func TestNamesThatCannotBeReached(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

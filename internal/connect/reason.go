@@ -22,8 +22,8 @@ func (e *DialError) Error() string { return "zookeeper " + e.Addr + ": " + Reaso
 // Unwrap returns the cause.
 func (e *DialError) Unwrap() error { return e.Err }
 
-// Plain is an error of a connection without the layers that it went through, such as the address over again: its text is
-// Reason's.
+// Plain is an error of a connection without the layers that it went through, such as the address over again:
+// its text is Reason's.
 func Plain(err error) error {
 	if err == nil {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A TLS server and a client that do not trust each other say whose certificate is at fault, and which option is about it.
+// A TLS server and a client that do not trust each other say whose certificate is at fault, and which option
+// is about it.
 func TestReasonOfTLS(t *testing.T) {
 	t.Parallel()
 	certs, others := servertest.NewCertificates(t), servertest.NewCertificates(t)

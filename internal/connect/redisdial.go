@@ -70,8 +70,8 @@ type greeted struct {
 	limit         atomic.Pointer[time.Time]    // the deadline that was last set; zero: none
 }
 
-// NetConn is the connection itself, once there was a reply: go-redis looks there for whether the server has closed an idle one. Before,
-// it is nil, so that an end is met by Read and Write alone.
+// NetConn is the connection itself, once there was a reply: go-redis looks there for whether the server has
+// closed an idle one. Before, it is nil, so that an end is met by Read and Write alone.
 func (g *greeted) NetConn() net.Conn {
 	if !g.answered.Load() {
 		return nil

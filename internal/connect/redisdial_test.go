@@ -76,8 +76,8 @@ func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 	}
 }
 
-// Whoever was answered once is not looked after: the server that ends such a connection has other reasons, and a reply that reads
-// like a refusal is one.
+// Whoever was answered once is not looked after: the server that ends such a connection has other reasons,
+// and a reply that reads like a refusal is one.
 func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
 	t.Parallel()
 	addr := listen(t, func(c net.Conn) {

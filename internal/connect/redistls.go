@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// silentFor is the time after which a server that has not answered a TLS greeting is asked whether it speaks plain text: Redis takes
-// the greeting for the beginning of a command, and waits for the rest of it.
+// silentFor is the time after which a server that has not answered a TLS greeting is asked whether it speaks
+// plain text: Redis takes the greeting for the beginning of a command, and waits for the rest of it.
 const silentFor = 250 * time.Millisecond
 
 // tlsDialer dials a Redis server or Sentinel with TLS, by plain.
@@ -82,7 +82,8 @@ func dropped(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// unencrypted reports whether a server answered a TLS greeting by something else. Redis does when there is the end of a line in it.
+// unencrypted reports whether a server answered a TLS greeting by something else. Redis does when there is
+// the end of a line in it.
 func unencrypted(err error) bool {
 	var header tls.RecordHeaderError
 	return errors.As(err, &header)

@@ -41,7 +41,8 @@ func listen(t *testing.T, f func(net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// A server without TLS takes the greeting for the beginning of a command and says nothing. It is found out long before the limit.
+// A server without TLS takes the greeting for the beginning of a command and says nothing. It is found out
+// long before the limit.
 func TestAPortWithoutTLSIsFoundOut(t *testing.T) {
 	t.Parallel()
 	for name, reply := range map[string]string{"it answers": "+PONG\r\n", "it asks for a password": "-NOAUTH Authentication required.\r\n"} {

@@ -11,8 +11,8 @@ const (
 	mostSession  = 24 * time.Hour
 )
 
-// checkGreeting is checkReply for the answer to a connect request: protocol version, timeout in ms, session id, password, and
-// from servers since 3.4 whether it only reads. A session that has expired has the id 0.
+// checkGreeting is checkReply for the answer to a connect request: protocol version, timeout in ms, session
+// id, password, and from servers since 3.4 whether it only reads. A session that has expired has the id 0.
 func checkGreeting(body []byte) error {
 	d := Decoder{Rest: body}
 	d.Int()
@@ -27,8 +27,9 @@ func checkGreeting(body []byte) error {
 	return nil
 }
 
-// checkReply returns an error for a reply to a successful request, without its header, that lacks what the operation promises:
-// go-zookeeper decodes all replies as if their lengths were true. Of unknown operations nothing is checked.
+// checkReply returns an error for a reply to a successful request, without its header, that lacks what the
+// operation promises: go-zookeeper decodes all replies as if their lengths were true. Of unknown operations
+// nothing is checked.
 func checkReply(op int32, body []byte) error {
 	d := Decoder{Rest: body}
 	switch op {

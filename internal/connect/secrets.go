@@ -44,13 +44,14 @@ const (
 // WebhookToken is the variable of the token that a webhook's receiver is sent.
 const WebhookToken = "LOCKSCOPE_WEBHOOK_TOKEN"
 
-// SecretVariables returns the names of the variables that hold secrets: those that SecretsFromEnvironment reads, and WebhookToken.
+// SecretVariables returns the names of the variables that hold secrets: those that SecretsFromEnvironment
+// reads, and WebhookToken.
 func SecretVariables() []string {
 	return []string{redisUser, redisPassword, sentinelUser, sentinelPassword, zooKeeperAuth, adminUser, adminPassword, WebhookToken}
 }
 
-// WithoutSecrets returns an environment of NAME=VALUE without the variables that hold our secrets: that of every program
-// which we start.
+// WithoutSecrets returns an environment of NAME=VALUE without the variables that hold our secrets: that of
+// every program which we start.
 func WithoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

@@ -16,13 +16,14 @@ import (
 // ErrNoSuchMaster is wrapped by the error of SentinelMaster when the sentinels that answer know no master of that name.
 var ErrNoSuchMaster = errors.New("no sentinel knows a master of that name")
 
-// ErrSentinelsDisagree is wrapped by the error of SentinelMaster when no master is named by most of the sentinels that answer, as for
-// a moment around a failover.
+// ErrSentinelsDisagree is wrapped by the error of SentinelMaster when no master is named by most of the
+// sentinels that answer, as for a moment around a failover.
 var ErrSentinelsDisagree = errors.New("the sentinels disagree about who the master is")
 
-// SentinelMaster asks the sentinels of o, all at once, where the master o.MasterName is now, as host:port: where most of them say,
-// as one that was cut off or has just been started again may name the one before for a while. They have half of the time that ctx
-// leaves; then most of those that have answered decide. hooks see what is sent to them.
+// SentinelMaster asks the sentinels of o, all at once, where the master o.MasterName is now, as host:port:
+// where most of them say, as one that was cut off or has just been started again may name the one before for
+// a while. They have half of the time that ctx leaves; then most of those that have answered decide. hooks
+// see what is sent to them.
 func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redis.Hook) (string, error) {
 	ctx, cancel := halfOf(ctx)
 	type answer struct {

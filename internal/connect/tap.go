@@ -12,22 +12,24 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Tap dials ZooKeeper servers for go-zookeeper and reads along: it learns from the frames what that client does not
-// expose (negotiated timeout, acknowledgements and when their requests were sent, dial errors), and it leaves a server
-// that accepts and then hangs, on which go-zookeeper alone would wait for several session timeouts. Give each connection
-// (zk.Connect) a Tap of its own, with Dial as the zk.Dialer. Methods may be called by any goroutine; the fields must not
-// change after the first Dial.
+// Tap dials ZooKeeper servers for go-zookeeper and reads along: it learns from the frames what that client
+// does not expose (negotiated timeout, acknowledgements and when their requests were sent, dial errors), and
+// it leaves a server that accepts and then hangs, on which go-zookeeper alone would wait for several session
+// timeouts. Give each connection (zk.Connect) a Tap of its own, with Dial as the zk.Dialer. Methods may be
+// called by any goroutine; the fields must not change after the first Dial.
 type Tap struct {
-	// TLS, when not nil, is the configuration to speak TLS with. An empty ServerName is filled in with the host dialled:
-	// use a ServerList, since go-zookeeper's own host provider dials addresses, never names.
+	// TLS, when not nil, is the configuration to speak TLS with. An empty ServerName is filled in with the
+	// host dialled: use a ServerList, since go-zookeeper's own host provider dials addresses, never names.
 	TLS *tls.Config
 	// DialContext connects to a server; nil is that of Names.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Greeting is for how long a server that has accepted a connection may take to make the session, or to resume it; 0 is a third of the
-	// session's timeout, a second at least, and a sixth. A tunnel (see Via) accepts before it has reached the server.
+	// Greeting is for how long a server that has accepted a connection may take to make the session, or to
+	// resume it; 0 is a third of the session's timeout, a second at least, and a sixth. A tunnel (see Via)
+	// accepts before it has reached the server.
 	Greeting time.Duration
-	// Gather is for how long events are left to gather where many in a row have come closer to each other than twice that, and no request is
-	// unanswered: what changes fast wakes its reader once in that time. 0: each event as it comes.
+	// Gather is for how long events are left to gather where many in a row have come closer to each other
+	// than twice that, and no request is unanswered: what changes fast wakes its reader once in that time. 0:
+	// each event as it comes.
 	Gather time.Duration
 	// Context ends attempts to connect that are under way; nil is one that never ends.
 	Context context.Context
@@ -83,8 +85,9 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 // mostPatience bounds the time for one attempt to connect.
 const mostPatience = 10 * time.Second
 
-// dialLimit is the time for the next attempt to connect: what go-zookeeper gives it, a second, is too short for some ways
-// (TLS, tunnels, other continents). So it may take twice as long as the one before took, or was given.
+// dialLimit is the time for the next attempt to connect: what go-zookeeper gives it, a second, is too short
+// for some ways (TLS, tunnels, other continents). So it may take twice as long as the one before took, or was
+// given.
 func (t *Tap) dialLimit(given time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,8 +156,8 @@ func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error
 	return conn, err
 }
 
-// misfit asks, by connections of dial, for the protocol of the server at addr, and returns it in the words of say. While there is a session nobody is asked:
-// other servers are to be tried at once.
+// misfit asks, by connections of dial, for the protocol of the server at addr, and returns it in the words of
+// say. While there is a session nobody is asked: other servers are to be tried at once.
 func (t *Tap) misfit(network, addr string, dial dialFunc, say func(protocol) string) string {
 	if id, _ := t.Session(); id != 0 {
 		return ""
@@ -162,8 +165,8 @@ func (t *Tap) misfit(network, addr string, dial dialFunc, say func(protocol) str
 	return say(spoken(t.context(), dial, network, addr))
 }
 
-// Session returns the id and the negotiated timeout of the newest connect response; zeros before the first, and after the
-// server reported the session as expired.
+// Session returns the id and the negotiated timeout of the newest connect response; zeros before the first,
+// and after the server reported the session as expired.
 func (t *Tap) Session() (id int64, timeout time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,8 +180,8 @@ func (t *Tap) Server() string {
 	return t.server
 }
 
-// Connection is the number of the connection that has the session now, as in Reply.Conn; 0 when none has. What is bound to one
-// connection, as watches are, has ended once this is another.
+// Connection is the number of the connection that has the session now, as in Reply.Conn; 0 when none has.
+// What is bound to one connection, as watches are, has ended once this is another.
 func (t *Tap) Connection() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,8 +191,9 @@ func (t *Tap) Connection() uint64 {
 	return t.current.number
 }
 
-// Lease is Session with the send time of the newest request, ping or connect request that a server has acknowledged in this session:
-// the session cannot expire before lastAck + timeout. It carries a monotonic reading; zero when there is no session.
+// Lease is Session with the send time of the newest request, ping or connect request that a server has
+// acknowledged in this session: the session cannot expire before lastAck + timeout. It carries a monotonic
+// reading; zero when there is no session.
 func (t *Tap) Lease() (id int64, timeout time.Duration, lastAck time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,12 +210,13 @@ func (t *Tap) Committed() (id int64, timeout time.Duration, sent time.Time) {
 	return t.session, t.timeout, t.committed
 }
 
-// Kept returns the session's id, its negotiated timeout, and since when its leader has certainly heard of it: the session cannot expire
-// before since + timeout. Zeros when there is no session.
+// Kept returns the session's id, its negotiated timeout, and since when its leader has certainly heard of it:
+// the session cannot expire before since + timeout. Zeros when there is no session.
 //
-// A leader does not hear of a session by what it commits for it (LearnerHandler, REQUEST), but by the followers' answers to its
-// pings, every half tick, a quarter of the timeout at most; besides, when the session is made or resumed. So what a quorum has
-// committed proves that the leader has heard of what the same server had answered a quarter of the timeout before it was sent.
+// A leader does not hear of a session by what it commits for it (LearnerHandler, REQUEST), but by the
+// followers' answers to its pings, every half tick, a quarter of the timeout at most; besides, when the
+// session is made or resumed. So what a quorum has committed proves that the leader has heard of what the
+// same server had answered a quarter of the timeout before it was sent.
 func (t *Tap) Kept() (id int64, timeout time.Duration, since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,8 +230,8 @@ func (t *Tap) Requests() uint64 {
 	return t.requests
 }
 
-// DialError of the newest attempt to connect that failed, also when a server accepted and then never answered; nil once there is a session.
-// go-zookeeper only logs it.
+// DialError of the newest attempt to connect that failed, also when a server accepted and then never
+// answered; nil once there is a session. go-zookeeper only logs it.
 func (t *Tap) DialError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

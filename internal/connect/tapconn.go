@@ -65,15 +65,15 @@ func (c *tapConn) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if _, err := c.Conn.Write(p); err != nil {
-		// Told to the reader only: go-zookeeper (1.0.4, sendData) answers a request whose write failed, and once more when
-		// it flushes, for ever where its Close has made that requester leave.
+		// Told to the reader only: go-zookeeper (1.0.4, sendData) answers a request whose write failed, and
+		// once more when it flushes, for ever where its Close has made that requester leave.
 		c.Conn.Close()
 	}
 	return given, nil
 }
 
-// Read returns what came but replies to requests of our own, which go-zookeeper would complain of. It returns whole frames: those
-// with lengths that cannot be right never reach go-zookeeper.
+// Read returns what came but replies to requests of our own, which go-zookeeper would complain of. It returns
+// whole frames: those with lengths that cannot be right never reach go-zookeeper.
 func (c *tapConn) Read(p []byte) (int, error) {
 	for c.passed.Len() == 0 {
 		if c.readErr != nil {
@@ -146,7 +146,8 @@ func (c *tapConn) gather(idle bool) {
 	}
 }
 
-// findMisfit looks for the reason when the connection has ended before the connect response, or because of what the server said.
+// findMisfit looks for the reason when the connection has ended before the connect response, or because of
+// what the server said.
 func (c *tapConn) findMisfit() {
 	c.tap.mu.Lock()
 	greeted, closed := c.greeted, c.closed
@@ -229,8 +230,8 @@ func (c *tapConn) Close() error {
 	return err
 }
 
-// recordRequest looks at one request. The first one of a connection is the connect request: protocol version, last zxid,
-// timeout in ms, session id.
+// recordRequest looks at one request. The first one of a connection is the connect request: protocol version,
+// last zxid, timeout in ms, session id.
 func (c *tapConn) recordRequest(f *frames) error {
 	if c.hello.IsZero() {
 		c.hello = f.begun
@@ -264,8 +265,9 @@ func (c *tapConn) recordRequest(f *frames) error {
 // leastGreetingLimit lets a session be made over a way that is too far for its timeout, so that this can be said.
 const leastGreetingLimit = time.Second
 
-// setLimit is for how long a server may leave a request unanswered while it sends nothing at all: a third of the session
-// timeout, a sixth while a session is being resumed, so that there is time for another server. 0 is for ever.
+// setLimit is for how long a server may leave a request unanswered while it sends nothing at all: a third of
+// the session timeout, a sixth while a session is being resumed, so that there is time for another server. 0
+// is for ever.
 func (c *tapConn) setLimit(limit time.Duration) { c.limit = max(limit, 0) }
 
 // takeFrame looks at one reply, and passes it on where it is for go-zookeeper.

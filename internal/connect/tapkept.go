@@ -18,7 +18,8 @@ const (
 	reportsPerTimeout = 4
 )
 
-// mark notes an answered request, and forgets what was sent so long before that no lease can be counted from it any more.
+// mark notes an answered request, and forgets what was sent so long before that no lease can be counted from
+// it any more.
 func (c *tapConn) mark(request sent) {
 	n := len(c.marks)
 	if n == 0 || request.at.Sub(c.marks[n-1].sent) < c.tap.timeout/marksPerTimeout {
@@ -29,8 +30,8 @@ func (c *tapConn) mark(request sent) {
 	c.marks = append(c.marks, mark{request.at, c.heard})
 }
 
-// keep draws from a request that a quorum has committed what the leader has heard of: by then, what the server had answered a
-// report before it was sent. What goes to the leader over this server arrives in order.
+// keep draws from a request that a quorum has committed what the leader has heard of: by then, what the
+// server had answered a report before it was sent. What goes to the leader over this server arrives in order.
 func (c *tapConn) keep(sent time.Time) {
 	t := c.tap
 	reported := sent.Add(-t.timeout / reportsPerTimeout)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestReadsAloneLeaveFewMarks: a connection that never commits anything keeps no more of what was answered than a lease can be
-// counted from.
+// TestReadsAloneLeaveFewMarks: a connection that never commits anything keeps no more of what was answered
+// than a lease can be counted from.
 func TestReadsAloneLeaveFewMarks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

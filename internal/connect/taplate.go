@@ -2,18 +2,19 @@ package connect
 
 import "time"
 
-// MaxLag is the longest time before now at which the newest answered Sync was sent on a connection on which one is sent every
-// second and all is well, slow machines included.
+// MaxLag is the longest time before now at which the newest answered Sync was sent on a connection on which
+// one is sent every second and all is well, slow machines included.
 const MaxLag = 2500 * time.Millisecond
 
 // interval is a time between two instants of our clock.
 type interval struct{ from, until time.Time }
 
-// Late returns, once, the bounds of a time of which news came late; zeros when none did. A server's answers and events come
-// in order: what had happened when a change or a Sync was executed comes before its answer. An event may therefore be as old as
-// the newest of these that was answered before it, and an answer as its own request. A wire that was cut, a follower that was cut off from
-// its leader (which answers pings and questions by itself), a server or a process that stood still for a while, and then went on,
-// makes both old by more than MaxLag, while the connection lasts. Bounds have a monotonic reading.
+// Late returns, once, the bounds of a time of which news came late; zeros when none did. A server's answers
+// and events come in order: what had happened when a change or a Sync was executed comes before its answer.
+// An event may therefore be as old as the newest of these that was answered before it, and an answer as its
+// own request. A wire that was cut, a follower that was cut off from its leader (which answers pings and
+// questions by itself), a server or a process that stood still for a while, and then went on, makes both old
+// by more than MaxLag, while the connection lasts. Bounds have a monotonic reading.
 func (t *Tap) Late() (from, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,8 +39,9 @@ func (c *tapConn) cameLate(since time.Time) {
 	t.late.until = c.heard
 }
 
-// Sync has the leader answer, unless it was asked to within the last every. Call it from time to time: what had happened before
-// has come by then. It changes nothing, needs no right, and does nothing without a connection.
+// Sync has the leader answer, unless it was asked to within the last every. Call it from time to time: what
+// had happened before has come by then. It changes nothing, needs no right, and does nothing without a
+// connection.
 func (t *Tap) Sync(every time.Duration) {
 	t.mu.Lock()
 	c, session := t.current, t.session
@@ -53,8 +55,8 @@ func (t *Tap) Sync(every time.Duration) {
 	_ = c.send(&t.beats, session, func(int, Reply) {}, []Request{{Op: opSync, Body: AppendString(nil, "/")}}) // else there is no connection
 }
 
-// Ordered is the send time of the newest change or Sync that was answered, or of the connection's begin: all that had happened by
-// then is known. It has a monotonic reading; zero without a session.
+// Ordered is the send time of the newest change or Sync that was answered, or of the connection's begin: all
+// that had happened by then is known. It has a monotonic reading; zero without a session.
 func (t *Tap) Ordered() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

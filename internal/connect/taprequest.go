@@ -12,9 +12,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Request is a request of our own to a ZooKeeper server. It travels on the connection that go-zookeeper has made, beside
-// that client's own, with an xid that it never uses and whose replies it never sees. This reaches operations that go-zookeeper
-// does not know, sends several in one flight, and hears when each was sent.
+// Request is a request of our own to a ZooKeeper server. It travels on the connection that go-zookeeper has
+// made, beside that client's own, with an xid that it never uses and whose replies it never sees. This
+// reaches operations that go-zookeeper does not know, sends several in one flight, and hears when each was
+// sent.
 type Request struct {
 	Op   int32 // ZooDefs.OpCode
 	Body []byte
@@ -76,19 +77,21 @@ const (
 	keptReply = 4 << 10
 )
 
-// Listen calls event with the path of each watch that fires and why, also of those that go-zookeeper has set, in order with the replies
-// to Send: what that client's own callback hears comes behind replies that arrived after it. It calls changed after the
-// connection was lost, made, or refused because the session has expired. Both run on a goroutine of go-zookeeper: they
-// must not block. Send, which a write limit bounds, may be called there.
+// Listen calls event with the path of each watch that fires and why, also of those that go-zookeeper has set,
+// in order with the replies to Send: what that client's own callback hears comes behind replies that arrived
+// after it. It calls changed after the connection was lost, made, or refused because the session has expired.
+// Both run on a goroutine of go-zookeeper: they must not block. Send, which a write limit bounds, may be
+// called there.
 func (t *Tap) Listen(event func(path string, what zk.EventType), changed func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.onEvent, t.onChanged = event, changed
 }
 
-// Send writes requests in one go, to be executed in order by the server that the session with this id is connected to.
-// reply is called once for each, with its index, on a goroutine of go-zookeeper or the caller's: it must not block, but it
-// may call Send. When there is no such connection all get zk.ErrNoServer, or zk.ErrSessionExpired when the session is another: none was sent.
+// Send writes requests in one go, to be executed in order by the server that the session with this id is
+// connected to. reply is called once for each, with its index, on a goroutine of go-zookeeper or the
+// caller's: it must not block, but it may call Send. When there is no such connection all get zk.ErrNoServer,
+// or zk.ErrSessionExpired when the session is another: none was sent.
 func (t *Tap) Send(session int64, reply func(i int, r Reply), requests ...Request) {
 	t.mu.Lock()
 	c := t.current
@@ -220,8 +223,8 @@ func (n *notice) deliver() {
 	}
 }
 
-// rememberAuth keeps an authentication, to repeat it on the next connection before requests of our own: go-zookeeper does
-// so too, but these may overtake it.
+// rememberAuth keeps an authentication, to repeat it on the next connection before requests of our own:
+// go-zookeeper does so too, but these may overtake it.
 func (t *Tap) rememberAuth(f *frames) {
 	body := f.head[8:]
 	known := slices.ContainsFunc(t.auth, func(a []byte) bool { return bytes.Equal(a, body) })
@@ -230,8 +233,9 @@ func (t *Tap) rememberAuth(f *frames) {
 	}
 }
 
-// withZxid writes into the connect request the newest zxid that this client has seen, which go-zookeeper does not know of
-// our own requests: a server that is behind it refuses the connection, so that time never runs backwards.
+// withZxid writes into the connect request the newest zxid that this client has seen, which go-zookeeper does
+// not know of our own requests: a server that is behind it refuses the connection, so that time never runs
+// backwards.
 func (c *tapConn) withZxid(p []byte) []byte {
 	const at = 4 + 4 // behind the length and the protocol version
 	if len(p) < at+8 || int64(binary.BigEndian.Uint64(p[at:])) >= c.tap.zxid {
@@ -255,10 +259,12 @@ func replyError(code int32) error {
 
 // Errors that package zk does not have.
 var (
-	// ErrUnimplemented: the server does not know the operation. It closes the connection, and the session, behind this answer.
+	// ErrUnimplemented: the server does not know the operation. It closes the connection, and the session,
+	// behind this answer.
 	ErrUnimplemented = errors.New("zookeeper: the server does not know this operation")
-	// ErrThrottled: the server has more to do than it wants, and did not run the request (KeeperException.Code.THROTTLEDOP,
-	// since 3.7). Go-zookeeper has no error of its own for it: see Throttled.
+	// ErrThrottled: the server has more to do than it wants, and did not run the request
+	// (KeeperException.Code.THROTTLEDOP, since 3.7). Go-zookeeper has no error of its own for it: see
+	// Throttled.
 	ErrThrottled = errors.New("zookeeper: the server throttles requests")
 	// ErrTooLong: the answer to a request of our own was too long to be taken.
 	ErrTooLong = errors.New("zookeeper: the reply is too long")
@@ -288,7 +294,8 @@ func Throttled(err error) bool {
 
 var goThrottled = fmt.Sprintf("unknown error: %d", errThrottled) // ErrCode.toError in go-zookeeper 1.0.4
 
-// Authenticated reports whether this client has authenticated as somebody, by an account or by a certificate of its own.
+// Authenticated reports whether this client has authenticated as somebody, by an account or by a certificate
+// of its own.
 func (t *Tap) Authenticated() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -195,8 +195,8 @@ func parseTarget(s string) (Target, error) {
 	return t, nil
 }
 
-// holdsSecret reports whether a target has an @ before its first option's value: user and password of some kind, whatever
-// slashes and question marks stand in them.
+// holdsSecret reports whether a target has an @ before its first option's value: user and password of some
+// kind, whatever slashes and question marks stand in them.
 func holdsSecret(rest string) bool {
 	at, query := strings.IndexByte(rest, '@'), strings.IndexByte(rest, '?')
 	if at < 0 {

@@ -79,8 +79,8 @@ func (t *TLS) Config() (*tls.Config, error) {
 	return c, nil
 }
 
-// WithShown is a configuration that calls shown with each certificate of ours that a server was shown, before the handshake is over:
-// only by a server that asks for one is this client somebody.
+// WithShown is a configuration that calls shown with each certificate of ours that a server was shown, before
+// the handshake is over: only by a server that asks for one is this client somebody.
 func WithShown(config *tls.Config, shown func(*tls.Certificate)) *tls.Config {
 	if len(config.Certificates) == 0 {
 		return config
@@ -112,8 +112,8 @@ func chooseOf(ours []tls.Certificate) func(*tls.CertificateRequestInfo) (*tls.Ce
 	}
 }
 
-// SubjectOf a certificate as access lists of ZooKeeper have it, in the scheme x509 (RFC 2253). Java writes a few rare attributes in
-// another way. Empty where the certificate cannot be read.
+// SubjectOf a certificate as access lists of ZooKeeper have it, in the scheme x509 (RFC 2253). Java writes a
+// few rare attributes in another way. Empty where the certificate cannot be read.
 func SubjectOf(c *tls.Certificate) string {
 	if len(c.Certificate) == 0 {
 		return ""

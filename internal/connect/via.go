@@ -18,10 +18,12 @@ import (
 	"unicode"
 )
 
-// Via is a host from which servers are dialled: the system's ssh goes there, with its keys, agent and configuration, and asks nothing.
+// Via is a host from which servers are dialled: the system's ssh goes there, with its keys, agent and
+// configuration, and asks nothing.
 type Via struct{ User, Host, Port string }
 
-// What ssh takes for a user, and for a host to go to or on to; nothing that its own configuration could take for an option or a shell's.
+// What ssh takes for a user, and for a host to go to or on to; nothing that its own configuration could take
+// for an option or a shell's.
 var (
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$`)
 	sshHost = regexp.MustCompile(`^[A-Za-z0-9_:][A-Za-z0-9_.:-]*$`)
@@ -70,8 +72,8 @@ func (v *Via) arguments(addr string) []string {
 	return append(args, "--", v.Host)
 }
 
-// DialContext connects to addr from there. ssh connects in its own time: that it cannot is the error of the first Read. It ends with the
-// connection.
+// DialContext connects to addr from there. ssh connects in its own time: that it cannot is the error of the
+// first Read. It ends with the connection.
 func (v *Via) DialContext(_ context.Context, _, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !sshHost.MatchString(host) {

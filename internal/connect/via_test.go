@@ -15,8 +15,8 @@ import (
 	"lockscope/internal/zkserver"
 )
 
-// fakeSSH puts a program ssh on the PATH: this test's own, which relays to the address behind -W, and notes how it was called. It
-// refuses to go to some hosts, as ssh does.
+// fakeSSH puts a program ssh on the PATH: this test's own, which relays to the address behind -W, and notes
+// how it was called. It refuses to go to some hosts, as ssh does.
 func fakeSSH(t *testing.T) (calls func() []string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -79,8 +79,8 @@ func relaySSH(notes string, args []string) int {
 	return 0
 }
 
-// Redis and ZooKeeper, with TLS and without, are reached through ssh, which is asked for no more than a connection, and has none of
-// our secrets.
+// Redis and ZooKeeper, with TLS and without, are reached through ssh, which is asked for no more than a
+// connection, and has none of our secrets.
 func TestServersAreReachedThroughSSH(t *testing.T) {
 	calls := fakeSSH(t)
 	t.Setenv(redisPassword, "hidden")

@@ -19,8 +19,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestEveryMutantBuilds: a change that does not compile kills nothing. Each changed file is checked with the rest of its package,
-// against what go list has compiled, which takes a fiftieth of a build.
+// TestEveryMutantBuilds: a change that does not compile kills nothing. Each changed file is checked with the
+// rest of its package, against what go list has compiled, which takes a fiftieth of a build.
 func TestEveryMutantBuilds(t *testing.T) {
 	servertest.Long(t)
 	all, err := readTable("table")

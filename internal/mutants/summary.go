@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// summarize prints, as Markdown, what came of the mutants of each part of the table, by the outputs of earlier runs: the
-// newest verdict on a mutant counts. What none of them ran is counted as well, and what was not killed is named.
+// summarize prints, as Markdown, what came of the mutants of each part of the table, by the outputs of
+// earlier runs: the newest verdict on a mutant counts. What none of them ran is counted as well, and what was
+// not killed is named.
 func summarize(w io.Writer, all []*mutant, outputs ...string) error {
 	verdicts := make(map[string]string)
 	for _, file := range outputs {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// mutant is one change and the tests that are to notice it. In the table it is a block of lines, and blocks are separated
-// by empty ones:
+// mutant is one change and the tests that are to notice it. In the table it is a block of lines, and blocks
+// are separated by empty ones:
 //
 //	NAME, in words
 //	file: lockops/zklease.go

@@ -1,4 +1,5 @@
-// Package redisreply classifies the errors with which Redis servers answer. Texts may have the name of a server before them.
+// Package redisreply classifies the errors with which Redis servers answer. Texts may have the name of a
+// server before them.
 package redisreply
 
 import (
@@ -38,11 +39,12 @@ func WrongType(err error) bool { return Starts(err, "WRONGTYPE") }
 // Login reports whether a server demands another login.
 func Login(err error) bool { return Starts(err, "NOAUTH", "WRONGPASS") }
 
-// UnknownCommand reports whether a command was renamed or taken away (rename-command), or the server is no Redis or too old.
+// UnknownCommand reports whether a command was renamed or taken away (rename-command), or the server is no
+// Redis or too old.
 func UnknownCommand(err error) bool { return Starts(err, "ERR unknown command") }
 
-// transient are replies of servers that will do what they refuse now: the request was not executed (redis.io, "Errors" of
-// the protocol; Cluster specification).
+// transient are replies of servers that will do what they refuse now: the request was not executed (redis.io,
+// "Errors" of the protocol; Cluster specification).
 var transient = regexp.MustCompile(`^(LOADING|READONLY|BUSY|TRYAGAIN|CLUSTERDOWN|MASTERDOWN)( |$)`)
 
 // Transient reports whether a reply is about the state that the server is in, so that it is worth asking again.
@@ -58,9 +60,9 @@ func Transient(err error) bool {
 	return transient.MatchString(text)
 }
 
-// ofRedis matches the errors with which Redis itself refuses a request or a command of a script. A proxy's own errors are
-// others: it may have sent the request and lost the answer ("ERR Connection reset by peer" of twemproxy, "upstream failure"
-// of Envoy).
+// ofRedis matches the errors with which Redis itself refuses a request or a command of a script. A proxy's
+// own errors are others: it may have sent the request and lost the answer ("ERR Connection reset by peer" of
+// twemproxy, "upstream failure" of Envoy).
 var ofRedis = regexp.MustCompile(`^(NOSCRIPT|OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM|DENIED|WRONGTYPE|MOVED|ASK|CROSSSLOT|NOREPLICAS) |` +
 	`^ERR (unknown command|max number of clients)|user_script`)
 
@@ -73,8 +75,8 @@ func OfRedis(err error) bool {
 // deniedCommand matches the refusal of a command: "User ops has no permissions to run the 'client|list' command".
 var deniedCommand = regexp.MustCompile(`to run the '([a-zA-Z0-9|._-]{1,40})'`)
 
-// DeniedCommand returns the command that the text of a refusal names, in lower case, such as client|list; empty where it
-// names none.
+// DeniedCommand returns the command that the text of a refusal names, in lower case, such as client|list;
+// empty where it names none.
 func DeniedCommand(text string) string {
 	if said := deniedCommand.FindStringSubmatch(text); said != nil {
 		return strings.ToLower(said[1])

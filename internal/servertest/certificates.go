@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Certificates are those of an authority of one test, in PEM files: its own, and one with its key for servers on loopback and for
-// clients alike.
+// Certificates are those of an authority of one test, in PEM files: its own, and one with its key for servers
+// on loopback and for clients alike.
 type Certificates struct{ CA, Cert, Key string }
 
 // NewCertificates makes them for an hour.
@@ -87,8 +87,8 @@ func (c Certificates) client() (*tls.Config, error) {
 // netty has the jars that a ZooKeeper server needs for TLS beside those that its manifest names.
 var netty = []string{"netty-codec.jar", "netty-resolver.jar", "netty-transport-native-unix-common.jar"}
 
-// StartZooKeeperTLS is StartZooKeeper with a port for TLS besides, at secure. Clients must show a certificate of the same authority; each
-// is somebody to access lists by it, in the scheme x509.
+// StartZooKeeperTLS is StartZooKeeper with a port for TLS besides, at secure. Clients must show a certificate
+// of the same authority; each is somebody to access lists by it, in the scheme x509.
 func StartZooKeeperTLS(t testing.TB, c Certificates, lines ...string) (z *ZooKeeper, secure string) {
 	t.Helper()
 	for _, jar := range netty {
@@ -143,8 +143,8 @@ func (c Certificates) redis(port int) []string {
 	return []string{"--tls-port", strconv.Itoa(port), "--tls-cert-file", c.Cert, "--tls-key-file", c.Key, "--tls-ca-cert-file", c.CA}
 }
 
-// StartRedisClusterTLS is StartRedisCluster with ports for TLS besides, at secure, by which the nodes speak with each other, too. Clients
-// must show a certificate there.
+// StartRedisClusterTLS is StartRedisCluster with ports for TLS besides, at secure, by which the nodes speak
+// with each other, too. Clients must show a certificate there.
 func StartRedisClusterTLS(t testing.TB, c Certificates, n int) (nodes []*Redis, secure []string) {
 	t.Helper()
 	nodes, _ = startRedisCluster(t, n, 0, func() []string {
@@ -156,8 +156,9 @@ func StartRedisClusterTLS(t testing.TB, c Certificates, n int) (nodes []*Redis, 
 	return nodes, secure
 }
 
-// StartRedisSentinelTLS is StartRedisSentinel of servers that speak TLS with each other, and with clients that show a certificate: the
-// sentinel at secure, which names the master by its port for TLS. All have a plain port, too.
+// StartRedisSentinelTLS is StartRedisSentinel of servers that speak TLS with each other, and with clients
+// that show a certificate: the sentinel at secure, which names the master by its port for TLS. All have a
+// plain port, too.
 func StartRedisSentinelTLS(t testing.TB, c Certificates) (sentinel *Redis, secure string, master *Redis) {
 	t.Helper()
 	port, err := freePort()

@@ -18,17 +18,19 @@ type Liar struct {
 	all   sync.WaitGroup
 }
 
-// Relay writes to the client what the server said, as it came in one piece, the nth of a connection; an error ends the connection.
+// Relay writes to the client what the server said, as it came in one piece, the nth of a connection; an error
+// ends the connection.
 type Relay func(n int, said []byte, client io.Writer) error
 
-// StartRelay starts a stand-in for the server at addr that says all that it says through a relay, and returns its address.
+// StartRelay starts a stand-in for the server at addr that says all that it says through a relay, and returns
+// its address.
 func StartRelay(t testing.TB, addr string, relay Relay) string {
 	t.Helper()
 	return startLiar(t, addr, func(int, []byte, io.Writer) bool { return false }, relay).Addr
 }
 
-// Answer may write the answer to some requests, as they came in one piece, the nth of a connection; false: the server is to
-// answer.
+// Answer may write the answer to some requests, as they came in one piece, the nth of a connection; false:
+// the server is to answer.
 type Answer func(n int, requests []byte, client io.Writer) bool
 
 // StartLiar starts one before the server at addr.

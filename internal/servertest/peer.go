@@ -51,8 +51,8 @@ type Peer struct {
 	server  string
 }
 
-// StartKazoo starts a kazoo client that takes the Lock at path as name, and returns when it is connected. Its session lives
-// on for half a minute after Kill, and not after Expire.
+// StartKazoo starts a kazoo client that takes the Lock at path as name, and returns when it is connected. Its
+// session lives on for half a minute after Kill, and not after Expire.
 func StartKazoo(t testing.TB, addr, path, name string) *Peer {
 	t.Helper()
 	p := startPeer(t, RequirePython(t, "kazoo"), kazooLock, addr, path, name)
@@ -60,9 +60,9 @@ func StartKazoo(t testing.TB, addr, path, name string) *Peer {
 	return p
 }
 
-// StartForeign starts a client of a library, kazoo or redis-py, that takes a lock again and again until it is killed, whatever
-// becomes of its servers. ttl is that of its session or of its key. It appends what it held to a report, under the number of a
-// worker (see foreign.py).
+// StartForeign starts a client of a library, kazoo or redis-py, that takes a lock again and again until it is
+// killed, whatever becomes of its servers. ttl is that of its session or of its key. It appends what it held
+// to a report, under the number of a worker (see foreign.py).
 func StartForeign(t testing.TB, library, hosts, name string, ttl time.Duration, report string, worker int) *Peer {
 	t.Helper()
 	python := RequirePython(t, strings.TrimSuffix(library, "-py"))
@@ -83,8 +83,9 @@ func StartNamedRedisPy(t testing.TB, addr, key, name string) *Peer {
 	return startPeer(t, RequirePython(t, "redis"), redisPyLock, host, port, key, name)
 }
 
-// StartOnBoth starts a program with a kazoo client and a redis-py client that goes by one name on both. It takes the lock of
-// that path or, when redisFirst, of that key, and when it is sent a line it waits for the other one, too.
+// StartOnBoth starts a program with a kazoo client and a redis-py client that goes by one name on both. It
+// takes the lock of that path or, when redisFirst, of that key, and when it is sent a line it waits for the
+// other one, too.
 func StartOnBoth(t testing.TB, zk, redis, name, path, key string, redisFirst bool) *Peer {
 	t.Helper()
 	RequirePython(t, "kazoo")

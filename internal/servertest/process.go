@@ -61,7 +61,8 @@ func StartCommand(cmd *exec.Cmd, ended func(error)) error {
 	return <-started
 }
 
-// awaitReady polls until ready returns nil; it fails when the process ends before, or takes too long, and then it is killed.
+// awaitReady polls until ready returns nil; it fails when the process ends before, or takes too long, and
+// then it is killed.
 func (p *process) awaitReady(ready func() error) error {
 	deadline := time.Now().Add(startTimeout)
 	for {
@@ -81,8 +82,9 @@ func (p *process) awaitReady(ready func() error) error {
 	}
 }
 
-// Signal sends a process a signal, unless it has ended. A stop (SIGSTOP) reaches each of its threads when that runs next, so that on
-// a busy machine one of them may still answer: Signal returns when none runs any more, or fails two minutes later.
+// Signal sends a process a signal, unless it has ended. A stop (SIGSTOP) reaches each of its threads when
+// that runs next, so that on a busy machine one of them may still answer: Signal returns when none runs any
+// more, or fails two minutes later.
 func Signal(p *os.Process, sig syscall.Signal) error {
 	if err := p.Signal(sig); err != nil {
 		if errors.Is(err, os.ErrProcessDone) { // killed meanwhile: neither stopped nor running

@@ -63,7 +63,8 @@ func StartRedis(t testing.TB, args ...string) *Redis {
 	return r
 }
 
-// StartEmbeddedRedis starts an embedded server for one test. Its TTLs follow the wall clock. It is stopped when the test ends.
+// StartEmbeddedRedis starts an embedded server for one test. Its TTLs follow the wall clock. It is stopped
+// when the test ends.
 func StartEmbeddedRedis(t testing.TB) *Redis {
 	t.Helper()
 	r, err := startEmbeddedRedis()
@@ -94,8 +95,9 @@ func (r *Redis) Kill(t testing.TB) {
 	r.Mini.Close()
 }
 
-// Restart starts the server again on the same address, after killing it if it runs. It is empty then, unless it was started with
-// an append-only file: then it answers INFO and DEBUG, and refuses the rest (LOADING), until that is read.
+// Restart starts the server again on the same address, after killing it if it runs. It is empty then, unless
+// it was started with an append-only file: then it answers INFO and DEBUG, and refuses the rest (LOADING),
+// until that is read.
 func (r *Redis) Restart(t testing.TB) {
 	t.Helper()
 	r.own(t, "Restart")
@@ -119,7 +121,8 @@ func (r *Redis) Restart(t testing.TB) {
 	r.proc = proc
 }
 
-// Pause stops a real server's process (SIGSTOP): connections stay open, new ones are accepted by the system, nothing answers.
+// Pause stops a real server's process (SIGSTOP): connections stay open, new ones are accepted by the system,
+// nothing answers.
 func (r *Redis) Pause(t testing.TB) {
 	t.Helper()
 	r.signal(t, "Pause", syscall.SIGSTOP)

@@ -30,7 +30,8 @@ func StartRedisClusterWithReplicas(t testing.TB, n int) (masters, replicas []*Re
 	return startRedisCluster(t, n, n, nil)
 }
 
-// startRedisCluster starts n masters and replicas of the first ones; more returns further options of each, and may be nil.
+// startRedisCluster starts n masters and replicas of the first ones; more returns further options of each,
+// and may be nil.
 func startRedisCluster(t testing.TB, n, replicas int, more func() []string) (masters, followers []*Redis) {
 	t.Helper()
 	nodes := make([]*Redis, n+replicas)
@@ -84,17 +85,17 @@ func (r *Redis) awaitLink(t testing.TB) {
 	})
 }
 
-// StartRedisSentinel starts a real master, a replica of it and one sentinel that fails over by itself (quorum 1) when the
-// master does not answer for a second. They are stopped when the test ends.
+// StartRedisSentinel starts a real master, a replica of it and one sentinel that fails over by itself (quorum
+// 1) when the master does not answer for a second. They are stopped when the test ends.
 func StartRedisSentinel(t testing.TB) (sentinel string, master, replica *Redis) {
 	t.Helper()
 	sentinels, servers := StartRedisSentinels(t, 1)
 	return sentinels[0].Addr, servers[0], servers[1]
 }
 
-// StartRedisSentinels starts a real master and a replica of it, in this order, and sentinels that know each other and fail
-// over by themselves, by majority, when the master does not answer for a second. A sentinel that is restarted remembers
-// what it knew. They are stopped when the test ends.
+// StartRedisSentinels starts a real master and a replica of it, in this order, and sentinels that know each
+// other and fail over by themselves, by majority, when the master does not answer for a second. A sentinel
+// that is restarted remembers what it knew. They are stopped when the test ends.
 func StartRedisSentinels(t testing.TB, n int) (sentinels, servers []*Redis) {
 	t.Helper()
 	master := StartRedis(t, "--repl-diskless-sync-delay", "0")

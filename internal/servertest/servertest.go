@@ -1,18 +1,19 @@
 // Package servertest gives tests the servers they need: ZooKeeper and Redis, embedded in the test process and real.
 //
-// A test that is about behaviour runs against both kinds, in subtests "embedded" and "real", through EachZooKeeper and
-// EachRedis; these share one set of servers for the whole test process, so use UniqueName or UniquePath and do not break
-// them. A test that is about a fault starts a server of its own with StartZooKeeper or StartRedis and may stop, kill,
-// pause and restart it.
+// A test that is about behaviour runs against both kinds, in subtests "embedded" and "real", through
+// EachZooKeeper and EachRedis; these share one set of servers for the whole test process, so use UniqueName
+// or UniquePath and do not break them. A test that is about a fault starts a server of its own with
+// StartZooKeeper or StartRedis and may stop, kill, pause and restart it.
 //
-// Real servers are ZooKeeper's jars as Debian packages them and redis-server from PATH. LOCKSCOPE_REAL decides about them:
+// Real servers are ZooKeeper's jars as Debian packages them and redis-server from PATH. LOCKSCOPE_REAL
+// decides about them:
 //
 //	(unset)    embedded servers only; tests of real ones are skipped
 //	installed  tests of what is not installed are skipped
 //	require    tests of what is not installed fail
 //
-// Real servers listen on free loopback ports, keep their files in a temporary directory, and never outlive the test process
-// (on Linux not even when it is killed).
+// Real servers listen on free loopback ports, keep their files in a temporary directory, and never outlive
+// the test process (on Linux not even when it is killed).
 package servertest
 
 import (
@@ -122,7 +123,8 @@ func Slow(t testing.TB) {
 	}
 }
 
-// Effort returns usual, or thorough when LOCKSCOPE_LONG is set: how many steps or seeds a test takes, or how wide they are.
+// Effort returns usual, or thorough when LOCKSCOPE_LONG is set: how many steps or seeds a test takes, or how
+// wide they are.
 func Effort(t testing.TB, usual, thorough int) int {
 	t.Helper()
 	if os.Getenv("LOCKSCOPE_LONG") != "" {

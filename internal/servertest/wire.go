@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Wire passes bytes on between the clients of a port of its own and a server, and stops where a test says so, as a
-// network does: in silence, in one direction or both, or with resets. Bytes that are held back are not lost: after Heal they
-// arrive late.
+// Wire passes bytes on between the clients of a port of its own and a server, and stops where a test says so,
+// as a network does: in silence, in one direction or both, or with resets. Bytes that are held back are not
+// lost: after Heal they arrive late.
 type Wire struct {
 	listener net.Listener
 	target   string
@@ -62,8 +62,8 @@ func startWire(addr, target string) (*Wire, error) {
 // Addr is the host:port of the wire's near end.
 func (w *Wire) Addr() string { return w.listener.Addr().String() }
 
-// Stop holds back, in silence, whatever is sent in some directions; in both when none is given. New connections are made
-// only when bytes can go to the server.
+// Stop holds back, in silence, whatever is sent in some directions; in both when none is given. New
+// connections are made only when bytes can go to the server.
 func (w *Wire) Stop(directions ...Direction) {
 	if len(directions) == 0 {
 		directions = []Direction{ToServer, ToClient}
@@ -127,7 +127,8 @@ func (w *Wire) stops() bool {
 	return w.stopped != [2]bool{} || w.refuses || w.delay > 0
 }
 
-// Retarget leads to another server from now on, as a name or an address does that a failover moves. All connections end.
+// Retarget leads to another server from now on, as a name or an address does that a failover moves. All
+// connections end.
 func (w *Wire) Retarget(target string) {
 	w.mu.Lock()
 	w.target = target
@@ -144,7 +145,8 @@ func (w *Wire) Reset() {
 	}
 }
 
-// HalfOpen ends all connections for the server. Their clients are not told: what they send is lost. New ones are as always.
+// HalfOpen ends all connections for the server. Their clients are not told: what they send is lost. New ones
+// are as always.
 func (w *Wire) HalfOpen() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

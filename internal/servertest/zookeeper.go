@@ -59,8 +59,8 @@ func EachZooKeeper(t *testing.T, f func(t *testing.T, zk *ZooKeeper)) {
 	})
 }
 
-// StartZooKeeper starts a real server for one test, which may do to it what it likes. It is stopped when the test ends. lines
-// are added to its configuration; a four-letter word "conf" has to stay allowed.
+// StartZooKeeper starts a real server for one test, which may do to it what it likes. It is stopped when the
+// test ends. lines are added to its configuration; a four-letter word "conf" has to stay allowed.
 func StartZooKeeper(t testing.TB, lines ...string) *ZooKeeper {
 	t.Helper()
 	zk, err := startRealZooKeeper(lines...)
@@ -69,7 +69,8 @@ func StartZooKeeper(t testing.TB, lines ...string) *ZooKeeper {
 	return zk
 }
 
-// StartEmbeddedZooKeeper starts an embedded server for one test; the zero Config means the same tick as the others here.
+// StartEmbeddedZooKeeper starts an embedded server for one test; the zero Config means the same tick as the
+// others here.
 func StartEmbeddedZooKeeper(t testing.TB, cfg zkserver.Config) *ZooKeeper {
 	t.Helper()
 	zk, err := startEmbeddedZooKeeper(cfg)
@@ -78,8 +79,8 @@ func StartEmbeddedZooKeeper(t testing.TB, cfg zkserver.Config) *ZooKeeper {
 	return zk
 }
 
-// StartLargeZooKeeper starts a real server for one test with so much memory for its Java heap, in MiB: a million znodes with
-// a watch on each take about 1,500.
+// StartLargeZooKeeper starts a real server for one test with so much memory for its Java heap, in MiB: a
+// million znodes with a watch on each take about 1,500.
 func StartLargeZooKeeper(t testing.TB, heap int) *ZooKeeper {
 	t.Helper()
 	zk, err := startRealZooKeeperWith([]string{fmt.Sprintf("-Xmx%dm", heap), fmt.Sprintf("-Xms%dm", heap), "-XX:+AlwaysPreTouch", "-XX:-UseSerialGC", "-XX:+UseParallelGC"})
@@ -105,7 +106,8 @@ func (z *ZooKeeper) Kill(t testing.TB) {
 	z.ownReal(t, "Kill").kill()
 }
 
-// Restart starts a real server that was stopped or killed again, with its data, on the same ports, and waits until it answers.
+// Restart starts a real server that was stopped or killed again, with its data, on the same ports, and waits
+// until it answers.
 func (z *ZooKeeper) Restart(t testing.TB) {
 	t.Helper()
 	z.ownReal(t, "Restart").kill()
@@ -329,7 +331,8 @@ func startJVM(dir string, options ...string) (*process, error) {
 		"-cp", strings.Join(classPath, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg")...)
 }
 
-// portIsOf checks by its data directory that the server on the client port is ours and not one that was faster to the port.
+// portIsOf checks by its data directory that the server on the client port is ours and not one that was
+// faster to the port.
 func portIsOf(dir, addr string) error {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

@@ -20,12 +20,13 @@ type Apart struct {
 	More, Fewer []string
 }
 
-// Differing finds the members that do not have the ephemeral nodes which their leader has, although they have taken in all that it
-// had; false when the ensemble is not whole, so that nobody can tell.
+// Differing finds the members that do not have the ephemeral nodes which their leader has, although they have
+// taken in all that it had; false when the ensemble is not whole, so that nobody can tell.
 //
-// ZooKeeper 3.8.0 gets there by itself, with nothing but plain clients, when connections between members break during an election
-// or just after it (ZOOKEEPER-4712 and ZOOKEEPER-4785 describe two ways). What was confirmed is then missing on one member, or
-// there again, through many elections, until it happens to load all anew.
+// ZooKeeper 3.8.0 gets there by itself, with nothing but plain clients, when connections between members
+// break during an election or just after it (ZOOKEEPER-4712 and ZOOKEEPER-4785 describe two ways). What was
+// confirmed is then missing on one member, or there again, through many elections, until it happens to load
+// all anew.
 func (e *Ensemble) Differing() (list []Apart, whole bool) {
 	// Until the first transaction after an election a follower reports its newest one of before.
 	if leader, ok := e.leads(); !ok || e.commits(leader, commitTimeout) != nil {
@@ -118,8 +119,8 @@ func ephemerals(dump string) map[string]bool {
 	return paths
 }
 
-// Rebuild ends a member, discards its data and starts it again, so that it takes all from its leader; it waits until the ensemble
-// is whole.
+// Rebuild ends a member, discards its data and starts it again, so that it takes all from its leader; it
+// waits until the ensemble is whole.
 func (e *Ensemble) Rebuild(t testing.TB, member int) {
 	t.Helper()
 	zk := e.Members[member]
@@ -129,9 +130,10 @@ func (e *Ensemble) Rebuild(t testing.TB, member int) {
 	e.Leader(t)
 }
 
-// Diverge gives a follower data of its own: while it is away the others commit what ours, a session with them, makes and removes; it
-// runs alone meanwhile, and what write makes there has numbers of transactions that the others have given otherwise. It waits until
-// the ensemble is whole. See [Ensemble.Differing] for how members come to that by themselves.
+// Diverge gives a follower data of its own: while it is away the others commit what ours, a session with
+// them, makes and removes; it runs alone meanwhile, and what write makes there has numbers of transactions
+// that the others have given otherwise. It waits until the ensemble is whole. See [Ensemble.Differing] for
+// how members come to that by themselves.
 func (e *Ensemble) Diverge(t testing.TB, member int, ours *zk.Conn, write func(*zk.Conn)) {
 	t.Helper()
 	z := e.Members[member]

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// canned is a server that answers four-letter words with fixed texts, in turn where there are several; "" as a word: nothing.
+// canned is a server that answers four-letter words with fixed texts, in turn where there are several; "" as
+// a word: nothing.
 func canned(t *testing.T, answers map[string][]string) *ZooKeeper {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -14,8 +14,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// StartZooKeeperEnsemble starts that many real servers that are one ensemble, for one test, which may do to them what it
-// likes. They are stopped when the test ends.
+// StartZooKeeperEnsemble starts that many real servers that are one ensemble, for one test, which may do to
+// them what it likes. They are stopped when the test ends.
 func StartZooKeeperEnsemble(t testing.TB, members int) []*ZooKeeper {
 	t.Helper()
 	return StartEnsemble(t, EnsembleConfig{Members: members}).Members
@@ -26,8 +26,8 @@ type EnsembleConfig struct {
 	Members int
 	// Tick is the servers' unit of time: a session's timeout is at least two, and at most 40 s.
 	Tick time.Duration
-	// SyncLimit is for how many ticks a member that is cut off from its leader, and a leader cut off from the others, goes on
-	// as if nothing had happened.
+	// SyncLimit is for how many ticks a member that is cut off from its leader, and a leader cut off from the
+	// others, goes on as if nothing had happened.
 	SyncLimit int
 }
 
@@ -104,8 +104,8 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 	check(t, configure(dir, ports[0], ports[1], lines.String()))
 	zk := &ZooKeeper{
 		Addr: loopback(ports[0]), Admin: "http://" + loopback(ports[1]), Real: true, dir: dir,
-		// Votes that a cut held back are sent again after at most 60 s, and a silent member is waited for during 5 s (the
-		// defaults): elections among those who hear each other would take as long.
+		// Votes that a cut held back are sent again after at most 60 s, and a silent member is waited for
+		// during 5 s (the defaults): elections among those who hear each other would take as long.
 		options: []string{
 			"-Dzookeeper.fastleader.maxNotificationInterval=800", "-Dzookeeper.cnxTimeout=1000",
 		},
@@ -150,11 +150,12 @@ func (e *Ensemble) Reset(member int) {
 
 // Heal mends all wires, and waits until one member leads, all others follow, and they commit.
 //
-// In ZooKeeper 3.8.0, a leader whose followers have left and joined again at the same time may never commit anything more,
-// though all follow: a follower acknowledges a proposal that it got while it joined before it acknowledges that it has
-// joined; the leader takes the one for the other, and drops the second (ZOOKEEPER-4685, the race of 4394 and 4646). Such a
-// leader is started anew. So is one that a member cannot follow, because it has accepted a newer epoch from itself while the
-// others did not hear it: only another election helps.
+// In ZooKeeper 3.8.0, a leader whose followers have left and joined again at the same time may never commit
+// anything more, though all follow: a follower acknowledges a proposal that it got while it joined before it
+// acknowledges that it has joined; the leader takes the one for the other, and drops the second
+// (ZOOKEEPER-4685, the race of 4394 and 4646). Such a leader is started anew. So is one that a member cannot
+// follow, because it has accepted a newer epoch from itself while the others did not hear it: only another
+// election helps.
 func (e *Ensemble) Heal(t testing.TB) {
 	t.Helper()
 	e.Mend()

@@ -1,5 +1,5 @@
-// Package suspend tells for how long the machine was suspended: Go's monotonic clock stands still meanwhile, and the wall clock goes on,
-// as if it had been set.
+// Package suspend tells for how long the machine was suspended: Go's monotonic clock stands still meanwhile,
+// and the wall clock goes on, as if it had been set.
 package suspend
 
 import (
@@ -12,9 +12,10 @@ var machine = counter{ahead: aheadSince(time.Now()), count: counted}
 // Total is the suspension of the machine since its start; always 0 where the system does not count it.
 func Total() time.Duration { return machine.total() }
 
-// counter asks the system only when the wall clock and the monotonic one have moved apart since it last did. A suspension
-// moves them apart in the same instant in which the system counts it (timekeeping_inject_sleeptime in the kernel). They are read without
-// a system call, of which the question takes two: 3 µs on some machines, as much as a tenth of taking a lock takes of the processor.
+// counter asks the system only when the wall clock and the monotonic one have moved apart since it last did.
+// A suspension moves them apart in the same instant in which the system counts it
+// (timekeeping_inject_sleeptime in the kernel). They are read without a system call, of which the question
+// takes two: 3 µs on some machines, as much as a tenth of taking a lock takes of the processor.
 type counter struct {
 	ahead  func() time.Duration // how far the wall clock has gone ahead of the monotonic one
 	count  func() time.Duration

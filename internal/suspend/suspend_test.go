@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestTheSystemIsAskedOnceTheClocksMovedApart: also when they did by a little at a time, or the wall clock was set back.
+// TestTheSystemIsAskedOnceTheClocksMovedApart: also when they did by a little at a time, or the wall clock
+// was set back.
 func TestTheSystemIsAskedOnceTheClocksMovedApart(t *testing.T) {
 	var ahead, slept time.Duration
 	asked := 0
@@ -48,7 +49,8 @@ func TestASuspensionWhileTheSystemIsAskedIsFound(t *testing.T) {
 	}
 }
 
-// TestTheMachinesClocksStayTogether: the system is not asked again without a reason, whatever moves the wall clock by less.
+// TestTheMachinesClocksStayTogether: the system is not asked again without a reason, whatever moves the wall
+// clock by less.
 func TestTheMachinesClocksStayTogether(t *testing.T) {
 	ahead := aheadSince(time.Now())
 	least := ahead().Abs()

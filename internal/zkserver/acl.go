@@ -93,7 +93,8 @@ func resolve(list []acl, who []identity) ([]acl, errCode) {
 // validDigest wants a name and a digest, as Java's split sees them: empty parts at the end are none.
 func validDigest(id string) bool { return strings.Count(strings.TrimRight(id, ":"), ":") == 1 }
 
-// digest is the identity of scheme "digest" for credentials of the form user:password: the name and, in base64, the SHA-1 of both.
+// digest is the identity of scheme "digest" for credentials of the form user:password: the name and, in
+// base64, the SHA-1 of both.
 func digest(credentials []byte) identity {
 	user, _, _ := strings.Cut(string(credentials), ":")
 	sum := sha1.Sum(credentials)
@@ -111,8 +112,8 @@ func masked(list []acl) []acl {
 	return list
 }
 
-// inNetwork reports whether an IPv4 address is in a network, such as 10.0.0.0/8 or one address; for no address, whether it
-// is a network at all.
+// inNetwork reports whether an IPv4 address is in a network, such as 10.0.0.0/8 or one address; for no
+// address, whether it is a network at all.
 func inNetwork(network, addr string) bool {
 	prefix, length, has := strings.Cut(network, "/")
 	base, ok := ipv4(prefix)

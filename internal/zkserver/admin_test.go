@@ -209,7 +209,8 @@ func TestFourLetterWordsAreAsReal(t *testing.T) {
 			t.Errorf("%s: - real, + embedded:\n%s", word, diff)
 		}
 	}
-	// How many deadlines share a beat depends on the clock, and the real server's packet counts on its own readiness checks.
+	// How many deadlines share a beat depends on the clock, and the real server's packet counts on its own
+	// readiness checks.
 	beats := regexp.MustCompile(`(?m)^(\d+ expire at|(Session|Connections) Sets|Received:|Sent:).*`)
 	for _, word := range []string{"dump", "srvr"} {
 		trim := func(b busy) []string {

@@ -4,16 +4,16 @@
 // answers the AdminServer's HTTP commands and the four-letter words about sessions and watches. The same scenarios are
 // asserted equal against Apache ZooKeeper 3.8 in its tests.
 //
-// It is a sandbox and says so: one server, everything in memory, no persistence, no quotas, no TLS. An Ensemble has
-// followers that lag and are cut off, for tests of what clients make of that, and no elections.
-// ACLs are enforced with the schemes world, auth, digest and ip, and decide who hears of a change; there is no super user.
-// Reconfiguration and SASL are not implemented, and answered like any unknown request: Unimplemented, and the connection
-// is closed.
+// It is a sandbox and says so: one server, everything in memory, no persistence, no quotas, no TLS. An
+// Ensemble has followers that lag and are cut off, for tests of what clients make of that, and no elections.
+// ACLs are enforced with the schemes world, auth, digest and ip, and decide who hears of a change; there is
+// no super user. Reconfiguration and SASL are not implemented, and answered like any unknown request:
+// Unimplemented, and the connection is closed.
 //
-// Otherwise known to differ from 3.8.0 as shipped: TTL nodes work without being switched on, four-letter words without a
-// whitelist; pipelined creations at the last sequence number do not wrap it now and then; watches of
-// different modes on one path do not replace each other; a client that lets 64 MiB of answers pile up is cut off; and a
-// check request outside a multi is refused at once, where the real server falls silent.
+// Otherwise known to differ from 3.8.0 as shipped: TTL nodes work without being switched on, four-letter
+// words without a whitelist; pipelined creations at the last sequence number do not wrap it now and then;
+// watches of different modes on one path do not replace each other; a client that lets 64 MiB of answers pile
+// up is cut off; and a check request outside a multi is refused at once, where the real server falls silent.
 //
 // How it works: one mutex around the tree, the sessions and the watches makes all requests one sequence. Each
 // connection has a reader, which executes its requests one after another under that mutex, and a writer, which sends

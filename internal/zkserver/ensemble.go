@@ -96,8 +96,8 @@ func (e *Ensemble) Lag(follower int, lag time.Duration) {
 	e.set(func() { e.members[follower].lag = lag })
 }
 
-// Heal ends all cuts and lags. What was held back arrives before all that is sent afterwards, the leader's pings and the answers to them
-// among it.
+// Heal ends all cuts and lags. What was held back arrives before all that is sent afterwards, the leader's
+// pings and the answers to them among it.
 func (e *Ensemble) Heal() {
 	e.set(func() {
 		for _, m := range e.members {
@@ -128,8 +128,8 @@ func (e *Ensemble) hear(m *member) {
 // Sessions are the ids of all living sessions, in ascending order.
 func (e *Ensemble) Sessions() []int64 { return e.servers[0].Sessions() }
 
-// Delete removes a node, as an operator does, when a majority is in reach. It returns before that, and calls done with whether it
-// has removed one: not where there is none, or where the leader serves nobody.
+// Delete removes a node, as an operator does, when a majority is in reach. It returns before that, and calls
+// done with whether it has removed one: not where there is none, or where the leader serves nobody.
 func (e *Ensemble) Delete(path string, done func(deleted bool)) {
 	var enc encoder
 	enc.string(path)
@@ -165,8 +165,8 @@ func (e *Ensemble) broadcast() {
 	e.changed = make(chan struct{})
 }
 
-// await waits until ok, which is called with e.mu held, answers with no wait; false when the ensemble has ended. It returns
-// with e.mu held.
+// await waits until ok, which is called with e.mu held, answers with no wait; false when the ensemble has
+// ended. It returns with e.mu held.
 func (e *Ensemble) await(ok func() (ready bool, wait time.Duration)) bool {
 	e.mu.Lock()
 	for {

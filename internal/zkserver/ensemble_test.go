@@ -44,8 +44,8 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 	return e, conns
 }
 
-// What is written through a follower is seen by all, in order; a follower that is cut off answers what it knows, and the
-// leader lets its sessions expire.
+// What is written through a follower is seen by all, in order; a follower that is cut off answers what it
+// knows, and the leader lets its sessions expire.
 func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 	t.Parallel()
 	e, conns := startEnsemble(t)
@@ -166,7 +166,8 @@ func awaitEmpty(t *testing.T, conn *zk.Conn, path string) {
 	}
 }
 
-// A leader hears of sessions by the answers to its pings, and of those that a cut has held back when it ends; of nothing else.
+// A leader hears of sessions by the answers to its pings, and of those that a cut has held back when it ends;
+// of nothing else.
 func TestACutHoldsPingsBack(t *testing.T) {
 	t.Parallel()
 	var listeners []net.Listener

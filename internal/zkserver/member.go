@@ -23,8 +23,8 @@ type member struct {
 	down                 bool               // serves nobody
 }
 
-// propose has a change committed and executed on this member, and returns its answer; false when this member has stopped
-// to serve before, and then it may be executed or not.
+// propose has a change committed and executed on this member, and returns its answer; false when this member
+// has stopped to serve before, and then it may be executed or not.
 func (m *member) propose(session int64, who []identity, op int32, body []byte) (outcome, bool) {
 	gone := false
 	ok := m.await(func() (bool, time.Duration) {
@@ -173,7 +173,8 @@ func (m *member) connect(c *conn, r connectRequest) bool {
 	return true
 }
 
-// session makes a session, or asks the leader whether one lives; 0 when it does not. False when the leader is out of reach.
+// session makes a session, or asks the leader whether one lives; 0 when it does not. False when the leader is
+// out of reach.
 func (m *member) session(r connectRequest, timeout time.Duration) (id int64, secret [16]byte, ok bool) {
 	if r.session == 0 {
 		rand.Read(secret[:])

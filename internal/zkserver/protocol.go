@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// maxPacket is the longest packet taken from a client, in bytes, unless Config says otherwise: jute.maxbuffer as the real server ships it.
+// maxPacket is the longest packet taken from a client, in bytes, unless Config says otherwise: jute.maxbuffer
+// as the real server ships it.
 const maxPacket = 0xfffff
 
 // sessionlessTimeout limits the life of a connection without a session.
@@ -119,7 +120,8 @@ func decodeConnect(d *decoder) connectRequest {
 	return r
 }
 
-// parentOf cuts the last element off a path; the second result is false when there is no slash. The parent of "/a" is "/".
+// parentOf cuts the last element off a path; the second result is false when there is no slash. The parent of
+// "/a" is "/".
 func parentOf(path string) (parent, name string, ok bool) {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 || strings.IndexByte(path, 0) >= 0 {
@@ -131,8 +133,8 @@ func parentOf(path string) (parent, name string, ok bool) {
 	return path[:i], path[i+1:], true
 }
 
-// validPath applies the rules of the real server's PathUtils: absolute, no empty, "." or ".." element, no trailing slash,
-// no control, surrogate, private-use or special code unit.
+// validPath applies the rules of the real server's PathUtils: absolute, no empty, "." or ".." element, no
+// trailing slash, no control, surrogate, private-use or special code unit.
 func validPath(path string) bool {
 	if path == "" || path[0] != '/' {
 		return false

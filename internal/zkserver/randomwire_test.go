@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// randomScenarios are sequences of random requests with access lists and authentications, of connections that are cut and come
-// back for the events that they missed, and of sessions that end: most are closed, and in the first sequences one expires, which
-// takes a second.
+// randomScenarios are sequences of random requests with access lists and authentications, of connections that
+// are cut and come back for the events that they missed, and of sessions that end: most are closed, and in
+// the first sequences one expires, which takes a second.
 func randomScenarios() []scenario {
 	const seeds, steps, expiries = 8, 250, 3
 	var list []scenario
@@ -128,8 +128,8 @@ func (r *randomWorld) cut(i int) {
 	c.until("setWatches", -8, nil)
 }
 
-// expire has a client's session run out, with its nodes and watches, after which others hear of it and it cannot come back. Its
-// last connection asks for the least timeout that there is, and sends nothing.
+// expire has a client's session run out, with its nodes and watches, after which others hear of it and it
+// cannot come back. Its last connection asks for the least timeout that there is, and sends nothing.
 func (r *randomWorld) expire(i int) {
 	c, mark := r.clients[i], r.root+"/mark"
 	c.create(mark, "", 1)

@@ -24,17 +24,18 @@ type Config struct {
 	MinSessionTimeout, MaxSessionTimeout time.Duration
 	// ReapInterval of removing empty containers and outlived TTL nodes, default 60 s as in the real server.
 	ReapInterval time.Duration
-	// WithoutMultiRead and WithoutAddWatch leave out operations that servers know since 3.6: Unimplemented, and the end of the
-	// session, are the answer.
+	// WithoutMultiRead and WithoutAddWatch leave out operations that servers know since 3.6: Unimplemented,
+	// and the end of the session, are the answer.
 	WithoutMultiRead, WithoutAddWatch bool
 	// Words are the four-letter words in the whitelist (4lw.commands.whitelist); nil: all.
 	Words []string
-	// Throttled, when not nil, is asked for every request of an operation (ZooDefs.OpCode) whether to answer that it was
-	// throttled (-127, since 3.7 with zookeeper.throttled_op_wait_time) in place of running it.
+	// Throttled, when not nil, is asked for every request of an operation (ZooDefs.OpCode) whether to answer
+	// that it was throttled (-127, since 3.7 with zookeeper.throttled_op_wait_time) in place of running it.
 	Throttled func(op int32) bool
 	// Numbers makes directories below the root in which so many nodes were created before.
 	Numbers map[string]int32
-	// MaxRequest is the longest request taken, in bytes (jute.maxbuffer), default 1 MiB less one: a longer one ends its connection.
+	// MaxRequest is the longest request taken, in bytes (jute.maxbuffer), default 1 MiB less one: a longer
+	// one ends its connection.
 	MaxRequest int
 }
 
@@ -149,8 +150,8 @@ func newServer(cfg Config, listener net.Listener) *Server {
 	return s
 }
 
-// SetClock steps the server's wall clock, which dates its transactions, its connections and the AdminServer's answers, to so much
-// ahead of this machine's. Sessions do not depend on it.
+// SetClock steps the server's wall clock, which dates its transactions, its connections and the AdminServer's
+// answers, to so much ahead of this machine's. Sessions do not depend on it.
 func (s *Server) SetClock(ahead time.Duration) { s.ahead.Store(int64(ahead)) }
 
 // wall is the time by its wall clock.
@@ -162,7 +163,8 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // AdminAddr is the host:port of the AdminServer.
 func (s *Server) AdminAddr() string { return s.adminLn.Addr().String() }
 
-// Close stops listening, cuts every connection, forgets everything, and waits for all goroutines. A second call does nothing.
+// Close stops listening, cuts every connection, forgets everything, and waits for all goroutines. A second
+// call does nothing.
 func (s *Server) Close() error {
 	var err error
 	s.close.Do(func() {

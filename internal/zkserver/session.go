@@ -76,8 +76,8 @@ func (s *Server) endSession(sess *session) {
 	s.commit(tx)
 }
 
-// connect answers the first packet of a connection: a new session, an old one moved here, or a refusal. It returns false
-// when the connection must close without an answer.
+// connect answers the first packet of a connection: a new session, an old one moved here, or a refusal. It
+// returns false when the connection must close without an answer.
 func (s *Server) connect(c *conn, r connectRequest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -54,8 +54,8 @@ type tree struct {
 type change struct {
 	kind eventType
 	path string
-	// acl and parentACL decide who hears of it: those who may read the node, and of its coming and going those who may read
-	// its parent (CVE-2024-23944: since 3.8.4, and in what Debian ships).
+	// acl and parentACL decide who hears of it: those who may read the node, and of its coming and going
+	// those who may read its parent (CVE-2024-23944: since 3.8.4, and in what Debian ships).
 	acl, parentACL []acl
 }
 
@@ -141,7 +141,8 @@ func (a createArgs) code() errCode {
 	return codeOK
 }
 
-// create adds a node and returns its path (with the number, if sequential) and node. Checks come in the real server's order.
+// create adds a node and returns its path (with the number, if sequential) and node. Checks come in the real
+// server's order.
 func (tx *txn) create(a createArgs) (string, *node, errCode) {
 	if code := a.code(); code != codeOK {
 		return "", nil, code

@@ -19,8 +19,9 @@ const (
 // watchTable lists the connections that watch a path.
 type watchTable map[string]map[*conn]struct{}
 
-// watches are all watches of all connections. They belong to a connection and end with it; clients set them again
-// with setWatches. The kinds live side by side, also on one path (in 3.8 the newest replaces the others: ZOOKEEPER-4466).
+// watches are all watches of all connections. They belong to a connection and end with it; clients set them
+// again with setWatches. The kinds live side by side, also on one path (in 3.8 the newest replaces the
+// others: ZOOKEEPER-4466).
 type watches [watchKinds]watchTable
 
 // watchedPaths is the inverse: the watches of one connection.
@@ -129,7 +130,8 @@ type missed struct {
 	persistent, recursive []string
 }
 
-// restore sets watches again. What has changed meanwhile fires at once instead; a persistent watch stays silent about it.
+// restore sets watches again. What has changed meanwhile fires at once instead; a persistent watch stays
+// silent about it.
 func (w *watches) restore(t *tree, c *conn, m missed) {
 	for _, path := range m.data {
 		switch n := t.get(path); {

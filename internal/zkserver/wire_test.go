@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A client that shows every packet, for scenarios. It writes down the packets in words that are the same for two servers
-// when they behave the same: session ids become names, times are left out.
+// A client that shows every packet, for scenarios. It writes down the packets in words that are the same for
+// two servers when they behave the same: session ids become names, times are left out.
 
 // world is one run of a scenario against one server.
 type world struct {

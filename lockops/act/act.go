@@ -39,10 +39,11 @@ type Request struct {
 	Owner inspect.Untrusted
 	// Waiter allows deleting an owner that waits: some clients then believe that they hold the lock.
 	Waiter bool
-	// TTL that the lock's key is to have left, where the contender is to keep it (see CheckTTL); 0 asks for a release. Only keys of
-	// Redis have one.
+	// TTL that the lock's key is to have left, where the contender is to keep it (see CheckTTL); 0 asks for a
+	// release. Only keys of Redis have one.
 	TTL time.Duration
-	// Ask asks the holder to let go, rather than take the lock from it, and watches for as long as Wait whether it does.
+	// Ask asks the holder to let go, rather than take the lock from it, and watches for as long as Wait
+	// whether it does.
 	Ask  bool
 	Wait time.Duration
 	// Why the operator does it, for the audit file; may be empty.
@@ -65,7 +66,8 @@ type Preview struct {
 	Request Request
 	// Seen is the contender that would be deleted; nil when it is not in the queue (see Refused).
 	Seen *inspect.Contender
-	// Alike are the contenders that the request's owner is the label, client, host or session of, where none has that name.
+	// Alike are the contenders that the request's owner is the label, client, host or session of, where none
+	// has that name.
 	Alike []inspect.Contender
 	// Next is the contender that would get the lock, as it waits now; nil without waiters, or when they cannot be seen.
 	Next *inspect.Contender
@@ -75,7 +77,8 @@ type Preview struct {
 	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it, such as the missing right.
 	Refused Reason
 	Detail  string
-	// Sends lists what would be sent, one line each, escaped for printing; scripts and prior checks are described in words.
+	// Sends lists what would be sent, one line each, escaped for printing; scripts and prior checks are
+	// described in words.
 	Sends []string
 	// Warnings in plain words: who keeps running, what may be granted twice.
 	Warnings []string
@@ -90,12 +93,14 @@ type MasterResult struct {
 	Addr string
 	// Deleted: the master answered that it took the contender out.
 	Deleted bool
-	// Lacked: it answered that it does not have the contender. Without this, an error, or one of the other answers, it was not asked.
+	// Lacked: it answered that it does not have the contender. Without this, an error, or one of the other
+	// answers, it was not asked.
 	Lacked bool
-	// Ended: it did not answer so, and the contender was there right before and is no longer. Err is then why it did not.
+	// Ended: it did not answer so, and the contender was there right before and is no longer. Err is then why
+	// it did not.
 	Ended Ended
-	// Set: the TTL was set on this master. OtherExpiry: it answered that its key has a TTL, or none, which it had not when it was seen. After is
-	// its key as it was read afterwards. All of a request for a TTL only.
+	// Set: the TTL was set on this master. OtherExpiry: it answered that its key has a TTL, or none, which it
+	// had not when it was seen. After is its key as it was read afterwards. All of a request for a TTL only.
 	Set, OtherExpiry bool
 	After            inspect.Vote
 	Err              error
@@ -109,8 +114,9 @@ type Result struct {
 	Asked, LetGo bool
 	// Unknown: the removal was sent and its answer is missing. It may have been done, or may be done yet.
 	Unknown bool
-	// Late delivers at most one Result, what became of an Unknown one when its answer came after all, and is closed then,
-	// at the latest when the Releaser is. Nil unless Unknown. The audit file has it too, as a line of phase late.
+	// Late delivers at most one Result, what became of an Unknown one when its answer came after all, and is
+	// closed then, at the latest when the Releaser is. Nil unless Unknown. The audit file has it too, as a
+	// line of phase late.
 	Late   <-chan Result
 	Reason Reason
 	// Detail adds to the reason.
@@ -126,8 +132,8 @@ type Result struct {
 	recorded chan<- struct{} // closed when the result is in the audit file, so that late results follow it
 }
 
-// Settled waits until ctx ends for the outcome of an Unknown result; err is the one that Execute returned with it. Other
-// results, and one that stays unknown, come back as they are.
+// Settled waits until ctx ends for the outcome of an Unknown result; err is the one that Execute returned
+// with it. Other results, and one that stays unknown, come back as they are.
 func (r Result) Settled(ctx context.Context, err error) (Result, error) {
 	if r.Late == nil {
 		return r, err
@@ -142,8 +148,8 @@ func (r Result) Settled(ctx context.Context, err error) (Result, error) {
 	return r, err
 }
 
-// ErrUnreachable is wrapped by the errors of servers that could not be asked; ErrRefused is, too, where they answered with a refusal:
-// it lasts until rights or settings change.
+// ErrUnreachable is wrapped by the errors of servers that could not be asked; ErrRefused is, too, where they
+// answered with a refusal: it lasts until rights or settings change.
 var (
 	ErrUnreachable = errors.New("server could not be asked")
 	ErrRefused     = errors.New("refused by the server")
@@ -153,10 +159,10 @@ var (
 type Releaser interface {
 	// Preview reads the lock again and returns the effects of Execute. It changes nothing.
 	Preview(ctx context.Context, r Request) (Preview, error)
-	// Execute does what p shows, if the server still shows the contender that was seen. confirmed is the
-	// form of the operator's consent ("typed", "--yes"), for the audit file. A refusal is a Result with a Reason; an error
-	// means that a server could not be asked, and Result has the outcome up to then. When ctx ends before the removal
-	// is sent, it is not sent any more.
+	// Execute does what p shows, if the server still shows the contender that was seen. confirmed is the form
+	// of the operator's consent ("typed", "--yes"), for the audit file. A refusal is a Result with a Reason;
+	// an error means that a server could not be asked, and Result has the outcome up to then. When ctx ends
+	// before the removal is sent, it is not sent any more.
 	Execute(ctx context.Context, p Preview, confirmed string) (Result, error)
 }
 
@@ -209,8 +215,8 @@ func refusal(r Request, seen *inspect.Contender) Reason {
 	return ""
 }
 
-// otherRole reports whether a contender has lost the role that the operator confirmed: one that only waited may hold the lock
-// by now. Pending and waiting are one role.
+// otherRole reports whether a contender has lost the role that the operator confirmed: one that only waited
+// may hold the lock by now. Pending and waiting are one role.
 func otherRole(confirmed, now *inspect.Contender) (string, bool) {
 	was, is := confirmed.State == inspect.Holding, now.State == inspect.Holding
 	switch {

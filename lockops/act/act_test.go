@@ -77,7 +77,8 @@ func connectZooKeeper(t *testing.T, addr string) *zk.Conn {
 	return conn
 }
 
-// connectUntil is connectZooKeeper until end is called, for a test that makes so many connections, with buffers of 1.5 MiB, that it cannot keep them.
+// connectUntil is connectZooKeeper until end is called, for a test that makes so many connections, with
+// buffers of 1.5 MiB, that it cannot keep them.
 func connectUntil(t *testing.T, addr string) (conn *zk.Conn, end func()) {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))

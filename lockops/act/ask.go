@@ -15,9 +15,10 @@ import (
 // DefaultAskWait is for how long a holder that was asked is watched.
 const DefaultAskWait = 10 * time.Second
 
-// asksFirst reports why a holder cannot be asked to let go; empty when it can. Curator alone knows such a request
-// (Revoker.attemptRevoke). A lock that is revocable writes empty data when it queues (LockInternals.attemptLock), and only one
-// that is watches its node for the request: any other data means that it does not listen.
+// asksFirst reports why a holder cannot be asked to let go; empty when it can. Curator alone knows such a
+// request (Revoker.attemptRevoke). A lock that is revocable writes empty data when it queues
+// (LockInternals.attemptLock), and only one that is watches its node for the request: any other data means
+// that it does not listen.
 func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	data, readable := d.data(seen)
 	switch {
@@ -62,7 +63,8 @@ func (z *ZooKeeper) previewAsk(p Preview, d *directory, l *inspect.Lock) Preview
 	return p
 }
 
-// askHolder writes the request into the holder's node, if it is still the one that was seen, and watches whether it lets go.
+// askHolder writes the request into the holder's node, if it is still the one that was seen, and watches
+// whether it lets go.
 func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next}
 	d, err := z.look(ctx, p.Request)

@@ -13,8 +13,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestAHolderIsAsked: a holder of Curator's that listens lets go and the next one gets the lock; one that does nothing keeps it;
-// one that does not listen, and whatever knows no such request, is not written to.
+// TestAHolderIsAsked: a holder of Curator's that listens lets go and the next one gets the lock; one that
+// does nothing keeps it; one that does not listen, and whatever knows no such request, is not written to.
 func TestAHolderIsAsked(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

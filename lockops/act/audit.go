@@ -14,9 +14,9 @@ import (
 	"lockscope/inspect"
 )
 
-// Audit is the append-only file that every action is written to, one JSON object a line, before it is done and
-// after. Each line has its own sum and that of the line before. Over 16 MiB a new file is begun; eight older ones are kept. Make one
-// with OpenAudit.
+// Audit is the append-only file that every action is written to, one JSON object a line, before it is done
+// and after. Each line has its own sum and that of the line before. Over 16 MiB a new file is begun; eight
+// older ones are kept. Make one with OpenAudit.
 type Audit struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -114,7 +114,8 @@ type line struct {
 	// HoldersAfter are names on ZooKeeper, digests of values on Redis.
 	HoldersAfter []string `json:"holders_after,omitempty"`
 	Error        string   `json:"error,omitempty"`
-	// Prev is the sum of the line before, empty in the first one; nil in lines of versions without sums. The line's own sum follows.
+	// Prev is the sum of the line before, empty in the first one; nil in lines of versions without sums. The
+	// line's own sum follows.
 	Prev *string `json:"prev,omitempty"`
 }
 
@@ -194,9 +195,9 @@ func DefaultAuditPath(getenv func(string) string) (string, error) {
 
 const auditMode fs.FileMode = 0o600
 
-// OpenAudit opens the file for appending, mode 0600, and makes it and its directory, so that they survive a crash of
-// the machine. now dates the lines; version and profile go into each. A path that is a symbolic link, or no regular file, is refused:
-// a link would let another user choose the file.
+// OpenAudit opens the file for appending, mode 0600, and makes it and its directory, so that they survive a
+// crash of the machine. now dates the lines; version and profile go into each. A path that is a symbolic
+// link, or no regular file, is refused: a link would let another user choose the file.
 func OpenAudit(now func() time.Time, path, version, profile string) (*Audit, error) {
 	f, err := openAuditFile(path)
 	if err != nil {

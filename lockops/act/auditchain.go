@@ -13,9 +13,10 @@ import (
 	"strings"
 )
 
-// Every line ends with the sum of itself, and names that of the line before it: an edited line has not its own sum, and a line that
-// was taken out, put in or moved is not the one that the next names. A user who can write to the file can rewrite all of it; and missing
-// last lines leave no trace, unless the last sum was noted elsewhere.
+// Every line ends with the sum of itself, and names that of the line before it: an edited line has not its
+// own sum, and a line that was taken out, put in or moved is not the one that the next names. A user who can
+// write to the file can rewrite all of it; and missing last lines leave no trace, unless the last sum was
+// noted elsewhere.
 
 const (
 	// auditLimit is the size, in bytes, from which on a new file is begun.
@@ -112,8 +113,8 @@ func trailFiles(path string) (files []string, whole bool) {
 	return append(files, path), whole
 }
 
-// current has the file at the path open and locked: another process may have begun a new one since it was opened. unlock is never
-// nil.
+// current has the file at the path open and locked: another process may have begun a new one since it was
+// opened. unlock is never nil.
 func (a *Audit) current() (unlock func(), err error) {
 	for {
 		unlock = LockFile(a.file)
@@ -134,8 +135,8 @@ func (a *Audit) current() (unlock func(), err error) {
 	}
 }
 
-// rotate puts the present file, which is locked, with the older ones where it is full, and reports whether it did. Where that cannot be
-// done the present one goes on.
+// rotate puts the present file, which is locked, with the older ones where it is full, and reports whether it
+// did. Where that cannot be done the present one goes on.
 func (a *Audit) rotate() bool {
 	info, err := a.file.Stat()
 	if err != nil || info.Size() < a.limit {

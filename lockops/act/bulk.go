@@ -21,8 +21,9 @@ type Item struct {
 // Releasers finds the Releaser of a backend, if it has one.
 type Releasers func(backend string) (Releaser, bool)
 
-// PreviewAll previews each item, with the effects on the other locks as they were last seen; nil: they were not read. What is
-// refused says so in its own preview. The first whose servers cannot be asked ends it with an error.
+// PreviewAll previews each item, with the effects on the other locks as they were last seen; nil: they were
+// not read. What is refused says so in its own preview. The first whose servers cannot be asked ends it with
+// an error.
 func PreviewAll(ctx context.Context, of Releasers, s *inspect.Snapshot, items []*Item) error {
 	for _, item := range items {
 		releaser, ok := of(item.Request.ID.Backend)
@@ -39,8 +40,8 @@ func PreviewAll(ctx context.Context, of Releasers, s *inspect.Snapshot, items []
 	return nil
 }
 
-// ExecuteItem carries out an item that was previewed, and reports whether it went as it was shown: after one that did not, nothing
-// more is to be done.
+// ExecuteItem carries out an item that was previewed, and reports whether it went as it was shown: after one
+// that did not, nothing more is to be done.
 func ExecuteItem(ctx context.Context, of Releasers, item *Item, confirmed string) bool {
 	releaser, ok := of(item.Request.ID.Backend)
 	if !ok || item.Preview.Refused != "" {

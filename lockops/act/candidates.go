@@ -12,8 +12,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Candidate is a connection to Redis that may be a contender's. None is for certain: Redis keeps no author of a key, a pool has several
-// connections, and what one sent last says nothing of which key it was about.
+// Candidate is a connection to Redis that may be a contender's. None is for certain: Redis keeps no author of
+// a key, a pool has several connections, and what one sent last says nothing of which key it was about.
 type Candidate struct {
 	Connection
 	// For and Against are the reasons to take it for the contender's, and not to; For is never empty.
@@ -31,8 +31,8 @@ var (
 // shortest name, in bytes, that is no coincidence in another.
 const shortest = 4
 
-// Candidates are the connections that may be those of a contender of a lock in a database, the most likely first. held is for how long it
-// has held or waited; 0 where that is not known.
+// Candidates are the connections that may be those of a contender of a lock in a database, the most likely
+// first. held is for how long it has held or waited; 0 where that is not known.
 func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, db int, list []Connection) []Candidate {
 	var found []Candidate
 	for i := range list {

@@ -55,8 +55,8 @@ type ClientPreview struct {
 	Detail  string
 	// Sends are the commands that would be sent; Warnings are its consequences, and what it does not do.
 	Sends, Warnings []string
-	// Read: all locks could be read for what the client holds and waits for. Perhaps are those of its host, of which it is not
-	// known which connection's they are.
+	// Read: all locks could be read for what the client holds and waits for. Perhaps are those of its host,
+	// of which it is not known which connection's they are.
 	Read                  bool
 	Holds, Waits, Perhaps []inspect.ID
 }
@@ -82,7 +82,8 @@ type Ender interface {
 	EndClient(ctx context.Context, p ClientPreview, confirmed string) (ClientResult, error)
 }
 
-// Consider fills in which locks the client holds and waits for, from the locks as they were last seen; nil: they were not read.
+// Consider fills in which locks the client holds and waits for, from the locks as they were last seen; nil:
+// they were not read.
 func (p *ClientPreview) Consider(s *inspect.Snapshot) {
 	if s == nil {
 		return
@@ -197,9 +198,10 @@ func sharedAddress(list []Connection) string {
 	return ""
 }
 
-// Connections lists those of all masters. A master makes its list in one go and serves no client meanwhile: one that has more
-// connections than most, by its INFO, is not asked for it, nor one whose INFO does not tell; 0: all are. It changes nothing, and returns what some masters
-// listed next to the errors of others, which are like those of Releaser.Execute.
+// Connections lists those of all masters. A master makes its list in one go and serves no client meanwhile:
+// one that has more connections than most, by its INFO, is not asked for it, nor one whose INFO does not
+// tell; 0: all are. It changes nothing, and returns what some masters listed next to the errors of others,
+// which are like those of Releaser.Execute.
 func (r *Redis) Connections(ctx context.Context, most int) ([]Connection, error) {
 	return r.connections(ctx, most)
 }
@@ -230,7 +232,8 @@ func (r *Redis) connections(ctx context.Context, most int) ([]Connection, error)
 	return all, errors.Join(errs...)
 }
 
-// hasFew returns an error where a master has more connections than most, or does not tell how many; 0: any number will do.
+// hasFew returns an error where a master has more connections than most, or does not tell how many; 0: any
+// number will do.
 func (r *Redis) hasFew(ctx context.Context, i, most int) error {
 	if most == 0 {
 		return nil
@@ -252,8 +255,8 @@ func (r *Redis) hasFew(ctx context.Context, i, most int) error {
 	return nil
 }
 
-// parseConnection reads a line of CLIENT LIST, such as "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis lets no field have a
-// blank in it.
+// parseConnection reads a line of CLIENT LIST, such as "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis
+// lets no field have a blank in it.
 func parseConnection(line string) (Connection, bool) {
 	var c Connection
 	var version string

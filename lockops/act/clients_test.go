@@ -15,8 +15,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestAClientIsEnded: the connection that was seen is ended and no other; one that is gone, that was named anew, or that is a
-// link between servers is not.
+// TestAClientIsEnded: the connection that was seen is ended and no other; one that is gone, that was named
+// anew, or that is a link between servers is not.
 func TestAClientIsEnded(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -185,8 +185,8 @@ func TestAnAddressOfSeveral(t *testing.T) {
 	}
 }
 
-// TestTheListOfManyConnectionsIsNotAskedForUnasked: a master with more connections than most is not asked for their list, and says why;
-// one that is asked for by somebody is.
+// TestTheListOfManyConnectionsIsNotAskedForUnasked: a master with more connections than most is not asked for
+// their list, and says why; one that is asked for by somebody is.
 func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -221,7 +221,8 @@ func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
 	}
 }
 
-// TestThePreviewSaysOnWhichChannelsItPublishes: of a library whose channel is known, and of one whose registry's name may end at each colon.
+// TestThePreviewSaysOnWhichChannelsItPublishes: of a library whose channel is known, and of one whose
+// registry's name may end at each colon.
 func TestThePreviewSaysOnWhichChannelsItPublishes(t *testing.T) {
 	const uuid = "0b9f4f3e-5d1c-4b52-9f0e-3f8f6f0f9a11"
 	for key, want := range map[string]string{

@@ -12,8 +12,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A user who may not read a part of a lock sees the right that is missing: neither that its holder is gone or another, nor
-// that nobody waits.
+// A user who may not read a part of a lock sees the right that is missing: neither that its holder is gone or
+// another, nor that nobody waits.
 func TestWhatMayNotBeReadIsUnknownToARelease(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -46,8 +46,8 @@ func (d *directory) missing(owner inspect.Untrusted) (Reason, string) {
 	return Gone, ""
 }
 
-// changedSince is the reason why a confirmed action may not be done to a contender as it is now; now is nil where it was not
-// found.
+// changedSince is the reason why a confirmed action may not be done to a contender as it is now; now is nil
+// where it was not found.
 func (d *directory) changedSince(seen, now *inspect.Contender) (Reason, string) {
 	if now == nil {
 		return d.missing(seen.Name)
@@ -81,8 +81,8 @@ func (d *directory) vacated(c *inspect.Contender) ([]byte, bool) {
 	return recipe.Vacated(d.Lock.Recipe, data)
 }
 
-// next is the contender that would hold the lock without the one seen; nil when no new one would. why is set where that is not
-// known.
+// next is the contender that would hold the lock without the one seen; nil when no new one would. why is set
+// where that is not known.
 func (d *directory) next(before *inspect.Lock, seen *inspect.Contender) (next *inspect.Contender, why string) {
 	if why = unseen(before, "", inspect.AspectWaiters); why != "" {
 		why = "unknown: " + why

@@ -9,8 +9,8 @@ import (
 	"lockscope/inspect/zksource"
 )
 
-// A contender that is not where we could look is not there only if we could look everywhere: else a release would be reported as
-// not needed.
+// A contender that is not where we could look is not there only if we could look everywhere: else a release
+// would be reported as not needed.
 func TestWhoMayBeWhereWeCouldNotLookIsNotGone(t *testing.T) {
 	for aspect, known := range map[inspect.Aspect]bool{
 		inspect.AspectHolders: false, inspect.AspectWaiters: false, inspect.AspectKind: false, inspect.AspectWatches: true,

@@ -14,8 +14,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// endsItself ends the lock right after the script was answered, as its TTL or its holder may; with lost, the answer does not arrive,
-// and with late the script's time is over.
+// endsItself ends the lock right after the script was answered, as its TTL or its holder may; with lost, the
+// answer does not arrive, and with late the script's time is over.
 type endsItself struct {
 	redis.UniversalClient
 	end        func()
@@ -45,8 +45,8 @@ func (e *endsItself) Eval(ctx context.Context, text string, keys []string, args 
 	return c
 }
 
-// TestWhatEndsByItselfWasNotReleased: a lock that ends between a refused request and the look after it was not released by that; where
-// the request may have done it, it is unknown what did.
+// TestWhatEndsByItselfWasNotReleased: a lock that ends between a refused request and the look after it was
+// not released by that; where the request may have done it, it is unknown what did.
 func TestWhatEndsByItselfWasNotReleased(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -147,7 +147,8 @@ func TestNothingIsSentOnceTheCallerIsGone(t *testing.T) {
 	})
 }
 
-// When it ends while the delete is on its way, the outcome is unknown; Late delivers it, and the audit file has it, when it is known.
+// When it ends while the delete is on its way, the outcome is unknown; Late delivers it, and the audit file
+// has it, when it is known.
 func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
@@ -242,7 +243,8 @@ func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
 	})
 }
 
-// A master that was stopped when the removal was sent does not do it later, after the operator has read that it did not.
+// A master that was stopped when the removal was sent does not do it later, after the operator has read that
+// it did not.
 func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -293,8 +295,9 @@ func TestNextIsShownAsItIs(t *testing.T) {
 	})
 }
 
-// A release of python-redis-lock wakes a waiter while it waits, as its acquire does: SET NX, BLPOP of the signal's list for as long
-// as a lock lives, SET NX again. The TTL is far off, so that only the wake-up can make way.
+// A release of python-redis-lock wakes a waiter while it waits, as its acquire does: SET NX, BLPOP of the
+// signal's list for as long as a lock lives, SET NX again. The TTL is far off, so that only the wake-up can
+// make way.
 func TestReleaseWakesPythonRedisLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

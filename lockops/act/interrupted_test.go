@@ -67,8 +67,9 @@ func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// A node of a cluster refuses the release, since it needs keys that are on two nodes while their slot moves, since the node has no
-// quorum, or loads its data, and with it some of the questions of the look after it: nothing was released, and nothing is said to be.
+// A node of a cluster refuses the release, since it needs keys that are on two nodes while their slot moves,
+// since the node has no quorum, or loads its data, and with it some of the questions of the look after it:
+// nothing was released, and nothing is said to be.
 func TestAReleaseThatIsRefusedForAWhileIsNone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

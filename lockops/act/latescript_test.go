@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect"
 )
 
-// A request whose connection broke may be run later than the look that shows nothing done, until its time limit: what depends on it is
-// unknown, also where a proxy answers in the server's place.
+// A request whose connection broke may be run later than the look that shows nothing done, until its time
+// limit: what depends on it is unknown, also where a proxy answers in the server's place.
 func TestAScriptThatMayRunLaterIsUnknown(t *testing.T) {
 	t.Parallel()
 	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}

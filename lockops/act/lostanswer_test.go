@@ -60,8 +60,8 @@ func (s *silenced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// A release whose answer was lost, on masters that could not be read after it either, may have been done: that is unknown, unless so many
-// are known to have the contender still that it makes no difference.
+// A release whose answer was lost, on masters that could not be read after it either, may have been done:
+// that is unknown, unless so many are known to have the contender still that it makes no difference.
 func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
 	t.Parallel()
 	deny := saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")

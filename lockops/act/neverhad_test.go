@@ -102,8 +102,9 @@ func faultyMasters(t *testing.T, all []faulty) *Redis {
 	return NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 }
 
-// A master that did not answer, was read before and after that, and had the contender at neither time never had it: it has no part in the
-// outcome. One that could not be read before may have been what the request was done on.
+// A master that did not answer, was read before and after that, and had the contender at neither time never
+// had it: it has no part in the outcome. One that could not be read before may have been what the request was
+// done on.
 func TestAMasterThatNeverHadTheContenderDecidesNothing(t *testing.T) {
 	t.Parallel()
 	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}

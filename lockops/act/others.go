@@ -23,7 +23,8 @@ const (
 type Others struct {
 	// Read: all of them could be read. Known: who the contender's owner is, so that it can be sought there.
 	Read, Known bool
-	// NotGiven are the kinds of servers of which none was given although there are waiters: a deadlock that closes there does not show.
+	// NotGiven are the kinds of servers of which none was given although there are waiters: a deadlock that
+	// closes there does not show.
 	NotGiven []inspect.BackendKind
 	// Holds and Waits are the other locks that the owner holds and waits for, as far as they were read.
 	Holds, Waits []inspect.ID
@@ -54,15 +55,16 @@ func (p *Preview) Consider(s *inspect.Snapshot) {
 	}
 }
 
-// notGiven are the kinds of servers that a snapshot has none of: a program that has locks on one may have some on the other.
+// notGiven are the kinds of servers that a snapshot has none of: a program that has locks on one may have
+// some on the other.
 func notGiven(s *inspect.Snapshot) []inspect.BackendKind {
 	return slices.DeleteFunc([]inspect.BackendKind{inspect.ZooKeeper, inspect.Redis}, func(k inspect.BackendKind) bool {
 		return slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.Kind == k })
 	})
 }
 
-// readWhere reports whether all was read where an owner known on a backend may be known, too: everywhere but on another ensemble
-// of ZooKeeper than its session's. A session and a client of Redis may be one program.
+// readWhere reports whether all was read where an owner known on a backend may be known, too: everywhere but
+// on another ensemble of ZooKeeper than its session's. A session and a client of Redis may be one program.
 func readWhere(s *inspect.Snapshot, backend string) bool {
 	own := s.Backend(backend)
 	if own == nil {

@@ -68,7 +68,8 @@ func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
 	}
 }
 
-// A deadlock may close where nobody looked: without any server of the other kind none can be denied of a lock that others wait for.
+// A deadlock may close where nobody looked: without any server of the other kind none can be denied of a lock
+// that others wait for.
 func TestADeadlockOnServersThatWereNotGiven(t *testing.T) {
 	id := inspect.ID{Backend: "zk", Path: "/a"}
 	queue := func(sessions ...int64) *inspect.Lock {

@@ -7,8 +7,8 @@ import (
 	"lockscope/inspect"
 )
 
-// A holder of rueidislock's three keys that has lost two of them since the preview holds it no more: nothing is done to the third, and the
-// report says so whichever is left.
+// A holder of rueidislock's three keys that has lost two of them since the preview holds it no more: nothing
+// is done to the third, and the report says so whichever is left.
 func TestAHolderThatLostItsMajorityOfKeysIsNotReleased(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)

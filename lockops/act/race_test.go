@@ -26,7 +26,8 @@ var ownRelease = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then 
 // ownRenewal of a client: the same for its time to live.
 var ownRenewal = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`)
 
-// racePace spreads the moment at which something else happens over the time that an action takes; usual is its mean so far.
+// racePace spreads the moment at which something else happens over the time that an action takes; usual is
+// its mean so far.
 type racePace struct{ usual time.Duration }
 
 func (b *racePace) run(other func(), action func() (Result, error)) (Result, error) {
@@ -45,8 +46,8 @@ func (b *racePace) run(other func(), action func() (Result, error)) (Result, err
 // nextValue is of the client that takes the lock when it is free.
 var nextValue = strings.Repeat("n", 21) + "g=="
 
-// TestActsInRacesOnZooKeeper: the same for a znode: it is deleted by its holder or by us, never reported as both, and whoever
-// queues behind stays.
+// TestActsInRacesOnZooKeeper: the same for a znode: it is deleted by its holder or by us, never reported as
+// both, and whoever queues behind stays.
 func TestActsInRacesOnZooKeeper(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -80,8 +81,8 @@ func TestActsInRacesOnZooKeeper(t *testing.T) {
 	})
 }
 
-// TestSessionsEndInRaces: a holder's session ends, as when it expires, while its znode is released. Whoever queues behind stays, and
-// what is reported is that we freed it or that it was gone.
+// TestSessionsEndInRaces: a holder's session ends, as when it expires, while its znode is released. Whoever
+// queues behind stays, and what is reported is that we freed it or that it was gone.
 func TestSessionsEndInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -117,8 +118,9 @@ func TestSessionsEndInRaces(t *testing.T) {
 	})
 }
 
-// TestWaitersTurnComesInRaces: a waiter is taken out while whom it waits for lets go. Once its turn has come it stays: the holder's own
-// transaction reports whether the waiter was still there, and so which of the two was first.
+// TestWaitersTurnComesInRaces: a waiter is taken out while whom it waits for lets go. Once its turn has come
+// it stays: the holder's own transaction reports whether the waiter was still there, and so which of the two
+// was first.
 func TestWaitersTurnComesInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -23,7 +23,8 @@ type ttlOfMasters struct {
 
 const ttlHolder = "b29vb29vb29vb29vb29vbw=="
 
-// race has the holder take the lock for so long, and runs other for each master beside the action; false: it had ended before the preview.
+// race has the holder take the lock for so long, and runs other for each master beside the action; false: it
+// had ended before the preview.
 func (r *ttlOfMasters) race(lasts time.Duration, other func(c redis.UniversalClient) int) (result Result, said [3]int, ok bool) {
 	for _, c := range r.clients {
 		c.Set(r.Context(), r.key, ttlHolder, lasts)
@@ -110,8 +111,8 @@ func (r *ttlOfMasters) duringItsEnd() {
 	}
 }
 
-// TestTTLOnSeveralMastersInRaces: a TTL is set on each master only where the holder that was seen still has the lock: beside its own
-// release, its renewal, and the end of its TTL, after which another takes it.
+// TestTTLOnSeveralMastersInRaces: a TTL is set on each master only where the holder that was seen still has
+// the lock: beside its own release, its renewal, and the end of its TTL, after which another takes it.
 func TestTTLOnSeveralMastersInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

@@ -16,8 +16,9 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// Scripts of a holder ARGV[1] by the type of each of its lock's keys KEYS: inIt reports whether it has the lock, ownFree lets go as its
-// library does, and ownRenew sets the TTL ARGV[2]; both report whether it still had the lock.
+// Scripts of a holder ARGV[1] by the type of each of its lock's keys KEYS: inIt reports whether it has the
+// lock, ownFree lets go as its library does, and ownRenew sets the TTL ARGV[2]; both report whether it still
+// had the lock.
 var (
 	inIt = redis.NewScript(hasIt + `for _, key in ipairs(KEYS) do if has(key) then return 1 end end return 0`)
 
@@ -81,8 +82,8 @@ func (r *libraryRaces) next() int {
 	return r.ask(redis.NewScript(r.try), append([]any{r.me, 3600000}, r.args...)...)
 }
 
-// race has the holder take the lock for so long, and runs other beside the action; false: it had ended before the preview, or the
-// action is none for this lock.
+// race has the holder take the lock for so long, and runs other beside the action; false: it had ended before
+// the preview, or the action is none for this lock.
 func (r *libraryRaces) race(lasts string, ttl time.Duration, other func()) (result Result, ok bool) {
 	r.Helper()
 	write := strings.ReplaceAll(r.write, "3600000", lasts)
@@ -153,8 +154,9 @@ func (r *libraryRaces) ttlDuringARelease() {
 	r.untouched("a TTL", result)
 }
 
-// Actions on the locks of each library in Redis race with the holder's own release, renewal and end, with another that takes the lock
-// as its library does as soon as it is free: it keeps it, and the lock was freed by the holder or by us, never by both.
+// Actions on the locks of each library in Redis race with the holder's own release, renewal and end, with
+// another that takes the lock as its library does as soon as it is free: it keeps it, and the lock was freed
+// by the holder or by us, never by both.
 func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
@@ -187,15 +189,16 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	}
 }
 
-// turn is of a waiter in a queue that its library keeps: passes has the holder let go and the waiter take the lock, and reports
-// whether it was still in the queue.
+// turn is of a waiter in a queue that its library keeps: passes has the holder let go and the waiter take the
+// lock, and reports whether it was still in the queue.
 type turn struct {
 	name, write, key, waiter, passes, becomes string
 	keys                                      []string
 	hears                                     string // a channel, without which a waiter looks dead
 }
 
-// A waiter is taken out of a queue in Redis while its turn comes: it holds the lock then and keeps it, or it was taken out before that.
+// A waiter is taken out of a queue in Redis while its turn comes: it holds the lock then and keeps it, or it
+// was taken out before that.
 func TestRedisWaitersTurnComesInRaces(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
@@ -257,8 +260,8 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
 	}
 }
 
-// A release on several masters, and of a value that only one of them has left, races with the holder's own, and with another that takes
-// the lock on each as soon as it is free there.
+// A release on several masters, and of a value that only one of them has left, races with the holder's own,
+// and with another that takes the lock on each as soon as it is free there.
 func TestActsOnSeveralMastersInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

@@ -13,8 +13,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestAskingInRaces: a holder is asked while it lets go by itself. Whoever is next is never written to, and a request that was written
-// went to the holder that was seen: it is reported as asked then, and only then.
+// TestAskingInRaces: a holder is asked while it lets go by itself. Whoever is next is never written to, and a
+// request that was written went to the holder that was seen: it is reported as asked then, and only then.
 func TestAskingInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -77,8 +77,8 @@ func (c *counting) Set(path string, data []byte, version int32) (*zk.Stat, error
 	return stat, err
 }
 
-// TestEndingClientsInRaces: a client is ended while it leaves by itself and another of its name comes. Only the connection that was seen
-// is ever ended, and it is reported as ended when we did it.
+// TestEndingClientsInRaces: a client is ended while it leaves by itself and another of its name comes. Only
+// the connection that was seen is ever ended, and it is reported as ended when we did it.
 func TestEndingClientsInRaces(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -12,8 +12,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// TestZooKeeperPermitsInRaces: the same for the znodes of Curator's and of kazoo's semaphores: the holder deletes its permit, and the other
-// permit and who waits for one stay.
+// TestZooKeeperPermitsInRaces: the same for the znodes of Curator's and of kazoo's semaphores: the holder
+// deletes its permit, and the other permit and who waits for one stay.
 func TestZooKeeperPermitsInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -23,15 +23,16 @@ import (
 // done: the action is carried out; any other word is part of the sentence by which it is refused.
 const done = ""
 
-// actions are an operator's on a lock of one recipe, each carried out or refused with a sentence. write has what the
-// library leaves on the server: commands with semicolons or znodes; lock the path; holder and waiter the names, no waiter where the
-// library shows none.
+// actions are an operator's on a lock of one recipe, each carried out or refused with a sentence. write has
+// what the library leaves on the server: commands with semicolons or znodes; lock the path; holder and waiter
+// the names, no waiter where the library shows none.
 type actions struct {
 	recipe, write, lock, holder, waiter string
 	release, wait, ttl                  string
 	// left: how many hold it once its holder was released, other readers and permits.
 	left int
-	// endless: with its keys' TTLs taken away the lock has the finding no-ttl, which the action that it advises takes away.
+	// endless: with its keys' TTLs taken away the lock has the finding no-ttl, which the action that it
+	// advises takes away.
 	endless bool
 }
 
@@ -77,7 +78,8 @@ func redisActions() []actions {
 	return all
 }
 
-// Each action on a lock of each library in Redis is done, and the lock is as it should be then, or refused with its sentence.
+// Each action on a lock of each library in Redis is done, and the lock is as it should be then, or refused
+// with its sentence.
 func TestEveryActionOnEveryRecipeOfRedis(t *testing.T) {
 	t.Parallel()
 	server, client, releaser := onOneMaster(t)
@@ -270,8 +272,8 @@ func zookeeperActions() []actions {
 	}
 }
 
-// Each action on a queue of each recipe in ZooKeeper: who waits is taken out, the holder makes way for nobody else, and asking,
-// a TTL and the end of a session are refused with their sentences.
+// Each action on a queue of each recipe in ZooKeeper: who waits is taken out, the holder makes way for nobody
+// else, and asking, a TTL and the end of a session are refused with their sentences.
 func TestEveryActionOnEveryRecipeOfZooKeeper(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)

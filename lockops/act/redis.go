@@ -24,8 +24,8 @@ type Redis struct {
 	limit   time.Duration
 }
 
-// NewRedis releases locks on these masters, which target names one by one (Target.Servers), in the audit file too. limit
-// is the time that one master gets to answer.
+// NewRedis releases locks on these masters, which target names one by one (Target.Servers), in the audit file
+// too. limit is the time that one master gets to answer.
 func NewRedis(masters []redis.UniversalClient, target Target, limit time.Duration, audit *Audit) *Redis {
 	return &Redis{masters: masters, target: target, audit: audit, limit: limit}
 }
@@ -35,7 +35,8 @@ var errMoving = errors.New("the value changed while it was read (try again)")
 // goneTTL is go-redis' answer for the time to live of a key that is not there.
 const goneTTL = -2 * time.Nanosecond
 
-// serving is a Releaser that names the node of a Cluster that has the key, rather than those that the Cluster was found by.
+// serving is a Releaser that names the node of a Cluster that has the key, rather than those that the Cluster
+// was found by.
 func (r *Redis) serving(ctx context.Context, key string) *Redis {
 	cluster, ok := r.masters[0].(*redis.ClusterClient)
 	if !ok {
@@ -127,8 +128,8 @@ func (r *Redis) Execute(ctx context.Context, p Preview, confirmed string) (Resul
 	return audited(r.audit, intent, func() (Result, error) { return r.release(ctx, p) })
 }
 
-// lookAgain reads the lock once more right before an action. The result has a reason where something that was confirmed is
-// otherwise now.
+// lookAgain reads the lock once more right before an action. The result has a reason where something that was
+// confirmed is otherwise now.
 func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next, Masters: make([]MasterResult, len(r.masters))}
 	for i := range result.Masters {
@@ -244,9 +245,10 @@ func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (boo
 	return deleted, r.explain(way.name, key, err)
 }
 
-// timeLimit is the last instant, in milliseconds of the master's clock, at which a request may be executed; 0 where the
-// master refuses to say its time, or it is that of any node of a Cluster: no limit. Where no answer comes, also to a second question on
-// another connection, the request is not to be sent: who does not answer now may take it up much later.
+// timeLimit is the last instant, in milliseconds of the master's clock, at which a request may be executed; 0
+// where the master refuses to say its time, or it is that of any node of a Cluster: no limit. Where no answer
+// comes, also to a second question on another connection, the request is not to be sent: who does not answer
+// now may take it up much later.
 func (r *Redis) timeLimit(ctx context.Context, i int) (int64, error) {
 	if _, cluster := r.masters[i].(*redis.ClusterClient); cluster {
 		return 0, unlessOver(ctx)

@@ -13,7 +13,8 @@ import (
 	"lockscope/internal/redisreply"
 )
 
-// Ended distinguishes what a contender's end on a master can be due to, where the master did not answer that it took it out.
+// Ended distinguishes what a contender's end on a master can be due to, where the master did not answer that
+// it took it out.
 type Ended string
 
 // The ends.
@@ -33,12 +34,13 @@ func (e Ended) Words() string {
 	return ""
 }
 
-// refusedWhole are the scripts that have nothing left that could fail once they have changed something: when they fail, nothing is changed.
-// The others go on to a command that may be refused.
+// refusedWhole are the scripts that have nothing left that could fail once they have changed something: when
+// they fail, nothing is changed. The others go on to a command that may be refused.
 var refusedWhole = []string{"string", "redisson", "redisson_waiter", "member", "expire"}
 
-// endedByKeys fills in Ended, of masters that failed, by what their keys say: the contender that stood there right before and, for all of
-// what was read, does no longer is gone. Its TTL may have run out meanwhile, or its holder have released it.
+// endedByKeys fills in Ended, of masters that failed, by what their keys say: the contender that stood there
+// right before and, for all of what was read, does no longer is gone. Its TTL may have run out meanwhile, or
+// its holder have released it.
 func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect.Contender, before, after reading) {
 	for i := range masters {
 		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
@@ -52,9 +54,10 @@ func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect
 	}
 }
 
-// removedNothing reports whether an error proves that the script has removed nothing, or set nothing: it is a server's reply, and either no
-// command of the script was refused, so that it did not begin, or one before which it changes nothing. A client of a Cluster sends a
-// request again whose answer was lost, so that a reply may be to the second one. Only a denied client was denied the first time, too.
+// removedNothing reports whether an error proves that the script has removed nothing, or set nothing: it is a
+// server's reply, and either no command of the script was refused, so that it did not begin, or one before
+// which it changes nothing. A client of a Cluster sends a request again whose answer was lost, so that a
+// reply may be to the second one. Only a denied client was denied the first time, too.
 func (r *Redis) removedNothing(i int, script string, err error) bool {
 	var reply redis.Error
 	if errors.Is(err, errTooLate) {
@@ -70,8 +73,8 @@ func (r *Redis) removedNothing(i int, script string, err error) bool {
 	return slices.Contains(refusedWhole, script) || !inScript.MatchString(text)
 }
 
-// otherEnd says of a release that no master confirmed how the contender ended on those where it did: unknown where it can have been
-// by the request.
+// otherEnd says of a release that no master confirmed how the contender ended on those where it did: unknown
+// where it can have been by the request.
 func otherEnd(masters []MasterResult) (unknown bool, detail string) {
 	for _, end := range []Ended{EndedSomehow, EndedItself} {
 		if at := slices.IndexFunc(masters, func(m MasterResult) bool { return m.Ended == end }); at >= 0 {
@@ -81,9 +84,10 @@ func otherEnd(masters []MasterResult) (unknown bool, detail string) {
 	return false, ""
 }
 
-// unanswered reports whether it is unknown if a quorum is left, or anything: of so many masters no answer came that says what became of
-// the request, and they could not be read after it, or not before it and have nothing now, or have it still: the request may arrive until
-// its time limit. One that had nothing before and has nothing now never had it.
+// unanswered reports whether it is unknown if a quorum is left, or anything: of so many masters no answer
+// came that says what became of the request, and they could not be read after it, or not before it and have
+// nothing now, or have it still: the request may arrive until its time limit. One that had nothing before and
+// has nothing now never had it.
 func (r *Redis) unanswered(script string, seen *inspect.Contender, masters []MasterResult, before, after reading) (detail string, unknown bool) {
 	left := 0
 	for i := range masters {
@@ -107,7 +111,8 @@ func (r *Redis) unanswered(script string, seen *inspect.Contender, masters []Mas
 	return detail, unknown && left < after.lock.Quorum
 }
 
-// unsent reports whether an error proves that the request did not reach the master; of a Cluster's client it may be that of a second try.
+// unsent reports whether an error proves that the request did not reach the master; of a Cluster's client it
+// may be that of a second try.
 func (r *Redis) unsent(i int, err error) bool {
 	var op *net.OpError
 	_, cluster := r.masters[i].(*redis.ClusterClient)

@@ -160,8 +160,8 @@ func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
 	return nil
 }
 
-// next is the waiter that gets the lock when the contender is gone, one that is not most likely gone itself; nil when nobody
-// waits, or others hold it still.
+// next is the waiter that gets the lock when the contender is gone, one that is not most likely gone itself;
+// nil when nobody waits, or others hold it still.
 func (rd reading) next(c *inspect.Contender) *inspect.Contender {
 	if c.State != inspect.Holding || len(rd.lock.Holders) > 1 {
 		return nil
@@ -235,7 +235,8 @@ func (rd reading) unseenWaiters() string {
 	return ""
 }
 
-// lifeUnknown is the reason why it is unknown how long the waiters have been silent; empty where it is known, or does not matter.
+// lifeUnknown is the reason why it is unknown how long the waiters have been silent; empty where it is known,
+// or does not matter.
 func (rd reading) lifeUnknown() string {
 	timed := *rd.lock
 	timed.Unseen = slices.DeleteFunc(slices.Clone(timed.Unseen), func(u inspect.Unseen) bool { return u.Read != "TIME" })

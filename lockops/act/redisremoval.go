@@ -47,7 +47,8 @@ func (r removal) wake(ctx context.Context, c redis.UniversalClient) {
 	_, _ = p.Exec(ctx) // a waiter that is not woken polls
 }
 
-// scriptText is a script with what all of them begin with; of a name that is not there it is that alone, which removes nothing.
+// scriptText is a script with what all of them begin with; of a name that is not there it is that alone,
+// which removes nothing.
 func scriptText(name string) string {
 	prelude, _ := scripts.ReadFile("lua/prelude.lua")
 	text, _ := scripts.ReadFile("lua/" + name + ".lua")
@@ -64,8 +65,8 @@ func structured(l *inspect.Lock) bool {
 	return false
 }
 
-// removalOf chooses the script for the lock's library; value is the whole value of a plain string. False where the way is
-// not known of the library.
+// removalOf chooses the script for the lock's library; value is the whole value of a plain string. False
+// where the way is not known of the library.
 func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bool) {
 	key := l.ID.Path
 	channels, message := recipe.Wakes(key, value)
@@ -172,8 +173,8 @@ func memberRemoval(key string, members ...any) removal {
 	}
 }
 
-// permitsRemoval takes all permits that redis-semaphore's client has taken at once: it renews all of them while it finds
-// the first.
+// permitsRemoval takes all permits that redis-semaphore's client has taken at once: it renews all of them
+// while it finds the first.
 func permitsRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 	permits := []any{c.Name.Raw()}
 	for i := range l.Holders {
@@ -265,7 +266,8 @@ func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 	return false
 }
 
-// hides reports whether a master may have the contender although it was not seen there: what would show it could not be read.
+// hides reports whether a master may have the contender although it was not seen there: what would show it
+// could not be read.
 func hides(v *inspect.Vote, seen *inspect.Contender) bool {
 	undigested := seen.Digest != "" && v.Digest == "" && v.Value == seen.Name // its first KiB is there, the rest was not read
 	return undigested || v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectKind) || seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)

@@ -22,8 +22,9 @@ const (
 	idB    = "web2_22_7a1d2c3b4e5f4a6b8c7d9e0f1a2b3c4d"
 )
 
-// releasing is the release of a contender of a lock, as its library left it: in write, commands with semicolons, NAME stands for the
-// lock's name, NOW and SOON for the time and that in a minute, in milliseconds.
+// releasing is the release of a contender of a lock, as its library left it: in write, commands with
+// semicolons, NAME stands for the lock's name, NOW and SOON for the time and that in a minute, in
+// milliseconds.
 type releasing struct {
 	name, write, lock, owner string
 	waiter                   bool

@@ -152,8 +152,8 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 	return result, unreachableMasters(result.Masters)
 }
 
-// ttlVotes counts the masters that have to set the TTL, have set it, and had the value; lost are those that may have set it. A lost answer
-// makes the outcome unknown only where it depends on it.
+// ttlVotes counts the masters that have to set the TTL, have set it, and had the value; lost are those that
+// may have set it. A lost answer makes the outcome unknown only where it depends on it.
 type ttlVotes struct {
 	need, done, stood int
 	lost              []string
@@ -164,14 +164,15 @@ func (v ttlVotes) unknown() bool {
 	return len(v.lost) > 0 && v.done < v.need && v.done+len(v.lost) >= v.need
 }
 
-// maySet reports whether a master may have set the TTL without an answer of it, or may yet: a key that was read after that and never ends,
-// as before, proves nothing while the request may still arrive. It has not where the key is gone.
+// maySet reports whether a master may have set the TTL without an answer of it, or may yet: a key that was
+// read after that and never ends, as before, proves nothing while the request may still arrive. It has not
+// where the key is gone.
 func (r *Redis) maySet(i int, p Preview, err error, is *inspect.Vote) bool {
 	return err != nil && !r.removedNothing(i, "expire", err) && !r.unsent(i, err) && !lacks(is, p.Seen)
 }
 
-// ttlOutcome reports whether the lock ends with the TTL: a quorum of masters has set it, or, for a value without a quorum, all
-// that have the value.
+// ttlOutcome reports whether the lock ends with the TTL: a quorum of masters has set it, or, for a value
+// without a quorum, all that have the value.
 func ttlOutcome(p Preview, votes ttlVotes, masters []MasterResult, after reading) (set bool, why Reason, detail string) {
 	switch done := votes.done; {
 	case done > 0 && done >= votes.need:

@@ -67,8 +67,8 @@ func (c ttlCase) left(t *testing.T, i int) time.Duration {
 	return left
 }
 
-// TestATTLIsSetOnEveryMaster: for a key that has none, longer and shorter for one that has; the value stays, and the audit
-// file has what was asked for and done.
+// TestATTLIsSetOnEveryMaster: for a key that has none, longer and shorter for one that has; the value stays,
+// and the audit file has what was asked for and done.
 func TestATTLIsSetOnEveryMaster(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]time.Duration{"none": 0, "shorter": time.Hour, "longer": time.Minute} {
@@ -102,8 +102,8 @@ func TestATTLIsSetOnEveryMaster(t *testing.T) {
 	}
 }
 
-// TestATTLIsGuarded: what is not as it was confirmed is left alone: another value, and a TTL that the client has set, or
-// taken away, itself.
+// TestATTLIsGuarded: what is not as it was confirmed is left alone: another value, and a TTL that the client
+// has set, or taken away, itself.
 func TestATTLIsGuarded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before    time.Duration
@@ -138,8 +138,8 @@ func TestATTLIsGuarded(t *testing.T) {
 	}
 }
 
-// TestATTLBelowAQuorum: a value that too few masters have gets an end where it stands; one that a quorum has needs a quorum of
-// masters that take it.
+// TestATTLBelowAQuorum: a value that too few masters have gets an end where it stands; one that a quorum has
+// needs a quorum of masters that take it.
 func TestATTLBelowAQuorum(t *testing.T) {
 	t.Parallel()
 	eachTTLCase(t, 3, func(t *testing.T, c ttlCase) {
@@ -188,8 +188,8 @@ func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
 	}
 }
 
-// TestATTLOfLocksWithStructure: those whose TTL is their key's take one, in all keys of the lock; those whose holders have
-// times of their own, and waiters, are refused with that reason.
+// TestATTLOfLocksWithStructure: those whose TTL is their key's take one, in all keys of the lock; those whose
+// holders have times of their own, and waiters, are refused with that reason.
 func TestATTLOfLocksWithStructure(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)

@@ -33,11 +33,12 @@ type SweepRequest struct {
 
 // EmptyDir is a persistent znode without data that had children once and has none now.
 type EmptyDir struct {
-	// Path as the target's chroot has it. Made, by the servers' clock; IdleSince is the latest time at which something can have come or
-	// gone in it.
+	// Path as the target's chroot has it. Made, by the servers' clock; IdleSince is the latest time at which
+	// something can have come or gone in it.
 	Path            string
 	Made, IdleSince time.Time
-	// Age counts from Made, and Idle, which is the least it can be, from IdleSince, by the clock that dated them. AgeUnknown: that of Made is not known.
+	// Age counts from Made, and Idle, which is the least it can be, from IdleSince, by the clock that dated
+	// them. AgeUnknown: that of Made is not known.
 	Age, Idle  time.Duration
 	AgeUnknown bool
 
@@ -50,8 +51,8 @@ type SweepPreview struct {
 	Request SweepRequest
 	// Found are the directories, the longest idle first.
 	Found []EmptyDir
-	// Walked counts the znodes that were looked at. Of the empty directories Recent were used since, of Undated that cannot be told, and
-	// WithData have data of their own: these stay.
+	// Walked counts the znodes that were looked at. Of the empty directories Recent were used since, of
+	// Undated that cannot be told, and WithData have data of their own: these stay.
 	Walked, Recent, Undated, WithData int
 	// WhyUndated is a sentence about those; empty where there are none.
 	WhyUndated string
@@ -63,8 +64,8 @@ type SweepPreview struct {
 type Sweeper interface {
 	// PreviewSweep walks below the root. It changes nothing.
 	PreviewSweep(ctx context.Context, r SweepRequest) (SweepPreview, error)
-	// Sweep deletes one directory that p shows if nothing has come or gone in it since; Result.Released: it was deleted. It returns
-	// errors as Releaser.Execute does.
+	// Sweep deletes one directory that p shows if nothing has come or gone in it since; Result.Released: it
+	// was deleted. It returns errors as Releaser.Execute does.
 	Sweep(ctx context.Context, p SweepPreview, dir EmptyDir, confirmed string) (Result, error)
 }
 
@@ -96,8 +97,9 @@ type datedZxid struct {
 	ms   int64
 }
 
-// PreviewSweep implements Sweeper. No Stat has the time of the last change of a directory's children, only its transaction (pzxid): it
-// was no later than the earliest time of any newer transaction that the tree shows (ctime of a czxid, mtime of a mzxid).
+// PreviewSweep implements Sweeper. No Stat has the time of the last change of a directory's children, only
+// its transaction (pzxid): it was no later than the earliest time of any newer transaction that the tree
+// shows (ctime of a czxid, mtime of a mzxid).
 func (z *ZooKeeper) PreviewSweep(ctx context.Context, r SweepRequest) (SweepPreview, error) {
 	w := &sweepWalk{z: z, p: SweepPreview{Request: r}, next: []string{z.path(r.Root.Path)}}
 	if err := z.sync(ctx, w.next[0]); err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -178,8 +180,8 @@ func (z *ZooKeeper) inChroot(node string) string {
 	return node
 }
 
-// judge keeps the candidates that are idle for as long as was asked for, by the clock that dated what came after them: what another
-// leader dated, or this one before its clock was set, proves nothing about them.
+// judge keeps the candidates that are idle for as long as was asked for, by the clock that dated what came
+// after them: what another leader dated, or this one before its clock was set, proves nothing about them.
 func (w *sweepWalk) judge() {
 	b, now := w.p.Request.Backend, w.p.Request.Now
 	if b == nil || b.Clock == (inspect.LeaderClock{}) {
@@ -217,7 +219,8 @@ func (w *sweepWalk) judge() {
 	slices.SortFunc(w.p.Found, func(a, b EmptyDir) int { return cmp.Or(cmp.Compare(b.Idle, a.Idle), cmp.Compare(a.Path, b.Path)) })
 }
 
-// Sweep implements Sweeper. The server refuses to delete a znode that has children: what a client makes in it meanwhile stays.
+// Sweep implements Sweeper. The server refuses to delete a znode that has children: what a client makes in it
+// meanwhile stays.
 func (z *ZooKeeper) Sweep(ctx context.Context, p SweepPreview, dir EmptyDir, confirmed string) (Result, error) {
 	intent := line{
 		Action: "sweep", Why: inspect.Escape(p.Request.Why), target: z.target.record(), Confirmed: confirmed,

@@ -23,8 +23,8 @@ type sweeping struct {
 	backend *inspect.Backend // with the clock that is known of the server
 }
 
-// startSweeping makes directories that were used long ago, one with data, one that never was used, those that somebody has, and one that
-// nothing dates.
+// startSweeping makes directories that were used long ago, one with data, one that never was used, those that
+// somebody has, and one that nothing dates.
 func startSweeping(t *testing.T, addr string, audit *Audit) *sweeping {
 	conn := connectZooKeeper(t, addr)
 	wire := &hooked{ZKConn: conn, beforeRemoval: func() {}}
@@ -81,8 +81,9 @@ func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason)
 	}
 }
 
-// TestSweep: what had children once and is empty and idle is deleted, by itself and audited. What is used, used lately, has data, is
-// somebody's or never was a directory stays, and so does what a client uses between the look and the delete.
+// TestSweep: what had children once and is empty and idle is deleted, by itself and audited. What is used,
+// used lately, has data, is somebody's or never was a directory stays, and so does what a client uses between
+// the look and the delete.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -147,8 +148,8 @@ func TestSweepSaysWhatItCannotRead(t *testing.T) {
 
 func dated(by inspect.LeaderClock) *inspect.Backend { return &inspect.Backend{Name: "zk", Clock: by} }
 
-// TestSweepCountsByTheClockThatDatedIt: directories that were used right before stay, whatever our clock or that of a leader of the past
-// shows; and what nobody can tell is said.
+// TestSweepCountsByTheClockThatDatedIt: directories that were used right before stay, whatever our clock or
+// that of a leader of the past shows; and what nobody can tell is said.
 func TestSweepCountsByTheClockThatDatedIt(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)

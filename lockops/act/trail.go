@@ -22,8 +22,8 @@ type Record struct {
 	Lock, Owner string
 	// User and Host of the operator, the profile, how it was confirmed, and the reason that was given for it.
 	User, Host, Profile, Confirmed, Why string
-	// Outcome is done, refused, failed or unknown; of an acquire: acquired, released or lost. Unknown also where the program ended
-	// between the two lines.
+	// Outcome is done, refused, failed or unknown; of an acquire: acquired, released or lost. Unknown also
+	// where the program ended between the two lines.
 	Outcome string
 	// Reason of a refusal; Detail and Error add to the outcome, escaped.
 	Reason        Reason

@@ -11,8 +11,8 @@ import (
 	"lockscope/inspect"
 )
 
-// A TTL of which an answer was lost is unknown where it depends on that whether the lock ends with it; that the key is gone after it proves
-// that it was not set.
+// A TTL of which an answer was lost is unknown where it depends on that whether the lock ends with it; that
+// the key is gone after it proves that it was not set.
 func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
 	t.Parallel()
 	sets, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
@@ -99,8 +99,8 @@ func (m *timeless) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return next
 }
 
-// Nothing is sent without a time limit to a master that does not answer when it is asked for its time: it may take it up when the
-// operator has read that it did not. One that refuses to say it is trusted.
+// Nothing is sent without a time limit to a master that does not answer when it is asked for its time: it may
+// take it up when the operator has read that it did not. One that refuses to say it is trusted.
 func TestNothingIsSentToAMasterThatDoesNotSayItsTime(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect"
 )
 
-// unseen lists the refused and failed reads that leave these aspects of a lock unknown; empty for none, safe to print. server is
-// the word for a server, with a blank behind it.
+// unseen lists the refused and failed reads that leave these aspects of a lock unknown; empty for none, safe
+// to print. server is the word for a server, with a blank behind it.
 func unseen(l *inspect.Lock, server string, aspects ...inspect.Aspect) string {
 	var all []string
 	for _, u := range l.Unseen {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// UserName returns the name of the user who runs this program, as the audit file has it: where the system knows no name, as in a
-// container without accounts, "uid" and the number; empty where there is neither.
+// UserName returns the name of the user who runs this program, as the audit file has it: where the system
+// knows no name, as in a container without accounts, "uid" and the number; empty where there is neither.
 func UserName() string { return nameOf(user.Current, os.Getuid()) }
 
 // nameOf is UserName of what a system knows; uid is negative where it has no numbers (Windows).

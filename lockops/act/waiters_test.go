@@ -15,12 +15,14 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// waits is one way in which a library's client waits for a lock that another holds: played by the same keys, values, channels and
-// lists as its own code uses (the file that docs/recipes.md names), in scripts of our own. Who has no way to be told polls.
+// waits is one way in which a library's client waits for a lock that another holds: played by the same keys,
+// values, channels and lists as its own code uses (the file that docs/recipes.md names), in scripts of our
+// own. Who has no way to be told polls.
 type waits struct {
 	library string // as in docs/recipes.md
 	how     string
-	// write has the holder's commands, with semicolons between them; in the lock key it is holder, and who waits would be me.
+	// write has the holder's commands, with semicolons between them; in the lock key it is holder, and who
+	// waits would be me.
 	write, key, holder, me string
 	// try asks for the lock once: it returns 1 once it has it. keys and args are its own.
 	try  string
@@ -30,7 +32,8 @@ type waits struct {
 	until until
 }
 
-// until ends a pause between two tries: by polling, a message on a channel, an element of a list, or the program's next call.
+// until ends a pause between two tries: by polling, a message on a channel, an element of a list, or the
+// program's next call.
 type until struct {
 	poll     bool
 	channel  string // a pattern
@@ -175,8 +178,8 @@ func stringWaits() []waits {
 	return all
 }
 
-// Who waits for a lock in Redis as its library does gets it once its holder was released, by what the library itself waits for, and
-// has it by our own look, too.
+// Who waits for a lock in Redis as its library does gets it once its holder was released, by what the library
+// itself waits for, and has it by our own look, too.
 func TestRedisWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
 	server, client, releaser := onOneMaster(t)
@@ -212,8 +215,8 @@ func TestRedisWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 	}
 }
 
-// acquire tries until it is granted, and closes refused once it has been refused and hears what will happen. Where the library does
-// not wait, closing called stands for the program's next call.
+// acquire tries until it is granted, and closes refused once it has been refused and hears what will happen.
+// Where the library does not wait, closing called stands for the program's next call.
 func (w waits) acquire(ctx context.Context, c *redis.Client, refused chan<- struct{}, called <-chan struct{}) error {
 	var heard *redis.PubSub
 	if w.until.channel != "" {
@@ -288,7 +291,8 @@ func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
 	}
 }
 
-// A permit that its holder gave back is gone, also where somebody listens for one: a number does not say then who has the others.
+// A permit that its holder gave back is gone, also where somebody listens for one: a number does not say then
+// who has the others.
 func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)

@@ -79,8 +79,8 @@ func awaitNext(t *testing.T, r Releaser, request Request) {
 	t.Fatalf("nobody waits for %s", request.ID)
 }
 
-// TestRedisClientsTakeWhatWasReleased: a client of redis-py, and waiters of our own mutex and fair mutex, which are visible in
-// the lock's queue, get the lock that was released by force.
+// TestRedisClientsTakeWhatWasReleased: a client of redis-py, and waiters of our own mutex and fair mutex,
+// which are visible in the lock's queue, get the lock that was released by force.
 func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
 	server, client, releaser := onOneMaster(t)
@@ -163,8 +163,8 @@ func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
 	}
 }
 
-// TestReleaseOfASidekiqJob: the job's lock goes in all its keys, as the library's own unlock takes them, and one that waits for a
-// job to leave (BRPOPLPUSH of QUEUED) is woken while it waits.
+// TestReleaseOfASidekiqJob: the job's lock goes in all its keys, as the library's own unlock takes them, and
+// one that waits for a job to leave (BRPOPLPUSH of QUEUED) is woken while it waits.
 func TestReleaseOfASidekiqJob(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
@@ -243,8 +243,8 @@ func awaitBlocked(ctx context.Context, t *testing.T, c *redis.Client) {
 	}
 }
 
-// TestReleaseOfALockThatStays: the znodes of ShedLock and Helix stay, and their data say that they are free, so that the
-// libraries' own calls go on working; what was written meanwhile is left alone.
+// TestReleaseOfALockThatStays: the znodes of ShedLock and Helix stay, and their data say that they are free,
+// so that the libraries' own calls go on working; what was written meanwhile is left alone.
 func TestReleaseOfALockThatStays(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -295,7 +295,8 @@ func TestReleaseOfALockThatStays(t *testing.T) {
 	})
 }
 
-// A waiter of our own queue left it, and takes the lock by the same value right after that was seen: it is no waiter then, and stays.
+// A waiter of our own queue left it, and takes the lock by the same value right after that was seen: it is no
+// waiter then, and stays.
 func TestAWaiterThatLeftItsQueueIsNotReleasedAsTheHolder(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

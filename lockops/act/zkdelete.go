@@ -12,10 +12,11 @@ import (
 	"lockscope/internal/failpoint"
 )
 
-// release looks at the whole lock once more and deletes the node if nothing that was confirmed has changed: node,
-// session and role. What the protocol lets be one step is one: the node's version, and that a waiter still has whom it
-// waits for before it. A node of the same name that was deleted and created again, at version 0, between the look and the delete is not
-// distinguished from the old one: only the name's GUID, where its recipe has one, rules that out.
+// release looks at the whole lock once more and deletes the node if nothing that was confirmed has changed:
+// node, session and role. What the protocol lets be one step is one: the node's version, and that a waiter
+// still has whom it waits for before it. A node of the same name that was deleted and created again, at
+// version 0, between the look and the delete is not distinguished from the old one: only the name's GUID,
+// where its recipe has one, rules that out.
 func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next}
 	d, err := z.look(ctx, p.Request)
@@ -42,8 +43,8 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 	return z.lookAfter(ctx, p, result, err)
 }
 
-// lookAfter reads the lock again. Where the connection broke before a delete was answered and the node is gone, that may have been by the
-// delete, by its holder or by the end of its session.
+// lookAfter reads the lock again. Where the connection broke before a delete was answered and the node is
+// gone, that may have been by the delete, by its holder or by the end of its session.
 func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, failed error) (Result, error) {
 	d, err := z.look(ctx, p.Request)
 	if err != nil {

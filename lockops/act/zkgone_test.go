@@ -22,7 +22,8 @@ func (u cutOff) Delete(string, int32) error {
 	return zk.ErrConnectionClosed
 }
 
-// encounter is a node that stands for the only contender of a lock, and what makes that no contender when it comes to stand with it.
+// encounter is a node that stands for the only contender of a lock, and what makes that no contender when it
+// comes to stand with it.
 type encounter struct {
 	*testing.T
 	conn     *zk.Conn
@@ -95,8 +96,8 @@ var encounters = map[string]func(*encounter){
 	},
 }
 
-// A node that stands, and is no contender any more because of one that came to stand with it, is not gone: neither before a release, nor
-// between its preview and its delete, nor after a delete that was not answered.
+// A node that stands, and is no contender any more because of one that came to stand with it, is not gone:
+// neither before a release, nor between its preview and its delete, nor after a delete that was not answered.
 func TestANodeThatStandsIsNotGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)

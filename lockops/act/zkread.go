@@ -14,8 +14,8 @@ import (
 // errClosed: the Releaser was closed.
 var errClosed = errors.New("closed")
 
-// request runs one request of go-zookeeper, which knows no contexts, and waits for its answer or for the end of ctx. The
-// goroutine is the Releaser's: Close waits for it.
+// request runs one request of go-zookeeper, which knows no contexts, and waits for its answer or for the end
+// of ctx. The goroutine is the Releaser's: Close waits for it.
 func request[T any](ctx context.Context, z *ZooKeeper, what, node string, ask func() (T, error)) (T, error) {
 	type answer struct {
 		value T

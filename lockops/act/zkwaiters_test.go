@@ -19,8 +19,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// queues is one way in which a library's client waits in a queue of znodes: played by nodes of the same names and the same watches as
-// its own code sets.
+// queues is one way in which a library's client waits in a queue of znodes: played by nodes of the same names
+// and the same watches as its own code sets.
 type queues struct {
 	library string // as in docs/recipes.md
 	node    string // what the server numbers; SESSION is the id of the session that makes it
@@ -50,8 +50,8 @@ func queueWaits() []queues {
 	}
 }
 
-// take makes the client's node, and returns its name once nobody is before it. waits is closed when it has been refused, and the
-// server has its watch.
+// take makes the client's node, and returns its name once nobody is before it. waits is closed when it has
+// been refused, and the server has its watch.
 func (q queues) take(ctx context.Context, c *zk.Conn, dir string, waits chan<- struct{}) (string, error) {
 	name, reported := "", false
 	for {
@@ -104,7 +104,8 @@ func (q queues) take(ctx context.Context, c *zk.Conn, dir string, waits chan<- s
 	}
 }
 
-// Who waits in a queue of ZooKeeper as its library does, and go-zookeeper's own Lock, gets the lock once its holder was released.
+// Who waits in a queue of ZooKeeper as its library does, and go-zookeeper's own Lock, gets the lock once its
+// holder was released.
 func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -163,8 +164,8 @@ func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 	})
 }
 
-// A lock of one znode: who watches it makes it anew, who polls does so at the next try, and kazoo's real lease and the clients of
-// locks that stay succeed when they are called again.
+// A lock of one znode: who watches it makes it anew, who polls does so at the next try, and kazoo's real
+// lease and the clients of locks that stay succeed when they are called again.
 func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -238,8 +239,8 @@ func takeNode(ctx context.Context, c *zk.Conn, node, data string, polls bool, wa
 	}
 }
 
-// The next call of ShedLock and Helix, which do not wait, is refused before the release and succeeds after it: they look whether the
-// data say that the lock is free, and write theirs over the version that they read.
+// The next call of ShedLock and Helix, which do not wait, is refused before the release and succeeds after
+// it: they look whether the data say that the lock is free, and write theirs over the version that they read.
 func TestTheNextCallTakesALockThatStays(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -295,8 +296,8 @@ func TestTheNextCallTakesALockThatStays(t *testing.T) {
 	}
 }
 
-// elsewhere are the libraries whose waiters are tried in other tests, by file and function; or that cannot be released, or wait for
-// nothing, with the test that shows that.
+// elsewhere are the libraries whose waiters are tried in other tests, by file and function; or that cannot be
+// released, or wait for nothing, with the test that shows that.
 var elsewhere = map[string][2]string{
 	"Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2": {"wakes_test.go", "TestZooKeeperClientsTakeWhatWasReleased"},
 	"kazoo: Lock, WriteLock, ReadLock, Election; Semaphore":                                                              {"wakes_test.go", "TestZooKeeperClientsTakeWhatWasReleased"},
@@ -318,7 +319,8 @@ var elsewhere = map[string][2]string{
 	"Redisson: RSemaphore, RCountDownLatch": {"waiters_test.go", "TestASemaphoreWithoutHoldersIsNotReleased"},
 }
 
-// Every library of the page of recipes has a waiter that was seen to be granted the lock after a release, or a test that says why not.
+// Every library of the page of recipes has a waiter that was seen to be granted the lock after a release, or
+// a test that says why not.
 func TestEveryRecipeHasAWaiter(t *testing.T) {
 	have := map[string]bool{}
 	for _, w := range append(structuredWaits(), stringWaits()...) {

@@ -31,8 +31,8 @@ func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Check, v
 // Verdict has the violations, and counts that show that there was something to check.
 type Verdict struct {
 	Violations []Violation
-	// Excused are overlaps while the earlier holder's process was stopped or the lock was forced: no lease excludes them,
-	// only the fenced store. Refused are the writes that it refused.
+	// Excused are overlaps while the earlier holder's process was stopped or the lock was forced: no lease
+	// excludes them, only the fenced store. Refused are the writes that it refused.
 	Paused, Forced, Refused int
 	Operations, Grants      int
 	// Losses are the holds that were lost, by their reason.
@@ -112,8 +112,8 @@ func checkExclusion(h *History, holds []*Hold, rule Rule, v *Verdict) {
 	}
 }
 
-// overlap judges that next was granted while others held the lock. Those do not count whose process did not run, or whom the
-// nemesis had taken out of the lock: the one that stopped last of the rest is to blame.
+// overlap judges that next was granted while others held the lock. Those do not count whose process did not
+// run, or whom the nemesis had taken out of the lock: the one that stopped last of the rest is to blame.
 func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 	if h.tookEarlier(next) || h.grantedBehind(next) {
 		v.Forced++
@@ -169,8 +169,8 @@ func checkTokens(h *History, holds []*Hold, rule Rule, v *Verdict) {
 	}
 }
 
-// checkLinear asks whether a lock could have had this history: grants while it has a permit, each ended by its release, or
-// by a loss at any time between its grant and the report of it.
+// checkLinear asks whether a lock could have had this history: grants while it has a permit, each ended by
+// its release, or by a loss at any time between its grant and the report of it.
 func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict) {
 	var ops []porcupine.Operation
 	for i, hold := range holds {
@@ -204,8 +204,8 @@ type step struct {
 	take bool
 }
 
-// lockModel is a lock with so many permits: whoever takes one must find it free, and only that one frees it. Its state is the
-// sorted list of holders.
+// lockModel is a lock with so many permits: whoever takes one must find it free, and only that one frees it.
+// Its state is the sorted list of holders.
 func lockModel(permits int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return []int(nil) },

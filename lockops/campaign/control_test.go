@@ -62,8 +62,8 @@ func oneRedisConfig(addr string, mean time.Duration) func(int) Config {
 	}
 }
 
-// onlyInASoak leaves out what takes minutes on a busy machine. That the checkers find what they look for is tested without
-// servers, too.
+// onlyInASoak leaves out what takes minutes on a busy machine. That the checkers find what they look for is
+// tested without servers, too.
 func onlyInASoak(t *testing.T) {
 	t.Helper()
 	if *campaignFor == 0 {

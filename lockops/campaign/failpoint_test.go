@@ -15,8 +15,8 @@ import (
 	"lockscope/lockops"
 )
 
-// A hold is looked after from the moment it is granted, and not only when the caller has it: between the two, the caller's
-// goroutine may stand still for as long as the machine likes, and an operator delete the node.
+// A hold is looked after from the moment it is granted, and not only when the caller has it: between the two,
+// the caller's goroutine may stand still for as long as the machine likes, and an operator delete the node.
 func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	s, err := lockops.NewZKSession(t.Context(), []string{server.Addr})

@@ -20,7 +20,8 @@ type Hold struct {
 	Worker, Client int
 	ID             int64
 	Lock, Kind     string
-	// Called is the start of the acquire and Granted its successful return, 0 without; ns of CLOCK_MONOTONIC, as all here.
+	// Called is the start of the acquire and Granted its successful return, 0 without; ns of CLOCK_MONOTONIC,
+	// as all here.
 	Called, Granted int64
 	// Released is right before the release, when the holder has stopped, and Confirmed its return without an error;
 	// Ended is the end of the hold's context without a release. Never where none was seen: its process was killed, or
@@ -52,8 +53,8 @@ type holdKey struct {
 	id     int64
 }
 
-// NewHistory joins reports. Killed has the workers that were killed, each with the latest time of it: what they held they held until
-// then.
+// NewHistory joins reports. Killed has the workers that were killed, each with the latest time of it: what
+// they held they held until then.
 func NewHistory(killed map[int]int64, reports ...[]Record) *History {
 	h := &History{Killed: killed, healed: never, stalls: map[int][]Record{}, stood: map[int][]Record{}, forced: map[string][]Record{}}
 	for _, r := range reports {
@@ -155,24 +156,26 @@ func (h *History) wasForced(hold *Hold, until int64) bool {
 	})
 }
 
-// tookEarlier reports whether the nemesis took a holder out of its lock after it had been granted it, and before that was
-// reported: its grant stood at a failpoint, and is older than the report. Nobody has reported it by then, if what would have reported
-// it stood still as well.
+// tookEarlier reports whether the nemesis took a holder out of its lock after it had been granted it, and
+// before that was reported: its grant stood at a failpoint, and is older than the report. Nobody has reported
+// it by then, if what would have reported it stood still as well.
 func (h *History) tookEarlier(hold *Hold) bool {
 	return h.wasForced(hold, hold.Granted) && slices.ContainsFunc(h.stood[hold.Worker], func(s Record) bool {
 		return s.Text == failpoint.Granted && s.At > hold.Called && s.At < hold.Granted
 	})
 }
 
-// mayLag bounds how long after its removal a waiter may be granted the lock by a member that is behind: at its next heartbeat, an
-// eighth of the session timeout, it is told. cutFor is longer than a cut between members lasts.
+// mayLag bounds how long after its removal a waiter may be granted the lock by a member that is behind: at
+// its next heartbeat, an eighth of the session timeout, it is told. cutFor is longer than a cut between
+// members lasts.
 const (
 	mayLag = 300 * time.Millisecond
 	cutFor = 10 * time.Second
 )
 
-// grantedBehind reports whether the nemesis took a waiter out of its queue just before it was granted the lock, while members were
-// cut off from each other: the one to which it is connected may have shown it still. docs/locks.md promises nothing then.
+// grantedBehind reports whether the nemesis took a waiter out of its queue just before it was granted the
+// lock, while members were cut off from each other: the one to which it is connected may have shown it still.
+// docs/locks.md promises nothing then.
 func (h *History) grantedBehind(hold *Hold) bool {
 	return slices.ContainsFunc(h.forced[hold.Lock], func(f Record) bool {
 		return f.At >= hold.Called && f.Since <= hold.Granted && hold.Granted-f.At <= int64(mayLag) && (f.Name == "" || f.Name == hold.Name) &&

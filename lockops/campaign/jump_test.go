@@ -15,8 +15,8 @@ import (
 	"lockscope/lockops"
 )
 
-// onClock runs f with an ensemble inside the process, on the clock that jumps: how long something takes there depends on
-// nothing but the code. session makes one on a member of its own.
+// onClock runs f with an ensemble inside the process, on the clock that jumps: how long something takes there
+// depends on nothing but the code. session makes one on a member of its own.
 func onClock(t *testing.T, f func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession)) {
 	onEnsemble(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
 		f(t, n, session)
@@ -70,8 +70,9 @@ func TestAcquireReturnsSoonOnAServerThatHangs(t *testing.T) {
 	})
 }
 
-// A hold that began behind a silence of its client is over before its session can expire: what is committed for a session does not
-// tell the leader that it lives, and the follower that would is cut off before it does.
+// A hold that began behind a silence of its client is over before its session can expire: what is committed
+// for a session does not tell the leader that it lives, and the follower that would is cut off before it
+// does.
 func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
 	for silence := time.Duration(0); silence < simTimeout; silence += simTick / 4 {
 		onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
@@ -120,8 +121,8 @@ func (l laggard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Where answers take a good part of the session timeout, a lock is granted as long as enough is left to hold it, and who does not wait
-// hears that it is not.
+// Where answers take a good part of the session timeout, a lock is granted as long as enough is left to hold
+// it, and who does not wait hears that it is not.
 func TestSlowAnswersGrantOrEnd(t *testing.T) {
 	const commits, all, most = simTimeout * 3 / 10, simTimeout * 16 / 100, simTimeout / 5 // an answer comes in two pieces
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// network is one inside the process, on which time is that of the test: connections carry bytes in order, and a test cuts
-// them, holds them back or takes a message away.
+// network is one inside the process, on which time is that of the test: connections carry bytes in order, and
+// a test cuts them, holds them back or takes a message away.
 type network struct {
 	mu        sync.Mutex
 	listeners map[string]*listener
@@ -98,8 +98,8 @@ func (n *network) hold(addr string, held bool) {
 	n.wake(addr)
 }
 
-// cut ends the connections with a listener; lose takes away what they send next before, so that a request is executed and
-// its answer lost.
+// cut ends the connections with a listener; lose takes away what they send next before, so that a request is
+// executed and its answer lost.
 func (n *network) cut(addr string, lose bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

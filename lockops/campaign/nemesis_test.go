@@ -136,9 +136,10 @@ func force(ctx context.Context, releaser act.Releaser, request act.Request) erro
 	return nil
 }
 
-// watchesOn are the paths that sessions watch which are connected to one of the servers, and of how many sessions that are not
-// servers still keep watches: nobody can take those off any more. A server leaks them itself when a session's connection ends
-// while its request for a watch is being executed, as those do that hang on a server that was stopped.
+// watchesOn are the paths that sessions watch which are connected to one of the servers, and of how many
+// sessions that are not servers still keep watches: nobody can take those off any more. A server leaks them
+// itself when a session's connection ends while its request for a watch is being executed, as those do that
+// hang on a server that was stopped.
 func watchesOn(servers []string) (paths []string, leaked int, err error) {
 	for _, addr := range servers {
 		watches, err := fourLetters(addr, "wchc")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// freeLimit bounds the time for which a lock is free while a contender of a live process waits for it, once all faults are
-// over and what they left behind is (docs/locks.md).
+// freeLimit bounds the time for which a lock is free while a contender of a live process waits for it, once
+// all faults are over and what they left behind is (docs/locks.md).
 const freeLimit = 2 * time.Second
 
 // checkProgress looks for a span in which a lock was free although a contender waited.

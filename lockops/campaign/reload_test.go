@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestReloadWhileLoading strikes a master with the LOADING fault while it loads its append-only file after a restart: nobody
-// may find a key missing that was acknowledged before.
+// TestReloadWhileLoading strikes a master with the LOADING fault while it loads its append-only file after a
+// restart: nobody may find a key missing that was acknowledged before.
 func TestReloadWhileLoading(t *testing.T) {
 	// 0.1 ms for each command in the file. Redis looks at its clients once in 1024 of them.
 	master, _ := redisMaster(t, "--appendfsync", "no", "--key-load-delay", "100")

@@ -13,8 +13,8 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// replicated is a master and its replica, behind wires: one that clients take to whoever is the master, and one to each server
-// that the other replicates over.
+// replicated is a master and its replica, behind wires: one that clients take to whoever is the master, and
+// one to each server that the other replicates over.
 type replicated struct {
 	servers [2]*servertest.Redis
 	links   [2]*servertest.Wire
@@ -26,8 +26,8 @@ type replicated struct {
 // failoverLimit is the time after which the master gives a failover up.
 const failoverLimit = 1000 // ms
 
-// newReplicaTarget: a failover that waits for the replica loses nothing, and no lock may be lost unnoticed by it. One that does
-// not wait is a control (TestControlFailover).
+// newReplicaTarget: a failover that waits for the replica loses nothing, and no lock may be lost unnoticed by
+// it. One that does not wait is a control (TestControlFailover).
 func newReplicaTarget(t *testing.T) *target {
 	p := &replicated{}
 	for i := range p.servers {

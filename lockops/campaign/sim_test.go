@@ -24,10 +24,11 @@ var (
 	simFirst = flag.Uint64("sim.seed", 1, "seed of the first schedule")
 )
 
-// TestSchedules runs the ZooKeeper locks on an ensemble inside the process, on a clock that jumps: each seed is a schedule of
-// cuts, lags, lost answers, sessions that expire and deletions, a minute long by that clock. It draws the same faults again. In what
-// order things happen that can happen at the same instant is the runtime's choice, another one on a busy machine: a schedule that
-// failed may pass hundreds of times before it fails again, so that a failure comes with what was seen of its lock.
+// TestSchedules runs the ZooKeeper locks on an ensemble inside the process, on a clock that jumps: each seed
+// is a schedule of cuts, lags, lost answers, sessions that expire and deletions, a minute long by that clock.
+// It draws the same faults again. In what order things happen that can happen at the same instant is the
+// runtime's choice, another one on a busy machine: a schedule that failed may pass hundreds of times before
+// it fails again, so that a failure comes with what was seen of its lock.
 func TestSchedules(t *testing.T) {
 	start := time.Now()
 	var all simCounts

@@ -15,14 +15,16 @@ import (
 	"lockscope/lockops"
 )
 
-// simForced is the lock whose nodes the schedule deletes, as an operator does. docs/locks.md promises two things fewer for it: the holder
-// hears of it, but not before the next is granted the lock; and a contender may be granted the lock by what its member, or an answer
-// on its way, still shows, though others have had it since.
+// simForced is the lock whose nodes the schedule deletes, as an operator does. docs/locks.md promises two
+// things fewer for it: the holder hears of it, but not before the next is granted the lock; and a contender
+// may be granted the lock by what its member, or an answer on its way, still shows, though others have had it
+// since.
 const simForced = "/sim/forced"
 
-// How late that may be, after the leader has executed the deletion. Of what a session has sent since, no answer comes before the
-// client hears of the deletion. So its lease, which ends ¾ of the timeout after it has sent the newest request that a quorum has
-// committed, ends ¾ of the timeout after the deletion at the latest. A hold begins only with more than ¼ left.
+// How late that may be, after the leader has executed the deletion. Of what a session has sent since, no
+// answer comes before the client hears of the deletion. So its lease, which ends ¾ of the timeout after it
+// has sent the newest request that a quorum has committed, ends ¾ of the timeout after the deletion at the
+// latest. A hold begins only with more than ¼ left.
 const (
 	reportedLate = simTimeout * 3 / 4
 	grantedLate  = simTimeout / 2
@@ -35,8 +37,9 @@ type removal struct {
 	at      time.Time
 }
 
-// late reports whether a node was deleted, at most within ago; present: the leader has it. A deletion of which there is no
-// answer yet, and after which the leader has no such node, is of this instant: what it is answered takes no time.
+// late reports whether a node was deleted, at most within ago; present: the leader has it. A deletion of
+// which there is no answer yet, and after which the leader has no such node, is of this instant: what it is
+// answered takes no time.
 func (r *removal) late(now time.Time, within time.Duration, present bool) bool {
 	switch {
 	case r == nil || present:
@@ -75,8 +78,9 @@ func (s *sim) force(random *rand.Rand) {
 	}
 }
 
-// toRemove begins the deletion of a node; nil while one has no answer yet, or has been answered that it deleted the node. Another would
-// find nothing, and that answer must not take the place of the one that excuses.
+// toRemove begins the deletion of a node; nil while one has no answer yet, or has been answered that it
+// deleted the node. Another would find nothing, and that answer must not take the place of the one that
+// excuses.
 func (s *sim) toRemove(name string) *removal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +144,8 @@ func TestDeletionsThatExcuse(t *testing.T) {
 	}
 }
 
-// A waiter whose node was deleted is granted the lock by a member that lags, after another who has a newer token, and hears of it as
-// soon as that member has caught up (docs/locks.md, operators).
+// A waiter whose node was deleted is granted the lock by a member that lags, after another who has a newer
+// token, and hears of it as soon as that member has caught up (docs/locks.md, operators).
 func TestAWaiterRemovedBehindALagIsTold(t *testing.T) {
 	onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, _ *network, session func(addr string) *lockops.ZKSession) {
 		const lag = simTick / 2

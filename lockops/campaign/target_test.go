@@ -30,8 +30,8 @@ type target struct {
 	heal func(t *testing.T)
 	// left lists the nodes and keys that the locks of a round left behind.
 	left func(ctx context.Context, cfg Config) ([]string, error)
-	// watches are the paths that connected sessions watch, and the number of sessions that have ended whose watches a server
-	// still has; nil where there are none.
+	// watches are the paths that connected sessions watch, and the number of sessions that have ended whose
+	// watches a server still has; nil where there are none.
 	watches func() (paths []string, leaked int, err error)
 }
 
@@ -120,7 +120,8 @@ func (e *ensemble) kill(t *testing.T, i int) func() {
 	return func() { e.start(t, i) }
 }
 
-// start starts a member that was killed, and waits until it serves: not while another fault cuts it off from its leader.
+// start starts a member that was killed, and waits until it serves: not while another fault cuts it off from
+// its leader.
 func (e *ensemble) start(t *testing.T, i int) {
 	e.Mend()
 	e.Members[i].Restart(t)
@@ -216,7 +217,8 @@ func direction(r *rand.Rand) []servertest.Direction {
 	return [][]servertest.Direction{nil, {servertest.ToServer}, {servertest.ToClient}}[r.IntN(3)]
 }
 
-// sendCommand sends a command to a master and returns its answer: none where another fault has it stopped or gone, or it loads.
+// sendCommand sends a command to a master and returns its answer: none where another fault has it stopped or
+// gone, or it loads.
 func sendCommand(t *testing.T, addr string, words ...any) string {
 	c := dialAdmin(addr)
 	defer c.Close()
@@ -232,9 +234,10 @@ func dialAdmin(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Second})
 }
 
-// reload has a master load its data anew: to others it says LOADING meanwhile. One that loads its append-only file still
-// is left to it: Redis runs DEBUG also then, and takes the end of the inner load for the end of all loading. Scripts
-// would then find half of the data, and the rest of the file would bring back what they found missing.
+// reload has a master load its data anew: to others it says LOADING meanwhile. One that loads its append-only
+// file still is left to it: Redis runs DEBUG also then, and takes the end of the inner load for the end of
+// all loading. Scripts would then find half of the data, and the rest of the file would bring back what they
+// found missing.
 func reload(t *testing.T, addr string) {
 	if strings.Contains(sendCommand(t, addr, "INFO", "persistence"), "\nloading:0\r") {
 		sendCommand(t, addr, "DEBUG", "RELOAD")

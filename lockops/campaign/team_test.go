@@ -82,8 +82,8 @@ func (c *team) start(t *testing.T) {
 // firstForeign is the number of the first worker of another library.
 const firstForeign = 1000
 
-// startForeign starts the clients of other libraries that are processes of their own. Each takes its lock again and again
-// until the test ends, and starts again when a fault has ended it.
+// startForeign starts the clients of other libraries that are processes of their own. Each takes its lock
+// again and again until the test ends, and starts again when a fault has ended it.
 func (c *team) startForeign(t *testing.T) {
 	t.Helper()
 	var hosts string

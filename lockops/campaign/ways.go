@@ -101,8 +101,8 @@ func dialZooKeeper(cfg Config, options ...func(*zk.Conn)) (conn *zk.Conn, closed
 	}, nil
 }
 
-// contendGoZooKeeper takes a lock by go-zookeeper's own until ctx ends. It does not hear in time that it has lost the lock,
-// so only holds whose release the server confirmed are reported.
+// contendGoZooKeeper takes a lock by go-zookeeper's own until ctx ends. It does not hear in time that it has
+// lost the lock, so only holds whose release the server confirmed are reported.
 func (w *worker) contendGoZooKeeper(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		conn, closed, err := dialZooKeeper(w.cfg)

@@ -31,7 +31,8 @@ type Lock struct {
 	Kinds  []string
 	Recipe string // of those that have one
 	Rule   Rule
-	// Foreign is the library whose client takes the lock, too: go-zookeeper in each worker, or kazoo or redis-py in a process.
+	// Foreign is the library whose client takes the lock, too: go-zookeeper in each worker, or kazoo or
+	// redis-py in a process.
 	Foreign string
 }
 
@@ -51,15 +52,16 @@ type Config struct {
 	TTL            time.Duration
 	// Mean holding time of most holds; default 2 ms.
 	Mean time.Duration
-	// Deaf workers do not hear that a hold has ended, and Unfenced ones give their tokens to stores that look at none: both
-	// are controls.
+	// Deaf workers do not hear that a hold has ended, and Unfenced ones give their tokens to stores that look
+	// at none: both are controls.
 	Deaf, Unfenced bool
 }
 
 // workerEnv names the environment variable with a worker's Config.
 const workerEnv = "LOCKSCOPE_CAMPAIGN_WORKER"
 
-// WorkerMain must come first in a program that starts workers: in a worker process it runs the worker and never returns.
+// WorkerMain must come first in a program that starts workers: in a worker process it runs the worker and
+// never returns.
 func WorkerMain() {
 	text := os.Getenv(workerEnv)
 	if text == "" {
@@ -106,7 +108,8 @@ func runWorker(text string) error {
 	return nil
 }
 
-// endProcess ends a worker that cannot report: what it did unseen would be judged by half. The round lacks its exit then.
+// endProcess ends a worker that cannot report: what it did unseen would be judged by half. The round lacks
+// its exit then.
 func endProcess(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

@@ -21,7 +21,8 @@ type Config struct {
 	Seed uint64
 	// Connect bounds the time to open the target and to connect everybody. 0: the context alone does.
 	Connect time.Duration
-	// Stall ends a run by Rounds with ErrStalled when for this long all that is done is waiting for the servers. 0: never.
+	// Stall ends a run by Rounds with ErrStalled when for this long all that is done is waiting for the
+	// servers. 0: never.
 	Stall time.Duration
 	// Now is the clock; nil: time.Now. The times between events are on its monotonic reading.
 	Now func() time.Time

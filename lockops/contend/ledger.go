@@ -6,8 +6,8 @@ import (
 	"lockscope/internal/fairness"
 )
 
-// ledger keeps a run's events and the figures that follow from them. It is a plain value without clock or lock: the caller
-// gives the times, and calls one method after another.
+// ledger keeps a run's events and the figures that follow from them. It is a plain value without clock or
+// lock: the caller gives the times, and calls one method after another.
 type ledger struct {
 	permits int
 	lanes   []lane

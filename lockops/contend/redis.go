@@ -22,8 +22,8 @@ type Redis struct {
 	Session []lockops.RedisOption
 }
 
-// NewRedis makes the target of such a lock. Keys that remain next to a free lock are removed at the end of the run, unless
-// they were there before.
+// NewRedis makes the target of such a lock. Keys that remain next to a free lock are removed at the end of
+// the run, unless they were there before.
 func NewRedis(r Redis) Target {
 	r.Label = labelOf(r.Label)
 	return &redisTarget{Redis: r}
@@ -101,8 +101,8 @@ type oneSilent struct{ error }
 
 func (e oneSilent) Unwrap() []error { return []error{e.error, lockops.ErrNoQuorum} }
 
-// mark leaves a mark of the run, and reports whether another client uses the lock: there are keys next to it that no run has
-// left.
+// mark leaves a mark of the run, and reports whether another client uses the lock: there are keys next to it
+// that no run has left.
 func (a *redisTarget) mark(ctx context.Context, keys []string, exists bool) (used bool, err error) {
 	c := a.clients[0]
 	there, err := c.Exists(ctx, keys...).Result()

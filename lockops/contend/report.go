@@ -19,9 +19,11 @@ type Report struct {
 	LongestWaiter int // -1 without waits
 	// Inversions are the grants that overtook a waiter.
 	Inversions uint64
-	// Overlaps are the grants next to another holder; TokensBack those of them that were noticed by their fencing token.
+	// Overlaps are the grants next to another holder; TokensBack those of them that were noticed by their
+	// fencing token.
 	Overlaps, TokensBack uint64
-	// Lost are the holds that were lost, Failed the acquires and releases that went wrong; LastError is that of the last.
+	// Lost are the holds that were lost, Failed the acquires and releases that went wrong; LastError is that
+	// of the last.
 	Lost, Failed uint64
 	LastError    error
 	// Requests that were sent to the servers.
@@ -51,8 +53,8 @@ type Quantiles struct {
 	P50, P99, Max time.Duration
 }
 
-// Jain is Jain's fairness index of the grants: 1 when all contenders got as many, 1/n when one got all (Jain, Chiu, Hawe:
-// "A Quantitative Measure Of Fairness", 1984). It is 0 without grants.
+// Jain is Jain's fairness index of the grants: 1 when all contenders got as many, 1/n when one got all (Jain,
+// Chiu, Hawe: "A Quantitative Measure Of Fairness", 1984). It is 0 without grants.
 func (r *Report) Jain() float64 {
 	var sum, squares float64
 	for i := range r.Contenders {

@@ -35,8 +35,9 @@ const (
 	releaseLimit = 5 * time.Second  // to give a lock back once the run has ended
 )
 
-// Start opens the target, connects all contenders, and starts the run; whatever fails, it leaves nothing behind. The run
-// lasts as the configuration says, and no longer than ctx. Wait must be called for its end, or Stop.
+// Start opens the target, connects all contenders, and starts the run; whatever fails, it leaves nothing
+// behind. The run lasts as the configuration says, and no longer than ctx. Wait must be called for its end,
+// or Stop.
 func Start(ctx context.Context, target Target, cfg Config) (*Run, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"lockscope/lockops"
 )
 
-// fakeTarget is a lock in this process that can be as bad as a test needs it. Its contenders queue; choose picks the one that is
-// next, and permits how many may hold it at once although it says one.
+// fakeTarget is a lock in this process that can be as bad as a test needs it. Its contenders queue; choose
+// picks the one that is next, and permits how many may hold it at once although it says one.
 type fakeTarget struct {
 	permits int
 	choose  func(waiting []*fakeMember) int

@@ -156,8 +156,9 @@ func TestZooKeeperTokensAreLookedAt(t *testing.T) {
 	})
 }
 
-// answeredFight is a run in which no release had to be sent twice: on a machine that stands still for a tenth of a second, a
-// contender may not hear that its release was done before the next one has the lock, and that is an error.
+// answeredFight is a run in which no release had to be sent twice: on a machine that stands still for a tenth
+// of a second, a contender may not hear that its release was done before the next one has the lock, and that
+// is an error.
 func answeredFight(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	t.Helper()
 	for try := 1; ; try++ {

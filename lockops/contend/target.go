@@ -23,8 +23,8 @@ type Target interface {
 // Description of the lock that is contended for.
 type Description struct {
 	Lock, Kind string
-	// Order is by what arrivals are ordered, as in "first come, first served by …". With OrderOfCalls no member need call
-	// arrived.
+	// Order is by what arrivals are ordered, as in "first come, first served by …". With OrderOfCalls no
+	// member need call arrived.
 	Order string
 	// Permits is the number of simultaneous holders.
 	Permits int
@@ -37,9 +37,9 @@ type Description struct {
 
 // Member is a contender's access to the lock. It is used by one goroutine, but for Requests.
 type Member interface {
-	// Acquire waits for the lock until ctx ends. Before it returns a hold, better as soon as it waits, it calls arrived
-	// with its place in the servers' order of arrival, again when it has to queue again. Where it does not, the order of
-	// the calls counts.
+	// Acquire waits for the lock until ctx ends. Before it returns a hold, better as soon as it waits, it
+	// calls arrived with its place in the servers' order of arrival, again when it has to queue again. Where
+	// it does not, the order of the calls counts.
 	Acquire(ctx context.Context, arrived func(place int64)) (Hold, error)
 	// Requests that it has sent to the servers so far.
 	Requests() uint64

@@ -113,8 +113,8 @@ func upTo(path string) (all []string) {
 	return append(all, path)
 }
 
-// make creates a directory that is missing: a container, so that the server removes it should we be killed. The lock's own
-// gets the mark, and must not have been made by another client meanwhile.
+// make creates a directory that is missing: a container, so that the server removes it should we be killed.
+// The lock's own gets the mark, and must not have been made by another client meanwhile.
 func (a *zkTarget) make(ctx context.Context, path string, own bool) error {
 	conn := a.adminClient.Conn()
 	there, _, err := conn.Exists(path)
@@ -183,8 +183,8 @@ func (m *zkMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold
 	return h, nil
 }
 
-// place reports a node's number as the arrival. In the upper half of 64 bits, the difference of two numbers is right after the
-// server's counter of 32 bits has wrapped, too.
+// place reports a node's number as the arrival. In the upper half of 64 bits, the difference of two numbers
+// is right after the server's counter of 32 bits has wrapped, too.
 func (m *zkMember) place(name string) {
 	if _, seq, ok := recipe.SplitSequence(name); ok && !m.byCall {
 		m.arrived(int64(seq) << 32)

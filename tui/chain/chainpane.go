@@ -74,7 +74,8 @@ func (p *Pane) Show(id inspect.ID) {
 	p.refresh()
 }
 
-// seek moves the cursor to a contender, or to an owner's place in the queue, if it has one that is not in a closed group.
+// seek moves the cursor to a contender, or to an owner's place in the queue, if it has one that is not in a
+// closed group.
 func (p *Pane) seek(about screen.Subject) {
 	at := slices.IndexFunc(p.rows, func(r chainRow) bool {
 		switch {
@@ -302,7 +303,8 @@ const lowPane = 11
 // most findings are listed with all their advice, and of more this many.
 const mostFindings, listedFindings = 3, 2
 
-// findings are those of a lock, the worst first, with what to do. A low window has room for the worst one's advice only.
+// findings are those of a lock, the worst first, with what to do. A low window has room for the worst one's
+// advice only.
 func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 	t, tail := p.Theme(), p.Theme().Glyphs.Ellipsis
 	found := slices.Clone(l.Findings)

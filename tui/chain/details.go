@@ -120,8 +120,8 @@ func (p *Pane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []widget.Line
 	return p.facts(widget.Span{"session ", t.Muted}, inspect.SessionID(c.Owner.Session), timeout, contact, established)
 }
 
-// contactWords are the session's last contact as its server counts it. That is as of a reading which grows old: past the
-// session's timeout it does not prove that the client is gone, and the words are empty.
+// contactWords are the session's last contact as its server counts it. That is as of a reading which grows
+// old: past the session's timeout it does not prove that the client is gone, and the words are empty.
 func contactWords(d time.Duration, known bool, timeout time.Duration) string {
 	switch {
 	case !known:

@@ -12,13 +12,15 @@ import (
 // ClientsListedMsg is a new list.
 type ClientsListedMsg struct{ List *clientList }
 
-// clientsDueMsg comes when a newer list may be made, clientsOldMsg when the screen was hidden for a while, the hides-th time.
+// clientsDueMsg comes when a newer list may be made, clientsOldMsg when the screen was hidden for a while,
+// the hides-th time.
 type (
 	clientsDueMsg struct{}
 	clientsOldMsg struct{ hides int }
 )
 
-// The least rest of a maker of lists, and the time for which a list is kept that nobody looks at: it keeps a snapshot in memory.
+// The least rest of a maker of lists, and the time for which a list is kept that nobody looks at: it keeps a
+// snapshot in memory.
 const (
 	clientsRest = time.Second
 	clientsKept = 10 * time.Second

@@ -33,7 +33,8 @@ func (o order) String() string {
 	return sortings[o.by].name
 }
 
-// sort puts the rows in an order, those that are the same in it in a fixed one, so that nothing moves from one list to the next.
+// sort puts the rows in an order, those that are the same in it in a fixed one, so that nothing moves from
+// one list to the next.
 func (l *clientList) sort(o order) {
 	l.order = o
 	slices.SortFunc(l.rows, func(a, b *clientRow) int {
@@ -46,7 +47,8 @@ func (l *clientList) sort(o order) {
 	})
 }
 
-// keepPlaces puts the rows where others stood before them. Whoever holds and waits no more rests in its place, and who is new comes last.
+// keepPlaces puts the rows where others stood before them. Whoever holds and waits no more rests in its
+// place, and who is new comes last.
 func (l *clientList) keepPlaces(before []*clientRow) {
 	rows := make([]*clientRow, 0, len(l.rows))
 	listed := make(map[inspect.Identity]*clientRow, len(l.rows))

@@ -23,7 +23,8 @@ type cycle struct {
 	links []link
 	// cheapest is the link whose hold costs the least to free; -1 when nobody in it holds anything.
 	cheapest int
-	// behind are the contenders that wait in the cycle's locks, and in those that hang on them, without being part of it.
+	// behind are the contenders that wait in the cycle's locks, and in those that hang on them, without being
+	// part of it.
 	behind int
 	// tied has the evidence that a session and a client of Redis are one; possibly: they may as well be two.
 	tied     string

@@ -30,7 +30,8 @@ func eventColumns(width int) []widget.Column {
 	}
 }
 
-// narrowEvents is the table's width below which the thousandths of a second, and times of another day, leave their room to the locks.
+// narrowEvents is the table's width below which the thousandths of a second, and times of another day, leave
+// their room to the locks.
 const narrowEvents = 60
 
 // wideEvents is the table's width from which there is room for all words.

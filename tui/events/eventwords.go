@@ -52,7 +52,8 @@ func newEventWords(text string) screen.Filter {
 	}), " "))
 }
 
-// matchesEvent reports whether an event has the words and one of the kinds. The start of a kind's name, either of the two, will do.
+// matchesEvent reports whether an event has the words and one of the kinds. The start of a kind's name,
+// either of the two, will do.
 func matchesEvent(words screen.Filter, kinds []string, e *inspect.Event, n *screen.EventNote) bool {
 	if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool {
 		return strings.HasPrefix(string(e.Kind), k) || strings.HasPrefix(screen.EventWord(e), k)

@@ -52,7 +52,8 @@ func (s *Screen) clearedLately() []cleared {
 	return list
 }
 
-// clearedLines are so many lines at most about what was wrong a while ago; none where nothing was, or for fewer than three lines.
+// clearedLines are so many lines at most about what was wrong a while ago; none where nothing was, or for
+// fewer than three lines.
 func (s *Screen) clearedLines(width, lines int, columns []widget.Column, widths []int) []widget.Line {
 	const head = 2 // a blank line and the title
 	list := s.clearedLately()

@@ -21,8 +21,8 @@ type foundGroup struct {
 	// fresh are to be taken in, and left to be dropped, when the group is settled; dirty: there is something to settle.
 	fresh, left []*found
 	dirty       bool
-	// stood is the one that has stood longest of those shown, and places on how many locks these are; nil and 0: not yet
-	// counted.
+	// stood is the one that has stood longest of those shown, and places on how many locks these are; nil and
+	// 0: not yet counted.
 	stood  *found
 	places int
 }
@@ -148,8 +148,8 @@ func (g *foundGroup) show(everything bool) {
 	}
 }
 
-// findingKey identifies the last of the findings on one lock among them: by its key, and by its number where that is not
-// enough.
+// findingKey identifies the last of the findings on one lock among them: by its key, and by its number where
+// that is not enough.
 func findingKey(list []inspect.Finding) string {
 	last := list[len(list)-1].Key()
 	number := 0

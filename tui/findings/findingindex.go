@@ -39,8 +39,8 @@ type found struct {
 // aboutBackend reports whether it is about no lock.
 func (f *found) aboutBackend() bool { return f.on.Path == "" }
 
-// findingIndex keeps the findings of all locks and backends grouped, sorted and filtered. What changes costs no more than
-// a walk over the groups that it touches.
+// findingIndex keeps the findings of all locks and backends grouped, sorted and filtered. What changes costs
+// no more than a walk over the groups that it touches.
 type findingIndex struct {
 	words screen.Filter
 	// searched numbers the words.
@@ -62,8 +62,8 @@ func NewFindingIndex(foundAt func(inspect.ID, *inspect.Finding) (at time.Time, e
 	}
 }
 
-// Update takes over the findings of all backends and of the locks that changed, or of all locks. late: they may have been
-// there for a while, as snapshots were missed.
+// Update takes over the findings of all backends and of the locks that changed, or of all locks. late: they
+// may have been there for a while, as snapshots were missed.
 func (x *findingIndex) Update(s *inspect.Snapshot, msg screen.SnapshotMsg, late bool) {
 	late = late || msg.All
 	for _, b := range s.Backends {

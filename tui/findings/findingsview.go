@@ -30,7 +30,8 @@ func (s *Screen) columns(width int) []widget.Column {
 // beside reports whether the details stand beside the list: only where that leaves room for most messages.
 func (s *Screen) sideBySide() bool { return s.width >= screen.SplitWidth+40 }
 
-// tableWidth is the room that a wide window leaves beside the details, which show a command with the longest name that Curator gives (58 cells, of a read/write lock).
+// tableWidth is the room that a wide window leaves beside the details, which show a command with the longest
+// name that Curator gives (58 cells, of a read/write lock).
 func (s *Screen) tableWidth() int {
 	if !s.sideBySide() {
 		return s.width

@@ -23,8 +23,8 @@ const (
 
 func (p LabPane) String() string { return [...]string{"by hand", "contention", "faults"}[p] }
 
-// Screen has panes to take locks by hand, to let contenders compete for locks, and to give the sandbox's servers and clients
-// faults.
+// Screen has panes to take locks by hand, to let contenders compete for locks, and to give the sandbox's
+// servers and clients faults.
 type Screen struct {
 	screen.Context
 	about         screen.Subject // the lock, and the contender, that one came with

@@ -20,7 +20,8 @@ type attempt struct {
 // attemptsKept bounds how many are remembered.
 const attemptsKept = 4096
 
-// recordAttempts takes in what happened in a run. Events that are missing end an attempt where the next of its contender begins.
+// recordAttempts takes in what happened in a run. Events that are missing end an attempt where the next of
+// its contender begins.
 func recordAttempts(attempts []attempt, events []contend.Event) []attempt {
 	for _, e := range events {
 		at := len(attempts) - 1
@@ -57,8 +58,8 @@ func forgetAttempts(attempts []attempt, before time.Time) []attempt {
 	return slices.DeleteFunc(attempts, func(v attempt) bool { return !v.ended.IsZero() && v.ended.Before(before) })
 }
 
-// lanesOfAttempts are the lanes of attempts, in the order of attempts. An overtaking is marked only where the run, which knows
-// the servers' own order, says that there was one.
+// lanesOfAttempts are the lanes of attempts, in the order of attempts. An overtaking is marked only where the
+// run, which knows the servers' own order, says that there was one.
 func lanesOfAttempts(attempts []attempt) []lanes.Lane {
 	list := make([]lanes.Lane, len(attempts))
 	for i, v := range attempts {

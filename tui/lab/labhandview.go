@@ -12,8 +12,8 @@ import (
 // gaugeCells is the width of a hold's bar with the time beside it.
 const gaugeCells = 15
 
-// lines draws what was taken by hand, in at most height lines: the list, and below it what is known of the selected one.
-// chosen: the keys are for this pane.
+// lines draws what was taken by hand, in at most height lines: the list, and below it what is known of the
+// selected one. chosen: the keys are for this pane.
 func (h *hand) lines(width, height int, chosen bool) []widget.Line {
 	if len(h.Takes) == 0 {
 		return h.emptyLines(width)

@@ -13,10 +13,11 @@ import (
 type Driver interface {
 	// Backends are those that locks can be taken on.
 	Backends() []Backend
-	// Acquire takes a lock, waiting for it until ctx ends unless it only tries. waiting is called with the name under which it waits,
-	// again when that changes; it must not block.
+	// Acquire takes a lock, waiting for it until ctx ends unless it only tries. waiting is called with the
+	// name under which it waits, again when that changes; it must not block.
 	Acquire(ctx context.Context, o Order, waiting func(name string)) (Held, error)
-	// Contend starts a contention run on a lock of its own, which is removed at the end. It ends with ctx at the latest.
+	// Contend starts a contention run on a lock of its own, which is removed at the end. It ends with ctx at
+	// the latest.
 	Contend(ctx context.Context, c RunOptions) (Run, error)
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Contention counts who waited for a lock, and who held it, in each cell of a window: the mean over the cell's time. It is
-// negative where that is not known.
+// Contention counts who waited for a lock, and who held it, in each cell of a window: the mean over the
+// cell's time. It is negative where that is not known.
 type Contention struct{ Waiting, Holding []float64 }
 
 // Contention of the lanes of a lock. Nothing is known of the time before known, nor after now.
@@ -85,8 +85,8 @@ func Summary(cells []float64) (most, share float64) {
 	return most, share / float64(max(1, known))
 }
 
-// Ended are the lengths of the waits that ended with a grant, and of the holds that have ended, as far as both of their ends are
-// known; the shortest first. The history of the lock counts the same ones.
+// Ended are the lengths of the waits that ended with a grant, and of the holds that have ended, as far as
+// both of their ends are known; the shortest first. The history of the lock counts the same ones.
 func Ended(lanes []*Lane, now time.Time) (waits, holds []time.Duration) {
 	for _, l := range lanes {
 		if d, ok := l.waited(now); ok && !l.Waits() && !l.Left {
@@ -108,7 +108,8 @@ type Histogram struct {
 	Counts []int
 }
 
-// NewHistogram has at most so many classes; where there are more, all that is shorter is in the first, which begins at 0.
+// NewHistogram has at most so many classes; where there are more, all that is shorter is in the first, which
+// begins at 0.
 func NewHistogram(sorted []time.Duration, most int) Histogram {
 	var h Histogram
 	for _, d := range sorted {

@@ -27,7 +27,8 @@ func TestContention(t *testing.T) {
 	}
 	w := Window{From: fixture.Ago(10 * time.Second), Step: 2 * time.Second, Cells: 6}
 	got := w.Contention(all, fixture.Ago(7*time.Second), fixture.Ago(time.Second))
-	// From 10 s ago on: 2 s before watching began, half a cell of it, one holder after the other, half a cell until now, what is to come.
+	// From 10 s ago on: 2 s before watching began, half a cell of it, one holder after the other, half a cell
+	// until now, what is to come.
 	if want := []float64{-1, 1, 2, 1.25, 2, -1}; !slices.Equal(got.Waiting, want) {
 		t.Errorf("waiting %v, want %v", got.Waiting, want)
 	}

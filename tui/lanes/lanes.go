@@ -18,10 +18,10 @@ type Lane struct {
 	Queued, Granted, Ended time.Time
 	// seen is since when it was seen in its state; zero: since we began to look.
 	seen time.Time
-	// Present: it is in the lock now. early: it held already when we began to look, or could look again. left: it left without a grant.
-	// unseenEnd: it ended while we could not look, at ended at the latest.
-	// near: its grant was not seen, but its entry is not much older than the first sight of it. That will do for a picture; it counts
-	// in no figure, since it may have waited for most of that time.
+	// Present: it is in the lock now. early: it held already when we began to look, or could look again.
+	// left: it left without a grant. unseenEnd: it ended while we could not look, at ended at the latest.
+	// near: its grant was not seen, but its entry is not much older than the first sight of it. That will do
+	// for a picture; it counts in no figure, since it may have waited for most of that time.
 	Present, early, Left, unseenEnd, near bool
 	// how is the event that ended it; empty when unknown.
 	how inspect.EventKind
@@ -41,8 +41,8 @@ func KeyOf(c *inspect.Contender) Key {
 	return Key{c.Name, c.Since.UnixNano(), c.HeldSince.UnixNano()}
 }
 
-// Fold makes one lane of all attempts of a client of a backend: that of the newest one, at the place of the first. Who is not known
-// has a lane for each.
+// Fold makes one lane of all attempts of a client of a backend: that of the newest one, at the place of the
+// first. Who is not known has a lane for each.
 func Fold(lanes []*Lane, backend string) []*Lane {
 	var folded []*Lane
 	place := make(map[inspect.Identity]int)
@@ -63,8 +63,9 @@ func Fold(lanes []*Lane, backend string) []*Lane {
 	return folded
 }
 
-// overlaps reports whether an attempt began before this one ended, as of a client that reads twice at a time. An end is seen
-// late, and the entry of the next attempt may say when it was made: so short an overlap is none.
+// overlaps reports whether an attempt began before this one ended, as of a client that reads twice at a time.
+// An end is seen late, and the entry of the next attempt may say when it was made: so short an overlap is
+// none.
 func (l *Lane) overlaps(later *Lane) bool {
 	return l.Present || later.Arrival().Add(betweenLooks).Before(l.Ended)
 }
@@ -204,8 +205,8 @@ func endedLane(e *inspect.Event) Lane {
 	return n
 }
 
-// inOrder is the lane with no instant before the one that precedes it, or in the future: two clocks took them, and what is
-// drawn may be a moment behind.
+// inOrder is the lane with no instant before the one that precedes it, or in the future: two clocks took
+// them, and what is drawn may be a moment behind.
 func (l Lane) inOrder(now time.Time) Lane {
 	for _, t := range []*time.Time{&l.Queued, &l.Granted, &l.Ended} {
 		if t.After(now) {

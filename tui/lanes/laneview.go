@@ -64,8 +64,8 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 // longName is from how many cells on a contender's name is cut beside a sign and a mark in the usual column.
 const longName = 28
 
-// longNames reports whether the lock's contenders have names as Redisson's: an instance's UUID, and its thread. The queue's head is enough
-// to tell.
+// longNames reports whether the lock's contenders have names as Redisson's: an instance's UUID, and its
+// thread. The queue's head is enough to tell.
 func (v *View) longNames() bool {
 	l := v.Snapshot().Lock(v.id)
 	if l == nil {
@@ -230,7 +230,8 @@ func (v *View) most(l *Lane) string {
 	return ""
 }
 
-// name is the lane's owner, with its number in the queue where another lane has the same name, and how often it was overtaken.
+// name is the lane's owner, with its number in the queue where another lane has the same name, and how often
+// it was overtaken.
 func (v *View) name(l *Lane, shared map[string]bool) widget.Line {
 	t := v.Theme()
 	s, style := laneSign(v, l), t.Text

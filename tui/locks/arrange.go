@@ -22,8 +22,8 @@ type arrangedMsg struct {
 	index      *Index
 }
 
-// arranger has the locks in some arrangement, and makes another when that is wanted. Until it is there the old one stays
-// and goes on to follow the locks.
+// arranger has the locks in some arrangement, and makes another when that is wanted. Until it is there the
+// old one stays and goes on to follow the locks.
 type arranger struct {
 	screen.Context
 	Index *Index
@@ -61,7 +61,8 @@ func (a *arranger) apply(msg screen.SnapshotMsg) {
 	}
 }
 
-// review looks at all locks again, of which any may have changed. Where they are few their order stays until it is settled.
+// review looks at all locks again, of which any may have changed. Where they are few their order stays until
+// it is settled.
 func (a *arranger) review() {
 	if a.Busy || max(a.Snapshot().Len(), len(a.Index.Rows)) > screen.AtOnce {
 		a.make()
@@ -94,8 +95,8 @@ func (a *arranger) settle(atOnce bool) {
 	a.settles++
 }
 
-// patience is the least time from the last move of rows to the next. What the rules find at the start comes a moment after the locks, and
-// is not to stand for long where the names put it.
+// patience is the least time from the last move of rows to the next. What the rules find at the start comes a
+// moment after the locks, and is not to stand for long where the names put it.
 func (a *arranger) patience() time.Duration {
 	if a.settles <= 1 {
 		return settleStart

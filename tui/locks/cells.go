@@ -13,8 +13,8 @@ import (
 	"lockscope/tui/widget"
 )
 
-// queueBar bounds a queue's bar, queueWidth is its column's, trendWidth with the last minutes, and gaugeTTL that of a TTL with its
-// gauge, in cells.
+// queueBar bounds a queue's bar, queueWidth is its column's, trendWidth with the last minutes, and gaugeTTL
+// that of a TTL with its gauge, in cells.
 const queueBar, queueWidth, trendWidth, gaugeTTL = 5, 8, 15, 11
 
 // trendCells of 30 s are drawn before a queue's length, below trendTitle.
@@ -157,8 +157,8 @@ func waitTime(c cell) (time.Duration, bool) {
 	return longest.Duration, ok
 }
 
-// queueCell counts the waiters, a lower bound when more wait unseen, as far as there is room for it behind the last minutes, or
-// behind a bar.
+// queueCell counts the waiters, a lower bound when more wait unseen, as far as there is room for it behind
+// the last minutes, or behind a bar.
 func queueCell(c cell) widget.Line {
 	t, l := c.Theme(), c.lock
 	count, style := t.Glyphs.Translate(describe.QueueLength(l)), t.Text
@@ -180,7 +180,8 @@ func queueCell(c cell) widget.Line {
 	return widget.Line{{t.Bar(min(n, queueBar), queueBar, room), t.Waiting}, {" " + count, t.Text}}
 }
 
-// ttlCell is the rest of a Redis lock's TTL, where there is room for it with a small gauge of the longest that was seen.
+// ttlCell is the rest of a Redis lock's TTL, where there is room for it with a small gauge of the longest
+// that was seen.
 func ttlCell(c cell) widget.Line {
 	t, l := c.Theme(), c.lock
 	left, ok := ttlTime(c)

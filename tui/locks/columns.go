@@ -11,8 +11,8 @@ import (
 	"lockscope/tui/widget"
 )
 
-// column is a column of the table of locks in full: its room, its cells and the order by it. Nothing else lists columns.
-// Its title, in lower case, is its name in the configuration.
+// column is a column of the table of locks in full: its room, its cells and the order by it. Nothing else
+// lists columns. Its title, in lower case, is its name in the configuration.
 type column struct {
 	widget.Column
 	// wider has the least widths of wide tables, the narrowest table first.
@@ -20,7 +20,8 @@ type column struct {
 	cell  func(cell) widget.Line
 	// time is a running time that the cell shows in tenths of a second where it is short; nil for none.
 	time func(cell) (time.Duration, bool)
-	// order names the sorting by the column, which compares the keys; every column has one. descends: the largest comes first.
+	// order names the sorting by the column, which compares the keys; every column has one. descends: the
+	// largest comes first.
 	order    string
 	descends bool
 	key      func(*inspect.Lock) key
@@ -37,7 +38,8 @@ type cell struct {
 	group string
 	// room for the cell, in cells.
 	room int
-	// now is the time by which ages are counted: the drawn time or, with old, that of the last reading before the backend was lost.
+	// now is the time by which ages are counted: the drawn time or, with old, that of the last reading before
+	// the backend was lost.
 	now time.Time
 	old bool
 }
@@ -141,8 +143,8 @@ func ofHolder(text func(*inspect.Owner) string) func(*inspect.Lock) key {
 	}
 }
 
-// period is a time as the default order compares it, with the unknown last: locks that change hands every few seconds keep
-// their order among each other, by name.
+// period is a time as the default order compares it, with the unknown last: locks that change hands every few
+// seconds keep their order among each other, by name.
 func period(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MaxInt64
@@ -150,12 +152,12 @@ func period(t time.Time) int64 {
 	return t.UnixNano() / int64(30*time.Second)
 }
 
-// allColumns are all columns, from left to right; the last of them are shown only where somebody chose them. A finding says more
-// than a gauge, a kind or a library, which go first in a narrow window.
+// allColumns are all columns, from left to right; the last of them are shown only where somebody chose them.
+// A finding says more than a gauge, a kind or a library, which go first in a narrow window.
 var allColumns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst, byClient, bySession, byBackend}
 
-// needs are the widths that names, holders without and with their clients, and findings need, the largest since the table was last
-// arranged; 0: not known.
+// needs are the widths that names, holders without and with their clients, and findings need, the largest
+// since the table was last arranged; 0: not known.
 type needs struct{ name, holder, client, finding int }
 
 // grow takes a lock's cells into account.

@@ -25,8 +25,8 @@ type row struct {
 	// Key is the one by which it stands, until the rows are settled; next is the present one.
 	Key, next key
 	contended bool
-	// shown: the filter lets it through. placed: it has a line. gone: there is no such lock any more. A row that is not to have
-	// its line any more keeps it until the rows are settled.
+	// shown: the filter lets it through. placed: it has a line. gone: there is no such lock any more. A row
+	// that is not to have its line any more keeps it until the rows are settled.
 	shown, placed, gone bool
 }
 
@@ -103,8 +103,8 @@ func (x *Index) row(p screen.FilterSubject) *row {
 	}
 }
 
-// update takes over the locks that changed. No line moves: a row that changed stays where it is, also when its lock is gone,
-// and one that is new comes last, until the rows are settled.
+// update takes over the locks that changed. No line moves: a row that changed stays where it is, also when
+// its lock is gone, and one that is new comes last, until the rows are settled.
 func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time) {
 	for _, id := range changed {
 		before := x.at(id)

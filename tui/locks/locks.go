@@ -129,7 +129,8 @@ func (s *Screen) tableWidth() int {
 	return s.width - 3 - max(74, s.width*2/5)
 }
 
-// stacked reports whether the selected lock's chain stands below the table: where there is no room beside it, but height.
+// stacked reports whether the selected lock's chain stands below the table: where there is no room beside it,
+// but height.
 func (s *Screen) stacked() bool {
 	return !s.wide() && s.width >= stackedWidth && s.height >= stackedHeight
 }
@@ -201,7 +202,8 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	}
 }
 
-// clickChain goes to the chain beside or below the table, at a line of it; a click on what is selected there opens the chain.
+// clickChain goes to the chain beside or below the table, at a line of it; a click on what is selected there
+// opens the chain.
 func (s *Screen) clickChain(y int) {
 	if was := s.inChain; s.chainPane.Click(y) && was {
 		s.enter()
@@ -209,8 +211,8 @@ func (s *Screen) clickChain(y int) {
 	s.inChain = true
 }
 
-// follow keeps the selected thing under the cursor, at the line of the window where it is, after the locks changed. A lock
-// stays there also when it is gone: a key that is pressed now was meant for it.
+// follow keeps the selected thing under the cursor, at the line of the window where it is, after the locks
+// changed. A lock stays there also when it is gone: a key that is pressed now was meant for it.
 func (s *Screen) follow() {
 	at := s.Index.Line(s.Opened, s.Current)
 	switch {

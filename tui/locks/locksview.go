@@ -260,7 +260,8 @@ func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 	return l.Render(width, t.Glyphs.Ellipsis, over)
 }
 
-// rowSign is the glyph of a lock's state; of a reading from before its backend was lost nothing is known to hold any more.
+// rowSign is the glyph of a lock's state; of a reading from before its backend was lost nothing is known to
+// hold any more.
 func rowSign(c cell) widget.Span {
 	if c.old {
 		return widget.Span{c.Theme().Glyphs.Unknown, c.Theme().Unknown}

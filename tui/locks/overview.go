@@ -16,7 +16,8 @@ import (
 	"lockscope/tui/widget"
 )
 
-// The free space below a short table has the longest waits and the grants of the last minutes, so many rows of the first at most.
+// The free space below a short table has the longest waits and the grants of the last minutes, so many rows
+// of the first at most.
 const (
 	overviewLeast = 10 // lines from which it is drawn: fewer would hold neither
 	waitsShown    = 8
@@ -47,7 +48,8 @@ type wait struct {
 	took inspect.Age
 }
 
-// longestWaits are those of the locks in the table, one a lock, the longest first; one by a clock that is not compared with ours counts as its least.
+// longestWaits are those of the locks in the table, one a lock, the longest first; one by a clock that is not
+// compared with ours counts as its least.
 func (s *Screen) longestWaits() []wait {
 	var all []wait
 	for _, e := range s.Visible() {
@@ -92,7 +94,8 @@ func (s *Screen) waitLines(width, rows int) []widget.Line {
 	return lines
 }
 
-// grantLines draw how often locks were granted, and which of them most. Before the newest event that is not kept nothing is known.
+// grantLines draw how often locks were granted, and which of them most. Before the newest event that is not
+// kept nothing is known.
 func (s *Screen) grantLines(width int) []widget.Line {
 	t, log, now := s.Theme(), s.Log(), s.Now()
 	lines := []widget.Line{widget.Section(t, width, "grants in the last 5m")}

@@ -26,8 +26,8 @@ func (x *Index) settled() bool {
 	return true
 }
 
-// settle puts every row and group where the order wants it by now, and takes the lines of those away that are gone or that the
-// filter does not show.
+// settle puts every row and group where the order wants it by now, and takes the lines of those away that are
+// gone or that the filter does not show.
 func (x *Index) settle() {
 	x.unpin()
 	for id := range x.unsettled {
@@ -54,8 +54,8 @@ func (x *Index) settle() {
 	}
 }
 
-// pin keeps a lock's row at a line until unpin, also when the lock is gone or the filter does not show it. Rows in groups
-// are not pinned.
+// pin keeps a lock's row at a line until unpin, also when the lock is gone or the filter does not show it.
+// Rows in groups are not pinned.
 func (x *Index) pin(id inspect.ID, at int) {
 	x.unpin()
 	if x.Grouped || id == (inspect.ID{}) {

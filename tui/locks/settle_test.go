@@ -69,8 +69,8 @@ func (a *arranged) expect(what string, want ...string) {
 	}
 }
 
-// Rows that changed stay where they are until they are settled, and the row that is pinned stays at its line for as long as it
-// is, also when its lock goes and comes back.
+// Rows that changed stay where they are until they are settled, and the row that is pinned stays at its line
+// for as long as it is, also when its lock goes and comes back.
 func TestRowsStayUntilSettled(t *testing.T) {
 	a := newArranged(t)
 	a.expect("at first", "a", "b", "c", "d")

@@ -60,8 +60,9 @@ func (t table) names() []string {
 	return names
 }
 
-// layout returns the columns of a table of some width, in cells, and the widths that they get there; 0: not shown. A name that
-// needs less than its column has leaves the rest to the holder, and the other way round; clients have what names leave.
+// layout returns the columns of a table of some width, in cells, and the widths that they get there; 0: not
+// shown. A name that needs less than its column has leaves the rest to the holder, and the other way round;
+// clients have what names leave.
 func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 	list, widths := t.lay(width, need, need.client)
 	if at := slices.Index(t.columns, byName); widths[at] < need.name {

@@ -9,8 +9,8 @@ import (
 	"lockscope/tui/screen"
 )
 
-// View is a way to look at the list that has a name in the configuration. Its zero value shows all locks, in the usual order
-// and columns.
+// View is a way to look at the list that has a name in the configuration. Its zero value shows all locks, in
+// the usual order and columns.
 type View struct {
 	// Filter as it is typed.
 	Filter string

@@ -18,8 +18,8 @@ import (
 	"lockscope/tui/widget"
 )
 
-// Bulk is the dialog of an action on several locks. Each is previewed, guarded, done, audited and reported by itself; the first
-// that does not go as it was shown ends it.
+// Bulk is the dialog of an action on several locks. Each is previewed, guarded, done, audited and reported by
+// itself; the first that does not go as it was shown ends it.
 type Bulk struct {
 	flow
 	releasers act.Releasers
@@ -45,8 +45,8 @@ type bulkDoneMsg struct {
 	well           bool
 }
 
-// Choice is a lock for a bulk action, and which contender of it; empty: its holder. Waiter: one that waits may be removed. One with a
-// reason, Why, is left out.
+// Choice is a lock for a bulk action, and which contender of it; empty: its holder. Waiter: one that waits
+// may be removed. One with a reason, Why, is left out.
 type Choice struct {
 	Lock   *inspect.Lock
 	Owner  inspect.Untrusted
@@ -90,8 +90,8 @@ func newBulk(host screen.Context, releasers act.Releasers, list []Choice, w word
 	return d
 }
 
-// itemOf is a choice's item, or the reason why it is left out. Which of several holders is meant has to be chosen on the lock's
-// chain.
+// itemOf is a choice's item, or the reason why it is left out. Which of several holders is meant has to be
+// chosen on the lock's chain.
 func itemOf(c Choice) (item *act.Item, why string) {
 	l, owner, waiter := c.Lock, c.Owner, c.Waiter
 	switch {

@@ -92,7 +92,8 @@ func (c *confirmation) lines(t *theme.Theme) []widget.Line {
 	return append(lines, nil, widget.Line{{"[ Cancel ]", cancel}, {"   ", t.Text}, {"[ " + c.does + " ]", confirm}, {"   ", t.Text}, note})
 }
 
-// left reports whether the buttons have been gone to: until then the cursor is in the field, and marks what the keys are for.
+// left reports whether the buttons have been gone to: until then the cursor is in the field, and marks what
+// the keys are for.
 func (c *confirmation) left() bool { return c.hasty && (c.field.Value() == "" || c.matches()) }
 
 func (c *confirmation) fieldLine(t *theme.Theme) widget.Line {

@@ -15,7 +15,8 @@ import (
 	"lockscope/tui/widget"
 )
 
-// Mutes keeps which findings are acknowledged, and by whom. Both may block. Of what is to be unmuted only the lock and the rule count.
+// Mutes keeps which findings are acknowledged, and by whom. Both may block. Of what is to be unmuted only the
+// lock and the rule count.
 type Mutes interface {
 	Mute(ctx context.Context, list []inspect.Mute) error
 	Unmute(ctx context.Context, list []inspect.Mute) error

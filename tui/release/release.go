@@ -47,8 +47,8 @@ var (
 	askWords     = words{"Ask to let go", "Ask", "Asking, and watching whether it lets go", "Not let go", "request"}
 )
 
-// Dialog is the dialog of an action on a contender: a forced release, a TTL, a request to let go. Its default is Cancel in
-// every phase: Enter acts only after the path was typed and the button was chosen.
+// Dialog is the dialog of an action on a contender: a forced release, a TTL, a request to let go. Its default
+// is Cancel in every phase: Enter acts only after the path was typed and the button was chosen.
 type Dialog struct {
 	flow
 	releaser act.Releaser
@@ -99,7 +99,8 @@ func NewAsk(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *insp
 
 func (d *Dialog) speak(w words) { d.words, d.confirm.does = w, w.button }
 
-// Start asks for the preview; for a waiter it first asks whether that is meant, and for what the preview or the audit needs.
+// Start asks for the preview; for a waiter it first asks whether that is meant, and for what the preview or
+// the audit needs.
 func (d *Dialog) Start() tea.Cmd {
 	if d.words == removeWords && !d.request.Waiter {
 		d.phase = warning

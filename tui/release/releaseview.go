@@ -141,7 +141,8 @@ func (d *Dialog) expiryLines() []widget.Line {
 	return append(lines, d.labelled("Then", widget.Line{{"expires in " + describe.Exact(d.request.TTL), d.Theme().Strong}}))
 }
 
-// overtaken warns that the lock has changed hands since the preview, so that nothing will be done; empty when it has not.
+// overtaken warns that the lock has changed hands since the preview, so that nothing will be done; empty when
+// it has not.
 func (d *Dialog) overtaken() string {
 	l := d.Snapshot().Lock(d.request.Lock.ID)
 	if d.shown.Seen == nil {
@@ -156,7 +157,8 @@ func (d *Dialog) overtaken() string {
 	return "It has changed since: the " + d.words.noun + " will be refused. Cancel and look again."
 }
 
-// votes reports whether the value that the preview saw without a quorum is still on some master, and nobody holds the lock by it.
+// votes reports whether the value that the preview saw without a quorum is still on some master, and nobody
+// holds the lock by it.
 func (d *Dialog) votes(l *inspect.Lock) bool {
 	seen := d.shown.Seen
 	return seen.State != inspect.Holding && slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool {

@@ -27,33 +27,35 @@ type Context interface {
 	Clock() time.Time
 	// Live reports whether the present is drawn as it comes: no pause, no earlier moment and no recording.
 	Live() bool
-	// Grants of a lock that were seen, the newest last. JustGranted reports whether a contender got it a moment ago, after it had
-	// not changed hands for a while.
+	// Grants of a lock that were seen, the newest last. JustGranted reports whether a contender got it a
+	// moment ago, after it had not changed hands for a while.
 	Grants(id inspect.ID) []Grant
 	JustGranted(id inspect.ID, name inspect.Untrusted) bool
 	// Trend samples a lock over the last TrendCells times TrendStep, up to now.
 	Trend(id inspect.ID) inspect.Trend
 	// BackendTrend samples a number of a backend over the same time; -1 where it, or what of returns, is not known.
 	BackendTrend(name string, of func(*inspect.Backend) float64) []float64
-	// FoundAt is a finding's first appearance. Where it stood already when its backend was first watched it is not exact, and at is
-	// the time of that; zero while that is not known.
+	// FoundAt is a finding's first appearance. Where it stood already when its backend was first watched it
+	// is not exact, and at is the time of that; zero while that is not known.
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)
 	// Log has the events that were seen.
 	Log() *EventLog
 	// ReadOnly is the reason why no lock may be taken by hand; empty where one may be.
 	ReadOnly() string
-	// MayAct is the reason why nothing may be done to locks of others; empty where it may be. Previews only read. Production
-	// reports whether a reason is to be given for it.
+	// MayAct is the reason why nothing may be done to locks of others; empty where it may be. Previews only
+	// read. Production reports whether a reason is to be given for it.
 	MayAct() string
 	Production() bool
 	// Commands are lines for a shell about a lock and a contender of it (nil: nobody), to be copied.
 	Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command
-	// NoClipboard is the reason why the terminal has no clipboard for programs; empty where it may have one. Save writes text to a
-	// new file that is named after what it is about, and returns the file's path; it may block.
+	// NoClipboard is the reason why the terminal has no clipboard for programs; empty where it may have one.
+	// Save writes text to a new file that is named after what it is about, and returns the file's path; it
+	// may block.
 	NoClipboard() string
 	Save(ctx context.Context, about, extension, text string) (path string, err error)
-	// WantPossible has the connections listed that may be those of a lock's contenders, where no client of theirs is known and that was
-	// not done lately. Possible are those of a contender, as of then; false: they were not asked for.
+	// WantPossible has the connections listed that may be those of a lock's contenders, where no client of
+	// theirs is known and that was not done lately. Possible are those of a contender, as of then; false:
+	// they were not asked for.
 	WantPossible(l *inspect.Lock)
 	Possible(l *inspect.Lock, c *inspect.Contender) (Possible, bool)
 	// InFront is the screen that is shown, OpenedFrom the one from which it was opened; empty after going back.
@@ -72,8 +74,8 @@ type Context interface {
 	Report(l Loss)
 	// Later runs a command that what is under way cannot return.
 	Later(cmd tea.Cmd)
-	// Request is a command for a screen: what f returns goes to that screen's Update. Command is one whose answer goes to the
-	// dialogs. f must end with its context: after limit (0: none) or with the program.
+	// Request is a command for a screen: what f returns goes to that screen's Update. Command is one whose
+	// answer goes to the dialogs. f must end with its context: after limit (0: none) or with the program.
 	Request(to Name, limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
 	Command(limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
 	// Number is another one each time, so that a late answer is recognised.

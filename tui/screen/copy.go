@@ -13,8 +13,8 @@ import (
 	"lockscope/tui/widget"
 )
 
-// CopyMenu offers a lock's texts for the clipboard, first the commands that its findings advise; c is the contender, nil for the
-// holder if there is one.
+// CopyMenu offers a lock's texts for the clipboard, first the commands that its findings advise; c is the
+// contender, nil for the holder if there is one.
 func CopyMenu(host Context, l *inspect.Lock, c *inspect.Contender) tea.Cmd {
 	if l == nil {
 		host.Flash("the lock is gone")
@@ -47,8 +47,8 @@ func AdvisedCommands(f *inspect.Finding) []describe.Command {
 	return list
 }
 
-// CopyChoices are the texts to copy of a lock and a contender, all of them escaped as they are printed, which every argument
-// and dialog accepts.
+// CopyChoices are the texts to copy of a lock and a contender, all of them escaped as they are printed, which
+// every argument and dialog accepts.
 func CopyChoices(host Context, l *inspect.Lock, c *inspect.Contender) []describe.Command {
 	path := "path"
 	if len(l.Masters) > 0 {
@@ -112,8 +112,8 @@ func (d *Copying) copy(at int) tea.Cmd {
 	return ToClipboard(d.Context, d.Choices[at].Text, "copied "+d.Choices[at].Text)
 }
 
-// ToClipboard puts text on the terminal's clipboard, and says so in some words; where there is none it shows the text, which may be
-// selected by hand.
+// ToClipboard puts text on the terminal's clipboard, and says so in some words; where there is none it shows
+// the text, which may be selected by hand.
 func ToClipboard(host Context, text, done string) tea.Cmd {
 	if why := host.NoClipboard(); why != "" {
 		host.Flash("not copied, " + why + ": " + text)

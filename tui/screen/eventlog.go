@@ -17,8 +17,9 @@ import (
 // EventsKept bounds the log.
 const EventsKept = 5000
 
-// EventLog remembers what happened while we looked, the newest last. Events are numbered from 0 on as they come; a number stays when
-// others are forgotten. Where there are too many, those of the locks that have most are: a noisy lock takes nothing from a quiet one.
+// EventLog remembers what happened while we looked, the newest last. Events are numbered from 0 on as they
+// come; a number stays when others are forgotten. Where there are too many, those of the locks that have most
+// are: a noisy lock takes nothing from a quiet one.
 type EventLog struct {
 	List  []inspect.Event
 	notes []EventNote // of each in List
@@ -125,8 +126,8 @@ func fairShare(counts []int, room int) int {
 	return math.MaxInt
 }
 
-// CompleteFrom is the time of the newest event that was forgotten, of a lock or, with the zero ID, of any: after it all are there.
-// It is zero, and number -1, where none was.
+// CompleteFrom is the time of the newest event that was forgotten, of a lock or, with the zero ID, of any:
+// after it all are there. It is zero, and number -1, where none was.
 func (l *EventLog) CompleteFrom(lock inspect.ID) (at time.Time, number int) {
 	f, ok := l.forgotten[lock]
 	if full := len(l.forgotten) >= cmp.Or(l.Keep, EventsKept); lock == (inspect.ID{}) || !ok && full { // the lock's own may be missing

@@ -14,9 +14,10 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// Filter selects the things of a list that match all terms of one of its alternatives, between which stands "or" or |. A term
-// is a word that occurs in what is shown of a thing, ~ and a regular expression that matches it or, on locks, a field such as
-// held, held>5m, lib=curator or holder~^worker; ! before it turns it round. The zero filter matches everything.
+// Filter selects the things of a list that match all terms of one of its alternatives, between which stands
+// "or" or |. A term is a word that occurs in what is shown of a thing, ~ and a regular expression that
+// matches it or, on locks, a field such as held, held>5m, lib=curator or holder~^worker; ! before it turns it
+// round. The zero filter matches everything.
 type Filter struct {
 	alternatives [][]term
 	// problems are the terms that cannot be read, in words. They match everything: what is mistyped hides nothing.
@@ -185,8 +186,8 @@ func flagTests() map[string]func(FilterSubject) bool {
 	return tests
 }
 
-// durationFields are the fields that are compared with a time as it is drawn, whatever bound it is; false: not known, which matches
-// nothing. Each is named as its column; age is another name of held.
+// durationFields are the fields that are compared with a time as it is drawn, whatever bound it is; false:
+// not known, which matches nothing. Each is named as its column; age is another name of held.
 func durationFields() map[string]func(FilterSubject) (time.Duration, bool) {
 	held := func(p FilterSubject) (time.Duration, bool) {
 		return HeldFor(describe.View{Snapshot: p.Snapshot, Now: p.Now}, p.Lock)

@@ -200,8 +200,8 @@ func matching(s *inspect.Snapshot, text string) []string {
 	return found
 }
 
-// The end of a value finds a lock of Redis, and no other part of it does; of a node in ZooKeeper, and of a value that was cut, there
-// is no such end. The library of one contender is one of its lock's.
+// The end of a value finds a lock of Redis, and no other part of it does; of a node in ZooKeeper, and of a
+// value that was cut, there is no such end. The library of one contender is one of its lock's.
 func TestFilterByTokenAndLibrary(t *testing.T) {
 	holding := func(id, name string, changes ...func(*inspect.Lock)) *inspect.Lock {
 		l := &inspect.Lock{ID: fixture.Id(id), State: inspect.StateHeld, Recipe: "redsync", Holders: []inspect.Contender{{Name: inspect.Untrusted(name), State: inspect.Holding}}}

@@ -9,13 +9,13 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// FilterInput is the filter of a list and the line in which it is typed. A screen that has one names it (Filtering), has its
-// actions, and shows it (View).
+// FilterInput is the filter of a list and the line in which it is typed. A screen that has one names it
+// (Filtering), has its actions, and shows it (View).
 type FilterInput struct {
 	Filter
 	Open bool
-	// Move moves the list's cursor while the filter is typed, Changed shows what it lets through now. Chosen, where it is not
-	// nil, is called before the line closes: what the cursor is on was looked for.
+	// Move moves the list's cursor while the filter is typed, Changed shows what it lets through now. Chosen,
+	// where it is not nil, is called before the line closes: what the cursor is on was looked for.
 	Move    func(by int)
 	Changed func()
 	Chosen  func()
@@ -66,8 +66,8 @@ func (i *FilterInput) key(msg tea.KeyPressMsg) {
 	}
 }
 
-// typed takes over what is typed. What cannot be read yet leaves the rows as they were; behind the name of a field they are
-// those of the other terms.
+// typed takes over what is typed. What cannot be read yet leaves the rows as they were; behind the name of a
+// field they are those of the other terms.
 func (i *FilterInput) typed() {
 	filter := i.parse(i.field.Value())
 	if filter.Problem() == "" {
@@ -120,8 +120,8 @@ func (i *FilterInput) View(t *theme.Theme) widget.Line {
 	}
 }
 
-// Prompt is the line in which the filter is typed, also once that is done where something is wrong with it; nil otherwise. At its
-// end stands what was found. hint stands there while nothing is typed.
+// Prompt is the line in which the filter is typed, also once that is done where something is wrong with it;
+// nil otherwise. At its end stands what was found. hint stands there while nothing is typed.
 func (i *FilterInput) Prompt(t *theme.Theme, hint string, found widget.Line, width int) widget.Line {
 	problem := i.Problem()
 	if !i.Open && problem == "" {

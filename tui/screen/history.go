@@ -14,8 +14,8 @@ const (
 	grantsKept = 24
 	// FreshFor is the time for which a lock that changed hands stands out.
 	FreshFor = 1500 * time.Millisecond
-	// quietFor is the least time between two grants of a lock of which the second stands out: that one which always changes
-	// hands does so again is no news.
+	// quietFor is the least time between two grants of a lock of which the second stands out: that one which
+	// always changes hands does so again is no news.
 	quietFor = 10 * time.Second
 )
 
@@ -93,8 +93,8 @@ func FindingPlace(e *inspect.Event) inspect.ID {
 	return e.Lock
 }
 
-// stood reports whether a finding was there already in a snapshot, or may have been as its backend was not yet looked at
-// as a whole.
+// stood reports whether a finding was there already in a snapshot, or may have been as its backend was not
+// yet looked at as a whole.
 func stood(before *inspect.Snapshot, on inspect.ID, f *inspect.Finding) bool {
 	b := before.Backend(on.Backend)
 	switch {
@@ -148,7 +148,8 @@ func (h *History) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exac
 // Fresh reports whether some lock has just changed hands.
 func (h *History) Fresh(now time.Time) bool { return now.Sub(h.newest) < FreshFor }
 
-// FreshGrant reports whether this contender has just got the lock of these grants, after that had not changed hands for a while.
+// FreshGrant reports whether this contender has just got the lock of these grants, after that had not changed
+// hands for a while.
 func FreshGrant(grants []Grant, name inspect.Untrusted, now time.Time) bool {
 	for i, g := range grants {
 		if i > 0 && g.Seen.Sub(grants[i-1].Seen) < quietFor {

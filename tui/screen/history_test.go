@@ -8,8 +8,9 @@ import (
 	"lockscope/tui/internal/fixture"
 )
 
-// A finding is as old as its event says, also where that comes with the first snapshot, as of a moment of a recording; one
-// that stood already, or has only become more severe, is at least as old as the looking at its backend.
+// A finding is as old as its event says, also where that comes with the first snapshot, as of a moment of a
+// recording; one that stood already, or has only become more severe, is at least as old as the looking at its
+// backend.
 func TestFindingsAreAsOldAsTheirEvents(t *testing.T) {
 	f := fixture.Stuck()
 	l := fixture.Sick("zk:/a", f)

@@ -29,8 +29,8 @@ func Gauge(t *theme.Theme, left, span time.Duration, width int, held bool) widge
 	return out.Add(t.Text, fmt.Sprintf("%7s", describe.Age(left)))
 }
 
-// HeldSince orders locks by how long they are held: the time of the first holder's grant or, where that is unknown, of its arrival,
-// by the backend's clock, else that from which we saw it hold, by ours.
+// HeldSince orders locks by how long they are held: the time of the first holder's grant or, where that is
+// unknown, of its arrival, by the backend's clock, else that from which we saw it hold, by ours.
 func HeldSince(l *inspect.Lock) time.Time {
 	switch {
 	case len(l.Holders) == 0:
@@ -43,8 +43,8 @@ func HeldSince(l *inspect.Lock) time.Time {
 	return l.Holders[0].Seen
 }
 
-// HeldFor is for how long the first holder has the lock, as it is drawn: exactly, at most or at least; false when nobody holds it
-// and when no bound is known.
+// HeldFor is for how long the first holder has the lock, as it is drawn: exactly, at most or at least; false
+// when nobody holds it and when no bound is known.
 func HeldFor(v describe.View, l *inspect.Lock) (time.Duration, bool) {
 	if len(l.Holders) == 0 {
 		return 0, false

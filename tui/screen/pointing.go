@@ -25,12 +25,13 @@ type FoundOn struct {
 	Finding *inspect.Finding
 }
 
-// Diagnosing is a screen of findings. Findings are those under the cursor: one, or all of a group that the filter shows. Finding is the
-// one under the cursor; false for a group.
+// Diagnosing is a screen of findings. Findings are those under the cursor: one, or all of a group that the
+// filter shows. Finding is the one under the cursor; false for a group.
 type Diagnosing interface {
 	Findings() []FoundOn
 	Finding() (FoundOn, bool)
 }
 
-// Marking is a screen where several locks can be chosen for an action. Marked are those; none: what is under the cursor counts.
+// Marking is a screen where several locks can be chosen for an action. Marked are those; none: what is under
+// the cursor counts.
 type Marking interface{ Marked() []inspect.ID }

@@ -8,7 +8,8 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// Possible are connections to Redis that may be a contender's, the most likely first. None is certain: Redis keeps no author of a key.
+// Possible are connections to Redis that may be a contender's, the most likely first. None is certain: Redis
+// keeps no author of a key.
 type Possible struct {
 	Connections []PossibleConnection
 	// Of counts those that were listed; Unknown has the reason where some, or all, were not, and is empty else.

@@ -27,8 +27,8 @@ type SnapshotMsg struct {
 	All     bool
 }
 
-// HiddenMsg reports to a screen that another one is in front now. It hears of no snapshot until it is opened again, and is not to
-// keep one in memory.
+// HiddenMsg reports to a screen that another one is in front now. It hears of no snapshot until it is opened
+// again, and is not to keep one in memory.
 type HiddenMsg struct{}
 
 // TickMsg reports to the screen in front that the drawn time is a later one.
@@ -53,14 +53,15 @@ type Place struct {
 
 // Screen is one page of the program.
 type Screen interface {
-	// Open shows the screen on what the place is about. What it shows already stays as it is, the cursor too, and so does
-	// everything where the place is about nothing. missed has the changes since it was last in front.
+	// Open shows the screen on what the place is about. What it shows already stays as it is, the cursor too,
+	// and so does everything where the place is about nothing. missed has the changes since it was last in
+	// front.
 	Open(p Place, missed SnapshotMsg) tea.Cmd
 	// Title is its name in the title bar.
 	Title() string
 	SetSize(width, height int)
-	// Update takes, while the screen is in front, SnapshotMsg, TickMsg and mouse messages relative to the screen's corner;
-	// HiddenMsg; and at any time what its own commands answer (see Context.Request).
+	// Update takes, while the screen is in front, SnapshotMsg, TickMsg and mouse messages relative to the
+	// screen's corner; HiddenMsg; and at any time what its own commands answer (see Context.Request).
 	Update(msg tea.Msg) tea.Cmd
 	// Actions are the keys it has now.
 	Actions() []Action
@@ -77,7 +78,8 @@ type Screen interface {
 // Filtering is a screen whose list has a filter. While that is typed it gets every key and paste before the actions.
 type Filtering interface{ Input() *FilterInput }
 
-// Scrolling is a screen with a list. ScrollPosition returns the cursor's row, counted from 0, the number of rows, and of those in sight.
+// Scrolling is a screen with a list. ScrollPosition returns the cursor's row, counted from 0, the number of
+// rows, and of those in sight.
 type Scrolling interface {
 	ScrollPosition() (at, of, rows int)
 }
@@ -85,8 +87,8 @@ type Scrolling interface {
 // Holder is a screen that holds locks of ours, or waits for some. Holding counts both.
 type Holder interface{ Holding() (held, waiting int) }
 
-// Dialog lies over the screen. The one on top gets the keys, pastes and wheel turns; all of them get answers to commands,
-// and drop those that are not for them.
+// Dialog lies over the screen. The one on top gets the keys, pastes and wheel turns; all of them get answers
+// to commands, and drop those that are not for them.
 type Dialog interface {
 	Update(msg tea.Msg) (cmd tea.Cmd, done bool)
 	Actions() []Action

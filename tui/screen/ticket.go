@@ -40,8 +40,8 @@ func TicketAction(host Context, about func() (ticket.Ticket, bool)) Action {
 	}
 }
 
-// LockTicket is the ticket of a lock of the drawn snapshot, and of a finding about it where f is not nil; false when the lock
-// is gone.
+// LockTicket is the ticket of a lock of the drawn snapshot, and of a finding about it where f is not nil;
+// false when the lock is gone.
 func LockTicket(host Context, id inspect.ID, f *inspect.Finding) (ticket.Ticket, bool) {
 	l := host.Snapshot().Lock(id)
 	if l == nil {

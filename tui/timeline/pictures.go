@@ -18,8 +18,8 @@ const stripsHeight, histogramHeight, highHeight = 18, 30, 42
 // classWidth is that of a histogram's class with the gap after it, in cells: its least duration stands below it.
 const classWidth = 6
 
-// contention draws the numbers of waiters and holders over the window's time, below the lanes; the waiters as high as the rows
-// allow that lanes leave free.
+// contention draws the numbers of waiters and holders over the window's time, below the lanes; the waiters as
+// high as the rows allow that lanes leave free.
 func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	if s.height < stripsHeight {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"lockscope/tui/widget"
 )
 
-// Screen shows the waits and holds of one lock over time: a lane a client, or a lane an attempt, in the order of arrival.
+// Screen shows the waits and holds of one lock over time: a lane a client, or a lane an attempt, in the order
+// of arrival.
 type Screen struct {
 	screen.Context
 	source        lanes.Source

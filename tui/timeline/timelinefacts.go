@@ -59,7 +59,8 @@ func (s *Screen) spans(name string, d inspect.Spans, counted bool) widget.Line {
 	return l.Add(t.Muted, fmt.Sprintf("of %d", d.Count))
 }
 
-// fairness counts grants before somebody who came earlier, as the lanes show them. Where no grant was seen, a queue says nothing of it.
+// fairness counts grants before somebody who came earlier, as the lanes show them. Where no grant was seen, a
+// queue says nothing of it.
 func (s *Screen) fairness(grants int) widget.Line {
 	t, v := s.Theme(), s.LaneView()
 	queue := false
@@ -83,8 +84,8 @@ func (s *Screen) fairness(grants int) widget.Line {
 	}
 }
 
-// below are the pictures of the window, the key of the cells, and the selected lane in words; above are the rows that stand over
-// the lanes.
+// below are the pictures of the window, the key of the cells, and the selected lane in words; above are the
+// rows that stand over the lanes.
 func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.Line {
 	if len(lanes) == 0 || s.low() {
 		return nil

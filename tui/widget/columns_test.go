@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What there is no room for gives its room to the columns before it; what has some is cut, as long as it tells something.
+// What there is no room for gives its room to the columns before it; what has some is cut, as long as it
+// tells something.
 func TestColumnsGiveWay(t *testing.T) {
 	columns := []Column{{Title: "A", Width: 10, Grow: 1, Most: 40}, {Title: "B", Width: 12, Grow: 1, Most: 12}, {Title: "C", Width: 9}}
 	for width, want := range map[int][]int{40: {15, 12, 9}, 34: {10, 12, 8}, 33: {19, 12, 0}, 20: {10, 8, 0}, 15: {15, 0, 0}} {

@@ -1,7 +1,7 @@
 package widget
 
-// Scroller is a cursor in a list, and the first line of it that is in sight. Every list and every text that scrolls has one.
-// Its zero value is at the start.
+// Scroller is a cursor in a list, and the first line of it that is in sight. Every list and every text that
+// scrolls has one. Its zero value is at the start.
 type Scroller struct{ At, Top int }
 
 // To moves the cursor to a place in a list of n, of which rows are in sight, and what is in sight no more than it must.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Whatever is done to it, the cursor is on a line of the list and in sight, no empty lines are shown where there are others,
-// and moving within what is in sight moves nothing else.
+// Whatever is done to it, the cursor is on a line of the list and in sight, no empty lines are shown where
+// there are others, and moving within what is in sight moves nothing else.
 func TestScroller(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

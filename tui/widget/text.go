@@ -78,8 +78,8 @@ func (l Line) Render(width int, tail string, over func(lipgloss.Style) lipgloss.
 	return b.String()
 }
 
-// paint draws text of one line in the colours and weight of a style. lipgloss' own Render lays out blocks, which takes ten
-// times as long, for each of the thousand spans of a frame.
+// paint draws text of one line in the colours and weight of a style. lipgloss' own Render lays out blocks,
+// which takes ten times as long, for each of the thousand spans of a frame.
 func paint(style lipgloss.Style, text string) string {
 	var a ansi.Style
 	if style.GetBold() {

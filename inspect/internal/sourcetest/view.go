@@ -14,8 +14,8 @@ import (
 // Limit of a test's wait for what should happen soon; generous, for a busy machine.
 const Limit = 60 * time.Second
 
-// View keeps what a source emitted. Its fields may be read in the functions given to Await and Peek, and when the source has
-// ended.
+// View keeps what a source emitted. Its fields may be read in the functions given to Await and Peek, and when
+// the source has ended.
 type View struct {
 	Locks    map[string]*inspect.Lock // by path or key
 	At       map[string]time.Time     // when each was last put
