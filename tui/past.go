@@ -255,7 +255,7 @@ func (m *Model) pastLine() []string {
 	if doubts != nil {
 		sign = sign.Add(t.Warning, t.Glyphs.Warning+" ")
 	}
-	keys := widget.Line{{space, t.Key}, {fmt.Sprintf(", %s %s 5s, %s %s 1m, %s %s x2, %s ", "[", "]", "{", "}", "<", ">", back), t.Muted}}
+	keys := widget.Line{{space, t.Key}, {", [ ] 5s, { } 1m, < > x2, " + back + " ", t.Muted}}
 	from := widget.Line{{m.past.From().Format(time.TimeOnly) + " ", t.Muted}}
 	to := widget.Line{{" " + newest + "  ", t.Muted}}
 	if room := m.width - slices.Concat(left, from, to, doubts, keys).Width(); room >= 8 {

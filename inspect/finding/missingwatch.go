@@ -128,7 +128,7 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 			Severity: inspect.Info, Confidence: recipe.Possible,
 			Message:  fmt.Sprintf("%s does not watch %s, or is not connected: the servers do not tell who is", describe.BriefOwner(w), describe.BriefName(w.Watches)),
 			Evidence: e, Subject: w.Subject(),
-			Steps: do(configure("have the servers tell who is connected (" + right + ") and look again")),
+			Steps: do(configure("let the servers report their connections (" + right + ") and look again")),
 		}
 	case unheard(c, w):
 		return inspect.Finding{

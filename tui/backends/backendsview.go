@@ -64,9 +64,10 @@ func (s *Screen) View() string {
 func (s *Screen) rule(rows, of int) widget.Line {
 	t, name := s.Theme(), "details"
 	if of > rows {
-		name = fmt.Sprintf("details, lines %d to %d of %d: %s, then %s%s", s.text.Top+1, min(of, s.text.Top+rows), of, "tab", t.Glyphs.Up, t.Glyphs.Down)
+		name = fmt.Sprintf("details, lines %d to %d of %d: tab, then %s%s",
+			s.text.Top+1, min(of, s.text.Top+rows), of, t.Glyphs.Up, t.Glyphs.Down)
 		if s.width < 60 {
-			name = fmt.Sprintf("details, line %d of %d: %s", s.text.Top+1, of, "tab")
+			name = fmt.Sprintf("details, line %d of %d: tab", s.text.Top+1, of)
 		}
 	}
 	style := t.Muted

@@ -321,11 +321,11 @@ func (s *Screen) detailRule(width int) widget.Line {
 	style := t.Muted
 	switch {
 	case s.inDetails && s.text.Top+s.over > 0:
-		name, style = fmt.Sprintf("selected %s %s arrows move, %s: to the list", t.Glyphs.Dot, t.Glyphs.Up+t.Glyphs.Down, "tab"), t.Waiting
+		name, style = fmt.Sprintf("selected %s %s arrows move, tab: to the list", t.Glyphs.Dot, t.Glyphs.Up+t.Glyphs.Down), t.Waiting
 	case s.inDetails:
 		name, style = "selected "+t.Glyphs.Dot+" all of it is shown, "+"tab"+": to the list", t.Waiting
 	case s.over > 0:
-		name = fmt.Sprintf("selected %s %s %s, %s", t.Glyphs.Dot, t.Glyphs.Down, describe.Count(s.over, "more line"), "tab")
+		name = fmt.Sprintf("selected %s %s %s, tab", t.Glyphs.Dot, t.Glyphs.Down, describe.Count(s.over, "more line"))
 	}
 	return widget.Divider(t, width, name, style)
 }

@@ -147,7 +147,7 @@ func (s *Screen) emptyWords() (text, more string) {
 	case down == len(s.Snapshot().Backends):
 		return "Unknown: no backend can be reached.", "This does not say that there are no locks; the errors are above."
 	case down == 0 && blindSomewhere(s):
-		return "No locks that we can see.", fmt.Sprintf("Some could not be looked at: %s says what, and why. %d scanned.", "f", scanned)
+		return "No locks that we can see.", fmt.Sprintf("Some could not be looked at: f says what, and why. %d scanned.", scanned)
 	case down > 0:
 		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
 	default:
