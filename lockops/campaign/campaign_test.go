@@ -84,6 +84,7 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	crew.awaitGrant(t)
 	time.Sleep(undisturbed) // so that they hold and wait
 	n.rage(t, cfg, *roundTime)
+	crew.calm(t)
 	progress(t, cfg)
 	time.Sleep(cfg.settling() + calm) // checkProgress looks at what goes on then
 	crew.end(t)

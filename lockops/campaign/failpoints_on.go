@@ -31,7 +31,7 @@ func stopAtFailpoints(report *Report, seed uint64, lease time.Duration) (end fun
 			return
 		}
 		defer standing.Done()
-		report.Add(Record{Op: OpStood, Text: place, For: int64(d)})
+		report.Add(Record{Op: OpStood, Text: place})
 		select {
 		case <-time.After(d):
 		case <-goOn:

@@ -130,16 +130,6 @@ func (h *History) stoppedOver(worker int, from, to int64) bool {
 	return slices.ContainsFunc(h.stalls[worker], func(s Record) bool { return s.Since <= from && s.At >= to-int64(before) })
 }
 
-// stoodStill reports whether a worker stood at a failpoint for some of the time from from to to.
-func (h *History) stoodStill(from, to int64) bool {
-	for _, list := range h.stood {
-		if slices.ContainsFunc(list, func(s Record) bool { return s.At < to && s.At+s.For > from }) {
-			return true
-		}
-	}
-	return false
-}
-
 // ran is for how long a worker ran between from and to: the time without its stalls.
 func (h *History) ran(worker int, from, to int64) time.Duration {
 	ran := to - from

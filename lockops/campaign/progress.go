@@ -40,9 +40,6 @@ func (h *History) overlooked(lock string, holds []*Hold, from, to int64, v *Verd
 	if from >= math.MaxInt64-int64(freeLimit) || to <= limit {
 		return false
 	}
-	if h.stoodStill(from, limit) { // it may be the first of the queue who stands there
-		return false
-	}
 	for _, list := range [][]*Hold{holds, h.Refused} {
 		for _, w := range list {
 			until := w.Granted

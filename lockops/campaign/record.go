@@ -58,8 +58,6 @@ type Record struct {
 	Value int64 `json:"v,omitempty"`
 	// Since is the start of a stall, ns of CLOCK_MONOTONIC.
 	Since int64 `json:"since,omitempty"`
-	// For is the longest time that somebody stands at a failpoint, ns.
-	For int64 `json:"for,omitempty"`
 	// Goroutines and Files are the excess at the end over the start.
 	Goroutines int    `json:"goroutines,omitempty"`
 	Files      int    `json:"files,omitempty"`

@@ -35,7 +35,7 @@ type team struct {
 type process struct {
 	number int
 	cmd    *exec.Cmd
-	stdin  io.Closer
+	stdin  io.WriteCloser
 	output bytes.Buffer
 	done   chan error
 }
@@ -99,6 +99,16 @@ func (c *team) startForeign(t *testing.T) {
 		worker := firstForeign + len(c.foreign)
 		report := filepath.Join(c.dir, fmt.Sprintf("worker-%d.jsonl", worker))
 		c.foreign = append(c.foreign, servertest.StartForeign(t, l.Foreign, hosts, l.Name, c.cfg.TTL, report, worker))
+	}
+}
+
+// calm tells the workers that the faults are over, so that none stands at a failpoint any more.
+func (c *team) calm(t *testing.T) {
+	t.Helper()
+	for _, p := range c.live {
+		if _, err := p.stdin.Write([]byte("\n")); err != nil {
+			t.Errorf("worker %d: %v", p.number, err)
+		}
 	}
 }
 

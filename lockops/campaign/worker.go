@@ -88,11 +88,15 @@ func runWorker(text string) error {
 	var watching sync.WaitGroup
 	watched, unwatch := context.WithCancel(context.Background())
 	watching.Go(func() { w.watchStalls(watched) })
-	defer stopAtFailpoints(report, cfg.Seed+uint64(cfg.Worker), max(cfg.SessionTimeout, cfg.TTL))()
+	goOn := sync.OnceFunc(stopAtFailpoints(report, cfg.Seed+uint64(cfg.Worker), max(cfg.SessionTimeout, cfg.TTL)))
+	defer goOn()
 	report.Add(Record{Op: OpStart})
 	before := inUse()
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { // ends before the worker does
+		if n, _ := os.Stdin.Read(make([]byte, 1)); n > 0 { // the faults are over
+			goOn()
+		}
 		_, _ = io.Copy(io.Discard, os.Stdin) // closed when the campaign wants the worker to end, or is gone itself
 		stop()
 	}()
