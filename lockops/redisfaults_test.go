@@ -18,17 +18,20 @@ import (
 	"lockscope/lockops"
 )
 
-// cutter stands between a client and a Redis server and can cut the connection instead of passing on a script's reply.
+// cutter stands between a client and a Redis server. Once armed it falsifies the reply to the next script.
 type cutter struct {
 	listener net.Listener
-	armed    atomic.Bool // cut at the next script's reply
-	// instead of the server it answers itself where that is not empty; runs: the server is asked all the
-	// same; always: each time.
-	instead      string
-	runs, always bool
-	work         sync.WaitGroup
-	mu           sync.Mutex
-	conns        []net.Conn
+	armed    atomic.Pointer[forgery]
+	work     sync.WaitGroup
+	mu       sync.Mutex
+	conns    []net.Conn
+}
+
+// forgery replaces the reply to a script; an empty reply cuts the connection.
+type forgery struct {
+	reply string
+	runs  bool // the server runs the script all the same
+	again bool // and the replies to all scripts after it
 }
 
 func startCutter(t testing.TB, server string) *cutter {
@@ -52,9 +55,9 @@ func startCutter(t testing.TB, server string) *cutter {
 			p.mu.Lock()
 			p.conns = append(p.conns, client, server)
 			p.mu.Unlock()
-			var doomed atomic.Bool
-			p.work.Go(func() { p.pass(client, server, &doomed, true) })
-			p.work.Go(func() { p.pass(server, client, &doomed, false) })
+			var pending atomic.Pointer[forgery]
+			p.work.Go(func() { p.requests(client, server, &pending) })
+			p.work.Go(func() { replies(server, client, &pending) })
 		}
 	})
 	t.Cleanup(func() {
@@ -69,27 +72,38 @@ func startCutter(t testing.TB, server string) *cutter {
 	return p
 }
 
-func (p *cutter) pass(from, to net.Conn, doomed *atomic.Bool, requests bool) {
-	defer from.Close()
-	defer to.Close()
+func (p *cutter) requests(client, server net.Conn, pending *atomic.Pointer[forgery]) {
+	defer client.Close()
+	defer server.Close()
 	buf := make([]byte, 16<<10)
 	for {
-		n, err := from.Read(buf)
-		if requests && bytes.Contains(buf[:n], []byte("evalsha")) && p.armed.CompareAndSwap(true, p.always) {
-			if p.instead != "" && !p.runs {
-				_, _ = io.WriteString(from, p.instead)
+		n, err := client.Read(buf)
+		if f := p.armed.Load(); f != nil && bytes.Contains(buf[:n], []byte("evalsha")) && (f.again || p.armed.CompareAndSwap(f, nil)) {
+			if f.reply != "" && !f.runs {
+				_, _ = io.WriteString(client, f.reply)
 				continue
 			}
-			doomed.Store(true)
+			pending.Store(f)
 		}
-		if !requests && doomed.Load() {
-			if p.instead == "" {
+		if _, werr := server.Write(buf[:n]); err != nil || werr != nil {
+			return
+		}
+	}
+}
+
+func replies(server, client net.Conn, pending *atomic.Pointer[forgery]) {
+	defer client.Close()
+	defer server.Close()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := server.Read(buf)
+		if f := pending.Swap(nil); f != nil {
+			if f.reply == "" {
 				return
 			}
-			n = copy(buf, p.instead)
-			doomed.Store(false)
+			n = copy(buf, f.reply)
 		}
-		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
+		if _, werr := client.Write(buf[:n]); err != nil || werr != nil {
 			return
 		}
 	}
@@ -108,7 +122,7 @@ func TestR4_LostReplyIsNotALockout(t *testing.T) {
 		defer s.Close()
 		m := lockops.NewRedisMutex(s, key, lockops.WithTTL(time.Hour))
 		release(t, acquire(t, m)) // the scripts are loaded
-		p.armed.Store(true)
+		p.armed.Store(&forgery{})
 		h, err := m.TryAcquire(within(t))
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +131,7 @@ func TestR4_LostReplyIsNotALockout(t *testing.T) {
 		if token, ok := h.Token(); !ok || strconv.FormatUint(token, 10) != newest {
 			t.Errorf("token %d, %v; the server gave %s", token, ok, newest)
 		}
-		p.armed.Store(true)
+		p.armed.Store(&forgery{})
 		release(t, h)
 		if v := get(t, redisClient(t, masters[0]), key); v != "" {
 			t.Errorf("key is left: %q", v)

@@ -54,9 +54,8 @@ func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
 			m := lock(p, key)
 			for reply, shown := range foreign {
 				h := acquire(t, m)
-				p.instead = reply
 				if until, _ := h.Deadline(); name != "redlock" { // it asks again by itself
-					p.armed.Store(true)
+					p.armed.Store(&forgery{reply: reply})
 					err := h.Extend(within(t))
 					if err == nil || !strings.Contains(err.Error(), p.listener.Addr().String()+": it answered "+shown+",") || h.Context().Err() != nil {
 						t.Errorf("%s, %q: extended: %v; the hold: %v", name, reply, err, context.Cause(h.Context()))
@@ -65,7 +64,7 @@ func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
 						t.Errorf("%s, %q: the deadline moved from %v to %v", name, reply, until, after)
 					}
 				}
-				p.armed.Store(true)
+				p.armed.Store(&forgery{reply: reply})
 				if err := h.Release(within(t)); err != nil && name != "redlock" { // it has a majority of answers at once
 					t.Errorf("%s, %q: release: %v", name, reply, err)
 				}
@@ -84,8 +83,7 @@ func TestAReplyThatNoScriptGivesIsNoRefusal(t *testing.T) {
 			p, key := startCutter(t, masters[0].Addr), servertest.UniqueName(t)
 			m := lockops.NewRedisMutex(behind(t, p), key, lockops.WithTTL(time.Hour))
 			release(t, acquire(t, m)) // the scripts are loaded
-			p.instead, p.runs, p.always = reply, true, true
-			p.armed.Store(true)
+			p.armed.Store(&forgery{reply: reply, runs: true, again: true})
 			ctx, cancel := context.WithCancel(within(t))
 			ended := make(chan error)
 			go func() {

@@ -13,7 +13,7 @@ import (
 
 // evicting is a master whose memory is limited, with a lock, and a view of it by a user that one command is
 // refused to ("" for none).
-func evicting(t *testing.T, denied string) (c *redis.Client, run func(words ...any), held func(key string), seen func(key string) inspect.Vote) {
+func evicting(t *testing.T, denied string) (c *redis.Client, run func(words ...any), held func(key, value string), seen func(key string) inspect.Vote) {
 	t.Helper()
 	m := servertest.StartRedis(t)
 	c = client(t, m)
@@ -37,9 +37,11 @@ func evicting(t *testing.T, denied string) (c *redis.Client, run func(words ...a
 	v.Await("its limit", func() bool {
 		return v.Backend != nil && len(v.Backend.Servers) == 1 && v.Backend.Servers[0].Evicts() && (v.Backend.Mode == inspect.ModePush) == (denied == "")
 	})
-	held = func(key string) {
+	held = func(key, value string) {
 		t.Helper()
-		v.Await(key+" is held", state(v, key, inspect.StateHeld))
+		v.Await(key+" is held by "+value, func() bool {
+			return state(v, key, inspect.StateHeld)() && string(v.Locks[key].Masters[0].Value) == value
+		})
 	}
 	return c, run, held, func(key string) (vote inspect.Vote) {
 		t.Helper()
@@ -71,10 +73,10 @@ func TestAnEndOnAnEvictingMasterIsUnsure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, run, held, seen := evicting(t, tt.denied)
-			held("lock:a")
+			held("lock:a", "x")
 			if tt.before != nil {
 				run(tt.before...)
-				held("lock:a")
+				held("lock:a", "y")
 			}
 			run(tt.end...)
 			if got := seen("lock:a").Unsure; got != tt.want {
