@@ -26,13 +26,20 @@ func tlsDialer(plain dialFunc, config *tls.Config) dialFunc {
 		limited, cancel := context.WithCancelCause(ctx)
 		var asking sync.WaitGroup
 		asking.Go(func() {
-			select {
-			case <-limited.Done():
-				return
-			case <-time.After(silentFor):
-			}
-			if why := notSecureRedis(spoken(limited, plain, network, addr)); why != "" {
-				cancel(&RefusedError{why, os.ErrDeadlineExceeded})
+			// A busy machine may be late to read the answer: asked again, ever more seldom.
+			for pause := silentFor; ; pause *= 2 {
+				select {
+				case <-limited.Done():
+					return
+				case <-time.After(pause):
+				}
+				p := spoken(limited, plain, network, addr)
+				if why := notSecureRedis(p); why != "" {
+					cancel(&RefusedError{why, os.ErrDeadlineExceeded})
+				}
+				if p != unknownProtocol {
+					return
+				}
 			}
 		})
 		conn, err := secure(limited, network, addr)
