@@ -8,12 +8,12 @@ import (
 )
 
 // acquireAction opens the form that takes a lock, from any screen, about what is selected there.
-func (m *Model) acquireAction() screen.Action {
+func (w *world) acquireAction() screen.Action {
 	return screen.Action{
 		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Late: true, Help: "acquire the selected lock, or another",
-		Writes: m.ReadOnly() == "", Disabled: m.ReadOnly,
+		Writes: w.ReadOnly() == "", Disabled: w.ReadOnly,
 		Run: func() tea.Cmd {
-			m.Go(screen.Lab, m.front().Selected())
+			w.Go(screen.Lab, w.front().Selected())
 			return func() tea.Msg { return answeredMsg{screen.Lab, lab.AcquireMsg{}} }
 		},
 	}

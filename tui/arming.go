@@ -6,6 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"lockscope/inspect/describe"
+	"lockscope/tui/release"
 	"lockscope/tui/screen"
 )
 
@@ -54,19 +56,19 @@ const armLimit = 10 * time.Second
 
 // writeActions allow writing, and forbid it again, where that can be chosen. What is held is released before:
 // it could not be otherwise.
-func (m *Model) writeActions() []screen.Action {
-	if m.options.Arm == nil {
+func (w *world) writeActions() []screen.Action {
+	if w.options.Arm == nil {
 		return nil
 	}
-	on := !m.armed
+	on := !w.armed
 	a := screen.Action{Shown: ":write", Hint: "write", Help: "allow actions on locks, until it is chosen again", Run: func() tea.Cmd {
-		arm := m.options.Arm
-		return m.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, arm(on)} })
+		arm := w.options.Arm
+		return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, arm(on)} })
 	}}
 	if !on {
 		a.Help = "forbid actions on locks again"
 		a.Disabled = func() string {
-			switch held, waiting := m.inHand(); {
+			switch held, waiting := w.inHand(); {
 			case held > 0:
 				return "locks are held here: release them first"
 			case waiting > 0:
@@ -79,15 +81,28 @@ func (m *Model) writeActions() []screen.Action {
 }
 
 // arming takes the outcome.
-func (m *Model) arming(msg armedMsg) {
+func (w *world) arming(msg armedMsg) {
 	switch {
 	case msg.err != nil:
-		m.Flash("still as before: " + msg.err.Error())
+		w.Flash("still as before: " + msg.err.Error())
 	case msg.on:
-		m.armed = true
-		m.Flash("writing is allowed: each action asks, and is recorded")
+		w.armed = true
+		w.Flash("writing is allowed: each action asks, and is recorded")
 	default:
-		m.armed = false
-		m.Flash("read-only")
+		w.armed = false
+		w.Flash("read-only")
 	}
+}
+
+// muted takes what came of muting: that of a dialog is the dialog's.
+func (w *world) muted(msg release.MutedMsg) tea.Cmd {
+	switch {
+	case msg.Generation != 0:
+		return w.toDialogs(msg)
+	case msg.Err != nil:
+		w.Flash(describe.OneLine(msg.Err))
+	default:
+		w.Flash(msg.Text)
+	}
+	return nil
 }

@@ -133,7 +133,7 @@ func TestBackendsKeys(t *testing.T) {
 	press(m, "esc", "esc")
 	wantNoText(t, m, "▸ backends")
 	press(m, "b")
-	send(m, tea.MouseClickMsg{X: 4, Y: len(m.head()) + 3, Button: tea.MouseLeft})
+	send(m, tea.MouseClickMsg{X: 4, Y: len(frame{m}.head()) + 3, Button: tea.MouseLeft})
 	if page().Current != (backends.ServerKey{Backend: "zk", Server: 0}) {
 		t.Errorf("a click selected %+v", page().Current)
 	}

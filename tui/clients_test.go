@@ -245,7 +245,7 @@ func TestClientsAreSorted(t *testing.T) {
 func TestClientsMouse(t *testing.T) {
 	m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
 	c := m.screens[screen.Clients].(*clients.Screen)
-	top := len(m.head())
+	top := len(frame{m}.head())
 	send(m, tea.MouseClickMsg{X: 10, Y: top + 4, Button: tea.MouseLeft})
 	if got := selectedName(m); got != "dan" {
 		t.Fatalf("selected %q", got)

@@ -247,7 +247,7 @@ func TestEventsEmpty(t *testing.T) {
 
 func TestEventsMouse(t *testing.T) {
 	m := withEvents(t, Options{}, 120, 36, allKinds()...)
-	top := len(m.head())
+	top := len(frame{m}.head())
 	click := tea.MouseClickMsg{Button: tea.MouseLeft, X: 9, Y: top + 2 + 4}
 	send(m, click)
 	if got := eventsOf(m).Current().Kind; got != inspect.EventReleased {

@@ -101,12 +101,12 @@ func ownEvents(events []inspect.Event) []inspect.Event {
 }
 
 func (m *Model) show(s *inspect.Snapshot) tea.Cmd {
-	if m.sinceDrawn() >= screen.FastBeat {
+	if m.options.now().Sub(m.now) >= screen.FastBeat {
 		m.now = m.options.now()
 	}
 	all := s.Changed == nil || m.missed || !m.arrived
 	m.changes.add(s.Changed, all)
-	m.recordRecoveries(s)
+	m.recovered.record(m.snapshot, s, m.options.now())
 	m.snapshot, m.arrived, m.missed = s, true, false
 	if all || m.events.Missed > m.forgot { // the ends of some locks may have been missed
 		m.history.Keep(func(id inspect.ID) bool { return s.Lock(id) != nil })

@@ -156,34 +156,34 @@ func (m *Model) atEnd() tea.Cmd {
 
 // filmLength is the time from the first to the last moment of the recording, or as far as it is read; known:
 // it is all of it.
-func (m *Model) filmLength() (length time.Duration, known bool) {
-	if end := m.options.Film.End(); m.reading() && !end.IsZero() {
-		return end.Sub(m.past.From()), true
+func (f frame) filmLength() (length time.Duration, known bool) {
+	if end := f.options.Film.End(); f.reading() && !end.IsZero() {
+		return end.Sub(f.past.From()), true
 	}
-	return m.past.To().Sub(m.past.From()), m.filmRead
+	return f.past.To().Sub(f.past.From()), f.filmRead
 }
 
 // filmWords has the playhead's position in the recording and its motion, as in "3:20 of 10:00", "plays 4×".
-func (m *Model) filmWords() (where, doing string) {
-	p := &m.playhead
-	length, known := m.filmLength()
-	where = position(p.at.Sub(m.past.From())) + " of " + position(length)
-	switch read := position(m.past.To().Sub(m.past.From())); {
+func (f frame) filmWords() (where, doing string) {
+	p := &f.playhead
+	length, known := f.filmLength()
+	where = position(p.at.Sub(f.past.From())) + " of " + position(length)
+	switch read := position(f.past.To().Sub(f.past.From())); {
 	case !known:
 		where += " read"
 	case p.ahead:
 		return where, "only " + read + " of its history read"
-	case !m.filmRead:
+	case !f.filmRead:
 		where += " (" + read + " read)"
 	}
 	switch {
 	case p.sought.Equal(filmEnd):
 		return where, "reading to the end"
 	case !p.sought.IsZero():
-		return where, "reading to " + position(p.sought.Sub(m.past.From()))
+		return where, "reading to " + position(p.sought.Sub(f.past.From()))
 	case p.plays:
 		return where, "plays " + p.speedWords()
-	case m.filmRead && !p.at.Before(m.past.To()):
+	case f.filmRead && !p.at.Before(f.past.To()):
 		return where, "the end"
 	default:
 		return where, "stands still"

@@ -53,7 +53,7 @@ func TestFiltersAreTypedInOnePlace(t *testing.T) {
 		if m.filter() == nil {
 			continue
 		}
-		line := func() string { return splitLines(content(m))[len(m.head())] }
+		line := func() string { return splitLines(content(m))[len(frame{m}.head())] }
 		press(m, "/")
 		if got := line(); !strings.HasPrefix(got, " / ") || !strings.Contains(got, " words") {
 			t.Errorf("%s: %q", e.name, got)

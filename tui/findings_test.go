@@ -303,7 +303,7 @@ func TestFindingDetailsScroll(t *testing.T) {
 
 func TestFindingsMouse(t *testing.T) {
 	m := withFindings(t, Options{}, 160, 40, allFindings())
-	top := len(m.head()) + 2
+	top := len(frame{m}.head()) + 2
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 3})
 	if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
 		t.Errorf("a click selects %+v", s.Chosen)

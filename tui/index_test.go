@@ -80,7 +80,7 @@ func TestEveryColumnSorts(t *testing.T) {
 func TestHeaderIsMarkedAndSorts(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	wantText(t, m, "FINDING ↓", "sort: worst")
-	top := len(m.head()) + 1
+	top := len(frame{m}.head()) + 1
 	header := func() string { return splitLines(content(m))[top] }
 	at := cellOf(header(), "HELD")
 	send(m, tea.MouseClickMsg{X: at, Y: top, Button: tea.MouseLeft})

@@ -69,7 +69,7 @@ func (m *Model) home() {
 // reason where they cannot be done.
 func (m *Model) commonActions() []screen.Action {
 	about := m.front().Selected()
-	return append(m.actingActions(), []screen.Action{
+	return append(acting{m.world}.actions(), []screen.Action{
 		{
 			Keys: []string{"y"}, Shown: "y", Help: "copy what is selected", Disabled: m.noLock,
 			Run: func() tea.Cmd { return screen.CopyMenu(m, m.snapshot.Lock(about.Lock), nil) },
@@ -89,10 +89,17 @@ func (m *Model) commonActions() []screen.Action {
 	}...)
 }
 
+func (w *world) noLock() string {
+	if about := w.front().Selected(); about.Lock.Path == "" {
+		return "no lock is selected"
+	}
+	return ""
+}
+
 // unbound says so of a key that does nothing here, but for those with ctrl or alt.
-func (m *Model) unbound(msg tea.KeyPressMsg) {
+func (w *world) unbound(msg tea.KeyPressMsg) {
 	if name := msg.String(); msg.Text != "" || len(name) > 1 && name[0] == 'f' || namedKeys()[name] != 0 {
-		m.Flash(fmt.Sprintf("%s does nothing here: ? lists the keys", inspect.Escape(name)))
+		w.Flash(fmt.Sprintf("%s does nothing here: ? lists the keys", inspect.Escape(name)))
 	}
 }
 
@@ -109,27 +116,27 @@ func hintKey(a *screen.Action) string {
 }
 
 // shownHints are the hints of the footer, from the left.
-func (m *Model) shownHints() []screen.Hint {
-	if m.HasDialog() {
-		return screen.Hints(m.theme, m.top().Actions(), m.width)
+func (f frame) shownHints() []screen.Hint {
+	if f.HasDialog() {
+		return screen.Hints(f.theme, f.top().Actions(), f.width)
 	}
-	if f := m.filter(); f != nil && f.Open {
-		return screen.Hints(m.theme, screen.TypingActions(), m.width)
+	if typed := f.filter(); typed != nil && typed.Open {
+		return screen.Hints(f.theme, screen.TypingActions(), f.width)
 	}
 	var vital, others []screen.Action
-	for _, a := range m.offered(m.globalActions()) {
+	for _, a := range offered(f.globalActions()) {
 		if a.Vital {
 			vital = append(vital, a)
 		} else {
 			others = append(others, a)
 		}
 	}
-	last := screen.Hints(m.theme, vital, m.width)
-	room := m.width
+	last := screen.Hints(f.theme, vital, f.width)
+	room := f.width
 	for _, h := range last {
 		room -= h.Width()
 	}
-	all := slices.Concat(m.offered(m.advised()), m.offered(m.front().Actions()), others)
+	all := slices.Concat(offered(acting{f.world}.hint()), offered(f.front().Actions()), others)
 	slices.SortStableFunc(all, func(a, b screen.Action) int {
 		switch {
 		case a.Late == b.Late:
@@ -140,5 +147,5 @@ func (m *Model) shownHints() []screen.Hint {
 			return -1
 		}
 	})
-	return append(screen.Hints(m.theme, all, room), last...)
+	return append(screen.Hints(f.theme, all, room), last...)
 }

@@ -127,7 +127,7 @@ func TestEveryKeyOfTheFooterWorks(t *testing.T) {
 // everyHintWorks presses and clicks each hint of the footer of a model, each on one that is opened anew.
 func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 	t.Helper()
-	hints, x := m.shownHints(), 0
+	hints, x := frame{m}.shownHints(), 0
 	if len(hints) == 0 {
 		t.Error("no footer")
 	}

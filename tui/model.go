@@ -25,9 +25,6 @@ const (
 type Model struct {
 	*world
 	width, height int
-	screens       map[screen.Name]screen.Screen
-	// backStack is the way back, the screen in front last.
-	backStack []screen.Place
 
 	waiting  *inspect.Snapshot // the newest, kept back while paused
 	heldBack []inspect.Event   // those that came while paused
@@ -47,7 +44,7 @@ type Model struct {
 	rang  time.Time
 	known map[string]bool
 	// recovered are backends that were not well, by name.
-	recovered map[string]recovery
+	recovered recoveries
 }
 
 // New makes the program's model; ctx ends what it waits for. Run does the rest.
@@ -60,12 +57,13 @@ func New(ctx context.Context, o Options) *Model {
 		history: screen.NewHistory(),
 		past:    cmp.Or(o.Past, inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget)),
 		trends:  make(map[inspect.ID]trend),
+		screens: make(map[screen.Name]screen.Screen),
 		ctx:     ctx,
 		alive:   &sync.RWMutex{},
 	}
 	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
 	w.events.Offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
-	m := &Model{world: w, width: roomyWidth, height: roomyHeight, screens: make(map[screen.Name]screen.Screen), recovered: make(map[string]recovery), heard: make(map[screen.Name]int), known: make(map[string]bool)}
+	m := &Model{world: w, width: roomyWidth, height: roomyHeight, recovered: make(recoveries), heard: make(map[screen.Name]int), known: make(map[string]bool)}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w, o)
 	}
@@ -131,7 +129,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		return m.key(msg)
 	case tea.MouseMsg:
-		return m.mouse(msg)
+		return frame{m}.mouse(msg)
 	case answeredMsg:
 		return m.answer(msg)
 	case pastSavedMsg:
@@ -151,26 +149,26 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 }
 
 // toDialog gives keys, pastes and the wheel to the dialog on top; without one they are dropped.
-func (m *Model) toDialog(msg tea.Msg) tea.Cmd {
-	if d := m.top(); d != nil {
-		return m.updateDialog(d, msg)
+func (w *world) toDialog(msg tea.Msg) tea.Cmd {
+	if d := w.top(); d != nil {
+		return w.updateDialog(d, msg)
 	}
 	return nil
 }
 
 // toDialogs gives an answer to all dialogs: the one that asked may lie below another by now.
-func (m *Model) toDialogs(msg tea.Msg) tea.Cmd {
+func (w *world) toDialogs(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
-	for _, d := range slices.Backward(slices.Clone(m.dialogs)) {
-		cmds = append(cmds, m.updateDialog(d, msg))
+	for _, d := range slices.Backward(slices.Clone(w.dialogs)) {
+		cmds = append(cmds, w.updateDialog(d, msg))
 	}
 	return tea.Batch(cmds...)
 }
 
-func (m *Model) updateDialog(d screen.Dialog, msg tea.Msg) tea.Cmd {
+func (w *world) updateDialog(d screen.Dialog, msg tea.Msg) tea.Cmd {
 	cmd, done := d.Update(msg)
 	if done {
-		m.close(d)
+		w.close(d)
 	}
 	return cmd
 }
@@ -229,8 +227,8 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 }
 
 // filter is the one of the list in front; nil where there is none.
-func (m *Model) filter() *screen.FilterInput {
-	if f, ok := m.front().(screen.Filtering); ok {
+func (w *world) filter() *screen.FilterInput {
+	if f, ok := w.front().(screen.Filtering); ok {
 		return f.Input()
 	}
 	return nil
@@ -272,16 +270,16 @@ func (m *Model) nextTheme() {
 }
 
 func (m *Model) help() {
-	m.Push(newHelp(m.world, m.front().Title(), m.offered(slices.Concat(m.front().Actions(), m.sceneActions())),
-		m.offered(slices.Concat(m.globalActions(), m.actingHelp()))))
+	m.Push(newHelp(m.world, m.front().Title(), offered(slices.Concat(m.front().Actions(), m.sceneActions())),
+		offered(slices.Concat(m.globalActions(), acting{m.world}.actions()))))
 }
 
 func (m *Model) goTo() {
-	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), m.actingHelp(), m.writeActions(), m.viewActions())
+	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), acting{m.world}.actions(), m.writeActions(), m.viewActions())
 	m.Push(newPalette(m.world, m.front().Selected(), all))
 }
 
-func (m *Model) front() screen.Screen { return m.screens[m.backStack[len(m.backStack)-1].Screen] }
+func (w *world) front() screen.Screen { return w.screens[w.backStack[len(w.backStack)-1].Screen] }
 
 // navigate goes where the screen in front asked for.
 func (m *Model) navigate() tea.Cmd {
@@ -382,10 +380,10 @@ func (m *Model) resize() {
 	if m.small() {
 		return // nothing of it is drawn
 	}
-	height := m.height - len(m.head()) - len(m.foot())
+	height := m.height - len(frame{m}.head()) - len(frame{m}.foot())
 	m.front().SetSize(m.width, max(1, height))
 	if d, ok := m.top().(interface{ SetSize(width, height int) }); ok {
-		d.SetSize(m.dialogSize())
+		d.SetSize(frame{m}.dialogSize())
 	}
 }
 
@@ -393,7 +391,7 @@ func (m *Model) resize() {
 const footLines = 2
 
 // dialogSize leaves some of the screen in sight around a dialog.
-func (m *Model) dialogSize() (width, height int) { return m.width - 4, m.height - footLines }
+func (f frame) dialogSize() (width, height int) { return f.width - 4, f.height - footLines }
 
 // pause freezes what is drawn, time included, or shows the newest again.
 func (m *Model) pause() tea.Cmd {
@@ -414,6 +412,3 @@ func (m *Model) pause() tea.Cmd {
 	m.waiting, m.heldBack, m.skipped = nil, nil, 0
 	return cmd
 }
-
-// sinceDrawn is the time that passed since the drawn time.
-func (m *Model) sinceDrawn() time.Duration { return m.options.now().Sub(m.now) }

@@ -11,57 +11,57 @@ import (
 )
 
 // mouse gives mouse messages to the screen, counted from its own corner.
-func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
-	if _, turned := msg.(tea.MouseWheelMsg); m.HasDialog() && turned {
-		return m.toDialog(msg)
+func (f frame) mouse(msg tea.MouseMsg) tea.Cmd {
+	if _, turned := msg.(tea.MouseWheelMsg); f.HasDialog() && turned {
+		return f.toDialog(msg)
 	}
-	if click, ok := msg.(tea.MouseClickMsg); ok && m.HasDialog() && !m.small() && click.Button == tea.MouseLeft && click.Y == m.height-1 {
-		return m.clickFoot(click.X)
+	if click, ok := msg.(tea.MouseClickMsg); ok && f.HasDialog() && !f.small() && click.Button == tea.MouseLeft && click.Y == f.height-1 {
+		return f.clickFoot(click.X)
 	}
-	if m.HasDialog() || m.small() {
+	if f.HasDialog() || f.small() {
 		return nil
 	}
-	top := len(m.head())
+	top := len(f.head())
 	switch msg := msg.(type) {
 	case tea.MouseClickMsg:
-		m.tour.stopped = true
+		f.tour.stopped = true
 		if msg.Button == tea.MouseLeft {
-			return m.click(msg, top)
+			return f.click(msg, top)
 		}
 	case tea.MouseWheelMsg:
 		msg.Y -= top
-		return m.front().Update(msg)
+		return f.front().Update(msg)
 	}
 	return nil
 }
 
 // click does what is clicked in the frame; the screen hears only of clicks on itself.
-func (m *Model) click(msg tea.MouseClickMsg, top int) tea.Cmd {
+func (f frame) click(msg tea.MouseClickMsg, top int) tea.Cmd {
 	switch {
 	case msg.Y == 0:
-		return m.clickHead(msg.X)
+		return f.clickHead(msg.X)
 	case msg.Y < top:
-		if m.troubles() != nil {
-			m.Go(screen.Backends, m.front().Selected())
+		if f.troubles() != nil {
+			f.Go(screen.Backends, f.front().Selected())
 		}
-	case msg.Y == m.height-1:
-		return m.clickFoot(msg.X)
-	case msg.Y < m.height-len(m.foot()):
+	case msg.Y == f.height-1:
+		return f.clickFoot(msg.X)
+	case msg.Y < f.height-len(f.foot()):
 		msg.Y -= top
-		return m.front().Update(msg)
+		return f.front().Update(msg)
 	}
 	return nil
 }
 
 // clickFoot presses the key whose hint was clicked.
-func (m *Model) clickFoot(x int) tea.Cmd {
-	for _, h := range m.shownHints() {
+func (f frame) clickFoot(x int) tea.Cmd {
+	for _, h := range f.shownHints() {
 		if w := h.Width(); x >= w {
 			x -= w
 			continue
 		}
 		if key := hintKey(&h.Action); key != "" {
-			return m.key(keyPress(key))
+			return f.key(keyPress(key))
 		}
 		return nil
 	}
@@ -70,9 +70,9 @@ func (m *Model) clickFoot(x int) tea.Cmd {
 
 // clickHead goes where the part of the title bar leads that was clicked: home, or to the backends; a badge
 // explains itself.
-func (m *Model) clickHead(x int) tea.Cmd {
-	left, backends, badges := m.titleParts()
-	at := m.width - m.badgeLine(badges).Width()
+func (f frame) clickHead(x int) tea.Cmd {
+	left, backends, badges := f.titleParts()
+	at := f.width - f.badgeLine(badges).Width()
 	for _, b := range badges {
 		next := at + widget.TextWidth(b.Text) + 1
 		if x >= at && x < next {
@@ -80,16 +80,16 @@ func (m *Model) clickHead(x int) tea.Cmd {
 		}
 		at = next
 	}
-	switch right := backends.Width() + m.badgeLine(badges).Width(); {
-	case x >= m.width-right:
-		m.Go(screen.Backends, m.front().Selected())
+	switch right := backends.Width() + f.badgeLine(badges).Width(); {
+	case x >= f.width-right:
+		f.Go(screen.Backends, f.front().Selected())
 	case x >= left.Width():
-	case m.atHome() != "":
-		m.Flash(m.atHome())
-	case x >= here(left, m.front().Title()):
-		m.Flash(m.front().Title() + " is what you see: esc goes back")
+	case f.atHome() != "":
+		f.Flash(f.atHome())
+	case x >= here(left, f.front().Title()):
+		f.Flash(f.front().Title() + " is what you see: esc goes back")
 	default:
-		m.home()
+		f.home()
 	}
 	return nil
 }

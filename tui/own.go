@@ -34,7 +34,7 @@ func CheckLook(look Look) error {
 }
 
 // offered are those actions that a key is left for: of two that have a key the first is done by it.
-func (m *Model) offered(list []screen.Action) []screen.Action {
+func offered(list []screen.Action) []screen.Action {
 	taken := make(map[string]bool)
 	list = slices.Clone(list)
 	for i := range list {

@@ -226,19 +226,19 @@ func (p *playhead) speedWords() string {
 // pastLine is the moment that is drawn, between the first that is kept and now or the end of the recording,
 // and how it goes on; nothing at the present. Where space is short the bar goes first, and the key to the
 // present last.
-func (m *Model) pastLine() []string {
-	if !m.inPast() {
+func (f frame) pastLine() []string {
+	if !f.inPast() {
 		return nil
 	}
-	t, p := m.theme, &m.playhead
-	where, doing := describe.Seconds(m.options.now().Sub(p.at))+" ago", "stands still"
+	t, p := f.theme, &f.playhead
+	where, doing := describe.Seconds(f.options.now().Sub(p.at))+" ago", "stands still"
 	newest, back := "now", "backspace"+" now"
 	if p.plays {
 		doing = "plays " + p.speedWords()
 	}
-	if m.filmed() {
-		where, doing = m.filmWords()
-		newest, back = m.pastEnd().Format(time.TimeOnly), "backspace"+" end"
+	if f.filmed() {
+		where, doing = f.filmWords()
+		newest, back = f.pastEnd().Format(time.TimeOnly), "backspace"+" end"
 	}
 	space := "space plays"
 	if p.plays || !p.sought.IsZero() && !p.ahead {
@@ -247,7 +247,7 @@ func (m *Model) pastLine() []string {
 	moment := widget.Line{{" " + p.at.Format(time.TimeOnly) + " ", t.BadgeWarning}}.Add(t.Strong, " "+where)
 	left := slices.Clone(moment).Add(t.Strong, ", "+doing+"  ")
 	var doubts, sign widget.Line // later versions of locks are drawn, or nobody looked
-	if gaps := m.past.GapsAt(p.at); len(gaps) > 0 {
+	if gaps := f.past.GapsAt(p.at); len(gaps) > 0 {
 		doubts = doubts.Add(t.Warning, fmt.Sprintf("%s nobody looked at %s  ", t.Glyphs.Warning, describe.Printable(gaps[0].Backend)))
 	} else if p.inexact > 0 {
 		doubts = doubts.Add(t.Warning, fmt.Sprintf("%s %s about  ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")))
@@ -256,13 +256,13 @@ func (m *Model) pastLine() []string {
 		sign = sign.Add(t.Warning, t.Glyphs.Warning+" ")
 	}
 	keys := widget.Line{{space, t.Key}, {", [ ] 5s, { } 1m, < > x2, " + back + " ", t.Muted}}
-	from := widget.Line{{m.past.From().Format(time.TimeOnly) + " ", t.Muted}}
+	from := widget.Line{{f.past.From().Format(time.TimeOnly) + " ", t.Muted}}
 	to := widget.Line{{" " + newest + "  ", t.Muted}}
-	if room := m.width - slices.Concat(left, from, to, doubts, keys).Width(); room >= 8 {
-		at := int(float64(room-1) * p.at.Sub(m.past.From()).Seconds() / max(0.001, m.pastEnd().Sub(m.past.From()).Seconds()))
+	if room := f.width - slices.Concat(left, from, to, doubts, keys).Width(); room >= 8 {
+		at := int(float64(room-1) * p.at.Sub(f.past.From()).Seconds() / max(0.001, f.pastEnd().Sub(f.past.From()).Seconds()))
 		at = max(0, min(at, room-1))
 		bar := strings.Repeat(t.Glyphs.BarFull, at) + t.Glyphs.Holding + strings.Repeat(t.Glyphs.BarRest, room-1-at)
-		return []string{slices.Concat(left, from, widget.Line{{bar, t.Waiting}}, to, doubts, keys).Render(m.width, t.Glyphs.Ellipsis, nil)}
+		return []string{slices.Concat(left, from, widget.Line{{bar, t.Waiting}}, to, doubts, keys).Render(f.width, t.Glyphs.Ellipsis, nil)}
 	}
 	last := widget.Line{{back, t.Muted}}
 	l := slices.Concat(moment, widget.Line{{"  ", t.Text}}, sign, last)
@@ -271,21 +271,21 @@ func (m *Model) pastLine() []string {
 		slices.Concat(left, doubts, widget.Line{{space, t.Key}, {", ", t.Muted}}, last),
 		slices.Concat(left, sign, last),
 	} {
-		if fuller.Width() <= m.width {
+		if fuller.Width() <= f.width {
 			l = fuller
 			break
 		}
 	}
-	return []string{l.Render(m.width, t.Glyphs.Ellipsis, nil)}
+	return []string{l.Render(f.width, t.Glyphs.Ellipsis, nil)}
 }
 
 // pastEnd is the end of the line of the past: now, or the end of the recording, as far as that is known.
-func (m *Model) pastEnd() time.Time {
-	if !m.filmed() {
-		return m.newest()
+func (f frame) pastEnd() time.Time {
+	if !f.filmed() {
+		return f.newest()
 	}
-	length, _ := m.filmLength()
-	return m.past.From().Add(length)
+	length, _ := f.filmLength()
+	return f.past.From().Add(length)
 }
 
 // pastSavedMsg is the file that the past was written to, or why it was not.

@@ -181,7 +181,7 @@ func TestThePastLineFits(t *testing.T) {
 				press(r.Model, keys...)
 				r.playhead.inexact = inexact
 				wantText(t, r.Model, "s ago", "backspace now")
-				if line := r.pastLine()[0]; strings.Contains(line, r.theme.Glyphs.Ellipsis) {
+				if line := (frame{r.Model}).pastLine()[0]; strings.Contains(line, r.theme.Glyphs.Ellipsis) {
 					t.Errorf("%d wide: %q", width, line)
 				}
 				fits(t, r.Model)

@@ -11,9 +11,9 @@ import (
 )
 
 // quit ends the program; when something is held here it asks first.
-func (m *Model) quit() tea.Cmd {
-	if held, waiting := m.inHand(); held+waiting > 0 {
-		m.Push(&quitting{m.world, held, waiting})
+func (w *world) quit() tea.Cmd {
+	if held, waiting := w.inHand(); held+waiting > 0 {
+		w.Push(&quitting{w, held, waiting})
 		return nil
 	}
 	return tea.Quit
@@ -29,8 +29,8 @@ func (m *Model) interrupt() tea.Cmd {
 }
 
 // inHand counts the locks that we hold ourselves, and those that we wait for.
-func (m *Model) inHand() (held, waiting int) {
-	for _, s := range m.screens {
+func (w *world) inHand() (held, waiting int) {
+	for _, s := range w.screens {
 		if h, ok := s.(screen.Holder); ok {
 			holds, waits := h.Holding()
 			held, waiting = held+holds, waiting+waits
@@ -40,8 +40,8 @@ func (m *Model) inHand() (held, waiting int) {
 }
 
 // handIsEmpty reports whether nothing is held or waited for here.
-func (m *Model) handIsEmpty() bool {
-	held, waiting := m.inHand()
+func (w *world) handIsEmpty() bool {
+	held, waiting := w.inHand()
 	return held+waiting == 0
 }
 

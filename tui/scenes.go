@@ -63,13 +63,13 @@ func (m *Model) tourOn() tea.Cmd {
 }
 
 // tourWords tell a playing demo from a stopped one, with the key for the other; empty without scenes.
-func (m *Model) tourWords() string {
+func (f frame) tourWords() string {
 	switch {
-	case len(m.tour.scenes) == 0:
+	case len(f.tour.scenes) == 0:
 		return ""
-	case m.tour.stopped:
+	case f.tour.stopped:
 		return "demo stopped: P plays on"
-	case m.paused:
+	case f.paused:
 		return "demo waits: space goes on"
 	default:
 		return "demo plays: any key stops it"
@@ -113,13 +113,13 @@ func (g *tour) recordKey(msg tea.KeyPressMsg) {
 }
 
 // caption is the title and the text of the scene or of Options.Caption; empty without either.
-func (m *Model) caption() (title, text string) {
-	if len(m.tour.scenes) > 0 {
-		s := m.tour.scene()
-		return fmt.Sprintf("%d/%d %s", m.tour.at+1, len(m.tour.scenes), s.Title), s.Text
+func (f frame) caption() (title, text string) {
+	if len(f.tour.scenes) > 0 {
+		s := f.tour.scene()
+		return fmt.Sprintf("%d/%d %s", f.tour.at+1, len(f.tour.scenes), s.Title), s.Text
 	}
-	if m.options.Caption != nil {
-		return "", m.options.Caption(m.now)
+	if f.options.Caption != nil {
+		return "", f.options.Caption(f.now)
 	}
 	return "", ""
 }

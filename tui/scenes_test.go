@@ -77,9 +77,9 @@ func TestArrowsChangeTheScene(t *testing.T) {
 func TestCaptionsTakeTwoLines(t *testing.T) {
 	scenes := []Scene{{Title: "short", Text: "a"}, {Title: "long", Text: strings.Repeat("word ", 60)}}
 	m := model(t, Options{Scenes: scenes}, 80, 24, fixture.Everything())
-	before := len(m.foot())
+	before := len(frame{m}.foot())
 	press(m, "right")
-	if after := len(m.foot()); before != after || after != 4 {
+	if after := len(frame{m}.foot()); before != after || after != 4 {
 		t.Errorf("the foot has %d lines, then %d", before, after)
 	}
 	fits(t, m)

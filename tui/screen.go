@@ -26,7 +26,7 @@ type screenEntry struct {
 func screenList() []screenEntry {
 	return []screenEntry{
 		{screen.Locks, "", "all locks of all backends", func(c screen.Context, o Options) screen.Screen { return locks.New(c, o.Columns) }},
-		{screen.Chain, "", "a lock's queue, and what is wrong", func(c screen.Context, o Options) screen.Screen { return chain.New(c, o.Release) }},
+		{screen.Chain, "", "a lock's queue, and what is wrong", bare(chain.New)},
 		{screen.Timeline, "t", "who waited and held when", bare(timeline.New)},
 		{screen.Findings, "f", "what is wrong, and what to do", bare(findings.New)},
 		{screen.Events, "e", "what happened, newest at the bottom", bare(events.New)},
@@ -36,22 +36,22 @@ func screenList() []screenEntry {
 	}
 }
 
+// bare makes a screen that needs no option.
+func bare(make func(screen.Context) screen.Screen) func(screen.Context, Options) screen.Screen {
+	return func(c screen.Context, _ Options) screen.Screen { return make(c) }
+}
+
 // subjectFor finds the subject for a screen that is about to open: what is selected or, where that is no lock
 // and the screen needs one, the last lock that was selected on the way here.
-func (m *Model) subjectFor(name screen.Name) screen.Subject {
-	about := m.front().Selected()
+func (w *world) subjectFor(name screen.Name) screen.Subject {
+	about := w.front().Selected()
 	if about.Lock.Path != "" || name != screen.Chain && name != screen.Timeline && name != screen.Lab {
 		return about
 	}
-	for i := len(m.backStack) - 1; i >= 0; i-- {
-		if before := m.screens[m.backStack[i].Screen].Selected(); before.Lock.Path != "" {
+	for i := len(w.backStack) - 1; i >= 0; i-- {
+		if before := w.screens[w.backStack[i].Screen].Selected(); before.Lock.Path != "" {
 			return before
 		}
 	}
 	return about
-}
-
-// bare makes a screen that needs no option.
-func bare(make func(screen.Context) screen.Screen) func(screen.Context, Options) screen.Screen {
-	return func(c screen.Context, _ Options) screen.Screen { return make(c) }
 }

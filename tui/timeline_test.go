@@ -248,7 +248,7 @@ func TestTimelineMouse(t *testing.T) {
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	m.View()
 	s := timelineOf(m)
-	send(m, tea.MouseClickMsg{X: 10, Y: len(m.head()) + s.ListTop + 1, Button: tea.MouseLeft})
+	send(m, tea.MouseClickMsg{X: 10, Y: len(frame{m}.head()) + s.ListTop + 1, Button: tea.MouseLeft})
 	wantText(t, m, "· worker-2 · came 11:57:45")
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelDown})
 	wantNoText(t, m, "· worker-2 · came 11:57:45") // the wheel moves

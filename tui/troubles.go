@@ -25,19 +25,22 @@ func unhealthy(b *inspect.Backend) bool {
 	return b.State == inspect.Degraded || b.State == inspect.Down
 }
 
-// recordRecoveries notes which backends are well in a new snapshot and were not in the one before.
-func (m *Model) recordRecoveries(s *inspect.Snapshot) {
-	for _, was := range m.snapshot.Backends {
-		if is := s.Backend(was.Name); is != nil && unhealthy(was) && !unhealthy(is) {
-			m.recovered[was.Name] = recovery{was.State, m.options.now()}
+// recoveries of backends, by name.
+type recoveries map[string]recovery
+
+// record adds the backends that have become well between two snapshots.
+func (r recoveries) record(before, after *inspect.Snapshot, now time.Time) {
+	for _, was := range before.Backends {
+		if is := after.Backend(was.Name); is != nil && unhealthy(was) && !unhealthy(is) {
+			r[was.Name] = recovery{was.State, now}
 		}
 	}
 }
 
 // troubles are the backends that are not well, the worst first with its reason, or were not until a moment
 // ago; nil: none.
-func (m *Model) troubles() widget.Line {
-	t, dot := m.theme, " "+m.theme.Glyphs.Dot+" "
+func (f frame) troubles() widget.Line {
+	t, dot := f.theme, " "+f.theme.Glyphs.Dot+" "
 	var down, degraded, well []widget.Line
 	say := func(style lipgloss.Style, glyph, what, why string) widget.Line {
 		l := widget.Line{{glyph + " " + what, style}}
@@ -46,10 +49,10 @@ func (m *Model) troubles() widget.Line {
 		}
 		return l
 	}
-	if m.feedError != nil {
-		down = append(down, say(t.Warning, t.Glyphs.Warning, "no more updates:", describe.OneLine(m.feedError)))
+	if f.feedError != nil {
+		down = append(down, say(t.Warning, t.Glyphs.Warning, "no more updates:", describe.OneLine(f.feedError)))
 	}
-	for _, b := range m.snapshot.Backends {
+	for _, b := range f.snapshot.Backends {
 		name := describe.Printable(b.Name)
 		switch b.State {
 		case inspect.Degraded:
@@ -57,7 +60,7 @@ func (m *Model) troubles() widget.Line {
 		case inspect.Down:
 			down = append(down, say(t.Critical, t.Glyphs.Critical, name+" down", describe.Trouble(b)))
 		default:
-			if r, ok := m.recovered[b.Name]; ok && m.now.Sub(r.at) < recoveryShown {
+			if r, ok := f.recovered[b.Name]; ok && f.now.Sub(r.at) < recoveryShown {
 				well = append(well, say(t.Muted, t.Glyphs.Cleared, fmt.Sprintf("%s was %s until %s", name, r.from, r.at.Format(time.TimeOnly)), ""))
 			}
 		}
@@ -69,13 +72,13 @@ func (m *Model) troubles() widget.Line {
 	// The names of all come before the reasons of the first.
 	var rest widget.Line
 	for i, l := range all[1:] {
-		if more := append(append(rest[:len(rest):len(rest)], widget.Span{Text: dot, Style: t.Muted}), l[0]); more.Width() < m.width/2 {
+		if more := append(append(rest[:len(rest):len(rest)], widget.Span{Text: dot, Style: t.Muted}), l[0]); more.Width() < f.width/2 {
 			rest = more
 			continue
 		}
 		rest = rest.Add(t.Warning, fmt.Sprintf("%s%d more (b)", dot, len(all)-1-i))
 		break
 	}
-	first := all[0].Cut(max(1, m.width-rest.Width()-4), t.Glyphs.Ellipsis)
+	first := all[0].Cut(max(1, f.width-rest.Width()-4), t.Glyphs.Ellipsis)
 	return append(append(widget.Line{{" ", t.Text}}, first...), rest...)
 }

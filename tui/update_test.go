@@ -165,7 +165,7 @@ func TestAClickOnTheChainBesideTheTable(t *testing.T) {
 
 func TestMouse(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
-	top := len(m.head()) + 2
+	top := len(frame{m}.head()) + 2
 	send(m, tea.MouseClickMsg{X: 10, Y: top + 1, Button: tea.MouseLeft})
 	if got := locksOf(m).Current.Lock; got != fixture.Orders().ID {
 		t.Fatalf("selected %v", got)
@@ -176,7 +176,7 @@ func TestMouse(t *testing.T) {
 	wantText(t, m, "▸ chain")
 	pane := m.screens[screen.Chain].(*chain.Screen).Pane
 	m.View()
-	send(m, tea.MouseClickMsg{X: 10, Y: len(m.head()) + pane.ListTop + 2, Button: tea.MouseLeft})
+	send(m, tea.MouseClickMsg{X: 10, Y: len(frame{m}.head()) + pane.ListTop + 2, Button: tea.MouseLeft})
 	if want, _ := fixture.Orders().Waiters[1].Identity("zk"); m.front().Selected().Owner != want {
 		t.Errorf("selected %v", m.front().Selected())
 	}
@@ -221,7 +221,7 @@ func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
 		send(m, tickedMsg{m.ticking})
 		fits(t, m)
 	}
-	high := len(m.head())
+	high := len(frame{m}.head())
 	for range 3 {
 		turn(time.Second, well)
 		wantText(t, m, "redis was degraded until 12:00:0")
@@ -231,7 +231,7 @@ func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
 	}
 	turn(time.Second, well)
 	turn(4*time.Second, well)
-	if len(m.head()) != high {
+	if len(frame{m}.head()) != high {
 		t.Error("the rows jumped")
 	}
 	turn(2*time.Second, well)

@@ -43,7 +43,10 @@ type world struct {
 	queued     []tea.Cmd
 	// losses are the locks that we held and lost, until that is acknowledged.
 	losses  []screen.Loss
-	inFront screen.Name // the screen that is shown
+	screens map[screen.Name]screen.Screen
+	// backStack is the way back, the screen in front last.
+	backStack []screen.Place
+	inFront   screen.Name // the screen that is shown
 	// openedFrom is the screen from which the one in front was opened; empty after going back.
 	openedFrom screen.Name
 	// connections that backends listed, by name; see WantPossible.

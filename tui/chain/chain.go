@@ -4,10 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"lockscope/inspect"
-	"lockscope/inspect/describe"
 	"lockscope/inspect/ticket"
-	"lockscope/lockops/act"
-	"lockscope/tui/release"
 	"lockscope/tui/screen"
 )
 
@@ -16,13 +13,9 @@ type Screen struct {
 	screen.Context
 	Pane *Pane
 	root rootCause
-	// releaser finds the Releaser of a backend; nil: there are no previews either.
-	releaser func(backend string) (act.Releaser, bool)
 }
 
-func New(host screen.Context, releaser func(backend string) (act.Releaser, bool)) screen.Screen {
-	return &Screen{Context: host, Pane: NewPane(host), releaser: releaser}
-}
+func New(host screen.Context) screen.Screen { return &Screen{Context: host, Pane: NewPane(host)} }
 
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) {
@@ -90,9 +83,6 @@ func (s *Screen) Actions() []screen.Action {
 		})
 	}
 	list = append(list, []screen.Action{
-		s.releaseAction(),
-		s.ttlAction(),
-		s.askAction(),
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: s.enterHint(), Help: "all that the selected contender's owner holds and waits for; opens a group", Run: screen.Do(s.enter)},
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy path, session, command... (OSC 52)", Run: s.copy},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Pane.id, nil) }),
@@ -142,96 +132,6 @@ func (s *Screen) copy() tea.Cmd {
 		return screen.CopyMenu(s, nil, nil)
 	}
 	return screen.CopyMenu(s, l, s.Pane.target(l))
-}
-
-// releaseAction is the way to the release dialog. Where nothing may be written it only shows the preview.
-func (s *Screen) releaseAction() screen.Action {
-	a := screen.Action{
-		Keys: []string{"x"}, Shown: "x", Hint: "force-release",
-		Help:   "force-release the selected holder: preview, then type the path",
-		Writes: true, Disabled: s.cannotRelease, Run: s.act(release.New),
-	}
-	why := s.MayAct()
-	switch {
-	case s.releaser == nil:
-		a.Help = "force-release (" + why + ")"
-		a.Writes = false
-		a.Disabled = func() string { return why }
-		a.Run = func() tea.Cmd { return nil }
-	case why != "":
-		a.Hint, a.Help, a.Writes = "preview", "preview a forced release of the selected holder ("+why+")", false
-	}
-	return a
-}
-
-// ttlAction is the way to the dialog that gives the lock's key a TTL.
-func (s *Screen) ttlAction() screen.Action {
-	return screen.Action{
-		Keys: []string{"X"}, Shown: "X", Help: "set a TTL: for a key of Redis; preview, then type the path",
-		Writes: s.MayAct() == "", Disabled: s.cannotSetTTL, Run: s.act(release.NewTTL),
-	}
-}
-
-// askAction is the way to the dialog that asks the holder to let go.
-func (s *Screen) askAction() screen.Action {
-	return screen.Action{
-		Keys: []string{"A"}, Shown: "A", Help: "ask to let go: the holder of a revocable lock of Curator, and watch whether it does",
-		Writes: s.MayAct() == "", Disabled: s.cannotAsk, Run: s.act(release.NewAsk),
-	}
-}
-
-func (s *Screen) cannotAsk() string {
-	l := s.Snapshot().Lock(s.Pane.id)
-	switch {
-	case s.releaser == nil:
-		return s.MayAct()
-	case l != nil && len(l.Masters) > 0:
-		return "only holders of Curator's locks can be asked to let go"
-	}
-	return s.cannotRelease()
-}
-
-func (s *Screen) cannotSetTTL() string {
-	l := s.Snapshot().Lock(s.Pane.id)
-	switch {
-	case s.releaser == nil:
-		return s.MayAct()
-	case l != nil && len(l.Masters) == 0:
-		return "only keys of Redis have a TTL"
-	}
-	return s.cannotRelease()
-}
-
-func (s *Screen) cannotRelease() string {
-	l := s.Snapshot().Lock(s.Pane.id)
-	switch {
-	case s.Past():
-		return s.MayAct() // the preview would be of now
-	case l == nil:
-		return "the lock is gone"
-	case s.Pane.onGroup():
-		return "these are several: open the group with enter and select one"
-	case s.Pane.target(l) == nil:
-		return "nobody holds it: there is nothing to release"
-	}
-	if _, ok := s.releaser(s.Pane.id.Backend); !ok {
-		return "backend " + describe.Printable(s.Pane.id.Backend) + " cannot be written to"
-	}
-	return ""
-}
-
-// dialog makes one of the dialogs that act on a contender.
-type dialog func(screen.Context, act.Releaser, *inspect.Lock, *inspect.Contender) *release.Dialog
-
-// act opens a dialog about the selected contender.
-func (s *Screen) act(open dialog) func() tea.Cmd {
-	return func() tea.Cmd {
-		l := s.Snapshot().Lock(s.Pane.id)
-		releaser, _ := s.releaser(s.Pane.id.Backend)
-		d := open(s.Context, releaser, l, s.Pane.target(l))
-		s.Push(d)
-		return d.Start()
-	}
 }
 
 func (s *Screen) Focus() []inspect.ID { return []inspect.ID{s.Pane.id} }

@@ -5,9 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
 	"lockscope/lockops/act"
-	"lockscope/tui/screen"
 	"lockscope/tui/widget"
 )
 
@@ -21,12 +19,10 @@ type prompt struct {
 
 func (p *prompt) submit() error { return p.accept(strings.TrimSpace(p.field.Value())) }
 
-// NewTTL is the dialog that gives a lock's key a TTL.
-func NewTTL(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
-	d := New(host, releaser, l, c)
+// forTTL makes it the dialog that gives a lock's key a TTL.
+func (d *Dialog) forTTL() {
 	d.speak(ttlWords)
 	d.prompts = append([]*prompt{ttlPrompt(&d.request)}, d.prompts...)
-	return d
 }
 
 // ttlPrompt asks for the time to live that a request sets.

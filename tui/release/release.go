@@ -62,8 +62,8 @@ type Dialog struct {
 	sent     bool // the action was asked for
 }
 
-// New is the dialog of a forced release.
-func New(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
+// newDialog is the dialog of a forced release.
+func newDialog(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
 	owner := c.Name
 	if c.Digest != "" {
 		owner = inspect.Untrusted(c.Digest)
@@ -81,20 +81,10 @@ func New(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect
 	return d
 }
 
-// NewVote is the dialog that deletes a value which too few masters have, by which nobody holds the lock.
-func NewVote(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
-	d := New(host, releaser, l, c)
-	d.request.Waiter = true
-	d.speak(voteWords)
-	return d
-}
-
-// NewAsk is the dialog that asks a holder to let go.
-func NewAsk(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
-	d := New(host, releaser, l, c)
+// forAsking makes it the dialog that asks a holder to let go.
+func (d *Dialog) forAsking() {
 	d.request.Ask, d.request.Wait = true, act.DefaultAskWait
 	d.speak(askWords)
-	return d
 }
 
 func (d *Dialog) speak(w words) { d.words, d.confirm.does = w, w.button }

@@ -1,0 +1,50 @@
+package release
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/lockops/act"
+	"lockscope/tui/screen"
+)
+
+// Subject of a dialog: a contender of a lock or, with Vote, a value on too few masters, by which nobody holds it.
+type Subject struct {
+	Lock      *inspect.Lock
+	Contender *inspect.Contender
+	Vote      bool
+}
+
+// Refusal is the reason why a verb has no dialog about a subject; empty: it has one.
+func Refusal(host screen.Context, of act.Releasers, verb inspect.Verb, s Subject) string {
+	switch redis := len(s.Lock.Masters) > 0; {
+	case of == nil, host.Past(): // the preview would be of now
+		return host.MayAct()
+	case verb == inspect.VerbTTL && !redis:
+		return "only keys of Redis have a TTL"
+	case verb == inspect.VerbAsk && redis:
+		return "only holders of Curator's locks can be asked to let go"
+	}
+	if _, ok := of(s.Lock.ID.Backend); !ok {
+		return "backend " + describe.Printable(s.Lock.ID.Backend) + " cannot be written to"
+	}
+	return ""
+}
+
+// Open opens the dialog of a verb that is not refused.
+func Open(host screen.Context, of act.Releasers, verb inspect.Verb, s Subject) tea.Cmd {
+	releaser, _ := of(s.Lock.ID.Backend)
+	d := newDialog(host, releaser, s.Lock, s.Contender)
+	switch {
+	case verb == inspect.VerbTTL:
+		d.forTTL()
+	case verb == inspect.VerbAsk:
+		d.forAsking()
+	case s.Vote:
+		d.request.Waiter = true
+		d.speak(voteWords)
+	}
+	host.Push(d)
+	return d.Start()
+}
