@@ -1,6 +1,7 @@
 package lockops
 
 import (
+	"sync"
 	"time"
 
 	"lockscope/internal/suspend"
@@ -25,3 +26,61 @@ func (c clock) until(at time.Time) time.Duration { return at.Sub(c.now()) }
 
 // before reports whether an instant is yet to come.
 func (c clock) before(at time.Time) bool { return c.now().Before(at) }
+
+// sleepClock corrects deadlines for the time that the machine was suspended: Go's monotonic clock, and so its
+// timers, stand still meanwhile, while the servers' clocks go on.
+type sleepClock struct {
+	clock clock
+
+	mu     sync.Mutex
+	total  time.Duration // of suspension, as last read
+	sleeps []suspension  // oldest first
+}
+
+// suspension is one growth of the total, and the instant at which it was noticed.
+type suspension struct {
+	noticed time.Time
+	slept   time.Duration
+}
+
+const (
+	// sleepNoise is less than what counts as a suspension: two clocks are read one after the other.
+	sleepNoise = 5 * time.Millisecond
+	// sleepsKept is the number of suspensions that are remembered one by one; the oldest are added to the next.
+	sleepsKept = 64
+)
+
+func newSleepClock(c clock) *sleepClock { return &sleepClock{clock: c, total: c.suspended()} }
+
+// look notices a suspension, and returns the total.
+func (c *sleepClock) look() time.Duration {
+	total := c.clock.suspended()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if grown := total - c.total; grown > sleepNoise {
+		c.total = total
+		c.sleeps = append(c.sleeps, suspension{c.clock.now(), grown})
+		if len(c.sleeps) > sleepsKept {
+			c.sleeps[1].slept += c.sleeps[0].slept
+			c.sleeps = c.sleeps[1:]
+		}
+	}
+	return c.total
+}
+
+// now is the instant of a sending: suspensions before it are noticed, and not taken off what counts from it.
+func (c *sleepClock) now() time.Time {
+	c.look()
+	return c.clock.now()
+}
+
+// correct takes off a deadline, which counts from an instant, all that the machine has been suspended since then.
+func (c *sleepClock) correct(since, deadline time.Time) time.Time {
+	c.look()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := len(c.sleeps) - 1; i >= 0 && since.Before(c.sleeps[i].noticed); i-- {
+		deadline = deadline.Add(-c.sleeps[i].slept)
+	}
+	return deadline
+}

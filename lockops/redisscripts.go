@@ -1,9 +1,19 @@
 package lockops
 
 import (
+	"cmp"
 	"crypto/sha1"
-	_ "embed" // the scripts
+	_ "embed"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/redisreply"
 )
 
 //go:embed lua/acquire.lua
@@ -59,3 +69,99 @@ var (
 	fairReleaseScript = newScript(fairLua+fairReleaseLua, "1", "0", "-1")
 	clockScript       = newScript(clockLua)
 )
+
+// answered reports whether the server has replied, be it with an error.
+func answered(err error) bool { return err == nil || redisreply.Is(err) }
+
+// answeredItself reports whether the server itself has replied, as far as the reply shows.
+func answeredItself(err error) bool { return err == nil || redisreply.OfRedis(err) }
+
+// transient reports whether it is worth asking again.
+func transient(err error) bool { return redisreply.Transient(err) }
+
+// refused reports whether a server has answered with an error that it will answer with again.
+func refused(err error) bool { return err != nil && answered(err) && !transient(err) }
+
+// foreignReply is the error of a reply that the script does not give: something else has answered, and what
+// came of the request is as unknown as without an answer.
+func foreignReply(reply string) error {
+	return fmt.Errorf("it answered %.40q, which this program's script never does (is there a proxy, or another script in its place?): "+
+		"what came of the request is unknown", reply)
+}
+
+// DeniedError is the reply of a server whose user may not do what a lock needs.
+type DeniedError struct {
+	Command string // the command that was denied
+	Right   string // missing one, as ACL SETUSER takes it; empty when the reply does not name it
+	Err     error  // the server's reply
+}
+
+func (e *DeniedError) Error() string {
+	switch {
+	case e.Right == "":
+		return e.Err.Error()
+	case !strings.HasPrefix(e.Right, "+"):
+		return fmt.Sprintf("the user may not use keys or channels of the lock (ACL SETUSER … %s): %s", e.Right, e.Err)
+	}
+	return fmt.Sprintf("the user may not run %s (ACL SETUSER … %s): %s", strings.ToUpper(e.Command), e.Right, e.Err)
+}
+
+// Unwrap returns the server's reply.
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+var (
+	scriptLine    = regexp.MustCompile(`user_script:(\d+)`)
+	scriptCommand = regexp.MustCompile(`redis\.p?call\('(\w+)', ([A-Za-z]+(?:\[\d\])?)?`)
+)
+
+// explain turns a denial into a DeniedError. Of a script, servers report only the line, which is looked up here.
+func explain(err error, sc *script, keys []string) error {
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return err
+	}
+	text := reply.Error()
+	command, key, onKey := "evalsha", "", strings.Contains(text, "access")
+	switch {
+	case strings.HasPrefix(text, "NOPERM"):
+		command = cmp.Or(redisreply.DeniedCommand(text), command)
+	case sc != nil && strings.Contains(text, redisreply.InScript):
+		command, key = sc.commandAt(text, keys)
+		if command == "" {
+			return err
+		}
+	default:
+		return err
+	}
+	d := &DeniedError{Command: command, Err: err, Right: "+" + strings.ReplaceAll(command, " ", "|")}
+	if onKey {
+		d.Right = "~" + key
+		if key == "" {
+			d.Right = "~" + strings.Join(keys, " ~")
+		}
+	}
+	return d
+}
+
+// commandAt is the command in the line of a script that a reply names, and its key.
+func (sc *script) commandAt(text string, keys []string) (command, key string) {
+	m := scriptLine.FindStringSubmatch(text)
+	if m == nil {
+		return "", ""
+	}
+	n, err := strconv.Atoi(m[1])
+	lines := strings.Split(sc.source, "\n")
+	if err != nil || n < 1 || n > len(lines) {
+		return "", ""
+	}
+	call := scriptCommand.FindStringSubmatch(lines[n-1])
+	if call == nil {
+		return "", ""
+	}
+	for i := range keys {
+		if call[2] == fmt.Sprintf("KEYS[%d]", i+1) {
+			key = keys[i]
+		}
+	}
+	return strings.ToLower(call[1]), key
+}

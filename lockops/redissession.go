@@ -243,3 +243,13 @@ func (s *RedisSession) sleep(wait time.Duration) error {
 	}
 	return s.pause(context.Background(), wait, nil)
 }
+
+// Requests counts the commands that the session has sent to its masters, a script as one, subscriptions too. What
+// go-redis sends to set a connection up is left out.
+func (s *RedisSession) Requests() uint64 {
+	var sum uint64
+	for _, m := range s.masters {
+		sum += m.requests.Load() + m.subscriber.requests.Load()
+	}
+	return sum
+}

@@ -2,6 +2,7 @@ package lockops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"lockscope/inspect/recipe"
@@ -38,3 +39,148 @@ func (m *ZKMutex) TryAcquire(ctx context.Context) (*Hold, error) {
 
 // String names the lock for messages.
 func (m *ZKMutex) String() string { return fmt.Sprintf("zookeeper mutex %s", m.queue.lock.name) }
+
+// ZKRWMutex is a lock in ZooKeeper that many readers may hold together, or one writer alone: a fair queue of
+// ephemeral sequential nodes in one directory (zookeeper.apache.org, "Recipes: Shared Locks"). A writer waits
+// for the node right before it. A reader waits for the writers before it, watching one of them: the first
+// with the recipe of Curator, as Curator's readers do, the nearest with the others. Readers that wait for one
+// writer are granted together when it leaves.
+//
+// It can share the directory with clients of the library whose recipe is chosen: "curator"
+// (InterProcessReadWriteLock), "kazoo" (ReadLock and WriteLock; kazoo's plain Lock takes no notice of
+// readers), "sequential" or "madelson" (read- and write- before the number). go-zookeeper's lock has no
+// shared mode.
+//
+// The hold is the identity, as with every lock of this package. With the context of a hold, or one derived
+// from it, and a lock that was made WithReentry (otherwise ErrReentry; a write inside of a read is ErrUpgrade
+// in any case):
+//
+//   - Acquire of the same side re-enters.
+//   - Read inside of a write is granted at once, and lasts on when the write is released: the lock is then held for reading,
+//     and no other writer had it in between: a downgrade. The read has its own node, with the number of
+//     the write's, as Curator writes it since 5.5.
+//   - Write inside of a read would wait for itself for ever: it fails with ErrUpgrade. Only a read inside of a write that is
+//     still held may write again.
+//
+// A process with Curator before 5.5 that reads inside its own write queues the read behind other writers, which do
+// not wait for it (CURATOR-621).
+type ZKRWMutex struct{ queue *zkQueue }
+
+// NewZKRWMutex makes a read-write lock of the directory path, which starts with a slash and is created when it is first
+// needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry, OnWaiting.
+func NewZKRWMutex(s *ZKSession, path string, opts ...Option) *ZKRWMutex {
+	return &ZKRWMutex{newZKQueue(s, path, opts, true)}
+}
+
+// Read is the side of the readers. Acquire waits until no writer is before it, TryAcquire takes the lock if
+// no writer holds it or waits for it. Their errors are those of a ZKMutex.
+func (m *ZKRWMutex) Read() Locker { return &zkSide{m.queue, recipe.Shared} }
+
+// Write is the side of the writers. Acquire waits until it is first, TryAcquire takes the lock if no client is in the
+// queue. Their errors are those of a ZKMutex, and ErrUpgrade.
+func (m *ZKRWMutex) Write() Locker { return &zkSide{m.queue, recipe.Exclusive} }
+
+// String names the lock for messages.
+func (m *ZKRWMutex) String() string {
+	return fmt.Sprintf("zookeeper read-write lock %s", m.queue.lock.name)
+}
+
+// zkSide is one side of a read-write lock.
+type zkSide struct {
+	queue *zkQueue
+	mode  recipe.Mode
+}
+
+func (l *zkSide) Acquire(ctx context.Context) (*Hold, error) { return l.acquire(ctx, l.queue.acquire) }
+
+func (l *zkSide) TryAcquire(ctx context.Context) (*Hold, error) {
+	return l.acquire(ctx, l.queue.tryAcquire)
+}
+
+func (l *zkSide) String() string {
+	if l.mode == recipe.Shared {
+		return "read side of " + (&ZKRWMutex{l.queue}).String()
+	}
+	return "write side of " + (&ZKRWMutex{l.queue}).String()
+}
+
+func (l *zkSide) acquire(ctx context.Context, queue func(context.Context, recipe.Mode) (*Hold, error)) (*Hold, error) {
+	if err := ready(ctx, l.queue.lock, &l.queue.opts); err != nil {
+		return nil, err
+	}
+	if h, err := l.reenter(ctx); h != nil || err != nil {
+		return h, err
+	}
+	return queue(ctx, l.mode)
+}
+
+// reenter gives a hold where the context is that of a hold of the lock; otherwise both results are nil.
+func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
+	var reads bool
+	for g := grantOf(ctx, l.queue.lock); g != nil; g = g.inside {
+		if g.shared && l.mode == recipe.Exclusive {
+			reads = reads || g.held()
+			continue // it may be inside of a write
+		}
+		if !l.queue.opts.reentry && !reads && g.held() {
+			return nil, acquireError(l.queue.lock, ErrReentry)
+		}
+		h, ok := g.reenter(ctx)
+		switch {
+		case !ok:
+			continue
+		case g.shared || l.mode == recipe.Exclusive:
+			return h, nil
+		}
+		inner, err := l.queue.readInside(ctx, g.backend.(*zkGrant))
+		// The write was kept from being released meanwhile. If no other client holds it any more and the
+		// release fails, it is done in the background.
+		_ = h.Release(ctx)
+		return inner, err
+	}
+	if reads {
+		return nil, acquireError(l.queue.lock, ErrUpgrade)
+	}
+	return nil, nil
+}
+
+// readInside takes the lock for reading while the write w is held. The write takes it once and keeps it as
+// long as itself, so that no second node ever has its number.
+func (q *zkQueue) readInside(ctx context.Context, w *zkGrant) (*Hold, error) {
+	var read *Hold
+	select {
+	case read = <-w.inner:
+	case <-ctx.Done():
+		return nil, acquireError(q.lock, because(ctx))
+	}
+	defer func() { w.inner <- read }()
+	if ctx.Err() != nil { // both were ready
+		return nil, acquireError(q.lock, because(ctx))
+	}
+	if read == nil {
+		var err error
+		if read, err = q.createInside(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	if h, ok := read.grant.reenter(ctx); ok {
+		return h, nil
+	}
+	return nil, acquireError(q.lock, read.grant.lost())
+}
+
+func (q *zkQueue) createInside(ctx context.Context, w *zkGrant) (*Hold, error) {
+	if err := q.session.enter(); err != nil {
+		return nil, acquireError(q.lock, err)
+	}
+	defer q.session.leaveWork()
+	if err := q.prepare(ctx); err != nil {
+		return nil, acquireError(q.lock, err)
+	}
+	for {
+		h, err := q.contend(ctx, attempt{mode: recipe.Shared, inside: w})
+		if !errors.Is(err, errAgain) {
+			return h, err
+		}
+	}
+}

@@ -312,3 +312,6 @@ func lostInTransit(err error) bool {
 
 // full is a lock's path with the session's chroot before it.
 func (s *ZKSession) full(path string) string { return s.opts.chroot + path }
+
+// Requests counts the requests that the session has sent, pings and connect requests left out.
+func (s *ZKSession) Requests() uint64 { return s.tap.Requests() }

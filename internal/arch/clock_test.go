@@ -45,7 +45,7 @@ var clocks = map[string]struct {
 	"lockops/lease.go":                    {"AfterFunc", "wakes when something is due by the clock"},
 	"lockops/redisattempt.go":             {"NewTimer Sleep", "waits for a clean-up, and until a request is too late"},
 	"lockops/redismaster.go":              {"NewTimer", "bounds a wait"},
-	"lockops/redisreach.go":               {"Now Since", "deadlines of requests, which the network judges"},
+	"lockops/redisclient.go":              {"Now Since", "deadlines of requests, which the network judges"},
 	"lockops/redissession.go":             {"NewTimer", "waits for news, or the time to look"},
 	"lockops/redissub.go":                 {"NewTimer", "bounds a wait"},
 	"lockops/redlockelection.go":          {"AfterFunc NewTimer", "bound requests and waits"},
