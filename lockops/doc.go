@@ -49,3 +49,10 @@
 // info. The names of connections (client|setname) and, on a plain mutex, messages and the places of waiters
 // are done without where they are denied.
 package lockops
+
+// Mutexes are taken in this order; those that are not named are never held while another is taken:
+//
+//	vote.requestMu, subscriber.requestMu: while a request is under way
+//	lease.mu, election.mu
+//	leases.mu, subscriber.mu
+//	master.mu, recently.mu, sleepClock.mu
