@@ -20,6 +20,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/finding"
+	"lockscope/inspect/jsonform"
 	"lockscope/inspect/recording"
 	"lockscope/inspect/ticket"
 	"lockscope/internal/connect"
@@ -241,7 +242,7 @@ func (b *bundle) files(l *inspect.Lock, s setup) ([]bundleFile, error) {
 		forms[form] = text
 	}
 	var all bytes.Buffer
-	if err := b.snapshot.WriteJSON(&all); err != nil {
+	if err := jsonform.Write(&all, b.snapshot); err != nil {
 		return nil, err
 	}
 	versions, err := json.MarshalIndent(b.versions(s), "", " ")

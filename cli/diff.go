@@ -11,6 +11,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/finding"
+	"lockscope/inspect/jsonform"
 	"lockscope/inspect/recording"
 )
 
@@ -46,7 +47,7 @@ func (a *app) diffCommand() *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return a.printJSON(inspect.DifferenceJSON(from, to, args[0], args[1]))
+				return a.printJSON(jsonform.Difference(from, to, args[0], args[1]))
 			}
 			_, err = fmt.Fprint(a.Stdout, differenceText(from, to))
 			return err

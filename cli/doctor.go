@@ -12,6 +12,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/jsonform"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -83,7 +84,7 @@ func (a *app) printDiagnosis(s *inspect.Snapshot, output string, threshold int, 
 	var err error
 	switch output {
 	case "json":
-		err = s.WriteJSON(a.Stdout)
+		err = jsonform.Write(a.Stdout, s)
 	case "csv":
 		err = writeCSV(a.Stdout, diagnosisCSV(s, found))
 	default:

@@ -10,6 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/jsonform"
 	"lockscope/lockops/act"
 )
 
@@ -185,7 +186,7 @@ func (r *action) contender(c *inspect.Contender) any {
 	if c == nil {
 		return nil
 	}
-	return inspect.ContenderJSON(c, r.Now(), nil)
+	return jsonform.Contender(c, r.Now(), nil)
 }
 
 // contenders in JSON, never nil.

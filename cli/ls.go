@@ -9,6 +9,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/jsonform"
 	"lockscope/tui/screen"
 )
 
@@ -74,7 +75,7 @@ func filtered(s *inspect.Snapshot, filter screen.Filter) *inspect.Snapshot {
 func (a *app) printLocks(s *inspect.Snapshot, output, order string) error {
 	switch output {
 	case "json":
-		return s.WriteJSON(a.Stdout)
+		return jsonform.Write(a.Stdout, s)
 	case "csv":
 		return writeCSV(a.Stdout, locksCSV(s, inOrder(s, order)))
 	}

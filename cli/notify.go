@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/inspect"
+	"lockscope/inspect/jsonform"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
 )
@@ -230,7 +231,7 @@ func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.E
 	var body bytes.Buffer
 	lines := json.NewEncoder(&body)
 	lines.SetEscapeHTML(false)
-	if err := lines.Encode(inspect.EventJSON(e, s.Backend(backend))); err != nil {
+	if err := lines.Encode(jsonform.Event(e, s.Backend(backend))); err != nil {
 		n.say("%v", err)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/jsonform"
 	"lockscope/inspect/recipe"
 	"lockscope/inspect/ticket"
 	"lockscope/internal/config"
@@ -132,7 +133,7 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string, look 
 	var err error
 	switch form, isGraph := graphForms()[output]; {
 	case output == "json":
-		err = a.printJSON(s.LockJSON(l))
+		err = a.printJSON(jsonform.Lock(s, l))
 	case output == "markdown":
 		var text string
 		if text, err = ticket.Of(describe.View{Snapshot: s, Now: s.TakenAt}, l, nil).In(output); err == nil {

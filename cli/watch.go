@@ -18,6 +18,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/jsonform"
 	"lockscope/inspect/recipe"
 )
 
@@ -133,7 +134,7 @@ func (w *watch) event(s *inspect.Snapshot, e inspect.Event) error {
 	if w.output == "jsonl" {
 		lines := json.NewEncoder(w.lines)
 		lines.SetEscapeHTML(false)
-		return lines.Encode(inspect.EventJSON(e, b))
+		return lines.Encode(jsonform.Event(e, b))
 	}
 	line := w.text(e, b.ClockOffset())
 	if width := w.width(); width > 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAccessInWordsAndJSON(t *testing.T) {
+func TestAccessInWords(t *testing.T) {
 	entry := func(scheme, id, rights string) AccessEntry {
 		return AccessEntry{Untrusted(scheme), Untrusted(id), rights}
 	}
@@ -31,24 +31,5 @@ func TestAccessInWordsAndJSON(t *testing.T) {
 	}
 	if (*Access)(nil).Tells() {
 		t.Error("what was not asked for tells something")
-	}
-	l := directoryLock(ID{"zk", "/l"}, []Znode{node(guid+"__lock__0000000000", -2), node(guid+"__lock__0000000001", 11)}, now)
-	l.Access = map[Untrusted]*Access{l.Holders[0].Name: {Entries: []AccessEntry{entry("digest", "billing", "cdrwa")}}}
-	text, err := json.Marshal(NewSnapshot(now, nil, []*Lock{l}).JSON())
-	if err != nil {
-		t.Fatal(err)
-	}
-	validate(t, text)
-	if want := `"access":{"entries":[{"scheme":"digest","id":"billing","rights":"cdrwa"}]}`; strings.Count(string(text), want) != 1 || strings.Count(string(text), `"access"`) != 1 {
-		t.Errorf("not once: %s in %s", want, text)
-	}
-}
-
-// What is listed of a snapshot stays a snapshot: its sessions, names and deadlocks are those of all.
-func TestWhere(t *testing.T) {
-	all := NewSnapshot(now, nil, []*Lock{KeyLock(ID{"redis", "a"}, ballots("x"), now), KeyLock(ID{"redis", "b"}, ballots("x"), now)})
-	some := all.Where(func(l *Lock) bool { return l.ID.Path == "b" })
-	if some.Len() != 1 || some.Lock(ID{"redis", "b"}) != all.Lock(ID{"redis", "b"}) || all.Len() != 2 {
-		t.Errorf("%d of %d", some.Len(), all.Len())
 	}
 }

@@ -231,7 +231,7 @@ func (o *Observer) view(p *backendState, id ID, was *Lock, blindFrom, now time.T
 func (o *Observer) setLock(p *backendState, read *Lock, now time.Time) {
 	l := clone(read)
 	l.admitUnknown()
-	l.reported = len(l.Findings)
+	l.Observed.Reported = len(l.Findings)
 	o.expect(l)
 	offset := p.state.ClockOffset()
 	before := o.locks.get(l.ID)
@@ -262,9 +262,9 @@ func (o *Observer) setLock(p *backendState, read *Lock, now time.Time) {
 		}
 	}
 	o.events = append(o.events, events...)
-	l.ttlSeen = longestTTL(l)
+	l.Observed.LongestTTL = longestTTL(l)
 	if before != nil {
-		l.history, l.ttlSeen = before.history, max(l.ttlSeen, before.ttlSeen)
+		l.Observed.History, l.Observed.LongestTTL = before.Observed.History, max(l.Observed.LongestTTL, before.Observed.LongestTTL)
 	}
 	if l.State != StateUnknown && !p.once() {
 		o.remember(p, change{was: was, is: l, events: events, offset: offset, blind: blind}, now)
@@ -285,7 +285,7 @@ func (o *Observer) remember(p *backendState, c change, now time.Time) {
 		}
 		o.tracks[c.is.ID] = t
 	}
-	c.is.history = t.apply(c)
+	c.is.Observed.History = t.apply(c)
 }
 
 // drop forgets a lock that is gone. withdrawn: it was none.
@@ -409,6 +409,6 @@ func repeats(table, before map[int64]Session) bool {
 // reread is a copy of a lock, to be changed, with no findings but its source's.
 func reread(l *Lock) *Lock {
 	c := clone(l)
-	c.Findings = l.Findings[:l.reported]
+	c.Findings = l.Findings[:l.Observed.Reported]
 	return c
 }

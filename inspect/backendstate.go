@@ -103,12 +103,12 @@ func (p *backendState) historyOf(l *Lock) *History {
 	switch {
 	case p.since.IsZero():
 		return nil
-	case l.history != nil:
-		return l.history
-	case l.ttlSeen == 0:
+	case l.Observed.History != nil:
+		return l.Observed.History
+	case l.Observed.LongestTTL == 0:
 		return p.quiet
 	default:
-		return &History{Since: p.since, LongestTTL: l.ttlSeen}
+		return &History{Since: p.since, LongestTTL: l.Observed.LongestTTL}
 	}
 }
 

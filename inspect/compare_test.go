@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -327,37 +326,6 @@ func TestCompareFindings(t *testing.T) {
 		if got := short(compareFindings(tt.was, tt.is, Event{At: now})); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
-	}
-}
-
-func TestEventJSON(t *testing.T) {
-	l := queueOf(t, "11 12")
-	events := compare(l, queueOf(t, "12"), view{at: now})
-	line := func(e Event) map[string]any {
-		text, err := json.Marshal(EventJSON(e, &Backend{Servers: []Server{{ClockKnown: true, ClockOffset: time.Second}}}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m map[string]any
-		if err := json.Unmarshal(text, &m); err != nil {
-			t.Fatal(err)
-		}
-		keys := []string{"at", "backend", "contender", "event", "finding", "from", "lock", "certainty"}
-		if slices.ContainsFunc(keys, func(k string) bool { _, ok := m[k]; return !ok }) {
-			t.Errorf("fields of %s", text)
-		}
-		return m
-	}
-	m := line(events[1])
-	if m["event"] != "handover" || m["lock"] != "zk:/l" || m["from"] != l.Holders[0].Name.Raw() || m["at"] != "2026-11-21T09:00:11Z" ||
-		m["contender"].(map[string]any)["state"] != "holding" {
-		t.Errorf("handover %v", m)
-	}
-	if m = line(events[0]); m["from"] != nil || m["contender"] == nil {
-		t.Errorf("released %v", m)
-	}
-	if m = line(Event{Kind: EventBackend, At: now, Backend: &Backend{Name: "zk"}}); m["lock"] != "" || m["backend"].(map[string]any)["name"] != "zk" {
-		t.Errorf("backend %v", m)
 	}
 }
 

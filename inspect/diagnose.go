@@ -32,7 +32,7 @@ func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 	if len(o.rules) == 0 {
 		return l
 	}
-	found := slices.Clip(l.Findings[:l.reported])
+	found := slices.Clip(l.Findings[:l.Observed.Reported])
 	c := o.caseOf(p, l, now)
 	var suspected []suspicion
 	for i := range o.rules {
@@ -175,7 +175,7 @@ func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now 
 func contended(l *Lock) bool { return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 }
 
 func expires(l *Lock) bool {
-	return !contended(l) && (len(l.Findings) > l.reported || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero() ||
+	return !contended(l) && (len(l.Findings) > l.Observed.Reported || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero() ||
 		l.State == StateSplit || l.State == StateMinority)
 }
 

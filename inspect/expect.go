@@ -49,8 +49,8 @@ func (l *Lock) UsualHold() (usual time.Duration, learnt bool) {
 	switch {
 	case l.ExpectedHold > 0:
 		return l.ExpectedHold, false
-	case l.history != nil && l.history.Holds.Count >= usualHolds:
-		return l.history.Holds.P99, true
+	case l.Observed.History != nil && l.Observed.History.Holds.Count >= usualHolds:
+		return l.Observed.History.Holds.P99, true
 	}
 	return 0, false
 }

@@ -36,11 +36,11 @@ func TestWhatTheConfigurationExpectsOfALock(t *testing.T) {
 }
 
 func TestUsualHoldIsLearnt(t *testing.T) {
-	l := &Lock{history: &History{Holds: Spans{Count: 20, P99: time.Second}}}
+	l := &Lock{Observed: Observed{History: &History{Holds: Spans{Count: 20, P99: time.Second}}}}
 	if usual, learnt := l.UsualHold(); usual != time.Second || !learnt {
 		t.Errorf("%v, %v", usual, learnt)
 	}
-	l.history = &History{Holds: Spans{Count: 19, P99: time.Second}}
+	l.Observed.History = &History{Holds: Spans{Count: 19, P99: time.Second}}
 	if usual, _ := l.UsualHold(); usual != 0 {
 		t.Errorf("of 19 holds: %v", usual)
 	}

@@ -59,7 +59,7 @@ func (t *track) apply(c change) *History {
 	t.forget(c.is)
 	t.renewal.apply(&c)
 	v := t.view
-	v.LongestTTL = max(v.LongestTTL, c.is.ttlSeen)
+	v.LongestTTL = max(v.LongestTTL, c.is.Observed.LongestTTL)
 	t.view.LongestTTL = v.LongestTTL
 	v.Holds, v.Waits, v.Renewal = t.holds.spans(), t.waits.spans(), t.renewal.Renewal
 	v.Recent = slices.Clip(t.spans[max(0, len(t.spans)-recentSpans):])
@@ -218,7 +218,7 @@ func (s *sawtooth) apply(c *change) {
 }
 
 // LongestTTL is the longest time to live that was seen on a Redis lock, in this version or one before; 0: none was.
-func (l *Lock) LongestTTL() time.Duration { return max(l.ttlSeen, longestTTL(l)) }
+func (l *Lock) LongestTTL() time.Duration { return max(l.Observed.LongestTTL, longestTTL(l)) }
 
 // longestTTL is the longest time to live that a version of a lock shows.
 func longestTTL(l *Lock) time.Duration {

@@ -12,7 +12,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-func (a *applied) history() *History { return a.locks.get(ID{"zk", "/l"}).history }
+func (a *applied) history() *History { return a.locks.get(ID{"zk", "/l"}).Observed.History }
 
 func TestHistoryOfAQueue(t *testing.T) {
 	a := applying(t)

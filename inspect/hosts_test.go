@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/jsonform"
 )
 
 func TestHostsHaveNames(t *testing.T) {
@@ -54,11 +55,11 @@ func TestHostsHaveNames(t *testing.T) {
 	l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: []inspect.Contender{{
 		Name: "x", State: inspect.Holding, Owner: inspect.Owner{Client: "10.0.3.7:1"},
 	}}}
-	text, err := json.Marshal(named(&inspect.Hosts{Rules: rules}, l).LockJSON(l))
+	text, err := json.Marshal(jsonform.Lock(named(&inspect.Hosts{Rules: rules}, l), l))
 	if want := `"host_name":{"name":"billing-1","from":"configuration"}`; err != nil || !strings.Contains(string(text), want) {
 		t.Errorf("no %s in %s, %v", want, text, err)
 	}
-	if text, err = json.Marshal(named(nil, l).LockJSON(l)); err != nil || strings.Contains(string(text), "host_name") {
+	if text, err = json.Marshal(jsonform.Lock(named(nil, l), l)); err != nil || strings.Contains(string(text), "host_name") {
 		t.Errorf("nobody was to say it: %s, %v", text, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -54,4 +55,13 @@ func (id *ID) UnmarshalText(text []byte) error {
 	raw, err := Unescape(path)
 	*id = ID{Backend: backend, Path: raw}
 	return err
+}
+
+// SessionID is a ZooKeeper session id as its tools write it, 0x and the hex digits of the unsigned value; empty for
+// none.
+func SessionID(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return "0x" + strconv.FormatUint(uint64(id), 16)
 }

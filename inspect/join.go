@@ -15,7 +15,7 @@ func clone(l *Lock) *Lock {
 	c := *l
 	c.Holders = slices.Clone(l.Holders)
 	c.Waiters = slices.Clone(l.Waiters)
-	c.unwatched = maps.Clone(l.unwatched)
+	c.Observed.Unwatched = maps.Clone(l.Observed.Unwatched)
 	return &c
 }
 
@@ -59,7 +59,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 		if ok && old.Watches == c.Watches {
 			c.Watch = old.Watch
 			c.WatchesGone = old.WatchesGone
-			if was.unwatched[old.Name] {
+			if was.Observed.Unwatched[old.Name] {
 				c.Watch = Missing // still there after the table that does not know its watch
 			}
 		}
@@ -186,7 +186,7 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		} else if answer != Missing {
 			answer, unwatched = Unconfirmed, t.ReadAt.Sub(l.ReadAt) >= WatchSettle && t.hears(c.Owner.Session)
 		}
-		changed = changed || answer != c.Watch || unwatched != l.unwatched[c.Name]
+		changed = changed || answer != c.Watch || unwatched != l.Observed.Unwatched[c.Name]
 		c.Watch = answer
 		l.setUnwatched(c, unwatched)
 	})
@@ -197,11 +197,11 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 func (l *Lock) setUnwatched(c *Contender, unwatched bool) {
 	switch {
 	case !unwatched:
-		delete(l.unwatched, c.Name)
-	case l.unwatched == nil:
-		l.unwatched = map[Untrusted]bool{c.Name: true}
+		delete(l.Observed.Unwatched, c.Name)
+	case l.Observed.Unwatched == nil:
+		l.Observed.Unwatched = map[Untrusted]bool{c.Name: true}
 	default:
-		l.unwatched[c.Name] = true
+		l.Observed.Unwatched[c.Name] = true
 	}
 }
 

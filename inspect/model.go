@@ -80,10 +80,20 @@ type Lock struct {
 	// said. See UsualHold.
 	ExpectedHold time.Duration
 
-	unwatched map[Untrusted]bool // contenders, by name, whose watch the newest table lacks; see confirmWatches
-	reported  int                // how many of Findings, at its beginning, are the source's
-	history   *History           // nil before something happened
-	ttlSeen   time.Duration      // the longest time to live that was seen on it, also before something happened
+	// Observed is what an Observer adds; sources leave it empty.
+	Observed Observed
+}
+
+// Observed is what an Observer keeps of a lock from one version to the next.
+type Observed struct {
+	// History is nil before something happened.
+	History *History
+	// LongestTTL is the longest time to live that was seen, also before something happened.
+	LongestTTL time.Duration
+	// Reported is how many of the Findings, the first ones, are the source's.
+	Reported int
+	// Unwatched are contenders, by name, whose watch the newest table lacks.
+	Unwatched map[Untrusted]bool
 }
 
 // NeverSeen is the UnseenSince of a lock that was found where nobody had looked before, such as on a node of

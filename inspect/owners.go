@@ -9,7 +9,7 @@ func (s *Snapshot) Cycles() []Cycle { return s.cycles }
 // History of a lock while it was watched; nil when nothing happened to it.
 func (s *Snapshot) History(id ID) *History {
 	if l := s.Lock(id); l != nil {
-		return l.history
+		return l.Observed.History
 	}
 	return nil
 }

@@ -143,10 +143,10 @@ func sameTable(a, b map[int64]Session) bool {
 
 // asReported is the lock without what the rules found.
 func (l *Lock) asReported() *Lock {
-	if l.reported == len(l.Findings) {
+	if l.Observed.Reported == len(l.Findings) {
 		return l
 	}
 	own := *l
-	own.Findings = slices.Clip(l.Findings[:l.reported])
+	own.Findings = slices.Clip(l.Findings[:l.Observed.Reported])
 	return &own
 }

@@ -103,10 +103,11 @@ type Age struct {
 
 // Age of a contender since an instant of its own, its arrival or its grant; false when that is zero.
 func (s *Snapshot) Age(l *Lock, c *Contender, instant, now time.Time) (Age, bool) {
-	return s.Backend(l.ID.Backend).age(c, instant, now)
+	return s.Backend(l.ID.Backend).Age(c, instant, now)
 }
 
-func (b *Backend) age(c *Contender, instant, now time.Time) (Age, bool) {
+// Age is Snapshot.Age of a contender of one of the backend's locks.
+func (b *Backend) Age(c *Contender, instant, now time.Time) (Age, bool) {
 	if instant.IsZero() {
 		return Age{}, false
 	}

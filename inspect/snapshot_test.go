@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
@@ -45,5 +46,36 @@ func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
 	}
 	if tb.get(ID{"zk", "/none"}) != nil {
 		t.Error("found a lock that is not there")
+	}
+}
+
+// A session was dated by the server that its client is connected to, whose clock is not the leader's.
+func TestASessionIsAsOldAsItsServerSays(t *testing.T) {
+	b := &Backend{
+		Name: "zk", Kind: ZooKeeper, Clock: LeaderClock{From: 1, Known: true, Offset: time.Hour},
+		Servers: []Server{{Addr: "a", ClockKnown: true, ClockOffset: time.Minute}, {Addr: "b"}},
+	}
+	l := &Lock{ID: ID{"zk", "/l"}}
+	s := NewSnapshot(now, []*Backend{b}, []*Lock{l})
+	connected := Session{Server: "a", Established: now.Add(-time.Minute)}
+	if got, ok := s.Established(l, connected, now); !ok || !got.Known || got.Duration != 2*time.Minute {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	connected.Server = "b"
+	if got, ok := s.Established(l, connected, now); !ok || got.Known {
+		t.Errorf("its clock is not known: %+v, %v", got, ok)
+	}
+	connected.Established = time.Time{}
+	if _, ok := s.Established(l, connected, now); ok {
+		t.Error("of an unknown time")
+	}
+}
+
+// What is listed of a snapshot stays a snapshot: its sessions, names and deadlocks are those of all.
+func TestWhere(t *testing.T) {
+	all := NewSnapshot(now, nil, []*Lock{KeyLock(ID{"redis", "a"}, ballots("x"), now), KeyLock(ID{"redis", "b"}, ballots("x"), now)})
+	some := all.Where(func(l *Lock) bool { return l.ID.Path == "b" })
+	if some.Len() != 1 || some.Lock(ID{"redis", "b"}) != all.Lock(ID{"redis", "b"}) || all.Len() != 2 {
+		t.Errorf("%d of %d", some.Len(), all.Len())
 	}
 }

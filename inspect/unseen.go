@@ -77,14 +77,3 @@ func (l *Lock) admitUnknown() {
 func unknown(list []Unseen, a Aspect) bool {
 	return slices.ContainsFunc(list, func(u Unseen) bool { return u.Aspect == a })
 }
-
-// unseenJSON escapes what servers wrote.
-func unseenJSON(list []Unseen) []Unseen {
-	escaped := slices.Clone(list)
-	for i := range escaped {
-		u := &escaped[i]
-		u.Advice = Escape(u.Advice)
-		u.Where, u.Read, u.Right, u.Reason = Escape(u.Where), Escape(u.Read), Escape(u.Right), Untrusted(u.Reason).Cut(240)
-	}
-	return escaped
-}

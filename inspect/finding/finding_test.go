@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"lockscope/inspect"
+	"lockscope/inspect/jsonform"
 	"lockscope/inspect/recipe"
 )
 
@@ -276,7 +277,7 @@ func TestFindingsKeepTheSchema(t *testing.T) {
 	lock := queue("kazoo", 2)
 	lock.Findings = found
 	backend.Findings = found
-	text, err := json.Marshal(inspect.NewSnapshot(now, []*inspect.Backend{backend}, []*inspect.Lock{lock}).JSON())
+	text, err := json.Marshal(jsonform.Snapshot(inspect.NewSnapshot(now, []*inspect.Backend{backend}, []*inspect.Lock{lock})))
 	if err != nil {
 		t.Fatal(err)
 	}

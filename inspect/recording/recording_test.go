@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"lockscope/inspect"
+	"lockscope/inspect/jsonform"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -92,7 +93,7 @@ func final(t *testing.T, clock func() time.Time, sources ...inspect.Source) stri
 	if err := o.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.MarshalIndent(o.Snapshot().JSON(), "", " ")
+	text, err := json.MarshalIndent(jsonform.Snapshot(o.Snapshot()), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +304,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		o := inspect.NewObserver(fixed, Read(time.Now, bytes.NewReader(text), Speed(0)))
 		if o.Run(context.Background()) == nil {
-			_, _ = json.Marshal(o.Snapshot().JSON())
+			_, _ = json.Marshal(jsonform.Snapshot(o.Snapshot()))
 		}
 	})
 }
@@ -335,7 +336,7 @@ func TestAMomentIsTheSameEveryTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			if events = len(s.Events); s.Len() > 0 {
-				b, err := json.Marshal(s.JSON())
+				b, err := json.Marshal(jsonform.Snapshot(s))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockscope/inspect"
+	"lockscope/inspect/jsonform"
 )
 
 // What was kept, saved, plays as what was seen: at its end, and in between.
@@ -122,7 +123,7 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 
 func document(t *testing.T, s *inspect.Snapshot) string {
 	t.Helper()
-	text, err := json.Marshal(s.JSON())
+	text, err := json.Marshal(jsonform.Snapshot(s))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/jsonform"
 	"lockscope/inspect/redissource"
 	"lockscope/internal/servertest"
 )
@@ -83,7 +84,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 		cfg := config(masters)
 		cfg.Match = []string{"*" + name + "*"}
 		s := look(t, cfg)
-		text, err := json.Marshal(s.JSON())
+		text, err := json.Marshal(jsonform.Snapshot(s))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/jsonform"
 	"lockscope/inspect/recipe"
 	"lockscope/inspect/redissource"
 	"lockscope/internal/servertest"
@@ -194,7 +195,7 @@ var moving = regexp.MustCompile(`("(?:ttl_ms|validity_ms|age_ms)": )[0-9]+|("(?:
 // golden compares a lock's JSON, without what differs from run to run, with the golden file.
 func golden(t *testing.T, file string, s *inspect.Snapshot, l *inspect.Lock, name string, addrs ...string) {
 	t.Helper()
-	text, err := json.MarshalIndent(s.LockJSON(l), "", "  ")
+	text, err := json.MarshalIndent(jsonform.Lock(s, l), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/finding"
+	"lockscope/inspect/jsonform"
 	"lockscope/inspect/redissource"
 	"lockscope/inspect/zksource"
 	"lockscope/internal/servertest"
@@ -146,7 +147,7 @@ func observe(t *testing.T, w *world, reports *story) *eye {
 				t.Errorf("the observer dropped %d events", s.Dropped)
 			}
 			for _, event := range s.Events {
-				line, err := json.Marshal(inspect.EventJSON(event, nil))
+				line, err := json.Marshal(jsonform.Event(event, nil))
 				if err != nil {
 					t.Error(err)
 				}

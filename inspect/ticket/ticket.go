@@ -11,6 +11,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/inspect/jsonform"
 )
 
 // Ticket is about a lock or about a finding of a backend.
@@ -76,9 +77,9 @@ func (t Ticket) json() (string, error) {
 	if t.Lock != nil {
 		s := *t.View.Snapshot
 		s.TakenAt = t.View.Now
-		value = s.LockJSON(t.Lock)
+		value = jsonform.Lock(&s, t.Lock)
 	} else {
-		value = inspect.BackendJSON(t.Backend)
+		value = jsonform.Backend(t.Backend)
 	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

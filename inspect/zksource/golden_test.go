@@ -16,6 +16,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/jsonform"
 	"lockscope/inspect/zksource"
 	"lockscope/internal/servertest"
 )
@@ -161,7 +162,7 @@ func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
 	if l == nil {
 		t.Fatalf("%s is no lock; backend %+v, %d locks", path, s.Backends[0], s.Len())
 	}
-	text, err := json.MarshalIndent(s.LockJSON(l), "", "  ")
+	text, err := json.MarshalIndent(jsonform.Lock(s, l), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcetest"
+	"lockscope/inspect/jsonform"
 	"lockscope/inspect/zksource"
 	"lockscope/internal/servertest"
 )
@@ -48,7 +49,7 @@ func TestHostileNamesAndDataAreShownEscaped(t *testing.T) {
 		if lone := s.Lock(inspect.ID{Backend: "zk", Path: root + "/\u202eleader"}); lone == nil || len(lone.Holders[0].Owner.Label) > 1<<10 {
 			t.Errorf("lone node: %+v", lone)
 		}
-		text, err := json.Marshal(s.JSON())
+		text, err := json.Marshal(jsonform.Snapshot(s))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,7 @@ func under(dir, parent string) bool { return dir == parent || strings.HasPrefix(
 // screens are the folders of tui that are screens, or are shown by several, and which of the others each may show.
 var screens = map[string][]string{
 	"tui/backends": nil,
-	"tui/chain":    {"tui/lanes", "tui/release"},
+	"tui/chain":    {"tui/lanes"},
 	"tui/clients":  nil,
 	"tui/events":   nil,
 	"tui/findings": nil,
@@ -106,7 +106,8 @@ var rules = []struct {
 	{of: "theme", may: nil},
 	{of: "tui/widget", may: []string{"theme"}},
 	{of: "tui/screen", may: []string{"tui/widget", "theme", "inspect/describe", "inspect/recipe", "inspect/ticket", "inspect"}},
-	{of: "inspect/ticket", may: []string{"inspect", "inspect/recipe", "inspect/describe"}},
+	{of: "inspect/ticket", may: []string{"inspect", "inspect/recipe", "inspect/describe", "inspect/jsonform"}},
+	{of: "inspect/jsonform", may: []string{"inspect", "inspect/recipe"}},
 	{of: "inspect/describe", may: []string{"inspect", "inspect/recipe"}},
 	{of: "inspect/recipe", may: nil},
 	{of: "inspect", only: true, may: []string{"inspect/recipe", "inspect/internal"}},

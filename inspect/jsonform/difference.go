@@ -1,11 +1,13 @@
-package inspect
+package jsonform
 
-// DifferenceJSON has the Differences of two snapshots in the form of the contract, docs/diff.schema.json. The
+import "lockscope/inspect"
+
+// Difference has the Differences of two snapshots in the form of the contract, docs/diff.schema.json. The
 // names stand in it for the snapshots: a file, a moment.
-func DifferenceJSON(from, to *Snapshot, fromName, toName string) any {
-	list, skipped := Differences(from, to)
+func Difference(from, to *inspect.Snapshot, fromName, toName string) any {
+	list, skipped := inspect.Differences(from, to)
 	j := jsonDifference{
-		From: jsonMoment{Escape(fromName), stamp(from.TakenAt)}, To: jsonMoment{Escape(toName), stamp(to.TakenAt)},
+		From: jsonMoment{inspect.Escape(fromName), stamp(from.TakenAt)}, To: jsonMoment{inspect.Escape(toName), stamp(to.TakenAt)},
 		NotCompared: []jsonNotCompared{}, Backends: []jsonBackendChange{}, Appeared: []jsonLock{}, Gone: []jsonLock{}, Changed: []jsonLockChange{},
 	}
 	for _, s := range skipped {
@@ -13,12 +15,12 @@ func DifferenceJSON(from, to *Snapshot, fromName, toName string) any {
 	}
 	for i := range list {
 		switch d := &list[i]; {
-		case d.Lock == (ID{}):
+		case d.Lock == (inspect.ID{}):
 			j.Backends = append(j.Backends, jsonBackendChange{d.Backend, jsonStates{string(d.Was), string(d.Is)}, copies(d.New), copies(d.Gone)})
 		case d.From == nil:
-			j.Appeared = append(j.Appeared, to.lockJSON(d.To))
+			j.Appeared = append(j.Appeared, lockJSON(to, d.To))
 		case d.To == nil:
-			j.Gone = append(j.Gone, from.lockJSON(d.From))
+			j.Gone = append(j.Gone, lockJSON(from, d.From))
 		default:
 			j.Changed = append(j.Changed, lockChangeJSON(d, from, to))
 		}
@@ -26,8 +28,8 @@ func DifferenceJSON(from, to *Snapshot, fromName, toName string) any {
 	return j
 }
 
-func lockChangeJSON(d *Difference, from, to *Snapshot) jsonLockChange {
-	contenders := func(s *Snapshot, list []*Contender) []jsonContender {
+func lockChangeJSON(d *inspect.Difference, from, to *inspect.Snapshot) jsonLockChange {
+	contenders := func(s *inspect.Snapshot, list []*inspect.Contender) []jsonContender {
 		all := []jsonContender{}
 		for _, c := range list {
 			all = append(all, contenderJSON(c, s.TakenAt, s.Backend(d.Backend)))
@@ -41,7 +43,7 @@ func lockChangeJSON(d *Difference, from, to *Snapshot) jsonLockChange {
 	}
 }
 
-func copies(list []*Finding) []jsonFinding {
+func copies(list []*inspect.Finding) []jsonFinding {
 	all := []jsonFinding{}
 	for _, f := range list {
 		all = append(all, findingJSON(*f))

@@ -1,4 +1,5 @@
-package inspect
+// Package jsonform writes what inspect knows in the JSON of the contract (docs/snapshot.schema.json).
+package jsonform
 
 import (
 	"bufio"
@@ -8,28 +9,28 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
+	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 )
 
 // SchemaVersion is the version of the JSON that this package writes.
 const SchemaVersion = 1
 
-// JSON is the snapshot as the command line prints it: a value for encoding/json in the contract's form, with ages
+// Snapshot is a snapshot as the command line prints it: a value for encoding/json in the contract's form, with ages
 // and times to live as of TakenAt. Text from servers is escaped.
-func (s *Snapshot) JSON() any {
-	d := s.document()
-	for _, l := range s.byJSONID() {
-		d.Locks = append(d.Locks, s.lockJSON(l))
+func Snapshot(s *inspect.Snapshot) any {
+	d := documentOf(s)
+	for _, l := range byID(s) {
+		d.Locks = append(d.Locks, lockJSON(s, l))
 	}
 	return d
 }
 
-// WriteJSON writes the same, indented by one space, lock by lock: of a large cluster the text is many times
+// Write writes the same, indented by one space, lock by lock: of a large cluster the text is many times
 // larger than the snapshot. Its error is the writer's.
-func (s *Snapshot) WriteJSON(w io.Writer) error {
+func Write(w io.Writer, s *inspect.Snapshot) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -40,15 +41,15 @@ func (s *Snapshot) WriteJSON(w io.Writer) error {
 		err := e.Encode(value)
 		return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 	}
-	indented, err := indent(s.document(), "")
+	indented, err := indent(documentOf(s), "")
 	if err != nil {
 		return err
 	}
 	const none = "[]\n}" // the document ends with an empty list of locks
 	out.Write(bytes.TrimSuffix(indented, []byte(none)))
 	between, end := "[\n  ", none+"\n"
-	for _, l := range s.byJSONID() {
-		indented, err := indent(s.lockJSON(l), "  ")
+	for _, l := range byID(s) {
+		indented, err := indent(lockJSON(s, l), "  ")
 		if err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (s *Snapshot) WriteJSON(w io.Writer) error {
 }
 
 // document is the snapshot's without its locks.
-func (s *Snapshot) document() document {
+func documentOf(s *inspect.Snapshot) document {
 	d := document{Version: SchemaVersion, TakenAt: stamp(s.TakenAt), Backends: []jsonBackend{}, Locks: []jsonLock{}}
 	for _, b := range s.Backends {
 		d.Backends = append(d.Backends, backendJSON(b))
@@ -69,23 +70,23 @@ func (s *Snapshot) document() document {
 	return d
 }
 
-// byJSONID are the locks in the order of their IDs as they are written, which may differ from that of the
+// byID are the locks in the order of their IDs as they are written, which may differ from that of the
 // servers' names.
-func (s *Snapshot) byJSONID() []*Lock {
+func byID(s *inspect.Snapshot) []*inspect.Lock {
 	locks := slices.Collect(s.Locks())
-	slices.SortFunc(locks, func(a, b *Lock) int { return cmp.Compare(a.ID.String(), b.ID.String()) })
+	slices.SortFunc(locks, func(a, b *inspect.Lock) int { return cmp.Compare(a.ID.String(), b.ID.String()) })
 	return locks
 }
 
-// LockJSON is one lock of the snapshot in the same form.
-func (s *Snapshot) LockJSON(l *Lock) any { return s.lockJSON(l) }
+// Lock is one lock of the snapshot in the same form.
+func Lock(s *inspect.Snapshot, l *inspect.Lock) any { return lockJSON(s, l) }
 
-// BackendJSON is one backend in the same form.
-func BackendJSON(b *Backend) any { return backendJSON(b) }
+// Backend is one backend in the same form.
+func Backend(b *inspect.Backend) any { return backendJSON(b) }
 
-// ContenderJSON is one contender in the same form, its ages as of at by our clock and that of its backend; nil: by
+// Contender is one contender in the same form, its ages as of at by our clock and that of its backend; nil: by
 // ours alone.
-func ContenderJSON(c *Contender, at time.Time, b *Backend) any {
+func Contender(c *inspect.Contender, at time.Time, b *inspect.Backend) any {
 	return contenderJSON(c, at, b)
 }
 
@@ -97,34 +98,34 @@ type document struct {
 }
 
 type jsonBackend struct {
-	Name     string        `json:"name"`
-	Kind     BackendKind   `json:"kind"`
-	State    BackendState  `json:"state"`
-	Mode     Mode          `json:"mode"`
-	Error    string        `json:"error"`
-	Servers  []jsonServer  `json:"servers"`
-	Unseen   []Unseen      `json:"unseen,omitempty"`
-	Findings []jsonFinding `json:"findings"`
+	Name     string               `json:"name"`
+	Kind     inspect.BackendKind  `json:"kind"`
+	State    inspect.BackendState `json:"state"`
+	Mode     inspect.Mode         `json:"mode"`
+	Error    string               `json:"error"`
+	Servers  []jsonServer         `json:"servers"`
+	Unseen   []inspect.Unseen     `json:"unseen,omitempty"`
+	Findings []jsonFinding        `json:"findings"`
 }
 
 type jsonServer struct {
-	Addr          string      `json:"addr"`
-	State         ServerState `json:"state"`
-	Role          string      `json:"role"`
-	LatencyMS     *float64    `json:"latency_ms"`
-	ClockOffsetMS *float64    `json:"clock_offset_ms"`
-	Lagging       bool        `json:"lagging,omitempty"`
+	Addr          string              `json:"addr"`
+	State         inspect.ServerState `json:"state"`
+	Role          string              `json:"role"`
+	LatencyMS     *float64            `json:"latency_ms"`
+	ClockOffsetMS *float64            `json:"clock_offset_ms"`
+	Lagging       bool                `json:"lagging,omitempty"`
 }
 
 type jsonLock struct {
 	ID         string            `json:"id"`
 	Backend    string            `json:"backend"`
 	Path       string            `json:"path"`
-	Kind       Kind              `json:"kind"`
+	Kind       inspect.Kind      `json:"kind"`
 	KindSure   recipe.Confidence `json:"kind_confidence,omitempty"`
 	Recipe     string            `json:"recipe"`
 	Confidence recipe.Confidence `json:"recipe_confidence"`
-	State      State             `json:"state"`
+	State      inspect.State     `json:"state"`
 	Limit      *int              `json:"limit"`
 	Holders    []jsonContender   `json:"holders"`
 	Waiters    []jsonContender   `json:"waiters"`
@@ -136,7 +137,7 @@ type jsonLock struct {
 	Usual      *jsonUsual        `json:"usual_hold,omitempty"`
 	Renewal    *jsonRenewal      `json:"renewal,omitempty"`
 	Grants     *jsonGrants       `json:"grants,omitempty"`
-	Unseen     []Unseen          `json:"unseen,omitempty"`
+	Unseen     []inspect.Unseen  `json:"unseen,omitempty"`
 	Findings   []jsonFinding     `json:"findings"`
 }
 
@@ -161,35 +162,35 @@ type jsonUsual struct {
 }
 
 type jsonMaster struct {
-	Addr   string      `json:"addr"`
-	State  ServerState `json:"state"`
-	Vote   bool        `json:"vote"`
-	Value  string      `json:"value"`
-	Digest string      `json:"value_digest,omitempty"`
-	TTLMS  *int64      `json:"ttl_ms"`
+	Addr   string              `json:"addr"`
+	State  inspect.ServerState `json:"state"`
+	Vote   bool                `json:"vote"`
+	Value  string              `json:"value"`
+	Digest string              `json:"value_digest,omitempty"`
+	TTLMS  *int64              `json:"ttl_ms"`
 }
 
 type jsonContender struct {
-	Name         string         `json:"name"`
-	Digest       string         `json:"value_digest,omitempty"`
-	Sequence     *int32         `json:"sequence"`
-	Mode         string         `json:"mode"`
-	State        ContenderState `json:"state"`
-	Count        int32          `json:"count"`
-	Owner        jsonOwner      `json:"owner"`
-	Since        *string        `json:"since"`
-	HeldSince    *string        `json:"held_since"`
-	SeenSince    *string        `json:"seen_since,omitempty"`
-	AgeMS        *int64         `json:"age_ms"`
-	AgeKnown     *bool          `json:"age_known,omitempty"`
-	TTLMS        *int64         `json:"ttl_ms"`
-	Dead         bool           `json:"dead,omitempty"`
-	Revocable    bool           `json:"revocable,omitempty"`
-	Watches      *string        `json:"watches"`
-	Confirmed    *bool          `json:"watch_confirmed"`
-	WatchesGone  string         `json:"watches_gone,omitempty"`
-	BlockedBelow int32          `json:"blocked_below"`
-	Access       *Access        `json:"access,omitempty"`
+	Name         string                 `json:"name"`
+	Digest       string                 `json:"value_digest,omitempty"`
+	Sequence     *int32                 `json:"sequence"`
+	Mode         string                 `json:"mode"`
+	State        inspect.ContenderState `json:"state"`
+	Count        int32                  `json:"count"`
+	Owner        jsonOwner              `json:"owner"`
+	Since        *string                `json:"since"`
+	HeldSince    *string                `json:"held_since"`
+	SeenSince    *string                `json:"seen_since,omitempty"`
+	AgeMS        *int64                 `json:"age_ms"`
+	AgeKnown     *bool                  `json:"age_known,omitempty"`
+	TTLMS        *int64                 `json:"ttl_ms"`
+	Dead         bool                   `json:"dead,omitempty"`
+	Revocable    bool                   `json:"revocable,omitempty"`
+	Watches      *string                `json:"watches"`
+	Confirmed    *bool                  `json:"watch_confirmed"`
+	WatchesGone  string                 `json:"watches_gone,omitempty"`
+	BlockedBelow int32                  `json:"blocked_below"`
+	Access       *inspect.Access        `json:"access,omitempty"`
 }
 
 type jsonOwner struct {
@@ -210,14 +211,14 @@ type jsonHostName struct {
 	From string `json:"from"` // configuration
 }
 
-func backendJSON(b *Backend) jsonBackend {
+func backendJSON(b *inspect.Backend) jsonBackend {
 	j := jsonBackend{
-		Name: b.Name, Kind: b.Kind, State: b.State, Mode: b.Mode, Error: Escape(b.Error),
-		Servers: []jsonServer{}, Unseen: unseenJSON(b.Unseen), Findings: findings(b.Findings),
+		Name: b.Name, Kind: b.Kind, State: b.State, Mode: b.Mode, Error: inspect.Escape(b.Error),
+		Servers: []jsonServer{}, Unseen: unseen(b.Unseen), Findings: findings(b.Findings),
 	}
 	for _, s := range b.Servers {
-		server := jsonServer{Addr: Escape(s.Addr), State: s.State, Role: Escape(s.Role), Lagging: s.Lagging}
-		if s.Latency >= 0 && s.State == ServerUp {
+		server := jsonServer{Addr: inspect.Escape(s.Addr), State: s.State, Role: inspect.Escape(s.Role), Lagging: s.Lagging}
+		if s.Latency >= 0 && s.State == inspect.ServerUp {
 			server.LatencyMS = fraction(s.Latency)
 		}
 		if s.ClockKnown {
@@ -228,14 +229,14 @@ func backendJSON(b *Backend) jsonBackend {
 	return j
 }
 
-func (s *Snapshot) lockJSON(l *Lock) jsonLock {
+func lockJSON(s *inspect.Snapshot, l *inspect.Lock) jsonLock {
 	b := s.Backend(l.ID.Backend)
 	j := jsonLock{
-		ID: l.ID.String(), Backend: l.ID.Backend, Path: Escape(l.ID.Path),
+		ID: l.ID.String(), Backend: l.ID.Backend, Path: inspect.Escape(l.ID.Path),
 		Kind: l.Kind, KindSure: l.KindConfidence, Recipe: l.Recipe, Confidence: l.Confidence, State: l.State,
-		Holders: s.contendersJSON(l.Holders, b), Waiters: s.contendersJSON(l.Waiters, b),
+		Holders: contendersJSON(s, l.Holders, b), Waiters: contendersJSON(s, l.Waiters, b),
 		AtLeast: l.WaitersAtLeast,
-		Masters: []jsonMaster{}, Unseen: unseenJSON(l.Unseen), Findings: findings(l.Findings),
+		Masters: []jsonMaster{}, Unseen: unseen(l.Unseen), Findings: findings(l.Findings),
 	}
 	for i := range l.Holders {
 		j.Holders[i].Access = l.AccessTo(&l.Holders[i])
@@ -255,7 +256,7 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 			j.Usual.From = "history"
 		}
 	}
-	if h := l.history; h != nil {
+	if h := l.Observed.History; h != nil {
 		j.Grants = &jsonGrants{h.Grants, stamp(h.Since)}
 		if r := &h.Renewal; r.Count > 0 {
 			j.Renewal = &jsonRenewal{Count: r.Count, Last: stamp(r.Last), Missed: r.Skipped}
@@ -273,12 +274,12 @@ func (s *Snapshot) lockJSON(l *Lock) jsonLock {
 	return j
 }
 
-func masterJSON(m Vote, at time.Time) jsonMaster {
-	j := jsonMaster{Addr: Escape(m.Addr), State: ServerDown, Vote: m.Agrees, Value: m.Value.String(), Digest: m.Digest}
+func masterJSON(m inspect.Vote, at time.Time) jsonMaster {
+	j := jsonMaster{Addr: inspect.Escape(m.Addr), State: inspect.ServerDown, Vote: m.Agrees, Value: m.Value.String(), Digest: m.Digest}
 	if !m.Up {
 		return j
 	}
-	j.State = ServerUp
+	j.State = inspect.ServerUp
 	absent, never := int64(-2), int64(-1)
 	switch {
 	case !m.Present:
@@ -291,7 +292,7 @@ func masterJSON(m Vote, at time.Time) jsonMaster {
 	return j
 }
 
-func (s *Snapshot) contendersJSON(cs []Contender, b *Backend) []jsonContender {
+func contendersJSON(s *inspect.Snapshot, cs []inspect.Contender, b *inspect.Backend) []jsonContender {
 	js := make([]jsonContender, 0, len(cs))
 	for i := range cs {
 		j := contenderJSON(&cs[i], s.TakenAt, b)
@@ -303,12 +304,12 @@ func (s *Snapshot) contendersJSON(cs []Contender, b *Backend) []jsonContender {
 	return js
 }
 
-func contenderJSON(c *Contender, at time.Time, b *Backend) jsonContender {
+func contenderJSON(c *inspect.Contender, at time.Time, b *inspect.Backend) jsonContender {
 	j := jsonContender{
 		Name: c.Name.String(), Digest: c.Digest, Mode: "exclusive", State: c.State, Count: max(1, c.Count),
 		Owner: jsonOwner{
-			Label: c.Owner.Label.String(), Session: SessionID(c.Owner.Session), Client: Escape(c.Owner.Client),
-			Server: Escape(c.Owner.Server), Host: c.Owner.Host.String(), PID: c.Owner.PID.String(),
+			Label: c.Owner.Label.String(), Session: inspect.SessionID(c.Owner.Session), Client: inspect.Escape(c.Owner.Client),
+			Server: inspect.Escape(c.Owner.Server), Host: c.Owner.Host.String(), PID: c.Owner.PID.String(),
 			Thread: c.Owner.Thread.String(), LibraryID: c.Owner.LibraryID.String(),
 		},
 		Since: optionalStamp(c.Since), HeldSince: optionalStamp(c.HeldSince), SeenSince: optionalStamp(c.Seen),
@@ -320,7 +321,7 @@ func contenderJSON(c *Contender, at time.Time, b *Backend) jsonContender {
 	if c.Mode == recipe.Shared {
 		j.Mode = "shared"
 	}
-	if age, ok := b.age(c, c.Since, at); ok {
+	if age, ok := b.Age(c, c.Since, at); ok {
 		j.AgeMS = whole(age.Duration)
 		if !age.Known {
 			j.AgeKnown = &age.Known
@@ -336,39 +337,30 @@ func contenderJSON(c *Contender, at time.Time, b *Backend) jsonContender {
 		watches := c.Watches.String()
 		j.Watches = &watches
 	}
-	if c.Watch != Unconfirmed {
-		confirmed := c.Watch == Confirmed
+	if c.Watch != inspect.Unconfirmed {
+		confirmed := c.Watch == inspect.Confirmed
 		j.Confirmed = &confirmed
 	}
 	return j
 }
 
-// SessionID is a ZooKeeper session id as its tools write it, 0x and the hex digits of the unsigned value; empty for
-// none.
-func SessionID(id int64) string {
-	if id == 0 {
-		return ""
-	}
-	return "0x" + strconv.FormatUint(uint64(id), 16)
-}
-
 // jsonFinding is a finding with the text of its steps.
 type jsonFinding struct {
-	Finding
+	inspect.Finding
 	Advice string `json:"advice"`
 }
 
-func findingJSON(f Finding) jsonFinding {
+func findingJSON(f inspect.Finding) jsonFinding {
 	if f.Evidence == nil {
 		f.Evidence = map[string]any{}
 	}
 	if f.Steps == nil {
-		f.Steps = []Step{}
+		f.Steps = []inspect.Step{}
 	}
 	return jsonFinding{f, f.Advice()}
 }
 
-func findings(fs []Finding) []jsonFinding {
+func findings(fs []inspect.Finding) []jsonFinding {
 	all := make([]jsonFinding, len(fs))
 	for i, f := range fs {
 		all[i] = findingJSON(f)
@@ -395,4 +387,15 @@ func whole(d time.Duration) *int64 {
 func fraction(d time.Duration) *float64 {
 	ms := math.Round(float64(d)/float64(time.Microsecond)) / 1000
 	return &ms
+}
+
+// unseen escapes what servers wrote.
+func unseen(list []inspect.Unseen) []inspect.Unseen {
+	escaped := slices.Clone(list)
+	for i := range escaped {
+		u := &escaped[i]
+		u.Advice = inspect.Escape(u.Advice)
+		u.Where, u.Read, u.Right, u.Reason = inspect.Escape(u.Where), inspect.Escape(u.Read), inspect.Escape(u.Right), inspect.Untrusted(u.Reason).Cut(240)
+	}
+	return escaped
 }

@@ -1,12 +1,15 @@
-package inspect
+package jsonform
 
-import "lockscope/inspect/recipe"
+import (
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
 
-// EventJSON is one line of watch in the contract's form, its times by the clock of its backend; nil: by ours.
-func EventJSON(e Event, b *Backend) any {
+// Event is one line of watch in the contract's form, its times by the clock of its backend; nil: by ours.
+func Event(e inspect.Event, b *inspect.Backend) any {
 	offset := b.ClockOffset()
 	j := jsonEvent{Event: e.Kind, At: stamp(e.At.Add(offset)), Certainty: e.Certainty}
-	if e.Lock != (ID{}) {
+	if e.Lock != (inspect.ID{}) {
 		j.Lock = e.Lock.String()
 	}
 	if e.Finding != nil {
@@ -21,11 +24,11 @@ func EventJSON(e Event, b *Backend) any {
 		from, previous := p.Name.String(), contenderJSON(p, e.At, b)
 		j.From, j.Previous = &from, &previous
 	}
-	if e.Between != (Interval{}) {
+	if e.Between != (inspect.Interval{}) {
 		j.Between = &jsonInterval{stamp(e.Between.From.Add(offset)), stamp(e.Between.To.Add(offset))}
 	}
 	if c := e.Change; c != nil {
-		j.Change = &jsonChange{c.What, Escape(c.From), Escape(c.To)}
+		j.Change = &jsonChange{c.What, inspect.Escape(c.From), inspect.Escape(c.To)}
 	}
 	if e.Backend != nil {
 		is := backendJSON(e.Backend)
@@ -35,13 +38,13 @@ func EventJSON(e Event, b *Backend) any {
 }
 
 type jsonEvent struct {
-	Event     EventKind      `json:"event"`
-	At        string         `json:"at"`
-	Lock      string         `json:"lock"`
-	Contender *jsonContender `json:"contender"`
-	From      *string        `json:"from"`
-	Finding   *jsonFinding   `json:"finding"`
-	Backend   *jsonBackend   `json:"backend"`
+	Event     inspect.EventKind `json:"event"`
+	At        string            `json:"at"`
+	Lock      string            `json:"lock"`
+	Contender *jsonContender    `json:"contender"`
+	From      *string           `json:"from"`
+	Finding   *jsonFinding      `json:"finding"`
+	Backend   *jsonBackend      `json:"backend"`
 
 	Certainty recipe.Confidence `json:"certainty"`
 	Between   *jsonInterval     `json:"between,omitempty"`
@@ -55,7 +58,7 @@ type jsonInterval struct {
 }
 
 type jsonChange struct {
-	What ChangeKind `json:"what"`
-	From string     `json:"from"`
-	To   string     `json:"to"`
+	What inspect.ChangeKind `json:"what"`
+	From string             `json:"from"`
+	To   string             `json:"to"`
 }

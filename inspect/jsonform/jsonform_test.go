@@ -1,0 +1,268 @@
+package jsonform
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"lockscope/inspect"
+)
+
+var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
+
+// queueOf is a lock of kazoo whose contenders have these sessions, in this order.
+func queueOf(id inspect.ID, sessions ...int64) *inspect.Lock {
+	var nodes []inspect.Znode
+	for i, session := range sessions {
+		name := fmt.Sprintf("0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__%010d", i)
+		nodes = append(nodes, inspect.Znode{Name: name, Known: true, EphemeralOwner: session, Czxid: session, Created: now})
+	}
+	l, _ := inspect.Directory{Children: nodes}.Lock(id, now)
+	return l
+}
+
+// keyOf is a key of Redis with a vote for each word: a value, "-" absent, "!" down.
+func keyOf(path string, words ...inspect.Untrusted) *inspect.Lock {
+	var votes []inspect.Vote
+	for i, w := range words {
+		v := inspect.Vote{Addr: fmt.Sprint(i), Up: w != "!", Present: w != "-" && w != "!"}
+		if v.Present {
+			v.Value, v.ExpiresAt = w, now.Add(time.Duration(i+1)*time.Second)
+		}
+		votes = append(votes, v)
+	}
+	return inspect.KeyLock(inspect.ID{Backend: "redis", Path: path}, votes, now)
+}
+
+// validate checks JSON against the contract's schema.
+func validate(t *testing.T, text []byte) {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile("../../docs/snapshot.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(document); err != nil {
+		t.Errorf("the contract's schema says: %v\n%s", err, text)
+	}
+}
+
+// The schema has every field of what is unseen.
+func TestTheSchemaHasAllOfUnseen(t *testing.T) {
+	text, err := os.ReadFile("../../docs/snapshot.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs struct {
+			Unseen struct{ Properties map[string]any }
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for f := range reflect.TypeFor[inspect.Unseen]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		want = append(want, name)
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(schema.Defs.Unseen.Properties))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// WriteJSON writes what encoding/json makes of JSON, however many locks there are; the error of a writer is returned.
+func TestJSONIsWrittenLockByLock(t *testing.T) {
+	backends := []*inspect.Backend{{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeOnce}}
+	var locks []*inspect.Lock
+	for _, path := range []string{"", "/<a>", "/b\x1b", "/bz"} { // as bytes ESC is before z, and escaped behind it
+		if path != "" {
+			locks = append(locks, queueOf(inspect.ID{Backend: "zk", Path: path}, -2))
+		}
+		s := inspect.NewSnapshot(now, backends, locks)
+		var want, got bytes.Buffer
+		e := json.NewEncoder(&want)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		if err := errors.Join(e.Encode(Snapshot(s)), Write(&got, s)); err != nil || got.String() != want.String() {
+			t.Errorf("%d locks, %v: %s", len(locks), err, cmp.Diff(want.String(), got.String()))
+		}
+		if err := Write(brokenPipe{}, s); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%d locks, to a pipe that nobody reads: %v", len(locks), err)
+		}
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestJSONKeepsTheContract(t *testing.T) {
+	queue := queueOf(inspect.ID{Backend: "zk", Path: "/l\x1b"}, -2, 11)
+	queue.Waiters[0].Watch = inspect.Missing
+	s := inspect.NewSnapshot(now.Add(1500*time.Millisecond), []*inspect.Backend{
+		{
+			Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeOnce,
+			Servers: []inspect.Server{{Addr: "a:1", State: inspect.ServerUp, Latency: 400 * time.Microsecond, ClockKnown: true}},
+		},
+		{Name: "redis", Kind: inspect.Redis, State: inspect.Degraded, Mode: inspect.ModePoll, Servers: []inspect.Server{{Addr: "b:1", State: inspect.ServerDown, Latency: -1}}},
+	}, []*inspect.Lock{
+		queue,
+		keyOf("held", "x", "x", "x", "-", "!"),
+		keyOf("split", "x", "x", "y", "y", "z"),
+		inspect.FreeDirectory(inspect.ID{Backend: "zk", Path: "/free"}, nil, now),
+	})
+	text, err := json.Marshal(Snapshot(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, text)
+	for _, want := range []string{
+		`"id":"zk:/l\\u{1b}"`, `"session":"0xfffffffffffffffe"`, `"age_ms":1500`, `"watch_confirmed":false`, `"latency_ms":0.4`,
+		`"clock_offset_ms":0`, `"latency_ms":null`, `"ttl_ms":-2`, `"held_since":null`, `"quorum":3,"margin":0`, `"validity_ms":`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("missing %s in %s", want, text)
+		}
+	}
+}
+
+// What was watched of renewals and grants is in the JSON, and nothing where nothing was.
+func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
+	l := keyOf("held", "x")
+	l.Observed.History = &inspect.History{Since: now, Grants: 7, Renewal: inspect.Renewal{Count: 3, Every: 2 * time.Second, Last: now, Skipped: 1}}
+	once := keyOf("once", "x")
+	text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{l, once})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, text)
+	for _, want := range []string{`"renewal":{"count":3,"every_ms":2000,"last":`, `"missed":1}`, `"grants":{"count":7,"since":`} {
+		if strings.Count(string(text), want) != 1 {
+			t.Errorf("not once: %s in %s", want, text)
+		}
+	}
+}
+
+// Since when a holder was seen is in the JSON, also where nobody knows since when it holds; and nothing where
+// nobody watched.
+func TestSeenSinceInTheJSON(t *testing.T) {
+	watched, once := keyOf("watched", "x"), keyOf("once", "x")
+	watched.Holders[0].Seen = now
+	text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{watched, once})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, text)
+	want := `"held_since":null,"seen_since":"` + stamp(now) + `"`
+	if strings.Count(string(text), want) != 1 || strings.Count(string(text), "seen_since") != 1 {
+		t.Errorf("not once: %s in %s", want, text)
+	}
+}
+
+// Access lists are with the contenders that have one.
+func TestAccessInTheJSON(t *testing.T) {
+	entry := inspect.AccessEntry{Scheme: "digest", ID: "billing", Rights: "cdrwa"}
+	l := queueOf(inspect.ID{Backend: "zk", Path: "/l"}, -2, 11)
+	l.Access = map[inspect.Untrusted]*inspect.Access{l.Holders[0].Name: {Entries: []inspect.AccessEntry{entry}}}
+	text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{l})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, text)
+	if want := `"access":{"entries":[{"scheme":"digest","id":"billing","rights":"cdrwa"}]}`; strings.Count(string(text), want) != 1 || strings.Count(string(text), `"access"`) != 1 {
+		t.Errorf("not once: %s in %s", want, text)
+	}
+}
+
+// An age by a clock that nobody has compared with ours is told apart, in a document and in an event.
+func TestAgesByAnUnknownClockInTheJSON(t *testing.T) {
+	came := now.Add(-time.Hour)
+	entries := func(czxid int64) *inspect.Lock {
+		l := queueOf(inspect.ID{Backend: "zk", Path: "/l"}, 11, 12, 13)
+		h, w, undated := &l.Holders[0], &l.Waiters[0], &l.Waiters[1]
+		h.Since, h.HeldSince, h.Czxid, w.Since, w.Czxid = came, came, czxid, came, czxid+1
+		undated.Since = time.Time{}
+		return l
+	}
+	for _, one := range []struct {
+		clock   inspect.LeaderClock
+		unknown int
+	}{
+		{inspect.LeaderClock{From: 1}, 2},
+		{inspect.LeaderClock{From: 5 << 32, Known: true}, 2}, // made under an earlier leader
+		{inspect.LeaderClock{From: 1, Known: true}, 0},
+		{inspect.LeaderClock{}, 0},
+	} {
+		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true, Clock: one.clock}
+		l := entries(2)
+		text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, []*inspect.Backend{b}, []*inspect.Lock{l})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		validate(t, text)
+		if n := strings.Count(string(text), `"age_ms":3600000`); n != 2 {
+			t.Errorf("%+v: %d ages in %s", one.clock, n, text)
+		}
+		if n := strings.Count(string(text), `"age_known":false`); n != one.unknown || n != strings.Count(string(text), "age_known") {
+			t.Errorf("%+v: %d of unknown age in %s", one.clock, n, text)
+		}
+		line, err := json.Marshal(Event(inspect.Event{Kind: inspect.EventAcquired, At: now, Lock: l.ID, Contender: &l.Holders[0], Previous: &l.Waiters[0]}, b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(line), `"age_known":false`); n != one.unknown {
+			t.Errorf("%+v: %d of unknown age in %s", one.clock, n, line)
+		}
+	}
+}
+
+func TestEventJSON(t *testing.T) {
+	l := queueOf(inspect.ID{Backend: "zk", Path: "/l"}, 11, 12)
+	was, is := &l.Holders[0], l.Waiters[0]
+	is.State = inspect.Holding
+	line := func(e inspect.Event) map[string]any {
+		text, err := json.Marshal(Event(e, &inspect.Backend{Servers: []inspect.Server{{ClockKnown: true, ClockOffset: time.Second}}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m map[string]any
+		if err := json.Unmarshal(text, &m); err != nil {
+			t.Fatal(err)
+		}
+		keys := []string{"at", "backend", "contender", "event", "finding", "from", "lock", "certainty"}
+		if slices.ContainsFunc(keys, func(k string) bool { _, ok := m[k]; return !ok }) {
+			t.Errorf("fields of %s", text)
+		}
+		return m
+	}
+	m := line(inspect.Event{Kind: inspect.EventHandover, At: now, Lock: l.ID, Contender: &is, Previous: was})
+	if m["event"] != "handover" || m["lock"] != "zk:/l" || m["from"] != was.Name.Raw() || m["at"] != "2026-11-21T09:00:11Z" ||
+		m["contender"].(map[string]any)["state"] != "holding" {
+		t.Errorf("handover %v", m)
+	}
+	if m = line(inspect.Event{Kind: inspect.EventReleased, At: now, Lock: l.ID, Contender: was}); m["from"] != nil || m["contender"] == nil {
+		t.Errorf("released %v", m)
+	}
+	if m = line(inspect.Event{Kind: inspect.EventBackend, At: now, Backend: &inspect.Backend{Name: "zk"}}); m["lock"] != "" || m["backend"].(map[string]any)["name"] != "zk" {
+		t.Errorf("backend %v", m)
+	}
+}
