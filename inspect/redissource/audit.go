@@ -1,12 +1,10 @@
 package redissource
 
 import (
-	"context"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"lockscope/inspect/internal/sourcekit"
 )
 
 // At rest a master that pushes is hardly asked anything. What a push cannot be trusted with is caught by a net, cast at
@@ -134,80 +132,17 @@ func (r *run) count(p *masterState, keys []string, asked time.Time, wait time.Du
 		if err != nil {
 			return err // the next read reports it
 		}
-		if len(gone) > 0 && sleep(r.ctx, wait) != nil {
+		if len(gone) > 0 && sourcekit.Sleep(r.ctx, wait) != nil {
 			return r.ctx.Err()
 		}
 		if len(gone) > 0 && !send(r.ctx, r.counts, counted{master: p.index, gone: gone, asked: asked}) {
 			return r.ctx.Err()
 		}
 		if len(keys) > auditSize {
-			if err := sleep(r.ctx, rest); err != nil {
+			if err := sourcekit.Sleep(r.ctx, rest); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// gone are the keys that are not there: one by one where a count of all says that some are not.
-func (m *master) gone(ctx context.Context, keys []string) ([]string, error) {
-	n, err := m.exist(ctx, keys)
-	if err != nil || n == int64(len(keys)) {
-		return nil, err
-	}
-	return m.goneOf(ctx, keys)
-}
-
-// goneOf asks for each key.
-func (m *master) goneOf(ctx context.Context, keys []string) (gone []string, err error) {
-	there := make([]*redis.IntCmd, len(keys))
-	err = m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, key := range keys {
-				there[i] = p.Exists(ctx, key)
-			}
-			return nil
-		})
-		return m.serverError(err, cmds)
-	})
-	for i, key := range keys {
-		if err == nil && there[i].Err() == nil && there[i].Val() == 0 {
-			gone = append(gone, key)
-		}
-	}
-	return gone, err
-}
-
-// exist counts how many of the keys there are.
-func (m *master) exist(ctx context.Context, keys []string) (int64, error) {
-	var n int64
-	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
-		n, err = c.Exists(ctx, keys...).Result()
-		return err
-	})
-	return n, err
-}
-
-// joined asks for the subscribers of channels, which nobody pushes, and returns the locks where their number changed.
-func (m *master) joined(ctx context.Context, channels map[string]subscribed) []string {
-	names := slices.Sorted(maps.Keys(channels))
-	var counted subscribers
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			counted = m.requestSubscribers(ctx, p, names)
-			return nil
-		})
-		return onlyBroken(err)
-	})
-	if err != nil {
-		return nil // the next read reports it
-	}
-	var locks []string
-	for channel, v := range m.counts(names, counted) {
-		if was := channels[channel]; !v.Unknown && v.Subscribers != was.count {
-			locks = append(locks, was.lock)
-		}
-	}
-	slices.Sort(locks)
-	return slices.Compact(locks)
 }

@@ -8,12 +8,12 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
 	"lockscope/inspect/internal/stall"
 )
 
@@ -97,24 +97,11 @@ func slotOf(key string) int {
 func readTopology(ctx context.Context, seeds []*master) (*topology, error) {
 	var failed []string
 	for _, m := range seeds {
-		var answer []redis.ClusterSlot
-		var right string // that is missing; a request that is never sent lacks none
-		err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
-			cmd := c.ClusterSlots(ctx)
-			right = rightFor(cmd, "")
-			answer, err = cmd.Result()
-			return err
-		})
-		switch {
-		case err != nil && right != "":
-			failed = append(failed, fmt.Sprintf("%v (allow it: ACL SETUSER %s %s)", err, inspect.Escape(m.user()), right))
-		case err != nil:
-			failed = append(failed, err.Error())
-		case len(answer) == 0:
-			failed = append(failed, fmt.Sprintf("master %s: it knows no slots of a cluster", m.address()))
-		default:
+		answer, err := m.clusterSlots(ctx)
+		if err == nil {
 			return newTopology(answer, m.address()), nil
 		}
+		failed = append(failed, err.Error())
 	}
 	return nil, fmt.Errorf("%s", strings.Join(failed, "; "))
 }
@@ -128,7 +115,7 @@ type cluster struct {
 	now   *topology
 	// keys reads keys wherever they are: go-redis' client of the whole cluster follows those that move.
 	keys *redis.ClusterClient
-	sent sync.Map // traffic by address
+	sent nodeTraffic
 }
 
 func newCluster(cfg Config, stood *stall.Watch) *cluster {
@@ -136,16 +123,7 @@ func newCluster(cfg Config, stood *stall.Watch) *cluster {
 	for _, addr := range cfg.Masters[0].Addrs {
 		c.seeds = append(c.seeds, c.node(addr))
 	}
-	options := newMaster("", *cfg.Masters[0], cfg.Timeout, cfg.Now).options
-	o := options.Cluster()
-	o.MaxRedirects = 3
-	o.NewClient = func(node *redis.Options) *redis.Client {
-		client := redis.NewClient(node)
-		sent, _ := c.sent.LoadOrStore(node.Addr, new(traffic))
-		client.AddHook(readOnly{sent.(*traffic)})
-		return client
-	}
-	c.keys = redis.NewClusterClient(o)
+	c.keys = newKeyClient(*cfg.Masters[0], cfg.Timeout, &c.sent)
 	return c
 }
 
@@ -158,7 +136,7 @@ func (c *cluster) node(addr string) *master {
 	options.Addrs, options.IsClusterMode = []string{addr}, false
 	m := newMaster(addr, options, c.cfg.Timeout, c.cfg.Now)
 	m.typed.named, m.typed.patient, m.stall = c.cfg.Only, c.cfg.Once, c.stall
-	c.sent.Store(addr, &m.sent)
+	c.sent.add(addr, m)
 	c.nodes[addr] = m
 	return m
 }
@@ -231,7 +209,7 @@ func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
 			if ctx.Err() == nil {
 				emit(inspect.Update{Backend: c.unreadable(err)})
 			}
-			if s.cfg.Once || sleep(ctx, retryEvery) != nil {
+			if s.cfg.Once || sourcekit.Sleep(ctx, retryEvery) != nil {
 				return
 			}
 			continue
@@ -274,7 +252,7 @@ func (e *entry) inherit(before *entry) {
 
 // watchTopology sends the topology to the loop, again and again.
 func (r *run) watchTopology() {
-	for sleep(r.ctx, topologyEvery) == nil {
+	for sourcekit.Sleep(r.ctx, topologyEvery) == nil {
 		asked := r.cfg.Now()
 		t, err := r.cluster.read(r.ctx)
 		if err == nil && !r.stall.Since(asked) && !send(r.ctx, r.topologies, t) {

@@ -70,8 +70,6 @@ type Budget struct {
 const (
 	freeFor     = time.Minute            // a lock that is gone is still listed as free
 	foreignFor  = time.Minute            // a key that is no lock is not looked at
-	retryEvery  = time.Second            // a dead master is tried
-	rearmEvery  = time.Minute            // a master that would not push is asked again
 	statusEvery = 11 * time.Second       // masters are asked about themselves
 	sweepEvery  = 10 * time.Second       // see auditSweep
 	grace       = 100 * time.Millisecond // news of a key wait for a master that was asked for it
@@ -82,24 +80,13 @@ const (
 	// changed is not known.
 	beforeExpiry = 100 * time.Millisecond
 
-	withPolls     = 15                     // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
-	followEvery   = time.Second            // the sentinels are asked who the master is: one that was replaced may live on
-	topologyEvery = 2 * time.Second        // a cluster is asked who serves what
-	sweptEvery    = 100 * time.Millisecond // after the first pass a SCAN follows the one before no sooner
-	manyScans     = 20                     // of a pass: the next one looks at more keys at once
-	mostScanned   = 1000                   // keys in one SCAN
-	fewScanned    = 50                     // while others are to wait for less
-	// A pause between SCANs is at most so long, however slow the server is: during the first look, and later.
-	mostFirstPause = time.Second
-	mostPause      = 5 * time.Second
-	longPause      = 200 * time.Millisecond // after it one SCAN looks at more keys, so that the pass ends
-
-	gather       = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
-	burstSeconds = 10                    // of a master's reads
+	withPolls     = 15              // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
+	followEvery   = time.Second     // the sentinels are asked who the master is: one that was replaced may live on
+	topologyEvery = 2 * time.Second // a cluster is asked who serves what
+	burstSeconds  = 10              // of a master's reads
 
 	// While a master pushes, passes over its keys only look for what is never pushed.
 	restingScanEvery = 30 * time.Second
-	restingScanPause = 2500 * time.Millisecond
 )
 
 func (c Config) withDefaults() Config {
@@ -162,10 +149,11 @@ func (c Config) patterns() []string {
 	return all
 }
 
-func (c Config) matcher() matcher {
-	m := newMatcher(c.Match)
-	m.custom = c.Custom
-	return m
+func (c Config) matcher() matcher { return newMatcher(c.Match, c.Custom) }
+
+func (c Config) scanLimits() scanLimits {
+	b := c.Budget
+	return scanLimits{unlimited: b.Unlimited, duty: b.Duty, count: b.ScanCount, keys: b.Keys}
 }
 
 // addr returns the name of master i for the screen.

@@ -17,8 +17,8 @@ type matcher struct {
 	custom                 []recipe.Custom
 }
 
-func newMatcher(patterns []string) matcher {
-	var m matcher
+func newMatcher(patterns []string, custom []recipe.Custom) matcher {
+	m := matcher{custom: custom}
 	for _, p := range patterns {
 		inner, trailing := strings.CutSuffix(p, "*")
 		word, leading := strings.CutPrefix(inner, "*")

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/internal/sourcekit"
 )
 
 // silentFor is the number of time limits after which a tracking connection is given up on which nothing came,
@@ -78,7 +80,7 @@ func lostInSilence(now, oldest, answered time.Time, limit time.Duration) bool {
 func (p *pusher) keepAlive(ctx context.Context, conn *redis.PubSub, at string) {
 	defer conn.Close()
 	limit := p.m.timeout
-	for sleep(ctx, limit/2) == nil && p.ping(ctx, conn) == nil && p.m.address() == at {
+	for sourcekit.Sleep(ctx, limit/2) == nil && p.ping(ctx, conn) == nil && p.m.address() == at {
 		now, oldest := p.m.now(), p.pings.oldest()
 		if lostInSilence(now, oldest, p.m.answeredAt(), limit) {
 			return

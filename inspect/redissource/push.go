@@ -13,8 +13,14 @@ import (
 	"github.com/redis/go-redis/v9/push"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
 	"lockscope/internal/connect"
 	"lockscope/internal/redisreply"
+)
+
+const (
+	retryEvery = time.Second // a dead master is tried
+	rearmEvery = time.Minute // a master that would not push is asked again
 )
 
 // refusal of a master that answers to push. It is asked again at a slow beat. said is its own answer, right what would
@@ -38,59 +44,6 @@ func asRefusal(err error) (refusal, bool) { return errors.AsType[refusal](err) }
 
 // errLost ends a tracking connection that go-redis made anew by itself: what was pushed meanwhile is lost.
 var errLost = errors.New("the tracking connection was lost")
-
-// pushState is a change of a master's tracking connection.
-type pushState struct {
-	master int
-	armed  bool
-	err    error // why it is not armed
-}
-
-// inbox holds the keys that a master said have changed, until the run takes them.
-type inbox struct {
-	mu    sync.Mutex
-	keys  map[string]bool
-	all   bool      // everything may have changed
-	heard time.Time // when the newest ping was sent whose answer came: after all that was pushed before
-}
-
-// most keys in an inbox: above it all may have changed.
-const most = 100_000
-
-func (b *inbox) add(keys []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.keys) > most {
-		b.all = true
-		return
-	}
-	if b.keys == nil {
-		b.keys = map[string]bool{}
-	}
-	for _, key := range keys {
-		b.keys[key] = true
-	}
-}
-
-func (b *inbox) addAll() {
-	b.mu.Lock()
-	b.all = true
-	b.mu.Unlock()
-}
-
-func (b *inbox) hear(asked time.Time) {
-	b.mu.Lock()
-	b.heard = asked
-	b.mu.Unlock()
-}
-
-func (b *inbox) take() (keys map[string]bool, all bool, heard time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	keys, all = b.keys, b.all
-	b.keys, b.all = nil, false
-	return keys, all, b.heard
-}
 
 // pusher has one master push the keys that change, over a connection of its own: client-side caching's invalidation
 // messages in broadcast mode (https://redis.io/docs/latest/develop/reference/client-side-caching/).
@@ -122,7 +75,7 @@ func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
 		if said {
 			report(false, err)
 		}
-		if sleep(ctx, rest) != nil {
+		if sourcekit.Sleep(ctx, rest) != nil {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
 	"lockscope/inspect/recipe"
 )
 
@@ -94,7 +95,7 @@ func (m *master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 	if len(doubtful) == 0 {
 		return nil
 	}
-	if err := sleep(ctx, deadAfter); err != nil {
+	if err := sourcekit.Sleep(ctx, deadAfter); err != nil {
 		return err
 	}
 	again, err := m.readTyped(ctx, doubtful)
@@ -155,7 +156,7 @@ func (m *master) digest(ctx context.Context, key string, v *inspect.Vote, length
 	m.digests.mu.Lock()
 	d, ok := m.digests.known[key]
 	m.digests.mu.Unlock()
-	renewed := v.ExpiresAt.Sub(d.expires) > jitter
+	renewed := v.ExpiresAt.Sub(d.expires) > 50*time.Millisecond
 	if ok && d.start == v.Value && d.length == length && !renewed && m.now().Sub(d.at) < rehash {
 		return d.digest, nil
 	}

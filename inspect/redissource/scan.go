@@ -9,6 +9,22 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
+)
+
+const (
+	sweptEvery  = 100 * time.Millisecond // after the first pass a SCAN follows the one before no sooner
+	manyScans   = 20                     // of a pass: the next one looks at more keys at once
+	mostScanned = 1000                   // keys in one SCAN
+	fewScanned  = 50                     // while others are to wait for less
+	// A pause between SCANs is at most so long, however slow the server is: during the first look, and later.
+	mostFirstPause = time.Second
+	mostPause      = 5 * time.Second
+	longPause      = 200 * time.Millisecond // after it one SCAN looks at more keys, so that the pass ends
+
+	gather           = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
+	mostHeld         = 100_000               // found keys that wait for a busy loop
+	restingScanPause = 2500 * time.Millisecond
 )
 
 // scanner goes over one master's keys, with pauses.
@@ -16,7 +32,7 @@ type scanner struct {
 	m        *master
 	patterns []string
 	match    matcher
-	budget   Budget
+	limits   scanLimits
 	recent   [16]time.Duration // of the last SCANs
 	// resting: the master pushes what changes, so that there is no hurry.
 	resting func() bool
@@ -27,8 +43,17 @@ type scanner struct {
 	long   bool
 }
 
-func newScanner(m *master, cfg Config) *scanner {
-	return &scanner{m: m, patterns: cfg.patterns(), match: cfg.matcher(), budget: cfg.Budget}
+// scanLimits bound what looking for keys costs a server.
+type scanLimits struct {
+	unlimited bool    // no pauses
+	duty      float64 // the share of the server's time
+	count     int     // keys of one SCAN; 0: by the pauses
+	keys      int     // that match, of one pass; 0: no bound
+}
+
+// newScanner looks for the keys that match one of the patterns; resting reports that there is no hurry.
+func newScanner(m *master, patterns []string, match matcher, limits scanLimits, resting func() bool) *scanner {
+	return &scanner{m: m, patterns: patterns, match: match, limits: limits, resting: resting}
 }
 
 // pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not
@@ -65,20 +90,20 @@ func (s *scanner) pass(ctx context.Context, found func(keys []string, wait bool)
 		cursor, done = next, next == 0
 		locks := s.locks(keys)
 		some = append(some, locks...)
-		if given += len(locks); s.budget.Keys > 0 && given > 2*s.budget.Keys { // some come more than once
+		if given += len(locks); s.limits.keys > 0 && given > 2*s.limits.keys { // some come more than once
 			unsought, done = &inspect.Unseen{
 				Aspect: inspect.AspectLocks, Where: s.m.address(), Read: "SCAN",
 				Reason: fmt.Sprintf("SCAN has named %d keys that match, and does not end", given),
 			}, true
 		}
 		took := s.m.now().Sub(start)
-		if !s.budget.Unlimited {
+		if !s.limits.unlimited {
 			hand(true)
 		} else if s.m.now().Sub(handed) >= gather { // each time takes of the processor, which the server may need
-			hand(len(some) > most)
+			hand(len(some) > mostHeld)
 		}
 		s.rested = s.pause(took)
-		if err := sleep(ctx, s.rested); err != nil {
+		if err := sourcekit.Sleep(ctx, s.rested); err != nil {
 			return nil, err
 		}
 	}
@@ -95,8 +120,8 @@ func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, m
 // count of one SCAN, in keys. Between long pauses it may be large, unless the budget gives it.
 func (s *scanner) count() int {
 	switch {
-	case s.budget.ScanCount > 0:
-		return s.budget.ScanCount
+	case s.limits.count > 0:
+		return s.limits.count
 	case s.rests(), s.long, s.rested >= longPause:
 		return mostScanned
 	default:
@@ -120,13 +145,13 @@ func (s *scanner) locks(keys []string) []string {
 func (s *scanner) pause(took time.Duration) time.Duration {
 	s.recent[s.calls%len(s.recent)] = took
 	s.calls++
-	if s.budget.Unlimited {
+	if s.limits.unlimited {
 		return 0
 	}
 	quickest := slices.Min(s.recent[:min(s.calls, len(s.recent))])
 	// At least 1.4 µs a key, and 40 µs a call: the cost to a server, with the match, wherever it was measured.
 	work := max(quickest-s.m.way(), time.Duration(s.count())*1400*time.Nanosecond+40*time.Microsecond)
-	rest := time.Duration(float64(work) * (1/s.budget.Duty - 1))
+	rest := time.Duration(float64(work) * (1/s.limits.duty - 1))
 	switch {
 	case s.passes == 0:
 		return min(rest, mostFirstPause)
@@ -136,19 +161,4 @@ func (s *scanner) pause(took time.Duration) time.Duration {
 		rest = max(rest, sweptEvery)
 	}
 	return min(rest, mostPause)
-}
-
-// sleep waits, or returns the context's error when that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -23,8 +23,8 @@ func TestKeysOfOneScan(t *testing.T) {
 		"as many as is said, in one pass":      {cfg: Config{Once: true, Budget: Budget{ScanCount: 7}}, want: 7},
 		"too many":                             {cfg: Config{Budget: Budget{ScanCount: 5000}}, want: 1000},
 	} {
-		s := newScanner(nil, tt.cfg.withDefaults())
-		s.resting, s.rested = func() bool { return tt.rests }, tt.after
+		s := newScanner(nil, nil, matcher{}, tt.cfg.withDefaults().scanLimits(), func() bool { return tt.rests })
+		s.rested = tt.after
 		if got := s.count(); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
@@ -55,8 +55,8 @@ func TestPausesBetweenScans(t *testing.T) {
 	} {
 		m := &master{}
 		m.took(1 * ms)
-		s := newScanner(m, Config{Budget: tt.budget}.withDefaults())
-		s.passes, s.resting = tt.passes, func() bool { return tt.rests }
+		s := newScanner(m, nil, matcher{}, Config{Budget: tt.budget}.withDefaults().scanLimits(), func() bool { return tt.rests })
+		s.passes = tt.passes
 		var got time.Duration
 		for _, took := range tt.took {
 			got = s.pause(took)

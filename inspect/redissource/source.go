@@ -276,7 +276,7 @@ func (r *run) follow(p *masterState) {
 	if p.options.MasterName == "" {
 		return
 	}
-	for at := p.address(); sleep(r.ctx, followEvery) == nil; {
+	for at := p.address(); sourcekit.Sleep(r.ctx, followEvery) == nil; {
 		p.follow(r.ctx)
 		if now := p.address(); now != at {
 			at = now
@@ -291,8 +291,7 @@ func (r *run) scan(p *masterState) {
 		send(r.ctx, r.passed, passed{master: p.index, start: r.cfg.Now()})
 		return
 	}
-	s := newScanner(p.master, r.cfg)
-	s.resting = p.resting.Load
+	s := newScanner(p.master, r.cfg.patterns(), r.cfg.matcher(), r.cfg.scanLimits(), p.resting.Load)
 	for {
 		start := r.cfg.Now()
 		unsought, err := s.pass(r.ctx, r.hand)
@@ -310,7 +309,7 @@ func (r *run) scan(p *masterState) {
 			if first && (err != nil || unsought != nil) {
 				rest = max(rest, retryEvery)
 			}
-			if sleep(r.ctx, rest) != nil {
+			if sourcekit.Sleep(r.ctx, rest) != nil {
 				return
 			}
 		}

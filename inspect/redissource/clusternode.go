@@ -1,0 +1,51 @@
+package redissource
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+)
+
+// clusterSlots asks a node of a Redis Cluster who serves what.
+func (m *master) clusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) {
+	var answer []redis.ClusterSlot
+	var right string // that is missing; a request that is never sent lacks none
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
+		cmd := c.ClusterSlots(ctx)
+		right = rightFor(cmd, "")
+		answer, err = cmd.Result()
+		return err
+	})
+	switch {
+	case err != nil && right != "":
+		return nil, fmt.Errorf("%w (allow it: ACL SETUSER %s %s)", err, inspect.Escape(m.user()), right)
+	case err == nil && len(answer) == 0:
+		return nil, fmt.Errorf("master %s: it knows no slots of a cluster", m.address())
+	}
+	return answer, err
+}
+
+// nodeTraffic is the traffic to the nodes of a cluster, by address.
+type nodeTraffic struct{ byAddr sync.Map }
+
+// add counts the traffic to an address as that of a node.
+func (t *nodeTraffic) add(addr string, m *master) { t.byAddr.Store(addr, &m.sent) }
+
+// newKeyClient is a client of a whole cluster, which follows keys to the nodes that have them.
+func newKeyClient(options redis.UniversalOptions, timeout time.Duration, sent *nodeTraffic) *redis.ClusterClient {
+	options = newMaster("", options, timeout, nil).options
+	o := options.Cluster()
+	o.MaxRedirects = 3
+	o.NewClient = func(node *redis.Options) *redis.Client {
+		client := redis.NewClient(node)
+		of, _ := sent.byAddr.LoadOrStore(node.Addr, new(traffic))
+		client.AddHook(readOnly{of.(*traffic)})
+		return client
+	}
+	return redis.NewClusterClient(o)
+}

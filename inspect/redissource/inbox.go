@@ -1,0 +1,59 @@
+package redissource
+
+import (
+	"sync"
+	"time"
+)
+
+// pushState is a change of a master's tracking connection.
+type pushState struct {
+	master int
+	armed  bool
+	err    error // why it is not armed
+}
+
+// mostKept keys are in an inbox: above it all may have changed.
+const mostKept = 100_000
+
+// inbox holds the keys that a master said have changed, until the run takes them.
+type inbox struct {
+	mu    sync.Mutex
+	keys  map[string]bool
+	all   bool      // everything may have changed
+	heard time.Time // when the newest ping was sent whose answer came: after all that was pushed before
+}
+
+func (b *inbox) add(keys []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.keys) > mostKept {
+		b.all = true
+		return
+	}
+	if b.keys == nil {
+		b.keys = map[string]bool{}
+	}
+	for _, key := range keys {
+		b.keys[key] = true
+	}
+}
+
+func (b *inbox) addAll() {
+	b.mu.Lock()
+	b.all = true
+	b.mu.Unlock()
+}
+
+func (b *inbox) hear(asked time.Time) {
+	b.mu.Lock()
+	b.heard = asked
+	b.mu.Unlock()
+}
+
+func (b *inbox) take() (keys map[string]bool, all bool, heard time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keys, all = b.keys, b.all
+	b.keys, b.all = nil, false
+	return keys, all, b.heard
+}
