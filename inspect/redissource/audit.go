@@ -34,9 +34,11 @@ func (r *run) auditSweep() {
 		if p.sample = sample; !r.audit(p, now) {
 			r.wantSample(p)
 		}
-		if channels := p.typed.watched(); len(channels) > 0 {
-			r.tasks.Go(func() { send(r.ctx, r.audited, p.joined(r.ctx, channels)) })
-		}
+		r.tasks.Go(func() {
+			if locks := p.joined(r.ctx); len(locks) > 0 {
+				send(r.ctx, r.audited, locks)
+			}
+		})
 	}
 }
 
@@ -88,7 +90,7 @@ func (r *run) endedUnpushed(p *masterState, key string, asked time.Time) bool {
 
 // audit has a master count the keys that should be there, unless it is still at it; it reports whether that was begun.
 func (r *run) audit(p *masterState, now time.Time) bool {
-	if p.keys != nil {
+	if p.inCluster() {
 		return false // one command cannot count the keys of several slots
 	}
 	keys := r.present(p, now)

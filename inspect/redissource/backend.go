@@ -45,7 +45,7 @@ func (r *run) describe() *inspect.Backend {
 			server.State, server.Latency = inspect.ServerUnknown, -1
 			b.FirstPass = false
 		}
-		server.Requests, server.Heartbeats = p.sent.commands.Load(), p.sent.heartbeats.Load()
+		server.Requests, server.Heartbeats = p.traffic()
 		b.Servers = append(b.Servers, server)
 		b.Cost.Requests += server.Requests
 		b.Cost.Heartbeats += server.Heartbeats
@@ -61,7 +61,7 @@ func (r *run) describe() *inspect.Backend {
 		if server.State == "" {
 			server.State, server.Latency = inspect.ServerUnknown, -1
 		}
-		server.Requests = p.sent.commands.Load()
+		server.Requests, _ = p.traffic()
 		b.Servers = append(b.Servers, server)
 		b.Cost.Requests += server.Requests
 	}
@@ -90,8 +90,8 @@ func (r *run) describe() *inspect.Backend {
 }
 
 func (r *run) topology() inspect.Topology {
-	switch m := r.masters[0].master; {
-	case m.options.MasterName != "":
+	switch {
+	case r.masters[0].bySentinel():
 		return inspect.Sentinel
 	case r.cluster != nil:
 		return inspect.Cluster
@@ -133,7 +133,7 @@ func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	if replica != nil {
 		unseen = append(unseen, *replica)
 	}
-	if p.server.Cluster && p.keys == nil {
+	if p.server.Cluster && !p.inCluster() {
 		unseen = append(unseen, inspect.Unseen{
 			Aspect: inspect.AspectLocks, Where: p.address(), Read: "the keys of its Redis Cluster",
 			Reason: "it is one node of a Redis Cluster, and has only the keys of its own slots", Advice: "give redis+cluster://" + p.address(),

@@ -14,18 +14,18 @@ import (
 )
 
 // listener is a tracking connection that took pushes of one key each, by a clock that the test moves, and a
-// ping that was answered at noon.
+// ping that was answered at first.
 func listener(t *testing.T) (h *invalidations, clock *time.Time, pushed func(keys int)) {
 	clock = new(time.Time)
-	*clock = noon
+	*clock = first
 	now := func() time.Time { return *clock }
-	m := newMaster("a", redis.UniversalOptions{Addrs: []string{"a"}}, 3*time.Second, now)
+	m := newMaster("a", redis.UniversalOptions{Addrs: []string{"a"}}, settings{timeout: 3 * time.Second, now: now})
 	m.stall = stall.New(now)
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	m.stall.Start(ended)() // no beats but those of the test
-	p := &pusher{m: m, pings: &unanswered{}, began: noon, rate: limit{every: time.Millisecond, burst: 2000}, wanted: func(string) bool { return true }, news: func([]string) {}, heard: func(time.Time) {}}
-	p.pings.add(noon)
+	p := &pusher{m: m, began: first, rate: limit{every: time.Millisecond, burst: 2000}, wanted: func(string) bool { return true }, news: func([]string) {}, heard: func(time.Time) {}}
+	p.pings.add(first)
 	p.pings.next()
 	h = &invalidations{pusher: p, over: make(chan struct{})}
 	return h, clock, func(keys int) {
@@ -41,7 +41,7 @@ func listener(t *testing.T) (h *invalidations, clock *time.Time, pushed func(key
 func TestABacklogIsNoRateOfChanges(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stood  bool          // by our fault
-		late   time.Duration // of a ping that was sent at noon + 1 s; zero: none
+		late   time.Duration // of a ping that was sent at first + 1 s; zero: none
 		keys   int           // of the backlog
 		after  int           // the ping is answered, and so many come
 		refuse bool
@@ -58,15 +58,15 @@ func TestABacklogIsNoRateOfChanges(t *testing.T) {
 		"a late ping, and as many more": {late: 4 * time.Second, keys: 5000, after: 1999},
 	} {
 		h, clock, pushed := listener(t)
-		*clock = noon.Add(time.Second)
+		*clock = first.Add(time.Second)
 		if tt.late > 0 {
 			h.pings.add(*clock)
 		}
 		switch {
 		case tt.stood:
-			*clock = noon.Add(5 * time.Second)
+			*clock = first.Add(5 * time.Second)
 		case tt.late > 0:
-			for end := noon.Add(time.Second + tt.late); clock.Before(end); h.m.stall.Since(*clock) {
+			for end := first.Add(time.Second + tt.late); clock.Before(end); h.m.stall.Since(*clock) {
 				*clock = clock.Add(time.Second)
 			}
 		}
@@ -107,7 +107,7 @@ func TestTheEndOfATrackingConnectionIsTold(t *testing.T) {
 	} {
 		h, clock, _ := listener(t)
 		if tt.stood {
-			*clock = noon.Add(5 * time.Second)
+			*clock = first.Add(5 * time.Second)
 		}
 		if said, rest := h.afterLoss(clock.Add(-tt.lived), tt.armed, tt.err); said != tt.said || rest != tt.rest {
 			t.Errorf("%s: told %v, rest %v", name, said, rest)

@@ -1,13 +1,11 @@
 package redissource
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"lockscope/inspect"
 )
@@ -77,9 +75,6 @@ func FuzzParseClients(f *testing.F) {
 	})
 }
 
-// named is a master's list of one connection.
-func named(name, addr string) clients { return parseClients(line(addr, name)) }
-
 func TestAnOwnerIsWhoBearsItsName(t *testing.T) {
 	const uuid = "0c4f6a52-6d4c-4b3c-8f52-0c4f6a526d4c"
 	list := parseClients(line("10.0.0.2:1", "token") + line("10.0.0.3:1", "label") + line("10.0.0.2:2", uuid) + line("10.0.0.2:3", "busy") + line("10.0.0.2:4", "busy"))
@@ -102,75 +97,5 @@ func TestAnOwnerIsWhoBearsItsName(t *testing.T) {
 		if got := list.of(&c.contender).client; got != c.want {
 			t.Errorf("%s: %q, want %q", what, got, c.want)
 		}
-	}
-}
-
-func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
-	here := named("token", "10.0.0.2:1")
-	for what, c := range map[string]struct {
-		lists [3]clients
-		down  int // so many do not answer, the last ones
-		want  string
-	}{
-		"all":                   {[3]clients{here, named("token", "10.0.0.2:2"), named("token", "10.0.0.2:3")}, 0, "10.0.0.2"},
-		"one is down":           {[3]clients{here, here, nil}, 1, "10.0.0.2"},
-		"two are down":          {[3]clients{here, nil, nil}, 2, ""},
-		"one does not tell":     {[3]clients{here, here, nil}, 0, ""},
-		"one does not know it":  {[3]clients{here, here, named("other", "10.0.0.2:1")}, 0, ""},
-		"one sees another":      {[3]clients{here, here, named("token", "10.0.0.3:1")}, 0, ""},
-		"each its own loopback": {[3]clients{named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1")}, 0, ""},
-	} {
-		b := testTable(3)
-		b.add("k", noon)
-		for i := range 3 {
-			b.vote(i, "k", held(i, "token", 0, noon), noon)
-			b.meet(i, c.lists[i])
-		}
-		for i := range c.down {
-			b.silence(2-i, errors.New("connection refused"), time.Now())
-		}
-		l, _ := b.judge("k", noon)
-		for _, h := range l.Holders {
-			if h.Owner.Client != c.want {
-				t.Errorf("%s: %q, want %q", what, h.Owner.Client, c.want)
-			}
-		}
-		if c.down < 2 && len(l.Holders) != 1 {
-			t.Errorf("%s: %+v", what, l)
-		}
-	}
-}
-
-func TestALockIsReportedAgainWhenItsClientIsAnother(t *testing.T) {
-	b := testTable(1)
-	var first *inspect.Lock
-	for _, key := range []string{"k", "other"} {
-		b.add(key, noon)
-		b.vote(0, key, held(0, inspect.Untrusted("of "+key), 0, noon), noon)
-		if l, _ := b.judge(key, noon); key == "k" {
-			first = l
-		}
-	}
-	if put := b.meet(0, named("somebody", "10.0.0.2:1")); put != nil {
-		t.Errorf("reported again, although nobody is known: %v", put)
-	}
-	of := named("x", "10.0.0.2:1")
-	of.add("of k", "10.0.0.2:1") // with a blank, which only a test can have
-	put := b.meet(0, of)
-	if len(put) != 1 || put[0].ID.Path != "k" || put[0].Holders[0].Owner.Client != "10.0.0.2:1" || !put[0].ReadAt.Equal(noon) {
-		t.Fatalf("%+v", put)
-	}
-	if first.Holders[0].Owner.Client != "" {
-		t.Error("a lock that was reported is changed")
-	}
-	if put := b.meet(0, maps.Clone(of)); put != nil {
-		t.Errorf("reported again, although nothing changed: %v", put)
-	}
-	b.vote(0, "k", held(0, "of k", 1, noon), noon)
-	if l, _ := b.judge("k", noon); l == nil || l.Holders[0].Owner.Client != "10.0.0.2:1" {
-		t.Errorf("a new version: %+v", l)
-	}
-	if put := b.meet(0, nil); len(put) != 1 || put[0].Holders[0].Owner.Client != "" {
-		t.Errorf("known no more: %+v", put)
 	}
 }

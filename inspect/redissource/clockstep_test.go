@@ -33,16 +33,15 @@ func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions)
 			t.Fatal(err)
 		}
 	}
-	c := newCluster(Config{Masters: []*redis.UniversalOptions{&options}, Timeout: 30 * time.Second, Now: time.Now}, nil)
-	t.Cleanup(c.close)
 	for infoFieldOf(t, admin, "cluster_state") != "ok" { // nothing tells of it
 		time.Sleep(10 * time.Millisecond)
 	}
-	topology, err := c.read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.masters(topology)[0]
+	how := settings{timeout: 30 * time.Second, now: time.Now}
+	keys := newKeyClient(options, how.timeout, &nodeTraffic{})
+	m := newMaster(options.Addrs[0], options, how)
+	t.Cleanup(func() { m.close(); keys.Close() })
+	m.join(keys, []*master{m})
+	return m
 }
 
 // datedByScores makes three locks whose contenders are dated by the server's clock: they live, or hold, for
@@ -97,7 +96,7 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 			claims := []int{2, 2, 1} // of each key, which is read alone: the others' reading is to read no clock for it
 			var readers []*master
 			for range claims {
-				m := newMaster(server.Addr, options, 30*time.Second, time.Now)
+				m := newMaster(server.Addr, options, settings{timeout: 30 * time.Second, now: time.Now})
 				defer m.close()
 				if tt.cluster {
 					m = onlyNode(t, admin, options)
@@ -127,7 +126,7 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 func TestARefusedClockIsAskedForNoMore(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, options := clockUser(t, server, "-time")
-	m := newMaster(server.Addr, options, 30*time.Second, time.Now)
+	m := newMaster(server.Addr, options, settings{timeout: 30 * time.Second, now: time.Now})
 	defer m.close()
 	if _, err := m.readStatus(t.Context()); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
-	"lockscope/inspect/internal/stall"
 )
 
 // slots of a Redis Cluster, over which its keys are spread.
@@ -108,18 +107,18 @@ func readTopology(ctx context.Context, seeds []*master) (*topology, error) {
 
 // cluster keeps the nodes of a Redis Cluster beyond a run.
 type cluster struct {
-	cfg   Config
-	stall *stall.Watch
-	seeds []*master // as the target names them
-	nodes map[string]*master
-	now   *topology
+	cfg      Config
+	settings settings
+	seeds    []*master // as the target names them
+	nodes    map[string]*master
+	now      *topology
 	// keys reads keys wherever they are: go-redis' client of the whole cluster follows those that move.
 	keys *redis.ClusterClient
 	sent nodeTraffic
 }
 
-func newCluster(cfg Config, stood *stall.Watch) *cluster {
-	c := &cluster{cfg: cfg, stall: stood, nodes: map[string]*master{}}
+func newCluster(cfg Config, how settings) *cluster {
+	c := &cluster{cfg: cfg, settings: how, nodes: map[string]*master{}}
 	for _, addr := range cfg.Masters[0].Addrs {
 		c.seeds = append(c.seeds, c.node(addr))
 	}
@@ -134,8 +133,7 @@ func (c *cluster) node(addr string) *master {
 	}
 	options := *c.cfg.Masters[0]
 	options.Addrs, options.IsClusterMode = []string{addr}, false
-	m := newMaster(addr, options, c.cfg.Timeout, c.cfg.Now)
-	m.typed.named, m.typed.patient, m.stall = c.cfg.Only, c.cfg.Once, c.stall
+	m := newMaster(addr, options, c.settings)
 	c.sent.add(addr, m)
 	c.nodes[addr] = m
 	return m
@@ -165,7 +163,7 @@ func (c *cluster) masters(t *topology) []*master {
 		list[i] = c.node(addr)
 	}
 	for _, m := range list {
-		m.keys, m.siblings = c.keys, list
+		m.join(c.keys, list)
 	}
 	c.now = t
 	return list
@@ -196,7 +194,7 @@ func (c *cluster) unreadable(err error) *inspect.Backend {
 // runCluster reads a cluster node by node. When its nodes are others, it goes on with those and what is known
 // of the keys.
 func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
-	c := newCluster(s.cfg, s.stall)
+	c := newCluster(s.cfg, s.settings())
 	defer c.close()
 	var before *run
 	for ctx.Err() == nil {

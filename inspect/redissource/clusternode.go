@@ -38,7 +38,7 @@ func (t *nodeTraffic) add(addr string, m *master) { t.byAddr.Store(addr, &m.sent
 
 // newKeyClient is a client of a whole cluster, which follows keys to the nodes that have them.
 func newKeyClient(options redis.UniversalOptions, timeout time.Duration, sent *nodeTraffic) *redis.ClusterClient {
-	options = newMaster("", options, timeout, nil).options
+	options = newMaster("", options, settings{timeout: timeout}).options
 	o := options.Cluster()
 	o.MaxRedirects = 3
 	o.NewClient = func(node *redis.Options) *redis.Client {

@@ -156,6 +156,11 @@ func (c Config) scanLimits() scanLimits {
 	return scanLimits{unlimited: b.Unlimited, duty: b.Duty, count: b.ScanCount, keys: b.Keys}
 }
 
+// settings of how the masters are asked.
+func (s *Source) settings() settings {
+	return settings{timeout: s.cfg.Timeout, now: s.cfg.Now, stall: s.stall, named: s.cfg.Only, patient: s.cfg.Once}
+}
+
 // addr returns the name of master i for the screen.
 func (c Config) addr(i int) string {
 	if i < len(c.Addrs) {

@@ -12,7 +12,7 @@ import (
 
 // Requests share a client: the one that finds it broken throws it away, and the others say why, not that it was closed.
 func TestARequestOnAClientThatWasThrownAwaySaysWhy(t *testing.T) {
-	m := newMaster("a:1", redis.UniversalOptions{Addrs: []string{"a:1"}}, time.Second, time.Now)
+	m := newMaster("a:1", redis.UniversalOptions{Addrs: []string{"a:1"}}, settings{timeout: time.Second, now: time.Now})
 	client := func() *redis.Client { return newClient(m.options, readOnly{&m.sent}) }
 	first, second, other := client(), client(), client()
 	m.client = first

@@ -20,7 +20,7 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := server.Client(t)
 	const key = "lock:a"
-	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)
+	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, settings{timeout: 30 * time.Second, now: time.Now})
 	defer m.close()
 	for _, kind := range []recipe.KeyType{recipe.TypeHash, recipe.TypeZSet, recipe.TypeSet} {
 		m.typed.remember(key, shape{kind: kind})

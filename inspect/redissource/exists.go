@@ -48,7 +48,11 @@ func (m *master) exist(ctx context.Context, keys []string) (int64, error) {
 }
 
 // joined asks for the subscribers of channels, which nobody pushes, and returns the locks where their number changed.
-func (m *master) joined(ctx context.Context, channels map[string]subscribed) []string {
+func (m *master) joined(ctx context.Context) []string {
+	channels := m.typed.watched()
+	if len(channels) == 0 {
+		return nil
+	}
 	names := slices.Sorted(maps.Keys(channels))
 	var counted subscribers
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {

@@ -19,9 +19,9 @@ func TestASilentConnectionIsLost(t *testing.T) {
 	} {
 		var oldest time.Time
 		if tt.oldest >= 0 {
-			oldest = noon.Add(tt.oldest)
+			oldest = first.Add(tt.oldest)
 		}
-		if got := lostInSilence(noon.Add(tt.now), oldest, noon.Add(tt.answered), time.Second); got != tt.want {
+		if got := lostInSilence(first.Add(tt.now), oldest, first.Add(tt.answered), time.Second); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -282,15 +282,6 @@ func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 	}
 }
 
-func TestStatusTextIsNotTrusted(t *testing.T) {
-	if got := roleName("\x1b[31mmaster", "slave"); got != "replica" {
-		t.Errorf("role %q", got)
-	}
-	if got := infoField("# Server\r\nuptime_in_seconds:12\r\n", "uptime_in_seconds"); got != "12" {
-		t.Errorf("field %q", got)
-	}
-}
-
 func TestKeysThatCameAndWentAreForgotten(t *testing.T) {
 	b := testTable(1)
 	for i := range 10_000 {

@@ -68,7 +68,18 @@ type master struct {
 	quickest time.Duration
 }
 
-func newMaster(addr string, options redis.UniversalOptions, timeout time.Duration, now func() time.Time) *master {
+// settings of how a master is asked.
+type settings struct {
+	timeout time.Duration // of a request, the dial included
+	now     func() time.Time
+	stall   *stall.Watch // nil: this process never stands still
+	named   string       // the one key that a user asked for
+	patient bool         // wait to confirm what looks dead: there is no second look
+}
+
+// newMaster is a master that is shown as addr. It does not connect.
+func newMaster(addr string, options redis.UniversalOptions, s settings) *master {
+	timeout := s.timeout
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = timeout, timeout, timeout, timeout
 	options.ContextTimeoutEnabled = true
 	options.MaxRetries = -1
@@ -78,7 +89,25 @@ func newMaster(addr string, options redis.UniversalOptions, timeout time.Duratio
 	// Our own slots bound the connections. A pool that is never full starts no goroutine that dials in the background
 	// and outlives it.
 	options.PoolSize, options.PipelinePoolSize, options.MinIdleConns = 64, -1, 0
-	return &master{addr: addr, options: options, timeout: timeout, now: now, slots: make(chan struct{}, connections)}
+	m := &master{addr: addr, options: options, timeout: timeout, now: s.now, stall: s.stall, slots: make(chan struct{}, connections)}
+	m.typed.named, m.typed.patient = s.named, s.patient
+	return m
+}
+
+// join makes the master a node of a cluster: keys reads keys wherever they are, siblings are all its masters.
+func (m *master) join(keys redis.UniversalClient, siblings []*master) {
+	m.keys, m.siblings = keys, siblings
+}
+
+// inCluster reports whether it is a node of a cluster.
+func (m *master) inCluster() bool { return m.keys != nil }
+
+// bySentinel reports whether sentinels say where the master is.
+func (m *master) bySentinel() bool { return m.options.MasterName != "" }
+
+// traffic returns how many commands and signs of life were sent.
+func (m *master) traffic() (commands, heartbeats uint64) {
+	return m.sent.commands.Load(), m.sent.heartbeats.Load()
 }
 
 // isCluster reports whether these options are of a Redis Cluster.

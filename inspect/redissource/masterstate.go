@@ -43,7 +43,6 @@ type tracking struct {
 	inbox       inbox
 	heard       time.Time   // when the newest ping that was answered was sent: what was pushed before is known
 	resting     atomic.Bool // it pushes, and its keys were gone over since it does
-	pings       unanswered
 }
 
 // auditing is the counting of keys that should be there.

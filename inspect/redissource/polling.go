@@ -33,7 +33,7 @@ func (r *run) poll(masters []*masterState, now time.Time) {
 	room := r.cfg.Budget.KeysPerTick
 	cost := func(string) int { return 1 }
 	if !r.cfg.Budget.Unlimited {
-		room, cost = r.polls.burst, masters[0].typed.cost
+		room, cost = r.polls.burst, masters[0].cost
 		for _, p := range masters {
 			room = min(room, r.pollsOf(p).room(p.polled, now))
 		}
@@ -47,7 +47,7 @@ func (r *run) poll(masters []*masterState, now time.Time) {
 				continue
 			}
 			p.want(key, r.perKey, now)
-			p.polled = r.pollsOf(p).spend(p.polled, now, p.typed.cost(key))
+			p.polled = r.pollsOf(p).spend(p.polled, now, p.cost(key))
 		}
 	}
 }

@@ -52,16 +52,18 @@ type pusher struct {
 	prefixes []string
 	wanted   func(key string) bool
 	rate     limit // of pushed keys, wanted or not
-	began    time.Time
 	news     func(keys []string)
 	flushed  func()
 	heard    func(asked time.Time) // a ping that was sent then was answered
 	late     func()                // the server is to be asked whether it is there
-	pings    *unanswered
+
+	began time.Time
+	pings unanswered
 }
 
 // run keeps the connection until the context ends and reports its states.
 func (p *pusher) run(ctx context.Context, report func(armed bool, err error)) {
+	p.began = p.m.now()
 	for ctx.Err() == nil {
 		began, armed := p.m.now(), false
 		err := p.session(ctx, func() {

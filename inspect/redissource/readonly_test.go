@@ -55,7 +55,7 @@ var writes = [][]any{
 func TestOnlyReadingCommandsLeave(t *testing.T) {
 	mini := miniredis.RunT(t)
 	mini.Set("lock:a", "one")
-	m := newMaster("a", redis.UniversalOptions{Addrs: []string{mini.Addr()}}, time.Second, time.Now)
+	m := newMaster("a", redis.UniversalOptions{Addrs: []string{mini.Addr()}}, settings{timeout: time.Second, now: time.Now})
 	defer m.close()
 	ctx, sent := context.Background(), &m.sent.commands
 	client, err := m.connect(ctx)

@@ -86,9 +86,9 @@ func (t *typedKeys) shape(key string) shape {
 }
 
 // cost is about how many commands reading a key takes.
-func (t *typedKeys) cost(key string) int {
+func (m *master) cost(key string) int {
 	n := 2
-	for _, query := range t.shape(key).queries {
+	for _, query := range m.typed.shape(key).queries {
 		if n++; query.Type != recipe.TypeList && query.Type != recipe.TypeChannel {
 			n++ // its time to live
 		}

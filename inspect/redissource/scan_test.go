@@ -6,9 +6,9 @@ import (
 )
 
 // How many keys one SCAN looks at: the fewest while others are there who wait for it, unless it is said.
-func TestKeysOfOneScan(t *testing.T) {
+func TestCountOfOneScan(t *testing.T) {
 	for name, tt := range map[string]struct {
-		cfg   Config
+		count int
 		rests bool
 		after time.Duration // a pause
 		want  int
@@ -16,14 +16,10 @@ func TestKeysOfOneScan(t *testing.T) {
 		"in the course of watching":            {want: 50},
 		"after a long pause":                   {after: 200 * time.Millisecond, want: 1000},
 		"between long pauses":                  {rests: true, want: 1000},
-		"one pass":                             {cfg: Config{Once: true}, want: 1000},
-		"without pauses":                       {cfg: Config{Budget: Budget{Unlimited: true}}, want: 1000},
-		"as many as is said":                   {cfg: Config{Budget: Budget{ScanCount: 7}}, want: 7},
-		"as many as is said, and no more ever": {cfg: Config{Budget: Budget{ScanCount: 7}}, rests: true, want: 7},
-		"as many as is said, in one pass":      {cfg: Config{Once: true, Budget: Budget{ScanCount: 7}}, want: 7},
-		"too many":                             {cfg: Config{Budget: Budget{ScanCount: 5000}}, want: 1000},
+		"as many as is said":                   {count: 7, want: 7},
+		"as many as is said, and no more ever": {count: 7, rests: true, want: 7},
 	} {
-		s := newScanner(nil, nil, matcher{}, tt.cfg.withDefaults().scanLimits(), func() bool { return tt.rests })
+		s := newScanner(nil, nil, matcher{}, scanLimits{count: tt.count}, func() bool { return tt.rests })
 		s.rested = tt.after
 		if got := s.count(); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
@@ -36,7 +32,7 @@ func TestPausesBetweenScans(t *testing.T) {
 	const ms = time.Millisecond
 	late := []time.Duration{700 * ms, 800 * ms, 900 * ms, 700 * ms, 1 * ms, 900 * ms, 800 * ms}
 	for name, tt := range map[string]struct {
-		budget Budget
+		limits scanLimits
 		took   []time.Duration
 		passes int
 		rests  bool
@@ -45,17 +41,20 @@ func TestPausesBetweenScans(t *testing.T) {
 		"a server nearby":                       {took: []time.Duration{1 * ms}, want: 2090 * time.Microsecond},
 		"a reader that waits for a processor":   {took: late, want: 2090 * time.Microsecond},
 		"a server that needs 10 ms":             {took: []time.Duration{11 * ms, 700 * ms}, want: 190 * ms},
-		"a command":                             {budget: Budget{Duty: 0.25}, took: []time.Duration{11 * ms}, want: 30 * ms},
+		"a command":                             {limits: scanLimits{duty: 0.25}, took: []time.Duration{11 * ms}, want: 30 * ms},
 		"a very slow server, the first look":    {took: []time.Duration{800 * ms}, want: time.Second},
 		"a very slow server, later":             {took: []time.Duration{800 * ms}, passes: 1, want: 5 * time.Second},
 		"a very slow server, while it pushes":   {took: []time.Duration{800 * ms}, passes: 1, rests: true, want: 5 * time.Second},
 		"after the first look":                  {took: []time.Duration{1 * ms}, passes: 1, want: 100 * ms},
 		"while the master pushes":               {took: []time.Duration{1 * ms}, passes: 1, rests: true, want: 2500 * ms},
-		"no budget, however slow the server is": {budget: Budget{Unlimited: true}, took: []time.Duration{800 * ms}},
+		"no budget, however slow the server is": {limits: scanLimits{unlimited: true}, took: []time.Duration{800 * ms}},
 	} {
 		m := &master{}
 		m.took(1 * ms)
-		s := newScanner(m, nil, matcher{}, Config{Budget: tt.budget}.withDefaults().scanLimits(), func() bool { return tt.rests })
+		if tt.limits.duty == 0 {
+			tt.limits.duty = 0.05
+		}
+		s := newScanner(m, nil, matcher{}, tt.limits, func() bool { return tt.rests })
 		s.passes = tt.passes
 		var got time.Duration
 		for _, took := range tt.took {

@@ -33,7 +33,7 @@ func TestARefusedConnectionHasNotAnswered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			options.Addrs = []string{server.Addr}
-			m := newMaster(server.Addr, options, 30*time.Second, time.Now)
+			m := newMaster(server.Addr, options, settings{timeout: 30 * time.Second, now: time.Now})
 			defer m.close()
 			if votes, err := m.readVotes(ctx, []string{"lock:a"}); err == nil {
 				t.Errorf("the key was read: %+v", votes)

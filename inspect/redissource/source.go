@@ -47,8 +47,7 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 func (s *Source) masters() []*master {
 	list := make([]*master, len(s.cfg.Masters))
 	for i, options := range s.cfg.Masters {
-		list[i] = newMaster(s.cfg.addr(i), *options, s.cfg.Timeout, s.cfg.Now)
-		list[i].typed.named, list[i].typed.patient, list[i].stall = s.cfg.Only, s.cfg.Once, s.stall
+		list[i] = newMaster(s.cfg.addr(i), *options, s.settings())
 	}
 	return list
 }
@@ -273,7 +272,7 @@ func (r *run) requestStatus(p *masterState) {
 
 // follow asks the sentinels who the master is, again and again, and has it asked about itself when it is another.
 func (r *run) follow(p *masterState) {
-	if p.options.MasterName == "" {
+	if !p.bySentinel() {
 		return
 	}
 	for at := p.address(); sourcekit.Sleep(r.ctx, followEvery) == nil; {
@@ -348,8 +347,7 @@ func (r *run) track(p *masterState) {
 	pusher := &pusher{
 		heard: func(asked time.Time) { p.inbox.hear(asked); signal() },
 		late:  p.requestStatusNow,
-		pings: &p.pings,
-		m:     p.master, began: r.cfg.Now(), prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
+		m:     p.master, prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
 		rate:    limit{every: time.Second / time.Duration(r.cfg.Budget.Pushes), burst: 2 * r.cfg.Budget.Pushes},
 		news:    func(keys []string) { p.inbox.add(keys); signal() },
 		flushed: func() { p.inbox.addAll(); signal() },

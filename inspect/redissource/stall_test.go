@@ -2,8 +2,6 @@ package redissource
 
 import (
 	"context"
-	"errors"
-	"net"
 	"testing"
 	"time"
 
@@ -91,41 +89,6 @@ func TestAVoteIsAsOldAsItsAnswer(t *testing.T) {
 	w.report(report{keys: []string{"lock:a"}, votes: []inspect.Vote{held(0, "x", time.Hour, noon)}, asked: noon, answered: answered})
 	if at := w.table.entries["lock:a"].votes[0].ReadAt; !at.Equal(answered) {
 		t.Errorf("read at %v, answered at %v", at, answered)
-	}
-}
-
-// A server that did not answer while this process stood still is not to blame, and what it answered then says
-// nothing: neither of keys nor of its clock.
-func TestARequestThatAStallInterruptsIsNobodysFailure(t *testing.T) {
-	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer mute.Close()
-	clock := noon
-	s := New(Config{
-		Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{mute.Addr().String()}}}, Timeout: 10 * time.Millisecond,
-		Now: func() time.Time { return clock },
-	})
-	ended, stop := context.WithCancel(t.Context())
-	stop()
-	s.stall.Start(ended)()
-	m := s.masters()[0]
-	defer m.close()
-	request := func(stood time.Duration, err error) error {
-		clock = clock.Add(time.Millisecond)
-		return m.do(t.Context(), func(context.Context, redis.UniversalClient) error {
-			clock = clock.Add(stood)
-			return err
-		})
-	}
-	for _, err := range []error{nil, context.DeadlineExceeded} {
-		if got := request(18*time.Second, err); !errors.Is(got, errStood) {
-			t.Errorf("%v is reported as %v", err, got)
-		}
-		if got := request(2*time.Second, err); !errors.Is(got, err) || errors.Is(got, errStood) {
-			t.Errorf("%v of a slow server is reported as %v", err, got)
-		}
 	}
 }
 

@@ -22,7 +22,7 @@ func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
 	defer admin.Close()
-	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)
+	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, settings{timeout: 30 * time.Second, now: time.Now})
 	defer m.close()
 	if _, err := m.readStatus(ctx); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
 	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
 	defer admin.Close()
 	addr := answeringPing(t, server.Addr)
-	m := newMaster(addr, redis.UniversalOptions{Addrs: []string{addr}}, 30*time.Second, time.Now)
+	m := newMaster(addr, redis.UniversalOptions{Addrs: []string{addr}}, settings{timeout: 30 * time.Second, now: time.Now})
 	defer m.close()
 	if _, err := m.readStatus(ctx); err != nil {
 		t.Fatal(err)
@@ -126,9 +126,9 @@ func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	admin := server.Client(t)
 	loseMaster(t, admin)
 	ctx, cancel := context.WithCancel(t.Context())
-	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)
+	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, settings{timeout: 30 * time.Second, now: time.Now})
 	defer m.close()
-	p := &pusher{m: m, pings: &unanswered{}, began: time.Now(), heard: func(time.Time) {}, prefixes: []string{""}}
+	p := &pusher{m: m, heard: func(time.Time) {}, prefixes: []string{""}}
 	began, ended := time.Now(), 0
 	p.run(ctx, func(yes bool, _ error) {
 		if yes {
@@ -163,7 +163,7 @@ func TestWhatRefusesPingAlone(t *testing.T) {
 	if refusesPing(nil) || refusesPing(io.EOF) {
 		t.Error("no reply refuses nothing")
 	}
-	p := &pusher{pings: &unanswered{}}
+	p := &pusher{}
 	if p.refused(func() { t.Error("armed") }) {
 		t.Error("an answer to no ping")
 	}

@@ -12,21 +12,21 @@ import (
 // A key that another holds by the next reading was handed over, unless its master may have deleted it before.
 func TestARetakenKeyMayBeUnsure(t *testing.T) {
 	for name, tt := range map[string]struct {
-		info  string
+		limit int64
 		value inspect.Untrusted
 		want  bool
 	}{
-		"renewed":                     {info: "maxmemory:1", value: "x"},
-		"handed over":                 {info: "maxmemory:0", value: "y"},
-		"maybe evicted, and retaken":  {info: "maxmemory:1", value: "y", want: true},
-		"retaken, and INFO is denied": {value: "y", want: true},
+		"renewed":                     {limit: 1, value: "x"},
+		"handed over":                 {limit: 0, value: "y"},
+		"maybe evicted, and retaken":  {limit: 1, value: "y", want: true},
+		"retaken, and INFO is denied": {limit: -1, value: "y", want: true},
 	} {
 		w := newWatchedRun(t)
 		for i, p := range w.masters {
-			p.setStatus(info("maxmemory:0"))
+			p.setStatus(limited(0))
 			if i == 0 {
 				p.reported = false
-				p.setStatus(infoOrNone(tt.info))
+				p.setStatus(limited(tt.limit))
 			}
 		}
 		w.clock = noon.Add(time.Second)
@@ -45,11 +45,12 @@ func TestARetakenKeyMayBeUnsure(t *testing.T) {
 	}
 }
 
-func infoOrNone(line string) status {
-	if line == "" {
+// limited is the status of a master with a limit of memory, which evicts; of one that does not tell: -1.
+func limited(maxMemory int64) status {
+	if maxMemory < 0 {
 		return status{}
 	}
-	return info(line, "maxmemory_policy:allkeys-lru")
+	return status{reported: true, maxMemory: maxMemory, evictionPolicy: "allkeys-lru"}
 }
 
 // After a flush of any database it is unknown how a key ended, until the key was read again.
@@ -71,7 +72,7 @@ func TestAFlushLeavesTheEndUnsure(t *testing.T) {
 	} {
 		w := newWatchedRun(t)
 		for _, p := range w.masters {
-			p.setStatus(info("maxmemory:0"))
+			p.setStatus(limited(0))
 		}
 		for _, do := range tt.steps {
 			w.clock = w.clock.Add(time.Millisecond)
@@ -96,7 +97,7 @@ func TestAnEndThatWasNotPushedIsUnsure(t *testing.T) {
 	} {
 		w := newWatchedRun(t)
 		p := w.masters[0]
-		p.setStatus(info("maxmemory:0"))
+		p.setStatus(limited(0))
 		if !tt.polled {
 			w.push(pushState{armed: true})
 		}

@@ -27,12 +27,12 @@ func TestAClockIsReadWhenItIsAskedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock, asked := make(chan time.Time, 1), make(chan bool, 100)
 			clock <- time.Now()
-			m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, func() time.Time {
+			m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, settings{timeout: 30 * time.Second, now: func() time.Time {
 				now := <-clock
 				clock <- now
 				asked <- true
 				return now
-			})
+			}})
 			defer m.close()
 			for range cap(m.slots) {
 				m.slots <- struct{}{}
@@ -83,7 +83,7 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 		return n
 	}
 	grant("-time", "-info")
-	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}, Username: "viewer", Password: "pw"}, 30*time.Second, time.Now)
+	m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}, Username: "viewer", Password: "pw"}, settings{timeout: 30 * time.Second, now: time.Now})
 	defer m.close()
 	read := func() {
 		t.Helper()

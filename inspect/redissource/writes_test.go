@@ -63,7 +63,7 @@ func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
 			for _, line := range tt.does {
 				prepare(t, c, line)
 			}
-			m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, 30*time.Second, time.Now)
+			m := newMaster(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, settings{timeout: 30 * time.Second, now: time.Now})
 			defer m.close()
 			st, err := m.readStatus(t.Context())
 			if err != nil || st.refused != tt.want || len(st.unseen) > 0 {
@@ -162,7 +162,7 @@ func TestAFailedSaveWithoutPingIsUnknown(t *testing.T) {
 		"role:slave\r\nrdb_last_bgsave_status:err\r\n":  false,
 	} {
 		var st status
-		st.readInfo(info, noon)
+		st.readInfo(info, first)
 		m.readWrites(&st, ping, info)
 		if st.refused != "" || (len(st.unseen) == 1) != unknown {
 			t.Errorf("%q: %q, %v", info, st.refused, st.unseen)

@@ -1,0 +1,39 @@
+package redissource
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect/internal/sourcekit"
+)
+
+// A clock stays as inexact as its reading was slow, however fast the server answers other questions.
+func TestAClockIsAsExactAsItsReading(t *testing.T) {
+	p := &masterState{}
+	p.setStatus(status{offset: -1400 * time.Millisecond, offsetKnown: true, latency: 2800 * time.Millisecond})
+	p.answered(time.Millisecond)
+	if s := p.server; !s.ClockKnown || s.ClockWithin != 1400*time.Millisecond || s.Latency != time.Millisecond {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The backend has the quickest of our last requests to the slowest master.
+func TestQuickestRequestsAreReported(t *testing.T) {
+	w := newWatchedRun(t)
+	for i, p := range w.masters {
+		p.pace = sourcekit.Pace{}
+		for range 80 {
+			p.pace.Add(time.Duration(5+i) * time.Millisecond)
+		}
+	}
+	if c := w.describe().Cost; c.Quickest != 6*time.Millisecond || c.StartQuickest != 6*time.Millisecond {
+		t.Errorf("%v, at the start %v", c.Quickest, c.StartQuickest)
+	}
+	for range 80 {
+		w.masters[0].pace.Add(20 * time.Millisecond) // four times that of the start
+	}
+	w.masters[1].pace.Quickest = 40 * time.Millisecond
+	if c := w.describe().Cost; !c.Slowed || c.Quickest != 20*time.Millisecond || c.StartQuickest != 5*time.Millisecond {
+		t.Errorf("of one that is slowed: %v, %v, at the start %v", c.Slowed, c.Quickest, c.StartQuickest)
+	}
+}
