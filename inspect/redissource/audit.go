@@ -35,7 +35,7 @@ func (r *run) auditSweep() {
 			r.wantSample(p)
 		}
 		r.tasks.Go(func() {
-			if locks := p.joined(r.ctx); len(locks) > 0 {
+			if locks := p.Joined(r.ctx); len(locks) > 0 {
 				send(r.ctx, r.audited, locks)
 			}
 		})
@@ -90,7 +90,7 @@ func (r *run) endedUnpushed(p *masterState, key string, asked time.Time) bool {
 
 // audit has a master count the keys that should be there, unless it is still at it; it reports whether that was begun.
 func (r *run) audit(p *masterState, now time.Time) bool {
-	if p.inCluster() {
+	if p.InCluster() {
 		return false // one command cannot count the keys of several slots
 	}
 	keys := r.present(p, now)
@@ -100,7 +100,7 @@ func (r *run) audit(p *masterState, now time.Time) bool {
 	p.auditedAt = now
 	var wait time.Duration
 	if p.pushing {
-		wait = p.timeout // for pushes on their way
+		wait = p.Timeout // for pushes on their way
 	}
 	r.tasks.Go(func() {
 		err := r.count(p, keys, now, wait)
@@ -130,7 +130,7 @@ func (r *run) present(p *masterState, now time.Time) []string {
 func (r *run) count(p *masterState, keys []string, asked time.Time, wait time.Duration) error {
 	rest := sweepEvery / time.Duration(2*(1+len(keys)/auditSize))
 	for chunk := range slices.Chunk(keys, auditSize) {
-		gone, err := p.gone(r.ctx, chunk)
+		gone, err := p.Gone(r.ctx, chunk)
 		if err != nil {
 			return err // the next read reports it
 		}

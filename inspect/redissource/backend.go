@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/redissource/node"
 )
 
 // changedBackend returns the backend's state when a report is due, else nil. Before any master has answered or failed
@@ -23,12 +24,12 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 
 // describe builds the backend's state.
 func (r *run) describe() *inspect.Backend {
-	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Topology: r.topology(), User: r.masters[0].user(), Mode: r.mode(), FirstPass: true, Scanned: len(r.table.entries)}
+	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Topology: r.topology(), User: r.masters[0].User(), Mode: r.mode(), FirstPass: true, Scanned: len(r.table.entries)}
 	up, down, unsought := 0, 0, 0
 	var errors []string
 	for _, p := range r.masters {
 		server := p.server
-		server.Addr = p.address()
+		server.Addr = p.Address()
 		switch server.State {
 		case inspect.ServerUp:
 			up++
@@ -45,7 +46,7 @@ func (r *run) describe() *inspect.Backend {
 			server.State, server.Latency = inspect.ServerUnknown, -1
 			b.FirstPass = false
 		}
-		server.Requests, server.Heartbeats = p.traffic()
+		server.Requests, server.Heartbeats = p.Traffic()
 		b.Servers = append(b.Servers, server)
 		b.Cost.Requests += server.Requests
 		b.Cost.Heartbeats += server.Heartbeats
@@ -57,11 +58,11 @@ func (r *run) describe() *inspect.Backend {
 	}
 	for _, p := range r.replicas {
 		server := p.server
-		server.Addr, server.Role, server.Cluster = p.address(), cmp.Or(server.Role, roleReplica), true
+		server.Addr, server.Role, server.Cluster = p.Address(), cmp.Or(server.Role, node.RoleReplica), true
 		if server.State == "" {
 			server.State, server.Latency = inspect.ServerUnknown, -1
 		}
-		server.Requests, _ = p.traffic()
+		server.Requests, _ = p.Traffic()
 		b.Servers = append(b.Servers, server)
 		b.Cost.Requests += server.Requests
 	}
@@ -91,7 +92,7 @@ func (r *run) describe() *inspect.Backend {
 
 func (r *run) topology() inspect.Topology {
 	switch {
-	case r.masters[0].bySentinel():
+	case r.masters[0].BySentinel():
 		return inspect.Sentinel
 	case r.cluster != nil:
 		return inspect.Cluster
@@ -133,18 +134,18 @@ func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	if replica != nil {
 		unseen = append(unseen, *replica)
 	}
-	if p.server.Cluster && !p.inCluster() {
+	if p.server.Cluster && !p.InCluster() {
 		unseen = append(unseen, inspect.Unseen{
-			Aspect: inspect.AspectLocks, Where: p.address(), Read: "the keys of its Redis Cluster",
-			Reason: "it is one node of a Redis Cluster, and has only the keys of its own slots", Advice: "give redis+cluster://" + p.address(),
+			Aspect: inspect.AspectLocks, Where: p.Address(), Read: "the keys of its Redis Cluster",
+			Reason: "it is one node of a Redis Cluster, and has only the keys of its own slots", Advice: "give redis+cluster://" + p.Address(),
 		})
 	}
 	if p.unsought != nil {
 		unseen = append(unseen, *p.unsought)
 	}
-	if p.refused != (refusal{}) {
+	if p.refused != (node.Refusal{}) {
 		unseen = append(unseen, inspect.Unseen{
-			Aspect: inspect.AspectChanges, Where: p.address(), Read: "CLIENT TRACKING", Reason: p.refused.String(), Right: p.refused.right,
+			Aspect: inspect.AspectChanges, Where: p.Address(), Read: "CLIENT TRACKING", Reason: p.refused.String(), Right: p.refused.Right,
 		})
 	}
 	return unseen
@@ -153,9 +154,9 @@ func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 // cannotLook says in a line why the master's keys could not be looked for, and what would allow it.
 func (p *masterState) cannotLook() string {
 	if right := p.unsought.Right; strings.HasPrefix(right, "+") {
-		return fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s %s)", p.address(), p.user(), inspect.Escape(p.user()), right)
+		return fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s %s)", p.Address(), p.User(), inspect.Escape(p.User()), right)
 	}
-	text := fmt.Sprintf("master %s: keys cannot be looked for: %s", p.address(), strings.TrimSpace(inspect.Escape(p.unsought.Reason)))
+	text := fmt.Sprintf("master %s: keys cannot be looked for: %s", p.Address(), strings.TrimSpace(inspect.Escape(p.unsought.Reason)))
 	if right := p.unsought.Right; right != "" {
 		text += " (it takes " + inspect.Escape(right) + ")"
 	}

@@ -11,7 +11,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
-	"lockscope/inspect/redissource"
+	"lockscope/inspect/redissource/node"
 	"lockscope/internal/servertest"
 )
 
@@ -39,7 +39,7 @@ func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		viewer := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "viewer", Password: "pw"})
-		v, err := redissource.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)
+		v, err := node.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)
 		viewer.Close()
 		if err != nil || v.Held == nil || len(v.Held.Claims) != 2 || v.Held.Claims[1].Dead {
 			t.Errorf("%s tells the time: %+v, %v", name, v.Held, err)
@@ -71,7 +71,7 @@ func TestTheRightToWhoWasHeardOfIsNamed(t *testing.T) {
 		}
 		viewer := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "viewer", Password: "pw"})
 		defer viewer.Close()
-		v, err := redissource.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)
+		v, err := node.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)
 		if err != nil || v.Held == nil || len(v.Held.Claims) != 2 {
 			t.Fatalf("%+v, %v", v, err)
 		}

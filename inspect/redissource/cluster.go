@@ -14,6 +14,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
+	"lockscope/inspect/redissource/node"
 )
 
 // slots of a Redis Cluster, over which its keys are spread.
@@ -93,12 +94,12 @@ func slotOf(key string) int {
 }
 
 // readTopology reads a cluster's topology from the first of these nodes that answers.
-func readTopology(ctx context.Context, seeds []*master) (*topology, error) {
+func readTopology(ctx context.Context, seeds []*node.Master) (*topology, error) {
 	var failed []string
 	for _, m := range seeds {
-		answer, err := m.clusterSlots(ctx)
+		answer, err := m.ClusterSlots(ctx)
 		if err == nil {
-			return newTopology(answer, m.address()), nil
+			return newTopology(answer, m.Address()), nil
 		}
 		failed = append(failed, err.Error())
 	}
@@ -108,40 +109,40 @@ func readTopology(ctx context.Context, seeds []*master) (*topology, error) {
 // cluster keeps the nodes of a Redis Cluster beyond a run.
 type cluster struct {
 	cfg      Config
-	settings settings
-	seeds    []*master // as the target names them
-	nodes    map[string]*master
+	settings node.Settings
+	seeds    []*node.Master // as the target names them
+	nodes    map[string]*node.Master
 	now      *topology
 	// keys reads keys wherever they are: go-redis' client of the whole cluster follows those that move.
 	keys *redis.ClusterClient
-	sent nodeTraffic
+	sent node.NodeTraffic
 }
 
-func newCluster(cfg Config, how settings) *cluster {
-	c := &cluster{cfg: cfg, settings: how, nodes: map[string]*master{}}
+func newCluster(cfg Config, how node.Settings) *cluster {
+	c := &cluster{cfg: cfg, settings: how, nodes: map[string]*node.Master{}}
 	for _, addr := range cfg.Masters[0].Addrs {
 		c.seeds = append(c.seeds, c.node(addr))
 	}
-	c.keys = newKeyClient(*cfg.Masters[0], cfg.Timeout, &c.sent)
+	c.keys = node.NewKeyClient(*cfg.Masters[0], cfg.Timeout, &c.sent)
 	return c
 }
 
 // node is one node, with a connection of its own for all but keys.
-func (c *cluster) node(addr string) *master {
+func (c *cluster) node(addr string) *node.Master {
 	if m := c.nodes[addr]; m != nil {
 		return m
 	}
 	options := *c.cfg.Masters[0]
 	options.Addrs, options.IsClusterMode = []string{addr}, false
-	m := newMaster(addr, options, c.settings)
-	c.sent.add(addr, m)
+	m := node.New(addr, options, c.settings)
+	c.sent.Add(addr, m)
 	c.nodes[addr] = m
 	return m
 }
 
 // read reads who serves what now.
 func (c *cluster) read(ctx context.Context) (*topology, error) {
-	var ask []*master
+	var ask []*node.Master
 	if c.now != nil {
 		for _, addr := range c.now.masters {
 			ask = append(ask, c.nodes[addr])
@@ -152,18 +153,18 @@ func (c *cluster) read(ctx context.Context) (*topology, error) {
 			ask = append(ask, m)
 		}
 	}
-	slices.SortStableFunc(ask, func(a, b *master) int { return cmp.Compare(a.silent.Load(), b.silent.Load()) })
+	slices.SortStableFunc(ask, func(a, b *node.Master) int { return cmp.Compare(a.Silent.Load(), b.Silent.Load()) })
 	return readTopology(ctx, ask)
 }
 
 // masters returns the nodes of a topology, connected with each other.
-func (c *cluster) masters(t *topology) []*master {
-	list := make([]*master, len(t.masters))
+func (c *cluster) masters(t *topology) []*node.Master {
+	list := make([]*node.Master, len(t.masters))
 	for i, addr := range t.masters {
 		list[i] = c.node(addr)
 	}
 	for _, m := range list {
-		m.join(c.keys, list)
+		m.Join(c.keys, list)
 	}
 	c.now = t
 	return list
@@ -171,7 +172,7 @@ func (c *cluster) masters(t *topology) []*master {
 
 func (c *cluster) close() {
 	for _, m := range c.nodes {
-		m.close()
+		m.Close()
 	}
 	c.keys.Close()
 }
@@ -186,7 +187,7 @@ func (c *cluster) unreadable(err error) *inspect.Backend {
 		b.Mode = inspect.ModeOnce
 	}
 	for _, m := range c.seeds {
-		b.Servers = append(b.Servers, inspect.Server{Addr: m.address(), State: inspect.ServerDown, Cluster: true, Latency: -1, Error: b.Error})
+		b.Servers = append(b.Servers, inspect.Server{Addr: m.Address(), State: inspect.ServerDown, Cluster: true, Latency: -1, Error: b.Error})
 	}
 	return b
 }
@@ -207,7 +208,7 @@ func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
 			if ctx.Err() == nil {
 				emit(inspect.Update{Backend: c.unreadable(err)})
 			}
-			if s.cfg.Once || sourcekit.Sleep(ctx, retryEvery) != nil {
+			if s.cfg.Once || sourcekit.Sleep(ctx, node.RetryEvery) != nil {
 				return
 			}
 			continue

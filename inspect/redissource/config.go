@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect/recipe"
+	"lockscope/inspect/redissource/node"
 )
 
 // Config holds the masters, the patterns and the budgets of a source.
@@ -113,9 +114,9 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	if b.ScanCount <= 0 && (c.Once || b.Unlimited) {
-		b.ScanCount = mostScanned
+		b.ScanCount = node.MostScanned
 	}
-	b.ScanCount = min(b.ScanCount, mostScanned)
+	b.ScanCount = min(b.ScanCount, node.MostScanned)
 	if b.ScanEvery <= 0 {
 		b.ScanEvery = 2 * time.Second
 	}
@@ -149,16 +150,16 @@ func (c Config) patterns() []string {
 	return all
 }
 
-func (c Config) matcher() matcher { return newMatcher(c.Match, c.Custom) }
+func (c Config) matcher() node.Matcher { return node.NewMatcher(c.Match, c.Custom) }
 
-func (c Config) scanLimits() scanLimits {
+func (c Config) scanLimits() node.ScanLimits {
 	b := c.Budget
-	return scanLimits{unlimited: b.Unlimited, duty: b.Duty, count: b.ScanCount, keys: b.Keys}
+	return node.ScanLimits{Unlimited: b.Unlimited, Duty: b.Duty, Count: b.ScanCount, Keys: b.Keys}
 }
 
 // settings of how the masters are asked.
-func (s *Source) settings() settings {
-	return settings{timeout: s.cfg.Timeout, now: s.cfg.Now, stall: s.stall, named: s.cfg.Only, patient: s.cfg.Once}
+func (s *Source) settings() node.Settings {
+	return node.Settings{Timeout: s.cfg.Timeout, Now: s.cfg.Now, Stall: s.stall, Named: s.cfg.Only, Patient: s.cfg.Once}
 }
 
 // addr returns the name of master i for the screen.

@@ -15,7 +15,7 @@ func TestKeysOfOneScan(t *testing.T) {
 		"as many as said, one pass": {cfg: Config{Once: true, Budget: Budget{ScanCount: 7}}, want: 7},
 		"more than a server bears":  {cfg: Config{Budget: Budget{ScanCount: 5000}}, want: 1000},
 	} {
-		if got := tt.cfg.withDefaults().scanLimits().count; got != tt.want {
+		if got := tt.cfg.withDefaults().scanLimits().Count; got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"lockscope/inspect/redissource/node"
 )
 
 func TestExpiryQueueKeepsTheEarliest(t *testing.T) {
@@ -28,24 +30,24 @@ func TestExpiryQueueKeepsTheEarliest(t *testing.T) {
 }
 
 func TestLimitLetsABurstThroughAndThenTheRate(t *testing.T) {
-	l := limit{every: 50 * time.Millisecond, burst: 3}
+	l := node.Limit{Every: 50 * time.Millisecond, Burst: 3}
 	var spent time.Time
 	passed := 0
 	for now := noon; now.Before(noon.Add(time.Second)); now = now.Add(time.Millisecond) {
-		if !l.ready(spent, now).After(now) {
-			spent = l.spend(spent, now, 1)
+		if !l.Ready(spent, now).After(now) {
+			spent = l.Spend(spent, now, 1)
 			passed++
 		}
 	}
 	if passed < 22 || passed > 23 {
 		t.Errorf("%d passed in a second, want the burst of 3 and 20 a second", passed)
 	}
-	spent = l.spend(time.Time{}, noon, 3)
-	at := l.ready(spent, noon)
-	if wait := at.Sub(noon); wait != 50*time.Millisecond || l.ready(spent, at).After(at) {
+	spent = l.Spend(time.Time{}, noon, 3)
+	at := l.Ready(spent, noon)
+	if wait := at.Sub(noon); wait != 50*time.Millisecond || l.Ready(spent, at).After(at) {
 		t.Errorf("the next after %v", wait)
 	}
-	if s := l.slowed(); s.every != 100*time.Millisecond || s.burst != 2 {
+	if s := l.Slowed(); s.Every != 100*time.Millisecond || s.Burst != 2 {
 		t.Errorf("slowed %+v", s)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
-	"lockscope/inspect/redissource"
+	"lockscope/inspect/redissource/node"
 	"lockscope/internal/servertest"
 )
 
@@ -66,6 +66,18 @@ func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 func isReply(err error) bool { _, ok := errors.AsType[redis.Error](err); return ok }
 
+// readOfNode reads a key as the node of a cluster does that has it; keys is the client of the cluster.
+func readOfNode(ctx context.Context, keys redis.UniversalClient, addr, key string) (inspect.Vote, error) {
+	m := node.New(addr, redis.UniversalOptions{Addrs: []string{addr}}, node.Settings{Timeout: 30 * time.Second, Now: time.Now, Named: key})
+	defer m.Close()
+	m.Join(keys, []*node.Master{m})
+	votes, err := m.Votes(ctx, []string{key})
+	if err != nil {
+		return inspect.Vote{Addr: addr, Error: err.Error()}, err
+	}
+	return votes[0], nil
+}
+
 // While a slot moves, or a node of the cluster has no quorum or loads its data, some of the questions about a
 // lock are answered, and some refused: one, or all that come after it. What they would have said is unknown.
 func TestWhatANodeOfAClusterRefusesForAWhileIsUnknown(t *testing.T) {
@@ -80,7 +92,7 @@ func TestWhatANodeOfAClusterRefusesForAWhileIsUnknown(t *testing.T) {
 			keys := server.Client(t)
 			keys.AddHook(fault)
 			now := time.Now()
-			vote, err := redissource.ReadKeyOfNode(t.Context(), keys, server.Addr, l.ID.Path)
+			vote, err := readOfNode(t.Context(), keys, server.Addr, l.ID.Path)
 			return inspect.KeyLock(l.ID, []inspect.Vote{vote}, now), err
 		}
 		whole := &interrupted{}

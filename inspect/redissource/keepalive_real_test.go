@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/redissource"
 	"lockscope/internal/servertest"
 )
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/redissource/node"
 )
 
 // jitter is the tolerance of a computed expiry: round trips vary, and TTLs are in milliseconds.
@@ -34,7 +35,7 @@ type keyTable struct {
 	denied, refused map[string]bool
 	firstDenied     string // of all in order; empty: unknown
 	// clients lists each master's connections.
-	clients []clients
+	clients []node.Clients
 	// replicas are, by master, whose replica it is known to be; nil where it is none.
 	replicas []*inspect.Unseen
 	// topology maps keys to the masters of a cluster; nil where each has all.
@@ -52,15 +53,15 @@ type postponed struct {
 	wait  time.Duration
 }
 
-func newKeyTable(cfg Config, masters []*master) *keyTable {
+func newKeyTable(cfg Config, masters []*node.Master) *keyTable {
 	b := &keyTable{
 		backend: cfg.Backend, only: cfg.Only, once: cfg.Once, most: cfg.Budget.Keys,
 		entries: map[string]*entry{}, foreign: map[string]postponed{}, parts: map[string]string{}, denied: map[string]bool{}, refused: map[string]bool{},
 	}
 	for _, m := range masters {
-		b.addrs = append(b.addrs, m.address())
+		b.addrs = append(b.addrs, m.Address())
 	}
-	b.clients, b.replicas = make([]clients, len(b.addrs)), make([]*inspect.Unseen, len(b.addrs))
+	b.clients, b.replicas = make([]node.Clients, len(b.addrs)), make([]*inspect.Unseen, len(b.addrs))
 	return b
 }
 
@@ -94,7 +95,7 @@ func (b *keyTable) add(key string, now time.Time) bool {
 		}
 	}
 	if len(e.votes) == 0 {
-		e.votes = []inspect.Vote{downVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
+		e.votes = []inspect.Vote{node.DownVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
 	}
 	e.unwatched = make([]bool, len(e.votes))
 	switch a, ok := b.foreign[key]; {
@@ -191,7 +192,7 @@ func (b *keyTable) votes(e *entry) []inspect.Vote {
 // silence records that a master does not answer, for every key.
 func (b *keyTable) silence(master int, err error, now time.Time) {
 	b.clients[master] = nil
-	v := downVote(b.addrs[master], err)
+	v := node.DownVote(b.addrs[master], err)
 	for _, e := range b.entries {
 		if at, ok := b.place(e.key, master); ok {
 			e.votes[at] = lastPresent(e.votes[at], v, now)

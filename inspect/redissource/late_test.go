@@ -24,9 +24,9 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
 	defer func() {
 		cancel()
-		r.masters[0].close()
+		r.masters[0].Close()
 		r.tasks.Wait()
-		r.masters[0].close()
+		r.masters[0].Close()
 	}()
 	p := r.masters[0]
 	p.server.State, p.asked = inspect.ServerUp, true

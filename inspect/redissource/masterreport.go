@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/redissource/node"
 )
 
 // report takes in a master's answer.
@@ -82,7 +83,7 @@ func (r *run) alive(p *masterState, latency time.Duration) {
 		r.back(p)
 	}
 	p.answered(latency)
-	p.silent.Store(0)
+	p.Silent.Store(0)
 }
 
 // back has everything read of a master that answers again. What it pushed meanwhile, if its connection lived,
@@ -97,12 +98,12 @@ func (r *run) back(p *masterState) {
 
 // down records that a master does not answer.
 func (r *run) down(p *masterState, err error) {
-	p.retryAt = r.cfg.Now().Add(retryEvery)
+	p.retryAt = r.cfg.Now().Add(node.RetryEvery)
 	if r.ctx.Err() != nil {
 		return
 	}
 	p.failed(err)
-	p.silent.Store(1)
+	p.Silent.Store(1)
 	p.forgetReads()
 	if p.pushing { // what was pushed since may come after the answers that show it
 		r.table.unwatch(p.index, p.heard)
@@ -131,11 +132,11 @@ func (r *run) status(rep statusReport) {
 	if p.down() { // what it says of itself is known with that: asked again at once, who refuses all else is asked without end
 		r.back(p)
 	}
-	p.answered(rep.status.latency)
-	p.silent.Store(0)
+	p.answered(rep.status.Latency)
+	p.Silent.Store(0)
 	p.setStatus(rep.status)
 	r.setReplica(p, rep.status)
-	if changed := r.table.meet(p.index, rep.status.clients); changed != nil {
+	if changed := r.table.meet(p.index, rep.status.Clients); changed != nil {
 		r.emit(inspect.Update{Put: changed})
 	}
 }
@@ -144,7 +145,7 @@ func (r *run) status(rep statusReport) {
 // place of another. Nobody knows then what happened on it before it was known to be the master, nor how much
 // it got of what the other had.
 func (r *run) readdress(p *masterState) (replaced bool) {
-	addr := p.address()
+	addr := p.Address()
 	if r.table.addrs[p.index] == addr {
 		return false
 	}
@@ -152,7 +153,7 @@ func (r *run) readdress(p *masterState) (replaced bool) {
 	for _, e := range r.table.entries {
 		e.votes[p.index].Addr = addr // Sentinel has one master
 	}
-	from := p.replacedAfter()
+	from := p.ReplacedAfter()
 	if from.IsZero() {
 		for key := range r.table.entries {
 			r.dirty[key] = true
@@ -166,12 +167,12 @@ func (r *run) readdress(p *masterState) (replaced bool) {
 }
 
 // setReplica takes in whether a server is a replica: then it has no vote.
-func (r *run) setReplica(p *masterState, st status) {
+func (r *run) setReplica(p *masterState, st node.Status) {
 	var u *inspect.Unseen
-	if st.role == roleReplica {
-		u = &inspect.Unseen{Aspect: inspect.AspectVotes, Where: p.address(), Read: "ROLE", Reason: "it is a replica, has no vote, and may lag behind its master", Advice: "give its master instead"}
-		if st.master != "" {
-			u.Reason, u.Advice = fmt.Sprintf("it is a replica of %s, has no vote, and may lag behind", st.master), fmt.Sprintf("give %s instead", st.master)
+	if st.Role == node.RoleReplica {
+		u = &inspect.Unseen{Aspect: inspect.AspectVotes, Where: p.Address(), Read: "ROLE", Reason: "it is a replica, has no vote, and may lag behind its master", Advice: "give its master instead"}
+		if st.Master != "" {
+			u.Reason, u.Advice = fmt.Sprintf("it is a replica of %s, has no vote, and may lag behind", st.Master), fmt.Sprintf("give %s instead", st.Master)
 		}
 	}
 	old := r.table.replicas[p.index]

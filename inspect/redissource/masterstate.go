@@ -8,6 +8,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
+	"lockscope/inspect/redissource/node"
 )
 
 // perKey is about what one key in a pipeline adds to its time: it is taken off, so that batches of any size compare.
@@ -15,7 +16,7 @@ const perKey = 5 * time.Microsecond
 
 // masterState is a master and what is known of it, as the loop has it.
 type masterState struct {
-	*master
+	*node.Master
 	index    int
 	passed   bool            // its keys were looked at once, or could not be
 	wentOver time.Time       // when the newest pass over all of its keys began; zero before the first
@@ -38,8 +39,8 @@ type masterState struct {
 type tracking struct {
 	pushing     bool
 	armedAt     time.Time
-	pushedUntil time.Time // all changes until then were pushed; zero before the first connection was lost
-	refused     refusal   // why it does not, empty while it may come
+	pushedUntil time.Time    // all changes until then were pushed; zero before the first connection was lost
+	refused     node.Refusal // why it does not, empty while it may come
 	inbox       inbox
 	heard       time.Time   // when the newest ping that was answered was sent: what was pushed before is known
 	resting     atomic.Bool // it pushes, and its keys were gone over since it does
@@ -75,9 +76,9 @@ type inFlight struct {
 	askedAt time.Time
 }
 
-func newMasterState(m *master, index int) *masterState {
+func newMasterState(m *node.Master, index int) *masterState {
 	return &masterState{
-		master: m, index: index, restart: make(chan struct{}, 1),
+		Master: m, index: index, restart: make(chan struct{}, 1),
 		readQueue: readQueue{wanted: map[string]bool{}, spent: map[string]time.Time{}},
 	}
 }
@@ -95,12 +96,12 @@ func (p *masterState) mayHaveHad() bool {
 }
 
 // want puts a key on the list of those to read.
-func (p *masterState) want(key string, perKey limit, now time.Time) {
+func (p *masterState) want(key string, perKey node.Limit, now time.Time) {
 	if p.wanted[key] {
 		return
 	}
 	p.wanted[key] = true
-	if at := perKey.ready(p.spent[key], now); at.After(now) {
+	if at := perKey.Ready(p.spent[key], now); at.After(now) {
 		p.later.set(key, at)
 	} else {
 		p.turn = append(p.turn, key)
@@ -108,7 +109,7 @@ func (p *masterState) want(key string, perKey limit, now time.Time) {
 }
 
 // take takes at most n keys off that list.
-func (p *masterState) take(n int, perKey limit, now time.Time) []string {
+func (p *masterState) take(n int, perKey node.Limit, now time.Time) []string {
 	p.turn = append(p.turn, p.later.due(now)...)
 	n = min(n, len(p.turn))
 	keys := p.turn[:n:n]
@@ -117,8 +118,8 @@ func (p *masterState) take(n int, perKey limit, now time.Time) []string {
 	}
 	for _, key := range keys {
 		delete(p.wanted, key)
-		if perKey.every > 0 {
-			p.spent[key] = perKey.spend(p.spent[key], now, 1)
+		if perKey.Every > 0 {
+			p.spent[key] = perKey.Spend(p.spent[key], now, 1)
 		}
 	}
 	return keys
@@ -128,7 +129,7 @@ func (p *masterState) take(n int, perKey limit, now time.Time) []string {
 func (p *masterState) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.probe }
 
 // nextRead returns the time of the next read, as far as it depends on the clock; false when it does not.
-func (p *masterState) nextRead(now time.Time, perMaster limit) (time.Time, bool) {
+func (p *masterState) nextRead(now time.Time, perMaster node.Limit) (time.Time, bool) {
 	if p.busy || !p.asked {
 		return time.Time{}, false // its answer comes first; its clock and its role, too
 	}
@@ -136,7 +137,7 @@ func (p *masterState) nextRead(now time.Time, perMaster limit) (time.Time, bool)
 	if len(p.turn) > 0 || p.probe {
 		at, ok = now, true
 	}
-	for _, not := range []time.Time{p.retryAt, perMaster.ready(p.reads, now)} {
+	for _, not := range []time.Time{p.retryAt, perMaster.Ready(p.reads, now)} {
 		if not.After(at) {
 			at = not
 		}
@@ -176,23 +177,23 @@ func (p *masterState) answered(latency time.Duration) {
 }
 
 // setStatus keeps old instants that only jittered.
-func (p *masterState) setStatus(st status) {
+func (p *masterState) setStatus(st node.Status) {
 	s := &p.server
-	p.unseen = st.unseen
-	s.Role, s.Version, s.RunID, s.Cluster = st.role, st.version, st.runID, st.cluster
-	s.Replicas, s.NeedsReplicas = st.replicas, st.needsReplicas
-	s.Persistence = st.persistence
-	if st.reported {
-		s.MaxMemory, s.EvictionPolicy, p.reported = st.maxMemory, st.evictionPolicy, true
+	p.unseen = st.Unseen
+	s.Role, s.Version, s.RunID, s.Cluster = st.Role, st.Version, st.RunID, st.Cluster
+	s.Replicas, s.NeedsReplicas = st.Replicas, st.NeedsReplicas
+	s.Persistence = st.Persistence
+	if st.Reported {
+		s.MaxMemory, s.EvictionPolicy, p.reported = st.MaxMemory, st.EvictionPolicy, true
 	}
-	s.WritesRefused = st.refused
-	if (st.offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
-		s.ClockOffset, s.ClockKnown, s.ClockWithin = st.offset, st.offsetKnown, st.latency/2
+	s.WritesRefused = st.Refused
+	if (st.Offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
+		s.ClockOffset, s.ClockKnown, s.ClockWithin = st.Offset, st.OffsetKnown, st.Latency/2
 	}
-	if st.startedAt.Sub(s.StartedAt).Abs() > 2*time.Second {
-		s.StartedAt = st.startedAt
+	if st.StartedAt.Sub(s.StartedAt).Abs() > 2*time.Second {
+		s.StartedAt = st.StartedAt
 	}
-	s.Latency = st.latency
+	s.Latency = st.Latency
 }
 
 // replicaStatus takes in what a replica of a cluster says of itself. It has no vote: nothing depends on it now.
@@ -202,15 +203,15 @@ func (p *masterState) replicaStatus(rep statusReport) {
 		p.failed(rep.err)
 		return
 	}
-	p.answered(rep.status.latency)
+	p.answered(rep.status.Latency)
 	p.setStatus(rep.status)
 }
 
 // requestStatus asks the master about itself until the context ends: at a slow beat, and when it came back.
-func (p *masterState) requestStatus(ctx context.Context, report func(status, error) bool) {
+func (p *masterState) requestStatus(ctx context.Context, report func(node.Status, error) bool) {
 	for {
-		st, err := p.readStatus(ctx)
-		if errors.Is(err, errStood) && ctx.Err() == nil {
+		st, err := p.ReadStatus(ctx)
+		if errors.Is(err, node.ErrStood) && ctx.Err() == nil {
 			continue
 		}
 		if !report(st, err) {
@@ -218,7 +219,7 @@ func (p *masterState) requestStatus(ctx context.Context, report func(status, err
 		}
 		rest := statusEvery
 		if err != nil {
-			rest = 2 * retryEvery
+			rest = 2 * node.RetryEvery
 		}
 		timer := time.NewTimer(rest)
 		select {

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"lockscope/inspect/internal/sourcekit"
+	"lockscope/inspect/redissource/node"
 )
 
 // A clock stays as inexact as its reading was slow, however fast the server answers other questions.
 func TestAClockIsAsExactAsItsReading(t *testing.T) {
 	p := &masterState{}
-	p.setStatus(status{offset: -1400 * time.Millisecond, offsetKnown: true, latency: 2800 * time.Millisecond})
+	p.setStatus(node.Status{Offset: -1400 * time.Millisecond, OffsetKnown: true, Latency: 2800 * time.Millisecond})
 	p.answered(time.Millisecond)
 	if s := p.server; !s.ClockKnown || s.ClockWithin != 1400*time.Millisecond || s.Latency != time.Millisecond {
 		t.Errorf("%+v", s)

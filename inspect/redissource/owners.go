@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lockscope/inspect"
+	"lockscope/inspect/redissource/node"
 )
 
 // clientOf is the address of a contender's client. A client of several masters has a port of its own on each:
@@ -20,14 +21,14 @@ func (b *keyTable) clientOf(l *inspect.Lock, c *inspect.Contender) string {
 		if at < 0 {
 			return ""
 		}
-		from := b.clients[at].of(c)
+		from := b.clients[at].Of(c)
 		switch {
-		case from.host == "" || seen > 0 && from.host != host:
+		case from.Host == "" || seen > 0 && from.Host != host:
 			return ""
 		case len(l.Masters) == 1:
-			return from.client
+			return from.Client
 		}
-		host = from.host
+		host = from.Host
 		seen++
 	}
 	if at, err := netip.ParseAddr(host); err != nil || at.IsLoopback() || seen < l.Quorum {
@@ -46,8 +47,8 @@ func (b *keyTable) identify(l *inspect.Lock) {
 }
 
 // meet takes in who is connected to a master, and returns new versions of the locks that this says something new about.
-func (b *keyTable) meet(master int, list clients) []*inspect.Lock {
-	other := b.clients[master].other(list)
+func (b *keyTable) meet(master int, list node.Clients) []*inspect.Lock {
+	other := b.clients[master].Other(list)
 	b.clients[master] = list
 	if len(other) == 0 {
 		return nil
@@ -72,7 +73,7 @@ func (b *keyTable) outdated(l *inspect.Lock, names map[string]bool) bool {
 	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {
 			c := &list[i]
-			of := namesOf(c)
+			of := node.NamesOf(c)
 			if (names[of[0]] || names[of[1]] || names[of[2]]) && c.Owner.Client != b.clientOf(l, c) {
 				return true
 			}

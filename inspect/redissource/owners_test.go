@@ -7,22 +7,23 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/redissource/node"
 )
 
 func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
 	here := named("token", "10.0.0.2:1")
 	for what, c := range map[string]struct {
-		lists [3]clients
+		lists [3]node.Clients
 		down  int // so many do not answer, the last ones
 		want  string
 	}{
-		"all":                   {[3]clients{here, named("token", "10.0.0.2:2"), named("token", "10.0.0.2:3")}, 0, "10.0.0.2"},
-		"one is down":           {[3]clients{here, here, nil}, 1, "10.0.0.2"},
-		"two are down":          {[3]clients{here, nil, nil}, 2, ""},
-		"one does not tell":     {[3]clients{here, here, nil}, 0, ""},
-		"one does not know it":  {[3]clients{here, here, named("other", "10.0.0.2:1")}, 0, ""},
-		"one sees another":      {[3]clients{here, here, named("token", "10.0.0.3:1")}, 0, ""},
-		"each its own loopback": {[3]clients{named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1")}, 0, ""},
+		"all":                   {[3]node.Clients{here, named("token", "10.0.0.2:2"), named("token", "10.0.0.2:3")}, 0, "10.0.0.2"},
+		"one is down":           {[3]node.Clients{here, here, nil}, 1, "10.0.0.2"},
+		"two are down":          {[3]node.Clients{here, nil, nil}, 2, ""},
+		"one does not tell":     {[3]node.Clients{here, here, nil}, 0, ""},
+		"one does not know it":  {[3]node.Clients{here, here, named("other", "10.0.0.2:1")}, 0, ""},
+		"one sees another":      {[3]node.Clients{here, here, named("token", "10.0.0.3:1")}, 0, ""},
+		"each its own loopback": {[3]node.Clients{named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1")}, 0, ""},
 	} {
 		b := testTable(3)
 		b.add("k", noon)
@@ -59,7 +60,7 @@ func TestALockIsReportedAgainWhenItsClientIsAnother(t *testing.T) {
 		t.Errorf("reported again, although nobody is known: %v", put)
 	}
 	of := named("x", "10.0.0.2:1")
-	of.add("of k", "10.0.0.2:1") // with a blank, which only a test can have
+	of.Add("of k", "10.0.0.2:1") // with a blank, which only a test can have
 	put := b.meet(0, of)
 	if len(put) != 1 || put[0].ID.Path != "k" || put[0].Holders[0].Owner.Client != "10.0.0.2:1" || !put[0].ReadAt.Equal(noon) {
 		t.Fatalf("%+v", put)
@@ -80,6 +81,6 @@ func TestALockIsReportedAgainWhenItsClientIsAnother(t *testing.T) {
 }
 
 // named is a master's list of one connection.
-func named(name, addr string) clients {
-	return parseClients("id=7 addr=" + addr + " name=" + name + "\n")
+func named(name, addr string) node.Clients {
+	return node.ParseClients("id=7 addr=" + addr + " name=" + name + "\n")
 }

@@ -1,5 +1,7 @@
 package redissource
 
+import "lockscope/inspect/redissource/node"
+
 import "time"
 
 // tick has the masters that do not push read known keys again. One that is still busy with the ones before is left out.
@@ -21,7 +23,7 @@ func (r *run) tick() {
 		if p.up() && now.Sub(p.auditedAt) >= auditEvery {
 			r.audit(p, now)
 		}
-		p.probe = p.probe || len(p.wanted) == 0 && now.Sub(p.askedAt) >= retryEvery
+		p.probe = p.probe || len(p.wanted) == 0 && now.Sub(p.askedAt) >= node.RetryEvery
 	}
 }
 
@@ -33,9 +35,9 @@ func (r *run) poll(masters []*masterState, now time.Time) {
 	room := r.cfg.Budget.KeysPerTick
 	cost := func(string) int { return 1 }
 	if !r.cfg.Budget.Unlimited {
-		room, cost = r.polls.burst, masters[0].cost
+		room, cost = r.polls.Burst, masters[0].Cost
 		for _, p := range masters {
-			room = min(room, r.pollsOf(p).room(p.polled, now))
+			room = min(room, r.pollsOf(p).Room(p.polled, now))
 		}
 	}
 	if room <= 0 {
@@ -47,15 +49,15 @@ func (r *run) poll(masters []*masterState, now time.Time) {
 				continue
 			}
 			p.want(key, r.perKey, now)
-			p.polled = r.pollsOf(p).spend(p.polled, now, p.cost(key))
+			p.polled = r.pollsOf(p).Spend(p.polled, now, p.Cost(key))
 		}
 	}
 }
 
 // pollsOf is a master's limit of commands for known keys: half while it is slow.
-func (r *run) pollsOf(p *masterState) limit {
+func (r *run) pollsOf(p *masterState) node.Limit {
 	if p.pace.Slow {
-		return r.polls.slowed()
+		return r.polls.Slowed()
 	}
 	return r.polls
 }

@@ -43,7 +43,7 @@ func (r *run) retryRefused(now time.Time) {
 		}
 		r.wantOf(key, now)
 		for _, p := range r.masters {
-			p.polled = r.pollsOf(p).spend(p.polled, now, p.cost(key))
+			p.polled = r.pollsOf(p).Spend(p.polled, now, p.Cost(key))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/redissource/node"
 )
 
 // add makes found keys known and has all masters read those that are new.
@@ -53,7 +54,7 @@ func (r *run) wantOf(key string, now time.Time) {
 		switch _, ok := r.table.place(key, p.index); {
 		case !ok:
 		case p.down():
-			r.table.vote(p.index, key, downVote(p.address(), p.err), now)
+			r.table.vote(p.index, key, node.DownVote(p.Address(), p.err), now)
 		default:
 			p.want(key, r.perKey, now)
 		}
@@ -85,7 +86,7 @@ func (r *run) read() {
 			p.armedAt = now // its keys have to be gone over once more: there may be new ones
 			p.resting.Store(false)
 		}
-		locks, others := p.lockKeys(slices.Collect(maps.Keys(keys)))
+		locks, others := p.LockKeys(slices.Collect(maps.Keys(keys)))
 		others = slices.DeleteFunc(others, func(key string) bool { return r.table.entries[key] == nil })
 		for _, key := range r.table.whole(append(locks, others...)) {
 			switch {
@@ -127,7 +128,7 @@ func (r *run) push(st pushState) {
 	p := r.masters[st.master]
 	was := p.pushing
 	p.pushing = st.armed
-	p.refused, _ = asRefusal(st.err)
+	p.refused, _ = node.AsRefusal(st.err)
 	p.resting.Store(false) // until its keys were gone over once more
 	if st.armed {
 		p.armedAt = r.cfg.Now()
@@ -141,7 +142,7 @@ func (r *run) push(st pushState) {
 	if was {
 		p.pushedUntil = p.heard // what was pushed before that ping has come
 	}
-	p.probe = p.probe || was && p.refused == refusal{} // is it still there?
+	p.probe = p.probe || was && p.refused == node.Refusal{} // is it still there?
 }
 
 // wake does what has become due.
@@ -185,7 +186,7 @@ func (r *run) remind(key string, now time.Time) {
 	for _, v := range e.votes {
 		r.remindOf(key, v, now)
 		if doubtful(v) {
-			r.expiries.set(key, now.Add(deadAfter))
+			r.expiries.set(key, now.Add(node.DeadAfter))
 		}
 	}
 	if at := e.dispute.askAt; !at.IsZero() {
@@ -219,7 +220,7 @@ func (r *run) requestReads(now time.Time) {
 			continue
 		}
 		p.busy, p.probe, p.askedAt = true, false, now
-		p.reads = r.limitOf(p).spend(p.reads, now, 1)
+		p.reads = r.limitOf(p).Spend(p.reads, now, 1)
 		if p.up() && !p.late {
 			p.asking = keys
 			for _, key := range keys {
@@ -228,7 +229,7 @@ func (r *run) requestReads(now time.Time) {
 		}
 		r.tasks.Go(func() {
 			rep := report{master: p.index, keys: keys, asked: r.cfg.Now()}
-			rep.votes, rep.err = p.readVotes(r.ctx, keys)
+			rep.votes, rep.err = p.Votes(r.ctx, keys)
 			rep.answered = r.cfg.Now()
 			send(r.ctx, r.reports, rep)
 		})
@@ -236,14 +237,14 @@ func (r *run) requestReads(now time.Time) {
 }
 
 // limitOf is a master's limit: half while it is slow.
-func (r *run) limitOf(p *masterState) limit {
+func (r *run) limitOf(p *masterState) node.Limit {
 	switch {
 	case r.cfg.Once && (p.passed || len(p.turn) >= r.cfg.Budget.KeysPerTick):
-		return limit{burst: 1} // none: there is nothing to gather, and the scan has the budget
+		return node.Limit{Burst: 1} // none: there is nothing to gather, and the scan has the budget
 	case r.cfg.Once:
-		return limit{every: gather, burst: 5}
+		return node.Limit{Every: node.Gather, Burst: 5}
 	case p.pace.Slow:
-		return r.perMaster.slowed()
+		return r.perMaster.Slowed()
 	default:
 		return r.perMaster
 	}

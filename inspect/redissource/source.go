@@ -9,6 +9,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
 	"lockscope/inspect/internal/stall"
+	"lockscope/inspect/redissource/node"
 )
 
 // Source reads one Redis backend. It is an inspect.Source.
@@ -35,7 +36,7 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 		cancel()
 		wait()
 	}()
-	if o := s.cfg.Masters; len(o) == 1 && isCluster(o[0]) {
+	if o := s.cfg.Masters; len(o) == 1 && node.IsCluster(o[0]) {
 		s.runCluster(ctx, emit)
 		return nil
 	}
@@ -44,10 +45,10 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 }
 
 // masters returns those of the target.
-func (s *Source) masters() []*master {
-	list := make([]*master, len(s.cfg.Masters))
+func (s *Source) masters() []*node.Master {
+	list := make([]*node.Master, len(s.cfg.Masters))
 	for i, options := range s.cfg.Masters {
-		list[i] = newMaster(s.cfg.addr(i), *options, s.settings())
+		list[i] = node.New(s.cfg.addr(i), *options, s.settings())
 	}
 	return list
 }
@@ -59,17 +60,17 @@ func (r *run) run() {
 	defer func() {
 		cancel()
 		for _, p := range r.masters {
-			p.close() // what is under way ends at once
+			p.Close() // what is under way ends at once
 		}
 		r.tasks.Wait()
 		for _, p := range r.masters {
-			p.close()
+			p.Close()
 		}
 	}()
 	r.loop()
 }
 
-func (s *Source) newRun(ctx context.Context, emit func(inspect.Update), masters []*master) *run {
+func (s *Source) newRun(ctx context.Context, emit func(inspect.Update), masters []*node.Master) *run {
 	r := &run{
 		cfg: s.cfg, ctx: ctx, stall: s.stall, emit: emit, table: newKeyTable(s.cfg, masters), inputs: newInputs(s.focused), limits: newLimits(s.cfg),
 		news: news{dirty: map[string]bool{}, asked: map[string]int{}, held: map[string]time.Time{}},
@@ -130,16 +131,16 @@ func newInputs(focused sourcekit.Focus) inputs {
 }
 
 // limits on the cost of reading: reads of one key, pipelines of one master, commands for known keys of one.
-type limits struct{ perKey, perMaster, polls limit }
+type limits struct{ perKey, perMaster, polls node.Limit }
 
 func newLimits(cfg Config) limits {
 	l := limits{
-		perKey:    limit{every: time.Second / time.Duration(cfg.Budget.ReadsPerKey), burst: cfg.Budget.ReadsPerKey},
-		perMaster: limit{every: time.Second / time.Duration(cfg.Budget.Reads), burst: burstSeconds * cfg.Budget.Reads},
-		polls:     limit{every: time.Second / time.Duration(cfg.Budget.Polls), burst: cfg.Budget.Polls},
+		perKey:    node.Limit{Every: time.Second / time.Duration(cfg.Budget.ReadsPerKey), Burst: cfg.Budget.ReadsPerKey},
+		perMaster: node.Limit{Every: time.Second / time.Duration(cfg.Budget.Reads), Burst: burstSeconds * cfg.Budget.Reads},
+		polls:     node.Limit{Every: time.Second / time.Duration(cfg.Budget.Polls), Burst: cfg.Budget.Polls},
 	}
 	if cfg.Once {
-		l.perKey = limit{} // each is read once
+		l.perKey = node.Limit{} // each is read once
 	}
 	return l
 }
@@ -173,7 +174,7 @@ type passed struct {
 // statusReport carries the status of a master, or behind all masters of a replica of a cluster.
 type statusReport struct {
 	master int
-	status status
+	status node.Status
 	err    error
 }
 
@@ -265,19 +266,19 @@ func (r *run) start() {
 
 // requestStatus asks a master about itself, again and again unless one pass is all.
 func (r *run) requestStatus(p *masterState) {
-	p.requestStatus(r.ctx, func(st status, err error) bool {
+	p.requestStatus(r.ctx, func(st node.Status, err error) bool {
 		return send(r.ctx, r.statuses, statusReport{p.index, st, err}) && !r.cfg.Once
 	})
 }
 
 // follow asks the sentinels who the master is, again and again, and has it asked about itself when it is another.
 func (r *run) follow(p *masterState) {
-	if !p.bySentinel() {
+	if !p.BySentinel() {
 		return
 	}
-	for at := p.address(); sourcekit.Sleep(r.ctx, followEvery) == nil; {
-		p.follow(r.ctx)
-		if now := p.address(); now != at {
+	for at := p.Address(); sourcekit.Sleep(r.ctx, followEvery) == nil; {
+		p.Follow(r.ctx)
+		if now := p.Address(); now != at {
 			at = now
 			p.requestStatusNow()
 		}
@@ -290,11 +291,11 @@ func (r *run) scan(p *masterState) {
 		send(r.ctx, r.passed, passed{master: p.index, start: r.cfg.Now()})
 		return
 	}
-	s := newScanner(p.master, r.cfg.patterns(), r.cfg.matcher(), r.cfg.scanLimits(), p.resting.Load)
+	s := node.NewScanner(p.Master, r.cfg.patterns(), r.cfg.matcher(), r.cfg.scanLimits(), p.resting.Load)
 	for {
 		start := r.cfg.Now()
-		unsought, err := s.pass(r.ctx, r.hand)
-		if errors.Is(err, errStood) && r.ctx.Err() == nil {
+		unsought, err := s.Pass(r.ctx, r.hand)
+		if errors.Is(err, node.ErrStood) && r.ctx.Err() == nil {
 			continue
 		}
 		if !send(r.ctx, r.passed, passed{p.index, start, unsought, err}) || r.cfg.Once {
@@ -306,7 +307,7 @@ func (r *run) scan(p *masterState) {
 				rest = max(r.cfg.Budget.ScanEvery-r.cfg.Now().Sub(start), r.cfg.Budget.ScanEvery/4)
 			}
 			if first && (err != nil || unsought != nil) {
-				rest = max(rest, retryEvery)
+				rest = max(rest, node.RetryEvery)
 			}
 			if sourcekit.Sleep(r.ctx, rest) != nil {
 				return
@@ -344,13 +345,13 @@ func (r *run) track(p *masterState) {
 		default:
 		}
 	}
-	pusher := &pusher{
-		heard: func(asked time.Time) { p.inbox.hear(asked); signal() },
-		late:  p.requestStatusNow,
-		m:     p.master, prefixes: prefixes(r.trackedPatterns()), wanted: r.wanted(),
-		rate:    limit{every: time.Second / time.Duration(r.cfg.Budget.Pushes), burst: 2 * r.cfg.Budget.Pushes},
-		news:    func(keys []string) { p.inbox.add(keys); signal() },
-		flushed: func() { p.inbox.addAll(); signal() },
+	pusher := &node.Pusher{
+		Heard:  func(asked time.Time) { p.inbox.hear(asked); signal() },
+		Late:   p.requestStatusNow,
+		Master: p.Master, Prefixes: node.Prefixes(r.trackedPatterns()), Wanted: r.wanted(),
+		Rate:    node.Limit{Every: time.Second / time.Duration(r.cfg.Budget.Pushes), Burst: 2 * r.cfg.Budget.Pushes},
+		News:    func(keys []string) { p.inbox.add(keys); signal() },
+		Flushed: func() { p.inbox.addAll(); signal() },
 	}
-	pusher.run(r.ctx, func(armed bool, err error) { send(r.ctx, r.pushes, pushState{p.index, armed, err}) })
+	pusher.Run(r.ctx, func(armed bool, err error) { send(r.ctx, r.pushes, pushState{p.index, armed, err}) })
 }

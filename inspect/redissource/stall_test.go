@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
+	"lockscope/inspect/redissource/node"
 )
 
 // watchedRun is a run that watches over its own stalls, by a clock that the test moves, with lock:a read of
@@ -67,7 +68,7 @@ func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
 	}
 	for _, p := range w.masters {
 		if !p.wanted["lock:a"] || p.down() {
-			t.Errorf("%s: wanted %v, down %v", p.address(), p.wanted, p.down())
+			t.Errorf("%s: wanted %v, down %v", p.Address(), p.wanted, p.down())
 		}
 		p.forgetReads()
 	}
@@ -100,7 +101,7 @@ func TestWhatChangedWhileNothingWasPushedHasABound(t *testing.T) {
 		w.clock = noon.Add(after)
 		w.attend() // as its heartbeat does, all the time
 		for i := range w.masters {
-			w.push(pushState{master: i, armed: yes, err: errLost})
+			w.push(pushState{master: i, armed: yes, err: node.ErrLost})
 		}
 	}
 	armed(0, true)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/redissource/node"
 )
 
 // A node that has no time for the question is asked nothing, and the next one is.
@@ -17,9 +19,9 @@ func TestATopologyIsNotReadFromANodeThatIsBusy(t *testing.T) {
 	}
 	defer mute.Close()
 	addr := mute.Addr().String()
-	busy := newMaster(addr, redis.UniversalOptions{Addrs: []string{addr}}, settings{timeout: time.Millisecond, now: time.Now})
-	defer busy.close()
-	if _, err := readTopology(t.Context(), []*master{busy, busy}); err == nil || strings.Count(err.Error(), "master "+addr) != 2 {
+	busy := node.New(addr, redis.UniversalOptions{Addrs: []string{addr}}, node.Settings{Timeout: time.Millisecond, Now: time.Now})
+	defer busy.Close()
+	if _, err := readTopology(t.Context(), []*node.Master{busy, busy}); err == nil || strings.Count(err.Error(), "master "+addr) != 2 {
 		t.Errorf("%v does not name both", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
-	"lockscope/inspect/redissource"
+	"lockscope/inspect/redissource/node"
 	"lockscope/internal/servertest"
 )
 
@@ -58,7 +58,7 @@ func TestAKeyThatChangesItsTypeWhileItIsReadIsHeldOrUnknown(t *testing.T) {
 		c := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 		defer c.Close()
 		c.AddHook(b)
-		vote, err := redissource.ReadKey(t.Context(), time.Now, c, server.Addr, key, 30*time.Second)
+		vote, err := node.ReadKey(t.Context(), time.Now, c, server.Addr, key, 30*time.Second)
 		return inspect.KeyLock(inspect.ID{Backend: "redis", Path: key}, []inspect.Vote{vote}, time.Now()), err
 	}
 	alone := make([]*inspect.Lock, len(locks))

@@ -7,6 +7,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/inspect/redissource/node"
 )
 
 // A key that another holds by the next reading was handed over, unless its master may have deleted it before.
@@ -46,11 +47,11 @@ func TestARetakenKeyMayBeUnsure(t *testing.T) {
 }
 
 // limited is the status of a master with a limit of memory, which evicts; of one that does not tell: -1.
-func limited(maxMemory int64) status {
+func limited(maxMemory int64) node.Status {
 	if maxMemory < 0 {
-		return status{}
+		return node.Status{}
 	}
-	return status{reported: true, maxMemory: maxMemory, evictionPolicy: "allkeys-lru"}
+	return node.Status{Reported: true, MaxMemory: maxMemory, EvictionPolicy: "allkeys-lru"}
 }
 
 // After a flush of any database it is unknown how a key ended, until the key was read again.

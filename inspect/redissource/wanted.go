@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"lockscope/inspect/recipe"
+	"lockscope/inspect/redissource/node"
 )
 
 // wanted returns the filter of pushed keys.
@@ -14,7 +15,7 @@ func (r *run) wanted() func(key string) bool {
 			return key == r.cfg.Only || slices.Contains(locks, r.cfg.Only)
 		}
 	}
-	match := r.cfg.matcher().any
+	match := r.cfg.matcher().Any
 	return func(key string) bool {
 		_, locks, helper := recipe.LockOf(key)
 		return !helper && match(key) || len(locks) > 0 && (match(key) || slices.ContainsFunc(locks, match))
@@ -24,7 +25,7 @@ func (r *run) wanted() func(key string) bool {
 // trackedPatterns are those that the pushed keys match.
 func (r *run) trackedPatterns() []string {
 	if r.cfg.Only != "" {
-		only := []string{globEscape.Replace(r.cfg.Only)}
+		only := []string{node.GlobEscape.Replace(r.cfg.Only)}
 		return slices.Concat(only, recipe.HelperPatterns(only))
 	}
 	return slices.Concat(r.cfg.patterns(), recipe.HelperPatterns(r.cfg.Match))

@@ -171,6 +171,21 @@ func TestReadersDoNotWrite(t *testing.T) {
 	}
 }
 
+// The actions read a Redis key by the rules of one server, without the loop that watches many.
+func TestActionsReadOneServer(t *testing.T) {
+	all := imports(t)
+	for _, p := range ours(all["lockops/act"]) {
+		if under(p, "inspect/redissource") && p != "inspect/redissource/node" {
+			t.Errorf("lockops/act imports %s", p)
+		}
+	}
+	for _, p := range ours(all["inspect/redissource/node"]) {
+		if p == "inspect/redissource" {
+			t.Errorf("inspect/redissource/node imports %s", p)
+		}
+	}
+}
+
 // The words know no colour: they are printed by the command line and the screens alike.
 func TestDescribeKnowsNoColour(t *testing.T) {
 	for _, p := range imports(t)["inspect/describe"] {

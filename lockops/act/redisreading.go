@@ -15,7 +15,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
-	"lockscope/inspect/redissource"
+	"lockscope/inspect/redissource/node"
 	"lockscope/internal/connect"
 	"lockscope/internal/redisreply"
 )
@@ -44,7 +44,7 @@ func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 // vote reads a key as the source does; where its user may not do that, a plain string with the commands alone that a
 // release needs anyway. A value longer than is shown is read in full: the release compares all of it.
 func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
-	v, err := redissource.ReadKey(ctx, r.target.now, r.masters[i], r.target.Servers[i], key, r.limit)
+	v, err := node.ReadKey(ctx, r.target.now, r.masters[i], r.target.Servers[i], key, r.limit)
 	if refused := redisreply.DeniesAccess(v.Error) || err != nil && redisreply.DeniesAccess(err.Error()); refused || refusedValue(v) {
 		plain, value, plainErr := r.plainVote(ctx, i, key)
 		if refused || !plain.Foreign { // else it is no string, and the refused read was the right one

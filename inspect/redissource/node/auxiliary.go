@@ -1,0 +1,183 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// readAuxiliary reads what is missing beside the keys, in one round trip, the keys themselves too where main is set.
+func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main bool) error {
+	var counted subscribers
+	var clock clockReply
+	channels, scored := m.channels(readings), slices.ContainsFunc(readings, func(r *keyReading) bool { return r.scored(main) })
+	if scored && m.keys != nil {
+		m.rereadClock(ctx)
+	}
+	asked := m.now()
+	var start, end time.Time // of the request itself, which may have to wait until others are answered
+	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		start = m.now()
+		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			if scored && m.keys == nil {
+				clock = m.requestClock(ctx, p)
+			}
+			for _, r := range readings {
+				r.request(ctx, p, main)
+			}
+			if m.siblings == nil && !m.cluster { // there each node counts its own
+				if counted = m.requestSubscribers(ctx, p, channels); len(channels) > 0 {
+					counted.replication = p.Info(ctx, "replication")
+				}
+			}
+			return nil
+		})
+		end = m.now()
+		return m.serverError(err, cmds)
+	})
+	if err != nil {
+		return err
+	}
+	middle := start.Add(end.Sub(start) / 2).Round(0)
+	if err := m.fresh(asked, nil); err != nil {
+		return err
+	}
+	if clock.by != nil {
+		m.readClock(new(Status), clock, middle)
+	}
+	counts := m.counts(channels, counted)
+	if m.siblings != nil {
+		counts = m.countEverywhere(ctx, channels)
+	}
+	for _, r := range readings {
+		r.keys.Now, r.keys.Offset, r.vote.Within = middle, time.Duration(m.offset.Load()), middle.Sub(start)
+		r.keys.ClockUnknown = m.clock.Load() != nil
+		m.readCounts(r, counts, counted)
+		for _, p := range r.probes {
+			m.readProbe(r, p, middle)
+		}
+		r.missing = nil
+	}
+	return nil
+}
+
+// readCounts takes in the subscribers of the channels that were asked for, or that they could not be counted.
+func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, counted subscribers) {
+	for _, query := range r.missing {
+		if query.Type != recipe.TypeChannel {
+			continue
+		}
+		if counts == nil { // of a client of a whole cluster
+			r.put(query.Key, recipe.Value{Type: recipe.TypeChannel, Unknown: true})
+			r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
+				Aspect: aspectOf(query.Feeds), Where: m.Address(), Read: "PUBSUB NUMSUB", Reason: "each node of a cluster counts its own subscribers",
+			})
+		}
+		if v, ok := counts[query.Key]; ok {
+			r.put(query.Key, v.Value)
+			if v.failed != nil {
+				r.miss(m, aspectOf(query.Feeds), v.failed, query.Key)
+			}
+		}
+	}
+	if counted.hidden() && r.nobodySubscribes() {
+		r.miss(m, inspect.AspectWaiters, counted.replication, r.keys.Key) // they are dead, or on replicas
+	}
+}
+
+// nobodySubscribes reports whether the channels that were asked for wake a waiter each, and nobody was seen on any.
+func (r *keyReading) nobodySubscribes() bool {
+	waiters := 0
+	for _, query := range r.missing {
+		if query.Type == recipe.TypeChannel && recipe.WakesOne(r.keys.Key, query.Key) {
+			if r.keys.Auxiliary[query.Key].Subscribers > 0 {
+				return false
+			}
+			waiters++
+		}
+	}
+	return waiters > 0
+}
+
+// request asks for what is missing beside the key, and with main for the key.
+func (r *keyReading) request(ctx context.Context, p redis.Pipeliner, main bool) {
+	if main {
+		r.main = newProbe(ctx, p, recipe.Query{Key: r.keys.Key, Type: r.shape.kind})
+	}
+	r.probes = r.probes[:0]
+	for _, query := range r.missing {
+		if query.Type != recipe.TypeChannel {
+			r.probes = append(r.probes, newProbe(ctx, p, query))
+		}
+	}
+}
+
+// readProbe takes in what a helper key holds, or that it could not be read.
+func (m *Master) readProbe(r *keyReading, p probe, middle time.Time) {
+	v := p.value(middle)
+	r.put(p.query.Key, v)
+	switch {
+	case v.Unknown:
+		r.miss(m, aspectOf(p.query.Feeds), p.failed(), p.query.Key)
+	case v.Type != recipe.TypeNone && p.ttl != nil && faultOf(p.ttl.Err()) != noFault:
+		r.miss(m, inspect.AspectExpiry, p.ttl, p.query.Key)
+	}
+}
+
+// countEverywhere adds up the subscribers on all nodes of a cluster. They may also be on replicas.
+func (m *Master) countEverywhere(ctx context.Context, channels []string) map[string]channelValue {
+	if len(channels) == 0 {
+		return nil
+	}
+	sum := make(map[string]channelValue, len(channels))
+	for _, node := range m.siblings {
+		var counted subscribers
+		var first redis.Cmder
+		err := node.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+			cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+				counted = node.requestSubscribers(ctx, p, channels)
+				return nil
+			})
+			first = cmds[0]
+			return serverError(err, cmds)
+		})
+		here := node.counts(channels, counted)
+		for _, channel := range channels {
+			v := sum[channel]
+			v.Type, v.Elsewhere = recipe.TypeChannel, true
+			v.Subscribers += here[channel].Subscribers
+			if failed := here[channel].failed; failed != nil {
+				v.failed, v.Unknown = failed, true
+			} else if err != nil {
+				v.failed, v.Unknown = first, true
+			}
+			sum[channel] = v
+		}
+	}
+	return sum
+}
+
+func (r *keyReading) put(key string, v recipe.Value) {
+	if r.keys.Auxiliary == nil {
+		r.keys.Auxiliary = map[string]recipe.Value{}
+	}
+	r.keys.Auxiliary[key] = v
+}
+
+func (m *Master) channels(readings []*keyReading) []string {
+	var channels []string
+	for _, r := range readings {
+		for _, query := range r.missing {
+			if query.Type == recipe.TypeChannel {
+				channels = append(channels, query.Key)
+			}
+		}
+	}
+	slices.Sort(channels)
+	return slices.Compact(channels)
+}

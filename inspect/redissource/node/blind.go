@@ -1,0 +1,123 @@
+package node
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/redisreply"
+)
+
+// fault classifies the error of a request.
+type fault int8
+
+const (
+	noFault      fault = iota // there is none, or the reply is that there is no such thing
+	otherType                 // WRONGTYPE: the key holds another type
+	elsewhere                 // another node of the Redis Cluster has the key, or none
+	commandFault              // this command, or this key, is refused; others may be answered
+	serverFault               // the server answers nothing: it is gone, wants another login, loads its data
+)
+
+// whole are the first words of replies after which the server answers nothing.
+var whole = []string{"NOAUTH", "WRONGPASS", "LOADING", "MASTERDOWN", "BUSY"}
+
+func faultOf(err error) fault {
+	if err == nil {
+		return noFault // of most; reply below is allocated
+	}
+	var reply redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		return noFault
+	case !errors.As(err, &reply), err.Error() != reply.Error():
+		return serverFault // no reply, or one to a command by which the connection is set up
+	case redisreply.Starts(err, whole...):
+		return serverFault
+	case redisreply.WrongType(err):
+		return otherType
+	case redisreply.Starts(err, "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"):
+		return elsewhere
+	}
+	return commandFault
+}
+
+// serverError is the first error of these commands that speaks of the server as a whole.
+func serverError(err error, cmds []redis.Cmder) error {
+	for _, cmd := range cmds {
+		if e := cmd.Err(); faultOf(e) == serverFault {
+			return e
+		}
+	}
+	if err != nil && !redisreply.Is(err) {
+		return err
+	}
+	return nil
+}
+
+// serverError returns the error of a whole request about keys. Of a cluster, other nodes may have failed than this one:
+// it has when nobody answered.
+func (m *Master) serverError(err error, cmds []redis.Cmder) error {
+	if m.keys != nil && slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return faultOf(cmd.Err()) != serverFault }) {
+		return nil
+	}
+	return serverError(err, cmds)
+}
+
+// miss is something that could not be read.
+func (m *Master) miss(aspect inspect.Aspect, cmd redis.Cmder, right string) inspect.Unseen {
+	return inspect.Unseen{Aspect: aspect, Where: m.Address(), Read: readName(cmd), Reason: reason(cmd.Err()), Right: right}
+}
+
+// reason of a command without an answer, in the server's words.
+func reason(err error) string {
+	if err == nil {
+		return "no answer"
+	}
+	return err.Error()
+}
+
+// readName returns a command as people write it: PUBSUB NUMSUB.
+func readName(cmd redis.Cmder) string {
+	return strings.ToUpper(strings.ReplaceAll(commandName(cmd.Args()), "|", " "))
+}
+
+// rightFor returns the ACL rule that would allow a command; empty where no right is missing. keys is the pattern of the
+// keys that it reads, empty where it reads none.
+func rightFor(cmd redis.Cmder, keys string) string {
+	err, name := cmd.Err(), commandName(cmd.Args())
+	switch {
+	case redisreply.UnknownCommand(err):
+		return strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " under its own name (rename-command)"
+	case !redisreply.Denied(err):
+		return ""
+	}
+	if said := redisreply.DeniedCommand(err.Error()); said != "" {
+		return "+" + said
+	}
+	return "~" + keys
+}
+
+// helperPattern is the pattern of the keys that stand to other locks as this helper does to its lock.
+func helperPattern(helper, lock string) string {
+	if helper == lock || lock == "" {
+		return helper
+	}
+	return strings.ReplaceAll(helper, lock, "*")
+}
+
+// aspectOf maps a recipe's aspect to the one that is unknown without a helper key or channel.
+func aspectOf(p recipe.Aspect) inspect.Aspect {
+	switch p {
+	case recipe.Waiters:
+		return inspect.AspectWaiters
+	case recipe.Limit:
+		return inspect.AspectKind
+	default:
+		return inspect.AspectHolders
+	}
+}

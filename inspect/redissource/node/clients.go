@@ -1,0 +1,160 @@
+package node
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/redisreply"
+)
+
+const (
+	// maxClients, in connections of a server: above it their list, which it makes in one go, is not asked for.
+	maxClients = 1000
+	// A connection's name of fewer bytes is no identity, one of more is no value that is read whole.
+	minName, maxName = 4, 1 << 10
+)
+
+// clients says, by their name, where connections to one master come from; nil when it is not known.
+type Clients map[string]origin
+
+// origin of all connections of a name, as the server sees it: a host, and host:port when it is one
+// connection, else again the host. Both are empty when that is not one host for certain.
+type origin struct{ Host, Client string }
+
+// readClients asks a master for its connections, where INFO says that these are few: the list of many is worth neither
+// what it costs the server nor anything else that rests on it. One that was refused is not asked for again for a while.
+func (m *Master) readClients(ctx context.Context, st *Status, info string) error {
+	n, ok := infoNumber(info, "connected_clients")
+	if !ok || n > maxClients {
+		return nil
+	}
+	if refused := m.listRefused; refused != nil && m.now().Before(m.listAfter) {
+		st.Unseen = append(st.Unseen, *refused)
+		return nil
+	}
+	m.listRefused = nil
+	var list *redis.StringCmd
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		list = c.ClientList(ctx) // of every type: one that subscribes has its name from somewhere, too
+		return onlyBroken(list.Err())
+	})
+	if err != nil {
+		return err
+	}
+	switch err := list.Err(); {
+	case err == nil:
+		st.Clients = ParseClients(list.Val())
+		return nil
+	case !redisreply.Denied(err) && !redisreply.UnknownCommand(err):
+		return nil // the server has no such list
+	}
+	u := m.miss(inspect.AspectSessions, list, rightFor(list, ""))
+	m.listRefused, m.listAfter = &u, m.now().Add(rearmEvery)
+	st.Unseen = append(st.Unseen, u)
+	return nil
+}
+
+// parseClients reads what CLIENT LIST says. One line that is not understood, and nothing is certain: nil.
+func ParseClients(text string) Clients {
+	list, lines := Clients{}, 0
+	for line := range strings.Lines(text) {
+		addr, name, ok := clientLine(strings.TrimRight(line, "\r\n"))
+		if lines++; !ok || lines > 2*maxClients {
+			return nil
+		}
+		if len(name) >= minName && len(name) <= maxName {
+			list.Add(name, addr)
+		}
+	}
+	return list
+}
+
+// clientLine finds the two fields in a line like "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis lets no name have a
+// blank or a line's end in it; a line in which a field stands twice is refused in case another server does.
+func clientLine(line string) (addr, name string, ok bool) {
+	addrs, names := 0, 0
+	for field := range strings.SplitSeq(line, " ") {
+		key, value, cut := strings.Cut(field, "=")
+		switch {
+		case !cut:
+			return "", "", false
+		case key == "addr":
+			addr = value
+			addrs++
+		case key == "name":
+			name = value
+			names++
+		}
+	}
+	return addr, name, addrs == 1 && names == 1 && strings.HasPrefix(line, "id=")
+}
+
+// add takes in a connection. One of which the address is none, such as a socket's path, may come from anywhere.
+func (c Clients) Add(name, addr string) {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
+		c[strings.Clone(name)] = origin{}
+		return
+	}
+	at = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+	from := origin{at.Addr().String(), at.String()}
+	if old, known := c[name]; known {
+		c[name] = old.and(from)
+		return
+	}
+	c[strings.Clone(name)] = from // without the rest of the list
+}
+
+// and is the origin of more than one connection.
+func (o origin) and(other origin) origin {
+	if o.Host != other.Host {
+		return origin{}
+	}
+	return origin{o.Host, o.Host}
+}
+
+// of returns the origin of the connections that bear a name of a contender's owner: the whole value, its
+// label or the id of its library's instance.
+func (c Clients) Of(contender *inspect.Contender) origin {
+	names := NamesOf(contender)
+	var all origin
+	found := false
+	for i, name := range names {
+		from, ok := c[name]
+		switch {
+		case !ok || slices.Contains(names[:i], name):
+		case found:
+			all = all.and(from)
+		default:
+			all, found = from, true
+		}
+	}
+	return all
+}
+
+// namesOf are the names that a connection of the contender's owner may bear; some are empty.
+func NamesOf(c *inspect.Contender) [3]string {
+	names := [...]string{c.Name.Raw(), c.Owner.LibraryID.Raw(), c.Owner.Label.Raw()}
+	if c.Digest != "" {
+		names[0] = "" // it was cut
+	}
+	return names
+}
+
+// other are the names whose origins differ in two lists.
+func (c Clients) Other(list Clients) map[string]bool {
+	names := make(map[string]bool)
+	for _, both := range [...][2]Clients{{c, list}, {list, c}} {
+		for name, from := range both[0] {
+			if is, ok := both[1][name]; !ok || is != from {
+				names[name] = true
+			}
+		}
+	}
+	return names
+}

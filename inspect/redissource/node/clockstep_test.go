@@ -1,0 +1,162 @@
+package node
+
+import (
+	"encoding/base64"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+)
+
+// clockUser makes a user without a right, where one is denied. The client is the administrator's.
+func clockUser(t *testing.T, server *servertest.Redis, denied string) (*redis.Client, redis.UniversalOptions) {
+	t.Helper()
+	admin := server.Client(t)
+	user := []any{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all"}
+	if denied != "" {
+		user = append(user, denied)
+	}
+	if err := admin.Do(t.Context(), user...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return admin, redis.UniversalOptions{Addrs: []string{server.Addr}, Username: "viewer", Password: "pw"}
+}
+
+// onlyNode is the master of a Cluster that is made of one server.
+func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions) *Master {
+	t.Helper()
+	if infoFieldOf(t, admin, "cluster_slots_assigned") == "0" {
+		if err := admin.Do(t.Context(), "cluster", "addslotsrange", "0", "16383").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for infoFieldOf(t, admin, "cluster_state") != "ok" { // nothing tells of it
+		time.Sleep(10 * time.Millisecond)
+	}
+	how := Settings{Timeout: 30 * time.Second, Now: time.Now}
+	keys := NewKeyClient(options, how.Timeout, &NodeTraffic{})
+	m := New(options.Addrs[0], options, how)
+	t.Cleanup(func() { m.Close(); keys.Close() })
+	m.Join(keys, []*Master{m})
+	return m
+}
+
+// datedByScores makes three locks whose contenders are dated by the server's clock: they live, or hold, for
+// an hour more.
+func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
+	t.Helper()
+	now, err := admin.Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const holder, second = "11111111-1111-1111-1111-111111111111:1", "22222222-2222-2222-2222-222222222222:1"
+	symfony := base64.StdEncoding.EncodeToString([]byte("0123456789abcdef\xf0\x9f\x82\xa1 \xa7\x9c\x91\x85\xff\xfe\x80\x81\xc7\xd8\x93"))
+	listening := admin.Subscribe(t.Context(), "redisson_lock__channel:{fair}:"+second)
+	t.Cleanup(func() { listening.Close() })
+	if _, err := listening.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waiter, soon := recipe.LockscopeToken([16]byte{2}, "waiter"), now.Add(time.Hour)
+	for _, words := range [][]any{
+		{"set", "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), "px", 3600_000},
+		{"zadd", recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), now.UnixMicro(), waiter},
+		{"hset", recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), waiter, soon.UnixMicro()},
+		{"hset", "fair", holder, 1},
+		{"rpush", "redisson_lock_queue:{fair}", second},
+		{"zadd", "redisson_lock_timeout:{fair}", soon.UnixMilli(), second},
+		{"zadd", "symfony", soon.UnixMilli(), "__write__", soon.UnixMilli(), symfony},
+		{"pexpire", "symfony", 3600_000},
+	} {
+		if err := admin.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatal(words, err)
+		}
+	}
+	return []string{"lock:a", "fair", "symfony"}
+}
+
+// The clock of a server is set back after it told its time. Who was heard of by it since then waits, and who
+// may hold by it for an hour more holds, whatever tells that clock, also of a node of a cluster.
+func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
+	for name, tt := range map[string]struct {
+		denied  string
+		cluster bool
+	}{
+		"TIME tells it": {}, "INFO tells it": {denied: "-time"}, "of a cluster": {cluster: true}, "INFO of a cluster's node": {"-time", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var args []string
+			if tt.cluster {
+				args = []string{"--cluster-enabled", "yes"}
+			}
+			server, clock := servertest.StartRedisWithClock(t, args...)
+			admin, options := clockUser(t, server, tt.denied)
+			claims := []int{2, 2, 1} // of each key, which is read alone: the others' reading is to read no clock for it
+			var readers []*Master
+			for range claims {
+				m := New(server.Addr, options, Settings{Timeout: 30 * time.Second, Now: time.Now})
+				defer m.Close()
+				if tt.cluster {
+					m = onlyNode(t, admin, options)
+				}
+				m.typed.patient = true // what looks dead is looked at again
+				if _, err := m.ReadStatus(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				readers = append(readers, m)
+			}
+			clock.Step(t, -24*time.Hour)
+			for i, key := range datedByScores(t, admin) {
+				votes, err := readers[i].Votes(t.Context(), []string{key})
+				if err != nil {
+					t.Fatal(err)
+				}
+				held := votes[0].Held
+				if held == nil || len(held.Claims) != claims[i] || held.Claims[claims[i]-1].Dead || held.Doubtful || len(votes[0].Unseen) > 0 {
+					t.Errorf("%s: %+v, unseen %+v", key, held, votes[0].Unseen)
+				}
+			}
+		})
+	}
+}
+
+// A server logs what it refuses: TIME is asked for with the status, and then not with every key.
+func TestARefusedClockIsAskedForNoMore(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin, options := clockUser(t, server, "-time")
+	m := New(server.Addr, options, Settings{Timeout: 30 * time.Second, Now: time.Now})
+	defer m.Close()
+	if _, err := m.ReadStatus(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	keys := datedByScores(t, admin)
+	for range 3 {
+		if _, err := m.Votes(t.Context(), keys); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, err := admin.ACLLog(t.Context(), 100).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := int64(0)
+	for _, entry := range log {
+		if entry.Object == "time" {
+			refused += entry.Count
+		}
+	}
+	if refused != 1 {
+		t.Errorf("TIME was refused %d times: %+v", refused, log)
+	}
+}
+
+func infoFieldOf(t *testing.T, c *redis.Client, field string) string {
+	t.Helper()
+	info, err := c.ClusterInfo(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return infoField(info, field)
+}

@@ -1,0 +1,199 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/servertest"
+)
+
+// A key that was known as a collection, and that another program has made an empty string, is that: it is
+// read as a string from then on.
+func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
+	server := servertest.StartRedis(t)
+	c := server.Client(t)
+	const key = "lock:a"
+	m := New(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
+	defer m.Close()
+	for _, kind := range []recipe.KeyType{recipe.TypeHash, recipe.TypeZSet, recipe.TypeSet} {
+		m.typed.remember(key, shape{kind: kind})
+		if err := c.Set(t.Context(), key, "", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 2 {
+			votes, err := m.Votes(t.Context(), []string{key})
+			if err != nil || !votes[0].Up || !votes[0].Present || votes[0].Foreign || votes[0].Value != "" {
+				t.Errorf("known as %s, reading %d: %+v, %v", kind, n, votes, err)
+			}
+		}
+		if s := m.typed.shape(key); s.kind != recipe.TypeString {
+			t.Errorf("known as %s still", s.kind)
+		}
+	}
+	if err := c.Del(t.Context(), key).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.HSet(t.Context(), key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []func() error{
+		func() error { return nil },
+		func() error { return c.Set(t.Context(), key, "", time.Hour).Err() },
+		func() error { return nil },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+		if votes, err := m.Votes(t.Context(), []string{key}); err != nil || !votes[0].Up || !votes[0].Present {
+			t.Errorf("%+v, %v", votes, err)
+		}
+	}
+}
+
+// What reads as an empty string is held by it, or is no key, where a permitted command tells; else it is
+// unknown, and says what is missing.
+func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin := server.Client(t)
+	const key = "lock:a"
+	for n, denied := range [][]any{
+		{"-exists"},
+		{"-exists", "-type"},
+		{"-exists", "-type", "-hlen"},
+		{"-exists", "-hlen", "-pttl"},
+		{"-exists", "-type", "-pttl"},
+		{"-exists", "-type", "-hlen", "-pttl"},
+	} {
+		user := fmt.Sprint("viewer", n)
+		if err := admin.Do(t.Context(), append([]any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}, denied...)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for name, write := range map[string]func() error{
+			"absent":  func() error { return admin.Del(t.Context(), key).Err() },
+			"empty":   func() error { return admin.Set(t.Context(), key, "", 0).Err() },
+			"ran out": func() error { return admin.Set(t.Context(), key, "x", 0).Err() },
+		} {
+			if err := write(); err != nil {
+				t.Fatal(err)
+			}
+			reader := redis.NewClient(&redis.Options{Addr: server.Addr, Username: user, Password: "pw"})
+			if name == "ran out" {
+				reader.AddHook(&endsBetween{end: func() { admin.Del(t.Context(), key) }})
+			}
+			vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
+			reader.Close()
+			switch untold := len(denied) == 4; {
+			case err != nil, vote.Up == untold:
+				t.Errorf("%s, %v: %+v, %v", name, denied, vote, err)
+			case vote.Present != (name == "empty" && !untold):
+				t.Errorf("%s, %v: present %v", name, denied, vote.Present)
+			case untold && !slices.ContainsFunc(vote.Unseen, func(u inspect.Unseen) bool { return u.Aspect == inspect.AspectVotes && u.Right != "" }):
+				t.Errorf("%s, %v: %+v", name, denied, vote.Unseen)
+			}
+		}
+	}
+}
+
+// Who takes a key while it runs out between two commands holds it, whatever is refused besides GETRANGE;
+// nobody is called "".
+func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin := server.Client(t)
+	const key = "lock:a"
+	for n, denied := range [][]any{{"-strlen"}, {"-strlen", "-type"}, {"-strlen", "-type", "-hlen"}, {"-strlen", "-exists"}, {"-strlen", "-exists", "-type", "-hlen"}} {
+		user := fmt.Sprint("taken", n)
+		if err := admin.Do(t.Context(), append([]any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}, denied...)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for name, take := range map[string]func(){
+			"string": func() { admin.Set(t.Context(), key, "next", time.Hour) },
+			"hash": func() {
+				admin.Del(t.Context(), key)
+				admin.HSet(t.Context(), key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1)
+			},
+		} {
+			if err := admin.Set(t.Context(), key, "before", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			reader := redis.NewClient(&redis.Options{Addr: server.Addr, Username: user, Password: "pw"})
+			reader.AddHook(&endsBetween{end: take})
+			vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
+			reader.Close()
+			if err != nil || vote.Up && (!vote.Present && vote.Held == nil || vote.Value == "") || name == "string" && vote.Value != "next" {
+				t.Errorf("taken by a %s, %v: %+v, %v", name, denied, vote, err)
+			}
+		}
+	}
+}
+
+// A collection whose key runs out, or is let go of, after its PTTL was answered and before it is read is no
+// key: not one that no lock has.
+func TestACollectionThatEndsWhileItIsReadIsAbsent(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin := server.Client(t)
+	const key = "lock:a"
+	for _, write := range [][]any{
+		{"hset", key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1},
+		{"zadd", key, time.Now().Add(time.Hour).UnixMilli(), "web1_11_0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"},
+		{"sadd", key, "web1_11_0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"},
+	} {
+		if err := admin.Do(t.Context(), write...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		reader := redis.NewClient(&redis.Options{Addr: server.Addr})
+		ends := &endsBetween{end: func() { admin.Del(t.Context(), key) }, collection: true}
+		reader.AddHook(ends)
+		vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
+		reader.Close()
+		if err != nil || !ends.done || !vote.Up || vote.Present || vote.Foreign || vote.Held != nil {
+			t.Errorf("%v: ended %v; %+v, %v", write[0], ends.done, vote, err)
+		}
+	}
+}
+
+// endsBetween ends a key between the PTTL and the GETRANGE of one pipeline, or what reads a collection.
+type endsBetween struct {
+	end        func()
+	collection bool
+	done       bool
+}
+
+func (*endsBetween) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*endsBetween) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (e *endsBetween) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			if e.done {
+				break
+			}
+			switch value := cmd.(type) {
+			case *redis.StringCmd:
+				if e.done = cmd.Name() == "getrange" && !e.collection; e.done {
+					value.SetVal("")
+				}
+			case *redis.ScanCmd:
+				if e.done = e.collection && value.Err() == nil; e.done {
+					value.SetVal(nil, 0)
+				}
+			case *redis.ZSliceCmd:
+				if e.done = e.collection && value.Err() == nil; e.done {
+					value.SetVal(nil)
+				}
+			}
+			if e.done {
+				e.end()
+			}
+		}
+		return err
+	}
+}

@@ -1,0 +1,346 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/stall"
+	"lockscope/internal/connect"
+	"lockscope/internal/redisreply"
+)
+
+// connections to one master, at most.
+const connections = 2
+
+// master is one Redis master and our connections to it.
+type Master struct {
+	options redis.UniversalOptions
+	Timeout time.Duration
+	now     func() time.Time
+	stall   *stall.Watch
+	slots   chan struct{} // a place for each request at the same time
+	sent    traffic
+	digests digests
+	spare   sync.Pool // of *keyReading
+	typed   typedKeys
+	// borrowed: the client is somebody else's, cluster: it is one of a cluster.
+	borrowed, cluster bool
+	// Of a node of a cluster: keys reads keys, which may move, siblings are all masters of it, this one too.
+	keys     redis.UniversalClient
+	siblings []*Master
+	Silent   atomic.Int32 // 1 while it does not answer
+	offset   atomic.Int64 // the server's clock minus ours, in nanoseconds
+	// clock holds why the offset is unknown; nil when it is known.
+	clock atomic.Pointer[inspect.Unseen]
+	// noTime is the last refusal of TIME; nil while it is not refused.
+	noTime atomic.Pointer[redis.TimeCmd]
+	// noClock: INFO does not tell it either.
+	noClock atomic.Bool
+	// answeredAsked dates the newest answer by its question, since an answer may have waited for long; nil
+	// before the first.
+	answeredAsked atomic.Pointer[time.Time]
+	// listRefused holds why the list of clients is unknown; it is not asked for before listAfter. Both belong to the
+	// goroutine that asks for the status.
+	listRefused *inspect.Unseen
+	listAfter   time.Time
+
+	mu     sync.Mutex
+	client redis.UniversalClient // nil until it is needed
+	// dropped is the newest client that was thrown away, droppedBy the error for which it was.
+	dropped   redis.UniversalClient
+	droppedBy error
+	// clientAt holds the addresses that it connects to.
+	clientAt []string
+	addr     string // how it is shown; with Sentinel where the master was last found
+	// namedAt and formerAt date Sentinel's last answers with this master and with the one before it; zero: none.
+	namedAt, formerAt time.Time
+	// quickest is the time of the quickest request so far, about the way to the server and back; zero before the first.
+	quickest time.Duration
+}
+
+// settings of how a master is asked.
+type Settings struct {
+	Timeout time.Duration // of a request, the dial included
+	Now     func() time.Time
+	Stall   *stall.Watch // nil: this process never stands still
+	Named   string       // the one key that a user asked for
+	Patient bool         // wait to confirm what looks dead: there is no second look
+}
+
+// newMaster is a master that is shown as addr. It does not connect.
+func New(addr string, options redis.UniversalOptions, s Settings) *Master {
+	timeout := s.Timeout
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = timeout, timeout, timeout, timeout
+	options.ContextTimeoutEnabled = true
+	options.MaxRetries = -1
+	options.DialerRetries = 1
+	options.DisableIdentity = true
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	// Our own slots bound the connections. A pool that is never full starts no goroutine that dials in the background
+	// and outlives it.
+	options.PoolSize, options.PipelinePoolSize, options.MinIdleConns = 64, -1, 0
+	m := &Master{addr: addr, options: options, Timeout: timeout, now: s.Now, stall: s.Stall, slots: make(chan struct{}, connections)}
+	m.typed.named, m.typed.patient = s.Named, s.Patient
+	return m
+}
+
+// join makes the master a node of a cluster: keys reads keys wherever they are, siblings are all its masters.
+func (m *Master) Join(keys redis.UniversalClient, siblings []*Master) {
+	m.keys, m.siblings = keys, siblings
+}
+
+// inCluster reports whether it is a node of a cluster.
+func (m *Master) InCluster() bool { return m.keys != nil }
+
+// bySentinel reports whether sentinels say where the master is.
+func (m *Master) BySentinel() bool { return m.options.MasterName != "" }
+
+// traffic returns how many commands and signs of life were sent.
+func (m *Master) Traffic() (commands, heartbeats uint64) {
+	return m.sent.commands.Load(), m.sent.heartbeats.Load()
+}
+
+// isCluster reports whether these options are of a Redis Cluster.
+func IsCluster(o *redis.UniversalOptions) bool {
+	return o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
+}
+
+// errStood is the error of what was asked for before this process stood still: the answer may be as old as
+// that, and a server that has not answered in time had none.
+var ErrStood = errors.New("this process stood still while it waited for the answer")
+
+// fresh is the error of a request, or errStood where the process has stood still since it was asked.
+func (m *Master) fresh(asked time.Time, err error) error {
+	if m.stall.Since(asked) {
+		return ErrStood
+	}
+	return err
+}
+
+// do runs one request, or one pipeline, within the time limit. A client whose connection failed is thrown away, so
+// that the next request dials again.
+func (m *Master) do(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
+	asked := m.now()
+	return m.fresh(asked, m.try(ctx, request))
+}
+
+func (m *Master) try(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
+	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
+	defer cancel()
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return m.explain(ctx.Err())
+	}
+	client, err := m.connect(ctx)
+	if err != nil {
+		return fmt.Errorf("master %s: %w", m.Address(), err)
+	}
+	asked := m.now()
+	err = request(ctx, client)
+	if err == nil || redisreply.Is(err) {
+		m.answeredAsked.Store(&asked)
+		m.took(m.now().Sub(asked))
+	} else if !m.borrowed {
+		err = m.drop(client, err)
+	}
+	return m.explain(err)
+}
+
+// took records the duration of a request.
+func (m *Master) took(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.quickest == 0 || d < m.quickest {
+		m.quickest = d
+	}
+}
+
+// way returns the time of the quickest request so far.
+func (m *Master) way() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.quickest
+}
+
+// answeredAt dates the newest answer, an error or not, by the sending of its question; zero before the first.
+func (m *Master) answeredAt() time.Time {
+	if asked := m.answeredAsked.Load(); asked != nil {
+		return *asked
+	}
+	return time.Time{}
+}
+
+// doKeys is do for a request about keys: of a cluster they may be on another node by now.
+func (m *Master) doKeys(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
+	if m.keys == nil {
+		return m.do(ctx, request)
+	}
+	asked := m.now()
+	return m.fresh(asked, m.tryKeys(ctx, request))
+}
+
+func (m *Master) tryKeys(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
+	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
+	defer cancel()
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return m.explain(ctx.Err())
+	}
+	return m.explain(request(ctx, m.keys))
+}
+
+// address returns the master's name for the screen.
+func (m *Master) Address() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.addr
+}
+
+// connect is a client of the master; with Sentinel it is first found.
+func (m *Master) connect(ctx context.Context) (redis.UniversalClient, error) {
+	m.mu.Lock()
+	client := m.client
+	m.mu.Unlock()
+	if client != nil {
+		return client, nil
+	}
+	options, err := m.direct(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.client == nil {
+		m.client, m.clientAt = newClient(options, readOnly{&m.sent}), options.Addrs
+	}
+	return m.client, nil
+}
+
+// direct are the options of a connection to the master itself, which with Sentinel is found first.
+func (m *Master) direct(ctx context.Context) (redis.UniversalOptions, error) {
+	o := m.options
+	if o.MasterName == "" {
+		return o, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
+	defer cancel()
+	asked := m.now()
+	addr, err := connect.SentinelMaster(ctx, o, readOnly{&m.sent})
+	if err != nil {
+		return o, err
+	}
+	m.mu.Lock()
+	if addr != m.addr {
+		m.formerAt = m.namedAt
+	}
+	m.addr, m.namedAt = addr, asked
+	m.mu.Unlock()
+	o.Addrs, o.MasterName = []string{addr}, ""
+	return o, nil
+}
+
+// follow drops the connection to a master that the sentinels have replaced.
+func (m *Master) Follow(ctx context.Context) {
+	if m.options.MasterName == "" {
+		return
+	}
+	now, err := m.direct(ctx)
+	if err != nil {
+		return // the next read reports it
+	}
+	m.mu.Lock()
+	client := m.client
+	replaced := client != nil && !slices.Equal(m.clientAt, now.Addrs)
+	m.mu.Unlock()
+	if replaced {
+		_ = m.drop(client, errReplaced)
+	}
+}
+
+// replacedAfter returns the last instant at which the master before the present one was known to be the master; zero:
+// there was none.
+func (m *Master) ReplacedAfter() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.formerAt
+}
+
+// errReplaced ends the requests to a master that is none any more.
+var errReplaced = errors.New("the sentinels name another master")
+
+// drop throws a client away because of an error, and returns that; to the others that use it, and find it
+// closed, the error of the first.
+func (m *Master) drop(client redis.UniversalClient, why error) error {
+	m.mu.Lock()
+	if m.client == client {
+		m.client, m.dropped, m.droppedBy = nil, client, why
+	}
+	if m.dropped == client && (errors.Is(why, net.ErrClosed) || errors.Is(why, redis.ErrClosed)) {
+		why = m.droppedBy
+	}
+	m.mu.Unlock()
+	client.Close()
+	return why
+}
+
+func (m *Master) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.client != nil {
+		m.client.Close()
+		m.client = nil
+	}
+}
+
+// newClient is a client of one server with the hook on it.
+func newClient(o redis.UniversalOptions, hook redis.Hook) *redis.Client {
+	client := redis.NewClient(o.Simple())
+	client.AddHook(hook)
+	return client
+}
+
+// user returns our name as an ACL has it.
+func (m *Master) User() string {
+	if m.options.Username == "" {
+		return "default"
+	}
+	return m.options.Username
+}
+
+// late is the error of a request that took too long.
+type late struct {
+	limit time.Duration
+	err   error
+}
+
+func (l late) Error() string { return fmt.Sprintf("no answer within %v", l.limit) }
+func (l late) Unwrap() error { return l.err }
+
+// explain names the master, and the user where the login failed; never a password.
+func (m *Master) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case redisreply.Login(err):
+		advice := "check the profile's username and password_file, password_command or password, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
+		return fmt.Errorf("master %s: user %q: the server refused the login: %w (%s)", m.Address(), m.User(), err, advice)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("master %s: %w", m.Address(), late{m.Timeout, err})
+	default:
+		return fmt.Errorf("master %s: %w", m.Address(), connect.Plain(err))
+	}
+}

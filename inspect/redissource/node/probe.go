@@ -1,0 +1,197 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect/recipe"
+	"lockscope/internal/redisreply"
+)
+
+const (
+	// maxItems limits the fields or members that are read of a key; one that has more than maxSize, or takes more than
+	// maxBytes of the server's memory, is no lock.
+	maxItems = 512
+	maxSize  = 4096
+	maxBytes = 1 << 20
+	// channelsAtOnce limits the channels of one PUBSUB NUMSUB.
+	channelsAtOnce = 500
+)
+
+// probe reads one key by the type that it is believed to have: its time to live, where that matters, and what is in it.
+type probe struct {
+	query recipe.Query
+	ttl   *redis.DurationCmd
+	body  redis.Cmder
+}
+
+func newProbe(ctx context.Context, p redis.Pipeliner, query recipe.Query) probe {
+	pr := probe{query: query}
+	if query.Type != recipe.TypeList {
+		pr.ttl = p.PTTL(ctx, query.Key)
+	}
+	switch query.Type {
+	case recipe.TypeHash:
+		pr.body = p.HScan(ctx, query.Key, 0, "", maxItems)
+	case recipe.TypeZSet:
+		pr.body = p.ZRangeWithScores(ctx, query.Key, 0, maxItems)
+	case recipe.TypeSet:
+		pr.body = p.SScan(ctx, query.Key, 0, "", maxItems)
+	case recipe.TypeList:
+		pr.body = p.LRange(ctx, query.Key, 0, maxItems)
+	default:
+		pr.body = p.GetRange(ctx, query.Key, 0, shown)
+	}
+	return pr
+}
+
+// failed is the command without which it is not known what the key holds.
+func (pr probe) failed() redis.Cmder { return pr.body }
+
+// value decodes the answers; middle is the middle of the round trip. What cannot be known of its expiry is zero.
+func (pr probe) value(middle time.Time) recipe.Value {
+	switch faultOf(pr.body.Err()) {
+	case noFault:
+	case otherType:
+		return recipe.Value{Type: recipe.TypeNone} // a helper of another type is none of that lock
+	default:
+		if pr.ttl != nil && pr.ttl.Err() == nil && pr.ttl.Val() == gone {
+			return recipe.Value{Type: recipe.TypeNone}
+		}
+		return recipe.Value{Type: recipe.TypeNone, Unknown: true}
+	}
+	v := recipe.Value{Type: pr.query.Type}
+	if pr.ttl != nil && pr.ttl.Err() == nil {
+		switch left := pr.ttl.Val(); left {
+		case gone:
+			return recipe.Value{Type: recipe.TypeNone}
+		case forEver:
+			v.NoExpiry = true
+		default:
+			v.ExpiresAt = middle.Add(left)
+		}
+	}
+	switch body := pr.body.(type) {
+	case *redis.StringCmd:
+		v.Text = cut(body.Val())
+	case *redis.ZSliceCmd:
+		for _, z := range body.Val() {
+			name, _ := z.Member.(string)
+			v.Items = append(v.Items, recipe.Item{Name: name, Score: z.Score})
+		}
+	case *redis.StringSliceCmd:
+		for _, name := range body.Val() {
+			v.Items = append(v.Items, recipe.Item{Name: name})
+		}
+	case *redis.ScanCmd:
+		v.Items, v.More = scanned(body, pr.query.Type)
+	}
+	if v.More = v.More || len(v.Items) > maxItems; v.More {
+		v.Items = v.Items[:min(len(v.Items), maxItems)]
+	}
+	if len(v.Items) == 0 && (v.Type != recipe.TypeString || v.Text == "" && pr.ttl.Err() != nil) {
+		v.Type = recipe.TypeNone // a collection that is empty is not there; a string that is may be there
+	}
+	return v
+}
+
+// What go-redis makes of PTTL's answers for a key that is not there, and for one that never expires.
+const (
+	gone    = time.Duration(-2)
+	forEver = time.Duration(-1)
+)
+
+// scanned reads the reply to HSCAN or SSCAN, by name: the server's order is any.
+func scanned(cmd *redis.ScanCmd, t recipe.KeyType) (items []recipe.Item, more bool) {
+	list, cursor := cmd.Val()
+	step := 1
+	if t == recipe.TypeHash {
+		step = 2
+	}
+	for i := 0; i+step <= len(list); i += step {
+		item := recipe.Item{Name: list[i]}
+		if step == 2 {
+			item.Text = cut(list[i+1])
+		}
+		items = append(items, item)
+	}
+	slices.SortFunc(items, func(a, b recipe.Item) int { return cmp.Compare(a.Name, b.Name) })
+	return items, cursor != 0
+}
+
+func cut(s string) string { return s[:min(len(s), shown)] }
+
+// subscribers asks how many subscribe to channels, sharded ones included, with a command for many.
+type subscribers struct {
+	plain, sharded []*redis.MapStringIntCmd
+	replication    *redis.StringCmd // nil where it was not asked for
+}
+
+func (m *Master) requestSubscribers(ctx context.Context, p redis.Pipeliner, channels []string) subscribers {
+	var s subscribers
+	for part := range slices.Chunk(channels, channelsAtOnce) {
+		s.plain = append(s.plain, p.PubSubNumSub(ctx, part...))
+		if !m.typed.noShards.Load() {
+			s.sharded = append(s.sharded, p.PubSubShardNumSub(ctx, part...))
+		}
+	}
+	return s
+}
+
+// elsewhere reports whether clients may subscribe on replicas of the server, which do not report that to it:
+// it has some, or hides them.
+func (s subscribers) elsewhere() bool {
+	if s.replication == nil {
+		return false
+	}
+	replicas, _ := infoNumber(s.replication.Val(), "connected_slaves")
+	return replicas > 0 || s.hidden()
+}
+
+// hidden reports whether the server does not tell us if it has replicas.
+func (s subscribers) hidden() bool {
+	return s.replication != nil && (redisreply.Denied(s.replication.Err()) || redisreply.UnknownCommand(s.replication.Err()))
+}
+
+// channelValue holds the subscribers of a channel, and the command that failed where they are unknown.
+type channelValue struct {
+	recipe.Value
+	failed redis.Cmder
+}
+
+// counts are the subscribers by channel. A channel is unknown while one of the two counts that it needs is.
+func (m *Master) counts(channels []string, s subscribers) map[string]channelValue {
+	sum := map[string]int64{}
+	var failed redis.Cmder
+	for _, cmd := range append(s.plain, s.sharded...) {
+		counts, err := cmd.Result()
+		switch {
+		case err == nil:
+		case slices.Contains(s.sharded, cmd) && faultOf(err) == commandFault && !redisreply.Denied(err):
+			m.typed.noShards.Store(true) // before Redis 7: there are no such channels
+		case failed == nil:
+			failed = cmd
+		}
+		for channel, n := range counts {
+			sum[channel] += n
+		}
+	}
+	if len(s.plain) == 0 {
+		return nil
+	}
+	values := make(map[string]channelValue, len(channels))
+	for _, channel := range channels {
+		values[channel] = channelValue{
+			Value: recipe.Value{
+				Type: recipe.TypeChannel, Unknown: failed != nil,
+				Subscribers: int(min(sum[channel], 1<<20)), Elsewhere: s.elsewhere(),
+			},
+			failed: failed,
+		}
+	}
+	return values
+}

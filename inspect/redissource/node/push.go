@@ -1,0 +1,322 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/push"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
+	"lockscope/internal/connect"
+	"lockscope/internal/redisreply"
+)
+
+const (
+	RetryEvery = time.Second // a dead master is tried
+	rearmEvery = time.Minute // a master that would not push is asked again
+)
+
+// refusal of a master that answers to push. It is asked again at a slow beat. said is its own answer, right what would
+// allow it.
+type Refusal struct{ why, said, Right string }
+
+func (r Refusal) String() string {
+	if r.said == "" {
+		return r.why
+	}
+	return r.why + ": " + r.said
+}
+
+// newer names the requirement, for a server without tracking.
+const newer = "Redis 6 or later, without a proxy before it"
+
+func (r Refusal) Error() string { return r.why }
+
+// asRefusal finds a refusal in an error; the empty one when there is none.
+func AsRefusal(err error) (Refusal, bool) { return errors.AsType[Refusal](err) }
+
+// errLost ends a tracking connection that go-redis made anew by itself: what was pushed meanwhile is lost.
+var ErrLost = errors.New("the tracking connection was lost")
+
+// pusher has one master push the keys that change, over a connection of its own: client-side caching's invalidation
+// messages in broadcast mode (https://redis.io/docs/latest/develop/reference/client-side-caching/).
+type Pusher struct {
+	Master   *Master
+	Prefixes []string
+	Wanted   func(key string) bool
+	Rate     Limit // of pushed keys, wanted or not
+	News     func(keys []string)
+	Flushed  func()
+	Heard    func(asked time.Time) // a ping that was sent then was answered
+	Late     func()                // the server is to be asked whether it is there
+
+	began time.Time
+	pings unanswered
+}
+
+// run keeps the connection until the context ends and reports its states.
+func (p *Pusher) Run(ctx context.Context, report func(armed bool, err error)) {
+	p.began = p.Master.now()
+	for ctx.Err() == nil {
+		began, armed := p.Master.now(), false
+		err := p.session(ctx, func() {
+			report(true, nil)
+			armed = true
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		said, rest := p.afterLoss(began, armed, err)
+		if said {
+			report(false, err)
+		}
+		if sourcekit.Sleep(ctx, rest) != nil {
+			return
+		}
+	}
+}
+
+// afterLoss returns whether the end of a connection is to be told, and the rest before the next one.
+func (p *Pusher) afterLoss(began time.Time, armed bool, err error) (said bool, rest time.Duration) {
+	now := p.Master.now()
+	stood := p.Master.stall.Since(now.Add(-2 * p.Master.Timeout))
+	_, refused := AsRefusal(err)
+	switch {
+	case refused && !stood:
+		return true, rearmEvery
+	case refused || !armed:
+		return true, RetryEvery
+	case now.Sub(began) < RetryEvery: // one that the server ends at once is not made anew at once
+		return !stood, RetryEvery
+	}
+	return !stood, time.Millisecond // one that we lost by standing still comes back before anybody misses it
+}
+
+// session is the life of one connection; it returns why that ended.
+func (p *Pusher) session(ctx context.Context, armed func()) error {
+	var connected atomic.Bool
+	options, err := p.Master.direct(ctx)
+	if err != nil {
+		return err
+	}
+	options.Protocol = 3
+	options.OnConnect = func(ctx context.Context, c *redis.Conn) error {
+		if connected.Swap(true) {
+			return ErrLost
+		}
+		return p.arm(ctx, c)
+	}
+	client := newClient(options, readOnly{&p.Master.sent})
+	defer client.Close()
+	h := &invalidations{Pusher: p, over: make(chan struct{})}
+	if err := client.RegisterPushNotificationHandler("invalidate", h, false); err != nil {
+		return fmt.Errorf("redissource: %w", err)
+	}
+	conn := client.Subscribe(ctx) // to nothing: a connection on which the server may speak first
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	p.pings.reset()
+	if err := p.ping(ctx, conn); err != nil {
+		return err
+	}
+	return p.listen(ctx, conn, h, sync.OnceFunc(armed))
+}
+
+// arm asks the server to push; it fails when the server will not.
+func (p *Pusher) arm(ctx context.Context, c *redis.Conn) error {
+	hello := c.Do(ctx, "hello", 3)
+	reply, err := hello.Result()
+	fields, _ := reply.(map[any]any)
+	switch {
+	case err != nil && !redisreply.Is(err):
+		return err
+	case err != nil || fields["proto"] != int64(3):
+		return Refusal{"the server does not speak RESP3, which change notifications need", saidBy(err), rightOr(hello, newer)}
+	}
+	args := []any{"client", "tracking", "on", "bcast"}
+	for _, prefix := range p.Prefixes {
+		if prefix != "" {
+			args = append(args, "prefix", prefix)
+		}
+	}
+	tracking := c.Do(ctx, args...)
+	switch err := tracking.Err(); {
+	case err == nil:
+		return nil
+	case redisreply.Denied(err):
+		return Refusal{"our user may not run CLIENT TRACKING", saidBy(err), rightFor(tracking, "")}
+	case redisreply.Is(err):
+		return Refusal{"the server does not report which keys change (CLIENT TRACKING)", saidBy(err), rightOr(tracking, newer)}
+	default:
+		return err
+	}
+}
+
+// rightOr is the right that is missing for a command, or else what is missing.
+func rightOr(cmd redis.Cmder, otherwise string) string {
+	if right := rightFor(cmd, ""); right != "" {
+		return right
+	}
+	return otherwise
+}
+
+// saidBy returns the server's own words, for the evidence; empty when there were none.
+func saidBy(err error) string {
+	if err == nil {
+		return ""
+	}
+	return inspect.Untrusted(err.Error()).Cut(120)
+}
+
+// ping sends a sign of life; its answer comes through listen.
+func (p *Pusher) ping(ctx context.Context, conn *redis.PubSub) error {
+	ctx, cancel := context.WithTimeout(ctx, p.Master.Timeout)
+	defer cancel()
+	p.Master.sent.heartbeats.Add(1) // it goes around the hook
+	now := p.Master.now()
+	p.pings.add(now)
+	return conn.Ping(ctx, strconv.FormatInt(int64(now.Sub(p.began)), 10)) // no step of the clock is in it
+}
+
+// pong takes in that a ping was answered; one without its time was sent less than the time limit ago.
+func (p *Pusher) pong(message any, armed func()) {
+	pong, ok := message.(*redis.Pong)
+	if !ok {
+		return
+	}
+	p.pings.next()
+	armed()
+	after, err := strconv.ParseInt(pong.Payload, 10, 64)
+	asked := p.began.Add(time.Duration(after))
+	if err != nil {
+		asked = p.Master.now().Add(-p.Master.Timeout)
+	}
+	p.Heard(asked)
+}
+
+// refusesPing reports whether a server refuses the ping alone: one whose disk fails says so to PING as it
+// does to writes (MISCONF), and answers reads and pushes as ever; our user may lack PING, or it may have
+// another name. After all other errors (LOADING, MASTERDOWN, BUSY) no key is answered either.
+func refusesPing(err error) bool {
+	if redisreply.Denied(err) {
+		return redisreply.DeniedCommand(err.Error()) == "ping"
+	}
+	return redisreply.Starts(err, "MISCONF") || redisreply.UnknownCommand(err)
+}
+
+// refused takes in that a ping was answered by an error; false where none was sent.
+func (p *Pusher) refused(armed func()) bool {
+	asked, ok := p.pings.next()
+	if ok {
+		armed()
+		p.Heard(asked)
+	}
+	return ok
+}
+
+// listen takes what the server pushes, armed from its first answer to a ping on: it may allow tracking and
+// refuse all else. keepAlive decides when it is lost.
+func (p *Pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidations, armed func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var beats sync.WaitGroup
+	defer beats.Wait()
+	defer cancel()
+	at := p.Master.Address() // where the connection goes: direct has just found it
+	beats.Go(func() { p.keepAlive(ctx, conn, at) })
+	beats.Go(func() {
+		select {
+		case <-h.over:
+			conn.Close()
+		case <-ctx.Done():
+		}
+	})
+	for {
+		message, err := connect.Receive(ctx, conn, silentFor*p.Master.Timeout)
+		switch {
+		case err == nil:
+			p.pong(message, armed)
+		case refusesPing(err) && p.refused(armed):
+		case h.isOver():
+			return Refusal{
+				why:   fmt.Sprintf("more than %.0f keys a second change", 1/p.Rate.Every.Seconds()),
+				Right: "match=PREFIX* in the target, so that fewer changes are pushed",
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// invalidations takes the messages of one connection.
+type invalidations struct {
+	*Pusher
+	spent time.Time
+	// waited: what came of late had waited; it was counted as of the time since when.
+	waited bool
+	once   sync.Once
+	over   chan struct{} // closed when there are too many
+}
+
+// tooMany reports whether more keys came than the limit allows. Those that had waited while the network, the
+// server or this process stood still come at once: they are counted as spread over the time since the newest
+// ping that was answered.
+func (h *invalidations) tooMany(now time.Time) bool {
+	if !h.Rate.Ready(h.spent, now).After(now) {
+		return false
+	}
+	since, late := h.pings.backlog(now, h.Master.Timeout)
+	if late || h.Master.stall.Since(since) {
+		h.waited = true
+		return h.Rate.Ready(h.spent, now).After(now.Add(now.Sub(since)))
+	}
+	if h.waited {
+		h.waited, h.spent = false, time.Time{}
+		return false
+	}
+	return true
+}
+
+func (h *invalidations) isOver() bool {
+	select {
+	case <-h.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// HandlePushNotification implements push.NotificationHandler: "invalidate" and a list of keys; no list when the
+// database was flushed.
+func (h *invalidations) HandlePushNotification(_ context.Context, _ push.NotificationHandlerContext, message []any) error {
+	if len(message) < 2 {
+		return nil
+	}
+	list, ok := message[1].([]any)
+	if !ok {
+		h.Flushed()
+		return nil
+	}
+	now := h.Master.now()
+	if h.tooMany(now) {
+		h.once.Do(func() { close(h.over) })
+		return nil
+	}
+	h.spent = h.Rate.Spend(h.spent, now, len(list))
+	var keys []string
+	for _, item := range list {
+		if key, ok := item.(string); ok && h.Wanted(key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) > 0 {
+		h.News(keys)
+	}
+	return nil
+}

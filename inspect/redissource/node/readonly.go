@@ -1,0 +1,72 @@
+package node
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// readOnly is the go-redis hook through which every command goes, those of a connection's start included. It counts
+// what it lets pass.
+type readOnly struct{ sent *traffic }
+
+// traffic counts what was sent: every command of every pipeline, and the signs of life on connections that
+// are pushed to.
+type traffic struct{ commands, heartbeats atomic.Uint64 }
+
+func (t *traffic) add(commands int) { t.commands.Add(uint64(commands)) }
+
+func (readOnly) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (r readOnly) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := check(cmd.Args()); err != nil {
+			cmd.SetErr(err)
+			return err
+		}
+		r.sent.add(1)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook refuses a pipeline as a whole when one command in it is refused.
+func (r readOnly) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if err := check(cmd.Args()); err != nil {
+				for _, c := range cmds {
+					c.SetErr(err)
+				}
+				return err
+			}
+		}
+		r.sent.add(len(cmds))
+		err := next(ctx, cmds)
+		notSent(cmds, err)
+		return err
+	}
+}
+
+// setupError is the server's refusal of what a connection begins with: HELLO, AUTH, SELECT. Nothing else was
+// sent on it.
+type setupError struct{ refused error }
+
+func (e setupError) Error() string { return "the connection was refused: " + e.refused.Error() }
+func (e setupError) Unwrap() error { return e.refused }
+
+// notSent gives the commands of a pipeline the error for which none of them was sent. go-redis (9.23) does
+// that for failed connections alone: where the server refused to let us in, the commands would look answered,
+// with nothing in the answers.
+func notSent(cmds []redis.Cmder, err error) {
+	if err == nil || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil }) {
+		return
+	}
+	for _, cmd := range cmds {
+		cmd.SetErr(setupError{err})
+	}
+}

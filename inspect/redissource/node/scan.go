@@ -1,0 +1,164 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/inspect/internal/sourcekit"
+)
+
+const (
+	sweptEvery  = 100 * time.Millisecond // after the first pass a SCAN follows the one before no sooner
+	manyScans   = 20                     // of a pass: the next one looks at more keys at once
+	MostScanned = 1000                   // keys in one SCAN
+	fewScanned  = 50                     // while others are to wait for less
+	// A pause between SCANs is at most so long, however slow the server is: during the first look, and later.
+	mostFirstPause = time.Second
+	mostPause      = 5 * time.Second
+	longPause      = 200 * time.Millisecond // after it one SCAN looks at more keys, so that the pass ends
+
+	Gather           = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
+	mostHeld         = 100_000               // found keys that wait for a busy loop
+	restingScanPause = 2500 * time.Millisecond
+)
+
+// scanner goes over one master's keys, with pauses.
+type scanner struct {
+	m        *Master
+	patterns []string
+	match    Matcher
+	limits   ScanLimits
+	recent   [16]time.Duration // of the last SCANs
+	// resting: the master pushes what changes, so that there is no hurry.
+	resting func() bool
+	calls   int
+	rested  time.Duration // after the last SCAN
+	// passes over the keys that ended; the last one was long.
+	passes int
+	long   bool
+}
+
+// scanLimits bound what looking for keys costs a server.
+type ScanLimits struct {
+	Unlimited bool    // no pauses
+	Duty      float64 // the share of the server's time
+	Count     int     // keys of one SCAN; 0: by the pauses
+	Keys      int     // that match, of one pass; 0: no bound
+}
+
+// newScanner looks for the keys that match one of the patterns; resting reports that there is no hurry.
+func NewScanner(m *Master, patterns []string, match Matcher, limits ScanLimits, resting func() bool) *scanner {
+	return &scanner{m: m, patterns: patterns, match: match, limits: limits, resting: resting}
+}
+
+// pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not
+// made to wait it may refuse them; they come again then. unsought is the server's refusal of the scan.
+func (s *scanner) Pass(ctx context.Context, found func(keys []string, wait bool) bool) (unsought *inspect.Unseen, err error) {
+	match := "" // SCAN takes one pattern: of several, all names are sifted here, which costs the server the same
+	if len(s.patterns) == 1 {
+		match = s.patterns[0]
+	}
+	var some []string
+	var handed time.Time
+	hand := func(wait bool) {
+		if len(some) > 0 && found(some, wait) {
+			some, handed = nil, s.m.now()
+		}
+	}
+	defer func() { hand(true) }() // an error takes nothing back
+	from, given := s.calls, 0
+	for cursor, done := uint64(0), false; !done; {
+		var cmd *redis.ScanCmd
+		start := s.m.now()
+		err := s.m.do(ctx, func(ctx context.Context, client redis.UniversalClient) error {
+			cmd = s.scan(ctx, client, cursor, match)
+			return onlyBroken(cmd.Err())
+		})
+		if err != nil {
+			return nil, err
+		}
+		if cmd.Err() != nil {
+			u := s.m.miss(inspect.AspectLocks, cmd, rightFor(cmd, ""))
+			unsought = &u
+		}
+		keys, next := cmd.Val() // of none where it was refused
+		cursor, done = next, next == 0
+		locks := s.locks(keys)
+		some = append(some, locks...)
+		if given += len(locks); s.limits.Keys > 0 && given > 2*s.limits.Keys { // some come more than once
+			unsought, done = &inspect.Unseen{
+				Aspect: inspect.AspectLocks, Where: s.m.Address(), Read: "SCAN",
+				Reason: fmt.Sprintf("SCAN has named %d keys that match, and does not end", given),
+			}, true
+		}
+		took := s.m.now().Sub(start)
+		if !s.limits.Unlimited {
+			hand(true)
+		} else if s.m.now().Sub(handed) >= Gather { // each time takes of the processor, which the server may need
+			hand(len(some) > mostHeld)
+		}
+		s.rested = s.pause(took)
+		if err := sourcekit.Sleep(ctx, s.rested); err != nil {
+			return nil, err
+		}
+	}
+	s.passes++
+	s.long = s.calls-from > manyScans
+	return unsought, nil
+}
+
+func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, match string) *redis.ScanCmd {
+	// Of any type: keys of other types, see keyTable.forget, cost less than another pass over all keys.
+	return node.Scan(ctx, cursor, match, int64(s.count()))
+}
+
+// count of one SCAN, in keys. Between long pauses it may be large, unless the budget gives it.
+func (s *scanner) count() int {
+	switch {
+	case s.limits.Count > 0:
+		return s.limits.Count
+	case s.rests(), s.long, s.rested >= longPause:
+		return MostScanned
+	default:
+		return fewScanned
+	}
+}
+
+func (s *scanner) rests() bool { return s.resting != nil && s.resting() }
+
+// locks keeps the keys that may be locks, or the locks that they belong to, in place.
+func (s *scanner) locks(keys []string) []string {
+	locks, _ := s.m.LockKeys(slices.DeleteFunc(keys, func(key string) bool {
+		return !s.match.Any(key)
+	}))
+	return locks
+}
+
+// pause returns the rest after a SCAN: so long that SCAN takes no more than its share of the server's time,
+// within a bound. The quickest of the last calls tells that time: a slow server delays every call, our own
+// waiting for a processor does not.
+func (s *scanner) pause(took time.Duration) time.Duration {
+	s.recent[s.calls%len(s.recent)] = took
+	s.calls++
+	if s.limits.Unlimited {
+		return 0
+	}
+	quickest := slices.Min(s.recent[:min(s.calls, len(s.recent))])
+	// At least 1.4 µs a key, and 40 µs a call: the cost to a server, with the match, wherever it was measured.
+	work := max(quickest-s.m.way(), time.Duration(s.count())*1400*time.Nanosecond+40*time.Microsecond)
+	rest := time.Duration(float64(work) * (1/s.limits.Duty - 1))
+	switch {
+	case s.passes == 0:
+		return min(rest, mostFirstPause)
+	case s.rests():
+		rest = max(rest, restingScanPause)
+	default:
+		rest = max(rest, sweptEvery)
+	}
+	return min(rest, mostPause)
+}

@@ -1,0 +1,67 @@
+package node
+
+import (
+	"testing"
+	"time"
+)
+
+// How many keys one SCAN looks at: the fewest while others are there who wait for it, unless it is said.
+func TestCountOfOneScan(t *testing.T) {
+	for name, tt := range map[string]struct {
+		count int
+		rests bool
+		after time.Duration // a pause
+		want  int
+	}{
+		"in the course of watching":            {want: 50},
+		"after a long pause":                   {after: 200 * time.Millisecond, want: 1000},
+		"between long pauses":                  {rests: true, want: 1000},
+		"as many as is said":                   {count: 7, want: 7},
+		"as many as is said, and no more ever": {count: 7, rests: true, want: 7},
+	} {
+		s := NewScanner(nil, nil, Matcher{}, ScanLimits{Count: tt.count}, func() bool { return tt.rests })
+		s.rested = tt.after
+		if got := s.count(); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+}
+
+// A pause counts the time that the server needed for its quickest answer of late, and has a bound.
+func TestPausesBetweenScans(t *testing.T) {
+	const ms = time.Millisecond
+	late := []time.Duration{700 * ms, 800 * ms, 900 * ms, 700 * ms, 1 * ms, 900 * ms, 800 * ms}
+	for name, tt := range map[string]struct {
+		limits ScanLimits
+		took   []time.Duration
+		passes int
+		rests  bool
+		want   time.Duration
+	}{
+		"a server nearby":                       {took: []time.Duration{1 * ms}, want: 2090 * time.Microsecond},
+		"a reader that waits for a processor":   {took: late, want: 2090 * time.Microsecond},
+		"a server that needs 10 ms":             {took: []time.Duration{11 * ms, 700 * ms}, want: 190 * ms},
+		"a command":                             {limits: ScanLimits{Duty: 0.25}, took: []time.Duration{11 * ms}, want: 30 * ms},
+		"a very slow server, the first look":    {took: []time.Duration{800 * ms}, want: time.Second},
+		"a very slow server, later":             {took: []time.Duration{800 * ms}, passes: 1, want: 5 * time.Second},
+		"a very slow server, while it pushes":   {took: []time.Duration{800 * ms}, passes: 1, rests: true, want: 5 * time.Second},
+		"after the first look":                  {took: []time.Duration{1 * ms}, passes: 1, want: 100 * ms},
+		"while the master pushes":               {took: []time.Duration{1 * ms}, passes: 1, rests: true, want: 2500 * ms},
+		"no budget, however slow the server is": {limits: ScanLimits{Unlimited: true}, took: []time.Duration{800 * ms}},
+	} {
+		m := &Master{}
+		m.took(1 * ms)
+		if tt.limits.Duty == 0 {
+			tt.limits.Duty = 0.05
+		}
+		s := NewScanner(m, nil, Matcher{}, tt.limits, func() bool { return tt.rests })
+		s.passes = tt.passes
+		var got time.Duration
+		for _, took := range tt.took {
+			got = s.pause(took)
+		}
+		if (got - tt.want).Abs() > time.Microsecond {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}

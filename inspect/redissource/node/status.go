@@ -1,0 +1,240 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+)
+
+// status of a master by its own report. Each part may be missing.
+type Status struct {
+	Latency time.Duration
+	Role    string
+	// offset is the server's clock minus ours.
+	Offset      time.Duration
+	OffsetKnown bool
+	StartedAt   time.Time
+	RunID       string
+	Version     string
+	MaxMemory   int64
+	Replicas    int
+	// needsReplicas: min-replicas-to-write is set.
+	NeedsReplicas bool
+
+	EvictionPolicy, Persistence string
+	Reported                    bool // INFO was answered: what is not in it, a server does not do
+	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
+	Cluster bool
+	Master  string
+	Refused inspect.WriteRefusal
+	// unseen lists the refused and failed questions.
+	Unseen  []inspect.Unseen
+	Clients Clients
+}
+
+// readStatus asks a master about itself. Parts that it refuses stay empty; an error means that it did not answer.
+func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
+	m.Follow(ctx)
+	var st Status
+	var clock *redis.TimeCmd
+	var ping *redis.StatusCmd
+	var info *redis.StringCmd
+	asked := m.now()
+	var start, end time.Time // of the request itself, which may have to wait until others are answered
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		start = m.now()
+		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			ping = p.Ping(ctx)                     // while it loads its data, or lost its master, it refuses that, as all keys, and not what follows
+			clock, info = p.Time(ctx), p.Info(ctx) // one request for all sections that are not asked for by name
+			return nil
+		})
+		end = m.now()
+		return serverError(err, cmds)
+	})
+	if err != nil {
+		return st, err
+	}
+	if err := m.fresh(asked, nil); err != nil {
+		return st, err // the clocks would be off by that
+	}
+	st.Latency = end.Sub(start)
+	st.readInfo(info.Val(), end)
+	if mayBeUnready(info.Val()) {
+		if err := m.readAny(ctx); err != nil {
+			return st, err
+		}
+	}
+	m.readWrites(&st, ping, info.Val())
+	m.readClock(&st, clockReply{clock, info}, start.Add(st.Latency/2))
+	if info.Err() != nil {
+		st.Unseen = append(st.Unseen, m.miss(inspect.AspectServer, info, rightFor(info, "")))
+	}
+	if err := m.readRole(ctx, &st); err != nil {
+		return st, err
+	}
+	return st, m.readClients(ctx, &st, info.Val())
+}
+
+// readRole asks for the role where INFO does not have it: ROLE also names a replica's master, HELLO needs no right.
+func (m *Master) readRole(ctx context.Context, st *Status) error {
+	if st.Role != "" {
+		return nil
+	}
+	var role, hello *redis.Cmd
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			role, hello = p.Do(ctx, "role"), p.Do(ctx, "hello", cmp.Or(m.options.Protocol, 3)) // as the connection was greeted
+			return nil
+		})
+		return serverError(err, cmds)
+	})
+	if err != nil {
+		return err
+	}
+	st.readHello(hello)
+	st.readRoleReply(role)
+	if st.Role == "" {
+		st.Unseen = append(st.Unseen, m.miss(inspect.AspectServer, role, rightFor(role, "")))
+	}
+	return nil
+}
+
+// readHello takes what HELLO says of the server: fields and values, as a list in RESP2.
+func (st *Status) readHello(hello *redis.Cmd) {
+	fields := map[any]any{}
+	switch reply := hello.Val().(type) {
+	case map[any]any:
+		fields = reply
+	case []any:
+		for i := 0; i+1 < len(reply); i += 2 {
+			if name, ok := reply[i].(string); ok {
+				fields[name] = reply[i+1]
+			}
+		}
+	}
+	role, _ := fields["role"].(string)
+	mode, _ := fields["mode"].(string)
+	version, _ := fields["version"].(string)
+	st.Role, st.Cluster = roleName(role), st.Cluster || mode == "cluster"
+	if st.Version == "" {
+		st.Version = versionOf(version)
+	}
+}
+
+// readRoleReply takes what ROLE says: of a replica ["slave", host of its master, port, …].
+func (st *Status) readRoleReply(role *redis.Cmd) {
+	list, err := role.Slice()
+	if err != nil || len(list) == 0 {
+		return
+	}
+	name, _ := list[0].(string)
+	st.Role = roleName(name)
+	if st.Role != RoleReplica || len(list) < 3 {
+		return
+	}
+	host, _ := list[1].(string)
+	port, _ := list[2].(int64)
+	st.Master = net.JoinHostPort(host, strconv.FormatInt(port, 10))
+}
+
+// readInfo takes what INFO says; its text is not trusted.
+func (st *Status) readInfo(info string, now time.Time) {
+	st.Role = roleName(infoField(info, "role"))
+	st.Cluster = infoField(info, "redis_mode") == "cluster"
+	if host, port := infoField(info, "master_host"), infoField(info, "master_port"); st.Role == RoleReplica && host != "" {
+		st.Master = net.JoinHostPort(host, port)
+	}
+	if up, ok := infoNumber(info, "uptime_in_seconds"); ok && up < 1e10 {
+		st.StartedAt = now.Add(-time.Duration(up) * time.Second).Round(0)
+	}
+	if id := infoField(info, "run_id"); len(id) <= 64 && only(id, "0123456789abcdef") {
+		st.RunID = id
+	}
+	st.Version = versionOf(infoField(info, "redis_version"))
+	st.Reported = info != ""
+	st.MaxMemory, _ = infoNumber(info, "maxmemory")
+	if policy := infoField(info, "maxmemory_policy"); len(policy) <= 32 && only(policy, "abcdefghijklmnopqrstuvwxyz-") {
+		st.EvictionPolicy = policy
+	}
+	st.Persistence = persistence(info)
+	if n, ok := infoNumber(info, "connected_slaves"); ok && n < 1e4 {
+		st.Replicas = int(max(0, n))
+	}
+	_, st.NeedsReplicas = infoNumber(info, "min_slaves_good_slaves")
+}
+
+// versionOf accepts what is a version: it is printed.
+func versionOf(s string) string {
+	if len(s) > 32 || !only(s, "0123456789.") {
+		return ""
+	}
+	return s
+}
+
+// persistence is limited to what INFO reports: neither the fsync policy nor whether snapshots are configured, only
+// whether there was one.
+func persistence(info string) string {
+	if infoField(info, "aof_enabled") == "1" {
+		return "aof"
+	}
+	saves, _ := infoNumber(info, "rdb_saves")
+	if seconds, ok := infoNumber(info, "rdb_last_bgsave_time_sec"); ok && seconds >= 0 || saves > 0 {
+		return "rdb"
+	}
+	return ""
+}
+
+func only(s, allowed string) bool { return strings.Trim(s, allowed) == "" }
+
+// onlyBroken drops errors that the server replied, but for those that mean that it will answer nothing.
+func onlyBroken(err error) error {
+	if faultOf(err) != serverFault {
+		return nil
+	}
+	return err
+}
+
+// The roles of a Redis server, in our words.
+const (
+	roleMaster  = "master"
+	RoleReplica = "replica"
+)
+
+// roleName accepts the roles there are: the name is printed.
+func roleName(candidates ...string) string {
+	for _, name := range candidates {
+		switch name {
+		case roleMaster, "sentinel":
+			return name
+		case "slave", RoleReplica:
+			return RoleReplica
+		}
+	}
+	return ""
+}
+
+// infoField finds a field in INFO's text; empty when it is not there.
+func infoField(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// infoNumber is a field that is a number and not negative.
+func infoNumber(info, name string) (int64, bool) {
+	n, err := strconv.ParseInt(infoField(info, name), 10, 64)
+	if err != nil || n < 0 {
+		return 0, false
+	}
+	return n, true
+}

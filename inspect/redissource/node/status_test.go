@@ -1,0 +1,76 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// first is an instant of the tests' clocks.
+var first = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// info is a status of an INFO of some lines.
+func info(lines ...string) (st Status) {
+	st.readInfo("# Section\r\n"+strings.Join(lines, "\r\n")+"\r\n", first)
+	return st
+}
+
+func TestReadInfoTakesWhatItKnows(t *testing.T) {
+	st := info("run_id:"+strings.Repeat("a1", 20), "uptime_in_seconds:60", "maxmemory:1048576", "maxmemory_policy:allkeys-lru", "role:slave", "aof_enabled:1")
+	if st.RunID != strings.Repeat("a1", 20) || !st.StartedAt.Equal(first.Add(-time.Minute)) || st.MaxMemory != 1<<20 ||
+		st.EvictionPolicy != "allkeys-lru" || st.Role != "replica" || st.Persistence != "aof" {
+		t.Errorf("%+v", st)
+	}
+	if st := info("run_id:\x1b[31m", "uptime_in_seconds:-1", "maxmemory:many", "maxmemory_policy:ALL keys", "role:king"); st.RunID != "" ||
+		!st.StartedAt.IsZero() || st.MaxMemory != 0 || st.EvictionPolicy != "" || st.Role != "" || st.Persistence != "" {
+		t.Errorf("text that is no fact: %+v", st)
+	}
+	for want, lines := range map[string][]string{
+		"":    {"aof_enabled:0", "rdb_last_bgsave_time_sec:-1", "rdb_saves:0"}, // none so far: that says nothing of the next
+		"rdb": {"aof_enabled:0", "rdb_last_bgsave_time_sec:0", "rdb_saves:0"},
+	} {
+		if got := info(lines...).Persistence; got != want {
+			t.Errorf("%v: %q", lines, got)
+		}
+	}
+}
+
+func TestABrokenConnectionIsCalledThat(t *testing.T) {
+	m := &Master{addr: "10.0.0.1:6379"}
+	err := m.explain(fmt.Errorf("read: %w", io.EOF))
+	if err.Error() != "master 10.0.0.1:6379: connection lost" || !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}
+
+// INFO has the replicas that are connected, and min_slaves_good_slaves only where min-replicas-to-write is set.
+func TestReplicasOfAMaster(t *testing.T) {
+	for _, tt := range []struct {
+		info     string
+		replicas int
+		needs    bool
+	}{
+		{"role:master\r\nconnected_slaves:2\r\n", 2, false},
+		{"role:master\r\nconnected_slaves:2\r\nmin_slaves_good_slaves:1\r\n", 2, true},
+		{"role:master\r\nconnected_slaves:-1\r\n", 0, false},
+		{"role:master\r\nconnected_slaves:many\r\n", 0, false},
+	} {
+		var st Status
+		st.readInfo(tt.info, first)
+		if st.Replicas != tt.replicas || st.NeedsReplicas != tt.needs {
+			t.Errorf("%q: %d, %v", tt.info, st.Replicas, st.NeedsReplicas)
+		}
+	}
+}
+
+func TestStatusTextIsNotTrusted(t *testing.T) {
+	if got := roleName("\x1b[31mmaster", "slave"); got != "replica" {
+		t.Errorf("role %q", got)
+	}
+	if got := infoField("# Server\r\nuptime_in_seconds:12\r\n", "uptime_in_seconds"); got != "12" {
+		t.Errorf("field %q", got)
+	}
+}

@@ -1,0 +1,29 @@
+package node
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// mayBeUnready reports whether a server may refuse all keys although it answers PING: it loads its data, is a
+// replica without a link to its master (whether it answers then, replica-serve-stale-data, INFO does not
+// report), or reports nothing. Redis before 7 answers PING while its master is lost, and so do proxies by
+// themselves.
+func mayBeUnready(info string) bool {
+	switch {
+	case infoField(info, "role") == "", infoField(info, "loading") == "1":
+		return true
+	case roleName(infoField(info, "role")) == RoleReplica:
+		return infoField(info, "master_link_status") != "up"
+	}
+	return false
+}
+
+// readAny asks for some key, and returns the error of a server that refuses all of them. Who may not ask for
+// that learns nothing of it.
+func (m *Master) readAny(ctx context.Context) error {
+	return m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		return onlyBroken(c.Scan(ctx, 0, "", 1).Err())
+	})
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/internal/redisreply"
+	"lockscope/internal/servertest"
+)
+
+// A server that tells of itself while it refuses every key, as it does while it loads its data or has lost
+// its master, is not up.
+func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
+	defer admin.Close()
+	m := New(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
+	defer m.Close()
+	if _, err := m.ReadStatus(ctx); err != nil {
+		t.Fatal(err)
+	}
+	loseMaster(t, admin)
+	if _, err := m.Votes(ctx, []string{"lock:a"}); !redisreply.Starts(err, "MASTERDOWN") {
+		t.Fatal("it has its master:", err)
+	}
+	if st, err := m.ReadStatus(ctx); !redisreply.Starts(err, "MASTERDOWN") {
+		t.Errorf("%v, %+v", err, st)
+	}
+}
+
+// Redis before 7, and proxies, answer PING while all keys are refused: such a server is down for good, not up
+// and down by turns.
+func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
+	defer admin.Close()
+	addr := answeringPing(t, server.Addr)
+	m := New(addr, redis.UniversalOptions{Addrs: []string{addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
+	defer m.Close()
+	if _, err := m.ReadStatus(ctx); err != nil {
+		t.Fatal(err)
+	}
+	loseMaster(t, admin)
+	if err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.Ping(ctx).Err() }); err != nil {
+		t.Fatal("PING is not answered:", err)
+	}
+	if st, err := m.ReadStatus(ctx); !redisreply.Starts(err, "MASTERDOWN") {
+		t.Errorf("%v, %+v", err, st)
+	}
+	if err := admin.ConfigSet(ctx, "replica-serve-stale-data", "yes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := m.ReadStatus(ctx); err != nil || st.Role != RoleReplica {
+		t.Errorf("it shows what it has: %v, %+v", err, st)
+	}
+}
+
+// answeringPing is the address of a proxy before a server, that answers PING by itself where the server does not.
+func answeringPing(t *testing.T, server string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open sync.WaitGroup
+	t.Cleanup(func() { listener.Close(); open.Wait() })
+	open.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			behind, err := net.Dial("tcp", server)
+			if err != nil {
+				client.Close()
+				return
+			}
+			var pinged atomic.Bool
+			open.Go(func() {
+				defer behind.Close()
+				forward(behind, client, func(request []byte) []byte {
+					pinged.Store(bytes.Contains(bytes.ToLower(request), []byte("\r\nping\r\n")))
+					return request
+				})
+			})
+			open.Go(func() {
+				defer client.Close()
+				forward(client, behind, func(reply []byte) []byte {
+					if end := bytes.Index(reply, []byte("\r\n")); pinged.Load() && bytes.HasPrefix(reply, []byte("-MASTERDOWN")) {
+						return append([]byte("+PONG"), reply[end:]...)
+					}
+					return reply
+				})
+			})
+		}
+	})
+	return listener.Addr().String()
+}
+
+// forward passes on what it reads, as it is made.
+func forward(to io.Writer, from io.Reader, made func([]byte) []byte) {
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if _, err := to.Write(made(buffer[:n])); err != nil {
+			return
+		}
+	}
+}
+
+// It answers CLIENT TRACKING, and ends the connection with the first ping: it pushes nothing, and that is not
+// tried without end.
+func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
+	server := servertest.StartRedis(t)
+	admin := server.Client(t)
+	loseMaster(t, admin)
+	ctx, cancel := context.WithCancel(t.Context())
+	m := New(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
+	defer m.Close()
+	p := &Pusher{Master: m, Heard: func(time.Time) {}, Prefixes: []string{""}}
+	began, ended := time.Now(), 0
+	p.Run(ctx, func(yes bool, _ error) {
+		if yes {
+			t.Error("it is said to push")
+		}
+		if ended++; ended == 3 {
+			cancel()
+		}
+	})
+	if took := time.Since(began); took < 3*RetryEvery/2 {
+		t.Errorf("three connections within %v", took)
+	}
+}
+
+// An error by which a server refuses PING alone is a sign of life; one after which it answers nothing is none.
+func TestWhatRefusesPingAlone(t *testing.T) {
+	for said, want := range map[string]bool{
+		"MISCONF Errors writing to the AOF file: No space left on device":         true,
+		"NOPERM User ops has no permissions to run the 'ping' command":            true,
+		"NOPERM this user has no permissions to run the 'ping' command":           true,
+		"ERR unknown command 'ping', with args beginning with: '1'":               true,
+		"NOPERM User ops has no permissions to run the 'client|tracking' command": false,
+		"LOADING Redis is loading the dataset in memory":                          false,
+		"MASTERDOWN Link with MASTER is down":                                     false,
+		"BUSY Redis is busy running a script":                                     false,
+		"NOAUTH Authentication required.":                                         false,
+	} {
+		if got := refusesPing(proto(said)); got != want {
+			t.Errorf("%s: %v", said, got)
+		}
+	}
+	if refusesPing(nil) || refusesPing(io.EOF) {
+		t.Error("no reply refuses nothing")
+	}
+	p := &Pusher{}
+	if p.refused(func() { t.Error("armed") }) {
+		t.Error("an answer to no ping")
+	}
+	first, heard := time.Now(), time.Time{}
+	p.Heard = func(asked time.Time) { heard = asked }
+	p.pings.add(first)
+	p.pings.add(first.Add(time.Second))
+	if !p.refused(func() {}) || !heard.Equal(first) {
+		t.Errorf("the first ping was answered, heard %v", heard)
+	}
+}
+
+// loseMaster makes a server the replica of one that is not there, and so refuse all that asks for data.
+func loseMaster(t *testing.T, admin *redis.Client) {
+	t.Helper()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, nobody, _ := net.SplitHostPort(gone.Addr().String())
+	gone.Close()
+	for _, words := range [][]any{{"config", "set", "replica-serve-stale-data", "no"}, {"replicaof", "127.0.0.1", nobody}} {
+		if err := admin.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/redisreply"
+	"lockscope/internal/servertest"
+)
+
+// What a server does with the writes that locks need, it was tried, is what is said of it.
+func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		does []string
+		want inspect.WriteRefusal
+		// Whether SET and DEL are refused.
+		set, del bool
+	}{
+		"nothing is wrong":                    {does: nil},
+		"a snapshot failed":                   {does: []string{"config set save 3600:1", "bgsave"}, want: inspect.RefusedForSave, set: true, del: true},
+		"failed, and writes go on":            {does: []string{"config set save 3600:1", "config set stop-writes-on-bgsave-error no", "bgsave"}},
+		"failed, and none is asked for":       {does: []string{"bgsave"}},
+		"no replica":                          {does: []string{"config set min-replicas-to-write 1"}, want: inspect.RefusedForReplicas, set: true, del: true},
+		"no replica, with no limit of lag":    {does: []string{"config set min-replicas-to-write 1", "config set min-replicas-max-lag 0"}},
+		"memory is full":                      {does: []string{"config set maxmemory 1"}, want: inspect.RefusedForMemory, set: true},
+		"memory is limited":                   {does: []string{"config set maxmemory 100mb"}},
+		"full, nothing can be evicted":        {does: []string{"set old b", "config set maxmemory-policy volatile-lru", "config set maxmemory 1"}, want: inspect.RefusedForMemory, set: true},
+		"full, and what can be is evicted":    {does: []string{"config set maxmemory-policy allkeys-lru", "filled", "config set maxmemory 4mb"}},
+		"a replica, which says so itself":     {does: []string{"replicaof 127.0.0.1 1"}, set: true, del: true},
+		"a replica whose snapshot failed":     {does: []string{"config set save 3600:1", "replicaof 127.0.0.1 1", "bgsave"}, set: true, del: true},
+		"a replica that is full as well":      {does: []string{"config set maxmemory 1", "replicaof 127.0.0.1 1"}, set: true, del: true},
+		"the append-only file has no room":    {does: []string{"set new a"}, want: inspect.RefusedForAOF, set: true, del: true},
+		"it had none, and is written no more": {does: []string{"set new a", "config set appendonly no"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := filepath.Join(dir, "appendonlydir", "appendonly.aof.1.incr.aof")
+			args := []string{"--dir", dir}
+			if strings.HasPrefix(name, "the append-only") || strings.HasPrefix(name, "it had none") {
+				args = append(args, "--appendonly", "yes")
+				if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink("/dev/full", file); err != nil { // where every write finds the disk full
+					t.Fatal(err)
+				}
+			}
+			server := servertest.StartRedis(t, args...)
+			c := server.Client(t)
+			if err := os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755); err != nil { // a snapshot cannot take its place
+				t.Fatal(err)
+			}
+			c.Set(t.Context(), "old", "a", time.Hour)
+			for _, line := range tt.does {
+				prepare(t, c, line)
+			}
+			m := New(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
+			defer m.Close()
+			st, err := m.ReadStatus(t.Context())
+			if err != nil || st.Refused != tt.want || len(st.Unseen) > 0 {
+				t.Errorf("%q, %v, %v: want %q", st.Refused, st.Unseen, err, tt.want)
+			}
+			set, del := c.Set(t.Context(), "lock:new", "a", time.Minute).Err(), c.Del(t.Context(), "old").Err()
+			if (set != nil) != tt.set || (del != nil) != tt.del {
+				t.Errorf("SET: %v, DEL: %v", set, del)
+			}
+		})
+	}
+}
+
+// prepare sends the words of a command, 3600:1 for a word with a blank in it.
+func prepare(t *testing.T, c *redis.Client, line string) {
+	t.Helper()
+	if line == "filled" {
+		for i := range 600 {
+			if err := c.Set(t.Context(), fmt.Sprint("cached:", i), strings.Repeat("x", 10_000), time.Hour).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	var words []any
+	for word := range strings.FieldsSeq(line) {
+		words = append(words, strings.ReplaceAll(word, ":", " "))
+	}
+	if err := c.Do(t.Context(), words...).Err(); err != nil && !redisreply.Starts(err, "MISCONF") {
+		t.Fatalf("%s: %v", line, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for line == "bgsave" && infoField(c.Info(ctx, "persistence").Val(), "rdb_last_bgsave_status") != "err" {
+		time.Sleep(5 * time.Millisecond) // nothing tells of its end
+		if ctx.Err() != nil {
+			t.Fatal("it did not fail")
+		}
+	}
+}
+
+// Under a full memory each library's own commands decide whether its locks can be renewed and released.
+func TestWhatAFullMasterRefusesOfLocks(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	c := server.Client(t)
+	const redisson, value, queue = "lock:redisson", "lock:value", "lock:queue"
+	c.HSet(t.Context(), redisson, "owner:1", 1)
+	c.PExpire(t.Context(), redisson, time.Hour)
+	c.Set(t.Context(), value, "a", time.Hour)
+	c.ZAdd(t.Context(), queue, redis.Z{Score: 1, Member: "a"})
+	if err := c.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	eval := func(script, key string, args ...any) error {
+		return c.Eval(t.Context(), script, []string{key}, args...).Err()
+	}
+	for _, tt := range []struct {
+		name    string
+		do      func() error
+		refused bool
+	}{
+		{"Redisson's renewal", func() error {
+			return eval(`if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`, redisson, "owner:1", 30_000)
+		}, false},
+		{"Redisson's unlock", func() error {
+			return eval(`if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) > 0 then return 0 end return redis.call('DEL', KEYS[1])`, redisson, "owner:1")
+		}, true},
+		{"SET XX as a renewal", func() error { return c.SetXX(t.Context(), value, "a", time.Hour).Err() }, true},
+		{"ZADD as a renewal", func() error { return c.ZAdd(t.Context(), queue, redis.Z{Score: 2, Member: "a"}).Err() }, true},
+		{"GET and PEXPIRE", func() error {
+			return eval(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`, value, "a", 30_000)
+		}, false},
+		{"GET and DEL", func() error {
+			return eval(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`, value, "a")
+		}, false},
+	} {
+		if err := tt.do(); (err != nil) != tt.refused || err != nil && !strings.Contains(err.Error(), "OOM") {
+			t.Errorf("%s: %v, refused should be %v", tt.name, err, tt.refused)
+		}
+	}
+	if ttl := c.PTTL(t.Context(), redisson).Val(); ttl <= 0 {
+		t.Errorf("Redisson's key is gone, or has no end: %v", ttl)
+	}
+}
+
+// Where PING may not be sent it is not known whether a failed snapshot stops writes.
+func TestAFailedSaveWithoutPingIsUnknown(t *testing.T) {
+	m := &Master{addr: "r1:6379"}
+	ping := redis.NewStatusCmd(t.Context(), "ping")
+	ping.SetErr(proto("NOPERM User ops has no permissions to run the 'ping' command"))
+	for info, unknown := range map[string]bool{
+		"role:master\r\nrdb_last_bgsave_status:err\r\n": true,
+		"role:master\r\nrdb_last_bgsave_status:ok\r\n":  false,
+		"role:slave\r\nrdb_last_bgsave_status:err\r\n":  false,
+	} {
+		var st Status
+		st.readInfo(info, first)
+		m.readWrites(&st, ping, info)
+		if st.Refused != "" || (len(st.Unseen) == 1) != unknown {
+			t.Errorf("%q: %q, %v", info, st.Refused, st.Unseen)
+		}
+		if unknown && st.Unseen[0].Right != "+ping" {
+			t.Errorf("%+v", st.Unseen[0])
+		}
+	}
+}
+
+// proto is an error as a server replies it.
+type proto string
+
+func (p proto) Error() string { return string(p) }
+func (p proto) RedisError()   {}
