@@ -19,7 +19,7 @@ const (
 	minName, maxName = 4, 1 << 10
 )
 
-// clients says, by their name, where connections to one master come from; nil when it is not known.
+// Clients says, by their name, where connections to one master come from; nil when it is not known.
 type Clients map[string]origin
 
 // origin of all connections of a name, as the server sees it: a host, and host:port when it is one
@@ -59,7 +59,7 @@ func (m *Master) readClients(ctx context.Context, st *Status, info string) error
 	return nil
 }
 
-// parseClients reads what CLIENT LIST says. One line that is not understood, and nothing is certain: nil.
+// ParseClients reads what CLIENT LIST says. One line that is not understood, and nothing is certain: nil.
 func ParseClients(text string) Clients {
 	list, lines := Clients{}, 0
 	for line := range strings.Lines(text) {
@@ -94,7 +94,7 @@ func clientLine(line string) (addr, name string, ok bool) {
 	return addr, name, addrs == 1 && names == 1 && strings.HasPrefix(line, "id=")
 }
 
-// add takes in a connection. One of which the address is none, such as a socket's path, may come from anywhere.
+// Add takes in a connection. One of which the address is none, such as a socket's path, may come from anywhere.
 func (c Clients) Add(name, addr string) {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
@@ -118,7 +118,7 @@ func (o origin) and(other origin) origin {
 	return origin{o.Host, o.Host}
 }
 
-// of returns the origin of the connections that bear a name of a contender's owner: the whole value, its
+// Of returns the origin of the connections that bear a name of a contender's owner: the whole value, its
 // label or the id of its library's instance.
 func (c Clients) Of(contender *inspect.Contender) origin {
 	names := NamesOf(contender)
@@ -137,7 +137,7 @@ func (c Clients) Of(contender *inspect.Contender) origin {
 	return all
 }
 
-// namesOf are the names that a connection of the contender's owner may bear; some are empty.
+// NamesOf are the names that a connection of the contender's owner may bear; some are empty.
 func NamesOf(c *inspect.Contender) [3]string {
 	names := [...]string{c.Name.Raw(), c.Owner.LibraryID.Raw(), c.Owner.Label.Raw()}
 	if c.Digest != "" {
@@ -146,7 +146,7 @@ func NamesOf(c *inspect.Contender) [3]string {
 	return names
 }
 
-// other are the names whose origins differ in two lists.
+// Other are the names whose origins differ in two lists.
 func (c Clients) Other(list Clients) map[string]bool {
 	names := make(map[string]bool)
 	for _, both := range [...][2]Clients{{c, list}, {list, c}} {

@@ -11,7 +11,7 @@ import (
 	"lockscope/inspect"
 )
 
-// clusterSlots asks a node of a Redis Cluster who serves what.
+// ClusterSlots asks a node of a Redis Cluster who serves what.
 func (m *Master) ClusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) {
 	var answer []redis.ClusterSlot
 	var right string // that is missing; a request that is never sent lacks none
@@ -30,13 +30,13 @@ func (m *Master) ClusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) 
 	return answer, err
 }
 
-// nodeTraffic is the traffic to the nodes of a cluster, by address.
+// NodeTraffic is the traffic to the nodes of a cluster, by address.
 type NodeTraffic struct{ byAddr sync.Map }
 
-// add counts the traffic to an address as that of a node.
+// Add counts the traffic to an address as that of a node.
 func (t *NodeTraffic) Add(addr string, m *Master) { t.byAddr.Store(addr, &m.sent) }
 
-// newKeyClient is a client of a whole cluster, which follows keys to the nodes that have them.
+// NewKeyClient is a client of a whole cluster, which follows keys to the nodes that have them.
 func NewKeyClient(options redis.UniversalOptions, timeout time.Duration, sent *NodeTraffic) *redis.ClusterClient {
 	options = New("", options, Settings{Timeout: timeout}).options
 	o := options.Cluster()

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// gone are the keys that are not there: one by one where a count of all says that some are not.
+// Gone are the keys that are not there: one by one where a count of all says that some are not.
 func (m *Master) Gone(ctx context.Context, keys []string) ([]string, error) {
 	n, err := m.exist(ctx, keys)
 	if err != nil || n == int64(len(keys)) {
@@ -47,7 +47,7 @@ func (m *Master) exist(ctx context.Context, keys []string) (int64, error) {
 	return n, err
 }
 
-// joined asks for the subscribers of channels, which nobody pushes, and returns the locks where their number changed.
+// Joined asks for the subscribers of channels, which nobody pushes, and returns the locks where their number changed.
 func (m *Master) Joined(ctx context.Context) []string {
 	channels := m.typed.watched()
 	if len(channels) == 0 {

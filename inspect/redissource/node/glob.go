@@ -8,10 +8,10 @@ import (
 	"lockscope/internal/text"
 )
 
-// globEscape makes a pattern that matches one key and nothing else.
+// GlobEscape makes a pattern that matches one key and nothing else.
 var GlobEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// matcher is a set of patterns. Those of a word between stars and of a prefix, which most are, are matched faster.
+// Matcher is a set of patterns. Those of a word between stars and of a prefix, which most are, are matched faster.
 type Matcher struct {
 	words, prefixes, globs []string
 	custom                 []recipe.Custom
@@ -34,7 +34,7 @@ func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
 	return m
 }
 
-// any reports whether one of the patterns matches.
+// Any reports whether one of the patterns matches.
 func (m Matcher) Any(key string) bool {
 	return slices.ContainsFunc(m.words, func(w string) bool { return strings.Contains(key, w) }) ||
 		slices.ContainsFunc(m.prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) ||

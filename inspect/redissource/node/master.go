@@ -22,7 +22,7 @@ import (
 // connections to one master, at most.
 const connections = 2
 
-// master is one Redis master and our connections to it.
+// Master is one Redis master and our connections to it.
 type Master struct {
 	options redis.UniversalOptions
 	Timeout time.Duration
@@ -68,7 +68,7 @@ type Master struct {
 	quickest time.Duration
 }
 
-// settings of how a master is asked.
+// Settings of how a master is asked.
 type Settings struct {
 	Timeout time.Duration // of a request, the dial included
 	Now     func() time.Time
@@ -77,7 +77,7 @@ type Settings struct {
 	Patient bool         // wait to confirm what looks dead: there is no second look
 }
 
-// newMaster is a master that is shown as addr. It does not connect.
+// New is a master that is shown as addr. It does not connect.
 func New(addr string, options redis.UniversalOptions, s Settings) *Master {
 	timeout := s.Timeout
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = timeout, timeout, timeout, timeout
@@ -94,28 +94,28 @@ func New(addr string, options redis.UniversalOptions, s Settings) *Master {
 	return m
 }
 
-// join makes the master a node of a cluster: keys reads keys wherever they are, siblings are all its masters.
+// Join makes the master a node of a cluster: keys reads keys wherever they are, siblings are all its masters.
 func (m *Master) Join(keys redis.UniversalClient, siblings []*Master) {
 	m.keys, m.siblings = keys, siblings
 }
 
-// inCluster reports whether it is a node of a cluster.
+// InCluster reports whether it is a node of a cluster.
 func (m *Master) InCluster() bool { return m.keys != nil }
 
-// bySentinel reports whether sentinels say where the master is.
+// BySentinel reports whether sentinels say where the master is.
 func (m *Master) BySentinel() bool { return m.options.MasterName != "" }
 
-// traffic returns how many commands and signs of life were sent.
+// Traffic returns how many commands and signs of life were sent.
 func (m *Master) Traffic() (commands, heartbeats uint64) {
 	return m.sent.commands.Load(), m.sent.heartbeats.Load()
 }
 
-// isCluster reports whether these options are of a Redis Cluster.
+// IsCluster reports whether these options are of a Redis Cluster.
 func IsCluster(o *redis.UniversalOptions) bool {
 	return o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
 }
 
-// errStood is the error of what was asked for before this process stood still: the answer may be as old as
+// ErrStood is the error of what was asked for before this process stood still: the answer may be as old as
 // that, and a server that has not answered in time had none.
 var ErrStood = errors.New("this process stood still while it waited for the answer")
 
@@ -203,7 +203,7 @@ func (m *Master) tryKeys(ctx context.Context, request func(context.Context, redi
 	return m.explain(request(ctx, m.keys))
 }
 
-// address returns the master's name for the screen.
+// Address returns the master's name for the screen.
 func (m *Master) Address() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -253,7 +253,7 @@ func (m *Master) direct(ctx context.Context) (redis.UniversalOptions, error) {
 	return o, nil
 }
 
-// follow drops the connection to a master that the sentinels have replaced.
+// Follow drops the connection to a master that the sentinels have replaced.
 func (m *Master) Follow(ctx context.Context) {
 	if m.options.MasterName == "" {
 		return
@@ -271,7 +271,7 @@ func (m *Master) Follow(ctx context.Context) {
 	}
 }
 
-// replacedAfter returns the last instant at which the master before the present one was known to be the master; zero:
+// ReplacedAfter returns the last instant at which the master before the present one was known to be the master; zero:
 // there was none.
 func (m *Master) ReplacedAfter() time.Time {
 	m.mu.Lock()
@@ -313,7 +313,7 @@ func newClient(o redis.UniversalOptions, hook redis.Hook) *redis.Client {
 	return client
 }
 
-// user returns our name as an ACL has it.
+// User returns our name as an ACL has it.
 func (m *Master) User() string {
 	if m.options.Username == "" {
 		return "default"

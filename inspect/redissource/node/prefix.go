@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// prefixes returns the literal beginnings of the patterns: as few as possible, none the beginning of another, since
+// Prefixes returns the literal beginnings of the patterns: as few as possible, none the beginning of another, since
 // CLIENT TRACKING refuses those that overlap. The empty prefix is that of every key.
 func Prefixes(patterns []string) []string {
 	all := make([]string, len(patterns))

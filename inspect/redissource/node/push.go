@@ -23,7 +23,7 @@ const (
 	rearmEvery = time.Minute // a master that would not push is asked again
 )
 
-// refusal of a master that answers to push. It is asked again at a slow beat. said is its own answer, right what would
+// Refusal of a master that answers to push. It is asked again at a slow beat. said is its own answer, right what would
 // allow it.
 type Refusal struct{ why, said, Right string }
 
@@ -39,13 +39,13 @@ const newer = "Redis 6 or later, without a proxy before it"
 
 func (r Refusal) Error() string { return r.why }
 
-// asRefusal finds a refusal in an error; the empty one when there is none.
+// AsRefusal finds a refusal in an error; the empty one when there is none.
 func AsRefusal(err error) (Refusal, bool) { return errors.AsType[Refusal](err) }
 
-// errLost ends a tracking connection that go-redis made anew by itself: what was pushed meanwhile is lost.
+// ErrLost ends a tracking connection that go-redis made anew by itself: what was pushed meanwhile is lost.
 var ErrLost = errors.New("the tracking connection was lost")
 
-// pusher has one master push the keys that change, over a connection of its own: client-side caching's invalidation
+// Pusher has one master push the keys that change, over a connection of its own: client-side caching's invalidation
 // messages in broadcast mode (https://redis.io/docs/latest/develop/reference/client-side-caching/).
 type Pusher struct {
 	Master   *Master
@@ -61,7 +61,7 @@ type Pusher struct {
 	pings unanswered
 }
 
-// run keeps the connection until the context ends and reports its states.
+// Run keeps the connection until the context ends and reports its states.
 func (p *Pusher) Run(ctx context.Context, report func(armed bool, err error)) {
 	p.began = p.Master.now()
 	for ctx.Err() == nil {

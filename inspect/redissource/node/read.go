@@ -25,7 +25,7 @@ const (
 	rehash = 10 * time.Second
 )
 
-// readVotes reads keys with one pipeline, and others where replies raise questions. An error means that the master as
+// Votes reads keys with one pipeline, and others where replies raise questions. An error means that the master as
 // a whole could not be asked.
 func (m *Master) Votes(ctx context.Context, keys []string) ([]inspect.Vote, error) {
 	if len(keys) == 0 { // still a sign of life
@@ -194,7 +194,7 @@ func (m *Master) hash(ctx context.Context, key string, length int64) (string, er
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// downVote is the vote for every key on a master that does not answer.
+// DownVote is the vote for every key on a master that does not answer.
 func DownVote(addr string, err error) inspect.Vote {
 	return inspect.Vote{Addr: addr, Error: inspect.Escape(err.Error())}
 }

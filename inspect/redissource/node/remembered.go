@@ -10,7 +10,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// deadAfter is the time for which an entry has to look dead before it is reported so: between a library's
+// DeadAfter is the time for which an entry has to look dead before it is reported so: between a library's
 // commands it may look dead for a moment.
 const DeadAfter = 300 * time.Millisecond
 
@@ -85,7 +85,7 @@ func (t *typedKeys) shape(key string) shape {
 	return shape{kind: recipe.TypeString}
 }
 
-// cost is about how many commands reading a key takes.
+// Cost is about how many commands reading a key takes.
 func (m *Master) Cost(key string) int {
 	n := 2
 	for _, query := range m.typed.shape(key).queries {
@@ -109,7 +109,7 @@ func (t *typedKeys) remember(key string, s shape) {
 	t.shapes[key] = s
 }
 
-// lockKeys turns keys that were seen into the keys of locks: helper keys make their locks known, noise is
+// LockKeys turns keys that were seen into the keys of locks: helper keys make their locks known, noise is
 // dropped. others are keys that a helper key may belong to as well: seen by themselves while they are locks,
 // and none otherwise.
 func (m *Master) LockKeys(keys []string) (locks, others []string) {

@@ -43,7 +43,7 @@ type scanner struct {
 	long   bool
 }
 
-// scanLimits bound what looking for keys costs a server.
+// ScanLimits bound what looking for keys costs a server.
 type ScanLimits struct {
 	Unlimited bool    // no pauses
 	Duty      float64 // the share of the server's time
@@ -51,12 +51,12 @@ type ScanLimits struct {
 	Keys      int     // that match, of one pass; 0: no bound
 }
 
-// newScanner looks for the keys that match one of the patterns; resting reports that there is no hurry.
+// NewScanner looks for the keys that match one of the patterns; resting reports that there is no hurry.
 func NewScanner(m *Master, patterns []string, match Matcher, limits ScanLimits, resting func() bool) *scanner {
 	return &scanner{m: m, patterns: patterns, match: match, limits: limits, resting: resting}
 }
 
-// pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not
+// Pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not
 // made to wait it may refuse them; they come again then. unsought is the server's refusal of the scan.
 func (s *scanner) Pass(ctx context.Context, found func(keys []string, wait bool) bool) (unsought *inspect.Unseen, err error) {
 	match := "" // SCAN takes one pattern: of several, all names are sifted here, which costs the server the same

@@ -13,11 +13,11 @@ import (
 	"lockscope/inspect"
 )
 
-// status of a master by its own report. Each part may be missing.
+// Status of a master by its own report. Each part may be missing.
 type Status struct {
 	Latency time.Duration
 	Role    string
-	// offset is the server's clock minus ours.
+	// Offset is the server's clock minus ours.
 	Offset      time.Duration
 	OffsetKnown bool
 	StartedAt   time.Time
@@ -25,21 +25,21 @@ type Status struct {
 	Version     string
 	MaxMemory   int64
 	Replicas    int
-	// needsReplicas: min-replicas-to-write is set.
+	// NeedsReplicas: min-replicas-to-write is set.
 	NeedsReplicas bool
 
 	EvictionPolicy, Persistence string
 	Reported                    bool // INFO was answered: what is not in it, a server does not do
-	// cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
+	// Cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
 	Cluster bool
 	Master  string
 	Refused inspect.WriteRefusal
-	// unseen lists the refused and failed questions.
+	// Unseen lists the refused and failed questions.
 	Unseen  []inspect.Unseen
 	Clients Clients
 }
 
-// readStatus asks a master about itself. Parts that it refuses stay empty; an error means that it did not answer.
+// ReadStatus asks a master about itself. Parts that it refuses stay empty; an error means that it did not answer.
 func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 	m.Follow(ctx)
 	var st Status
