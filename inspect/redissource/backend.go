@@ -168,8 +168,8 @@ func (p *masterState) cannotLook() string {
 func (b *keyTable) blind() (list []inspect.Unseen) {
 	unseen := inspect.Unseen{Aspect: inspect.AspectLocks, Where: strings.Join(b.addrs, ", "), Read: "the keys that match"}
 	if len(b.denied) > 0 {
-		u, first := unseen, b.nameDenied()
-		u.Reason, u.Right = fmt.Sprintf("%d keys match but may not be read, the first is %s", len(b.denied), first), "~"+first
+		u := unseen
+		u.Reason, u.Right = fmt.Sprintf("%d keys match but may not be read, such as %s", len(b.denied), b.deniedKey), "~"+b.deniedKey
 		list = append(list, u)
 	}
 	if b.full {

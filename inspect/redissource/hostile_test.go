@@ -62,7 +62,7 @@ func plantHostile(t *testing.T, c *redis.Client, key func(string) string) {
 		p.ZAdd(ctx, key("far"), redis.Z{Score: 9e15, Member: tokA})
 		p.RPush(ctx, key("list"), "\x1b]0;x\a")
 		p.SAdd(ctx, key("set.readers"), "\x1b[2J_1_"+guid)
-		p.Set(ctx, key("string"), "\x1b[31m\u202e\xff"+huge, 0)
+		p.Set(ctx, key("string"), "\x1b[31m\u202e\xff"+huge[:50_000], 0)
 		p.HSet(ctx, key("fair"), uuidA+":1", 1)
 		p.RPush(ctx, "redisson_lock_queue:{"+key("fair")+"}", huge[:1000], "\x1b[31m", uuidB+":2")
 		p.HSet(ctx, key("fat"), uuidA+":1", 1)
@@ -183,14 +183,6 @@ func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
 	}
 	if b := v.Locks["lock:b"]; b == nil || len(b.Unseen) != 0 {
 		t.Errorf("it is blind for what it does not need: %+v", b)
-	}
-	if err := c.Do(ctx, "acl", "setuser", "viewer", "-hlen").Err(); err != nil {
-		t.Fatal(err)
-	}
-	v = once(t, cfg)
-	l = v.Locks["lock:a"]
-	if l == nil || l.State != inspect.StateUnknown || !l.Unknown(inspect.AspectHolders) || l.Unseen[0].Right != "+hlen" || v.Locks["lock:b"] == nil {
-		t.Errorf("a hash of which nobody says how large it is: %v", v.Describe())
 	}
 }
 

@@ -34,7 +34,7 @@ type entry struct {
 	read      bool // at least once
 	readAt    time.Time
 	freeSince time.Time
-	dispute   dispute
+	confirmed int // how often masters that do not agree have said the same again
 	// changedAfter is the time at which the newest verdict that changed was last known to stand, which counts
 	// where its changes may not have been reported: on masters that are polled, where what was read first
 	// after nobody reported changed it (unreported), or when it is late (outOfSight).
@@ -70,11 +70,6 @@ func (e *entry) unwatch(at int, since time.Time) {
 		e.watchedUntil = since
 	}
 	e.unwatched[at] = true
-}
-
-// due reports whether something in a vote has run out since it was read, or has to be confirmed.
-func (e *entry) due(now time.Time) bool {
-	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up && overdue(v, now) })
 }
 
 // ends returns the expiries of a vote's key and of the entries in it, without those that never expire.

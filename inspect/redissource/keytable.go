@@ -33,7 +33,7 @@ type keyTable struct {
 	// denied keys match, but our user may not read them. refused ones are known, and a master did not report
 	// all of them.
 	denied, refused map[string]bool
-	firstDenied     string // of all in order; empty: unknown
+	deniedKey       string // one of the denied; empty: there is none
 	// clients lists each master's connections.
 	clients []node.Clients
 	// replicas are, by master, whose replica it is known to be; nil where it is none.
@@ -232,11 +232,11 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	}
 	lock.Polled = b.polled
 	if e.lock != nil && e.lock.Polled == lock.Polled && sameVotes(e.lock.Masters, lock.Masters) {
-		if !e.dispute.confirmed(e.votes) && (!b.polled || now.Before(reportAgain(e.lock))) {
+		if !e.confirm() && (!b.polled || now.Before(reportAgain(e.lock))) {
 			return nil, false
 		}
 	} else {
-		e.dispute.of(lock)
+		e.confirmed = 0
 		if b.polled || e.unreported || e.outOfSight(now) {
 			lock.UnseenSince = e.changedAfter
 		}

@@ -262,7 +262,7 @@ func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 	focus := map[string]bool{"k9": true, "unknown": true}
 	seen := map[string]int{}
 	for range 9 {
-		chosen := b.choose(3, one, focus, noon)
+		chosen := b.choose(3, one, focus)
 		if len(chosen) != 3 || chosen[0] != "k9" {
 			t.Fatalf("chosen %v", chosen)
 		}
@@ -276,9 +276,10 @@ func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 		}
 	}
 	delete(b.entries, "k3")
-	b.vote(0, "k5", held(0, "a", time.Millisecond, noon), noon)
-	if chosen := b.choose(3, one, nil, noon.Add(time.Second)); !slices.Contains(chosen, "k5") || slices.Contains(chosen, "k3") {
-		t.Errorf("what ran out comes first, what is gone not at all: %v", chosen)
+	for range 4 {
+		if slices.Contains(b.choose(3, one, nil), "k3") {
+			t.Error("what is gone is read")
+		}
 	}
 }
 

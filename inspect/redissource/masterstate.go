@@ -49,10 +49,9 @@ type tracking struct {
 // auditing is the counting of keys that should be there.
 type auditing struct {
 	auditedAt time.Time
-	counting  atomic.Bool
+	counting  bool
 	// countedAt is when the newest count that ended was asked for: what was not pushed ended after it.
 	countedAt time.Time
-	sample    []string // keys to be read after the count
 }
 
 // readQueue are the keys to read: in turn, and those that were read so often lately that they have to wait.

@@ -1,6 +1,7 @@
 package redissource
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -46,16 +47,16 @@ func (b *keyTable) identify(l *inspect.Lock) {
 	}
 }
 
-// meet takes in who is connected to a master, and returns new versions of the locks that this says something new about.
+// meet records who is connected to a master, and returns new versions of the locks whose clients are others now.
 func (b *keyTable) meet(master int, list node.Clients) []*inspect.Lock {
-	other := b.clients[master].Other(list)
+	before := b.clients[master]
 	b.clients[master] = list
-	if len(other) == 0 {
+	if maps.Equal(before, list) {
 		return nil
 	}
 	var changed []*inspect.Lock
 	for _, e := range b.entries {
-		if e.lock == nil || !b.outdated(e.lock, other) {
+		if e.lock == nil || !b.outdated(e.lock) {
 			continue
 		}
 		l := *e.lock
@@ -68,16 +69,8 @@ func (b *keyTable) meet(master int, list node.Clients) []*inspect.Lock {
 	return changed
 }
 
-// outdated reports whether one of these names is a contender's, and its client not the one that was reported.
-func (b *keyTable) outdated(l *inspect.Lock, names map[string]bool) bool {
-	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
-		for i := range list {
-			c := &list[i]
-			of := node.NamesOf(c)
-			if (names[of[0]] || names[of[1]] || names[of[2]]) && c.Owner.Client != b.clientOf(l, c) {
-				return true
-			}
-		}
-	}
-	return false
+// outdated reports whether the client of a contender is not the one that was reported.
+func (b *keyTable) outdated(l *inspect.Lock) bool {
+	other := func(c inspect.Contender) bool { return c.Owner.Client != b.clientOf(l, &c) }
+	return slices.ContainsFunc(l.Holders, other) || slices.ContainsFunc(l.Waiters, other)
 }

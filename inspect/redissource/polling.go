@@ -21,7 +21,7 @@ func (r *run) tick() {
 	r.poll(polled, now)
 	for _, p := range polled {
 		if p.up() && now.Sub(p.auditedAt) >= auditEvery {
-			r.audit(p, now)
+			r.audit(p, nil, now)
 		}
 		p.probe = p.probe || len(p.wanted) == 0 && now.Sub(p.askedAt) >= node.RetryEvery
 	}
@@ -43,7 +43,7 @@ func (r *run) poll(masters []*masterState, now time.Time) {
 	if room <= 0 {
 		return
 	}
-	for _, key := range r.table.choose(room, cost, r.focus, now) {
+	for _, key := range r.table.choose(room, cost, r.focus) {
 		for _, p := range masters {
 			if _, ok := r.table.place(key, p.index); !ok {
 				continue

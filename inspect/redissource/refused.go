@@ -55,28 +55,22 @@ func (b *keyTable) canBeRead(master int, key string, v inspect.Vote) bool {
 }
 
 func (b *keyTable) deny(key string) {
-	if b.denied[key] = true; b.firstDenied != "" {
-		b.firstDenied = min(b.firstDenied, key)
+	b.denied[key] = true
+	if b.deniedKey == "" {
+		b.deniedKey = key
 	}
 }
 
 func (b *keyTable) allow(key string) {
-	if delete(b.denied, key); key == b.firstDenied {
-		b.firstDenied = ""
+	delete(b.denied, key)
+	if key != b.deniedKey {
+		return
 	}
-}
-
-// nameDenied is the first of the denied keys in order, of which there may be 100,000: it is looked for only
-// when the last one is none any more.
-func (b *keyTable) nameDenied() string {
-	if b.firstDenied == "" {
-		for key := range b.denied {
-			if b.firstDenied == "" || key < b.firstDenied {
-				b.firstDenied = key
-			}
-		}
+	b.deniedKey = ""
+	for other := range b.denied {
+		b.deniedKey = other
+		break
 	}
-	return b.firstDenied
 }
 
 // refusedBy reports whether a master would not report all of a key when it was last asked.

@@ -155,7 +155,8 @@ func (r *run) wake(now time.Time) {
 		if !e.freeSince.IsZero() {
 			r.dirty[key] = true
 		}
-		disputed := e.dispute.due(now)
+		asked := e.askAgain()
+		disputed := !asked.IsZero() && !now.Before(asked)
 		for _, p := range r.masters {
 			at, ok := r.table.place(key, p.index)
 			if ok && e.votes[at].Up && (disputed || ending(e.votes[at], now) || overdue(e.votes[at], now.Add(jitter))) && !p.down() { // the instant shown may be so much too late
@@ -189,7 +190,7 @@ func (r *run) remind(key string, now time.Time) {
 			r.expiries.set(key, now.Add(node.DeadAfter))
 		}
 	}
-	if at := e.dispute.askAt; !at.IsZero() {
+	if at := e.askAgain(); at.After(now) {
 		r.expiries.set(key, at)
 	}
 	if at := e.freeSince.Add(freeFor); !e.freeSince.IsZero() && at.After(now) {

@@ -14,7 +14,7 @@ import (
 // readAuxiliary reads what is missing beside the keys, in one round trip, the keys themselves too where main is set.
 func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main bool) error {
 	var counted subscribers
-	var clock clockReply
+	var clock *redis.TimeCmd
 	channels, scored := m.channels(readings), slices.ContainsFunc(readings, func(r *keyReading) bool { return r.scored(main) })
 	if scored && m.keys != nil {
 		m.rereadClock(ctx)
@@ -47,8 +47,8 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	if err := m.fresh(asked, nil); err != nil {
 		return err
 	}
-	if clock.by != nil {
-		m.readClock(new(Status), clock, middle)
+	if clock != nil {
+		m.readClock(new(Status), clock, "", middle)
 	}
 	counts := m.counts(channels, counted)
 	if m.siblings != nil {

@@ -121,7 +121,7 @@ func (o origin) and(other origin) origin {
 // Of returns the origin of the connections that bear a name of a contender's owner: the whole value, its
 // label or the id of its library's instance.
 func (c Clients) Of(contender *inspect.Contender) origin {
-	names := NamesOf(contender)
+	names := namesOf(contender)
 	var all origin
 	found := false
 	for i, name := range names {
@@ -137,24 +137,11 @@ func (c Clients) Of(contender *inspect.Contender) origin {
 	return all
 }
 
-// NamesOf are the names that a connection of the contender's owner may bear; some are empty.
-func NamesOf(c *inspect.Contender) [3]string {
+// namesOf are the names that a connection of the contender's owner may bear; some are empty.
+func namesOf(c *inspect.Contender) [3]string {
 	names := [...]string{c.Name.Raw(), c.Owner.LibraryID.Raw(), c.Owner.Label.Raw()}
 	if c.Digest != "" {
 		names[0] = "" // it was cut
-	}
-	return names
-}
-
-// Other are the names whose origins differ in two lists.
-func (c Clients) Other(list Clients) map[string]bool {
-	names := make(map[string]bool)
-	for _, both := range [...][2]Clients{{c, list}, {list, c}} {
-		for name, from := range both[0] {
-			if is, ok := both[1][name]; !ok || is != from {
-				names[name] = true
-			}
-		}
 	}
 	return names
 }

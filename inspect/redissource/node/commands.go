@@ -29,18 +29,13 @@ var reading = []command{
 	{name: "lrange"},
 	{name: "pubsub|numsub", blinds: inspect.AspectWaiters},
 	{name: "pubsub|shardnumsub", blinds: inspect.AspectWaiters},
-	{name: "type", blinds: inspect.AspectKind, instead: "the commands for each type's size, which refuse keys of another"},
-	{name: "strlen", blinds: inspect.AspectOwner},
-	{name: "hlen", blinds: inspect.AspectKind, instead: "memory|usage"},
-	{name: "scard", blinds: inspect.AspectKind, instead: "memory|usage"},
-	{name: "zcard", blinds: inspect.AspectKind, instead: "memory|usage"},
-	{name: "memory|usage", instead: "the number of items"},
-	{name: "exists", instead: "pttl, type"},
+	{name: "type", blinds: inspect.AspectKind},
+	{name: "memory|usage", instead: "a bound on the items that are read"},
+	{name: "exists", instead: "reading every key"},
 
 	// Of the server.
 	{name: "time", blinds: inspect.AspectServer, instead: "info"},
 	{name: "info", blinds: inspect.AspectServer},
-	{name: "role", blinds: inspect.AspectServer, instead: "info"},
 	{name: "client|list", blinds: inspect.AspectSessions},
 	{name: "client|tracking", blinds: inspect.AspectChanges},
 	{name: "hello", blinds: inspect.AspectChanges}, // RESP3

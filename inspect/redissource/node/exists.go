@@ -8,43 +8,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Gone are the keys that are not there: one by one where a count of all says that some are not.
-func (m *Master) Gone(ctx context.Context, keys []string) ([]string, error) {
-	n, err := m.exist(ctx, keys)
-	if err != nil || n == int64(len(keys)) {
-		return nil, err
-	}
-	return m.goneOf(ctx, keys)
-}
-
-// goneOf asks for each key.
-func (m *Master) goneOf(ctx context.Context, keys []string) (gone []string, err error) {
-	there := make([]*redis.IntCmd, len(keys))
+// Gone returns the keys that do not exist: one by one where a count of all says that some do not.
+func (m *Master) Gone(ctx context.Context, keys []string) (gone []string, err error) {
+	var all *redis.IntCmd
+	each := make([]*redis.IntCmd, len(keys))
 	err = m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		if all = c.Exists(ctx, keys...); all.Err() != nil || all.Val() == int64(len(keys)) {
+			return all.Err()
+		}
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, key := range keys {
-				there[i] = p.Exists(ctx, key)
+				each[i] = p.Exists(ctx, key)
 			}
 			return nil
 		})
 		return m.serverError(err, cmds)
 	})
 	for i, key := range keys {
-		if err == nil && there[i].Err() == nil && there[i].Val() == 0 {
+		if err == nil && each[i] != nil && each[i].Err() == nil && each[i].Val() == 0 {
 			gone = append(gone, key)
 		}
 	}
 	return gone, err
-}
-
-// exist counts how many of the keys there are.
-func (m *Master) exist(ctx context.Context, keys []string) (int64, error) {
-	var n int64
-	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
-		n, err = c.Exists(ctx, keys...).Result()
-		return err
-	})
-	return n, err
 }
 
 // Joined asks for the subscribers of channels, which nobody pushes, and returns the locks where their number changed.

@@ -2,7 +2,10 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -11,8 +14,8 @@ import (
 )
 
 // keyReading is one key of one master while it is read: first by the type that it is believed to have
-// (readMain), then the questions that the replies raise (settle, learn), then what recipes ask for beside it
-// (recognise), and at last its vote (decide).
+// (readMain), then the questions that the replies raise (settle), then what recipes ask for besides it
+// (recognise), and at last its vote (decode).
 type keyReading struct {
 	vote  inspect.Vote
 	shape shape
@@ -20,17 +23,13 @@ type keyReading struct {
 	main  probe
 
 	there   presence
-	content fault // what became of reading what the key holds
-	// An empty string has to be distinguished from no key, a long one digested. rewritten: the key is another
-	// lock's than when it was read first: what looked empty, since it ran out meanwhile, has a value by now,
-	// or it is of another type.
-	empty, long, rewritten bool
-	// untyped is the TYPE that was not answered, where another type is meant or possible. again: it is read
-	// once more, by another type.
+	content fault // of reading what the key holds
+	// empty: it reads as an empty string. Where no permitted command tells whether it is there, it may be no key.
+	empty bool
+	// again: it is to be read once more, by another type or since it changed meanwhile; once: it was read already.
+	again, once bool
+	// untyped is the TYPE that was not answered, where it is needed.
 	untyped redis.Cmder
-	again   bool
-	// tried are the types by which it was read in vain.
-	tried []recipe.KeyType
 	// own lists what could not be seen of the key itself: it counts only while the key may be there.
 	own []inspect.Unseen
 
@@ -50,21 +49,14 @@ const (
 	isAbsent
 )
 
-func presentIf(yes bool) presence {
-	if yes {
-		return isPresent
-	}
-	return isAbsent
-}
-
-func (m *Master) newReadings(keys []string, tried map[string][]recipe.KeyType) []*keyReading {
+func (m *Master) newReadings(keys []string, once bool) []*keyReading {
 	readings := make([]*keyReading, len(keys))
 	for i, key := range keys {
 		r, ok := m.spare.Get().(*keyReading)
 		if !ok {
 			r = new(keyReading)
 		}
-		r.shape, r.tried, r.keys.Key, r.keys.Named = m.typed.shape(key), tried[key], key, key == m.typed.named
+		r.shape, r.once, r.keys.Key, r.keys.Named = m.typed.shape(key), once, key, key == m.typed.named
 		r.wanted, r.missing, r.keys.Hint = r.shape.queries, r.shape.queries, r.shape.hint
 		r.vote = inspect.Vote{Addr: m.Address(), Up: true}
 		readings[i] = r
@@ -93,7 +85,7 @@ func (r *keyReading) missOwn(m *Master, aspect inspect.Aspect, cmd redis.Cmder) 
 	r.own = append(r.own, m.miss(aspect, cmd, rightFor(cmd, r.keys.Key)))
 }
 
-// readMain takes in the replies about the key itself.
+// readMain reads the replies about the key itself.
 func (m *Master) readMain(r *keyReading) {
 	ttl, body := r.main.ttl, r.main.body
 	timed := faultOf(ttl.Err()) == noFault
@@ -116,58 +108,44 @@ func (m *Master) readMain(r *keyReading) {
 	}
 	r.content = faultOf(body.Err())
 	r.keys.Main = r.main.value(r.keys.Now)
-	text, isText := body.(*redis.StringCmd)
-	if isText && r.content == noFault {
-		r.empty, r.long = text.Val() == "", len(text.Val()) > shown
+	if r.shape.kind == recipe.TypeHash && r.keys.Main.More { // no lock has so many holders
+		r.there, r.vote.Foreign, r.vote.Value = isPresent, true, inspect.Untrusted(recipe.TypeHash)
+		return
+	}
+	if text, ok := body.(*redis.StringCmd); ok && r.content == noFault {
+		r.empty = text.Val() == ""
 		r.vote.Value = inspect.Untrusted(r.keys.Main.Text)
-	}
-	switch {
-	case timed && r.content == noFault && !isText && r.keys.Main.Type == recipe.TypeNone && !r.keys.Main.More:
+	} else if r.content == noFault && r.keys.Main.Type == recipe.TypeNone && !r.keys.Main.More {
 		r.there = isAbsent // an empty collection is none: it has ended since PTTL was answered
-	case timed, r.content == otherType:
-		r.there = isPresent
-	case r.content == noFault && !r.empty:
-		r.there = presentIf(r.keys.Main.Type != recipe.TypeNone) // an empty collection is none
+		return
 	}
+	if timed || r.content == otherType || r.content == noFault && !r.empty {
+		r.there = isPresent
+	}
+	r.again = r.empty && !r.once // it may have run out since PTTL was answered
 }
 
 // questions are those that some replies raise about a key; nil where they do not.
 type questions struct {
-	kind                   *redis.StatusCmd
-	ttl                    *redis.DurationCmd
-	fields, exists, length *redis.IntCmd
-	value                  *redis.StringCmd
-	still                  *redis.IntCmd
+	kind  *redis.StatusCmd
+	size  *redis.IntCmd
+	value *redis.StringCmd
 }
 
-// question asks TYPE of a key that is no string or could not be read, EXISTS of one that may not be there,
-// STRLEN of a long one, and an empty one, which may be the next client's, for its value again, and then
-// whether it is still there: that one may have given it back. What reads as an empty string may have run out
-// since PTTL was answered: where EXISTS is refused, PTTL once more, TYPE, and HLEN, which has no answer to a
-// string, distinguish it from no key.
+// question asks TYPE of a key that could not be read by its type, or may not be there, what it takes of the
+// server's memory before it is read by another, and a long value whole.
 func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questions) {
-	if r.there == isAbsent || r.content == elsewhere {
+	if r.there == isAbsent || r.content == elsewhere || r.again {
 		return q
 	}
-	if r.empty {
-		r.there, q.ttl = thereUnknown, p.PTTL(ctx, r.keys.Key)
-	}
-	unsure := r.there == thereUnknown
-	if r.content != noFault || unsure {
+	if r.content != noFault || r.there == thereUnknown {
 		q.kind = p.Type(ctx, r.keys.Key)
 	}
-	if r.content == noFault && unsure {
-		q.fields = p.HLen(ctx, r.keys.Key)
+	if r.content != noFault {
+		q.size = p.MemoryUsage(ctx, r.keys.Key, maxSamples)
 	}
-	if unsure {
-		q.exists = p.Exists(ctx, r.keys.Key)
-	}
-	if r.long {
-		q.length = p.StrLen(ctx, r.keys.Key)
-	}
-	if r.empty {
-		q.value = p.GetRange(ctx, r.keys.Key, 0, 0) // that is not refused: it was read so before
-		q.still = p.Exists(ctx, r.keys.Key)
+	if text, ok := r.main.body.(*redis.StringCmd); ok && len(text.Val()) > shown {
+		q.value = p.GetRange(ctx, r.keys.Key, 0, digested-1)
 	}
 	return q
 }
@@ -190,76 +168,49 @@ func (m *Master) settle(ctx context.Context, readings []*keyReading) error {
 		return err
 	}
 	for i, r := range readings {
-		q := asked[i]
-		r.readPresence(q)
-		if q.value != nil && r.content == noFault { // TYPE told of nothing else
-			r.rewritten = faultOf(q.value.Err()) == otherType || q.value.Err() == nil && q.value.Val() != ""
+		if asked[i].kind != nil {
+			m.readType(r, asked[i].kind, asked[i].size)
 		}
-		if !r.long {
-			continue
-		}
-		if err := m.readLength(ctx, r, q.length); err != nil {
-			return err
+		if asked[i].value != nil {
+			m.readWhole(r, asked[i].value)
 		}
 	}
 	return nil
 }
 
-// readPresence takes in whether the key is there, by the newest answer that tells it, and its type.
-func (r *keyReading) readPresence(q questions) {
-	if q.kind != nil {
-		r.readType(q.kind)
-	}
-	if q.exists != nil && q.exists.Err() == nil {
-		r.there = presentIf(q.exists.Val() > 0)
-	}
-	if q.still != nil && q.still.Err() == nil && q.still.Val() == 0 {
-		r.there = isAbsent
-	}
-	if q.fields != nil && r.there == thereUnknown {
-		r.readFields(q.fields)
-	}
-	if q.ttl != nil && r.there == thereUnknown && faultOf(q.ttl.Err()) == noFault {
-		r.there = presentIf(q.ttl.Val() != gone)
-	}
-	if r.empty && r.there == thereUnknown && r.main.ttl.Err() == nil {
-		r.untyped = q.exists // what is missing
-	}
-}
+// lockTypes are the types that locks are made of.
+var lockTypes = []recipe.KeyType{recipe.TypeString, recipe.TypeHash, recipe.TypeZSet, recipe.TypeSet}
 
-// readType takes in what type the key has.
-func (r *keyReading) readType(cmd *redis.StatusCmd) {
-	switch kind := recipe.KeyType(cmd.Val()); {
-	case faultOf(cmd.Err()) != noFault && r.content == noFault: // it was read
+// readType reads what type the key has. One of another type than it was read by is read again, unless it is
+// too large for a lock, or of a type that no lock has.
+func (m *Master) readType(r *keyReading, cmd *redis.StatusCmd, size *redis.IntCmd) {
+	kind := recipe.KeyType(cmd.Val())
+	switch {
 	case faultOf(cmd.Err()) != noFault:
 		r.untyped = cmd
 	case kind == recipe.TypeNone:
 		r.there = isAbsent
 	case kind == r.shape.kind:
-		r.there, r.rewritten = isPresent, r.content == otherType
-	default:
+		r.there, r.again = isPresent, r.content == otherType
+	case !slices.Contains(lockTypes, kind), kind != recipe.TypeString && size != nil && size.Val() > maxBytes:
 		r.there, r.content = isPresent, otherType
-		r.vote.Value = inspect.Untrusted(kind)
+		r.vote.Foreign, r.vote.Value = true, inspect.Untrusted(kind)
+	default:
+		r.there, r.again = isPresent, true
+		m.typed.remember(r.keys.Key, shape{kind: kind, hint: r.shape.hint})
 	}
 }
 
-// readFields takes in whether what reads as an empty string has fields: none where there is no key, WRONGTYPE
-// where there is.
-func (r *keyReading) readFields(cmd *redis.IntCmd) {
-	switch faultOf(cmd.Err()) {
-	case noFault:
-		r.there = presentIf(cmd.Val() > 0)
-	case otherType:
-		r.there = isPresent
-	}
-}
-
-// readLength digests a long value.
-func (m *Master) readLength(ctx context.Context, r *keyReading, cmd *redis.IntCmd) (err error) {
-	if faultOf(cmd.Err()) != noFault {
+// readWhole digests a long value. One of which the beginning changed meanwhile is read again.
+func (m *Master) readWhole(r *keyReading, cmd *redis.StringCmd) {
+	value := cmd.Val()
+	switch {
+	case cmd.Err() != nil:
 		r.missOwn(m, inspect.AspectOwner, cmd)
-		return nil
+	case !strings.HasPrefix(value, r.keys.Main.Text):
+		r.again = true
+	case len(value) < digested: // else it may go on
+		sum := sha256.Sum256([]byte(value))
+		r.vote.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	}
-	r.vote.Digest, err = m.digest(ctx, r.keys.Key, &r.vote, cmd.Val())
-	return err
 }

@@ -25,12 +25,11 @@ const connections = 2
 // Master is one Redis master and our connections to it.
 type Master struct {
 	options redis.UniversalOptions
-	Timeout time.Duration
+	timeout time.Duration
 	now     func() time.Time
 	stall   *stall.Watch
 	slots   chan struct{} // a place for each request at the same time
 	sent    traffic
-	digests digests
 	spare   sync.Pool // of *keyReading
 	typed   typedKeys
 	// borrowed: the client is somebody else's, cluster: it is one of a cluster.
@@ -42,13 +41,8 @@ type Master struct {
 	offset   atomic.Int64 // the server's clock minus ours, in nanoseconds
 	// clock holds why the offset is unknown; nil when it is known.
 	clock atomic.Pointer[inspect.Unseen]
-	// noTime is the last refusal of TIME; nil while it is not refused.
-	noTime atomic.Pointer[redis.TimeCmd]
-	// noClock: INFO does not tell it either.
-	noClock atomic.Bool
-	// answeredAsked dates the newest answer by its question, since an answer may have waited for long; nil
-	// before the first.
-	answeredAsked atomic.Pointer[time.Time]
+	// noTime: TIME is refused, and not asked for with the keys.
+	noTime atomic.Bool
 	// listRefused holds why the list of clients is unknown; it is not asked for before listAfter. Both belong to the
 	// goroutine that asks for the status.
 	listRefused *inspect.Unseen
@@ -89,7 +83,7 @@ func New(addr string, options redis.UniversalOptions, s Settings) *Master {
 	// Our own slots bound the connections. A pool that is never full starts no goroutine that dials in the background
 	// and outlives it.
 	options.PoolSize, options.PipelinePoolSize, options.MinIdleConns = 64, -1, 0
-	m := &Master{addr: addr, options: options, Timeout: timeout, now: s.Now, stall: s.Stall, slots: make(chan struct{}, connections)}
+	m := &Master{addr: addr, options: options, timeout: timeout, now: s.Now, stall: s.Stall, slots: make(chan struct{}, connections)}
 	m.typed.named, m.typed.patient = s.Named, s.Patient
 	return m
 }
@@ -135,7 +129,7 @@ func (m *Master) do(ctx context.Context, request func(context.Context, redis.Uni
 }
 
 func (m *Master) try(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
-	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	select {
 	case m.slots <- struct{}{}:
@@ -150,7 +144,6 @@ func (m *Master) try(ctx context.Context, request func(context.Context, redis.Un
 	asked := m.now()
 	err = request(ctx, client)
 	if err == nil || redisreply.Is(err) {
-		m.answeredAsked.Store(&asked)
 		m.took(m.now().Sub(asked))
 	} else if !m.borrowed {
 		err = m.drop(client, err)
@@ -174,14 +167,6 @@ func (m *Master) way() time.Duration {
 	return m.quickest
 }
 
-// answeredAt dates the newest answer, an error or not, by the sending of its question; zero before the first.
-func (m *Master) answeredAt() time.Time {
-	if asked := m.answeredAsked.Load(); asked != nil {
-		return *asked
-	}
-	return time.Time{}
-}
-
 // doKeys is do for a request about keys: of a cluster they may be on another node by now.
 func (m *Master) doKeys(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
 	if m.keys == nil {
@@ -192,7 +177,7 @@ func (m *Master) doKeys(ctx context.Context, request func(context.Context, redis
 }
 
 func (m *Master) tryKeys(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
-	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	select {
 	case m.slots <- struct{}{}:
@@ -236,7 +221,7 @@ func (m *Master) direct(ctx context.Context) (redis.UniversalOptions, error) {
 	if o.MasterName == "" {
 		return o, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	asked := m.now()
 	addr, err := connect.SentinelMaster(ctx, o, readOnly{&m.sent})
@@ -339,7 +324,7 @@ func (m *Master) explain(err error) error {
 		advice := "check the profile's username and password_file, password_command or password, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
 		return fmt.Errorf("master %s: user %q: the server refused the login: %w (%s)", m.Address(), m.User(), err, advice)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("master %s: %w", m.Address(), late{m.Timeout, err})
+		return fmt.Errorf("master %s: %w", m.Address(), late{m.timeout, err})
 	default:
 		return fmt.Errorf("master %s: %w", m.Address(), connect.Plain(err))
 	}

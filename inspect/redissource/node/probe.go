@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// maxItems limits the fields or members that are read of a key; one that has more than maxSize, or takes more than
-	// maxBytes of the server's memory, is no lock.
-	maxItems = 512
-	maxSize  = 4096
-	maxBytes = 1 << 20
+	// maxItems limits the fields or members that are read of a key. One that takes more than maxBytes of the server's
+	// memory, by maxSamples of its items, is no lock.
+	maxItems   = 1000
+	maxSamples = 4096
+	maxBytes   = 1 << 20
 	// channelsAtOnce limits the channels of one PUBSUB NUMSUB.
 	channelsAtOnce = 500
 )

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,7 +44,7 @@ func AsRefusal(err error) (Refusal, bool) { return errors.AsType[Refusal](err) }
 // ErrLost ends a tracking connection that go-redis made anew by itself: what was pushed meanwhile is lost.
 var ErrLost = errors.New("the tracking connection was lost")
 
-// Pusher has one master push the keys that change, over a connection of its own: client-side caching's invalidation
+// Pusher lets one master push the keys that change, over a connection of its own: client-side caching's invalidation
 // messages in broadcast mode (https://redis.io/docs/latest/develop/reference/client-side-caching/).
 type Pusher struct {
 	Master   *Master
@@ -57,13 +56,12 @@ type Pusher struct {
 	Heard    func(asked time.Time) // a ping that was sent then was answered
 	Late     func()                // the server is to be asked whether it is there
 
-	began time.Time
-	pings unanswered
+	mu     sync.Mutex
+	pinged time.Time // the ping that has no answer yet; zero: none
 }
 
 // Run keeps the connection until the context ends and reports its states.
 func (p *Pusher) Run(ctx context.Context, report func(armed bool, err error)) {
-	p.began = p.Master.now()
 	for ctx.Err() == nil {
 		began, armed := p.Master.now(), false
 		err := p.session(ctx, func() {
@@ -73,30 +71,23 @@ func (p *Pusher) Run(ctx context.Context, report func(armed bool, err error)) {
 		if ctx.Err() != nil {
 			return
 		}
-		said, rest := p.afterLoss(began, armed, err)
-		if said {
-			report(false, err)
-		}
-		if sourcekit.Sleep(ctx, rest) != nil {
+		report(false, err)
+		if sourcekit.Sleep(ctx, restAfter(p.Master.now().Sub(began), armed, err)) != nil {
 			return
 		}
 	}
 }
 
-// afterLoss returns whether the end of a connection is to be told, and the rest before the next one.
-func (p *Pusher) afterLoss(began time.Time, armed bool, err error) (said bool, rest time.Duration) {
-	now := p.Master.now()
-	stood := p.Master.stall.Since(now.Add(-2 * p.Master.Timeout))
+// restAfter returns the rest after the end of a connection. One that the server ends at once is not made again at once.
+func restAfter(lived time.Duration, armed bool, err error) time.Duration {
 	_, refused := AsRefusal(err)
 	switch {
-	case refused && !stood:
-		return true, rearmEvery
-	case refused || !armed:
-		return true, RetryEvery
-	case now.Sub(began) < RetryEvery: // one that the server ends at once is not made anew at once
-		return !stood, RetryEvery
+	case refused:
+		return rearmEvery
+	case !armed || lived < RetryEvery:
+		return RetryEvery
 	}
-	return !stood, time.Millisecond // one that we lost by standing still comes back before anybody misses it
+	return time.Millisecond
 }
 
 // session is the life of one connection; it returns why that ended.
@@ -115,14 +106,13 @@ func (p *Pusher) session(ctx context.Context, armed func()) error {
 	}
 	client := newClient(options, readOnly{&p.Master.sent})
 	defer client.Close()
-	h := &invalidations{Pusher: p, over: make(chan struct{})}
+	h := &invalidations{Pusher: p}
 	if err := client.RegisterPushNotificationHandler("invalidate", h, false); err != nil {
 		return fmt.Errorf("redissource: %w", err)
 	}
 	conn := client.Subscribe(ctx) // to nothing: a connection on which the server may speak first
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	p.pings.reset()
 	if err := p.ping(ctx, conn); err != nil {
 		return err
 	}
@@ -177,28 +167,35 @@ func saidBy(err error) string {
 
 // ping sends a sign of life; its answer comes through listen.
 func (p *Pusher) ping(ctx context.Context, conn *redis.PubSub) error {
-	ctx, cancel := context.WithTimeout(ctx, p.Master.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, p.Master.timeout)
 	defer cancel()
 	p.Master.sent.heartbeats.Add(1) // it goes around the hook
-	now := p.Master.now()
-	p.pings.add(now)
-	return conn.Ping(ctx, strconv.FormatInt(int64(now.Sub(p.began)), 10)) // no step of the clock is in it
+	p.mu.Lock()
+	p.pinged = p.Master.now()
+	p.mu.Unlock()
+	return conn.Ping(ctx)
 }
 
-// pong takes in that a ping was answered; one without its time was sent less than the time limit ago.
-func (p *Pusher) pong(message any, armed func()) {
-	pong, ok := message.(*redis.Pong)
-	if !ok {
-		return
+// waiting returns for how long a ping has had no answer; zero: none is waited for.
+func (p *Pusher) waiting() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pinged.IsZero() {
+		return 0
 	}
-	p.pings.next()
-	armed()
-	after, err := strconv.ParseInt(pong.Payload, 10, 64)
-	asked := p.began.Add(time.Duration(after))
-	if err != nil {
-		asked = p.Master.now().Add(-p.Master.Timeout)
+	return max(1, p.Master.now().Sub(p.pinged))
+}
+
+// answered records the answer to a ping, an error or not; false where none was sent.
+func (p *Pusher) answered() bool {
+	p.mu.Lock()
+	asked := p.pinged
+	p.pinged = time.Time{}
+	p.mu.Unlock()
+	if !asked.IsZero() {
+		p.Heard(asked)
 	}
-	p.Heard(asked)
+	return !asked.IsZero()
 }
 
 // refusesPing reports whether a server refuses the ping alone: one whose disk fails says so to PING as it
@@ -211,18 +208,28 @@ func refusesPing(err error) bool {
 	return redisreply.Starts(err, "MISCONF") || redisreply.UnknownCommand(err)
 }
 
-// refused takes in that a ping was answered by an error; false where none was sent.
-func (p *Pusher) refused(armed func()) bool {
-	asked, ok := p.pings.next()
-	if ok {
-		armed()
-		p.Heard(asked)
+// silentFor is the number of time limits after which a tracking connection without an answer is given up.
+const silentFor = 3
+
+// keepAlive pings until the connection ends. It ends a silent one, and one to a server that the sentinels have
+// replaced.
+func (p *Pusher) keepAlive(ctx context.Context, conn *redis.PubSub, at string) {
+	defer conn.Close()
+	limit := p.Master.timeout
+	for sourcekit.Sleep(ctx, limit/2) == nil && p.Master.Address() == at {
+		switch waited := p.waiting(); {
+		case waited >= silentFor*limit:
+			return
+		case waited >= limit:
+			p.Late()
+		case waited == 0 && p.ping(ctx, conn) != nil:
+			return
+		}
 	}
-	return ok
 }
 
-// listen takes what the server pushes, armed from its first answer to a ping on: it may allow tracking and
-// refuse all else. keepAlive decides when it is lost.
+// listen handles what the server pushes, armed from its first answer to a ping on: it may allow tracking and
+// refuse all else.
 func (p *Pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidations, armed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var beats sync.WaitGroup
@@ -230,66 +237,31 @@ func (p *Pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 	defer cancel()
 	at := p.Master.Address() // where the connection goes: direct has just found it
 	beats.Go(func() { p.keepAlive(ctx, conn, at) })
-	beats.Go(func() {
-		select {
-		case <-h.over:
-			conn.Close()
-		case <-ctx.Done():
-		}
-	})
 	for {
-		message, err := connect.Receive(ctx, conn, silentFor*p.Master.Timeout)
+		message, err := connect.Receive(ctx, conn, 2*silentFor*p.Master.timeout)
+		if _, isPong := message.(*redis.Pong); isPong || refusesPing(err) {
+			if p.answered() {
+				armed()
+				err = nil
+			}
+		}
 		switch {
-		case err == nil:
-			p.pong(message, armed)
-		case refusesPing(err) && p.refused(armed):
-		case h.isOver():
+		case h.over.Load():
 			return Refusal{
 				why:   fmt.Sprintf("more than %.0f keys a second change", 1/p.Rate.Every.Seconds()),
 				Right: "match=PREFIX* in the target, so that fewer changes are pushed",
 			}
-		default:
+		case err != nil:
 			return err
 		}
 	}
 }
 
-// invalidations takes the messages of one connection.
+// invalidations handles the messages of one connection.
 type invalidations struct {
 	*Pusher
-	spent time.Time
-	// waited: what came of late had waited; it was counted as of the time since when.
-	waited bool
-	once   sync.Once
-	over   chan struct{} // closed when there are too many
-}
-
-// tooMany reports whether more keys came than the limit allows. Those that had waited while the network, the
-// server or this process stood still come at once: they are counted as spread over the time since the newest
-// ping that was answered.
-func (h *invalidations) tooMany(now time.Time) bool {
-	if !h.Rate.Ready(h.spent, now).After(now) {
-		return false
-	}
-	since, late := h.pings.backlog(now, h.Master.Timeout)
-	if late || h.Master.stall.Since(since) {
-		h.waited = true
-		return h.Rate.Ready(h.spent, now).After(now.Add(now.Sub(since)))
-	}
-	if h.waited {
-		h.waited, h.spent = false, time.Time{}
-		return false
-	}
-	return true
-}
-
-func (h *invalidations) isOver() bool {
-	select {
-	case <-h.over:
-		return true
-	default:
-		return false
-	}
+	spent time.Time   // of the rate
+	over  atomic.Bool // there are too many
 }
 
 // HandlePushNotification implements push.NotificationHandler: "invalidate" and a list of keys; no list when the
@@ -304,8 +276,8 @@ func (h *invalidations) HandlePushNotification(_ context.Context, _ push.Notific
 		return nil
 	}
 	now := h.Master.now()
-	if h.tooMany(now) {
-		h.once.Do(func() { close(h.over) })
+	if h.Rate.Ready(h.spent, now).After(now) {
+		h.over.Store(true) // seen with the next answer to a ping
 		return nil
 	}
 	h.spent = h.Rate.Spend(h.spent, now, len(list))

@@ -2,27 +2,21 @@ package node
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
-	"sync"
-	"time"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
-	"lockscope/inspect/recipe"
 )
 
 const (
 	// shown limits the bytes that are kept of a value. One more is asked for, to see that there are more.
 	shown = 1 << 10
-	// hashed is the length of the longest value whose digest is computed; chunk of it is read at once. Both in bytes.
-	hashed = 8 << 20
-	chunk  = 1 << 20
-	// rehash is after how long a long value is read in full again although its beginning and its length are the same.
-	rehash = 10 * time.Second
+	// digested bounds the values of which a digest is computed, in bytes.
+	digested = 64 << 10
+	// maxReadings of a key that changes each time that it is read.
+	maxReadings = 4
 )
 
 // Votes reads keys with one pipeline, and others where replies raise questions. An error means that the master as
@@ -38,26 +32,20 @@ func (m *Master) Votes(ctx context.Context, keys []string) ([]inspect.Vote, erro
 	return votes, m.confirm(ctx, keys, votes)
 }
 
-// readTyped reads keys, those that turn out to be of another type than expected once more as what they are.
+// readTyped reads keys, some of them again: those of another type than expected, or that changed meanwhile.
 func (m *Master) readTyped(ctx context.Context, keys []string) ([]inspect.Vote, error) {
-	tried := map[string][]recipe.KeyType{}
-	votes, odd, err := m.readOnce(ctx, keys, tried)
-	for range lockTypes() { // without TYPE they are tried one after the other
-		if err != nil || len(odd) == 0 {
-			return votes, err
-		}
-		var again []inspect.Vote
+	votes, odd, err := m.readOnce(ctx, keys, false)
+	for n := 1; err == nil && len(odd) > 0 && n < maxReadings; n++ {
 		some := odd
-		if again, odd, err = m.readOnce(ctx, some, tried); err == nil {
+		var again []inspect.Vote
+		if again, odd, err = m.readOnce(ctx, some, true); err == nil {
 			replace(votes, keys, again, some)
 		}
 	}
-	if len(odd) > 0 {
-		never := make([]inspect.Vote, len(odd))
-		for i := range never {
-			never[i] = m.unsteady()
+	for i, key := range keys {
+		if err == nil && slices.Contains(odd, key) {
+			votes[i] = m.unsteady()
 		}
-		replace(votes, keys, never, odd)
 	}
 	return votes, err
 }
@@ -105,10 +93,10 @@ func (m *Master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 	return err
 }
 
-// readOnce reads keys by the types that they are believed to have; odd are those that are to be read once
-// more, by another or since they changed meanwhile.
-func (m *Master) readOnce(ctx context.Context, keys []string, tried map[string][]recipe.KeyType) (votes []inspect.Vote, odd []string, err error) {
-	readings := m.newReadings(keys, tried)
+// readOnce reads keys by the types that they are believed to have; odd are those to be read again. once: they
+// were read before.
+func (m *Master) readOnce(ctx context.Context, keys []string, once bool) (votes []inspect.Vote, odd []string, err error) {
+	readings := m.newReadings(keys, once)
 	defer m.recycle(readings)
 	if err := m.readAuxiliary(ctx, readings, true); err != nil {
 		return nil, nil, err
@@ -119,79 +107,17 @@ func (m *Master) readOnce(ctx context.Context, keys []string, tried map[string][
 	if err := m.settle(ctx, readings); err != nil {
 		return nil, nil, err
 	}
-	if odd, err = m.learn(ctx, readings, tried); err != nil {
-		return nil, nil, err
-	}
-	for _, r := range readings {
-		if r.rewritten && !r.again {
-			r.again, odd = true, append(odd, r.keys.Key)
-		}
-	}
 	if err := m.recognise(ctx, readings); err != nil {
 		return nil, nil, err
 	}
 	votes = make([]inspect.Vote, len(keys))
 	for i, r := range readings {
 		votes[i] = r.vote
+		if r.again {
+			odd = append(odd, r.keys.Key)
+		}
 	}
 	return votes, odd, nil
-}
-
-// digests remembers what long values hashed to, so that they are not read in full at every tick.
-type digests struct {
-	mu    sync.Mutex
-	known map[string]digested
-}
-
-type digested struct {
-	start   inspect.Untrusted
-	length  int64
-	expires time.Time
-	at      time.Time
-	digest  string
-}
-
-// digest is sha256:HEX of a whole long value; empty when it is longer than 8 MiB.
-func (m *Master) digest(ctx context.Context, key string, v *inspect.Vote, length int64) (string, error) {
-	m.digests.mu.Lock()
-	d, ok := m.digests.known[key]
-	m.digests.mu.Unlock()
-	renewed := v.ExpiresAt.Sub(d.expires) > 50*time.Millisecond
-	if ok && d.start == v.Value && d.length == length && !renewed && m.now().Sub(d.at) < rehash {
-		return d.digest, nil
-	}
-	d = digested{start: v.Value, length: length, expires: v.ExpiresAt, at: m.now()}
-	if length <= hashed {
-		var err error
-		if d.digest, err = m.hash(ctx, key, length); err != nil || d.digest == "" {
-			return "", err
-		}
-	}
-	m.digests.mu.Lock()
-	defer m.digests.mu.Unlock()
-	if m.digests.known == nil || len(m.digests.known) > 10_000 {
-		m.digests.known = map[string]digested{}
-	}
-	m.digests.known[key] = d
-	return d.digest, nil
-}
-
-// hash reads a long value; empty when it is one no more.
-func (m *Master) hash(ctx context.Context, key string, length int64) (string, error) {
-	hash := sha256.New()
-	for from := int64(0); from < length; from += chunk {
-		changed := false
-		err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-			part, err := c.GetRange(ctx, key, from, from+chunk-1).Result()
-			io.WriteString(hash, part)
-			changed = err != nil
-			return onlyBroken(err)
-		})
-		if err != nil || changed {
-			return "", err
-		}
-	}
-	return "sha256:" + hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // DownVote is the vote for every key on a master that does not answer.

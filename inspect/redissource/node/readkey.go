@@ -12,7 +12,7 @@ import (
 // ReadKey reads one key as a Source does, with what belongs to it, over the caller's client, which it leaves open.
 // now is the clock; limit bounds each round trip. An error means that the master, shown as addr, could not be asked.
 func ReadKey(ctx context.Context, now func() time.Time, client redis.UniversalClient, addr, key string, limit time.Duration) (inspect.Vote, error) {
-	m := &Master{addr: addr, Timeout: limit, slots: make(chan struct{}, connections), client: client, borrowed: true, now: now}
+	m := &Master{addr: addr, timeout: limit, slots: make(chan struct{}, connections), client: client, borrowed: true, now: now}
 	_, m.cluster = client.(*redis.ClusterClient)
 	m.typed.named, m.typed.patient = key, true
 	if err := m.do(ctx, m.readTime); err != nil {
@@ -28,17 +28,18 @@ func ReadKey(ctx context.Context, now func() time.Time, client redis.UniversalCl
 // readTime reads the server's clock, by INFO where TIME is refused.
 func (m *Master) readTime(ctx context.Context, c redis.UniversalClient) error {
 	start := m.now()
-	clock := clockReply{by: c.Time(ctx)}
-	if err := onlyBroken(clock.by.Err()); err != nil {
+	clock, info := c.Time(ctx), ""
+	if err := onlyBroken(clock.Err()); err != nil {
 		return err
 	}
-	if clock.by.Err() != nil {
+	if clock.Err() != nil {
 		start = m.now()
-		clock.info = c.Info(ctx, "server")
-		if err := onlyBroken(clock.info.Err()); err != nil {
+		reply := c.Info(ctx, "server")
+		if err := onlyBroken(reply.Err()); err != nil {
 			return err
 		}
+		info = reply.Val()
 	}
-	m.readClock(new(Status), clock, start.Add(m.now().Sub(start)/2))
+	m.readClock(new(Status), clock, info, start.Add(m.now().Sub(start)/2))
 	return nil
 }

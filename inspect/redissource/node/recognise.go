@@ -59,7 +59,7 @@ func (m *Master) skipLarge(ctx context.Context, readings []*keyReading) error {
 		for _, r := range readings {
 			for _, query := range r.missing {
 				if query.Type != recipe.TypeChannel && query.Type != recipe.TypeString && sizes[query.Key] == nil {
-					sizes[query.Key] = p.MemoryUsage(ctx, query.Key, maxSize)
+					sizes[query.Key] = p.MemoryUsage(ctx, query.Key, maxSamples)
 				}
 			}
 		}

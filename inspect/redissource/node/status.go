@@ -72,7 +72,7 @@ func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 		}
 	}
 	m.readWrites(&st, ping, info.Val())
-	m.readClock(&st, clockReply{clock, info}, start.Add(st.Latency/2))
+	m.readClock(&st, clock, info.Val(), start.Add(st.Latency/2))
 	if info.Err() != nil {
 		st.Unseen = append(st.Unseen, m.miss(inspect.AspectServer, info, rightFor(info, "")))
 	}
@@ -82,15 +82,15 @@ func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 	return st, m.readClients(ctx, &st, info.Val())
 }
 
-// readRole asks for the role where INFO does not have it: ROLE also names a replica's master, HELLO needs no right.
+// readRole asks for the role where INFO does not have it: HELLO needs no right.
 func (m *Master) readRole(ctx context.Context, st *Status) error {
 	if st.Role != "" {
 		return nil
 	}
-	var role, hello *redis.Cmd
+	var hello *redis.Cmd
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			role, hello = p.Do(ctx, "role"), p.Do(ctx, "hello", cmp.Or(m.options.Protocol, 3)) // as the connection was greeted
+			hello = p.Do(ctx, "hello", cmp.Or(m.options.Protocol, 3)) // as the connection was greeted
 			return nil
 		})
 		return serverError(err, cmds)
@@ -98,10 +98,8 @@ func (m *Master) readRole(ctx context.Context, st *Status) error {
 	if err != nil {
 		return err
 	}
-	st.readHello(hello)
-	st.readRoleReply(role)
-	if st.Role == "" {
-		st.Unseen = append(st.Unseen, m.miss(inspect.AspectServer, role, rightFor(role, "")))
+	if st.readHello(hello); st.Role == "" {
+		st.Unseen = append(st.Unseen, m.miss(inspect.AspectServer, hello, rightFor(hello, "")))
 	}
 	return nil
 }
@@ -126,22 +124,6 @@ func (st *Status) readHello(hello *redis.Cmd) {
 	if st.Version == "" {
 		st.Version = versionOf(version)
 	}
-}
-
-// readRoleReply takes what ROLE says: of a replica ["slave", host of its master, port, …].
-func (st *Status) readRoleReply(role *redis.Cmd) {
-	list, err := role.Slice()
-	if err != nil || len(list) == 0 {
-		return
-	}
-	name, _ := list[0].(string)
-	st.Role = roleName(name)
-	if st.Role != RoleReplica || len(list) < 3 {
-		return
-	}
-	host, _ := list[1].(string)
-	port, _ := list[2].(int64)
-	st.Master = net.JoinHostPort(host, strconv.FormatInt(port, 10))
 }
 
 // readInfo takes what INFO says; its text is not trusted.

@@ -163,16 +163,14 @@ func TestWhatRefusesPingAlone(t *testing.T) {
 	if refusesPing(nil) || refusesPing(io.EOF) {
 		t.Error("no reply refuses nothing")
 	}
-	p := &Pusher{}
-	if p.refused(func() { t.Error("armed") }) {
+	p := &Pusher{Master: &Master{now: time.Now}}
+	if p.answered() {
 		t.Error("an answer to no ping")
 	}
-	first, heard := time.Now(), time.Time{}
-	p.Heard = func(asked time.Time) { heard = asked }
-	p.pings.add(first)
-	p.pings.add(first.Add(time.Second))
-	if !p.refused(func() {}) || !heard.Equal(first) {
-		t.Errorf("the first ping was answered, heard %v", heard)
+	sent, heard := time.Now(), time.Time{}
+	p.Heard, p.pinged = func(asked time.Time) { heard = asked }, sent
+	if !p.answered() || !heard.Equal(sent) || p.answered() {
+		t.Errorf("the ping was answered, heard %v", heard)
 	}
 }
 

@@ -20,7 +20,7 @@ func TestAClockIsReadWhenItIsAskedFor(t *testing.T) {
 	for name, ask := range map[string]func(m *Master) error{
 		"with a key": func(m *Master) error {
 			m.typed.remember("lock:a", shape{kind: recipe.TypeZSet})
-			return m.readAuxiliary(ctx, m.newReadings([]string{"lock:a"}, nil), true)
+			return m.readAuxiliary(ctx, m.newReadings([]string{"lock:a"}, false), true)
 		},
 		"with the status": func(m *Master) error { _, err := m.ReadStatus(ctx); return err },
 	} {
@@ -88,7 +88,7 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 	read := func() {
 		t.Helper()
 		m.typed.remember("lock:a", shape{kind: recipe.TypeZSet})
-		if err := m.readAuxiliary(ctx, m.newReadings([]string{"lock:a"}, nil), true); err != nil {
+		if err := m.readAuxiliary(ctx, m.newReadings([]string{"lock:a"}, false), true); err != nil {
 			t.Fatal(err)
 		}
 	}

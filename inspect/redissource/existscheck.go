@@ -25,15 +25,13 @@ func (r *run) auditSweep() {
 		}
 	}
 	r.table.sweep(now)
-	sample := r.table.choose(sweepSample, func(string) int { return 1 }, nil, now)
+	sample := r.table.choose(sweepSample, func(string) int { return 1 }, nil)
 	for _, p := range r.masters {
 		p.sweep(now)
 		if !p.pushing || !p.up() {
 			continue
 		}
-		if p.sample = sample; !r.audit(p, now) {
-			r.wantSample(p)
-		}
+		r.audit(p, sample, now)
 		r.tasks.Go(func() {
 			if locks := p.Joined(r.ctx); len(locks) > 0 {
 				send(r.ctx, r.audited, locks)
@@ -42,27 +40,19 @@ func (r *run) auditSweep() {
 	}
 }
 
-// wantSample makes a master read its sample.
-func (r *run) wantSample(p *masterState) {
-	for _, key := range p.sample {
-		p.want(key, r.perKey, r.cfg.Now())
-	}
-	p.sample = nil
-}
-
-// counted is a master's answer to how many of the keys exist that should. The keys in gone do not.
+// counted reports the keys that a master should have and does not. The sample is to be read after that.
 type counted struct {
-	master int
-	gone   []string
-	asked  time.Time
-	err    error
-	last   bool // nothing more of this count comes
+	master       int
+	gone, sample []string
+	asked        time.Time
+	err          error
 }
 
 // counted handles keys that a master does not have any more. If it pushes and did not push their end, as
 // after SWAPDB, any key may be another since the last count: all are read again.
 func (r *run) counted(c counted) {
 	p := r.masters[c.master]
+	p.counting = false
 	if p.pushing && slices.ContainsFunc(c.gone, func(key string) bool { return r.endedUnpushed(p, key, c.asked) }) {
 		r.table.unwatch(p.index, later(p.countedAt, p.armedAt))
 		r.readAll(p)
@@ -70,11 +60,11 @@ func (r *run) counted(c counted) {
 		p.resting.Store(false)
 	}
 	r.wantAll(c.gone)
-	if c.last && c.err == nil {
+	if c.err == nil {
 		p.countedAt = c.asked
 	}
-	if c.last && p.pushing { // of the others everything is read again and again
-		r.wantSample(p)
+	for _, key := range c.sample {
+		p.want(key, r.perKey, r.cfg.Now())
 	}
 }
 
@@ -88,26 +78,25 @@ func (r *run) endedUnpushed(p *masterState, key string, asked time.Time) bool {
 	return e.votes[at].Present && e.votes[at].ReadAt.Before(asked)
 }
 
-// audit has a master count the keys that should be there, unless it is still at it; it reports whether that was begun.
-func (r *run) audit(p *masterState, now time.Time) bool {
-	if p.InCluster() {
-		return false // one command cannot count the keys of several slots
+// audit asks a master which of the keys that it should have are gone, unless it is still at it. One command
+// cannot ask a node of a cluster for the keys of several slots.
+func (r *run) audit(p *masterState, sample []string, now time.Time) {
+	if p.counting {
+		return
 	}
-	keys := r.present(p, now)
-	if len(keys) == 0 || p.counting.Swap(true) {
-		return false
+	var keys []string
+	if !p.InCluster() {
+		keys = r.present(p, now)
 	}
-	p.auditedAt = now
-	var wait time.Duration
-	if p.pushing {
-		wait = p.Timeout // for pushes on their way
-	}
+	p.counting, p.auditedAt = true, now
+	pushing := p.pushing
 	r.tasks.Go(func() {
-		err := r.count(p, keys, now, wait)
-		p.counting.Store(false)
-		send(r.ctx, r.counts, counted{master: p.index, asked: now, err: err, last: true})
+		gone, err := r.gone(p, keys)
+		if len(gone) > 0 && pushing && sourcekit.Sleep(r.ctx, r.cfg.Timeout) != nil { // for pushes on their way
+			return
+		}
+		send(r.ctx, r.counts, counted{master: p.index, gone: gone, sample: sample, asked: now, err: err})
 	})
-	return true
 }
 
 // present are the keys that should be on a master and not run out in a moment.
@@ -126,25 +115,18 @@ func (r *run) present(p *masterState, now time.Time) []string {
 	return keys
 }
 
-// count asks for keys that should all be there, spread over the beat, and reports those that are not.
-func (r *run) count(p *masterState, keys []string, asked time.Time, wait time.Duration) error {
+// gone asks for keys that should all be there, spread over the beat, and returns those that are not.
+func (r *run) gone(p *masterState, keys []string) (gone []string, err error) {
 	rest := sweepEvery / time.Duration(2*(1+len(keys)/auditSize))
 	for chunk := range slices.Chunk(keys, auditSize) {
-		gone, err := p.Gone(r.ctx, chunk)
+		some, err := p.Gone(r.ctx, chunk)
 		if err != nil {
-			return err // the next read reports it
+			return gone, err // the next read reports it
 		}
-		if len(gone) > 0 && sourcekit.Sleep(r.ctx, wait) != nil {
-			return r.ctx.Err()
-		}
-		if len(gone) > 0 && !send(r.ctx, r.counts, counted{master: p.index, gone: gone, asked: asked}) {
-			return r.ctx.Err()
-		}
-		if len(keys) > auditSize {
-			if err := sourcekit.Sleep(r.ctx, rest); err != nil {
-				return err
-			}
+		gone = append(gone, some...)
+		if len(keys) > auditSize && sourcekit.Sleep(r.ctx, rest) != nil {
+			break
 		}
 	}
-	return nil
+	return gone, nil
 }

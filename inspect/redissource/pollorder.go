@@ -5,21 +5,20 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
-// choose picks keys to read that cost no more than room: those in focus, the longest unread first, for three
-// quarters of it; those never read and those that should have run out by now; and then the others in turn.
-func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]bool, now time.Time) []string {
+// choose picks keys to read again that cost no more than room: those in focus, the longest unread first, for three
+// quarters of it, and then all in turn. At least one is picked.
+func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]bool) []string {
 	var chosen []string
 	admitted := map[string]bool{}
-	all := room
-	admit := func(key string, least int) (more bool) {
+	// admit reports whether there was room for the key, with so much left.
+	admit := func(key string, left int) bool {
 		if admitted[key] || b.entries[key] == nil {
 			return true
 		}
 		c := cost(key)
-		if room-c < least && (len(chosen) > 0 || room < all) || room <= 0 {
+		if room-c < left && len(chosen) > 0 {
 			return false
 		}
 		admitted[key] = true
@@ -39,19 +38,9 @@ func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]
 			break
 		}
 	}
-	for key, e := range b.entries {
-		if room <= 0 {
-			break
-		}
-		if (!e.read || e.due(now)) && !admit(key, 0) {
-			break
-		}
-	}
 	b.trim()
 	for range len(b.ring) {
-		if b.next >= len(b.ring) {
-			b.next = 0
-		}
+		b.next %= len(b.ring)
 		if !admit(b.ring[b.next], 0) {
 			break
 		}

@@ -1,0 +1,49 @@
+package redissource
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Masters that do not agree are asked again after a while, three times, and what they all still say is
+// reported with the new instant.
+func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
+	const beat = inspect.SettleFor + afterExpiry
+	b := testTable(3)
+	b.add("k", noon)
+	e := b.entries["k"]
+	read := func(at time.Duration, votes ...inspect.Vote) *inspect.Lock {
+		for _, v := range votes {
+			b.vote(int(v.Addr[1]-'0'), "k", v, noon.Add(at))
+		}
+		l, _ := b.judge("k", noon.Add(at))
+		return l
+	}
+	thin := []inspect.Vote{held(0, "a", time.Minute, noon), held(1, "a", time.Minute, noon), absent(2)}
+	if read(0, thin...) == nil || !e.askAgain().Equal(noon.Add(beat)) {
+		t.Fatalf("asked again at %v", e.askAgain())
+	}
+	if l := read(beat-1, thin...); l != nil {
+		t.Errorf("confirmed too early: %+v", l)
+	}
+	if l := read(beat+1, thin[:2]...); l != nil {
+		t.Errorf("reported before the third has answered: %+v", l)
+	}
+	for n := range time.Duration(disputeAsks) {
+		at := (n+1)*beat + 2
+		if l := read(at, thin...); l == nil || !l.ReadAt.Equal(noon.Add(at)) {
+			t.Errorf("not reported as of %v: %+v", at, l)
+		}
+	}
+	if at := e.askAgain(); !at.IsZero() {
+		t.Errorf("asked once more at %v", at)
+	}
+
+	b.silence(2, errors.New("timed out"), noon.Add(time.Minute)) // another state: the third's vote is unknown
+	if l := read(time.Minute, thin[:2]...); l == nil || l.Masters[2].Up || !e.askAgain().IsZero() {
+		t.Errorf("masters that agree are asked again: %+v, %v", l, e.askAgain())
+	}
+}
