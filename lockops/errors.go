@@ -12,7 +12,8 @@ import (
 // Errors that callers branch on, with errors.Is. Returned errors start with the operation and the lock, not with
 // a package: people read them.
 var (
-	// ErrHeld is returned by TryAcquire when another client holds the lock or waits for it.
+	// ErrHeld is returned by TryAcquire when another client holds the lock or waits for it. An Acquire whose
+	// context ends meanwhile wraps it next to the context's error.
 	ErrHeld = errors.New("lock is held")
 	// ErrLost ends a Hold's context, and is returned by Release and Extend, when the lock was lost before its release:
 	// the session or the TTL ran out or cannot be proved to run, or another client deleted the node or key.
@@ -24,8 +25,11 @@ var (
 	// ErrReentry is returned at once when the context given to Acquire comes from a hold of the same lock,
 	// which was made without WithReentry: it could only wait for itself.
 	ErrReentry = errors.New("lock is held by the context that asks for it")
-	// ErrOption is returned by every Acquire of a lock that was made with an option which its kind cannot keep.
+	// ErrOption is returned by Check, and by every Acquire, of a lock that cannot work as it was made: an option
+	// that its kind cannot keep, or a bad path, key, TTL, recipe, prefix or number of permits.
 	ErrOption = errors.New("option that this kind of lock cannot keep")
+	// ErrMasters is returned likewise where the session has more masters, or fewer, than the kind of lock needs.
+	ErrMasters = errors.New("wrong number of masters")
 	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read
 	// side: the write would wait for that for ever. Release the read first.
 	ErrUpgrade = errors.New("a lock that is held for reading cannot be taken for writing as well")

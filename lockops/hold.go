@@ -256,8 +256,8 @@ func begin(ctx context.Context, lock lockKey, opts *options) (*Hold, error) {
 }
 
 func ready(ctx context.Context, lock lockKey, opts *options) error {
-	if opts.err != nil {
-		return fmt.Errorf("%s: %w", lock.name, opts.err)
+	if err := opts.invalid(lock); err != nil {
+		return err
 	}
 	if ctx.Err() != nil {
 		return acquireError(lock, because(ctx))

@@ -62,6 +62,56 @@ func TestReentryIsAsked(t *testing.T) {
 	})
 }
 
+// TestTimedOutSaysHeld: of every kind, whether the wait was on the servers or in the session.
+func TestTimedOutSaysHeld(t *testing.T) {
+	t.Parallel()
+	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+		if k.Shared {
+			return // several hold it
+		}
+		for range max(1, k.Permits) {
+			defer release(t, acquire(t, lock()))
+		}
+		waiter := lock()
+		for range 2 {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // that is enough to hear of the holder
+			_, err := waiter.Acquire(ctx)
+			cancel()
+			if !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want DeadlineExceeded and ErrHeld", err)
+			}
+		}
+	})
+}
+
+// TestCheckFindsWhatCannotWork before a server is asked.
+func TestCheckFindsWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	z := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
+	masters := []*servertest.Redis{servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t)}
+	one, two := redisSession(t, masters[0]), redisSession(t, masters...)
+	for name, tt := range map[string]struct {
+		lock lockops.Locker
+		want error
+	}{
+		"fine":         {lockops.NewZKMutex(z, "/l"), nil},
+		"path":         {lockops.NewZKMutex(z, "l"), lockops.ErrOption},
+		"recipe":       {lockops.NewZKRWMutex(z, "/l", lockops.WithRecipe("x")).Read(), lockops.ErrOption},
+		"permits":      {lockops.NewZKSemaphore(z, "/l", 0), lockops.ErrOption},
+		"key":          {lockops.NewRedisMutex(one, ""), lockops.ErrOption},
+		"TTL":          {lockops.NewRedisFairMutex(one, "k", lockops.WithTTL(20*time.Millisecond)), lockops.ErrOption},
+		"two masters":  {lockops.NewRedisMutex(two, "k"), lockops.ErrMasters},
+		"even masters": {lockops.NewRedlock(two, "k"), lockops.ErrMasters},
+	} {
+		if err := lockops.Check(tt.lock); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+		if _, err := tt.lock.TryAcquire(within(t)); tt.want != nil && !errors.Is(err, tt.want) {
+			t.Errorf("%s, acquired: %v, want %v", name, err, tt.want)
+		}
+	}
+}
+
 // TestOptionsThatAKindCannotKeepAreErrors instead of being ignored.
 func TestOptionsThatAKindCannotKeepAreErrors(t *testing.T) {
 	t.Parallel()

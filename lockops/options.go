@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// Option changes one lock. One that a kind of lock cannot keep makes every Acquire of it fail (ErrOption): no caller
-// should rely on something that is not done.
+// Option changes one lock. One that a kind of lock cannot keep makes Check and every Acquire of it fail (ErrOption):
+// no caller should rely on something that is not done.
 type Option func(*options)
 
 type options struct {
@@ -90,6 +90,35 @@ func newOptions(keeps optionSet, opts []Option) options {
 	return o
 }
 
+// refuse records why the lock cannot work as it was made; the first reason counts.
+func (o *options) refuse(format string, args ...any) {
+	if o.err == nil {
+		o.err = worded{fmt.Sprintf(format, args...), []error{ErrOption}}
+	}
+}
+
+// Check returns what every Acquire of a lock would fail with whatever the servers say, such as ErrOption or
+// ErrMasters; nil for a lock that was not made by this package. It sends nothing.
+func Check(l Locker) error {
+	if own, ok := l.(interface{ check() error }); ok {
+		return own.check()
+	}
+	return nil
+}
+
+func (k *redisKey) check() error    { return k.opts.invalid(k.lock) }
+func (l *Redlock) check() error     { return l.opts.invalid(l.lock) }
+func (m *ZKMutex) check() error     { return m.queue.opts.invalid(m.queue.lock) }
+func (l *zkSide) check() error      { return l.queue.opts.invalid(l.queue.lock) }
+func (m *ZKSemaphore) check() error { return m.leases.opts.invalid(m.lock) }
+
+func (o *options) invalid(lock lockKey) error {
+	if o.err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", lock.name, o.err)
+}
+
 // WithLabel names the owner to people: it is the data of the znode, or the end of the Redis value. Default empty.
 func WithLabel(label string) Option {
 	return func(o *options) {
@@ -105,7 +134,7 @@ func WithRecipe(name string) Option {
 		o.given |= optRecipe
 		queue, ok := recipe.QueueByName(name)
 		if !ok {
-			o.err = fmt.Errorf("recipe %q is none that can be queued with", name)
+			o.refuse("recipe %q is none that can be queued with", name)
 			return
 		}
 		o.queue = queue
@@ -126,7 +155,7 @@ func WithPrefix(prefix string) Option {
 	return func(o *options) {
 		o.given |= optPrefix
 		if strings.Contains(prefix, "/") {
-			o.err = fmt.Errorf("prefix %q has a slash", prefix)
+			o.refuse("prefix %q has a slash", prefix)
 			return
 		}
 		o.prefix = prefix
@@ -138,7 +167,7 @@ func WithTTL(ttl time.Duration) Option {
 	return func(o *options) {
 		o.given |= optTTL
 		if ttl < minTTL {
-			o.err = fmt.Errorf("TTL %v is under %v", ttl, minTTL)
+			o.refuse("TTL %v is under %v", ttl, minTTL)
 			return
 		}
 		o.ttl = ttl

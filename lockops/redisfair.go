@@ -38,8 +38,8 @@ func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMu
 	if m.opts.fence {
 		m.keys = append(m.keys, recipe.FenceKey(key))
 	}
-	if m.opts.ttl < fairMinTTL && m.opts.err == nil {
-		m.opts.err = fmt.Errorf("TTL %v is under %v, the least of a fair mutex", m.opts.ttl, fairMinTTL)
+	if m.opts.ttl < fairMinTTL {
+		m.opts.refuse("TTL %v is under %v, the least of a fair mutex", m.opts.ttl, fairMinTTL)
 	}
 	m.beat = min(beatMost, m.opts.ttl/3)
 	m.acquire, m.releaseKeys = fairAcquireScript, m.keys

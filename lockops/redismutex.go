@@ -50,11 +50,10 @@ func newRedisKey(s *RedisSession, kind, key string, keeps optionSet, opts []Opti
 	if k.opts.limit <= 0 {
 		k.opts.limit = k.opts.limitMost()
 	}
-	switch {
-	case k.opts.err != nil:
-	case key == "":
-		k.opts.err = errNoKey
-	case len(s.masters) > 1:
+	if key == "" {
+		k.opts.refuse("a lock in Redis needs a key")
+	}
+	if k.opts.err == nil && len(s.masters) > 1 {
 		k.opts.err = fmt.Errorf("%w: a lock on one of %d masters excludes nobody (use NewRedlock)", ErrMasters, len(s.masters))
 	}
 	return k

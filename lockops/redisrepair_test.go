@@ -334,43 +334,6 @@ func TestTimedOutInAnElectionSaysHeld(t *testing.T) {
 	release(t, h)
 }
 
-// TestTimedOutSaysHeld: of every kind.
-func TestTimedOutSaysHeld(t *testing.T) {
-	t.Parallel()
-	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
-		for _, kind := range []string{"mutex", "fair", "redlock"} {
-			t.Run(kind, func(t *testing.T) {
-				t.Parallel()
-				timesOut(t, kind, masters)
-			})
-		}
-	})
-}
-
-func timesOut(t *testing.T, kind string, masters []*servertest.Redis) {
-	key := servertest.UniqueName(t)
-	locker := func() lockops.Locker {
-		switch kind {
-		case "mutex":
-			return lockops.NewRedisMutex(redisSession(t, masters[0]), key)
-		case "fair":
-			return lockops.NewRedisFairMutex(redisSession(t, masters[0]), key)
-		}
-		return lockops.NewRedlock(redisSession(t, masters...), key)
-	}
-	h := acquire(t, locker())
-	waiter := locker()
-	for range 2 { // on the servers, and in the session
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // that is enough to hear of the holder
-		_, err := waiter.Acquire(ctx)
-		cancel()
-		if !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v, want DeadlineExceeded and ErrHeld", err)
-		}
-	}
-	release(t, h)
-}
-
 // logged collects the lines that go-redis would print.
 type logged struct {
 	mu    sync.Mutex

@@ -40,12 +40,11 @@ func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 	if l.opts.limit <= 0 {
 		l.opts.limit = min(max(l.opts.ttl/20, 50*time.Millisecond), 500*time.Millisecond, l.opts.ttl/3)
 	}
-	switch n := len(s.masters); {
-	case l.opts.err != nil:
-	case key == "":
-		l.opts.err = errNoKey
-	case !s.opts.unchecked && (n < 3 || n%2 == 0):
-		l.opts.err = fmt.Errorf("%w: a Redlock stands on an odd number of masters, at least 3, not on %d", ErrMasters, n)
+	if key == "" {
+		l.opts.refuse("a lock in Redis needs a key")
+	}
+	if n := len(s.masters); l.opts.err == nil && !s.opts.unchecked && (n < 3 || n%2 == 0) {
+		l.opts.err = fmt.Errorf("%w: a Redlock needs an odd number of masters, at least 3, and has %d", ErrMasters, n)
 	}
 	return l
 }
@@ -54,11 +53,6 @@ func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 func (l *Redlock) limit(m *master) time.Duration {
 	return min(max(l.opts.limit, 2*m.took()), l.opts.limitMost())
 }
-
-// ErrMasters: the session's masters are not such as a kind of lock needs.
-var ErrMasters = errors.New("wrong number of masters")
-
-var errNoKey = errors.New("a lock in Redis needs a key")
 
 // Acquire tries until it has a majority or ctx ends: on the message that it is next, and after a random pause.
 // When ctx ends the error also wraps that of the last try: ErrHeld, or ErrNoQuorum with a NodeError for each master

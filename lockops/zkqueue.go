@@ -40,11 +40,10 @@ func newZKQueue(s *ZKSession, path string, opts []Option, rw bool) *zkQueue {
 	}
 	q := &zkQueue{session: s, opts: newOptions(keeps, opts), lock: lockKey{s, kind, path}, dir: s.full(path), rw: rw}
 	switch {
-	case q.opts.err != nil:
 	case !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/"):
-		q.opts.err = errors.New("a lock's path starts with a slash and does not end in one")
+		q.opts.refuse("a lock's path starts with a slash and does not end in one")
 	case q.prefixes(recipe.Exclusive) == nil:
-		q.opts.err = fmt.Errorf("recipe %q has no %s that can be queued with (there are: %s)",
+		q.opts.refuse("recipe %q has no %s that can be queued with (there are: %s)",
 			q.opts.queue.Name, q.kind(), strings.Join(zkRecipes(rw), ", "))
 	}
 	return q

@@ -52,7 +52,7 @@ func NewZKSemaphore(s *ZKSession, path string, permits int, opts ...Option) *ZKS
 	switch {
 	case o.err != nil:
 	case permits < 1:
-		o.err = fmt.Errorf("a semaphore of %d permits: give 1 or more", permits)
+		o.refuse("a semaphore of %d permits: give 1 or more", permits)
 	case o.queue.Name == "curator":
 		m.queue.dir, m.leases.dir = m.base+"/"+recipe.CuratorLocks, m.base+"/"+recipe.CuratorLeases
 		m.leases.permit = recipe.CuratorPermit
@@ -61,7 +61,7 @@ func NewZKSemaphore(s *ZKSession, path string, permits int, opts ...Option) *ZKS
 		m.leases.permit = func(guid string) string { return guid }
 		m.leases.permitNumbered, m.leases.dirData = true, []byte(strconv.Itoa(permits))
 	default:
-		o.err = fmt.Errorf("recipe %q has no semaphore that can be shared (there are: %s)", o.queue.Name, strings.Join(semaphoreRecipes, ", "))
+		o.refuse("recipe %q has no semaphore that can be shared (there are: %s)", o.queue.Name, strings.Join(semaphoreRecipes, ", "))
 	}
 	return m
 }

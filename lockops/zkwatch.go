@@ -3,6 +3,7 @@ package lockops
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -131,13 +132,18 @@ func (s *ZKSession) awaitTurn(ctx context.Context, session int64, path string, a
 	return s.awaitEnd(ctx, path, watch)
 }
 
-// awaitEnd waits until a watch ends, or seldom without: then all who need it set it again.
+// awaitEnd waits until a watch ends, or seldom without: then all who need it set it again. When ctx ends first,
+// another client has the lock.
 func (s *ZKSession) awaitEnd(ctx context.Context, path string, watch *zkWatch) error {
 	_, timeout := s.tap.Session()
 	seldom := lookAgain * timeout
 	timer := time.AfterFunc(seldom-seldom/4+rand.N(seldom/2+1), func() { s.watches.end(path, watch) })
 	defer timer.Stop()
-	return s.await(ctx, watch.ended)
+	err := s.await(ctx, watch.ended)
+	if ctx.Err() == nil || err == nil {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", err, ErrHeld)
 }
 
 // await waits for an event, or for the end of ctx or of the locks' session.
