@@ -1,0 +1,114 @@
+package lockopstest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lockscope/lockops"
+	"lockscope/lockops/lockopstest"
+)
+
+// A test that its program stops when it loses the lock.
+func Example() {
+	l := lockopstest.New("orders")
+	err := lockops.Do(context.Background(), l, func(ctx context.Context) error {
+		l.Lose(errors.New("the session expired"))
+		<-ctx.Done() // what is guarded has to stop now
+		return nil
+	})
+	fmt.Println(errors.Is(err, lockops.ErrLost), err)
+	// Output: true orders: lock was lost: the session expired
+}
+
+func TestWaitersAreServedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lockopstest.New("l")
+		first, err := l.TryAcquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.TryAcquire(t.Context()); !errors.Is(err, lockops.ErrHeld) {
+			t.Errorf("a second try: %v", err)
+		}
+		var order []int
+		for i := range 3 {
+			go func() {
+				if h, err := l.Acquire(t.Context()); err == nil {
+					order = append(order, i)
+					_ = h.Release(t.Context())
+				}
+			}()
+			synctest.Wait()
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := l.Acquire(short); !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a wait that ended: %v", err)
+		}
+		if err := first.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if got := fmt.Sprint(order); got != "[0 1 2]" {
+			t.Errorf("granted to %s", got)
+		}
+	})
+}
+
+func TestALostLockIsKeptUntilFree(t *testing.T) {
+	l := lockopstest.New("l")
+	h, err := l.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Lose(errors.New("deleted"))
+	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
+		t.Errorf("the hold ended with %v", cause)
+	}
+	if err := h.Release(t.Context()); !errors.Is(err, lockops.ErrLost) {
+		t.Errorf("released: %v", err)
+	}
+	if _, err := l.TryAcquire(t.Context()); !errors.Is(err, lockops.ErrHeld) {
+		t.Errorf("before Free: %v", err)
+	}
+	l.Free()
+	again, err := l.TryAcquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, _ := h.Token(); first != 1 {
+		t.Errorf("the first token is %d", first)
+	}
+	if second, _ := again.Token(); second != 2 {
+		t.Errorf("the second token is %d", second)
+	}
+}
+
+func TestARefusalReachesWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lockopstest.New("l")
+		h, err := l.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var waited error
+		go func() { _, waited = l.Acquire(t.Context()) }()
+		synctest.Wait()
+		l.Refuse(lockops.ErrClosed)
+		synctest.Wait()
+		if !errors.Is(waited, lockops.ErrClosed) {
+			t.Errorf("the waiter got %v", waited)
+		}
+		l.Refuse(nil)
+		if err := h.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := l.Acquire(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
