@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +26,7 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 		return nil // still connecting for the first time
 	}
 	if last := r.backend.Last; last != nil { // the locks that go with it are dated by it
-		k := r.clock.ofLeader(r.answers)
+		k := r.ensemble.Clock()
 		r.backend.stale = r.backend.stale || k.From != last.Clock.From || k.Known != last.Clock.Known
 	}
 	if !r.backend.stale && !r.done && now.Sub(r.backend.lookedAt) < time.Second {
@@ -40,9 +39,9 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 func (r *run) describe() *inspect.Backend {
 	b := &inspect.Backend{
 		Name: r.cfg.Backend, Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch, State: inspect.Connected,
-		FirstPass: r.firstPass, Scanned: r.scanned, Unseen: slices.Concat(r.nodesUnseen(), r.missed.unseen, r.missed.watches),
+		FirstPass: r.firstPass, Scanned: r.scanned, Unseen: append(r.nodesUnseen(), r.ensemble.Unseen()...),
 		Empty:    r.empty,
-		Findings: slices.Concat(r.missed.neverGiven, r.missed.neverWatching),
+		Findings: r.ensemble.Findings(),
 	}
 	if r.cfg.Once {
 		b.Mode = inspect.ModeOnce
@@ -53,12 +52,12 @@ func (r *run) describe() *inspect.Backend {
 	}
 	r.describeLink(b)
 	r.hear()
-	b.HeardAt, b.DisturbedAt = r.heardAt, r.disturbedAt
+	b.HeardAt, b.DisturbedAt = r.heardAt, r.ensemble.DisturbedAt()
 	for i := range r.cfg.Servers {
 		b.Servers = append(b.Servers, r.serverState(i))
 	}
 	b.Lost = r.lostLinks
-	b.Clock = r.clock.ofLeader(r.answers)
+	b.Clock = r.ensemble.Clock()
 	b.Cost = inspect.Cost{Requests: r.spent, Heartbeats: r.heartbeats, Watches: len(r.below), Slowed: r.queue.pace.Slow}
 	b.Cost.Quickest, b.Cost.StartQuickest = r.queue.pace.Quickest, r.queue.pace.Start
 	if !r.cfg.Once && !r.cfg.Budget.Unlimited {
@@ -75,9 +74,7 @@ func (r *run) describe() *inspect.Backend {
 		b.Cost.Requests += l.tap.Requests()
 		b.Cost.Heartbeats += l.tap.Heartbeats()
 	}
-	for _, a := range r.admins {
-		b.Cost.Requests += a.Requests()
-	}
+	b.Cost.Requests += r.ensemble.Requests()
 	b.Cost.Trips = b.Cost.Requests
 	b.Cost.Items, b.Cost.Bytes = r.itemsRead, r.bytesRead
 	if r.manyReads && !r.cfg.Budget.Unlimited {
@@ -88,7 +85,7 @@ func (r *run) describe() *inspect.Backend {
 
 // requestsTo counts what was sent to a server so far.
 func (r *run) requestsTo(i int) uint64 {
-	n := r.spentOn[r.cfg.Servers[i]] + r.admins[i].Requests()
+	n := r.spentOn[r.cfg.Servers[i]] + r.ensemble.RequestsTo(i)
 	if r.link != nil && r.link.connectedTo() == r.cfg.Servers[i] {
 		n += r.link.tap.Requests()
 	}
@@ -97,7 +94,7 @@ func (r *run) requestsTo(i int) uint64 {
 
 // describeLink fills in the backend's state, error and server.
 func (r *run) describeLink(b *inspect.Backend) {
-	none := r.noQuorum()
+	none := r.ensemble.NoQuorum()
 	switch {
 	case !r.ready:
 		b.State = inspect.Down
@@ -117,43 +114,15 @@ func (r *run) hear() {
 
 // serverState joins what a server reports of itself with what our connection to it shows.
 func (r *run) serverState(i int) inspect.Server {
-	s := inspect.Server{Addr: r.cfg.Servers[i], State: inspect.ServerUnknown, Latency: -1, Requests: r.requestsTo(i)}
-	if a := r.answers[i]; a.asked {
-		if a.err != "" {
-			s.State, s.Error = inspect.ServerDown, a.err
-		} else {
-			s.State, s.Role, s.Version, s.Latency = inspect.ServerUp, a.status.Role, inspect.Escape(a.status.Version), a.took
-			s.Zxid, s.Lagging = a.status.Zxid, behind(a.status.Zxid, leaderZxid(r.answers))
-			s.Lag, s.NodesApart = a.lag, a.nodesApart
-			if !a.ledFrom.IsZero() {
-				s.LeadsFor = a.at.Sub(a.ledFrom)
-			}
-			if a.status.Uptime > 0 {
-				s.StartedAt = r.startedAt(i, &a)
-			}
-		}
-	}
+	s := r.ensemble.Server(i)
+	s.Requests = r.requestsTo(i)
 	if reason := r.reasons[s.Addr]; reason != "" {
 		s.State, s.Error, s.Latency = inspect.ServerDown, reason, -1
 	}
 	if r.ready && r.link.tap.Server() == s.Addr {
 		s.State, s.Error, s.Latency = inspect.ServerUp, "", r.link.tap.Latency()
 	}
-	if c := r.clock.ofServer(i, r.answers); c.known {
-		s.ClockOffset, s.ClockWithin, s.ClockKnown = c.middle(), c.within(), true
-	}
 	return s
-}
-
-// startedAt keeps the instant that was reported before when it only jittered.
-func (r *run) startedAt(i int, a *serverAnswer) time.Time {
-	at := a.at.Add(-a.status.Uptime).Round(0)
-	if reported := r.backend.Last; reported != nil && i < len(reported.Servers) {
-		if was := reported.Servers[i].StartedAt; at.Sub(was).Abs() < 5*time.Second {
-			return was
-		}
-	}
-	return at
 }
 
 // deniedRoot returns the refusal of the first root that cannot be read; empty when each can.

@@ -76,10 +76,6 @@ const (
 	inFlight = 128
 	// fullQueue limits the contenders that are read of a lock off the screen.
 	fullQueue = 64
-	// watchTableLimit, in watches of a server: above it the table is too dear to ask for (50 000 watches: 4.6 MB, a
-	// second).
-	watchTableLimit = 20_000
-
 	// promptly is the delay from a watch's event to the next list, within the budget: events that come
 	// together make one list.
 	promptly = 20 * time.Millisecond

@@ -95,7 +95,7 @@ func (r *run) lost(e linkEvent) {
 	if e.kind == linkLost {
 		r.failures = 0
 		r.lostLinks++
-		r.disturb(e.at)
+		r.ensemble.Disturb(e.at)
 	}
 	r.forgetLink()
 	if r.backoff(e.at); nonsense && !r.cfg.Once && len(r.cfg.Servers) == 1 {

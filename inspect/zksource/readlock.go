@@ -42,7 +42,7 @@ type Reading struct {
 func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 	cfg.Once, cfg.Budget = true, Budget{Unlimited: true, Children: math.MaxInt32} // who acts on a lock reads it however long it is
 	r := New(cfg).newRun(ctx, func(inspect.Update) {})
-	defer r.closeAdmins()
+	defer r.ensemble.Close()
 	list := func(p string) {
 		r.root(p)
 		r.push(&r.queue.urgent, job{kind: jobList, dir: r.dirs[p]})

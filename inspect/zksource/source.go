@@ -10,6 +10,7 @@ import (
 	"lockscope/inspect/internal/stall"
 	"lockscope/inspect/recipe"
 	"lockscope/inspect/zkadmin"
+	"lockscope/inspect/zksource/ensemble"
 	"lockscope/internal/connect"
 )
 
@@ -38,26 +39,21 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 		wait()
 		r.dropLink()
 		r.tasks.Wait()
-		r.closeAdmins()
+		r.ensemble.Close()
 	}()
 	r.loop()
 	return nil
 }
 
-func (r *run) closeAdmins() {
-	for _, a := range r.admins {
-		a.Close()
-	}
-}
-
 func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
-	admins := newAdmins(s.cfg)
+	cfg := s.cfg
+	reach := zkadmin.Config{Dial: cfg.Dial, TLS: cfg.TLS, AdminTLS: cfg.AdminTLS, Username: cfg.AdminUser, Password: cfg.AdminPassword}
 	return &run{
 		cfg: s.cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused,
-		stall: stall.New(s.cfg.Now), inbox: newInbox(), results: make(chan result, inFlight), identities: make(chan identity, 1),
+		stall: stall.New(s.cfg.Now), inbox: newInbox(), results: make(chan result, inFlight), reports: make(chan *ensemble.Report, 1),
 		shortest: 2 * s.beats.identity, dirs: map[string]*dir{}, queue: newQueue(s.cfg), due: map[*dir]bool{}, expiring: map[*dir]time.Time{},
 		puts: map[string]*inspect.Lock{}, gone: map[string]bool{}, progress: s.cfg.Now(),
-		admins: admins, answers: make([]serverAnswer, len(admins)), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, crowds: map[string]*dir{},
+		ensemble: ensemble.New(cfg.Servers, cfg.Admin, reach), refused: map[string]refusal{}, sealed: map[string]refusal{}, spentOn: map[string]uint64{}, lacks: map[string]lacking{}, crowds: map[string]*dir{},
 	}
 }
 
@@ -125,30 +121,25 @@ type run struct {
 	emptyAt   time.Time // when they were counted
 	focused   sourcekit.Focus
 	focus     map[string]bool
-	clock     clock
 
 	// Identities of the sessions.
-	admins     []*zkadmin.Server
-	identities chan identity
+	ensemble   *ensemble.Ensemble
+	reports    chan *ensemble.Report
 	asking     bool
 	afterPass  bool      // it was started after the first pass, and asks for what that found
 	askAt      time.Time // when to ask next
 	askedAt    time.Time
-	watchesAt  time.Time // when the watch tables were asked for
-	answers    []serverAnswer
-	missed     missed                    // of what they were asked
+	watchesAt  time.Time                 // when the watch tables were asked for
 	inquiries  int                       // that have ended
 	identified bool                      // an inquiry has ended that was started after the first pass
 	sessions   map[int64]inspect.Session // of the newest answers
 	shortest   time.Duration             // timeout of the sessions that have something in a lock
 
 	// What happened to the servers, and to us.
-	heardAt     time.Time // all that had happened by then has been heard: see connect.Tap.Ordered
-	disturbedAt time.Time // see inspect.Backend
-	lateUntil   time.Time // when news came late, the last time
-	stall       *stall.Watch
-	stood       inspect.Interval // the stall since which there was no connection; zero once there was
-	commits     []commit         // of the leader, the newest last
+	heardAt   time.Time // all that had happened by then has been heard: see connect.Tap.Ordered
+	lateUntil time.Time // when news came late, the last time
+	stall     *stall.Watch
+	stood     inspect.Interval // the stall since which there was no connection; zero once there was
 
 	// What is to be emitted.
 	puts    map[string]*inspect.Lock
@@ -198,7 +189,7 @@ func (r *run) loop() {
 			for range len(r.results) {
 				r.receive(<-r.results)
 			}
-		case who := <-r.identities:
+		case who := <-r.reports:
 			r.attend()
 			r.identify(who)
 		case focus := <-r.focused:
@@ -281,7 +272,7 @@ func (r *run) started() {
 	r.manyReads = r.able(r.readyAt)
 	r.watchBelow()
 	if r.lostLinks > 0 {
-		r.disturb(r.readyAt) // others may have lost it, too
+		r.ensemble.Disturb(r.readyAt) // others may have lost it, too
 	}
 	if r.backend.stale = true; r.lostLinks == 0 { // one that is lost again and again is no progress
 		r.progress = r.readyAt

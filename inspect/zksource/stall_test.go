@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
+	"lockscope/inspect/zksource/ensemble"
 	"lockscope/internal/connect"
 )
 
@@ -95,7 +96,7 @@ func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
 	if len(w.emitted) != 1 || w.emitted[0].Gap == nil || *w.emitted[0].Gap != want {
 		t.Errorf("emitted %+v, want the gap alone", w.emitted)
 	}
-	if w.link == first || w.lostLinks > 0 || w.linkErr != "" || !w.retryAt.Equal(want.Until) || !w.disturbedAt.Equal(want.Until) {
+	if w.link == first || w.lostLinks > 0 || w.linkErr != "" || !w.retryAt.Equal(want.Until) || !w.ensemble.DisturbedAt().Equal(want.Until) {
 		t.Errorf("a stop of ours is reported as the servers': lost %d times, %q; tries again at %v", w.lostLinks, w.linkErr, w.retryAt)
 	}
 }
@@ -123,7 +124,7 @@ func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 	w.extra = inspect.Update{Sessions: map[int64]inspect.Session{7: {}}, AllSessions: true}
 	w.set(noon.Add(18 * time.Second))
 	w.beat()
-	w.identify(identity{servers: make([]serverAnswer, 1), sessions: map[int64]inspect.Session{7: {}}})
+	w.identify(&ensemble.Report{Sessions: map[int64]inspect.Session{7: {}}})
 	w.beat()
 	for _, u := range w.emitted {
 		if u.Sessions != nil {
@@ -152,5 +153,17 @@ func TestAStallLastsUntilThereIsAConnection(t *testing.T) {
 		if last := w.emitted[len(w.emitted)-1].Gap; len(w.emitted) != gaps || !last.From.Equal(noon) || gaps == 2 && !last.Until.Equal(w.now()) {
 			t.Errorf("after %v: %+v", took, w.emitted)
 		}
+	}
+}
+
+func TestALostConnectionIsAReasonToConnectAnew(t *testing.T) {
+	t.Parallel()
+	w := watchedRun(t)
+	w.ensemble.Disturb(noon)
+	lost := noon.Add(time.Second)
+	w.set(lost)
+	w.event(linkEvent{link: w.link, at: lost, kind: linkLost})
+	if !w.ensemble.DisturbedAt().Equal(lost) {
+		t.Errorf("a second after another: %v, want %v", w.ensemble.DisturbedAt(), lost)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
-	"lockscope/inspect/zkadmin"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -76,54 +75,6 @@ func TestBucketAllowsABurstAndThenItsRate(t *testing.T) {
 	}
 }
 
-func TestClockTakesTheClosestBound(t *testing.T) {
-	t.Parallel()
-	var c clock
-	server := 3 * time.Second // ahead of us
-	for _, late := range []time.Duration{40, 2, 15} {
-		seen := noon.Add(time.Hour)
-		c.created(seen, seen.Add(server-late*time.Millisecond), 1)
-	}
-	if got := c.live(0).low; (got - server).Abs() > 2*time.Millisecond {
-		t.Errorf("offset %v", got)
-	}
-}
-
-// The leader's clock is set ahead by an hour: what it dated before is not dated by what is known of it now.
-func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
-	t.Parallel()
-	leads := []serverAnswer{{asked: true, status: zkadmin.Status{Role: "standalone"}}}
-	var c clock
-	c.dated(&zk.Stat{Czxid: 7, Ctime: noon.UnixMilli(), Mzxid: 7, Mtime: noon.UnixMilli()}, noon)
-	c.created(noon, noon, 7)
-	if k := c.ofLeader(leads); !k.Known || k.From > 7 || k.Offset != 0 {
-		t.Errorf("%+v", k)
-	}
-	c.created(noon.Add(time.Minute), noon.Add(time.Minute+time.Hour), 8)
-	if k := c.ofLeader(leads); !k.Known || k.From != 8 || k.Offset != time.Hour {
-		t.Errorf("%+v", k)
-	}
-}
-
-// Another leader has its own clock: what the former one dated is unknown unless the clocks of all are known
-// and the same.
-func TestANewLeadersClockDatesOnlyItsOwn(t *testing.T) {
-	t.Parallel()
-	shown := func(ahead time.Duration) bounds { return readBetween(noon.Add(ahead), time.Second, noon, noon) }
-	for name, former := range map[string]bounds{"the former is an hour off": shown(time.Hour), "nothing is known of it": {}, "both are right": shown(0)} {
-		t.Run(name, func(t *testing.T) {
-			answers := []serverAnswer{{asked: true, status: zkadmin.Status{Role: "leader", Zxid: 5<<32 | 3}, clock: shown(0)}, {asked: true, status: zkadmin.Status{Role: "follower"}, clock: former}}
-			var c clock
-			c.dated(&zk.Stat{Czxid: 4<<32 | 7, Ctime: noon.UnixMilli()}, noon)
-			c.measure(nil, answers, true)
-			k := c.ofLeader(answers)
-			if dates := k.From <= 4<<32|7; !k.Known || dates != (former == shown(0)) {
-				t.Errorf("%+v", k)
-			}
-		})
-	}
-}
-
 func TestPathsUnderAChroot(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Chroot: "/app/", Roots: []string{"locks"}}.withDefaults()
@@ -137,29 +88,9 @@ func TestPathsUnderAChroot(t *testing.T) {
 	}
 }
 
-func TestAdminServersArePairedWithTheirServers(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		servers, admins []string
-		want            int
-	}{
-		{[]string{"a:2181", "b:2181"}, []string{"http://x:8080", "http://y:8080"}, 2},
-		{[]string{"a:2181", "b:2181"}, []string{"http://b:8080"}, 2},
-		{[]string{"a:2181"}, []string{"http://a:8080", "http://z:8080"}, 2},
-		{[]string{"a:2181"}, nil, 1},
-	} {
-		if got := newAdmins(Config{Servers: c.servers, Admin: c.admins}); len(got) != c.want {
-			t.Errorf("%v %v: %d", c.servers, c.admins, len(got))
-		}
-	}
-}
-
 func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 	t.Parallel()
-	r := &run{
-		cfg: Config{Backend: "zk"}.withDefaults(), dirs: map[string]*dir{}, puts: map[string]*inspect.Lock{},
-		gone: map[string]bool{}, refused: map[string]refusal{}, sealed: map[string]refusal{}, crowds: map[string]*dir{}, due: map[*dir]bool{},
-	}
+	r := testRun(t, Config{})
 	d := &dir{path: "/l", phase: listable}
 	r.dirs["/l"] = d
 	list := func(names ...string) {

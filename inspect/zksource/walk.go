@@ -10,6 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
+	"lockscope/inspect/zksource/ensemble"
 	"lockscope/internal/connect"
 )
 
@@ -290,7 +291,7 @@ func (r *run) listed(d *dir, res result) {
 	again := !d.readAt.IsZero() && (d.polled || d.readAt.Before(r.readyAt))
 	d.answers, d.sentAt = false, res.sent
 	added, removed := d.adopt(r.room(d, res.names), res.stat, res.at)
-	r.clock.dated(res.stat, res.at)
+	r.dated(res.stat, res.at)
 	for _, name := range removed {
 		r.childLeft(d, name)
 	}
@@ -331,6 +332,14 @@ func (r *run) listed(d *dir, res result) {
 	}
 }
 
+// dated lets the leader's clock be known by a node that was read.
+func (r *run) dated(stat *zk.Stat, at time.Time) {
+	if stat != nil {
+		r.ensemble.Dated(stat.Czxid, time.UnixMilli(stat.Ctime), at)
+		r.ensemble.Dated(stat.Mzxid, time.UnixMilli(stat.Mtime), at)
+	}
+}
+
 // bornNow returns, for the clock, the children that are new in a list which was asked for as soon as the
 // watch fired, and came soon: they were made a moment ago, but where events come late.
 func (r *run) bornNow(d *dir, res result, added []string) (born []string) {
@@ -338,7 +347,7 @@ func (r *run) bornNow(d *dir, res result, added []string) (born []string) {
 	if d.firedAt.IsZero() || late < 0 { // negative: this list was on its way already
 		return nil
 	}
-	if late < promptly && res.at.Sub(res.sent) < promptList && d.firedAt.Sub(r.lateUntil) > connect.MaxLag {
+	if late < promptly && res.at.Sub(res.sent) < ensemble.PromptList && d.firedAt.Sub(r.lateUntil) > connect.MaxLag {
 		born = added
 	}
 	d.firedAt = time.Time{}
@@ -388,10 +397,10 @@ func (r *run) got(d *dir, res result) {
 	switch {
 	case res.err == nil || res.sealed:
 		d.keep(name, res.data, res.stat, res.sealed)
-		r.clock.dated(res.stat, res.at)
+		r.dated(res.stat, res.at)
 		r.recordContender(d, res)
 		if seen := res.job.seen; seen != nil {
-			r.clock.created(byClockOf(res.at, *seen), time.UnixMilli(res.stat.Ctime), res.stat.Czxid)
+			r.ensemble.Created(res.stat.Czxid, time.UnixMilli(res.stat.Ctime), *seen, res.at)
 		}
 		if z, _ := d.of(name); res.stat.EphemeralOwner == 0 && !recipe.Proves(name) && !z.IsLease() {
 			r.child(d, name)

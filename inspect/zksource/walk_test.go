@@ -292,14 +292,14 @@ func TestTheClockIsReadFromListsSentAtOnce(t *testing.T) {
 	r.lost(linkEvent{link: &link{tap: &connect.Tap{}}, at: noon.Add(20 * time.Second), kind: linkLost})
 	r.answer(jobList, "/l", "", noon.Add(20*time.Second), stat, nil, names(2)...)
 	get(1, made(noon.Add(-time.Hour)))
-	if r.clock.known {
-		t.Errorf("offset %v", r.clock.live(0).low)
+	if k := r.ensemble.Clock(); k.Known {
+		t.Errorf("offset %v", k.Offset)
 	}
 	comes(2, noon.Add(30*time.Second))
 	r.answer(jobList, "/l", "", noon.Add(30*time.Second+time.Millisecond), stat, nil, names(3)...)
 	get(2, made(noon.Add(30*time.Second)))
-	if !r.clock.known || r.clock.live(0).low.Abs() > 2*time.Millisecond {
-		t.Errorf("offset %v, known %v", r.clock.live(0).low, r.clock.known)
+	if k := r.ensemble.Clock(); !k.Known || k.Offset.Abs() > 2*time.Millisecond {
+		t.Errorf("offset %v, known %v", k.Offset, k.Known)
 	}
 }
 

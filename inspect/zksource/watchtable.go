@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/zksource/ensemble"
 )
 
 // covers are the locks whose watch edges are wanted: those on the screen, and none when the tables were read a moment
@@ -36,17 +37,17 @@ func (r *run) covers(now time.Time) []inspect.ID {
 }
 
 // watchTable keeps what stands on children of the locks that were asked about.
-func (r *run) watchTable(who identity) *inspect.WatchTable {
-	wanted, unheard := make(map[string]bool, len(who.covers)), map[int64]bool{}
-	for _, id := range who.covers {
+func (r *run) watchTable(who *ensemble.Report) *inspect.WatchTable {
+	wanted, unheard := make(map[string]bool, len(who.Covers)), map[int64]bool{}
+	for _, id := range who.Covers {
 		d := r.dirs[id.Path]
 		if d == nil || d.reported == nil {
 			continue
 		}
 		wanted[d.path] = true
-		if r.mayBeUnheard(d, &who) {
+		if r.mayBeUnheard(d, who) {
 			for _, w := range r.waiters(d) {
-				if !who.hears(w.Owner.Session, w.Since) {
+				if !who.Hears(w.Owner.Session, w.Since) {
 					unheard[w.Owner.Session] = true
 				}
 			}
@@ -58,9 +59,9 @@ func (r *run) watchTable(who identity) *inspect.WatchTable {
 			wanted[part.path] = true
 		}
 	}
-	table := &inspect.WatchTable{Backend: r.cfg.Backend, ReadAt: who.asked, Sessions: map[string][]int64{}, Covers: who.covers}
+	table := &inspect.WatchTable{Backend: r.cfg.Backend, ReadAt: who.Asked, Sessions: map[string][]int64{}, Covers: who.Covers}
 	table.Unheard = slices.Sorted(maps.Keys(unheard))
-	for full, ids := range who.watches {
+	for full, ids := range who.Watches {
 		if p, ok := r.cfg.shown(full); ok && wanted[parent(p)] {
 			table.Sessions[p] = ids
 		}
@@ -69,9 +70,9 @@ func (r *run) watchTable(who identity) *inspect.WatchTable {
 }
 
 // mayBeUnheard reports whether the table may lack the session of somebody in a directory or one of its parts.
-func (r *run) mayBeUnheard(d *dir, who *identity) bool {
+func (r *run) mayBeUnheard(d *dir, who *ensemble.Report) bool {
 	for i := range d.nodes {
-		if n := &d.nodes[i]; n.read() && !who.hears(n.owner, time.UnixMilli(n.created)) {
+		if n := &d.nodes[i]; n.read() && !who.Hears(n.owner, time.UnixMilli(n.created)) {
 			return true
 		}
 	}

@@ -111,6 +111,7 @@ var rules = []struct {
 	{of: "inspect/describe", may: []string{"inspect", "inspect/recipe"}},
 	{of: "inspect/recipe", may: nil},
 	{of: "inspect", only: true, may: []string{"inspect/recipe", "inspect/internal"}},
+	{of: "inspect/zksource/ensemble", may: []string{"inspect", "inspect/recipe", "inspect/zkadmin"}},
 	{of: "inspect/finding", may: []string{"inspect", "inspect/recipe", "inspect/describe"}},
 	{of: "internal", may: []string{"inspect/recipe"}},
 }

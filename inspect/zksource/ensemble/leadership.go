@@ -1,11 +1,11 @@
-package zksource
+package ensemble
 
 // recordLeaders records since which answer each server says that it leads, without an answer in between that
 // says otherwise, or none. One that stood still answers what waited for it before it knows that others have
 // elected another.
-func (r *run) recordLeaders(answers []serverAnswer) {
+func (e *Ensemble) recordLeaders(answers []answer) {
 	for i := range answers {
-		a, before := &answers[i], &r.answers[i]
+		a, before := &answers[i], &e.answers[i]
 		if !a.serves() || !a.leads() {
 			continue
 		}

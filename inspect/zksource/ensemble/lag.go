@@ -1,4 +1,4 @@
-package zksource
+package ensemble
 
 import (
 	"context"
@@ -15,30 +15,30 @@ const lagGrace = time.Second
 
 // compareMembers asks the servers again that had less than the leader, or another number of znodes: nothing
 // is at the same instant on two servers.
-func (q *inquiry) compareMembers(ctx context.Context, servers []serverAnswer) {
+func (q *Inquiry) compareMembers(ctx context.Context, servers []answer) {
 	leader := leaderOf(servers)
 	if leader < 0 {
 		return
 	}
 	first := servers[leader].status
-	again := map[int]*serverAnswer{}
+	again := map[int]*answer{}
 	for i := range servers {
 		a := &servers[i]
 		if i != leader && a.serves() && (behind(a.status.Zxid, first.Zxid) || nodesApart(a.status, first) != 0) {
-			again[i] = new(serverAnswer)
+			again[i] = new(answer)
 		}
 	}
 	if len(again) == 0 {
 		return
 	}
-	again[leader] = new(serverAnswer)
+	again[leader] = new(answer)
 	var asking sync.WaitGroup
 	for i, a := range again {
 		asking.Go(func() {
 			for _, answered := range []time.Time{servers[i].at, servers[leader].at} {
 				q.waitUntil(ctx, answered.Add(lagGrace))
 			}
-			ctx, cancel := context.WithTimeout(ctx, q.limit)
+			ctx, cancel := context.WithTimeout(ctx, q.Limit)
 			defer cancel()
 			*a = q.readStatus(ctx, q.admins[i])
 		})
@@ -71,7 +71,7 @@ func nodesApart(one, leader zkadmin.Status) int {
 }
 
 // leaderOf is the index of the leader that others follow; -1 where none answered.
-func leaderOf(servers []serverAnswer) int {
+func leaderOf(servers []answer) int {
 	if i := leader(servers); i >= 0 && servers[i].leads() {
 		return i
 	}
@@ -79,7 +79,7 @@ func leaderOf(servers []serverAnswer) int {
 }
 
 // leaderZxid returns the leader's newest transaction; zero when no leader answered.
-func leaderZxid(servers []serverAnswer) uint64 {
+func leaderZxid(servers []answer) uint64 {
 	if i := leaderOf(servers); i >= 0 {
 		return servers[i].status.Zxid
 	}
@@ -101,25 +101,25 @@ const mostCommits = 64
 
 // measureLag takes in what the leader has, and for how long each server has lacked some of it. What an
 // earlier leader had counts for nothing: it may have been taken back.
-func (r *run) measureLag(servers []serverAnswer) {
+func (e *Ensemble) measureLag(servers []answer) {
 	leader := leaderOf(servers)
 	if leader < 0 {
 		return
 	}
 	now := commit{servers[leader].status.Zxid, servers[leader].at}
-	if n := len(r.commits); n > 0 && (r.commits[n-1].zxid>>32 != now.zxid>>32 || r.commits[n-1].zxid > now.zxid) {
-		r.commits = nil
+	if n := len(e.commits); n > 0 && (e.commits[n-1].zxid>>32 != now.zxid>>32 || e.commits[n-1].zxid > now.zxid) {
+		e.commits = nil
 	}
-	if n := len(r.commits); now.zxid<<32 != 0 && (n == 0 || r.commits[n-1].zxid < now.zxid) {
-		r.commits = append(r.commits[max(0, n-mostCommits+1):], now)
+	if n := len(e.commits); now.zxid<<32 != 0 && (n == 0 || e.commits[n-1].zxid < now.zxid) {
+		e.commits = append(e.commits[max(0, n-mostCommits+1):], now)
 	}
 	for i := range servers {
 		a := &servers[i]
 		if i == leader || !a.serves() || a.status.Zxid == 0 {
 			continue
 		}
-		if first := slices.IndexFunc(r.commits, func(c commit) bool { return a.status.Zxid < c.zxid }); first >= 0 {
-			a.lag = max(0, a.asOf.Sub(r.commits[first].at))
+		if first := slices.IndexFunc(e.commits, func(c commit) bool { return a.status.Zxid < c.zxid }); first >= 0 {
+			a.lag = max(0, a.asOf.Sub(e.commits[first].at))
 		}
 	}
 }

@@ -1,40 +1,75 @@
-package zksource
+package ensemble
 
 import (
 	"context"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
+
+	"lockscope/inspect/zkadmin"
 )
 
 // configNode holds the list of the ensemble's servers, since 3.5.
 const configNode = "/zookeeper/config"
 
+// newAdmins pairs the servers with their AdminServers: by place when there are as many of both, else by host.
+// AdminServers of no server in the list come behind.
+func newAdmins(addrs, urls []string, one zkadmin.Config) []*zkadmin.Server {
+	configs := slices.Repeat([]zkadmin.Config{one}, len(addrs))
+	for i, addr := range addrs {
+		configs[i].Addr = addr
+	}
+	for i, admin := range urls {
+		at := i
+		if len(urls) != len(addrs) {
+			at = slices.IndexFunc(configs, func(c zkadmin.Config) bool { return c.Admin == "" && sameHost(c.Addr, admin) })
+		}
+		if at < 0 {
+			configs = append(configs, one)
+			at = len(configs) - 1
+		}
+		configs[at].Admin = admin
+	}
+	admins := make([]*zkadmin.Server, len(configs))
+	for i, c := range configs {
+		admins[i] = zkadmin.New(c)
+	}
+	return admins
+}
+
+func sameHost(addr, admin string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	u, bad := url.Parse(admin)
+	return err == nil && bad == nil && u.Hostname() == host
+}
+
 // members counts the ensemble's servers, in our target or not, and lists their addresses for clients; 0 when
 // the count is unknown. It waits for as long as for any other answer.
-func (q *inquiry) members(ctx context.Context, servers []serverAnswer) (count int, at string, err error) {
+func (q *Inquiry) members(ctx context.Context, servers []answer) (count int, at string, err error) {
 	if len(servers) == 1 && servers[0].status.Role == "standalone" {
 		return 1, "", nil
 	}
-	if q.link == nil {
+	if q.Ours == nil {
 		return 0, "", nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, q.limit)
+	ctx, cancel := context.WithTimeout(ctx, q.Limit)
 	defer cancel()
-	type answer struct {
-		config []byte
-		err    error
+	type configuration struct {
+		text []byte
+		err  error
 	}
-	answered := make(chan answer, 1)
-	q.spawn(func() { // until the answer or the end of the connection: go-zookeeper's Get has no limit
-		config, _, err := q.link.conn.Get(configNode)
-		answered <- answer{config, err}
+	answered := make(chan configuration, 1)
+	q.Spawn(func() { // until the answer or the end of the connection
+		text, err := q.Ours.Read(configNode)
+		answered <- configuration{text, err}
 	})
 	select {
-	case a := <-answered:
-		if a.err != nil {
-			return 0, "", a.err
+	case c := <-answered:
+		if c.err != nil {
+			return 0, "", c.err
 		}
-		return strings.Count("\n"+string(a.config), "\nserver."), addresses(string(a.config)), nil
+		return strings.Count("\n"+string(c.text), "\nserver."), addresses(string(c.text)), nil
 	case <-ctx.Done():
 		return 0, "", ctx.Err()
 	}

@@ -1,4 +1,4 @@
-package zksource
+package ensemble
 
 import (
 	"testing"
@@ -25,14 +25,14 @@ func TestTheLagOfAMember(t *testing.T) {
 		"an election, and nothing since":    {{0, epoch2, epoch1 | 5, 0}, {60, epoch2, epoch1 | 5, 0}},
 		"its number is unknown":             {{0, epoch1 | 9, 0, 0}, {60, epoch1 | 9, 0, 0}},
 	} {
-		r := &run{}
+		e := &Ensemble{}
 		for _, l := range looks {
 			at := noon.Add(time.Duration(l.second) * time.Second)
-			servers := []serverAnswer{
+			servers := []answer{
 				{asked: true, at: at, asOf: at, status: zkadmin.Status{Role: "leader", Zxid: l.leader}},
 				{asked: true, at: at, asOf: at, status: zkadmin.Status{Role: "follower", Zxid: l.follower}},
 			}
-			r.measureLag(servers)
+			e.measureLag(servers)
 			if servers[0].lag != 0 || servers[1].lag != l.want {
 				t.Errorf("%s: after %d s the leader lags %v, the follower %v, want %v", name, l.second, servers[0].lag, servers[1].lag, l.want)
 			}

@@ -1,4 +1,4 @@
-package zksource
+package ensemble
 
 import (
 	"context"
@@ -11,21 +11,44 @@ import (
 	"lockscope/inspect/zkadmin"
 )
 
-// queryLimit bounds a question to one server, of those who watch on; for who looks once see queryTime.
-const queryLimit = 3 * time.Second
+// Inquiry asks all servers for their status, their sessions and the watches of these.
+type Inquiry struct {
+	// Limit of a question to one server.
+	Limit time.Duration
+	Now   func() time.Time
+	// Ours is our own connection; nil while there is none.
+	Ours Connection
+	// Spawn runs what may outlast the inquiry.
+	Spawn func(func())
+	// Covers are the locks whose watches are wanted; none: they are not asked for.
+	Covers []inspect.ID
 
-// inquiry asks all servers for their status, their sessions and the watches of these.
-type inquiry struct {
-	limit  time.Duration // of a question to one server
-	now    func() time.Time
 	admins []*zkadmin.Server
-	link   *link        // nil while there is none
-	spawn  func(func()) // runs what may outlast the inquiry
-	covers []inspect.ID // locks whose watches are wanted; none: they are not asked for
 }
 
-// serverAnswer is the last report of a server about itself.
-type serverAnswer struct {
+// Connection is our own connection to the ensemble.
+type Connection interface {
+	// Server that it is to, host:port.
+	Server() string
+	// Acked is our session, and when the server's newest answer to it came.
+	Acked() (session int64, at time.Time)
+	// Established bounds the instant at which the server took the connection.
+	Established() (from, to time.Time, known bool)
+	// Read returns the data of a node. It has no limit but the end of the connection.
+	Read(node string) ([]byte, error)
+}
+
+// Inquiry completes an inquiry with the servers to ask.
+func (e *Ensemble) Inquiry(q Inquiry) Inquiry {
+	q.admins = e.admins
+	return q
+}
+
+// watchTableLimit, in watches of a server: above it the table is too dear to ask for (50 000 watches: 4.6 MB, a second).
+const watchTableLimit = 20_000
+
+// answer is the last report of a server about itself.
+type answer struct {
 	asked  bool
 	at     time.Time // when
 	status zkadmin.Status
@@ -45,18 +68,21 @@ type serverAnswer struct {
 }
 
 // serves reports whether a server serves all clients.
-func (a *serverAnswer) serves() bool {
+func (a *answer) serves() bool {
 	return a.asked && a.failed == nil && a.status.Role != roleReadOnly
 }
 
 const roleReadOnly = "read-only"
 
+// mostReason limits a reason on the screen, in cells.
+const mostReason = 240
+
 // lacksQuorum reports whether a server runs and is part of no quorum.
-func (a *serverAnswer) lacksQuorum() bool { return errors.Is(a.failed, zkadmin.ErrNoQuorum) }
+func (a *answer) lacksQuorum() bool { return errors.Is(a.failed, zkadmin.ErrNoQuorum) }
 
 // tables holds the answers of one server.
 type tables struct {
-	status      serverAnswer
+	status      answer
 	sessionsAt  time.Time // when it was asked for its sessions
 	sessions    map[int64]inspect.Session
 	sessionsErr error
@@ -68,8 +94,8 @@ type tables struct {
 }
 
 // waitUntil lets an instant come: a contender that has just joined a queue needs a moment to set its watch.
-func (q *inquiry) waitUntil(ctx context.Context, at time.Time) {
-	timer := time.NewTimer(at.Sub(q.now()))
+func (q *Inquiry) waitUntil(ctx context.Context, at time.Time) {
+	timer := time.NewTimer(at.Sub(q.Now()))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -77,26 +103,26 @@ func (q *inquiry) waitUntil(ctx context.Context, at time.Time) {
 	}
 }
 
-// run asks all servers at the same time.
-func (q *inquiry) run(ctx context.Context) identity {
-	settled := q.now().Add(inspect.WatchSettle)
+// Run asks all servers at the same time.
+func (q *Inquiry) Run(ctx context.Context) *Report {
+	settled := q.Now().Add(inspect.WatchSettle)
 	answers := make([]tables, len(q.admins))
 	var asking sync.WaitGroup
 	for i, admin := range q.admins {
 		asking.Go(func() { answers[i] = q.readServer(ctx, admin, settled) })
 	}
 	asking.Wait()
-	who := identity{covers: q.covers}
-	who.join(q.admins, answers, len(q.covers) > 0)
-	q.count(ctx, &who, answers)
-	q.compareMembers(ctx, who.servers)
-	return who
+	r := &Report{Covers: q.Covers}
+	r.join(q.admins, answers, len(q.Covers) > 0)
+	q.count(ctx, r, answers)
+	q.compareMembers(ctx, r.servers)
+	return r
 }
 
 // readServer asks one server. One that lets a question time out is not asked the next.
-func (q *inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled time.Time) (t tables) {
+func (q *Inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled time.Time) (t tables) {
 	query := func(question func(context.Context) error) error {
-		ctx, cancel := context.WithTimeout(ctx, q.limit)
+		ctx, cancel := context.WithTimeout(ctx, q.Limit)
 		defer cancel()
 		err := question(ctx)
 		if t.admin == nil {
@@ -110,12 +136,12 @@ func (q *inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled
 	})
 	if !errors.Is(t.sessionsErr, context.DeadlineExceeded) {
 		t.sessionsErr = query(func(ctx context.Context) (err error) {
-			t.sessionsAt = q.now()
+			t.sessionsAt = q.Now()
 			t.sessions, err = q.readSessions(ctx, admin, &t.status)
 			return err
 		})
 	}
-	if len(q.covers) == 0 {
+	if len(q.Covers) == 0 {
 		return t
 	}
 	if t.watchesErr, t.watchesRead = t.sessionsErr, readWatchCount; errors.Is(t.watchesErr, context.DeadlineExceeded) {
@@ -130,17 +156,17 @@ func (q *inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled
 			return err
 		}
 		q.waitUntil(ctx, settled)
-		t.asked, t.watchesRead = q.now(), readWatches
+		t.asked, t.watchesRead = q.Now(), readWatches
 		t.watches, err = admin.WatchesByPath(ctx)
 		return err
 	})
 	return t
 }
 
-func (q *inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) serverAnswer {
-	start := q.now()
+func (q *Inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) answer {
+	start := q.Now()
 	st, err := admin.Status(ctx)
-	a := serverAnswer{asked: true, at: q.now(), status: st, failed: err}
+	a := answer{asked: true, at: q.Now(), status: st, failed: err}
 	a.asOf = start
 	a.took = a.at.Sub(start)
 	if !st.Date.IsZero() {
@@ -158,17 +184,17 @@ func (q *inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) serverA
 }
 
 // readSessions also notes when the oldest connection was made, by the server's clock, and what ours shows of that.
-func (q *inquiry) readSessions(ctx context.Context, admin *zkadmin.Server, a *serverAnswer) (map[int64]inspect.Session, error) {
+func (q *Inquiry) readSessions(ctx context.Context, admin *zkadmin.Server, a *answer) (map[int64]inspect.Session, error) {
 	conns, err := admin.Connections(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a.clock = a.clock.with(establishedOn(q.link, conns, a.at))
+	a.clock = a.clock.with(establishedOn(q.Ours, conns, a.at))
 	// Its clock for the last answers is not ours: our own session, if it is there, relates the two.
 	var ours time.Duration
 	var acked time.Time
-	if q.link != nil {
-		id, _, at := q.link.tap.Lease()
+	if q.Ours != nil {
+		id, at := q.Ours.Acked()
 		for _, c := range conns {
 			if c.Session == id && id != 0 {
 				ours, acked = c.LastResponse, at.Round(0)

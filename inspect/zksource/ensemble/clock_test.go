@@ -1,38 +1,36 @@
-package zksource
+package ensemble
 
 import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"lockscope/inspect"
 	"lockscope/inspect/zkadmin"
 )
 
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
 // leads makes the answer of a leader at noon. Its clock is as it would show by the same answer.
-func leads(election uint64, uptime time.Duration, clock bounds) serverAnswer {
-	return serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: "leader", Zxid: election<<32 | 3, Uptime: uptime}, clock: clock}
+func leads(election uint64, uptime time.Duration, clock bounds) answer {
+	return answer{asked: true, at: noon, status: zkadmin.Status{Role: "leader", Zxid: election<<32 | 3, Uptime: uptime}, clock: clock}
 }
 
 // follows makes that of another server, of whose clock nothing is known.
-func follows() serverAnswer {
-	return serverAnswer{asked: true, at: noon, status: zkadmin.Status{Role: "follower"}}
+func follows() answer {
+	return answer{asked: true, at: noon, status: zkadmin.Status{Role: "follower"}}
 }
 
 // clockAhead bounds a clock that was compared with ours at noon.
 func clockAhead(by time.Duration) bounds { return readBetween(noon.Add(by), time.Second, noon, noon) }
 
 // written is a node that was made in an election, by a clock that showed an instant.
-func written(election int64, at time.Time) *zk.Stat {
-	return &zk.Stat{Czxid: election<<32 | 7, Mzxid: election<<32 | 7, Ctime: at.UnixMilli(), Mtime: at.UnixMilli()}
-}
+func written(election int64, at time.Time) transaction { return transaction{election<<32 | 7, at} }
 
 // There was an election after the servers were asked: what the former leader said of its own service is not
 // taken for the new one's, or a node that was made just before would be as old as that.
 func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
 	t.Parallel()
-	answers := []serverAnswer{leads(4, 5*time.Minute, clockAhead(0)), follows()}
+	answers := []answer{leads(4, 5*time.Minute, clockAhead(0)), follows()}
 	var c clock
 	c.measure(nil, answers, true)
 	made, now := noon.Add(-8*time.Second), noon.Add(3*time.Second)
@@ -54,13 +52,13 @@ func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
 // first: a node of the new election, or its leader.
 func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 	t.Parallel()
-	former, later := []serverAnswer{leads(4, 0, clockAhead(time.Hour)), follows()}, []serverAnswer{follows(), leads(5, 0, bounds{})}
-	for name, elected := range map[string]func(c *clock) []serverAnswer{
-		"a node is read": func(c *clock) []serverAnswer {
+	former, later := []answer{leads(4, 0, clockAhead(time.Hour)), follows()}, []answer{follows(), leads(5, 0, bounds{})}
+	for name, elected := range map[string]func(c *clock) []answer{
+		"a node is read": func(c *clock) []answer {
 			c.dated(written(5, noon), noon)
 			return former
 		},
-		"the leader answers": func(c *clock) []serverAnswer {
+		"the leader answers": func(c *clock) []answer {
 			c.measure(former, later, true)
 			return later
 		},
@@ -94,7 +92,7 @@ func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 // Two servers say that they lead: who was elected later does, and the other has not noticed yet.
 func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
 	t.Parallel()
-	answers := []serverAnswer{leads(4, 0, clockAhead(time.Hour)), leads(5, 0, clockAhead(0)), follows()}
+	answers := []answer{leads(4, 0, clockAhead(time.Hour)), leads(5, 0, clockAhead(0)), follows()}
 	var c clock
 	c.measure(nil, answers, true)
 	if k := c.ofLeader(answers); !k.Known || k.Offset != 0 || k.From != 5<<32 {
@@ -106,7 +104,7 @@ func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
 func TestWhoLostTheElectionLags(t *testing.T) {
 	t.Parallel()
 	former, now := leads(4, 0, bounds{}), leads(5, 0, bounds{})
-	servers := []serverAnswer{former, now, {asked: true, status: now.status}}
+	servers := []answer{former, now, {asked: true, status: now.status}}
 	servers[2].status.Role = "follower"
 	if i := leaderOf(servers); i != 1 {
 		t.Fatalf("leader %d", i)
@@ -121,7 +119,7 @@ func TestWhoLostTheElectionLags(t *testing.T) {
 // A clock that was ahead, and is measured as right since, is right.
 func TestAClockThatWasAheadIsMeasuredAnew(t *testing.T) {
 	t.Parallel()
-	a := []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}}}
+	a := []answer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}}}
 	var c clock
 	c.dated(written(5, noon.Add(5*time.Second)), noon)
 	if k := c.ofLeader(a); k.Known || k.Offset != 5*time.Second {
@@ -151,7 +149,7 @@ func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
 func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
 	t.Parallel()
 	former, now := leads(5, 720*time.Hour, clockAhead(0)), leads(6, 0, clockAhead(0))
-	for name, answers := range map[string][]serverAnswer{
+	for name, answers := range map[string][]answer{
 		"both say so":                        {former, now},
 		"it lost, and the new one is silent": {former, {asked: true, at: noon, status: zkadmin.Status{Role: "follower", Zxid: 6<<32 | 2}}},
 		"one election, two leaders":          {leads(6, 720*time.Hour, clockAhead(0)), now},
@@ -168,7 +166,7 @@ func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
 // A leader's own service bounds from when on all that was there before is at least.
 func TestALeadersServiceBoundsWhatWasThereBefore(t *testing.T) {
 	t.Parallel()
-	answers := []serverAnswer{leads(5, time.Minute, clockAhead(time.Hour)), follows()}
+	answers := []answer{leads(5, time.Minute, clockAhead(time.Hour)), follows()}
 	var c clock
 	c.measure(nil, answers, true)
 	b := &inspect.Backend{Clock: c.ofLeader(answers)}
@@ -184,20 +182,20 @@ func TestClocksThatAgreeDateEverything(t *testing.T) {
 	right.clock, off.clock = clockAhead(time.Hour), clockAhead(0)
 	ahead := leads(5, 0, clockAhead(time.Hour))
 	for name, tt := range map[string]struct {
-		answers []serverAnswer
+		answers []answer
 		known   bool
 		from    int64
 	}{
-		"all agree":                    {[]serverAnswer{ahead, right}, true, 0},
-		"one is not known":             {[]serverAnswer{ahead, follows()}, true, 5 << 32},
-		"one is off":                   {[]serverAnswer{ahead, off}, true, 5 << 32},
-		"the leader's is not known":    {[]serverAnswer{leads(5, 0, bounds{}), right}, true, 5 << 32},
-		"nor do the others agree":      {[]serverAnswer{leads(5, 0, bounds{}), right, off}, false, 5 << 32},
-		"nobody's is known":            {[]serverAnswer{leads(5, 0, bounds{}), follows()}, false, 5 << 32},
-		"the leader is not in sight":   {[]serverAnswer{right}, true, 5 << 32},
-		"it does not tell who it is":   {[]serverAnswer{{asked: true, clock: clockAhead(time.Hour)}}, true, 0},
-		"its election is not the last": {[]serverAnswer{leads(4, 0, clockAhead(time.Hour)), follows()}, false, 5 << 32},
-		"nor does it matter who leads": {[]serverAnswer{leads(4, 0, clockAhead(time.Hour)), right}, true, 0},
+		"all agree":                    {[]answer{ahead, right}, true, 0},
+		"one is not known":             {[]answer{ahead, follows()}, true, 5 << 32},
+		"one is off":                   {[]answer{ahead, off}, true, 5 << 32},
+		"the leader's is not known":    {[]answer{leads(5, 0, bounds{}), right}, true, 5 << 32},
+		"nor do the others agree":      {[]answer{leads(5, 0, bounds{}), right, off}, false, 5 << 32},
+		"nobody's is known":            {[]answer{leads(5, 0, bounds{}), follows()}, false, 5 << 32},
+		"the leader is not in sight":   {[]answer{right}, true, 5 << 32},
+		"it does not tell who it is":   {[]answer{{asked: true, clock: clockAhead(time.Hour)}}, true, 0},
+		"its election is not the last": {[]answer{leads(4, 0, clockAhead(time.Hour)), follows()}, false, 5 << 32},
+		"nor does it matter who leads": {[]answer{leads(4, 0, clockAhead(time.Hour)), right}, true, 0},
 	} {
 		var c clock
 		c.dated(written(5, noon.Add(time.Hour)), noon)
@@ -213,27 +211,25 @@ func TestAClockThatJumpsStartsAgain(t *testing.T) {
 	t.Parallel()
 	const made, next = 5<<32 | 7, 5<<32 | 9
 	later := noon.Add(time.Minute)
-	is := func(ahead time.Duration) []serverAnswer { return []serverAnswer{leads(5, 0, clockAhead(ahead))} }
+	is := func(ahead time.Duration) []answer { return []answer{leads(5, 0, clockAhead(ahead))} }
 	after := func(c *clock, at time.Time) { // another node, by the clock of then
-		stat := written(5, at)
-		stat.Czxid, stat.Mzxid = next, next
-		c.dated(stat, later)
+		c.dated(transaction{next, at}, later)
 	}
 	for name, tt := range map[string]struct {
-		jump  func(c *clock) []serverAnswer
+		jump  func(c *clock) []answer
 		known bool
 	}{
-		"ahead, as a node shows": {func(c *clock) []serverAnswer { after(c, later.Add(time.Hour)); return is(0) }, false},
-		"ahead, as it answers": {func(c *clock) []serverAnswer {
+		"ahead, as a node shows": {func(c *clock) []answer { after(c, later.Add(time.Hour)); return is(0) }, false},
+		"ahead, as it answers": {func(c *clock) []answer {
 			after(c, later.Add(time.Hour))
 			c.measure(is(0), is(time.Hour), true)
 			return is(time.Hour)
 		}, true},
-		"back, as a node shows": {func(c *clock) []serverAnswer {
+		"back, as a node shows": {func(c *clock) []answer {
 			after(c, noon.Add(-time.Hour))
-			return []serverAnswer{leads(5, 0, bounds{})}
+			return []answer{leads(5, 0, bounds{})}
 		}, false},
-		"ahead, as a creation shows": {func(c *clock) []serverAnswer {
+		"ahead, as a creation shows": {func(c *clock) []answer {
 			c.created(noon, noon, made)
 			c.created(later, later.Add(time.Hour), next)
 			return is(0)
@@ -255,7 +251,7 @@ func TestElectionsThatAreCountedAgain(t *testing.T) {
 	t.Parallel()
 	var c clock
 	c.dated(written(9, noon), noon)
-	answers := []serverAnswer{leads(2, 0, clockAhead(0)), follows()}
+	answers := []answer{leads(2, 0, clockAhead(0)), follows()}
 	answers[1].status.Zxid = 2<<32 | 3
 	c.measure(nil, answers, true)
 	c.dated(written(2, noon), noon)
@@ -269,8 +265,8 @@ func TestElectionsThatAreCountedAgain(t *testing.T) {
 func TestAnswersNarrowAClockTogether(t *testing.T) {
 	t.Parallel()
 	var c clock
-	server := func(b bounds) []serverAnswer {
-		return []serverAnswer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}, clock: b}}
+	server := func(b bounds) []answer {
+		return []answer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}, clock: b}}
 	}
 	first, second := server(bounds{low: 0, high: time.Second, at: noon, known: true}), server(bounds{low: 800 * time.Millisecond, high: 1800 * time.Millisecond, at: noon, known: true})
 	c.measure(nil, first, true)
@@ -279,5 +275,53 @@ func TestAnswersNarrowAClockTogether(t *testing.T) {
 	c.measure(second, third, true)
 	if b := third[0].clock; !b.known || b.low != 800*time.Millisecond || b.high != time.Second {
 		t.Errorf("%+v", b)
+	}
+}
+
+func TestClockTakesTheClosestBound(t *testing.T) {
+	t.Parallel()
+	var c clock
+	server := 3 * time.Second // ahead of us
+	for _, late := range []time.Duration{40, 2, 15} {
+		seen := noon.Add(time.Hour)
+		c.created(seen, seen.Add(server-late*time.Millisecond), 1)
+	}
+	if got := c.live(0).low; (got - server).Abs() > 2*time.Millisecond {
+		t.Errorf("offset %v", got)
+	}
+}
+
+// The leader's clock is set ahead by an hour: what it dated before is not dated by what is known of it now.
+func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
+	t.Parallel()
+	leads := []answer{{asked: true, status: zkadmin.Status{Role: "standalone"}}}
+	var c clock
+	c.dated(transaction{7, noon}, noon)
+	c.created(noon, noon, 7)
+	if k := c.ofLeader(leads); !k.Known || k.From > 7 || k.Offset != 0 {
+		t.Errorf("%+v", k)
+	}
+	c.created(noon.Add(time.Minute), noon.Add(time.Minute+time.Hour), 8)
+	if k := c.ofLeader(leads); !k.Known || k.From != 8 || k.Offset != time.Hour {
+		t.Errorf("%+v", k)
+	}
+}
+
+// Another leader has its own clock: what the former one dated is unknown unless the clocks of all are known
+// and the same.
+func TestANewLeadersClockDatesOnlyItsOwn(t *testing.T) {
+	t.Parallel()
+	shown := func(ahead time.Duration) bounds { return readBetween(noon.Add(ahead), time.Second, noon, noon) }
+	for name, former := range map[string]bounds{"the former is an hour off": shown(time.Hour), "nothing is known of it": {}, "both are right": shown(0)} {
+		t.Run(name, func(t *testing.T) {
+			answers := []answer{{asked: true, status: zkadmin.Status{Role: "leader", Zxid: 5<<32 | 3}, clock: shown(0)}, {asked: true, status: zkadmin.Status{Role: "follower"}, clock: former}}
+			var c clock
+			c.dated(transaction{4<<32 | 7, noon}, noon)
+			c.measure(nil, answers, true)
+			k := c.ofLeader(answers)
+			if dates := k.From <= 4<<32|7; !k.Known || dates != (former == shown(0)) {
+				t.Errorf("%+v", k)
+			}
+		})
 	}
 }

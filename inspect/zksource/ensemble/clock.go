@@ -1,13 +1,10 @@
-package zksource
+package ensemble
 
 import (
 	"slices"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"lockscope/inspect"
-	"lockscope/inspect/zkadmin"
 	"lockscope/internal/connect"
 )
 
@@ -42,38 +39,18 @@ const (
 	window = 10 * time.Minute
 	// promptNews is the time within which a creation that was seen live was heard of: later news are known as
 	// late (connect.MaxLag), and a list that took longer to come shows none.
-	promptNews = connect.MaxLag + promptList
-	promptList = time.Second / 2
+	promptNews = connect.MaxLag + PromptList
+	// PromptList is the time within which the list came that shows a creation.
+	PromptList = time.Second / 2
 	// drift of two clocks within two windows is far below this.
 	drift = 7 * time.Second
 	// agreed is the gap up to which the clocks of two servers pass for the same.
 	agreed = 2 * time.Second
 )
 
-// establishedOn compares a server's clock with ours, which shows now, by our own connection, which it says
-// when it took (est of cons: ServerCnxn's established, new Date() at its making, in 3.4 to 3.9). Nothing is
-// known where the connection is to another server.
-func establishedOn(l *link, conns []zkadmin.Connection, now time.Time) bounds {
-	if l == nil {
-		return bounds{}
-	}
-	id, _ := l.tap.Session()
-	from, to, known := l.established()
-	for _, c := range conns {
-		if known && c.Session == id && !c.Established.IsZero() {
-			return readBetween(c.Established, time.Millisecond, byClockOf(now, from), byClockOf(now, to))
-		}
-	}
-	return bounds{}
-}
-
-// byClockOf is an earlier instant as the wall clock of now would have shown it: that may have been set in
-// between, and the monotonic one was not.
-func byClockOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }
-
 // leader is the place of the server that dates all transactions; -1 where it is not known, as where one has
 // not noticed yet that it lost: the number of its election is lower, or two say that they lead the same.
-func leader(answers []serverAnswer) int {
+func leader(answers []answer) int {
 	newest := int64(0)
 	for i := range answers {
 		if answers[i].serves() {
@@ -97,31 +74,26 @@ func leader(answers []serverAnswer) int {
 }
 
 // leads reports whether a server says that it leads others.
-func (a *serverAnswer) leads() bool { return a.status.Role == "leader" }
+func (a *answer) leads() bool { return a.status.Role == "leader" }
 
 // epoch is the number of the election that a server follows; 0 where it does not tell its newest transaction.
-func (a *serverAnswer) epoch() int64 { return epoch(int64(a.status.Zxid)) }
+func (a *answer) epoch() int64 { return epoch(int64(a.status.Zxid)) }
 
-// dated learns from the instants of a node that was read.
-func (c *clock) dated(stat *zk.Stat, now time.Time) {
-	if stat == nil {
+// dated learns from a transaction of a node that was read.
+func (c *clock) dated(t transaction, now time.Time) {
+	switch {
+	case epoch(t.zxid) > c.election:
+		*c = clock{election: epoch(t.zxid), stepped: c.stepped, everyone: c.everyone} // another leader, another clock
+	case epoch(t.zxid) < c.election, t.zxid < c.stepped:
 		return
+	case t.zxid > c.newest.zxid && c.newest.at.Sub(t.at) > agreed: // it was set back
+		c.jumps(t.zxid)
 	}
-	for _, t := range [2]transaction{{stat.Czxid, time.UnixMilli(stat.Ctime)}, {stat.Mzxid, time.UnixMilli(stat.Mtime)}} {
-		switch {
-		case epoch(t.zxid) > c.election:
-			*c = clock{election: epoch(t.zxid), stepped: c.stepped, everyone: c.everyone} // another leader, another clock
-		case epoch(t.zxid) < c.election, t.zxid < c.stepped:
-			continue
-		case t.zxid > c.newest.zxid && c.newest.at.Sub(t.at) > agreed: // it was set back
-			c.jumps(t.zxid)
-		}
-		if t.zxid >= c.newest.zxid {
-			c.newest, c.ahead, c.read = t, t.at.Sub(now.Round(0)), now
-		}
-		if c.oldest.zxid == 0 || t.zxid < c.oldest.zxid {
-			c.oldest = t
-		}
+	if t.zxid >= c.newest.zxid {
+		c.newest, c.ahead, c.read = t, t.at.Sub(now.Round(0)), now
+	}
+	if c.oldest.zxid == 0 || t.zxid < c.oldest.zxid {
+		c.oldest = t
 	}
 }
 
@@ -152,7 +124,7 @@ func (c *clock) created(seen, ctime time.Time, zxid int64) {
 
 // measure learns from the servers' answers, and those before. An ensemble that was wiped counts its elections
 // from lower on.
-func (c *clock) measure(was, answers []serverAnswer, everyone bool) {
+func (c *clock) measure(was, answers []answer, everyone bool) {
 	c.everyone = everyone
 	if i := leader(answers); i >= 0 {
 		a := &answers[i]
@@ -171,7 +143,7 @@ func (c *clock) measure(was, answers []serverAnswer, everyone bool) {
 }
 
 // mayBeLater reports whether a server may follow the newest election that something was read of, or a later one.
-func (c *clock) mayBeLater(a serverAnswer) bool {
+func (c *clock) mayBeLater(a answer) bool {
 	return !a.serves() || a.status.Zxid == 0 || a.epoch() >= c.election
 }
 
@@ -185,7 +157,7 @@ func (c *clock) live(election int64) bounds {
 }
 
 // ofServer bounds a server's clock, by its answer and by what was seen live.
-func (c *clock) ofServer(i int, answers []serverAnswer) bounds {
+func (c *clock) ofServer(i int, answers []answer) bounds {
 	a := &answers[i]
 	alone := len(answers) == 1 && a.status.Role == "" // which of them it is does not show
 	if alone || i == leader(answers) {
@@ -196,7 +168,7 @@ func (c *clock) ofServer(i int, answers []serverAnswer) bounds {
 
 // ofLeader relates the clock that dates transactions to ours, from the first one on that is known to be by
 // it. Where the leader's is not known it passes for what the others agree on.
-func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
+func (c *clock) ofLeader(answers []answer) inspect.LeaderClock {
 	i, election := leader(answers), c.election
 	all, same := agree(answers)
 	b := all
@@ -232,7 +204,7 @@ func (c *clock) ofLeader(answers []serverAnswer) inspect.LeaderClock {
 
 // began is the earlier of an instant, zero for none, and the one at which a server of that clock began to
 // serve, if it tells.
-func (a *serverAnswer) began(b bounds, at time.Time) time.Time {
+func (a *answer) began(b bounds, at time.Time) time.Time {
 	began := a.at.Round(0).Add(b.high - a.status.Uptime)
 	if a.status.Uptime == 0 || !at.IsZero() && at.Before(began) {
 		return at
@@ -241,7 +213,7 @@ func (a *serverAnswer) began(b bounds, at time.Time) time.Time {
 }
 
 // agree bounds the clocks of the servers that are known, as long as they agree. all: that is each of them.
-func agree(answers []serverAnswer) (b bounds, all bool) {
+func agree(answers []answer) (b bounds, all bool) {
 	all = len(answers) > 0
 	for i := range answers {
 		is := answers[i].clock
@@ -257,58 +229,4 @@ func agree(answers []serverAnswer) (b bounds, all bool) {
 		}
 	}
 	return b, all
-}
-
-// bounds of a server's clock minus ours, as they were at an instant.
-type bounds struct {
-	low, high time.Duration
-	at        time.Time
-	known     bool
-	atLow     bool // the truth is most likely next to low
-}
-
-// readBetween bounds a clock that showed an instant, cut to a unit, between two of ours.
-func readBetween(shown time.Time, unit time.Duration, from, to time.Time) bounds {
-	return bounds{low: shown.Sub(to.Round(0)), high: shown.Add(unit).Sub(from.Round(0)), at: to, known: true}
-}
-
-// middle is 0 where the two clocks may be the same: within a round trip they mostly are, and what is computed
-// does not jitter.
-func (b bounds) middle() time.Duration {
-	switch {
-	case b.low <= 0 && b.high >= 0:
-		return 0
-	case b.atLow:
-		return b.low
-	}
-	return b.low + (b.high-b.low)/2
-}
-
-// within is the tolerance of middle.
-func (b bounds) within() time.Duration { return max(b.high-b.middle(), b.middle()-b.low) }
-
-// apart is the gap between the two, zero where they overlap or one is not known.
-func (b bounds) apart(o bounds) time.Duration {
-	if !b.known || !o.known {
-		return 0
-	}
-	return max(0, b.low-o.high, o.low-b.high)
-}
-
-// with narrows bounds by others that are as old. Of two that contradict each other the newer ones count.
-func (b bounds) with(o bounds) bounds {
-	switch {
-	case !o.known, b.known && b.apart(o) > 0 && b.at.After(o.at):
-		return b
-	case !b.known, b.apart(o) > 0:
-		return o
-	}
-	if b.low > o.low {
-		b, o = o, b // the low of the two is o's
-	}
-	both := bounds{low: o.low, high: min(b.high, o.high), at: b.at, known: true, atLow: o.atLow}
-	if o.at.After(b.at) {
-		both.at = o.at
-	}
-	return both
 }

@@ -1,17 +1,17 @@
-package zksource
+package ensemble
 
 import (
 	"fmt"
 	"strings"
 )
 
-// noQuorum lists the answers of the servers of an ensemble without a quorum; empty when a server serves all clients, or
+// NoQuorum lists the answers of the servers of an ensemble without a quorum; empty when a server serves all clients, or
 // none reports that it lacks one.
-func (r *run) noQuorum() string {
+func (e *Ensemble) NoQuorum() string {
 	lacking := false
-	says := make([]string, 0, len(r.cfg.Servers))
-	for i, addr := range r.cfg.Servers {
-		a := &r.answers[i]
+	says := make([]string, 0, len(e.addrs))
+	for i, addr := range e.addrs {
+		a := &e.answers[i]
 		switch {
 		case a.serves():
 			return ""

@@ -1,4 +1,4 @@
-package zksource
+package ensemble
 
 import (
 	"context"
@@ -16,16 +16,16 @@ import (
 func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
-	r := &run{}
-	servers := []serverAnswer{
+	e := &Ensemble{}
+	servers := []answer{
 		{asked: true, asOf: noon, at: at(2000), status: zkadmin.Status{Role: "leader", Zxid: 1<<32 | 9}},
 		{asked: true, asOf: at(1100), at: at(2900), status: zkadmin.Status{Role: "follower", Zxid: 1<<32 | 8}},
 	}
-	if r.measureLag(servers); servers[1].lag != 0 {
+	if e.measureLag(servers); servers[1].lag != 0 {
 		t.Errorf("lag %v", servers[1].lag)
 	}
 	clock := []time.Time{noon, at(3000)}
-	q := inquiry{now: func() time.Time {
+	q := Inquiry{Now: func() time.Time {
 		now := clock[0]
 		clock = clock[1:]
 		return now
@@ -60,11 +60,11 @@ func TestASecondAnswerThatComesLateIsNoLag(t *testing.T) {
 		}})
 	}
 	before := time.Now().Add(-2 * lagGrace)
-	servers := []serverAnswer{
+	servers := []answer{
 		{asked: true, asOf: before, at: before, status: zkadmin.Status{Role: "leader", Zxid: 1<<32 | 9}},
 		{asked: true, asOf: before, at: before, status: zkadmin.Status{Role: "follower", Zxid: 1<<32 | 7}},
 	}
-	q := inquiry{now: time.Now, limit: limit, admins: []*zkadmin.Server{
+	q := Inquiry{Now: time.Now, Limit: limit, admins: []*zkadmin.Server{
 		speaker("leader", func() {}), speaker("follower", func() { asked = time.Now() }),
 	}}
 	q.compareMembers(t.Context(), servers)

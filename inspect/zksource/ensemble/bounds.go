@@ -1,0 +1,82 @@
+package ensemble
+
+import (
+	"time"
+
+	"lockscope/inspect/zkadmin"
+)
+
+// bounds of a server's clock minus ours, as they were at an instant.
+type bounds struct {
+	low, high time.Duration
+	at        time.Time
+	known     bool
+	atLow     bool // the truth is most likely next to low
+}
+
+// readBetween bounds a clock that showed an instant, cut to a unit, between two of ours.
+func readBetween(shown time.Time, unit time.Duration, from, to time.Time) bounds {
+	return bounds{low: shown.Sub(to.Round(0)), high: shown.Add(unit).Sub(from.Round(0)), at: to, known: true}
+}
+
+// middle is 0 where the two clocks may be the same: within a round trip they mostly are, and what is computed
+// does not jitter.
+func (b bounds) middle() time.Duration {
+	switch {
+	case b.low <= 0 && b.high >= 0:
+		return 0
+	case b.atLow:
+		return b.low
+	}
+	return b.low + (b.high-b.low)/2
+}
+
+// within is the tolerance of middle.
+func (b bounds) within() time.Duration { return max(b.high-b.middle(), b.middle()-b.low) }
+
+// apart is the gap between the two, zero where they overlap or one is not known.
+func (b bounds) apart(o bounds) time.Duration {
+	if !b.known || !o.known {
+		return 0
+	}
+	return max(0, b.low-o.high, o.low-b.high)
+}
+
+// with narrows bounds by others that are as old. Of two that contradict each other the newer ones count.
+func (b bounds) with(o bounds) bounds {
+	switch {
+	case !o.known, b.known && b.apart(o) > 0 && b.at.After(o.at):
+		return b
+	case !b.known, b.apart(o) > 0:
+		return o
+	}
+	if b.low > o.low {
+		b, o = o, b // the low of the two is o's
+	}
+	both := bounds{low: o.low, high: min(b.high, o.high), at: b.at, known: true, atLow: o.atLow}
+	if o.at.After(b.at) {
+		both.at = o.at
+	}
+	return both
+}
+
+// establishedOn compares a server's clock with ours, which shows now, by our own connection: the server says
+// when it took it (est of cons: ServerCnxn's established, new Date() at its making, in 3.4 to 3.9). Nothing
+// is known where the connection is to another server.
+func establishedOn(ours Connection, conns []zkadmin.Connection, now time.Time) bounds {
+	if ours == nil {
+		return bounds{}
+	}
+	id, _ := ours.Acked()
+	from, to, known := ours.Established()
+	for _, c := range conns {
+		if known && c.Session == id && !c.Established.IsZero() {
+			return readBetween(c.Established, time.Millisecond, byClockOf(now, from), byClockOf(now, to))
+		}
+	}
+	return bounds{}
+}
+
+// byClockOf is an earlier instant as the wall clock of now would have shown it. The wall clock may have been
+// set in between; the monotonic one was not.
+func byClockOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }

@@ -1,0 +1,128 @@
+// Package ensemble knows the servers of one ZooKeeper ensemble: who is connected to them, who leads, whose
+// clock dates the tree, and whether there is a quorum. An Inquiry asks all of them; its Report goes back into
+// the Ensemble, which keeps what the reports before said.
+package ensemble
+
+import (
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/zkadmin"
+)
+
+// Ensemble is what the servers last reported. It belongs to one goroutine.
+type Ensemble struct {
+	addrs   []string          // of the servers in the target
+	admins  []*zkadmin.Server // one for each of them, and then others
+	answers []answer          // one for each of admins
+	missed  missed            // of the last inquiry
+	clock   clock
+	commits []commit    // of the leader, the newest last
+	starts  []time.Time // as reported, so that they do not jitter
+	// disturbedAt is inspect.Backend's DisturbedAt.
+	disturbedAt time.Time
+}
+
+// New makes an Ensemble of the servers at addrs, host:port. admins are the base URLs of AdminServers; reach
+// has what all of them have in common.
+func New(addrs, admins []string, reach zkadmin.Config) *Ensemble {
+	servers := newAdmins(addrs, admins, reach)
+	return &Ensemble{addrs: addrs, admins: servers, answers: make([]answer, len(servers)), starts: make([]time.Time, len(servers))}
+}
+
+// Close ends idle connections to AdminServers.
+func (e *Ensemble) Close() {
+	for _, a := range e.admins {
+		a.Close()
+	}
+}
+
+// Requests counts the questions to all servers so far, RequestsTo those to one.
+func (e *Ensemble) Requests() (n uint64) {
+	for _, a := range e.admins {
+		n += a.Requests()
+	}
+	return n
+}
+
+// RequestsTo counts the questions to the server at a place in the target.
+func (e *Ensemble) RequestsTo(i int) uint64 { return e.admins[i].Requests() }
+
+// Learn takes the report of an inquiry.
+func (e *Ensemble) Learn(r *Report) {
+	e.disturbedBy(r.servers)
+	e.measureLag(r.servers)
+	e.recordLeaders(r.servers)
+	e.clock.measure(e.answers, r.servers, r.AllSessions)
+	e.answers = r.servers
+	if r.Covers == nil { // the watches were not asked for this time
+		r.missed.watches, r.missed.neverWatching = e.missed.watches, e.missed.neverWatching
+	}
+	e.missed = r.missed
+}
+
+// Dated learns from a transaction of a node that was read now, with its time by the leader's clock.
+func (e *Ensemble) Dated(zxid int64, at, now time.Time) { e.clock.dated(transaction{zxid, at}, now) }
+
+// Created learns from a node that was created just before seen, when we heard of that. now is the present.
+func (e *Ensemble) Created(zxid int64, created, seen, now time.Time) {
+	e.clock.created(byClockOf(now, seen), created, zxid)
+}
+
+// Clock relates the clock that dates the tree to ours.
+func (e *Ensemble) Clock() inspect.LeaderClock { return e.clock.ofLeader(e.answers) }
+
+// ForgetClocks drops what relates the servers' clocks to ours, which was set.
+func (e *Ensemble) ForgetClocks() {
+	e.clock.known = false
+	for i := range e.answers {
+		e.answers[i].clock = bounds{}
+	}
+}
+
+// DisturbedAt is inspect.Backend's.
+func (e *Ensemble) DisturbedAt() time.Time { return e.disturbedAt }
+
+// Unseen lists what the servers did not tell.
+func (e *Ensemble) Unseen() []inspect.Unseen { return slices.Concat(e.missed.unseen, e.missed.watches) }
+
+// Findings are about what the servers never tell.
+func (e *Ensemble) Findings() []inspect.Finding {
+	return slices.Concat(e.missed.neverGiven, e.missed.neverWatching)
+}
+
+// Server is the one at a place in the target, as it last reported itself.
+func (e *Ensemble) Server(i int) inspect.Server {
+	s := inspect.Server{Addr: e.addrs[i], State: inspect.ServerUnknown, Latency: -1}
+	a := &e.answers[i]
+	switch {
+	case !a.asked:
+	case a.err != "":
+		s.State, s.Error = inspect.ServerDown, a.err
+	default:
+		s.State, s.Role, s.Version = inspect.ServerUp, a.status.Role, inspect.Escape(a.status.Version)
+		s.Latency, s.Zxid = a.took, a.status.Zxid
+		s.Lagging, s.Lag, s.NodesApart = behind(a.status.Zxid, leaderZxid(e.answers)), a.lag, a.nodesApart
+		if !a.ledFrom.IsZero() {
+			s.LeadsFor = a.at.Sub(a.ledFrom)
+		}
+		s.StartedAt = e.startedAt(i)
+	}
+	if c := e.clock.ofServer(i, e.answers); c.known {
+		s.ClockOffset, s.ClockWithin, s.ClockKnown = c.middle(), c.within(), true
+	}
+	return s
+}
+
+// startedAt is when a server began to serve; zero where it does not tell. It stays the same while it only jitters.
+func (e *Ensemble) startedAt(i int) time.Time {
+	a := &e.answers[i]
+	if a.status.Uptime == 0 {
+		return time.Time{}
+	}
+	if at := a.at.Add(-a.status.Uptime).Round(0); at.Sub(e.starts[i]).Abs() >= jitter {
+		e.starts[i] = at
+	}
+	return e.starts[i]
+}

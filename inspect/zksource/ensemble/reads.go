@@ -1,0 +1,128 @@
+package ensemble
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/inspect/zkadmin"
+	"lockscope/internal/connect"
+)
+
+// read is one thing that the servers are asked about themselves. The list is whole.
+type read uint8
+
+const (
+	readConfig read = iota
+	readStatus
+	readSessions
+	readWatchCount
+	readWatches
+)
+
+// blindness is what stays unknown without a read.
+type blindness struct {
+	// name of the request, the AdminServer's command, and word the four-letter word.
+	name, word string
+	unknown    inspect.Aspect
+	// right needed for the read.
+	right string
+}
+
+// reads are all reads, and what becomes unknown without each.
+var reads = [...]blindness{
+	readConfig:     {"getData", "", inspect.AspectSessions, "READ on " + configNode},
+	readStatus:     {"server_stats", "srvr", inspect.AspectServer, "srvr in 4lw.commands.whitelist"},
+	readSessions:   {"connections", "cons", inspect.AspectSessions, "cons in 4lw.commands.whitelist"},
+	readWatchCount: {"watch_summary", "wchs", inspect.AspectWatches, "wchs in 4lw.commands.whitelist"},
+	readWatches:    {"watches_by_path", "wchp", inspect.AspectWatches, "wchp in 4lw.commands.whitelist"},
+}
+
+// configUnseen is what is unknown without the list of the ensemble's servers, which a server refused.
+func configUnseen(server string) inspect.Unseen {
+	b := &reads[readConfig]
+	return inspect.Unseen{Aspect: b.unknown, Where: server, Read: b.name + " " + configNode, Reason: "NoAuth", Right: b.right}
+}
+
+// serverUnseen returns what is unknown without a server's answer. Where no AdminServer was given, a
+// four-letter word that is not allowed is a finding instead: the user did not ask for its answer.
+func serverUnseen(s *zkadmin.Server, what read, err error) (*inspect.Unseen, *inspect.Finding) {
+	if err == nil {
+		return nil, nil
+	}
+	b, given := &reads[what], s.HasAdmin()
+	refused, closed := errors.Is(err, zkadmin.ErrUnauthorized), errors.Is(err, zkadmin.ErrNotAllowed)
+	if closed && !given {
+		return nil, neverGiven(s.Addr(), b)
+	}
+	u := &inspect.Unseen{Aspect: b.unknown, Where: s.Addr(), Read: b.word, Reason: why(err)}
+	if given {
+		u.Read = b.name
+	}
+	var rights []string
+	if refused {
+		rights = append(rights, adminCredentials)
+	}
+	if closed {
+		rights = append(rights, b.right)
+	}
+	u.Right = strings.Join(rights, ", or ")
+	return u, nil
+}
+
+// why returns the reason of an error of zkadmin, without the names that stand beside it.
+func why(err error) string {
+	failures, ok := errors.AsType[zkadmin.Failures](err)
+	if !ok {
+		return err.Error()
+	}
+	reasons := make([]string, len(failures))
+	for i, f := range failures {
+		if reasons[i] = connect.Reason(f.Err); len(failures) > 1 {
+			reasons[i] = f.Read + ": " + reasons[i]
+		}
+	}
+	return strings.Join(reasons, "; ")
+}
+
+const adminCredentials = "AdminServer credentials"
+
+// adminUnseen reports that an AdminServer that was given did not answer, also where a four-letter word did instead.
+func adminUnseen(f *zkadmin.Failure) inspect.Unseen {
+	u := inspect.Unseen{Aspect: inspect.AspectServer, Where: f.Where, Read: f.Read, Reason: connect.Reason(f.Err)}
+	if errors.Is(f, zkadmin.ErrUnauthorized) {
+		u.Right = adminCredentials
+	}
+	return u
+}
+
+// neverGiven is the finding about what a server would report with the four-letter word allowed or its
+// AdminServer given.
+func neverGiven(addr string, b *blindness) *inspect.Finding {
+	host, _, _ := net.SplitHostPort(addr)
+	return &inspect.Finding{
+		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
+		Subject:  inspect.Subject{Server: inspect.Untrusted(addr), Unseen: []inspect.Aspect{b.unknown}},
+		Message:  fmt.Sprintf("server %s does not tell %s", addr, subject(b.unknown)),
+		Evidence: map[string]any{"server": addr, "reason": b.word + " is not in its 4lw.commands.whitelist"},
+		Steps: []inspect.Step{{
+			Verb: inspect.VerbConfigure,
+			Why: "give the server's AdminServer in the target (admin=http://" + net.JoinHostPort(inspect.Escape(host), "8080") +
+				"), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+		}},
+	}
+}
+
+func subject(a inspect.Aspect) string {
+	switch a {
+	case inspect.AspectSessions:
+		return "who its clients are"
+	case inspect.AspectWatches:
+		return "who watches what"
+	default:
+		return "its role"
+	}
+}

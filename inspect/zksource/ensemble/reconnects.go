@@ -1,0 +1,50 @@
+package ensemble
+
+import "time"
+
+// Disturb notes that clients had reason to connect anew at an instant of our clock, however soon after another.
+func (e *Ensemble) Disturb(at time.Time) {
+	if at.After(e.disturbedAt) {
+		e.disturbedAt = at.Round(0)
+	}
+}
+
+// disturbAbout does so by an instant that was computed, and comes out a little differently each time.
+func (e *Ensemble) disturbAbout(at time.Time) {
+	if at.Sub(e.disturbedAt) > jitter {
+		e.Disturb(at)
+	}
+}
+
+// jitter is the tolerance of an instant that was computed from an age: round trips vary.
+const jitter = 5 * time.Second
+
+// disturbedBy derives from the servers' reports the last time that clients had reason to connect anew: a
+// server began to serve, which each does anew after an election, or stopped. answers are the new ones.
+func (e *Ensemble) disturbedBy(answers []answer) {
+	for i := range answers {
+		a, before := &answers[i], e.answers[i]
+		switch {
+		case before.serves() && a.asked && !a.serves():
+			e.Disturb(a.at)
+		case !a.serves():
+		case a.status.Uptime > 0:
+			e.disturbAbout(a.at.Add(-a.status.Uptime))
+		case before.serves() && before.status.Role == a.status.Role && before.epoch() == a.epoch():
+			// It does not report the beginning of its service, and has served all the time between two answers, most
+			// likely.
+		case !a.oldest.IsZero():
+			ahead := a.clock
+			if !ahead.known { // nor may this be: then its clock passes for ours
+				ahead = e.clock.ofServer(i, answers)
+			}
+			serves := a.oldest.Add(-ahead.middle()) // since then at least
+			if serves.After(a.at) {
+				serves = a.at
+			}
+			e.disturbAbout(serves)
+		default:
+			e.Disturb(a.at)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package ensemble
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect/zkadmin"
+)
+
+func TestWhenClientsHadToConnectAnew(t *testing.T) {
+	t.Parallel()
+	up := func(role string, uptime time.Duration, election uint64) answer {
+		return answer{asked: true, at: noon, status: zkadmin.Status{Role: role, Uptime: uptime, Zxid: election<<32 | 5}}
+	}
+	oldest := func(a answer, at time.Time) answer { a.oldest = at; return a }
+	down := answer{asked: true, at: noon, failed: zkadmin.ErrNoQuorum, err: "down"}
+	for name, tt := range map[string]struct {
+		before, after answer
+		want          time.Time
+	}{
+		"it tells since when it serves":              {answer{}, up("leader", time.Hour, 1), noon.Add(-time.Hour)},
+		"it serves anew":                             {up("leader", time.Hour, 1), up("leader", time.Minute, 2), noon.Add(-time.Minute)},
+		"it went down":                               {up("leader", time.Hour, 1), down, noon},
+		"it is down":                                 {down, down, time.Time{}},
+		"its oldest client tells it":                 {answer{}, oldest(up("follower", 0, 1), noon.Add(-time.Minute)), noon.Add(-time.Minute)},
+		"nobody tells":                               {answer{}, up("follower", 0, 1), noon},
+		"it does not tell, and served before":        {up("follower", 0, 1), oldest(up("follower", 0, 1), noon.Add(-time.Minute)), time.Time{}},
+		"it does not tell, and was elected":          {up("follower", 0, 1), oldest(up("leader", 0, 2), noon.Add(-time.Second)), noon.Add(-time.Second)},
+		"it does not tell, and another was elected":  {up("follower", 0, 1), up("follower", 0, 2), noon},
+		"it does not tell, and was down in between":  {down, oldest(up("follower", 0, 1), noon.Add(-time.Second)), noon.Add(-time.Second)},
+		"it serves only those who only read":         {answer{}, up(roleReadOnly, time.Minute, 1), time.Time{}},
+		"it served all, and now those who only read": {up("leader", time.Hour, 1), up(roleReadOnly, time.Minute, 1), noon},
+	} {
+		e := &Ensemble{}
+		e.answers = []answer{tt.before}
+		e.disturbedBy([]answer{tt.after})
+		if !e.disturbedAt.Equal(tt.want) {
+			t.Errorf("%s: %v, want %v", name, e.disturbedAt, tt.want)
+		}
+	}
+}
+
+// An instant that is known counts however soon after another, one that was computed only where that cannot be
+// the same; neither takes the place of a newer one.
+func TestReasonsToConnectAnew(t *testing.T) {
+	t.Parallel()
+	e := &Ensemble{}
+	for _, step := range []struct {
+		note        func(time.Time)
+		what        string
+		after, want time.Duration
+	}{
+		{e.Disturb, "known", 10 * time.Second, 10 * time.Second},
+		{e.disturbAbout, "computed", 14 * time.Second, 10 * time.Second},
+		{e.Disturb, "known", 14 * time.Second, 14 * time.Second},
+		{e.Disturb, "known", 12 * time.Second, 14 * time.Second},
+		{e.disturbAbout, "computed", 20 * time.Second, 20 * time.Second},
+		{e.disturbAbout, "computed", 12 * time.Second, 20 * time.Second},
+	} {
+		if step.note(noon.Add(step.after)); !e.disturbedAt.Equal(noon.Add(step.want)) {
+			t.Errorf("%s after %v: %v, want after %v", step.what, step.after, e.disturbedAt.Sub(noon), step.want)
+		}
+	}
+}

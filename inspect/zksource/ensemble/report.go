@@ -1,0 +1,139 @@
+package ensemble
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/inspect/zkadmin"
+)
+
+// Report is the result of one inquiry.
+type Report struct {
+	// Covers are the inquiry's.
+	Covers []inspect.ID
+	// Sessions of all servers that answered; nil when none did. SessionsAt is when the first of them was asked.
+	Sessions    map[int64]inspect.Session
+	SessionsAt  time.Time
+	AllSessions bool // every server of the ensemble answered
+	// Watches of all servers that answered, by the servers' paths; nil when none did. Asked is when the first was.
+	Watches map[string][]int64
+	Asked   time.Time
+
+	servers    []answer
+	allWatches bool                // every server of the ensemble answered
+	connected  map[int64]time.Time // sessions on the servers that answered for their watches, with the time of connecting
+	missed     missed
+}
+
+// missed collects refusals and failures of servers. Those of the watches stay until these are asked for again.
+type missed struct {
+	unseen, watches           []inspect.Unseen
+	neverGiven, neverWatching []inspect.Finding
+}
+
+// record notes that a server did not answer a question; err may be nil.
+func (m *missed) record(a *zkadmin.Server, what read, err error) {
+	unseen, never := serverUnseen(a, what, err)
+	list, findings := &m.unseen, &m.neverGiven
+	if what == readWatchCount || what == readWatches {
+		list, findings = &m.watches, &m.neverWatching
+	}
+	if unseen != nil {
+		*list = append(*list, *unseen)
+	}
+	if never != nil {
+		*findings = append(*findings, *never)
+	}
+}
+
+// join makes one table of those of all servers.
+func (r *Report) join(admins []*zkadmin.Server, answers []tables, watches bool) {
+	for i, t := range answers {
+		r.servers = append(r.servers, t.status)
+		if t.admin != nil {
+			r.missed.unseen = append(r.missed.unseen, adminUnseen(t.admin))
+		}
+		r.missed.record(admins[i], readStatus, t.status.failed)
+		r.missed.record(admins[i], readSessions, t.sessionsErr)
+		r.missed.record(admins[i], t.watchesRead, t.watchesErr)
+		if t.sessionsErr == nil {
+			if r.Sessions == nil {
+				r.Sessions, r.SessionsAt = map[int64]inspect.Session{}, t.sessionsAt
+			}
+			if t.sessionsAt.Before(r.SessionsAt) {
+				r.SessionsAt = t.sessionsAt
+			}
+			maps.Copy(r.Sessions, t.sessions)
+		}
+		if !watches || t.watchesErr != nil {
+			continue
+		}
+		if r.Watches == nil {
+			r.Watches, r.connected, r.Asked = map[string][]int64{}, map[int64]time.Time{}, t.asked
+		}
+		if t.asked.Before(r.Asked) {
+			r.Asked = t.asked
+		}
+		for p, ids := range t.watches {
+			r.Watches[p] = append(r.Watches[p], ids...)
+		}
+		for id, s := range t.sessions {
+			r.connected[id] = s.Established
+		}
+	}
+}
+
+// settling is the time after connecting again in which a client may be without its watches: it sets them anew on each
+// connection, right after the server took it. It allows for a server's clock that is behind ours.
+const settling = 2 * time.Second
+
+// Hears reports whether the table of watches has all of a session's that queued up then. One that is
+// connected nowhere may be on its way back, and has its watches with it; so may one that has connected again
+// only just now.
+func (r *Report) Hears(session int64, queued time.Time) bool {
+	if r.Sessions == nil {
+		return r.allWatches
+	}
+	since, ok := r.connected[session]
+	return ok && (!since.After(queued) || r.Asked.Sub(since) > settling)
+}
+
+// count finds out whether every server of the ensemble answered. One that is named twice in the target counts
+// once: it shows by its sessions.
+func (q *Inquiry) count(ctx context.Context, r *Report, answers []tables) {
+	sessions, withSessions, withWatches := 0, 0, 0
+	for _, t := range answers {
+		sessions += len(t.sessions)
+		if t.sessionsErr == nil {
+			withSessions++
+		}
+		if t.watches != nil {
+			withWatches++
+		}
+	}
+	members, hosts, err := q.members(ctx, r.servers)
+	if errors.Is(err, zk.ErrNoAuth) {
+		r.missed.unseen = append(r.missed.unseen, configUnseen(q.Ours.Server()))
+	}
+	known := members > 0 && sessions == len(r.Sessions)
+	r.AllSessions = known && withSessions >= members
+	r.allWatches = known && withWatches >= members && (r.AllSessions || members == 1)
+	if members > len(answers) {
+		r.missed.neverGiven = append(r.missed.neverGiven, inspect.Finding{
+			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Subject: inspect.Subject{Unseen: []inspect.Aspect{reads[readSessions].unknown}},
+			Message:  fmt.Sprintf("the ensemble has %d servers and the target names %d: who is connected to the others is not known", members, len(answers)),
+			Evidence: map[string]any{"servers": members, "named": len(answers)},
+			Steps: []inspect.Step{{
+				Verb: inspect.VerbConfigure, Why: "name all of them in the target: zk://" + cmp.Or(hosts, "HOST1,HOST2,HOST3"),
+			}},
+		})
+	}
+}
