@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
+	"lockscope/inspect/zksource/tree"
 )
 
 // backendState was reported last; a new report is compared with it.
@@ -22,92 +21,81 @@ type backendState struct {
 
 // changedBackend returns the backend's state when a report is due, else nil.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
-	if r.link != nil && !r.ready && r.linkErr == "" && !r.done {
+	b := &r.backend
+	if r.conn.link != nil && !r.conn.ready && r.conn.why == "" && !r.done {
 		return nil // still connecting for the first time
 	}
-	if last := r.backend.Last; last != nil { // the locks that go with it are dated by it
+	if b.Last != nil { // the locks that go with it are dated by it
 		k := r.ensemble.Clock()
-		r.backend.stale = r.backend.stale || k.From != last.Clock.From || k.Known != last.Clock.Known
+		b.stale = b.stale || k.From != b.Last.Clock.From || k.Known != b.Last.Clock.Known
 	}
-	if !r.backend.stale && !r.done && now.Sub(r.backend.lookedAt) < time.Second {
+	if !b.stale && !r.done && now.Sub(b.lookedAt) < time.Second {
 		return nil
 	}
-	r.backend.stale, r.backend.lookedAt = false, now
-	return r.backend.Report(now, r.describe(), r.done)
+	b.stale, b.lookedAt = false, now
+	return b.Report(now, r.describe(), r.done)
 }
 
+// describe returns the backend's state.
 func (r *run) describe() *inspect.Backend {
+	r.hear()
 	b := &inspect.Backend{
 		Name: r.cfg.Backend, Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch, State: inspect.Connected,
-		FirstPass: r.firstPass, Scanned: r.scanned, Unseen: append(r.nodesUnseen(), r.ensemble.Unseen()...),
-		Empty:    r.empty,
-		Findings: r.ensemble.Findings(),
+		FirstPass: r.tree.FirstPass, Scanned: r.tree.Scanned, Empty: r.tree.Empty(), Reading: r.reading(),
+		Unseen: append(r.tree.Unseen(), r.ensemble.Unseen()...), Findings: r.ensemble.Findings(),
+		HeardAt: r.heardAt, DisturbedAt: r.ensemble.DisturbedAt(), Lost: r.conn.lost,
+		Clock: r.ensemble.Clock(), Cost: r.cost(),
 	}
 	if r.cfg.Once {
 		b.Mode = inspect.ModeOnce
 	}
-	b.Reading = r.reading()
 	if denied := r.deniedRoot(); denied != "" {
 		b.State, b.Error = inspect.Degraded, denied
 	}
-	r.describeLink(b)
-	r.hear()
-	b.HeardAt, b.DisturbedAt = r.heardAt, r.ensemble.DisturbedAt()
+	if !r.conn.ready {
+		b.State = inspect.Down
+		b.Error = fmt.Sprintf("zookeeper %s: %s", strings.Join(r.cfg.Servers, ","), cmp.Or(r.ensemble.NoQuorum(), r.conn.why))
+	}
 	for i := range r.cfg.Servers {
 		b.Servers = append(b.Servers, r.serverState(i))
-	}
-	b.Lost = r.lostLinks
-	b.Clock = r.ensemble.Clock()
-	b.Cost = inspect.Cost{Requests: r.spent, Heartbeats: r.heartbeats, Watches: len(r.below), Slowed: r.queue.pace.Slow}
-	b.Cost.Quickest, b.Cost.StartQuickest = r.queue.pace.Quickest, r.queue.pace.Start
-	if !r.cfg.Once && !r.cfg.Budget.Unlimited {
-		b.Cost.Limit = r.cfg.Budget.Steady
-		switch {
-		case r.firstPass:
-		case r.manyReads:
-			b.Cost.Limit = r.cfg.Budget.Requests
-		default:
-			b.Cost.Limit = r.cfg.Budget.Discovering
-		}
-	}
-	if l := r.link; l != nil {
-		b.Cost.Requests += l.tap.Requests()
-		b.Cost.Heartbeats += l.tap.Heartbeats()
-	}
-	b.Cost.Requests += r.ensemble.Requests()
-	b.Cost.Trips = b.Cost.Requests
-	b.Cost.Items, b.Cost.Bytes = r.itemsRead, r.bytesRead
-	if r.manyReads && !r.cfg.Budget.Unlimited {
-		b.Cost.ItemLimit, b.Cost.ByteLimit = r.cfg.Budget.Items, r.cfg.Budget.Bytes
 	}
 	return b
 }
 
-// requestsTo counts what was sent to a server so far.
-func (r *run) requestsTo(i int) uint64 {
-	n := r.spentOn[r.cfg.Servers[i]] + r.ensemble.RequestsTo(i)
-	if r.link != nil && r.link.connectedTo() == r.cfg.Servers[i] {
-		n += r.link.tap.Requests()
+// cost is what reading has cost the servers.
+func (r *run) cost() inspect.Cost {
+	p, budget := &r.pacing, &r.cfg.Budget
+	c := inspect.Cost{
+		Watches: len(r.conn.watched), Slowed: p.pace.Slow, Quickest: p.pace.Quickest, StartQuickest: p.pace.Start,
+		Items: p.itemsRead, Bytes: p.bytesRead,
 	}
-	return n
-}
-
-// describeLink fills in the backend's state, error and server.
-func (r *run) describeLink(b *inspect.Backend) {
-	none := r.ensemble.NoQuorum()
+	c.Requests, c.Heartbeats = r.conn.cost()
+	c.Requests += r.ensemble.Requests()
+	c.Trips = c.Requests
+	if budget.Unlimited {
+		return c
+	}
+	if r.conn.many {
+		c.ItemLimit, c.ByteLimit = budget.Items, budget.Bytes
+	}
 	switch {
-	case !r.ready:
-		b.State = inspect.Down
-		b.Error = fmt.Sprintf("zookeeper %s: %s", strings.Join(r.cfg.Servers, ","), cmp.Or(none, r.linkErr))
+	case r.cfg.Once:
+	case r.tree.FirstPass:
+		c.Limit = budget.Steady
+	case r.conn.many:
+		c.Limit = budget.Requests
+	default:
+		c.Limit = budget.Discovering
 	}
+	return c
 }
 
 // hear notes when the ensemble last answered.
 func (r *run) hear() {
-	if r.link == nil {
+	if r.conn.link == nil {
 		return
 	}
-	if at := r.link.tap.Ordered().Round(0); at.After(r.heardAt) {
+	if at := r.conn.link.tap.Ordered().Round(0); at.After(r.heardAt) {
 		r.heardAt = at
 	}
 }
@@ -115,29 +103,27 @@ func (r *run) hear() {
 // serverState joins what a server reports of itself with what our connection to it shows.
 func (r *run) serverState(i int) inspect.Server {
 	s := r.ensemble.Server(i)
-	s.Requests = r.requestsTo(i)
-	if reason := r.reasons[s.Addr]; reason != "" {
+	s.Requests = r.conn.requestsTo(s.Addr) + r.ensemble.RequestsTo(i)
+	if reason := r.conn.reasons[s.Addr]; reason != "" {
 		s.State, s.Error, s.Latency = inspect.ServerDown, reason, -1
 	}
-	if r.ready && r.link.tap.Server() == s.Addr {
-		s.State, s.Error, s.Latency = inspect.ServerUp, "", r.link.tap.Latency()
+	if r.conn.ready && r.conn.link.tap.Server() == s.Addr {
+		s.State, s.Error, s.Latency = inspect.ServerUp, "", r.conn.link.tap.Latency()
 	}
 	return s
 }
 
 // deniedRoot returns the refusal of the first root that cannot be read; empty when each can.
 func (r *run) deniedRoot() string {
-	for _, p := range r.cfg.Roots {
-		d := r.dirs[p]
-		if d == nil || r.hidden(d) == nil || d.phase != shut {
-			continue
-		}
-		if why := r.refused[p].err; !errors.Is(why, zk.ErrNoAuth) {
-			return fmt.Sprintf("zookeeper %s: reading %s: %s", r.serving(), inspect.Escape(p), inspect.Untrusted(reason(why)).Cut(mostReason))
-		}
-		return fmt.Sprintf("zookeeper %s: not allowed to read %s%s (%s)", r.serving(), inspect.Escape(p), r.asUser(), credentials)
+	root, err := r.tree.Refusal()
+	switch {
+	case err == nil:
+		return ""
+	case !errors.Is(err, tree.ErrDenied):
+		why := inspect.Untrusted(strings.TrimPrefix(err.Error(), "zk: ")).Cut(mostReason)
+		return fmt.Sprintf("zookeeper %s: reading %s: %s", r.serving(), inspect.Escape(root), why)
 	}
-	return ""
+	return fmt.Sprintf("zookeeper %s: not allowed to read %s%s (%s)", r.serving(), inspect.Escape(root), r.asUser(), credentials)
 }
 
 // mostReason limits a reason on the screen, in cells.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/zksource/tree"
 )
 
 // A connection that ends while the last requests are on their way ends no pass: that they get no answer is
@@ -15,18 +17,21 @@ func TestAnEndOfTheConnectionIsNoEndOfThePass(t *testing.T) {
 		"for many reads": func(w *watched) {
 			b := w.request(noon, firstNode, secondNode)
 			b.err = zk.ErrConnectionClosed
-			w.event(linkEvent{link: w.link, at: noon, kind: linkAnswered, batch: b})
+			w.event(linkEvent{link: w.conn.link, at: noon, kind: linkAnswered, batch: b})
 		},
-		"for one": func(w *watched) { w.answer(jobStat, "/l", "", noon, nil, zk.ErrConnectionClosed) },
+		"for one": func(w *watched) {
+			w.pacing.flying++
+			w.result(result{Reply: tree.Reply{Err: zk.ErrConnectionClosed}, link: w.conn.link})
+		},
 	} {
 		w := watchedRun(t)
 		w.inbox = newInbox()
-		w.firstPass = false
-		w.queue.clear()
+		w.tree.FirstPass = false
+		w.tree.Queue = tree.Queue{}
 		unanswered(w)
 		w.finishPass(noon)
-		if want := name == "none"; w.firstPass != want {
-			t.Errorf("%s: the pass is done: %v", name, w.firstPass)
+		if want := name == "none"; w.tree.FirstPass != want {
+			t.Errorf("%s: the pass is done: %v", name, w.tree.FirstPass)
 		}
 	}
 }

@@ -5,10 +5,11 @@ import (
 	"crypto/tls"
 	"net"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/zksource/tree"
 )
 
 // Config holds the servers, the roots and the budgets of a source.
@@ -71,16 +72,8 @@ type Budget struct {
 	Dirs int
 }
 
-const (
-	// inFlight limits the requests without an answer yet.
-	inFlight = 128
-	// fullQueue limits the contenders that are read of a lock off the screen.
-	fullQueue = 64
-	// promptly is the delay from a watch's event to the next list, within the budget: events that come
-	// together make one list.
-	promptly = 20 * time.Millisecond
-	maxData  = 1 << 10
-)
+// inFlight limits the requests for one read without an answer yet.
+const inFlight = 128
 
 // beats are the intervals of everything periodic.
 type beats struct {
@@ -156,36 +149,14 @@ func setDefault[T int | float64](field *T, value T) {
 
 func clean(p string) string { return path.Clean("/" + p) }
 
-// join is the path of a child.
-func join(dir, child string) string {
-	if dir == "/" {
-		return "/" + child
-	}
-	return dir + "/" + child
-}
-
 // onServer is a path as the servers know it.
-func (c Config) onServer(p string) string {
-	switch {
-	case c.Chroot == "":
-		return p
-	case p == "/":
-		return c.Chroot
-	}
-	return c.Chroot + p
-}
+func (c Config) onServer(p string) string { return tree.Chroot(c.Chroot).OnServer(p) }
 
-// shown is a server's path as we show it; false when it is outside the chroot.
-func (c Config) shown(p string) (string, bool) {
-	if c.Chroot == "" {
-		return p, true
+// tree is what a walk has to know.
+func (c Config) tree(b beats) tree.Config {
+	return tree.Config{
+		Backend: c.Backend, Roots: c.Roots, Only: c.Only, Chroot: tree.Chroot(c.Chroot), Once: c.Once, Eager: c.Budget.Unlimited,
+		Depth: c.Budget.Depth, Children: c.Budget.Children, Dirs: c.Budget.Dirs, Relists: c.Budget.Relists,
+		Focused: b.focused, Others: b.others, Doubtful: b.doubtful, Sweep: b.sweep,
 	}
-	rest, ok := strings.CutPrefix(p, c.Chroot)
-	switch {
-	case !ok:
-		return "", false
-	case rest == "":
-		return "/", true
-	}
-	return rest, rest[0] == '/'
 }

@@ -2,23 +2,45 @@ package zksource
 
 import (
 	"errors"
+	"strings"
 	"time"
 
+	"lockscope/inspect/zksource/tree"
 	"lockscope/internal/connect"
 )
 
+// connection is ours to the ensemble, and what became of those before.
+type connection struct {
+	link    *link // nil while there is none
+	ready   bool  // there is a session, and login if one is needed
+	since   time.Time
+	many    bool     // many reads can share a request
+	watched []string // roots with a watch of all below
+
+	retryAt  time.Time
+	failures int
+	why      string // there is none
+	slow     bool   // a server did not answer in time
+	reasons  map[string]string
+	lost     int // connections that broke
+	lies     int // of these, because of what a server said
+
+	spent      map[string]uint64 // requests on links that are gone, by server
+	heartbeats uint64            // on links that are gone
+}
+
 // connect makes a link when there is none and it is time for one.
 func (r *run) connect(now time.Time) {
-	if r.link != nil || now.Before(r.retryAt) {
+	if r.conn.link != nil || now.Before(r.conn.retryAt) {
 		return
 	}
 	l, err := open(r.cfg, r.cfg.Servers, r.sessionTimeout(), r.patience(), r.inbox)
 	if err != nil {
-		r.linkErr, r.backend.stale = err.Error(), true
-		r.backoff(now)
+		r.conn.why, r.backend.stale = err.Error(), true
+		r.conn.backoff(now)
 		return
 	}
-	r.link = l
+	r.conn.link = l
 	if !r.cfg.Once {
 		l.keepAwake()
 	}
@@ -26,18 +48,18 @@ func (r *run) connect(now time.Time) {
 
 // patience returns the time for an attempt to connect, its session included: go-zookeeper's second would keep
 // a server that is slower, or far, out of reach for ever. So it doubles while no server lets us in, until
-// trying all servers takes the whole Timeout. Who looks once has no time to begin with less.
+// trying all servers takes the whole Timeout. A single look has no time to begin with less.
 func (r *run) patience() time.Duration {
 	most := r.cfg.Timeout / time.Duration(max(1, len(r.cfg.Servers)))
 	if r.cfg.Once {
 		return most
 	}
-	return min(time.Second<<min(r.failures, 8), most)
+	return min(time.Second<<min(r.conn.failures, 8), most)
 }
 
-// sessionTimeout returns the one to ask for: a third of it is for how long a request may go unanswered. Who
-// looks once waits for as long as it was told to, of which each server has its part: when one hangs, another
-// is tried. Who watches on is to notice sooner.
+// sessionTimeout returns the one to ask for: a third of it is for how long a request may go unanswered. A
+// single look waits for as long as it was told to, of which each server has its part: when one hangs, another
+// is tried. A watch is to notice sooner.
 func (r *run) sessionTimeout() time.Duration {
 	if r.cfg.Once {
 		return max(r.beats.session, 3*r.cfg.Timeout/time.Duration(max(1, len(r.cfg.Servers))))
@@ -46,28 +68,55 @@ func (r *run) sessionTimeout() time.Duration {
 }
 
 // backoff sets the next attempt to connect: soon at first, then every second.
-func (r *run) backoff(now time.Time) {
-	r.failures++
-	r.retryAt = now.Add(min(time.Second, 100*time.Millisecond<<min(r.failures, 8)))
+func (c *connection) backoff(now time.Time) {
+	c.failures++
+	c.retryAt = now.Add(min(time.Second, 100*time.Millisecond<<min(c.failures, 8)))
+}
+
+// requestsTo counts what was sent to a server so far.
+func (c *connection) requestsTo(server string) uint64 {
+	n := c.spent[server]
+	if c.link != nil && c.link.connectedTo() == server {
+		n += c.link.tap.Requests()
+	}
+	return n
+}
+
+// cost counts all requests so far, and the heartbeats.
+func (c *connection) cost() (requests, heartbeats uint64) {
+	heartbeats = c.heartbeats
+	for _, n := range c.spent {
+		requests += n
+	}
+	if c.link != nil {
+		requests += c.link.tap.Requests()
+		heartbeats += c.link.tap.Heartbeats()
+	}
+	return requests, heartbeats
+}
+
+// serving is the server that answers us, or all of them while none does.
+func (r *run) serving() string {
+	if r.conn.link != nil {
+		if at := r.conn.link.tap.Server(); at != "" {
+			return at
+		}
+	}
+	return strings.Join(r.cfg.Servers, ",")
 }
 
 // dropLink ends the link in the background.
 func (r *run) dropLink() {
-	l := r.link
+	c := &r.conn
+	l := c.link
 	if l == nil {
 		return
 	}
 	r.hear()
-	r.link, r.ready = nil, false
-	r.spend(l.cost())
+	c.link, c.ready = nil, false
+	c.spent[l.connectedTo()] += l.tap.Requests()
+	c.heartbeats += l.tap.Heartbeats()
 	r.tasks.Go(l.close)
-}
-
-// spend counts what a connection that is gone has cost.
-func (r *run) spend(c *cost) {
-	r.spent += c.requests
-	r.heartbeats += c.heartbeats
-	r.spentOn[c.server] += c.requests
 }
 
 // dialReason returns why the last dial failed, with the address where there are several servers.
@@ -81,25 +130,27 @@ func (r *run) dialReason(err error) string {
 
 // lost forgets what only held on the link: watches, and requests on their way. All else stays as it was last seen.
 func (r *run) lost(e linkEvent) {
-	r.reasons, r.slow = e.link.reasons(), e.link.wasSlow()
-	r.linkErr = "the connection was lost"
+	c := &r.conn
+	c.reasons, c.slow = e.link.reasons(), e.link.wasSlow()
+	c.why = "the connection was lost"
 	err := e.link.tap.DialError()
 	if err != nil {
-		r.linkErr = r.dialReason(err)
+		c.why = r.dialReason(err)
 	}
 	nonsense := errors.Is(err, connect.ErrNonsense)
 	if nonsense {
-		r.lies++
-		r.done = r.done || r.cfg.Once && r.lies > len(r.cfg.Servers)
+		c.lies++
+		r.done = r.done || r.cfg.Once && c.lies > len(r.cfg.Servers)
 	}
 	if e.kind == linkLost {
-		r.failures = 0
-		r.lostLinks++
+		c.failures = 0
+		c.lost++
 		r.ensemble.Disturb(e.at)
 	}
 	r.forgetLink()
-	if r.backoff(e.at); nonsense && !r.cfg.Once && len(r.cfg.Servers) == 1 {
-		r.retryAt = e.at.Add(nonsenseRest)
+	c.backoff(e.at)
+	if nonsense && !r.cfg.Once && len(r.cfg.Servers) == 1 {
+		c.retryAt = e.at.Add(nonsenseRest)
 	}
 }
 
@@ -110,16 +161,14 @@ const nonsenseRest = 10 * time.Second
 func (r *run) forgetLink() {
 	r.dropLink()
 	r.backend.stale = true
-	r.queue.clear()
-	clear(r.due)
-	r.batches, r.manyReads, r.below = 0, false, nil
-	r.toSweep, r.sweepAt = nil, time.Time{}
-	for _, d := range r.dirs {
-		d.busy, d.again, d.answers, d.due = false, false, false, time.Time{}
-		d.awaitNone()
-		d.firedAt = time.Time{}
-		d.dataStale, d.reread = d.dataWanted, nil
-	}
+	r.pacing.batches, r.conn.many, r.conn.watched = 0, false, nil
+	r.tree.Stop(r.serving())
+}
+
+// reconnect makes a new connection at once, for a reason of our own: nobody was disturbed, and nothing was down.
+func (r *run) reconnect(now time.Time) {
+	r.forgetLink()
+	r.conn.why, r.conn.retryAt = "", now
 }
 
 // login gives the credentials, if there are any, and then starts to read.
@@ -128,10 +177,34 @@ func (r *run) login() {
 		r.started()
 		return
 	}
-	l := r.link
-	r.flying++
+	l := r.conn.link
+	r.pacing.flying++
 	r.tasks.Go(func() {
 		err := l.conn.AddAuth("digest", r.cfg.Auth)
-		r.deliver(result{job: job{kind: jobLogin}, link: l, at: r.cfg.Now(), err: err})
+		r.deliver(result{Reply: tree.Reply{At: r.cfg.Now(), Err: err}, link: l, login: true})
 	})
+}
+
+func (r *run) loggedIn(res result) {
+	if res.Err == nil {
+		r.started()
+		return
+	}
+	r.lost(linkEvent{link: r.conn.link, at: res.At, kind: linkFailed})
+	r.conn.why = "user " + r.user() + ": the server refused the login: " + res.Err.Error() + " (check LOCKSCOPE_ZK_AUTH)"
+}
+
+// started reads everything that is known again, what is on the screen first, and then walks on.
+func (r *run) started() {
+	c, now := &r.conn, r.cfg.Now()
+	c.ready, c.since, c.failures, c.why, c.reasons = true, now, 0, "", nil
+	r.looksAgain(now)
+	c.many = r.able(now)
+	c.watched = r.watchRoots()
+	if r.backend.stale = true; c.lost == 0 { // one that is lost again and again is no progress
+		r.progress = now
+	} else {
+		r.ensemble.Disturb(now) // others may have lost it, too
+	}
+	r.tree.Start(tree.Server{Addr: r.serving(), Connected: true, Many: c.many, Watched: c.watched, Since: now, Lost: c.lost})
 }

@@ -1,39 +1,128 @@
 package zksource
 
 import (
+	"maps"
 	"time"
 
+	"lockscope/inspect"
 	"lockscope/inspect/zksource/ensemble"
+	"lockscope/inspect/zksource/tree"
 )
 
-// queryLimit bounds a question to one server, of those who watch on; for who looks once see queryTime.
-const queryLimit = 3 * time.Second
+const (
+	// queryLimit bounds a question to one server, of those who watch on; for a single look see queryTime.
+	queryLimit = 3 * time.Second
+	// shortBeat is the beat of inquiries for short sessions, when there are at most fewSessions.
+	shortBeat   = 2500 * time.Millisecond
+	fewSessions = 1000
+)
+
+// inquiries are when the servers are asked about themselves.
+type inquiries struct {
+	usual     time.Duration // between two
+	reports   chan *ensemble.Report
+	asking    bool
+	afterPass bool      // it was started after the first pass, and asks for what that found
+	askAt     time.Time // when to ask next
+	askedAt   time.Time
+	watchesAt time.Time // when the watch tables were asked for
+	ended     int
+	// identified: one has ended that was started after the first pass.
+	identified bool
+
+	sessions map[int64]inspect.Session // of the newest answers
+	shortest time.Duration             // timeout of the sessions that have something in a lock
+}
+
+// beat returns the pause between two inquiries: at most half of the shortest session timeout, so that a session
+// that expires is seen without its client before.
+func (q *inquiries) beat() time.Duration { return min(q.usual, max(shortBeat, q.shortest/2)) }
+
+// within puts the next inquiry at most a beat after the last.
+func (q *inquiries) within() {
+	if next := q.askedAt.Add(q.beat()); next.Before(q.askAt) {
+		q.askAt = next
+	}
+}
+
+// learnShortest finds the shortest timeout of the sessions that have something in a lock: ours has not, nor have
+// those that only look. With many sessions, or none, it is a long time: asking so often would be too dear, or
+// for nothing.
+func (q *inquiries) learnShortest(connected bool, t *tree.Tree) {
+	q.shortest = 2 * q.usual
+	if !connected || len(q.sessions) > fewSessions {
+		return
+	}
+	short := map[int64]time.Duration{}
+	for id, s := range q.sessions {
+		if s.Timeout > 0 && s.Timeout < q.shortest {
+			short[id] = s.Timeout
+		}
+	}
+	for owner := range t.Owners {
+		if timeout, ok := short[owner]; ok {
+			q.shortest = timeout
+			maps.DeleteFunc(short, func(_ int64, other time.Duration) bool { return other >= timeout })
+		}
+		if len(short) == 0 {
+			return
+		}
+	}
+}
+
+// shorten handles a lock in which a session has something that may have had nothing before.
+func (q *inquiries) shorten(l *inspect.Lock) {
+	if len(q.sessions) > fewSessions {
+		return
+	}
+	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
+		for i := range list {
+			if s := q.sessions[list[i].Owner.Session]; s.Timeout > 0 && s.Timeout < q.shortest {
+				q.shortest = s.Timeout
+				q.within()
+			}
+		}
+	}
+}
+
+// covers are the locks whose watches are asked for; none when they were a moment ago.
+func (q *inquiries) covers(t *tree.Tree, now time.Time) []inspect.ID {
+	if now.Sub(q.watchesAt) < q.usual*9/10 {
+		return nil
+	}
+	ids := t.Covers()
+	if ids != nil {
+		q.watchesAt = now
+	}
+	return ids
+}
 
 // startInquiry starts an inquiry when one is due: when the first pass is done or no server lets us in, and
 // then at a slow beat.
 func (r *run) startInquiry(now time.Time) {
-	if r.asking || r.done || now.Before(r.askAt) || !r.ready && r.failures == 0 || r.cfg.Once && r.identified {
+	q, ready := &r.inquiries, r.conn.ready
+	if q.asking || r.done || now.Before(q.askAt) || !ready && r.conn.failures == 0 || r.cfg.Once && q.identified {
 		return
 	}
-	if r.ready && !r.firstPass && (r.cfg.Once || now.Sub(r.readyAt) < time.Second) {
+	if ready && !r.tree.FirstPass && (r.cfg.Once || now.Sub(r.conn.since) < time.Second) {
 		return // the first pass is done soon, most likely
 	}
-	r.asking = true
-	r.askAt, r.askedAt, r.afterPass = now.Add(r.identityBeat()), now, r.firstPass // sooner as the answers say
-	r.requestAccessAgain()
-	q := r.ensemble.Inquiry(ensemble.Inquiry{Now: r.cfg.Now, Spawn: r.tasks.Go, Covers: r.covers(now), Limit: r.queryTime()})
-	if r.link != nil {
-		q.Ours = ours{r.link}
+	q.asking = true
+	q.askAt, q.askedAt, q.afterPass = now.Add(q.beat()), now, r.tree.FirstPass // sooner as the answers say
+	r.tree.AskAccessAgain()
+	inquiry := r.ensemble.Inquiry(ensemble.Inquiry{Now: r.cfg.Now, Spawn: r.tasks.Go, Covers: q.covers(r.tree, now), Limit: r.queryTime()})
+	if r.conn.link != nil {
+		inquiry.Ours = ours{r.conn.link}
 	}
 	r.tasks.Go(func() {
-		report := q.Run(r.ctx)
+		report := inquiry.Run(r.ctx)
 		if r.ctx.Err() == nil { // else it is our own end that failed the questions
-			r.reports <- report // one at a time, and there is room for it
+			q.reports <- report // one at a time, and there is room for it
 		}
 	})
 }
 
-// queryTime returns the limit of a question to one server. Who looks once waits for half of its time, and
+// queryTime returns the limit of a question to one server. A single look waits for half of its time, and
 // five seconds where it has them: one server that hangs is not to hold up for long what was read of all
 // locks.
 func (r *run) queryTime() time.Duration {
@@ -44,36 +133,37 @@ func (r *run) queryTime() time.Duration {
 }
 
 // identify handles what came of an inquiry.
-func (r *run) identify(who *ensemble.Report) {
+func (r *run) identify(report *ensemble.Report) {
 	for range len(r.results) { // read before the table was: emitted before it
 		r.result(<-r.results)
 	}
 	for _, e := range r.inbox.take() {
 		r.event(e)
 	}
-	r.asking = false
-	if r.stall.Since(r.askedAt) { // the tables may be of before it
-		r.askAt = r.cfg.Now()
+	q := &r.inquiries
+	q.asking = false
+	if r.stall.Since(q.askedAt) { // the tables may be of before it
+		q.askAt = r.cfg.Now()
 		return
 	}
-	r.ensemble.Learn(who)
-	r.sessions, r.backend.stale = who.Sessions, true
-	if who.Sessions != nil {
-		r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = who.Sessions, who.AllSessions, who.SessionsAt.Round(0)
-		r.shortest = r.shortestTimeout(who.Sessions)
+	r.ensemble.Learn(report)
+	r.backend.stale = true
+	if q.sessions = report.Sessions; q.sessions != nil {
+		r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = report.Sessions, report.AllSessions, report.SessionsAt.Round(0)
+		q.learnShortest(r.conn.link != nil, r.tree)
 	}
-	r.inquireWithin(r.identityBeat())
+	q.within()
 	now := r.cfg.Now()
-	r.countEmpty(now)
-	if who.Watches != nil {
-		r.extra.Watches = r.watchTable(who)
-		r.recheck(r.extra.Watches, now)
+	r.tree.CountEmpty(now)
+	if report.Watches != nil {
+		r.extra.Watches = r.tree.WatchTable(tree.Watches{Covers: report.Covers, Asked: report.Asked, On: report.Watches, Hears: report.Hears})
+		r.tree.Recheck(r.extra.Watches, now)
 	}
-	if r.ready { // else it would put off the end of a look for which no server lets us in
+	if r.conn.ready { // else it would put off the end of a look for which no server lets us in
 		r.progress = now
 	}
-	r.identified = r.identified || r.afterPass
-	r.inquiries++
+	q.identified = q.identified || q.afterPass
+	q.ended++
 }
 
 // ours is our connection as the servers' reports are compared with it.

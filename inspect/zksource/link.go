@@ -25,12 +25,7 @@ type link struct {
 	ctx      context.Context // until close
 	end      context.CancelFunc
 	patience time.Duration // for one attempt to connect, where that is more than go-zookeeper's second
-	quickest time.Duration // answer of the server, at first to the request for a session; zero: there was none. Of the run's goroutine
-	// spare requests for many reads may be on their way beyond the first ones: as many as were answered as
-	// quickly as the quickest. answered: the newest one, for how far apart answers come. Of the run's
-	// goroutine.
-	spare    int
-	answered time.Time
+	distance distance      // Of the run's goroutine
 	// broken: a request got no answer, and the event that says why is about to come. Of the run's goroutine.
 	broken bool
 
@@ -232,16 +227,6 @@ func (l *link) established() (from, to time.Time, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dialled, l.greeted, l.session
-}
-
-// cost of a connection to the server that gave it the session.
-type cost struct {
-	server               string
-	requests, heartbeats uint64
-}
-
-func (l *link) cost() *cost {
-	return &cost{server: l.connectedTo(), requests: l.tap.Requests(), heartbeats: l.tap.Heartbeats()}
 }
 
 // reasons returns the newest failure of each server, by address.

@@ -3,16 +3,15 @@ package zksource
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
 	"path"
-	"slices"
+	"strings"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"lockscope/inspect/zksource/tree"
 )
 
 // Transport carries single reads to a server. Paths are the server's. A node that does not exist is
@@ -29,10 +28,10 @@ type Reading struct {
 	// Lock has what could not be read in its Unseen; it is free where no lock is there.
 	Lock *inspect.Lock
 
-	dir *dir
+	dir *tree.Dir
 	own []byte // the node's own data, uncut
 	// stat is the newest of the lock's own node; nil where that is not there, or could not be looked at.
-	stat *zk.Stat
+	stat *tree.Stat
 }
 
 // ReadLock reads the lock at cfg.Only as a Source does: the same reads in the same order, and unknown is what
@@ -40,47 +39,42 @@ type Reading struct {
 // what is in it, and asks for nothing else before. Of cfg, Backend, Chroot, Only and Now count, and Servers,
 // as the name of what was asked. An error is the transport's.
 func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
-	cfg.Once, cfg.Budget = true, Budget{Unlimited: true, Children: math.MaxInt32} // who acts on a lock reads it however long it is
-	r := New(cfg).newRun(ctx, func(inspect.Update) {})
-	defer r.ensemble.Close()
-	list := func(p string) {
-		r.root(p)
-		r.push(&r.queue.urgent, job{kind: jobList, dir: r.dirs[p]})
-	}
-	list(r.cfg.Only)
-	if r.cfg.Only != "/" {
-		list(recipe.KazooQueuePath(r.cfg.Only))
-	}
+	cfg.Once, cfg.Budget = true, Budget{Unlimited: true, Children: math.MaxInt32} // whoever acts on a lock reads it however long it is
+	cfg = cfg.withDefaults()
+	nodes := tree.New(cfg.tree(usualBeats()))
+	nodes.Ask(strings.Join(cfg.Servers, ","))
 	out := &Reading{}
-	for !r.queue.empty() {
-		for _, res := range r.requestAtOnce(ctx, t) {
-			if res.err != nil && !errors.Is(res.err, zk.ErrNoNode) && !errors.Is(res.err, zk.ErrNoAuth) {
-				return nil, res.err
+	for !nodes.Queue.Empty() {
+		for _, reply := range requestAtOnce(ctx, t, cfg, nodes) {
+			if reply.Err != nil && !errors.Is(reply.Err, tree.ErrGone) && !errors.Is(reply.Err, tree.ErrDenied) {
+				return nil, reply.Err
 			}
-			if res.job.dir.path == r.cfg.Only {
-				out.took(res)
+			if reply.Dir.Path == cfg.Only {
+				out.took(&reply)
 			}
-			r.apply(res)
+			nodes.Apply(&reply)
 		}
+		nodes.Build(cfg.Now())
 	}
-	out.dir = r.dirs[r.cfg.Only]
-	if out.Lock = r.puts[r.cfg.Only]; out.Lock == nil {
-		out.Lock = inspect.FreeDirectory(r.id(out.dir), nil, r.cfg.Now())
+	out.dir = nodes.Dir(cfg.Only)
+	if out.Lock = nodes.Changes().Put[cfg.Only]; out.Lock == nil {
+		out.Lock = inspect.FreeDirectory(inspect.ID{Backend: cfg.Backend, Path: cfg.Only}, nil, cfg.Now())
 	}
 	return out, nil
 }
 
 // took keeps what an answer tells of the lock's own node.
-func (r *Reading) took(res result) {
-	switch res.job.kind {
-	case jobData:
-		r.own = res.data
-	case jobStat, jobList:
+func (r *Reading) took(reply *tree.Reply) {
+	switch reply.Kind {
+	case tree.JobData:
+		r.own = reply.Data
+	case tree.JobStat, tree.JobList:
 	default:
 		return
 	}
-	if r.stat = nil; res.err == nil || res.sealed {
-		r.stat = res.stat
+	if r.stat = nil; reply.HasStat() {
+		stat := reply.Stat
+		r.stat = &stat
 	}
 }
 
@@ -89,46 +83,40 @@ const readAtOnce = 32
 
 // requestAtOnce asks for all that is queued, lists one after the other, and returns the answers in the order
 // of the queue.
-func (r *run) requestAtOnce(ctx context.Context, t Transport) []result {
-	var jobs []job
-	for r.queue.shared() {
-		if j := r.queue.pick(); r.wanted(j) {
+func requestAtOnce(ctx context.Context, t Transport, cfg Config, nodes *tree.Tree) []tree.Reply {
+	var jobs []tree.Job
+	for nodes.Queue.Shared() {
+		if j := nodes.Queue.Pick(); nodes.Wanted(j) {
 			jobs = append(jobs, j)
 		}
 	}
-	results := make([]result, len(jobs))
+	replies := make([]tree.Reply, len(jobs))
 	slots := make(chan struct{}, readAtOnce)
 	var wg sync.WaitGroup
 	for i, j := range jobs {
-		if j.kind == jobList {
-			results[i] = request(ctx, t, r.cfg, j)
+		if j.Kind == tree.JobList {
+			replies[i] = request(ctx, t, cfg, j)
 			continue
 		}
 		slots <- struct{}{}
 		wg.Go(func() {
-			results[i] = request(ctx, t, r.cfg, j)
+			replies[i] = request(ctx, t, cfg, j)
 			<-slots
 		})
 	}
 	wg.Wait()
-	return results
+	return replies
 }
 
 // Node is the znode of a contender as it was read; false for one of which the lock says nothing.
 func (r *Reading) Node(c *inspect.Contender) (inspect.Znode, bool) {
-	dirs := append([]*dir{r.dir}, slices.Collect(maps.Values(r.dir.parts))...)
-	for _, d := range dirs {
-		if n, ok := d.of(c.Name.Raw()); ok && n.Czxid == c.Czxid {
-			return n, true
-		}
-	}
-	return inspect.Znode{}, false
+	return r.dir.Find(c.Name.Raw(), func(n inspect.Znode) bool { return n.Czxid == c.Czxid })
 }
 
 // Own is the data of the lock's own znode, uncut; false where that is not the contender's node, or may not be read.
 func (r *Reading) Own(c *inspect.Contender) ([]byte, bool) {
-	n := r.dir.own()
-	return r.own, r.dir.single && n.Known && !n.Sealed && n.Name == c.Name.Raw() && n.Czxid == c.Czxid
+	n := r.dir.Own()
+	return r.own, r.dir.Lone() && n.Known && !n.Sealed && isContender(n, c)
 }
 
 // Stands returns the czxid of the ephemeral node of a contender's name, where the lock's node or its
@@ -136,28 +124,18 @@ func (r *Reading) Own(c *inspect.Contender) ([]byte, bool) {
 // none by what is around it now: another node beside the one that was alone, or names in its queue that no
 // server can have numbered.
 func (r *Reading) Stands(name string) (czxid int64, ok bool) {
-	if r.stat != nil && r.stat.EphemeralOwner != 0 && name == path.Base(r.dir.path) {
+	if r.stat != nil && r.stat.EphemeralOwner != 0 && name == path.Base(r.dir.Path) {
 		return r.stat.Czxid, true
 	}
-	for _, d := range append([]*dir{r.dir}, slices.Collect(maps.Values(r.dir.parts))...) {
-		if n, read := d.of(name); read && n.EphemeralOwner != 0 && !n.IsLease() {
-			return n.Czxid, true
-		}
-	}
-	return 0, false
+	n, ok := r.dir.Find(name, func(n inspect.Znode) bool { return n.EphemeralOwner != 0 && !n.IsLease() })
+	return n.Czxid, ok
 }
 
 // Without is the lock as it would be without the contender; nil when nothing is left of it.
 func (r *Reading) Without(c *inspect.Contender) *inspect.Lock {
-	gone := func(n inspect.Znode) bool { return n.Name == c.Name.Raw() && n.Czxid == c.Czxid }
-	if gone(r.dir.own()) {
-		return nil
-	}
-	whole := r.dir.directory(r.Lock.ReadAt, nil)
-	whole.Children = slices.DeleteFunc(whole.Children, gone)
-	for place, children := range whole.Parts {
-		whole.Parts[place] = slices.DeleteFunc(children, gone)
-	}
-	l, _ := whole.Lock(r.Lock.ID, r.Lock.ReadAt)
-	return l
+	return r.dir.Without(r.Lock.ID, r.Lock.ReadAt, func(n inspect.Znode) bool { return isContender(n, c) })
+}
+
+func isContender(n inspect.Znode, c *inspect.Contender) bool {
+	return n.Name == c.Name.Raw() && n.Czxid == c.Czxid
 }

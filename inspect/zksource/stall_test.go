@@ -10,6 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/zksource/ensemble"
+	"lockscope/inspect/zksource/tree"
 	"lockscope/internal/connect"
 )
 
@@ -39,7 +40,8 @@ func watchedRun(t *testing.T) *watched {
 		w.dropLink()
 		w.tasks.Wait()
 	})
-	w.link, w.ready, w.manyReads, w.firstPass = l, true, true, true
+	w.conn.link, w.conn.ready, w.conn.many, w.conn.watched, w.tree.FirstPass = l, true, true, []string{"/l"}, true
+	w.tree.Start(tree.Server{Connected: true, Many: true, Watched: w.conn.watched, Since: noon})
 	w.list(noon, firstNode, secondNode)
 	w.beat()
 	if len(w.emitted) != 1 || len(w.emitted[0].Put) != 1 {
@@ -57,35 +59,33 @@ func (w *watched) now() time.Time { return *w.clock.Load() }
 func (w *watched) beat() {
 	now := w.attend()
 	w.connect(now)
+	w.tree.Build(now)
 	w.flush(now)
 }
 
 // request is one for the list of /l and the nodes in it, and its answer.
 func (w *watched) request(sent time.Time, names ...string) *batch {
-	d := w.dirs["/l"]
-	b := &batch{sent: sent, jobs: []job{{kind: jobList, dir: d}}}
+	d := w.tree.Dir("/l")
+	b := &batch{sent: sent, jobs: []tree.Job{{Kind: tree.JobList, Dir: d}}}
 	b.results = []connect.ReadResult{{Names: names, Stat: zk.Stat{Czxid: 1, NumChildren: int32(len(names))}}}
 	for i, name := range names {
-		if !d.has(name) {
-			d.await(name)
-			b.jobs = append(b.jobs, job{kind: jobGet, dir: d, name: name})
-			b.results = append(b.results, connect.ReadResult{Stat: zk.Stat{Czxid: int64(i + 2), EphemeralOwner: int64(i + 7)}})
-		}
+		b.jobs = append(b.jobs, tree.Job{Kind: tree.JobGet, Dir: d, Name: name})
+		b.results = append(b.results, connect.ReadResult{Stat: zk.Stat{Czxid: int64(i + 2), EphemeralOwner: int64(i + 7)}})
 	}
-	w.batches++
+	w.pacing.batches++
 	return b
 }
 
 // list has /l listed, with the answer in the same instant.
 func (w *watched) list(at time.Time, names ...string) {
-	w.event(linkEvent{link: w.link, at: at, kind: linkAnswered, batch: w.request(at, names...)})
+	w.event(linkEvent{link: w.conn.link, at: at, kind: linkAnswered, batch: w.request(at, names...)})
 }
 
 func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
 	t.Parallel()
 	w := watchedRun(t)
-	first, lists := w.link, w.request(noon, secondNode) // the first has released; the answer comes into the socket
-	w.set(noon.Add(18 * time.Second))                   // and is read when this process goes on
+	first, lists := w.conn.link, w.request(noon, secondNode) // the first has released; the answer comes into the socket
+	w.set(noon.Add(18 * time.Second))                        // and is read when this process goes on
 	w.beat()
 	w.set(w.now().Add(time.Millisecond))
 	w.event(linkEvent{link: first, at: w.now(), kind: linkAnswered, batch: lists})
@@ -96,8 +96,8 @@ func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
 	if len(w.emitted) != 1 || w.emitted[0].Gap == nil || *w.emitted[0].Gap != want {
 		t.Errorf("emitted %+v, want the gap alone", w.emitted)
 	}
-	if w.link == first || w.lostLinks > 0 || w.linkErr != "" || !w.retryAt.Equal(want.Until) || !w.ensemble.DisturbedAt().Equal(want.Until) {
-		t.Errorf("a stop of ours is reported as the servers': lost %d times, %q; tries again at %v", w.lostLinks, w.linkErr, w.retryAt)
+	if w.conn.link == first || w.conn.lost > 0 || w.conn.why != "" || !w.conn.retryAt.Equal(want.Until) || !w.ensemble.DisturbedAt().Equal(want.Until) {
+		t.Errorf("a stop of ours is reported as the servers': lost %d times, %q; tries again at %v", w.conn.lost, w.conn.why, w.conn.retryAt)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestNewsThatAStallHeldUpComeAfterTheGap(t *testing.T) {
 func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 	t.Parallel()
 	w := watchedRun(t)
-	w.asking, w.askedAt = true, noon
+	w.inquiries.asking, w.inquiries.askedAt = true, noon
 	w.extra = inspect.Update{Sessions: map[int64]inspect.Session{7: {}}, AllSessions: true}
 	w.set(noon.Add(18 * time.Second))
 	w.beat()
@@ -131,8 +131,8 @@ func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 			t.Errorf("emitted %+v", u)
 		}
 	}
-	if w.asking || w.askAt.After(w.now()) {
-		t.Errorf("asking %v, asks at %v", w.asking, w.askAt)
+	if w.inquiries.asking || w.inquiries.askAt.After(w.now()) {
+		t.Errorf("asking %v, asks at %v", w.inquiries.asking, w.inquiries.askAt)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestALostConnectionIsAReasonToConnectAnew(t *testing.T) {
 	w.ensemble.Disturb(noon)
 	lost := noon.Add(time.Second)
 	w.set(lost)
-	w.event(linkEvent{link: w.link, at: lost, kind: linkLost})
+	w.event(linkEvent{link: w.conn.link, at: lost, kind: linkLost})
 	if !w.ensemble.DisturbedAt().Equal(lost) {
 		t.Errorf("a second after another: %v, want %v", w.ensemble.DisturbedAt(), lost)
 	}

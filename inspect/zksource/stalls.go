@@ -6,33 +6,28 @@ import (
 	"lockscope/inspect"
 )
 
-// attend takes in that this process stood still, and returns the time. Nothing that was asked for before
+// attend notices that this process stood still, and returns the time. Nothing that was asked for before
 // counts for what is now: its answers may have been given long ago, and lie in the socket. The connection is
-// made anew, so that none of them comes, and nobody says that the servers were away.
+// made again, so that none of them comes, and nobody says that the servers were away.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
 	if !stalled {
 		return now
 	}
 	r.ensemble.Disturb(now)
-	r.forgetClocks(now) // our own may have been set ahead, which looks the same
+	r.ensemble.ForgetClocks() // our own may have been set ahead, which looks the same
+	r.heardAt = time.Time{}
 	r.stood = inspect.Interval{From: from, To: now}
 	r.blindUntil(now)
 	r.extra = inspect.Update{} // tables of before
-	r.askAt, r.progress = now, now
-	if r.link != nil {
+	r.inquiries.askAt, r.progress = now, now
+	if r.conn.link != nil {
 		r.reconnect(now)
 	}
 	return now
 }
 
-// forgetClocks drops what relates the servers' clocks to ours, which was set, and has it measured again.
-func (r *run) forgetClocks(now time.Time) {
-	r.heardAt, r.askAt = time.Time{}, now
-	r.ensemble.ForgetClocks()
-}
-
-// looksAgain takes in that there is a connection. The first one after a stall that took its time to come made
+// looksAgain handles a new connection. The first one after a stall that took its time to come made
 // that longer: nobody could look.
 func (r *run) looksAgain(now time.Time) {
 	if !r.stood.To.IsZero() && now.Sub(r.stood.To) > time.Second {
@@ -48,13 +43,11 @@ func (r *run) blindUntil(now time.Time) {
 
 // cameLate reports that news from the servers came so late that nobody knows when it happened.
 func (r *run) cameLate() {
-	if r.link == nil {
+	if r.conn.link == nil {
 		return
 	}
-	from, until := r.link.tap.Late()
-	if until.IsZero() || r.cfg.Once {
-		return
+	from, until := r.conn.link.tap.Late()
+	if !until.IsZero() && !r.cfg.Once {
+		r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: until}})
 	}
-	r.lateUntil = until
-	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: until}})
 }

@@ -5,90 +5,26 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect"
-	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 )
 
 const guid = "0123456789abcdef0123456789abcdef"
 
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
 // testRun is a run that is not connected: the test gives it its results.
 func testRun(t *testing.T, cfg Config) *run {
 	cfg.Backend, cfg.Servers = "zk", []string{"127.0.0.1:1"}
 	r := New(cfg).newRun(t.Context(), func(inspect.Update) {})
-	for _, root := range r.cfg.Roots {
-		r.root(root)
-	}
+	r.tree.Plant()
 	return r
-}
-
-// answer gives the run a result at a time of our clock.
-func (r *run) answer(kind jobKind, p, name string, at time.Time, stat *zk.Stat, err error, names ...string) {
-	r.flying++
-	r.result(result{
-		job: job{kind: kind, dir: r.dirs[p], name: name}, link: r.link, sent: at, at: at, names: names, stat: stat, err: err,
-	})
-}
-
-func TestAContenderThatLeavesBeforeItIsReadIsNone(t *testing.T) {
-	t.Parallel()
-	for _, once := range []bool{true, false} {
-		r := testRun(t, Config{Roots: []string{"/l"}, Once: once})
-		first, second := guid+"__lock__0000000001", guid+"__lock__0000000002"
-		r.answer(jobStat, "/l", "", noon, &zk.Stat{NumChildren: 2}, nil)
-		r.answer(jobList, "/l", "", noon, &zk.Stat{Czxid: 1, NumChildren: 2}, nil, first, second)
-		r.answer(jobGet, "/l", first, noon, nil, zk.ErrNoNode)
-		r.answer(jobGet, "/l", second, noon, &zk.Stat{EphemeralOwner: 7}, nil)
-		l := r.puts["/l"]
-		if l == nil || l.Contention() != 1 || l.Holders[0].Owner.Session != 7 {
-			t.Errorf("once %v: %+v", once, l)
-		}
-	}
-}
-
-// TestALoneNodeIsOneInEveryOrderOfAnswers: a node beside another ephemeral one is no lock by itself, and one
-// beside a node that was gone when it was read is, whichever of the two is answered first.
-func TestALoneNodeIsOneInEveryOrderOfAnswers(t *testing.T) {
-	t.Parallel()
-	const plain, numbered = "host-a", "host-1234567890"
-	member := &zk.Stat{Czxid: 5, EphemeralOwner: 7}
-	for _, once := range []bool{true, false} {
-		for _, plainFirst := range []bool{true, false} {
-			for _, gone := range []bool{true, false} {
-				t.Run(fmt.Sprintf("once %v, plain first %v, gone %v", once, plainFirst, gone), func(t *testing.T) {
-					r := testRun(t, Config{Roots: []string{"/web"}, Once: once})
-					r.answer(jobStat, "/web", "", noon, &zk.Stat{NumChildren: 2}, nil)
-					r.answer(jobList, "/web", "", noon, &zk.Stat{Czxid: 1, NumChildren: 2}, nil, numbered, plain)
-					answers := []func(){
-						func() { r.answer(jobStat, "/web/"+plain, "", noon, member, nil) },
-						func() {
-							if gone {
-								r.answer(jobGet, "/web", numbered, noon, nil, zk.ErrNoNode)
-							} else {
-								r.answer(jobGet, "/web", numbered, noon, member, nil)
-							}
-						},
-					}
-					if !plainFirst {
-						slices.Reverse(answers)
-					}
-					for _, answer := range answers {
-						answer()
-					}
-					if d := r.dirs["/web/"+plain]; d == nil || d.single != gone {
-						t.Errorf("%+v", d)
-					}
-				})
-			}
-		}
-	}
 }
 
 // tableServer is an AdminServer that tells of no watches; meanwhile is called while the table is read.
@@ -193,54 +129,6 @@ func wholeQueue(l *inspect.Lock) bool {
 	return l != nil && len(l.Waiters) == 1 && l.Waiters[0].Owner.Session != 0
 }
 
-func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
-	t.Parallel()
-	r := testRun(t, Config{Roots: []string{"/"}})
-	r.ready = true
-	first, second := guid+"__lock__0000000001", guid+"__lock__0000000002"
-	r.answer(jobList, "/", "", noon, &zk.Stat{Czxid: 1}, nil, "gone", "shut", first, second)
-	for _, p := range []string{"/gone", "/shut"} {
-		r.answer(jobStat, p, "", noon, &zk.Stat{NumChildren: 1}, nil)
-		r.answer(jobList, p, "", noon, nil, zk.ErrNoAuth)
-	}
-	r.answer(jobGet, "/", first, noon, nil, zk.ErrNoAuth)
-	r.answer(jobGet, "/", second, noon, nil, zk.ErrNoAuth)
-	if len(r.refused) != 4 {
-		t.Fatalf("denied: %v", r.refused)
-	}
-	r.answer(jobList, "/", "", noon, &zk.Stat{Czxid: 1}, nil, "shut", second)
-	if len(r.refused) != 2 {
-		t.Errorf("what is gone is not denied: %v", r.refused)
-	}
-	r.queue.clear()
-	r.below = []string{"/"}
-	r.poll(noon.Add(time.Second))
-	if !r.queue.empty() {
-		t.Errorf("asked again at once: %+v", r.queue.polls)
-	}
-	asked := map[string]bool{}
-	for beat := range 2 { // one at a time
-		r.poll(noon.Add(time.Minute + time.Duration(beat)*r.beats.focused))
-		for _, j := range slices.Concat(r.queue.polls, r.queue.urgent) {
-			asked[j.dir.path+" "+j.name] = true
-		}
-		if len(asked) != beat+1 {
-			t.Errorf("asked again: %v", asked)
-		}
-	}
-	if !asked["/shut "] || !asked["/ "+second] {
-		t.Errorf("asked again: %v", asked)
-	}
-	r.answer(jobList, "/shut", "", noon, &zk.Stat{Czxid: 2}, nil)
-	r.answer(jobGet, "/", second, noon, &zk.Stat{EphemeralOwner: 7}, nil)
-	if len(r.refused) != 0 || r.dirs["/shut"].phase != listable {
-		t.Errorf("denied although read: %v", r.refused)
-	}
-	if l := r.puts["/"]; l == nil || l.Holders[0].Owner.Session != 7 {
-		t.Errorf("%+v", l)
-	}
-}
-
 func TestALoginThatEndsLateHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -258,73 +146,5 @@ func TestALoginThatEndsLateHoldsNobodyUp(t *testing.T) {
 	case <-ended:
 	case <-time.After(60 * time.Second):
 		t.Error("Run would not return")
-	}
-}
-
-func TestTheClockIsReadFromListsSentAtOnce(t *testing.T) {
-	t.Parallel()
-	r := testRun(t, Config{Roots: []string{"/l"}})
-	stat := &zk.Stat{Czxid: 1}
-	made := func(at time.Time) *zk.Stat { return &zk.Stat{EphemeralOwner: 7, Ctime: at.UnixMilli()} }
-	names := func(upTo int) (list []string) {
-		for i := range upTo {
-			list = append(list, fmt.Sprintf("%s__lock__%010d", guid, i))
-		}
-		return list
-	}
-	get := func(i int, stat *zk.Stat) {
-		for _, list := range []*[]job{&r.queue.reads, &r.queue.urgent} {
-			for _, j := range *list {
-				if j.kind == jobGet && j.name == names(i + 1)[i] {
-					r.flying++
-					r.result(result{job: j, link: r.link, at: noon, stat: stat})
-				}
-			}
-			*list = nil
-		}
-	}
-	comes := func(i int, at time.Time) { r.changedBelow("/l/"+names(i + 1)[i], zk.EventNodeCreated, at) }
-	r.answer(jobList, "/l", "", noon, stat, nil)
-	comes(0, noon.Add(time.Second)) // the budget, or a lost connection, holds the list up
-	r.answer(jobList, "/l", "", noon.Add(11*time.Second), stat, nil, names(1)...)
-	get(0, made(noon.Add(time.Second)))
-	comes(1, noon.Add(20*time.Second))
-	r.lost(linkEvent{link: &link{tap: &connect.Tap{}}, at: noon.Add(20 * time.Second), kind: linkLost})
-	r.answer(jobList, "/l", "", noon.Add(20*time.Second), stat, nil, names(2)...)
-	get(1, made(noon.Add(-time.Hour)))
-	if k := r.ensemble.Clock(); k.Known {
-		t.Errorf("offset %v", k.Offset)
-	}
-	comes(2, noon.Add(30*time.Second))
-	r.answer(jobList, "/l", "", noon.Add(30*time.Second+time.Millisecond), stat, nil, names(3)...)
-	get(2, made(noon.Add(30*time.Second)))
-	if k := r.ensemble.Clock(); !k.Known || k.Offset.Abs() > 2*time.Millisecond {
-		t.Errorf("offset %v, known %v", k.Offset, k.Known)
-	}
-}
-
-// TestARootMadeWhileItWasAskedFor: that it was made may be heard before the answer that it is not there.
-func TestARootMadeWhileItWasAskedFor(t *testing.T) {
-	t.Parallel()
-	r := testRun(t, Config{Roots: []string{"/l"}})
-	r.link, r.below = &link{}, []string{"/l"}
-	d := &dir{path: "/l", root: true, busy: true}
-	r.dirs["/l"] = d
-	r.changedBelow("/l", zk.EventNodeCreated, noon)
-	r.apply(result{job: job{kind: jobStat, dir: d}, link: r.link, at: noon, err: zk.ErrNoNode})
-	if q := r.queue.urgent; len(q) != 1 || q[0].dir != r.dirs["/l"] {
-		t.Errorf("asked for is %+v", q)
-	}
-}
-
-// TestAnAbsentRootIsAskedForAgain: newer servers report nothing of a node that we may not read (CVE-2024-23944).
-func TestAnAbsentRootIsAskedForAgain(t *testing.T) {
-	t.Parallel()
-	r := testRun(t, Config{Roots: []string{"/l"}})
-	r.link, r.below, r.ready = &link{}, []string{"/l"}, true
-	r.answer(jobStat, "/l", "", noon, nil, zk.ErrNoNode)
-	r.poll(noon.Add(time.Minute))
-	if q := r.queue.polls; len(q) != 1 || q[0].kind != jobStat || q[0].dir != r.dirs["/l"] {
-		t.Errorf("asked for is %+v", q)
 	}
 }

@@ -111,6 +111,7 @@ var rules = []struct {
 	{of: "inspect/describe", may: []string{"inspect", "inspect/recipe"}},
 	{of: "inspect/recipe", may: nil},
 	{of: "inspect", only: true, may: []string{"inspect/recipe", "inspect/internal"}},
+	{of: "inspect/zksource/tree", may: []string{"inspect", "inspect/recipe", "inspect/internal/sourcekit"}},
 	{of: "inspect/zksource/ensemble", may: []string{"inspect", "inspect/recipe", "inspect/zkadmin"}},
 	{of: "inspect/finding", may: []string{"inspect", "inspect/recipe", "inspect/describe"}},
 	{of: "internal", may: []string{"inspect/recipe"}},
@@ -129,6 +130,15 @@ func TestArrows(t *testing.T) {
 					t.Errorf("%s imports %s, which %s may not", dir, p, r.of)
 				}
 			}
+		}
+	}
+}
+
+// The tree of znodes is pure: no client of ZooKeeper, no network, no goroutines of its own.
+func TestTheTreeIsPure(t *testing.T) {
+	for _, p := range imports(t)["inspect/zksource/tree"] {
+		if strings.Contains(p, "go-zookeeper") || p == module+"internal/connect" || p == "net" || p == "context" {
+			t.Errorf("inspect/zksource/tree imports %s", p)
 		}
 	}
 }

@@ -1,0 +1,53 @@
+package sourcekit
+
+import "time"
+
+// Bucket is a token bucket. The zero Bucket lets everything pass.
+type Bucket struct {
+	// Halved: tokens come half as fast.
+	Halved bool
+
+	rate, burst float64
+	tokens      float64
+	last        time.Time
+}
+
+// mostDebt of a bucket, in seconds of its rate: a second where that is halved.
+const mostDebt = 0.5
+
+// NewBucket makes a full Bucket of so many tokens a second, with room for burst of them.
+func NewBucket(rate, burst float64) *Bucket { return &Bucket{rate: rate, burst: burst, tokens: burst} }
+
+// Take takes a token. When there is none it returns the time until there is.
+func (b *Bucket) Take(now time.Time) (wait time.Duration) {
+	if wait = b.Await(now); wait == 0 {
+		b.Spend(1)
+	}
+	return wait
+}
+
+// Spend takes tokens, also more than there are: the next request then waits for longer, but no more than a second.
+func (b *Bucket) Spend(tokens float64) {
+	if b.rate > 0 {
+		b.tokens = max(b.tokens-tokens, -b.rate*mostDebt)
+	}
+}
+
+// Await returns the time until the next token; zero when there is one.
+func (b *Bucket) Await(now time.Time) (wait time.Duration) {
+	if b.rate == 0 {
+		return 0
+	}
+	rate := b.rate
+	if b.Halved {
+		rate /= 2
+	}
+	if !b.last.IsZero() {
+		b.tokens = min(b.burst, b.tokens+rate*now.Sub(b.last).Seconds())
+	}
+	b.last = now
+	if b.tokens >= 1 {
+		return 0
+	}
+	return time.Duration((1-b.tokens)/rate*float64(time.Second)) + time.Microsecond
+}

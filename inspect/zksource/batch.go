@@ -1,0 +1,159 @@
+package zksource
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect/zksource/tree"
+	"lockscope/internal/connect"
+)
+
+const (
+	// requestGoal limits a request for many reads, in bytes: far below the mebibyte that servers take (jute.maxbuffer).
+	requestGoal = 64 << 10
+	// multiReadFrame is the length of a request for many reads without its reads: xid, operation and an end.
+	multiReadFrame = 8 + 9
+	// listGoal limits the names that one request asks for, in bytes, by the counts known before; a name is taken for
+	// nameBytes.
+	listGoal, nameBytes = 512 << 10, 64
+)
+
+// batch is one request for many reads.
+type batch struct {
+	jobs  []tree.Job
+	reads []connect.Read
+	items int
+	// length of the request, in bytes.
+	length int
+	sent   time.Time
+
+	results []connect.ReadResult
+	bytes   int
+	err     error
+}
+
+// pace returns the duration of a request as if it had been for one read: twenty take about as long again as the way.
+func (b *batch) pace(at time.Time) time.Duration {
+	const twice = 20
+	return at.Sub(b.sent) * twice / time.Duration(twice+b.items)
+}
+
+// shared returns a job's part of a shared request.
+func shared(j *tree.Job, cfg Config) connect.Read {
+	r := connect.Read{Path: cfg.onServer(j.Dir.Path), Children: j.Kind == tree.JobList}
+	if j.Kind == tree.JobGet {
+		r.Child = j.Name
+	}
+	return r
+}
+
+// gather takes jobs from the queue for one request. Those that need one of their own are set aside.
+func (r *run) gather() *batch {
+	q := &r.tree.Queue
+	most, names := r.pacing.size.Items(), 0
+	if r.pacing.gentle(q) {
+		most = min(most, gentleItems)
+	}
+	b := &batch{length: multiReadFrame}
+	for q.Shared() && b.items < most && names < listGoal {
+		j := q.Pick()
+		if !r.tree.Wanted(j) {
+			continue
+		}
+		read := shared(&j, r.cfg)
+		length := read.Length()
+		if multiReadFrame+length > requestGoal {
+			q.Alone = append(q.Alone, j)
+			continue
+		}
+		if b.length+length > requestGoal {
+			q.Urgent = slices.Insert(q.Urgent, 0, j) // it comes first in the next
+			return b
+		}
+		if b.length += length; j.Kind == tree.JobList {
+			names += j.Dir.Count() * nameBytes
+		}
+		b.jobs, b.reads, b.items = append(b.jobs, j), append(b.reads, read), b.items+read.Items()
+	}
+	return b
+}
+
+// sendMany sends a request for many reads.
+func (r *run) sendMany(b *batch, now time.Time) {
+	if len(b.jobs) == 0 {
+		return
+	}
+	b.sent = now
+	r.pacing.items.Spend(float64(b.items))
+	r.pacing.batches++
+	l := r.conn.link
+	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
+		b.results, b.err = reply.Reads(b.reads, nil)
+		b.bytes = len(reply.Body)
+		r.inbox.add(linkEvent{link: l, at: l.now(), kind: linkAnswered, batch: b})
+	}, connect.MultiRead(b.reads, nil))
+}
+
+// answered handles what came of a request for many reads.
+func (r *run) answered(l *link, b *batch, at time.Time) {
+	if l != r.conn.link {
+		return
+	}
+	r.pacing.batches--
+	switch {
+	case b.err == nil:
+	case isBroken(b.err):
+		l.broken = true // the link's own event says so too, and then everything is asked again
+		return
+	case errors.Is(b.err, connect.ErrTooLong):
+		r.answerTooLong(b)
+		return
+	case connect.Throttled(b.err):
+		r.requestedTooMuch(&r.tree.Queue.Urgent, at, b.jobs...)
+		return
+	default: // it does not know the request, or answers what is no answer to it
+		r.unable(lack("multiRead", b.err), at)
+		return
+	}
+	r.progress = at
+	r.pacing.answeredMany(b, at)
+	l.distance.learn(at.Sub(b.sent), at.Sub(l.distance.answered))
+	l.distance.answered = at
+	for i, j := range b.jobs {
+		r.answeredOne(tree.Reply{Job: j, Sent: b.sent, At: at}, &b.results[i])
+		if r.conn.link != l {
+			return
+		}
+	}
+}
+
+// answerTooLong asks again, for less at a time.
+func (r *run) answerTooLong(b *batch) {
+	r.pacing.size.Broke(b.items)
+	q := &r.tree.Queue
+	if len(b.jobs) == 1 {
+		q.Alone = append(q.Alone, b.jobs[0])
+		return
+	}
+	q.Urgent = append(b.jobs, q.Urgent...)
+}
+
+// answeredOne handles one of many answers. What was refused, failed or is in doubt is asked for once more by
+// itself, in the way that shows what can be known without the right, or that there is no chroot.
+func (r *run) answeredOne(reply tree.Reply, got *connect.ReadResult) {
+	gone := errors.Is(got.Err, zk.ErrNoNode)
+	if got.Err != nil && (!gone || reply.Dir.Root()) {
+		if j := reply.Job; r.tree.Wanted(j) {
+			j.Denied = errors.Is(got.Err, zk.ErrNoAuth)
+			r.tree.Queue.Alone = append(r.tree.Queue.Alone, j)
+		}
+		return
+	}
+	if reply.Err = replyError(got.Err); !gone {
+		reply.Names, reply.Data, reply.Stat = got.Names, got.Data, statOf(&got.Stat)
+	}
+	r.apply(&reply)
+}

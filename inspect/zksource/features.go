@@ -1,0 +1,137 @@
+package zksource
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"lockscope/inspect/zksource/tree"
+	"lockscope/internal/connect"
+)
+
+// Servers from 3.6 on answer many reads in one request, and report all changes below a node by one watch. One
+// that knows neither answers so and closes the connection; the next is made without, and the lack is
+// remembered. Such a server is read one node a request, again and again, what is on the screen first. So is,
+// many nodes a request, a tree that changes so fast that reporting every change costs more than reading what
+// is looked at.
+
+// lacking records why a server does without the requests of 3.6: it refused them as unknown, or failed.
+type lacking struct {
+	why   string
+	since time.Time
+}
+
+const (
+	// lackingFor bounds that belief: the server may be upgraded meanwhile.
+	lackingFor = time.Hour
+	// hotFor keeps a tree that was hot without a watch, so that the way of reading does not flap.
+	hotFor = 10 * time.Minute
+	// hotBeats is the number of beats in a row that make a tree hot: a single burst does not.
+	hotBeats = 5
+)
+
+// heat counts the events of a tree.
+type heat struct {
+	events int // since the last beat
+	beats  int // in a row with too many
+	until  time.Time
+}
+
+// lack puts into words why a server does without a request.
+func lack(request string, err error) string {
+	if errors.Is(err, connect.ErrUnimplemented) {
+		return "does not know " + request + " (ZooKeeper 3.6)"
+	}
+	return "refuses " + request + ": " + strings.TrimPrefix(err.Error(), "zk: ")
+}
+
+// able reports whether the server of our connection is not known to lack the requests of 3.6.
+func (r *run) able(now time.Time) bool {
+	lacks, known := r.lacks[r.conn.link.connectedTo()]
+	return !known || now.Sub(lacks.since) > lackingFor
+}
+
+// unable notes what the server that we are connected to does not know, and connects again, to do without.
+func (r *run) unable(why string, now time.Time) {
+	r.lacks[r.conn.link.connectedTo()] = lacking{why, now}
+	r.reconnect(now)
+}
+
+// watchRoots sets a watch of all changes below each root that is not below another, before anything is read.
+func (r *run) watchRoots() (watched []string) {
+	if r.cfg.Once || !r.conn.many || !r.heat.until.IsZero() {
+		return nil
+	}
+	var requests []connect.Request
+	for _, p := range r.tree.Roots() {
+		if !tree.Covered(watched, p) {
+			watched = append(watched, p)
+			requests = append(requests, connect.WatchBelow(r.cfg.onServer(p)))
+		}
+	}
+	l := r.conn.link
+	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
+		if reply.Err != nil && !isBroken(reply.Err) {
+			r.inbox.add(linkEvent{link: l, at: l.now(), kind: linkNoWatch, err: reply.Err})
+		}
+	}, requests...)
+	return watched
+}
+
+// notWatched handles that the watch of all below a root was not set. Nothing may be read before it is.
+func (r *run) notWatched(err error, now time.Time) {
+	if !connect.Throttled(err) {
+		r.unable(lack("addWatch", err), now)
+		return
+	}
+	r.pacing.throttled(r.tree.FirstPass, now)
+	r.forgetLink()
+	r.conn.why, r.conn.retryAt = strings.TrimPrefix(err.Error(), "zk: "), r.pacing.paused.until
+}
+
+// requestedTooMuch handles that the servers throttled requests for reads: they are asked for again.
+func (r *run) requestedTooMuch(list *[]tree.Job, now time.Time, jobs ...tree.Job) {
+	r.pacing.throttled(r.tree.FirstPass, now)
+	*list = slices.Concat(jobs, *list)
+}
+
+// measureHeat leaves the watch below the roots while these change too fast, and comes back to it later.
+func (r *run) measureHeat(now time.Time) {
+	if !r.conn.ready || r.cfg.Once {
+		return
+	}
+	h := &r.heat
+	hot := float64(h.events) > r.cfg.Budget.Events*r.beats.poll.Seconds()
+	h.events = 0
+	if h.beats++; !hot {
+		h.beats = 0
+	}
+	cooled := !h.until.IsZero() && now.After(h.until)
+	switch {
+	case h.beats == hotBeats && len(r.conn.watched) > 0:
+		h.beats, h.until = 0, now.Add(hotFor)
+		r.reconnect(now)
+	case cooled:
+		h.until = time.Time{}
+		r.reconnect(now)
+	}
+}
+
+// reading describes the way of reading for Backend.Reading; empty while there is no session.
+func (r *run) reading() string {
+	if !r.conn.ready {
+		return ""
+	}
+	reads, watches := "many reads per request", "one watch per root"
+	if !r.conn.many {
+		at := r.conn.link.connectedTo()
+		reads, watches = "one by one: "+at+" "+r.lacks[at].why, "again and again, what is on the screen first"
+	} else if !r.heat.until.IsZero() {
+		watches = "again and again, what is on the screen first: the tree changes too fast to follow all of it"
+	}
+	if r.cfg.Once {
+		return reads
+	}
+	return reads + ", " + watches
+}

@@ -1,0 +1,193 @@
+package zksource
+
+import (
+	"time"
+
+	"lockscope/inspect/internal/sourcekit"
+	"lockscope/inspect/zksource/tree"
+	"lockscope/internal/connect"
+)
+
+// pacing is how fast the servers are asked, and what that has cost so far.
+type pacing struct {
+	cfg Config
+	// discovering and steady: requests for one read each, or for what changed.
+	discovering, steady *sourcekit.Bucket
+	// Of requests for many reads.
+	requests, items, bytes *sourcekit.Bucket
+	pace                   sourcekit.Pace
+	size                   connect.ReadSize
+
+	flying  int // requests for one read on their way
+	batches int // requests for many
+
+	throttle time.Duration // until the budget has a token again; zero: nothing waits for it
+	paused   pause
+
+	itemsRead, bytesRead uint64
+}
+
+// pause ends when the servers are asked again after they have throttled.
+type pause struct {
+	until time.Time
+	last  time.Duration // how long it was; zero once a request was answered
+}
+
+// The first pause, and the longest of several in a row during the first look and later.
+const minPause, maxFirstPause, maxPause = 100 * time.Millisecond, time.Second, 5 * time.Second
+
+// newPacing makes the budgets of a configuration.
+func newPacing(cfg Config) pacing {
+	b := cfg.Budget
+	if b.Unlimited {
+		b.Discovering, b.Steady, b.Requests, b.Items, b.Bytes = 0, 0, 0, 0, 0
+	}
+	return pacing{
+		cfg:         cfg,
+		discovering: sourcekit.NewBucket(b.Discovering, max(1, b.Discovering/10)),
+		steady:      sourcekit.NewBucket(b.Steady, max(1, b.Steady)),
+		requests:    sourcekit.NewBucket(b.Requests, max(1, b.Requests/10)),
+		items:       sourcekit.NewBucket(b.Items, max(1, b.Items/10)),
+		bytes:       sourcekit.NewBucket(b.Bytes, b.Bytes/10),
+	}
+}
+
+// takeMany returns the wait before the next request for many reads; a request that need not wait is counted.
+func (p *pacing) takeMany(discovers bool, now time.Time) time.Duration {
+	if wait := max(p.items.Await(now), p.bytes.Await(now)); wait > 0 {
+		return wait
+	}
+	if discovers {
+		return p.requests.Take(now)
+	}
+	return p.steady.Take(now)
+}
+
+// next takes the next job for a request of its own. Where others share requests, these are only those that
+// cannot. When there is one, and the budget has no request left, it says how long to wait.
+func (p *pacing) next(q *tree.Queue, many, firstPass bool, now time.Time) (j tree.Job, wait time.Duration, ok bool) {
+	type source struct {
+		list *[]tree.Job
+		pays *sourcekit.Bucket
+	}
+	alone := source{&q.Alone, p.discovering}
+	if firstPass {
+		alone.pays = p.steady
+	}
+	sources := []source{alone}
+	if !many {
+		sources = []source{{&q.Urgent, p.steady}, {q.Discovery(), p.discovering}, {&q.Polls, p.steady}, alone}
+	}
+	for _, from := range sources {
+		if len(*from.list) == 0 {
+			continue
+		}
+		later := from.pays.Take(now)
+		if later == 0 {
+			return tree.Pop(from.list), 0, true
+		}
+		if wait == 0 || later < wait {
+			wait = later
+		}
+	}
+	return tree.Job{}, wait, false
+}
+
+// answered learns how long a request took: while the servers answer slowly they are asked half as often.
+func (p *pacing) answered(took time.Duration) {
+	p.paused.last = 0
+	p.pace.Add(took)
+	for _, b := range [...]*sourcekit.Bucket{p.discovering, p.steady, p.requests, p.items, p.bytes} {
+		b.Halved = p.pace.Slow
+	}
+}
+
+// answeredMany learns from the answer to a request for many reads.
+func (p *pacing) answeredMany(b *batch, at time.Time) {
+	p.size.Answered(b.items, b.bytes)
+	p.bytes.Spend(float64(b.bytes))
+	p.itemsRead += uint64(b.items)
+	p.bytesRead += uint64(b.bytes)
+	p.answered(b.pace(at))
+}
+
+// throttled waits before more is asked: longer each time in a row.
+func (p *pacing) throttled(firstPass bool, now time.Time) {
+	longest := maxFirstPause
+	if firstPass {
+		longest = maxPause
+	}
+	p.paused.last = min(max(2*p.paused.last, minPause), longest)
+	p.paused.until = now.Add(p.paused.last)
+}
+
+// gentle reports whether requests are kept short for the sake of others: in a first look that has a budget.
+func (p *pacing) gentle(q *tree.Queue) bool { return !p.cfg.Budget.Unlimited && q.Discovers() }
+
+const (
+	// requestsInFlight limits the requests for many reads without an answer yet: a server answers one
+	// session's one after the other, so that more would only wait there, in front of what is urgent.
+	requestsInFlight = 4
+	// eagerInFlight are those of a look without a budget: the server is not to wait for us while we work on
+	// what it has answered.
+	eagerInFlight = 8
+	// gentleItems and gentleInFlight are for a first look by a budget, while others are served: a server
+	// answers them after the request that it answers. With 200 reads and four requests another program's p99
+	// was 2.2 times what it was alone, and 2.7 times while ls looked; with these 1.05 and 1.1 times, for
+	// twice the server's processor time (BenchmarkNeighbour).
+	gentleItems, gentleInFlight = 50, 2
+	// mostInFlight limits those to servers far away.
+	mostInFlight = 64
+	// mostMore limits by how many more an answer lets be on their way: a network may deliver two at once that
+	// were not made so.
+	mostMore = 8
+)
+
+// mayFly returns the number of requests for many reads that may be without an answer. Of short ones these are
+// two, and as many more as the budget sends, in reads or in bytes, while one is on its way there and back,
+// and as the server has shown that they do not wait for each other there (see distance). A server that has
+// become slow has two.
+func (p *pacing) mayFly(q *tree.Queue, d *distance) int {
+	switch {
+	case p.cfg.Budget.Unlimited && q.Discovers():
+		return eagerInFlight
+	case !p.gentle(q):
+		return requestsInFlight
+	case p.pace.Slow:
+		return gentleInFlight
+	}
+	onTheWay := p.cfg.Budget.Items / gentleItems * d.quickest.Seconds()
+	if p.bytesRead > 0 {
+		bytes := gentleItems * float64(p.bytesRead) / float64(p.itemsRead) // of an answer
+		onTheWay = min(onTheWay, p.cfg.Budget.Bytes/bytes*d.quickest.Seconds())
+	}
+	return gentleInFlight + int(min(onTheWay, mostInFlight-gentleInFlight, float64(d.spare)))
+}
+
+// distance is how far away a server is. One far away answers each request as late as the one before, however
+// many are on their way; one that is slow lets them wait for each other, and has no more than it can answer:
+// whether it is slow or far cannot be told by its greeting.
+type distance struct {
+	quickest time.Duration // answer of the server, at first to the request for a session; zero: there was none
+	// spare requests for many reads may be on their way beyond the first ones: as many as were answered as
+	// quickly as the quickest.
+	spare    int
+	answered time.Time // the newest of them
+}
+
+// learn takes how long a request took, and how long after the answer before it its own came. A session's
+// requests are answered one after the other, so that an answer took the server no longer than it came apart
+// from the one before. Where that is a small part of the way, several more may be on it at once: of one more
+// for each answer, 64 are on their way after five times the way there and back.
+func (d *distance) learn(took, apart time.Duration) {
+	if d.quickest == 0 || took < d.quickest {
+		d.quickest = took
+	}
+	switch {
+	case took <= d.quickest+d.quickest/4:
+		more := min(d.quickest/2/max(apart, 1), mostMore)
+		d.spare = min(d.spare+max(int(more), 1), mostInFlight-gentleInFlight)
+	case took > 2*d.quickest:
+		d.spare /= 2
+	}
+}

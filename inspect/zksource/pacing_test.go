@@ -1,0 +1,187 @@
+package zksource
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect/zksource/tree"
+	"lockscope/internal/connect"
+)
+
+// contenders are names of so many contenders.
+func contenders(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("%s__lock__%010d", guid, i))
+	}
+	return names
+}
+
+// wantContenders has contenders of /locks wanted.
+func wantContenders(r *run, names ...string) {
+	r.tree.Start(tree.Server{Many: true})
+	r.tree.Queue = tree.Queue{}
+	r.tree.Apply(&tree.Reply{Job: tree.Job{Kind: tree.JobList, Dir: r.tree.Dir("/locks")}, Names: names})
+}
+
+// A look by a budget is made of short requests, of which two wait on the server at most, and on a far one as
+// many more as the budget sends while one is on its way; a look without one, and what changed later, of long
+// ones.
+func TestALookIsGentle(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		cfg        Config
+		quickest   time.Duration
+		found      bool // what is asked for has changed, and was not found just now
+		slow       bool
+		bytes      uint64 // of an answer to one read, as seen
+		items, fly int
+	}{
+		{name: "before the first answer", items: 50, fly: 2},
+		{name: "a server nearby", quickest: time.Millisecond, items: 50, fly: 2},
+		{name: "a server far away", quickest: 25 * time.Millisecond, items: 50, fly: 22},
+		{name: "a server on the moon", quickest: 2 * time.Second, items: 50, fly: 64},
+		{name: "one that has become slow", quickest: 25 * time.Millisecond, slow: true, items: 50, fly: 2},
+		{name: "long answers", quickest: 250 * time.Millisecond, bytes: 4 << 10, items: 50, fly: 7},
+		{name: "short answers", quickest: 25 * time.Millisecond, bytes: 80, items: 50, fly: 22},
+		{name: "a tenth of the budget", cfg: Config{Budget: Budget{Items: 4000}}, quickest: 25 * time.Millisecond, items: 50, fly: 4},
+		{name: "what changed", quickest: 25 * time.Millisecond, found: true, items: 200, fly: 4},
+		{name: "a command", cfg: Config{Once: true}, quickest: 25 * time.Millisecond, items: 50, fly: 52},
+		{name: "no budget", cfg: Config{Budget: Budget{Unlimited: true}}, quickest: 25 * time.Millisecond, items: 200, fly: 8},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.cfg.Roots = []string{"/locks"}
+			r := testRun(t, tt.cfg)
+			r.conn.link = &link{distance: distance{quickest: tt.quickest, spare: mostInFlight}}
+			p := &r.pacing
+			p.pace.Slow, p.itemsRead, p.bytesRead = tt.slow, 1, tt.bytes
+			for range 10 {
+				p.size.Answered(p.size.Items(), p.size.Items()) // it has learnt that answers are short
+			}
+			wantContenders(r, contenders(2*connect.MostItems)...)
+			q := &r.tree.Queue
+			if tt.found {
+				q.Urgent, q.Reads = q.Reads, nil
+			}
+			if fly := p.mayFly(q, &r.conn.link.distance); fly != tt.fly {
+				t.Errorf("%d requests may be on their way, want %d", fly, tt.fly)
+			}
+			if b := r.gather(); b.items != tt.items {
+				t.Errorf("%d reads in a request, want %d", b.items, tt.items)
+			}
+		})
+	}
+}
+
+// A path that is too long for a request of its kind goes by itself.
+func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
+	t.Parallel()
+	r := testRun(t, Config{Roots: []string{"/locks"}})
+	r.conn.link = &link{}
+	names := contenders(3)
+	names[1] = strings.Repeat("x", requestGoal) + names[1]
+	wantContenders(r, names...)
+	b := r.gather()
+	alone := r.tree.Queue.Alone
+	if len(b.jobs) != 2 || len(alone) != 1 || len(alone[0].Name) < requestGoal {
+		t.Errorf("%d share a request, %d go by themselves", len(b.jobs), len(alone))
+	}
+	if want := 8 + len(connect.MultiRead(b.reads, nil).Body); b.length != want {
+		t.Errorf("the request is taken for %d bytes long, it has %d", b.length, want)
+	}
+}
+
+// However small its budget, a queue lets something pass.
+func TestASmallBudgetIsNotNone(t *testing.T) {
+	t.Parallel()
+	p := newPacing(Config{Budget: Budget{Items: 5, Bytes: 100, Requests: 1}})
+	if wait := p.takeMany(true, time.Unix(1, 0)); wait != 0 {
+		t.Errorf("the first request has to wait for %v", wait)
+	}
+}
+
+// A look begins with two requests, however late the server's greeting was, and has more on their way only as
+// long as they are answered no later than one alone: a server far away soon has as many as the budget sends,
+// one that is slow does not.
+func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		took              func(flying int) time.Duration
+		apart             time.Duration // two answers
+		most, last, after int           // as many after so many answers
+	}{
+		"far away": {func(int) time.Duration { return 250 * time.Millisecond }, time.Millisecond, 64, 64, 8},
+		"far away, over a network that holds back": {func(int) time.Duration { return 250 * time.Millisecond }, 0, 64, 64, 8},
+		"slow":                            {func(flying int) time.Duration { return time.Duration(flying) * 250 * time.Millisecond }, 250 * time.Millisecond, 3, 2, 1},
+		"slow, and answers come in pairs": {func(flying int) time.Duration { return time.Duration(flying) * 250 * time.Millisecond }, 0, 10, 2, 20},
+		"far, and slow": {func(flying int) time.Duration {
+			return 250*time.Millisecond + time.Duration(flying)*10*time.Millisecond
+		}, 10 * time.Millisecond, 16, 6, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, d := newPacing(Config{}.withDefaults()), distance{quickest: 250 * time.Millisecond}
+			q := &tree.Queue{Reads: make([]tree.Job, 1)}
+			mayFly := func() int { return p.mayFly(q, &d) }
+			if fly := mayFly(); fly != gentleInFlight {
+				t.Fatalf("begins with %d", fly)
+			}
+			most := 0
+			for i := range 200 {
+				if i == tt.after && mayFly() < tt.last {
+					t.Errorf("%d requests on their way after %d answers, want %d", mayFly(), i, tt.last)
+				}
+				most = max(most, mayFly())
+				d.learn(tt.took(mayFly()), tt.apart)
+			}
+			if fly := mayFly(); most > tt.most || fly < tt.last {
+				t.Errorf("%d requests on their way, %d at most; want %d to %d", fly, most, tt.last, tt.most)
+			}
+		})
+	}
+	d := distance{spare: 40}
+	for range 5 {
+		d.learn(time.Second, time.Second)
+		d.learn(3*time.Second, time.Second)
+	}
+	if d.spare > 5 {
+		t.Errorf("a server that has become slow has %d more on their way", d.spare)
+	}
+}
+
+func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
+	t.Parallel()
+	p := newPacing(Config{Budget: Budget{Discovering: 100, Steady: 10}})
+	wait := func() time.Duration {
+		at := noon.Add(time.Hour)
+		for p.discovering.Take(at) == 0 { // what is left
+		}
+		return p.discovering.Take(at)
+	}
+	usual := wait()
+	for range 64 {
+		p.answered(2 * time.Millisecond)
+	}
+	for range 64 {
+		p.answered(20 * time.Millisecond)
+	}
+	if slow := wait(); slow < 19*time.Millisecond || usual > 11*time.Millisecond {
+		t.Errorf("waits %v, usually %v", slow, usual)
+	}
+}
+
+// The backend has the quickest of our last requests.
+func TestQuickestRequestsAreReported(t *testing.T) {
+	t.Parallel()
+	r := testRun(t, Config{})
+	for range 64 {
+		r.pacing.answered(5 * time.Millisecond)
+	}
+	for range 64 {
+		r.pacing.answered(7 * time.Millisecond)
+	}
+	if c := r.describe().Cost; c.Quickest != 7*time.Millisecond || c.StartQuickest != 5*time.Millisecond {
+		t.Errorf("%v, at the start %v", c.Quickest, c.StartQuickest)
+	}
+}

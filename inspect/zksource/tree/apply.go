@@ -1,0 +1,315 @@
+package tree
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// Apply puts a reply into the tree, and marks the locks that it changes.
+func (t *Tree) Apply(r *Reply) {
+	d := r.Dir
+	if t.dirs[d.Path] != d {
+		return
+	}
+	if r.Sealed || r.Denied {
+		in := d
+		if r.Kind != JobGet {
+			in = t.dirs[parent(d.Path)]
+		}
+		t.keepsSecret(in)
+	}
+	again := false
+	if r.Kind == JobStat || r.Kind == JobList || r.Kind == JobData {
+		again, d.asked = d.asked == askAgain, idle
+	}
+	switch r.Kind {
+	case JobStat:
+		t.stated(d, r)
+	case JobList:
+		t.listed(d, r)
+	case JobData:
+		t.gotData(d, r)
+	case JobGet:
+		t.got(d, r)
+	case JobCompare:
+		t.compared(d, r)
+	case JobAccess:
+		t.gotAccess(r)
+	}
+	if d = t.dirs[d.Path]; again && d != nil { // it may be another: a root that was not there yet
+		t.touch(d, r.At)
+	}
+}
+
+// stated handles a Stat.
+func (t *Tree) stated(d *Dir, r *Reply) {
+	if r.Err != nil {
+		t.failed(d, r)
+		return
+	}
+	d.triedAt = r.At
+	t.setStat(d, &r.Stat)
+	switch {
+	case t.isSibling(d):
+	case d.phase == leaf:
+		t.markWhole(d)
+	case d.phase == crowded:
+		t.mark(d)
+	case t.cfg.Once && d.count == 0 && !d.root: // there is nothing to list
+		d.sentAt = r.Sent
+		d.adopt(nil, &r.Stat, r.At)
+		t.mark(d)
+	default:
+		t.push(&t.Queue.Lists, Job{Kind: JobList, Dir: d})
+	}
+	t.recordSeen(d)
+}
+
+// setStat sets the phase of a node that exists.
+func (t *Tree) setStat(d *Dir, stat *Stat) {
+	if d.phase == unasked {
+		t.Scanned++
+	}
+	d.count, t.blind.noChroot = stat.NumChildren, false
+	delete(t.blind.crowds, d.Path)
+	switch {
+	case stat.EphemeralOwner != 0:
+		d.phase = leaf
+	case int(d.count) > t.cfg.Children:
+		d.phase = crowded
+		t.blind.crowds[d.Path] = d
+	default:
+		d.phase = listable
+	}
+	if d.phase != leaf && d.stoodAlone() { // a directory came in its place
+		d.lone = notLone
+	}
+}
+
+// failed handles a directory that could not be looked at.
+func (t *Tree) failed(d *Dir, r *Reply) {
+	if errors.Is(r.Err, ErrGone) {
+		t.blind.noChroot = r.NoChroot
+		in := t.dirs[parent(d.Path)]
+		if in == nil || in == d || in.aboveRoot || !d.stoodAlone() || d.shown == nil {
+			t.remove(d)
+		}
+		if in != nil && in != d {
+			t.left(in, path.Base(d.Path), r.At)
+		}
+		return
+	}
+	what := readChildren
+	if r.Kind == JobStat {
+		what = readStat
+	}
+	if d.phase == unasked {
+		t.Scanned++
+	}
+	d.phase, d.count, d.triedAt = shut, -1, r.At
+	if r.Sealed {
+		d.count = r.Stat.NumChildren
+	}
+	t.blind.record(t.blind.refused, d.Path, what, r)
+	if d.count == 0 { // there is nothing to read
+		d.adopt(t.room(d, nil), &r.Stat, r.At)
+	}
+	if r.Sealed {
+		t.recordSeen(d)
+	}
+	if d.aboveRoot {
+		t.siblingsUnknown(d)
+	}
+	t.mark(d)
+}
+
+// listed handles a list of children: it wants the new contenders read, and walks into the others.
+func (t *Tree) listed(d *Dir, r *Reply) {
+	if r.Err != nil && !(r.Sealed && r.Stat.EphemeralOwner != 0) {
+		t.failed(d, r)
+		return
+	}
+	wasShut := d.phase == shut
+	if wasShut {
+		delete(t.blind.refused, d.Path)
+	}
+	if d.isAnother(&r.Stat) {
+		r.Err = ErrGone
+		t.failed(d, r)
+		return
+	}
+	t.setStat(d, &r.Stat)
+	t.recordSeen(d)
+	if d.phase == leaf {
+		t.markWhole(d)
+		return
+	}
+	late := !d.readAt.IsZero() && (t.polled(d) || d.readAt.Before(t.server.Since))
+	d.sentAt = r.Sent
+	added, removed, another := d.adopt(t.room(d, r.Names), &r.Stat, r.At)
+	for _, name := range removed {
+		t.childLeft(d, name)
+	}
+	d.lost, d.gained = d.lost || len(removed) > 0, d.gained || len(added) > 0
+	d.rereadLease()
+	if late {
+		d.rereadLive()
+	}
+	t.readAll(d, added)
+	changed := another || wasShut || len(added)+len(removed) > 0
+	whole := d.awaited == 0 || d.judged && len(removed) > 0 // what left may change the holder: that is shown at once
+	early := !t.cfg.Once && !t.FirstPass && d.shown == nil
+	if d.phase == crowded || whole && (changed || t.isDue(d)) || !whole && early {
+		t.mark(d)
+	}
+	if len(added)+len(removed) > 0 || d.aboveRoot {
+		t.settle(d)
+	}
+}
+
+// isDue reports whether a directory's lock is to be built although its list is as before.
+func (t *Tree) isDue(d *Dir) bool {
+	b := t.base(d)
+	return !d.judged || d.renewed || d.pending || t.polled(d) || !d.recheck.IsZero() || b != nil && (b.pending || !b.recheck.IsZero())
+}
+
+// readAll wants everything read of a directory that was listed. Children in added came with the list.
+func (t *Tree) readAll(d *Dir, added []string) {
+	list := &t.Queue.Reads
+	if d.answers || t.inFocus(d) {
+		list = &t.Queue.Urgent
+	}
+	d.answers = false
+	t.readWanted(d, list)
+	for i, name := range d.names {
+		// What is read now shows by itself whether it can have children.
+		if n := d.at(i); !n.wasRead() && !n.isAwaited() && !recipe.Proves(name) {
+			t.child(d, name)
+		}
+	}
+	// A contender that left changes the holder: that is shown at once. One that came queues behind the others: it
+	// is shown when it was read.
+	if d.judged && d.awaited > 0 {
+		for _, name := range added {
+			d.hold(name)
+		}
+	}
+	if d.data == dataWanted || d.data == dataStale {
+		t.requestData(d)
+	}
+}
+
+// left handles a listed child that was gone when it was asked for. It may have been made again since: the directory
+// is listed once more.
+func (t *Tree) left(d *Dir, name string, at time.Time) {
+	if !d.drop(name) {
+		return
+	}
+	t.names--
+	t.childLeft(d, name)
+	if !t.cfg.Once {
+		t.touch(d, at)
+	}
+	if recipe.Contends(name) && (d.judged || d.awaited == 0) && (t.cfg.Once || !d.betweenLeases()) {
+		t.mark(d)
+	}
+	t.settle(d)
+}
+
+// readWanted queues the contenders that are to be read.
+func (t *Tree) readWanted(d *Dir, list *[]Job) {
+	wanted := d.wanted(t.cfg.Once || t.server.Many, t.inFocus(d))
+	*list = slices.Grow(*list, len(wanted))
+	for _, name := range wanted {
+		d.await(name)
+		delete(d.reread, name)
+		*list = append(*list, Job{Kind: JobGet, Dir: d, Name: name})
+	}
+}
+
+// got handles a child's data and Stat.
+func (t *Tree) got(d *Dir, r *Reply) {
+	name := r.Name
+	if !d.awaits(name) {
+		return
+	}
+	d.arrived(name)
+	changed := false
+	switch {
+	case r.Err == nil || r.Sealed:
+		changed = d.keep(name, r.Data, &r.Stat, r.Sealed)
+		changed = t.recordContender(d, r) || changed
+		if z, _ := d.of(name); r.Stat.EphemeralOwner == 0 && !recipe.Proves(name) && !z.IsLease() {
+			t.child(d, name)
+		}
+	case errors.Is(r.Err, ErrGone):
+		t.left(d, name, r.At)
+		return
+	default:
+		changed = d.keep(name, nil, nil, false)
+		if !recipe.Proves(name) {
+			t.child(d, name)
+		}
+		changed = t.blind.record(t.blind.refused, join(d.Path, name), readStat, r) || changed
+	}
+	d.renewed = d.renewed || changed
+	if d.awaited == 0 {
+		if d.renewed || t.isDue(d) {
+			t.mark(d)
+		}
+		t.settle(d)
+	}
+}
+
+// recordContender notes that a contender was read, or why it could not be, unless it is a directory that
+// could not be listed. It reports whether that is news.
+func (t *Tree) recordContender(d *Dir, r *Reply) bool {
+	if r.Err == nil && len(t.blind.refused) == 0 { // nearly always: there are a million of them
+		return false
+	}
+	p := join(d.Path, r.Name)
+	if in := t.dirs[p]; in != nil && in.phase == shut {
+		return false
+	}
+	what := readContender
+	if e, ok := recipe.Parse(r.Name); ok && e.Live {
+		what = readPermit
+	}
+	return t.blind.record(t.blind.refused, p, what, r)
+}
+
+// gotData handles a directory's own data.
+func (t *Tree) gotData(d *Dir, r *Reply) {
+	read := r.Err == nil || r.Sealed
+	if errors.Is(r.Err, ErrGone) || read && d.isAnother(&r.Stat) {
+		r.Err = ErrGone
+		t.failed(d, r)
+		return
+	}
+	what := readStat
+	if read {
+		what = readOwn
+		own := children{}
+		n, _ := own.keep("", r.Data, &r.Stat, r.Sealed)
+		z := n.znode(path.Base(d.Path))
+		d.self = &z
+	} else {
+		d.self = &inspect.Znode{Name: path.Base(d.Path)}
+	}
+	t.blind.record(t.blind.sealed, d.Path, what, r)
+	d.data, d.triedAt = dataRead, r.At
+	t.mark(d)
+}
+
+// compared handles a directory's Stat: it is listed again when that is not the Stat of its list.
+func (t *Tree) compared(d *Dir, r *Reply) {
+	same := r.Stat.Pzxid == d.pzxid && r.Stat.Czxid == d.czxid && r.Stat.Aversion == d.aversion
+	if r.Err != nil || d.sentAt.Before(r.Sent) && !same {
+		t.touch(d, r.At)
+	}
+}

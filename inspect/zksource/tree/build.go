@@ -1,0 +1,243 @@
+package tree
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// mark notes that a directory's lock is to be built.
+func (t *Tree) mark(d *Dir) {
+	if !d.dirty {
+		d.dirty = true
+		t.dirty = append(t.dirty, d)
+	}
+}
+
+// settle notes that nodes which are locks by themselves are to be looked for in a directory.
+func (t *Tree) settle(d *Dir) {
+	if !d.settling {
+		d.settling = true
+		t.settled = append(t.settled, d)
+	}
+}
+
+// Build makes each lock once that has changed. Leases are judged at now.
+func (t *Tree) Build(now time.Time) {
+	for len(t.dirty)+len(t.settled) > 0 {
+		dirty, settled := t.dirty, t.settled
+		t.dirty, t.settled = nil, nil
+		for _, d := range t.wholesFirst(dirty) {
+			if d.dirty = false; !d.gone {
+				t.build(d, now)
+			}
+		}
+		for _, d := range settled {
+			d.settling = false
+			t.findSingles(d)
+		}
+	}
+}
+
+// wholesFirst are directories that are to be built, a semaphore's own one before its parts.
+func (t *Tree) wholesFirst(dirty []*Dir) []*Dir {
+	wholes := make([]*Dir, 0, len(dirty))
+	var parts []*Dir
+	for _, d := range dirty {
+		b := t.base(d)
+		if b == nil || t.hidden(b) != nil || b.phase == absent {
+			wholes = append(wholes, d)
+			continue
+		}
+		parts = append(parts, d)
+		if !b.dirty {
+			b.dirty = true
+			wholes = append(wholes, b)
+		}
+	}
+	return append(wholes, parts...)
+}
+
+// build makes the lock that a directory is, unless it is a part of another.
+func (t *Tree) build(d *Dir, now time.Time) {
+	d.judged = d.judged || d.awaited == 0 && !d.readAt.IsZero()
+	b := t.base(d)
+	switch {
+	case b == nil || b.phase == absent:
+	case t.hidden(b) == nil:
+		if b.fold == folded || b.fold == undecided || b.pending && !d.joined {
+			t.silence(d)
+			return
+		}
+	case recipe.KazooQueuePath(b.Path) == d.Path && d.queued():
+		b.fold = folded
+		t.hide(b, true, t.hidden(b))
+		t.silence(d)
+		return
+	}
+	t.buildWhole(d, now)
+}
+
+// buildWhole makes the lock of a directory with its parts.
+func (t *Tree) buildWhole(d *Dir, now time.Time) {
+	if t.outside(d) || d.root && d.phase == leaf && !d.single() || t.cfg.Only != "" && !t.named(d) {
+		return
+	}
+	if why := t.hidden(d); why != nil {
+		d.awaitNone()
+		t.hide(d, t.named(d), why)
+		return
+	}
+	if !t.ready(d, now) {
+		return
+	}
+	complete, hidden, waiters := t.findParts(d)
+	if hidden != nil {
+		t.conceal(d, hidden)
+		return
+	}
+	t.wantData(d)
+	if d.pending = !complete || d.data == dataWanted || t.awaitsPart(d, now); d.pending {
+		return
+	}
+	if why := t.undecidable(d); why != nil {
+		t.conceal(d, why)
+		return
+	}
+	was := d.fold
+	lock := t.lock(d, now)
+	if lock != nil {
+		lock.Unseen = slices.Concat(waiters, t.contendersUnseen(d))
+		lock.Polled = slices.ContainsFunc(d.places(), t.polled)
+		d.accessOn(lock)
+		t.show(d, lock)
+		if !d.recheck.IsZero() && d.listedSince(d.recheck) {
+			d.recheck = time.Time{}
+		}
+	}
+	t.wantAccess(d, lock)
+	t.expiresWith(d, lock)
+	t.built(d, was)
+}
+
+// built notes that a directory's lock was made, and what that decides for its parts. was is fold before.
+func (t *Tree) built(d *Dir, was fold) {
+	if d.fold == undecided {
+		d.fold = separate
+	}
+	d.renewed, d.heldBack = false, time.Time{}
+	for _, in := range d.places() {
+		in.lost, in.gained = false, false
+	}
+	for _, part := range d.parts {
+		if d.fold == folded {
+			t.silence(part)
+		} else if was != separate || !part.joined {
+			t.mark(part)
+		}
+		part.joined = true
+	}
+}
+
+// ready reports whether enough of a directory was read. On the first walk its queue is shown by names alone before.
+func (t *Tree) ready(d *Dir, now time.Time) bool {
+	switch {
+	case d.phase == leaf, d.lone == freed:
+		return true
+	case d.readAt.IsZero():
+		return d.single()
+	case d.judged || d.awaited == 0:
+		return d.fresh == 0 || d.readSome() // else all that were known have left, and those that came are not read yet
+	}
+	if !t.cfg.Once && !t.FirstPass && d.shown == nil && t.base(d) == nil {
+		if lock, _ := t.assemble(d, now); lock != nil {
+			t.show(d, lock)
+		}
+	}
+	return false
+}
+
+// lock makes a directory's lock; nil when it is none. One that was a lock, or is named, is free when nobody is in it.
+func (t *Tree) lock(d *Dir, now time.Time) *inspect.Lock {
+	lock, isFolded := t.assemble(d, now)
+	d.foldedIs(isFolded)
+	if lock == nil && (d.shown != nil || t.named(d)) {
+		lock = t.freeLock(d, d.newest())
+	}
+	return lock
+}
+
+// assemble makes a directory's lock of what was read; nil when it is none, or nobody is in it.
+func (t *Tree) assemble(d *Dir, now time.Time) (lock *inspect.Lock, folded bool) {
+	memory := znodes.Get().(*[]inspect.Znode)
+	whole := d.directory(now, (*memory)[:0])
+	lock, folded = whole.Lock(t.id(d), d.newest())
+	clear(whole.Children)
+	*memory = whole.Children
+	znodes.Put(memory)
+	if lock == nil && d.single() {
+		lock = inspect.NodeLock(t.id(d), d.Own(), d.lone == alone, now)
+	}
+	return lock, folded
+}
+
+// znodes are memory for what a lock is made of, which has no part of it: there are as many as contenders.
+var znodes = sync.Pool{New: func() any { return new([]inspect.Znode) }}
+
+// directory is all that was read of the directory, its children in memory that is given.
+func (d *Dir) directory(now time.Time, memory []inspect.Znode) inspect.Directory {
+	whole := inspect.Directory{Children: d.children.shown(memory), Created: d.created, Data: d.Own().Data, Lease: d.lease, Now: now}
+	if len(d.parts) == 0 {
+		return whole
+	}
+	whole.Parts = make(map[string][]inspect.Znode, len(d.parts))
+	for place, part := range d.parts {
+		whole.Parts[place] = part.children.shown(nil)
+	}
+	// The permits of Curator's are in a container, which a server removes when it finds it empty, between one
+	// permit and the next.
+	if _, there := whole.Parts[recipe.CuratorLeases]; !there && d.keepsQueue() {
+		whole.Parts[recipe.CuratorLeases] = nil
+	}
+	return whole
+}
+
+// hide shows a directory's lock as one of which nothing is known, and why. What it was before stays known.
+func (t *Tree) hide(d *Dir, named bool, why []inspect.Unseen) {
+	if d.shown == nil && !named {
+		return
+	}
+	lock := t.freeLock(d, d.tried())
+	lock.State, lock.Unseen, lock.Polled = inspect.StateUnknown, why, true
+	t.show(d, lock)
+}
+
+// conceal shows a directory's lock of which it is known that it is one, and not who holds it.
+func (t *Tree) conceal(d *Dir, why []inspect.Unseen) {
+	d.pending = false
+	if d.fold = max(d.fold, separate); len(d.parts) > 0 {
+		d.fold = folded
+	}
+	t.hide(d, true, why)
+	for _, where := range recipe.Parts(d.Path) {
+		if part := t.dirs[where.Path]; part != nil && d.fold == folded {
+			t.silence(part)
+		}
+	}
+}
+
+// expiresWith notes when a lock runs out by itself, so that it is shown then.
+func (t *Tree) expiresWith(d *Dir, lock *inspect.Lock) {
+	delete(t.expiring, d)
+	if lock == nil {
+		return
+	}
+	for i := range lock.Holders {
+		if at := lock.Holders[i].ExpiresAt; !at.IsZero() {
+			t.expiring[d] = at
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package tree
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// plainChildren are children as sets of names: slow and simple.
+type plainChildren struct{ listed, read, awaited, fresh map[string]bool }
+
+func (p *plainChildren) arrived(name string) {
+	delete(p.awaited, name)
+	delete(p.fresh, name)
+}
+
+func (p *plainChildren) left(name string) {
+	p.arrived(name)
+	delete(p.listed, name)
+	delete(p.read, name)
+}
+
+// do does one thing to both, chosen at random.
+func (p *plainChildren) do(c *children, random *rand.Rand, names []string) {
+	name := names[random.IntN(len(names))]
+	switch random.IntN(6) {
+	case 0:
+		list := slices.DeleteFunc(slices.Clone(names), func(string) bool { return random.IntN(2) == 0 })
+		random.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+		c.list(list)
+		for _, name := range names {
+			if is := slices.Contains(list, name); is {
+				p.listed[name] = true
+			} else if p.listed[name] {
+				p.left(name)
+			} else if !p.awaited[name] { // it was read, and never listed
+				delete(p.read, name)
+			}
+		}
+	case 1:
+		c.await(name)
+		p.awaited[name] = true
+	case 2:
+		if c.awaits(name) {
+			c.arrived(name)
+			c.keep(name, nil, &Stat{EphemeralOwner: 7}, false)
+			p.arrived(name)
+			p.read[name] = true
+		}
+	case 3:
+		if c.hold(name); p.awaited[name] {
+			p.fresh[name] = true
+		}
+	case 4:
+		if c.drop(name) != p.listed[name] {
+			panic("drop")
+		}
+		if p.arrived(name); p.listed[name] {
+			p.left(name)
+		}
+	default:
+		if random.IntN(20) == 0 {
+			c.awaitNone()
+			clear(p.awaited)
+			clear(p.fresh)
+		}
+	}
+}
+
+func TestChildrenAreWhatSetsOfNamesWouldBe(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	for seed := range uint64(50) {
+		random, c := rand.New(rand.NewPCG(seed, 0)), &children{}
+		p := &plainChildren{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+		for step := range 200 {
+			p.do(c, random, names)
+			read, shown := map[string]bool{}, map[string]bool{}
+			for _, name := range names {
+				if c.awaits(name) != p.awaited[name] {
+					t.Fatalf("seed %d, step %d: %s is awaited: %v", seed, step, name, !p.awaited[name])
+				}
+				if c.has(name) {
+					read[name] = true
+				}
+			}
+			for _, z := range c.shown(nil) {
+				shown[z.Name] = true
+				if z.Known != p.read[z.Name] || z.Known && z.EphemeralOwner != 7 {
+					t.Fatalf("seed %d, step %d: %+v", seed, step, z)
+				}
+			}
+			want := maps.Clone(p.listed)
+			maps.DeleteFunc(want, func(name string, _ bool) bool { return p.fresh[name] && !p.read[name] })
+			if !maps.Equal(shown, want) || !maps.Equal(read, p.read) || c.awaited != len(p.awaited) || c.fresh != len(p.fresh) {
+				t.Fatalf("seed %d, step %d: read %v of %v, shown %v of %v, awaited %d of %v, fresh %d of %v",
+					seed, step, read, p.read, shown, want, c.awaited, p.awaited, c.fresh, p.fresh)
+			}
+		}
+	}
+}

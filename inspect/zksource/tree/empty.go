@@ -1,0 +1,43 @@
+package tree
+
+import (
+	"time"
+
+	"lockscope/inspect"
+)
+
+// emptyBeat is the shortest time between two counts of the empty directories, which go over all of them.
+const emptyBeat = time.Minute
+
+// emptyCount is the last count of the empty directories.
+type emptyCount struct {
+	found inspect.EmptyDirs
+	at    time.Time
+}
+
+// Empty are the directories that had children once and have none now, as last counted.
+func (t *Tree) Empty() inspect.EmptyDirs { return t.empty.found }
+
+// CountEmpty counts them, when that is due. The roots are no locks.
+func (t *Tree) CountEmpty(now time.Time) {
+	if !t.FirstPass || !t.empty.at.IsZero() && now.Sub(t.empty.at) < emptyBeat {
+		return
+	}
+	var e inspect.EmptyDirs
+	under := make(map[string]int)
+	for _, d := range t.dirs {
+		if d.root || d.phase != listable || d.count != 0 || d.created == 0 {
+			continue
+		}
+		e.Count++
+		if made := time.UnixMilli(d.ctime); e.Oldest.IsZero() || made.Before(e.Oldest) {
+			e.Oldest = made
+		}
+		in := parent(d.Path)
+		under[in]++
+		if n := under[in]; n > e.UnderCount || n == e.UnderCount && in < e.Under {
+			e.Under, e.UnderCount = in, n
+		}
+	}
+	t.empty = emptyCount{e, now}
+}

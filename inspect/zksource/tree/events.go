@@ -1,0 +1,102 @@
+package tree
+
+import (
+	"path"
+	"slices"
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// One watch on a root reports all changes below it, and no other is needed there. But newer servers report
+// nothing of a node that we may not read (CVE-2024-23944): a directory that has such nodes is polled, and
+// every directory is compared with its Stat from time to time (poll.go).
+
+// Event is what a watch reported of a node.
+type Event uint8
+
+// The events of a watch on a root. Created and Deleted: of the node itself; Changed: of its data.
+const (
+	Created Event = iota
+	Deleted
+	Changed
+)
+
+// Hear handles the event of a node below a watched root.
+func (t *Tree) Hear(p string, what Event, at time.Time) {
+	if !t.covered(p) {
+		return
+	}
+	d, in := t.dirs[p], t.dirs[parent(p)]
+	if what == Changed {
+		t.dataChanged(d, in, path.Base(p), at)
+		return
+	}
+	if in != nil && in != d && in.phase != shut {
+		name := path.Base(p)
+		if what == Created && in.has(name) {
+			in.rereads(name) // another of the same name
+		}
+		if t.touch(in, at); what == Created {
+			t.readWithList(in, name, at)
+		}
+	}
+	// The list that it is in may look as before, since it may be made again at once.
+	if d != nil && (d.root || what == Deleted && (d.phase != leaf || d.data != dataUnwanted)) {
+		t.touch(d, at)
+	}
+}
+
+// readWithList wants a contender that was just created read in the same request as the list of its directory,
+// where that is about to be asked for.
+func (t *Tree) readWithList(in *Dir, name string, at time.Time) {
+	last := len(t.Queue.Urgent) - 1
+	listed := last >= 0 && t.Queue.Urgent[last].Kind == JobList && t.Queue.Urgent[last].Dir == in
+	if !t.server.Many || !listed || in.readAt.IsZero() || !recipe.Proves(name) || in.has(name) || in.awaits(name) {
+		return
+	}
+	in.await(name)
+	t.Queue.Urgent = append(t.Queue.Urgent, Job{Kind: JobGet, Dir: in, Name: name, Seen: &at})
+}
+
+// dataChanged handles a change of the data of a directory, or of a contender in one.
+func (t *Tree) dataChanged(d, in *Dir, name string, at time.Time) {
+	switch {
+	case d != nil && d.data != dataUnwanted:
+		if d.data == dataRead {
+			d.data = dataStale
+		}
+		t.touch(d, at)
+	case d == nil && in != nil && in.isLive(name):
+		in.rereads(name)
+		t.touch(in, at)
+	}
+}
+
+// rereadLive wants the children read again whose data hold their state.
+func (d *Dir) rereadLive() {
+	for _, name := range d.names {
+		if e, ok := recipe.Parse(name); ok && e.Live && d.has(name) {
+			d.rereads(name)
+		}
+	}
+}
+
+// isLive reports whether a child was read whose data change while it is there.
+func (d *Dir) isLive(name string) bool {
+	if !d.has(name) && !d.awaits(name) {
+		return false
+	}
+	_, entries := recipe.Read(d.names)
+	return slices.ContainsFunc(entries, func(e recipe.Entry) bool { return e.Name == name && e.Live })
+}
+
+// keepsSecret notes that a directory has a node that may not be read, whose end the servers may not report.
+func (t *Tree) keepsSecret(in *Dir) {
+	if in != nil && !in.secretive {
+		in.secretive = true
+		if in.shown != nil {
+			t.mark(in)
+		}
+	}
+}

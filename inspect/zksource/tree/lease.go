@@ -1,0 +1,31 @@
+package tree
+
+import (
+	"slices"
+
+	"lockscope/inspect/recipe"
+)
+
+// A kazoo NonBlockingLease is a persistent node beside its clients' queue, and is deleted and made again under the same
+// name: it is read again whenever the directory is listed. What it was is remembered while it is made anew.
+
+// rereadLease notes that a directory's lease is to be read, if there is one.
+func (d *Dir) rereadLease() {
+	if !d.hasLease() {
+		return
+	}
+	d.rereads(recipe.LeaseNode)
+}
+
+func (d *Dir) hasLease() bool {
+	_, found := slices.BinarySearch(d.names, recipe.LeaseNode)
+	return found
+}
+
+// wantsLease reports whether the directory's lease has to be read.
+func (d *Dir) wantsLease() bool {
+	return d.hasLease() && !d.awaits(recipe.LeaseNode) && (!d.has(recipe.LeaseNode) || d.reread[recipe.LeaseNode])
+}
+
+// betweenLeases reports whether the directory had a lease and has none: it may be about to be made anew.
+func (d *Dir) betweenLeases() bool { return d.lease != nil && !d.hasLease() }

@@ -1,0 +1,144 @@
+package tree
+
+import (
+	"errors"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Kind is what a read asks for.
+type Kind uint8
+
+// The kinds of reads: the Stat or the list of a directory, a child with its data, the directory's own data, its Stat to
+// compare with its list, and who has rights on a child or, without a name, on the directory itself.
+const (
+	JobStat Kind = iota
+	JobList
+	JobGet
+	JobData
+	JobCompare
+	JobAccess
+)
+
+// Job is one read. As many as contenders may wait: it is small.
+type Job struct {
+	Dir  *Dir
+	Name string // of the child to read
+	// Seen is when we heard that the child was created, if that was a moment before; else nil.
+	Seen *time.Time
+	of   *Dir // the lock that an access list is asked for
+	Kind Kind
+	// Denied: it may not be read, as was reported already; only what needs no right is asked for.
+	Denied bool
+}
+
+// Node is the path of the node that is read.
+func (j *Job) Node() string {
+	if j.Name == "" {
+		return j.Dir.Path
+	}
+	return join(j.Dir.Path, j.Name)
+}
+
+// Root reports whether the walk begins here.
+func (d *Dir) Root() bool { return d.root }
+
+// Stat is what a server says of a node beside its data. Times are in ms since 1970, by the servers' clock.
+type Stat struct {
+	Czxid, Mzxid, Pzxid         int64
+	Ctime, Mtime                int64
+	EphemeralOwner              int64
+	Version, Cversion, Aversion int32
+	NumChildren                 int32
+}
+
+// Errors of a Reply. Others mean that the server could not say.
+var (
+	ErrGone   = errors.New("there is no such node")
+	ErrDenied = errors.New("NoAuth")
+)
+
+// Reply is the answer to a Job.
+type Reply struct {
+	Job
+	Sent, At time.Time
+	Names    []string
+	Data     []byte
+	Stat     Stat
+	Access   *inspect.Access
+	Err      error
+	// Sealed: it may not be read, but its Stat was.
+	Sealed bool
+	// NoChroot: the node does not exist, nor does the chroot.
+	NoChroot bool
+}
+
+// HasStat reports whether the reply has the node's Stat.
+func (r *Reply) HasStat() bool { return (r.Err == nil || r.Sealed) && r.Kind != JobAccess }
+
+// Queue holds what is to be read. What changed goes before what was never seen, and of that the rest of the
+// walk, which finds locks, mostly before the contenders of those that were found: first the lists of
+// directories that are known to be some, so that a lock shows at once however wide the tree is, then the
+// Stats of others. What is only polled goes last.
+type Queue struct {
+	Urgent, Reads, Lists, Walk, Polls []Job
+	// Alone are those that cannot share a request.
+	Alone []Job
+
+	turn int
+	// whole: locks are read to their end before more are looked for, as far as that fills the requests.
+	whole bool
+}
+
+const (
+	// enoughReads: while more contenders than that wait to be read, a single look looks for no further locks. It
+	// shows a lock when all of it is read, and what waits takes memory.
+	enoughReads = 800
+	// readEvery: of so many requests to discover, one reads contenders while there is more to walk.
+	readEvery = 10
+)
+
+// Empty reports whether nothing is to be read.
+func (q *Queue) Empty() bool { return !q.Shared() && len(q.Alone) == 0 }
+
+// Shared reports whether there are jobs that can share a request.
+func (q *Queue) Shared() bool { return q.Discovers() || len(q.Urgent)+len(q.Polls) > 0 }
+
+// Discovers reports whether there is something to read that was never seen.
+func (q *Queue) Discovers() bool { return len(q.Reads)+len(q.Lists)+len(q.Walk) > 0 }
+
+func (q *Queue) clear() { *q = Queue{whole: q.whole} }
+
+// Pick takes the next job, of those that can share a request.
+func (q *Queue) Pick() Job {
+	switch {
+	case len(q.Urgent) > 0:
+		return Pop(&q.Urgent)
+	case q.Discovers():
+		return Pop(q.Discovery())
+	}
+	return Pop(&q.Polls)
+}
+
+// Discovery is the list that the next job comes from of what was never seen.
+func (q *Queue) Discovery() *[]Job {
+	q.turn++
+	list := &q.Lists
+	if len(q.Lists) == 0 {
+		list = &q.Walk
+	}
+	if len(*list) == 0 || len(q.Reads) > 0 && q.turn%readEvery == 0 || q.whole && len(q.Reads) > enoughReads {
+		list = &q.Reads
+	}
+	return list
+}
+
+// Pop takes the first job of a list.
+func Pop(list *[]Job) Job {
+	j := (*list)[0]
+	if *list = (*list)[1:]; len(*list) == 0 {
+		*list = nil // it may have been long
+	}
+	return j
+}

@@ -1,0 +1,45 @@
+package tree
+
+import (
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Lone reports whether the directory is a node that may be a lock by itself.
+func (d *Dir) Lone() bool { return d.single() }
+
+// Find returns the first znode that was read of a name, in the directory or one of its parts, and is as wanted.
+func (d *Dir) Find(name string, wanted func(inspect.Znode) bool) (inspect.Znode, bool) {
+	for _, in := range d.places() {
+		if n, ok := in.of(name); ok && wanted(n) {
+			return n, true
+		}
+	}
+	return inspect.Znode{}, false
+}
+
+// Without is the directory's lock as it would be without some znodes; nil when nothing is left of it.
+func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) bool) *inspect.Lock {
+	if gone(d.Own()) {
+		return nil
+	}
+	whole := d.directory(readAt, nil)
+	whole.Children = slices.DeleteFunc(whole.Children, gone)
+	for place, children := range whole.Parts {
+		whole.Parts[place] = slices.DeleteFunc(children, gone)
+	}
+	l, _ := whole.Lock(id, readAt)
+	return l
+}
+
+// Ask begins a look at one lock by its list and that of the queue that may be beside it. servers names those that
+// are asked.
+func (t *Tree) Ask(servers string) {
+	t.server.Addr = servers
+	t.Plant()
+	for _, p := range t.Roots() {
+		t.push(&t.Queue.Urgent, Job{Kind: JobList, Dir: t.dirs[p]})
+	}
+}

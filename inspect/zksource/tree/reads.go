@@ -1,0 +1,125 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// read is one thing that is asked of the servers. The list is whole, beside what ensemble/reads.go has of the
+// servers themselves: nothing else is sent but heartbeats (ping and sync) and the login, without which all of
+// the backend is down. The watch of all below a root needs no right, and says nothing of what may not be read.
+// A request for many reads has an answer to each: one that was refused or failed is asked for again by
+// itself, and noted by what came of that.
+type read uint8
+
+const (
+	readStat read = iota
+	readChildren
+	readContender
+	readPermit
+	readOwn
+	readAccess
+)
+
+// blindness lists the aspects that stay unknown without a read.
+type blindness struct {
+	name string // of the request
+	// ofLock: unknown aspects of the lock that the read was for; ofBackend: of the backend where it was for no lock.
+	ofLock, ofBackend []inspect.Aspect
+	// right needed for the read, with the node in place of %s; empty: none.
+	right string
+}
+
+// reads are all reads, and what becomes unknown without each.
+var reads = [...]blindness{
+	readStat:      {"exists", aspects(inspect.AspectHolders, inspect.AspectWaiters), aspects(inspect.AspectLocks), ""},
+	readChildren:  {"getChildren", aspects(inspect.AspectHolders, inspect.AspectWaiters), aspects(inspect.AspectLocks), "READ on %s"},
+	readContender: {"getData", aspects(inspect.AspectOwner), nil, "READ on %s"},
+	readPermit:    {"getData", aspects(inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectOwner), nil, "READ on %s"},
+	readOwn:       {"getData", aspects(inspect.AspectKind), aspects(inspect.AspectLocks), "READ on %s"},
+	readAccess:    {"getACL", nil, nil, "READ or ADMIN on %s"}, // without it Access.Unknown
+}
+
+func aspects(list ...inspect.Aspect) []inspect.Aspect { return list }
+
+// blind is what could not be read, or is left out.
+type blind struct {
+	refused map[string]refusal // nodes that could not be read or listed, by path
+	sealed  map[string]refusal // directories and nodes that are locks whose own data could not be read, by path
+	crowds  map[string]*Dir    // with too many children to list, by path
+
+	tooDeep  string    // the first directory that is not walked into; empty: none
+	tooMany  bool      // some were left out
+	noChroot bool      // it does not exist
+	doubtAt  time.Time // when something refused was asked for again
+}
+
+func newBlind() blind {
+	return blind{refused: map[string]refusal{}, sealed: map[string]refusal{}, crowds: map[string]*Dir{}}
+}
+
+// forget drops what is known of a directory that is gone.
+func (b *blind) forget(p string) {
+	delete(b.refused, p)
+	delete(b.sealed, p)
+	delete(b.crowds, p)
+}
+
+// refusal is a read of a node that was refused, or failed.
+type refusal struct {
+	read read
+	err  error
+	at   time.Time // when it was last tried
+}
+
+// record keeps what came of a read of a node, and reports whether that is news.
+func (b *blind) record(kept map[string]refusal, p string, what read, r *Reply) (changed bool) {
+	was, refused := kept[p]
+	if r.Err == nil {
+		delete(kept, p)
+		return refused
+	}
+	kept[p] = refusal{read: what, err: r.Err, at: r.At}
+	return !refused || was.read != what || reason(was.err) != reason(r.Err)
+}
+
+// unseen returns the aspects that are unknown because of a node that could not be read.
+func (t *Tree) unseen(of []inspect.Aspect, p string, why refusal) []inspect.Unseen {
+	b, node := &reads[why.read], t.cfg.Chroot.OnServer(p)
+	one := inspect.Unseen{Where: t.server.Addr, Read: b.name + " " + node, Reason: reason(why.err)}
+	if errors.Is(why.err, ErrDenied) && b.right != "" {
+		one.Right = fmt.Sprintf(b.right, node)
+	}
+	return each(of, one)
+}
+
+// each is one reason for each of the aspects.
+func each(of []inspect.Aspect, one inspect.Unseen) []inspect.Unseen {
+	list := make([]inspect.Unseen, len(of))
+	for i, a := range of {
+		list[i] = one
+		list[i].Aspect = a
+	}
+	return list
+}
+
+func reason(err error) string {
+	if errors.Is(err, ErrDenied) {
+		return ErrDenied.Error()
+	}
+	return strings.TrimPrefix(err.Error(), "zk: ")
+}
+
+// Refusal is why the first root that cannot be looked at cannot; nil when each can.
+func (t *Tree) Refusal() (root string, err error) {
+	for _, p := range t.cfg.Roots {
+		if d := t.dirs[p]; d != nil && d.phase == shut && t.hidden(d) != nil {
+			return p, t.blind.refused[p].err
+		}
+	}
+	return "", nil
+}

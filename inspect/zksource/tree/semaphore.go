@@ -1,0 +1,168 @@
+package tree
+
+import (
+	"path"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// A semaphore is kept in several directories: a base, and parts below or beside it (recipe.Parts). Each is
+// walked, watched and read like any other; but the lock is made at the base, of all of them, whenever one
+// changes, and the parts are no locks themselves.
+
+// semaphore is what a directory knows of the parts of its lock.
+type semaphore struct {
+	parts map[string]*Dir // by place
+	fold  fold
+	// pending: something of it that came, or changed, since fold was decided has not been read.
+	pending bool
+	joined  bool // a part: its base was decided with it
+	// queue is the czxid of the queue that Curator's permits were last seen beside; another may be a mutex's.
+	// 0: none was.
+	queue int64
+	// heldBack is the time since which the lock is not shown, because not all of its parts were read again.
+	heldBack time.Time
+	// lost and gained: children have left, or come, since the lock that it is, or is a part of, was last built.
+	lost, gained bool
+}
+
+// base is the directory that d may be a part of, by its name; nil when that is not one that we walk.
+func (t *Tree) base(d *Dir) *Dir {
+	p, ok := recipe.Base(d.Path)
+	if !ok {
+		return nil
+	}
+	b := t.dirs[p]
+	if path.Base(d.Path) == recipe.CuratorLocks && t.dirs[join(p, recipe.CuratorLeases)] == nil && (b == nil || b.fold != folded) {
+		return nil // the usual name for a place of locks
+	}
+	return b
+}
+
+// markWhole marks the lock that a directory was a part of, or that waited for what it is, when it is none.
+func (t *Tree) markWhole(d *Dir) {
+	if b := t.base(d); b != nil && (b.fold != separate || b.pending) {
+		t.mark(b)
+	}
+}
+
+// findParts notes which parts the directory has, and reports whether all that is wanted of them was read. A
+// part that may not be read hides who waits, or, where it has the permits, the whole lock.
+func (t *Tree) findParts(d *Dir) (complete bool, hidden, waiters []inspect.Unseen) {
+	clear(d.parts)
+	complete = true
+	for _, where := range recipe.Parts(d.Path) {
+		part := t.dirs[where.Path]
+		if part == nil || part == d || part.phase == absent || part.phase == leaf {
+			continue
+		}
+		if why := t.hidden(part); why != nil {
+			if where.Place != recipe.CuratorLeases {
+				waiters = only(inspect.AspectWaiters, why)
+			} else if t.hasPermits(d) {
+				hidden = why
+			}
+			continue
+		}
+		if !part.complete() {
+			complete = false
+			continue
+		}
+		if d.parts == nil {
+			d.parts = map[string]*Dir{}
+		}
+		d.parts[where.Place] = part
+	}
+	return complete, hidden, waiters
+}
+
+// hasPermits reports whether what may not be read below a directory are most likely permits of Curator's.
+func (t *Tree) hasPermits(d *Dir) bool {
+	queue := t.dirs[join(d.Path, recipe.CuratorLocks)]
+	return d.fold == folded || queue != nil && (queue.queued() || t.hidden(queue) != nil)
+}
+
+// foldedIs notes whether the directory was a semaphore now. One that was goes on to be one, while nobody is
+// in it, as long as a part of it is there that was one then.
+func (d *Dir) foldedIs(now bool) {
+	leases, locks := d.parts[recipe.CuratorLeases], d.parts[recipe.CuratorLocks]
+	if now && leases != nil && locks != nil {
+		d.queue = locks.czxid
+	}
+	made := leases == nil && locks != nil && locks.czxid != d.queue && d.parts[recipe.KazooQueue(d.Path)] == nil
+	if now || d.fold == folded && len(d.parts) > 0 && !made {
+		d.fold = folded
+	} else if d.fold == folded {
+		d.fold = separate
+	}
+}
+
+// keepsQueue reports whether the directory was a semaphore of Curator's, and still has the queue that it had then.
+func (d *Dir) keepsQueue() bool {
+	queue := d.parts[recipe.CuratorLocks]
+	return d.fold == folded && queue != nil && queue.czxid == d.queue
+}
+
+// holdBack limits the wait of a semaphore's news for those of its other directory.
+const holdBack = 500 * time.Millisecond
+
+// awaitsPart reports whether a semaphore's permits changed, or its queue lost somebody, and that news of the other
+// directory are on their way: a client makes its permit before it leaves the queue, and leaves it before the next makes
+// another. A server answers in order, and reports a change before it shows it.
+func (t *Tree) awaitsPart(d *Dir, now time.Time) bool {
+	permits, queue := d, d.parts[recipe.KazooQueue(d.Path)]
+	if queue == nil {
+		permits, queue = d.parts[recipe.CuratorLeases], d.parts[recipe.CuratorLocks]
+	}
+	if d.fold != folded || permits == nil || queue == nil || t.cfg.Once {
+		return false
+	}
+	if !((permits.lost || permits.gained) && t.behind(queue, permits)) && !(queue.lost && t.behind(permits, queue)) {
+		d.heldBack = time.Time{}
+		return false
+	}
+	if d.heldBack.IsZero() {
+		d.heldBack = now
+	}
+	return now.Sub(d.heldBack) < holdBack
+}
+
+// behind reports whether one directory has changed since, or may have, when the other was read.
+func (t *Tree) behind(d, other *Dir) bool {
+	return d.fresh > 0 || !d.sentAt.After(other.readAt) && (d.asked != idle || t.due[d])
+}
+
+// wantData wants the data of a directory read that looks like a kazoo Semaphore's: it has children that look like permits
+// and are ephemeral, or a queue beside it.
+func (t *Tree) wantData(d *Dir) {
+	if _, queue := d.parts[recipe.KazooQueue(d.Path)]; d.data != dataUnwanted || !queue && !d.looksLikePermits() {
+		return
+	}
+	d.data = dataWanted
+	t.requestData(d)
+	p := recipe.KazooQueuePath(d.Path)
+	if d.root && t.dirs[p] == nil && t.dirs[parent(d.Path)] == nil { // no walk finds what is beside it
+		t.push(&t.Queue.Walk, Job{Kind: JobStat, Dir: t.root(p)})
+	}
+}
+
+// looksLikePermits reports whether children look like permits of a kazoo Semaphore.
+func (d *Dir) looksLikePermits() bool {
+	for name := range d.owned {
+		if recipe.IsPermit(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// requestData wants the data of a directory, or of a node that is a lock by itself, read again.
+func (t *Tree) requestData(d *Dir) {
+	list := &t.Queue.Reads
+	if t.inFocus(d) {
+		list = &t.Queue.Urgent
+	}
+	t.push(list, Job{Kind: JobData, Dir: d})
+}

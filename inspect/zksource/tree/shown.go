@@ -1,0 +1,66 @@
+package tree
+
+import (
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// Changes are the locks that Build made, and those that are none any more.
+type Changes struct {
+	Put  map[string]*inspect.Lock
+	Gone map[string]bool // true: it was never a lock
+}
+
+func newChanges() Changes {
+	return Changes{Put: map[string]*inspect.Lock{}, Gone: map[string]bool{}}
+}
+
+// Changes hands over what changed since the last call.
+func (t *Tree) Changes() Changes {
+	c := t.changes
+	if len(c.Put)+len(c.Gone) > 0 {
+		t.changes = newChanges()
+	}
+	return c
+}
+
+// shown is what has to be known of the lock that was last shown of a directory.
+type shown struct {
+	kind       inspect.Kind
+	kindSure   recipe.Confidence
+	recipe     string
+	confidence recipe.Confidence
+	limit      int
+	contended  bool
+	watched    bool // the servers' tables of watches can hold something about it
+}
+
+// show puts a directory's lock among the changes.
+func (t *Tree) show(d *Dir, l *inspect.Lock) {
+	d.shown = &shown{
+		kind: l.Kind, kindSure: l.KindConfidence, recipe: l.Recipe, confidence: l.Confidence, limit: l.Limit,
+		contended: l.Contention() > 0, watched: l.Watched(),
+	}
+	delete(t.changes.Gone, d.Path)
+	t.changes.Put[d.Path] = l
+}
+
+// silence takes back that a directory is a lock.
+func (t *Tree) silence(d *Dir) {
+	if d.shown != nil {
+		d.shown = nil
+		delete(t.changes.Put, d.Path)
+		t.changes.Gone[d.Path] = true
+	}
+}
+
+// freeLock is the lock with nobody in it, at a directory that may have had it.
+func (t *Tree) freeLock(d *Dir, readAt time.Time) *inspect.Lock {
+	var was *inspect.Lock
+	if s := d.shown; s != nil {
+		was = &inspect.Lock{Kind: s.kind, KindConfidence: s.kindSure, Recipe: s.recipe, Confidence: s.confidence, Limit: s.limit}
+	}
+	return inspect.FreeDirectory(t.id(d), was, readAt)
+}

@@ -1,0 +1,168 @@
+package tree
+
+import (
+	"path"
+
+	"lockscope/inspect/recipe"
+)
+
+// Some locks are one znode each, without a queue: lone ephemeral nodes, and nodes at paths that a recipe names. Such a
+// node is walked like a directory; its lock has its own path. Whether an ephemeral node is alone shows when every child
+// of its directory was looked at.
+
+// singles is what a directory knows of nodes that are locks by themselves, and whether it is one.
+type singles struct {
+	lone   lone
+	seen   bool            // its Stat was read, once
+	unread int32           // children of which it was not
+	leaves map[string]bool // children that are ephemeral and no contenders
+	only   *Dir            // the child that is alone, and so a lock
+	freed  *Dir            // the one that there was
+}
+
+// single reports whether a node may be a lock by itself.
+func (d *Dir) single() bool { return d.lone == byPath || d.lone == alone }
+
+// stoodAlone reports whether a node is, or was, the only ephemeral one in its directory.
+func (d *Dir) stoodAlone() bool { return d.lone == alone || d.lone == freed }
+
+// recordSeen keeps that a child's Stat was read for the first time.
+func (t *Tree) recordSeen(c *Dir) {
+	if c.root { // a lock that was named, or a root that is one
+		if _, persistent := recipe.Singles(parent(c.Path)); c.phase == leaf {
+			t.lookAtSiblings(c)
+		} else if persistent {
+			t.makeSingle(c, byPath)
+		}
+		return
+	}
+	in := t.dirs[parent(c.Path)]
+	if c.seen || in == nil {
+		return
+	}
+	c.seen = true
+	in.unread--
+	if c.phase == leaf {
+		in.hasLeaf(path.Base(c.Path))
+	}
+	t.settle(in)
+}
+
+// hasLeaf notes that a child is ephemeral; false where that is known.
+func (d *Dir) hasLeaf(name string) bool {
+	if d.leaves[name] {
+		return false
+	}
+	if d.leaves == nil {
+		d.leaves = map[string]bool{}
+	}
+	d.leaves[name] = true
+	return true
+}
+
+// unnote takes a child that goes out of its directory's counts.
+func (t *Tree) unnote(c *Dir) {
+	in := t.dirs[parent(c.Path)]
+	if in == nil || c.root {
+		return
+	}
+	if !c.seen {
+		in.unread--
+	}
+	delete(in.leaves, path.Base(c.Path))
+	if in.only == c {
+		in.only = nil
+	}
+}
+
+// findSingles finds the children of a directory that are locks by themselves, once all were looked at: which answers
+// first depends on how the reads were sent.
+func (t *Tree) findSingles(d *Dir) {
+	if d.unread > 0 || d.awaited > 0 || d.gone {
+		return
+	}
+	everyOne, persistent := recipe.Singles(d.Path)
+	isAlone := len(d.leaves) == 1 && !d.contended()
+	if c := d.only; c != nil && !isAlone {
+		d.only, c.lone = nil, notLone
+		t.silence(c)
+	}
+	if isAlone || everyOne {
+		what := byPath
+		if isAlone {
+			what = alone
+		}
+		for name := range d.leaves {
+			if c := t.dirs[join(d.Path, name)]; c != nil && !t.isSibling(c) {
+				t.makeSingle(c, what)
+			}
+		}
+	}
+	if persistent && !d.aboveRoot {
+		t.findPersisted(d)
+	}
+}
+
+// findPersisted finds the children that stay and are locks by themselves: of many the first.
+func (t *Tree) findPersisted(d *Dir) {
+	found := 0
+	for _, name := range d.names {
+		if c := t.dirs[join(d.Path, name)]; c != nil && c.phase != leaf && (found < fullQueue || t.cfg.Once || t.focus[c.Path]) {
+			found++
+			t.makeSingle(c, byPath)
+		}
+	}
+}
+
+// contended reports whether recipes take some of the children for contenders: then an ephemeral node beside
+// them is no lock.
+func (d *Dir) contended() bool {
+	if d.fold == folded || d.shown != nil && d.shown.contended {
+		return true
+	}
+	for range d.owned {
+		return true
+	}
+	return false
+}
+
+// makeSingle wants a node's data read: it may be a lock by itself.
+func (t *Tree) makeSingle(c *Dir, what lone) {
+	if c.lone == what {
+		return
+	}
+	c.lone = what
+	if in := t.dirs[parent(c.Path)]; what == alone && in != nil {
+		if in.freed != nil && in.freed != c {
+			t.remove(in.freed)
+		}
+		in.only = c
+	}
+	if c.data != dataUnwanted {
+		t.mark(c)
+		return
+	}
+	c.data = dataWanted
+	t.requestData(c)
+}
+
+// free keeps a lone node's lock when the node is gone, as a free one: whoever creates it holds it. A
+// directory keeps one.
+func (t *Tree) free(in, c *Dir) {
+	if in.freed != nil && in.freed != c {
+		t.remove(in.freed)
+	}
+	in.freed, in.only = c, nil
+	t.unnote(c)
+	c.lone, c.data, c.phase, c.seen = freed, dataUnwanted, unasked, true
+	c.self = nil
+	t.mark(c)
+}
+
+// comesBack wants a lone node that was gone looked at again.
+func (t *Tree) comesBack(in, c *Dir) {
+	in.freed = nil
+	in.unread++
+	c.seen, c.phase = false, unasked
+	t.push(&t.Queue.Urgent, Job{Kind: JobStat, Dir: c})
+}

@@ -1,0 +1,171 @@
+package tree
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+)
+
+// hidden returns what keeps the contenders of a directory unknown; nil when its children can be listed.
+func (t *Tree) hidden(d *Dir) []inspect.Unseen {
+	switch why := t.blind.refused[d.Path]; d.phase {
+	case shut:
+		if d.count == 0 { // there is nothing in it
+			return nil
+		}
+		return t.unseen(reads[why.read].ofLock, d.Path, why)
+	case crowded:
+		return t.crowd(reads[readChildren].ofLock, d)
+	}
+	return nil
+}
+
+// crowd returns the aspects that are unknown because a directory has too many children to list.
+func (t *Tree) crowd(of []inspect.Aspect, d *Dir) []inspect.Unseen {
+	return each(of, inspect.Unseen{
+		Where: t.server.Addr, Read: "getChildren " + t.cfg.Chroot.OnServer(d.Path),
+		Reason: fmt.Sprintf("it has %d children: more than %d are counted, not listed", d.count, t.cfg.Children),
+	})
+}
+
+// mostNodes limits the unread nodes that a backend names.
+const mostNodes = 50
+
+// Unseen returns the aspects of the backend that are unknown because of unread nodes outside of locks.
+func (t *Tree) Unseen() []inspect.Unseen {
+	var list []inspect.Unseen
+	for _, kept := range [...]map[string]refusal{t.blind.refused, t.blind.sealed} {
+		for _, p := range slices.Sorted(maps.Keys(kept)) {
+			d, why := t.dirs[p], kept[p]
+			if empty := why.read == readChildren && d != nil && d.count == 0; !empty && !t.standsInLock(p) {
+				list = append(list, t.unseen(reads[why.read].ofBackend, p, why)...)
+			}
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(t.blind.crowds)) {
+		if !t.standsInLock(p) {
+			list = append(list, t.crowd(reads[readChildren].ofBackend, t.blind.crowds[p])...)
+		}
+	}
+	if t.blind.tooDeep != "" {
+		list = append(list, inspect.Unseen{
+			Aspect: inspect.AspectLocks, Where: t.server.Addr, Read: "getChildren " + t.cfg.Chroot.OnServer(t.blind.tooDeep),
+			Reason: fmt.Sprintf("it is deeper than %d levels", t.cfg.Depth),
+		})
+	}
+	if t.blind.tooMany {
+		list = append(list, t.leftOut())
+	}
+	if more := len(list) - mostNodes; more > 0 {
+		rest := list[mostNodes]
+		rest.Read = fmt.Sprintf("%d more nodes", more)
+		if rest.Right != "" {
+			rest.Right = "READ on them"
+		}
+		list = append(list[:mostNodes], rest)
+	}
+	return append(t.missingRoots(), list...)
+}
+
+// standsInLock reports whether what could not be read of a node is reported on a lock.
+func (t *Tree) standsInLock(p string) bool {
+	d := t.dirs[p]
+	if d == nil {
+		d = t.dirs[parent(p)]
+	}
+	if d == nil {
+		return false
+	}
+	if d.shown != nil {
+		return true
+	}
+	b := t.base(d)
+	return b != nil && b.shown != nil && b.fold == folded
+}
+
+// missingRoots are the roots that do not exist: mistyped, most likely, or not made yet.
+func (t *Tree) missingRoots() []inspect.Unseen {
+	var list []inspect.Unseen
+	for _, p := range t.cfg.Roots {
+		d := t.dirs[p]
+		if d == nil || d.phase != absent || t.cfg.Only != "" && !t.blind.noChroot {
+			continue
+		}
+		at := t.cfg.Chroot.OnServer(p)
+		if t.blind.noChroot {
+			at = string(t.cfg.Chroot)
+		}
+		list = append(list, inspect.Unseen{
+			Aspect: inspect.AspectLocks, Where: t.server.Addr, Read: "exists " + at,
+			Reason: "there is no node " + at, Advice: "check the path in the target; where it is to be made yet, look again then",
+		})
+		if t.blind.noChroot {
+			break
+		}
+	}
+	return list
+}
+
+// sealedShown limits the nodes with unreadable data that a lock names.
+const sealedShown = 3
+
+// contendersUnseen returns the aspects of a lock that are unknown because of contenders whose data could not be read.
+func (t *Tree) contendersUnseen(d *Dir) []inspect.Unseen {
+	if len(t.blind.refused)+len(t.blind.sealed) == 0 {
+		return nil
+	}
+	var list []inspect.Unseen
+	shown := 0
+	for _, in := range d.places() {
+		for _, name := range in.names {
+			p := join(in.Path, name)
+			why, refused := t.blind.refused[p]
+			if !refused || why.read == readChildren || shown == sealedShown {
+				continue
+			}
+			shown++
+			list = append(list, t.unseen(reads[why.read].ofLock, p, why)...)
+		}
+	}
+	if why, refused := t.blind.sealed[d.Path]; refused {
+		of := reads[why.read].ofLock
+		if d.phase == leaf {
+			of = reads[readContender].ofLock // it is there, and ephemeral: only what it says is unknown
+		}
+		list = append(list, t.unseen(of, d.Path, why)...)
+	}
+	slices.SortFunc(list, func(a, b inspect.Unseen) int {
+		return cmp.Or(cmp.Compare(a.Read, b.Read), cmp.Compare(a.Aspect, b.Aspect))
+	})
+	return list
+}
+
+// undecidable returns what keeps the holder unknown although all children were listed: data that decide it
+// and may not be read. nil where they may be, or nothing depends on them.
+func (t *Tree) undecidable(d *Dir) []inspect.Unseen {
+	for _, name := range d.names {
+		p := join(d.Path, name)
+		if why, refused := t.blind.refused[p]; refused && why.read == readPermit {
+			return t.unseen(reads[readPermit].ofLock, p, why)
+		}
+	}
+	why, refused := t.blind.sealed[d.Path]
+	if !refused {
+		return nil
+	}
+	_, persistent := recipe.Singles(parent(d.Path))
+	queue := d.parts[recipe.KazooQueue(d.Path)]
+	if permits := d.looksLikePermits() || queue != nil && queue.queued(); permits || d.single() && persistent && d.phase != leaf {
+		return t.unseen(aspects(inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters), d.Path, why)
+	}
+	return nil
+}
+
+// only keeps those about one aspect.
+func only(a inspect.Aspect, list []inspect.Unseen) []inspect.Unseen {
+	return slices.DeleteFunc(list, func(u inspect.Unseen) bool { return u.Aspect != a })
+}

@@ -1,0 +1,89 @@
+package tree
+
+import (
+	"path"
+
+	"lockscope/inspect/recipe"
+)
+
+// child walks into a child, unless it is one that is left out.
+func (t *Tree) child(d *Dir, name string) {
+	p := join(d.Path, name)
+	if c := t.dirs[p]; c != nil {
+		if c == d.freed {
+			t.comesBack(d, c)
+		}
+		return
+	}
+	if _, part := recipe.Base(p); t.cfg.Only != "" && !part && !d.aboveRoot || t.cfg.Chroot.OnServer(p) == "/zookeeper" {
+		return
+	}
+	if t.full() || t.deeper(d, p) {
+		return
+	}
+	c := &Dir{Path: p, depth: d.depth + 1}
+	t.dirs[p] = c
+	d.unread++
+	kind := t.firstLook(c)
+	if d.aboveRoot {
+		kind = JobStat // whether it is ephemeral is all that counts
+	}
+	t.push(&t.Queue.Walk, Job{Kind: kind, Dir: c})
+}
+
+// firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at
+// once, unless a list has already cost us the connection, or its Stat has shown before that it is too big, or
+// not there.
+func (t *Tree) firstLook(d *Dir) Kind {
+	if t.cfg.Eager && t.server.Lost == 0 && d.phase == unasked {
+		return JobList
+	}
+	return JobStat
+}
+
+// remove forgets a directory that is gone, and what was below it.
+func (t *Tree) remove(d *Dir) {
+	if t.dirs[d.Path] != d {
+		return
+	}
+	d.gone = true
+	t.names -= len(d.names)
+	for _, name := range d.names {
+		t.childLeft(d, name)
+	}
+	if d.freed != nil {
+		t.remove(d.freed)
+	}
+	t.unnote(d)
+	delete(t.due, d)
+	delete(t.expiring, d)
+	t.blind.forget(d.Path)
+	if d.shown != nil {
+		delete(t.changes.Put, d.Path)
+		t.changes.Gone[d.Path] = false
+	}
+	if !d.root {
+		delete(t.dirs, d.Path)
+	} else {
+		t.dirs[d.Path] = &Dir{Path: d.Path, root: true, phase: absent, relists: d.relists}
+	}
+	t.markWhole(d)
+	if in := t.dirs[parent(d.Path)]; in != nil && in.freed == d {
+		in.freed = nil
+	} else if in != nil && in.aboveRoot {
+		delete(in.leaves, path.Base(d.Path))
+	}
+}
+
+// childLeft forgets what was known of a child that a directory has no longer.
+func (t *Tree) childLeft(d *Dir, name string) {
+	p := join(d.Path, name)
+	switch c := t.dirs[p]; {
+	case c == nil:
+		delete(t.blind.refused, p)
+	case c.stoodAlone() && c.shown != nil && !d.gone && !d.aboveRoot:
+		t.free(d, c)
+	case !c.root:
+		t.remove(c)
+	}
+}

@@ -1,0 +1,111 @@
+package tree
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Covers are the locks whose watch edges are wanted: those on the screen, or all of a single look.
+func (t *Tree) Covers() (ids []inspect.ID) {
+	add := func(d *Dir) {
+		if d != nil && d.shown != nil && d.shown.watched {
+			ids = append(ids, t.id(d))
+		}
+	}
+	if t.cfg.Once {
+		for _, d := range t.dirs {
+			add(d)
+		}
+		return ids
+	}
+	for p := range t.focus {
+		add(t.dirs[p])
+	}
+	return ids
+}
+
+// Watches are the watches of all servers, by the servers' paths.
+type Watches struct {
+	Covers []inspect.ID
+	Asked  time.Time
+	On     map[string][]int64
+	// Hears reports whether the table has all watches of a session that queued up at an instant.
+	Hears func(session int64, queued time.Time) bool
+}
+
+// WatchTable keeps what stands on children of the locks that were asked about.
+func (t *Tree) WatchTable(w Watches) *inspect.WatchTable {
+	wanted, unheard := make(map[string]bool, len(w.Covers)), map[int64]bool{}
+	for _, id := range w.Covers {
+		d := t.dirs[id.Path]
+		if d == nil || d.shown == nil {
+			continue
+		}
+		if mayBeUnheard(d, w) {
+			for _, c := range t.waiters(d, w.Asked) {
+				if !w.Hears(c.Owner.Session, c.Since) {
+					unheard[c.Owner.Session] = true
+				}
+			}
+		}
+		if d.single() {
+			wanted[parent(d.Path)] = true
+		}
+		for _, in := range d.places() {
+			wanted[in.Path] = true
+		}
+	}
+	table := &inspect.WatchTable{Backend: t.cfg.Backend, ReadAt: w.Asked, Sessions: map[string][]int64{}, Covers: w.Covers}
+	table.Unheard = slices.Sorted(maps.Keys(unheard))
+	for full, ids := range w.On {
+		if p, ok := t.cfg.Chroot.Shown(full); ok && wanted[parent(p)] {
+			table.Sessions[p] = ids
+		}
+	}
+	return table
+}
+
+// mayBeUnheard reports whether the table may lack the session of a contender in a directory or one of its parts.
+func mayBeUnheard(d *Dir, w Watches) bool {
+	return slices.ContainsFunc(d.places(), func(in *Dir) bool {
+		return in.someUnread() || slices.ContainsFunc(in.nodes, func(n node) bool { return !w.Hears(n.owner, time.UnixMilli(n.created)) })
+	})
+}
+
+// Recheck wants the locks listed again of which a table lacks a watch that should be there: a predecessor that
+// was already gone when the table was read is then distinguished from a watch on the wrong node.
+func (t *Tree) Recheck(table *inspect.WatchTable, now time.Time) {
+	for _, id := range table.Covers {
+		d := t.dirs[id.Path]
+		if d == nil || d.shown == nil || d.phase == leaf || !t.lacksWatch(d, table) {
+			continue
+		}
+		d.recheck = now
+		for _, in := range d.places() {
+			if t.cfg.Once {
+				t.push(&t.Queue.Reads, Job{Kind: JobList, Dir: in})
+			} else {
+				t.touch(in, now)
+			}
+		}
+	}
+}
+
+// waiters returns those of a directory's lock.
+func (t *Tree) waiters(d *Dir, now time.Time) []inspect.Contender {
+	if lock, _ := t.assemble(d, now); lock != nil {
+		return lock.Waiters
+	}
+	return nil
+}
+
+// lacksWatch reports whether a waiter does not watch what it should, by the table.
+func (t *Tree) lacksWatch(d *Dir, table *inspect.WatchTable) bool {
+	l, _ := t.assemble(d, table.ReadAt)
+	return l != nil && slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool {
+		return w.Watches != "" && w.Owner.Session != 0 && !slices.Contains(table.Sessions[l.Predecessor(&w)], w.Owner.Session)
+	})
+}
