@@ -6,8 +6,9 @@ import (
 	"os"
 
 	"lockscope/cli"
+	"lockscope/cli/app"
 )
 
 func main() {
-	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.OS()))
+	os.Exit(cli.Main(context.Background(), os.Args[1:], app.OS()))
 }

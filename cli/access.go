@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/redissource"
@@ -58,24 +59,24 @@ var actingCommands = []string{
 }
 
 // accessOf looks once and asks what may be done. Nothing is written.
-func (a *app) accessOf(ctx context.Context, s setup, allowPartial bool) error {
-	if s.recording != "" {
-		return usageError("--access is about an account on servers: give targets, not a recording")
+func accessOf(a *app.App, ctx context.Context, s app.Setup, allowPartial bool) error {
+	if s.Recording != "" {
+		return app.Usagef("--access is about an account on servers: give targets, not a recording")
 	}
-	snapshot, err := a.look(ctx, s, "")
+	snapshot, err := a.Look(ctx, s, "")
 	if err != nil {
 		return err
 	}
-	for _, t := range s.targets {
-		one := a.access(ctx, s, t, snapshot)
-		if err := a.printAccess(one); err != nil {
+	for _, t := range s.Targets {
+		one := accessTo(a, ctx, s, t, snapshot)
+		if err := printAccess(a, one); err != nil {
 			return err
 		}
 	}
-	return a.exitOfPartial(snapshot, allowPartial)
+	return exitOfPartial(a, snapshot, allowPartial)
 }
 
-func (a *app) access(ctx context.Context, s setup, t connect.Target, snapshot *inspect.Snapshot) access {
+func accessTo(a *app.App, ctx context.Context, s app.Setup, t connect.Target, snapshot *inspect.Snapshot) access {
 	b := snapshot.Backend(t.Name)
 	one := access{Backend: t.Name, State: string(b.State), User: t.Secrets.Login.Username}
 	missing := slices.Clone(b.Unseen)
@@ -95,11 +96,11 @@ func (a *app) access(ctx context.Context, s setup, t connect.Target, snapshot *i
 			one.Unseen = append(one.Unseen, d)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	if t.Service == connect.ZooKeeper {
 		var subject string
-		one.Acts, subject = a.mayActOnZooKeeper(ctx, s, t)
+		one.Acts, subject = mayActOnZooKeeper(a, ctx, s, t)
 		one.User = cmp.Or(strings.Join(slices.DeleteFunc([]string{one.User, subject}, func(s string) bool { return s == "" }), " and "), "nobody (world:anyone)")
 		one.View, one.Act = zooKeeperLines(t)
 		return one
@@ -215,7 +216,7 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 
 // mayActOnZooKeeper reads the access list of each root: a contender is created below a directory, and deleted
 // from it. subject is that of the certificate that the server asked for.
-func (a *app) mayActOnZooKeeper(ctx context.Context, s setup, t connect.Target) (may answer, subject string) {
+func mayActOnZooKeeper(a *app.App, ctx context.Context, s app.Setup, t connect.Target) (may answer, subject string) {
 	config, err := t.TLS.Config()
 	if err != nil {
 		return answer{"unknown", err.Error()}, ""
@@ -229,7 +230,7 @@ func (a *app) mayActOnZooKeeper(ctx context.Context, s setup, t connect.Target) 
 			}
 		})
 	}
-	session, err := a.zkSession(ctx, s, t, zkOptionsWith(t, config)...)
+	session, err := a.ZKSession(ctx, s, t, app.ZKOptionsWith(t, config)...)
 	if err != nil {
 		return answer{"unknown", err.Error()}, ""
 	}
@@ -321,7 +322,7 @@ func zooKeeperLines(t connect.Target) (view, act []string) {
 	return append(view, note), append(act, note, "# nodes that clients make later have the lists that these give them: grant it there too")
 }
 
-func (a *app) printAccess(one access) error {
+func printAccess(a *app.App, one access) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "backend %s, as user %s: %s\n", one.Backend, one.User, one.State)
 	fmt.Fprintf(&b, "  sees: %s\n", cmp.Or(strings.Join(one.Sees, "; "), "nothing"))

@@ -10,8 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/lockops"
@@ -29,24 +32,24 @@ type acquisition struct {
 	name     string // of our entry, as the last event had it
 }
 
-func (a *app) acquireCommand() *cobra.Command {
-	q := &acquisition{lockChoice: lockChoice{app: a}}
+func acquireCommand(a *app.App) *cobra.Command {
+	q := &acquisition{lockChoice: lockChoice{App: a}}
 	command := &cobra.Command{
 		Use:   "acquire LOCK [TARGET…] [-- COMMAND…]",
 		Short: "Acquire a lock, hold it while COMMAND runs or until interrupted, then release it",
 		Example: "  lockscope acquire zk:/locks/deploy zk://localhost -- ./deploy.sh\n" +
 			"  lockscope acquire redis:lock:report redis://r1,r2,r3 --ttl 20s --wait 0 -o jsonl",
-		Args: lockFirst, ValidArgsFunction: q.completeLock,
+		Args: app.LockFirst, ValidArgsFunction: q.CompleteLock,
 	}
 	q.flags(command)
 	command.Flags().DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: forever)")
 	command.Flags().StringVar(&q.acl, "acl", "", "ZooKeeper: ACL of created nodes, as SCHEME:ID:cdrwa,… (default: that of the parent)")
-	outputFlag(command, &q.output, "text", "jsonl")
+	app.OutputFlag(command, &q.output, "text", "jsonl")
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 			args, q.command = args[:dash], args[dash:]
 		}
-		if err := lockFirst(cmd, args); err != nil {
+		if err := app.LockFirst(cmd, args); err != nil {
 			return err
 		}
 		q.waits = cmd.Flags().Changed("wait")
@@ -59,24 +62,24 @@ func (q *acquisition) run(ctx context.Context, args []string) error {
 	if err := q.check(ctx, args); err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := app.Interruptible(ctx)
 	defer stop()
 	locker, closeSession, err := q.locker(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
-			return exitError{code: exitInterrupted}
+			return app.ExitError{Code: app.ExitInterrupted}
 		}
-		if notTaken(err) == exitNo {
-			err = exit(exitNo, "%w", err)
+		if notTaken(err) == app.ExitNo {
+			err = app.Exitf(app.ExitNo, "%w", err)
 		}
-		return q.setup.explain(err)
+		return q.setup.Explain(err)
 	}
 	defer closeSession()
 	hold, err := q.acquire(ctx, locker)
 	if err != nil {
-		return q.setup.explain(q.notAcquired(ctx, err))
+		return q.setup.Explain(q.notAcquired(ctx, err))
 	}
-	q.trail = q.newOwnTrail(q.setup)
+	q.trail = newOwnTrail(q.lockChoice.App, q.setup)
 	defer q.trail.close()
 	q.trail.acquired(q.target, q.id, hold)
 	q.report("acquired", hold)
@@ -91,22 +94,22 @@ func (q *acquisition) end(hold *lockops.Hold, kept error) error {
 		return errors.Join(kept, back)
 	case !errors.Is(kept, lockops.ErrLost): // nobody was told so far
 		q.report("lost", hold)
-		return exit(exitLost, "%w", back)
+		return app.Exitf(app.ExitLost, "%w", back)
 	}
 	return kept
 }
 
 // check reads the arguments and makes sure of what needs no server.
 func (q *acquisition) check(ctx context.Context, args []string) (err error) {
-	if err := oneOf(q.output, "text", "jsonl"); err != nil {
+	if err := app.OneOf(q.output, "text", "jsonl"); err != nil {
 		return err
 	}
 	if q.wait < 0 {
-		return usageError("--wait %v: give 0 or more", q.wait)
+		return app.Usagef("--wait %v: give 0 or more", q.wait)
 	}
 	if len(q.command) > 0 {
 		if _, err := exec.LookPath(q.command[0]); err != nil { // fail before waiting for the lock
-			return usageError("cannot run %q: %w", inspect.Escape(q.command[0]), err)
+			return app.Usagef("cannot run %q: %w", inspect.Escape(q.command[0]), err)
 		}
 	}
 	if err := q.choose(ctx, args); err != nil {
@@ -115,7 +118,7 @@ func (q *acquisition) check(ctx context.Context, args []string) (err error) {
 	if _, err := q.kindNamed(q.kind); err != nil {
 		return err
 	}
-	return q.setup.mayWrite()
+	return q.setup.MayWrite()
 }
 
 // locker connects and makes the lock.
@@ -136,7 +139,7 @@ func (q *acquisition) locker(ctx context.Context) (lockops.Locker, func(), error
 			lockops.OnWaiting(func(name string) { q.waiting(lockops.Queue{Name: name}) }),
 			lockops.OnRenew(func(deadline time.Time) { q.event(lockEvent{Event: "renewed"}, "", nil, &deadline) }))
 	}
-	connecting, cancel := context.WithTimeout(ctx, q.timeout)
+	connecting, cancel := context.WithTimeout(ctx, q.Timeout)
 	defer cancel()
 	session, err := q.session(connecting)
 	if err != nil {
@@ -155,7 +158,7 @@ func (q *acquisition) acquire(ctx context.Context, locker lockops.Locker) (*lock
 		return locker.Acquire(ctx)
 	}
 	if q.wait == 0 {
-		limited, cancel := context.WithTimeout(ctx, q.timeout)
+		limited, cancel := context.WithTimeout(ctx, q.Timeout)
 		defer cancel()
 		return locker.TryAcquire(limited)
 	}
@@ -169,18 +172,18 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 	var mixed *lockops.RecipeError
 	switch {
 	case ctx.Err() != nil:
-		return exitError{code: exitInterrupted}
+		return app.ExitError{Code: app.ExitInterrupted}
 	case errors.Is(err, context.DeadlineExceeded) && q.waits && q.wait > 0:
-		return exit(exitNo, "%s: not acquired within %v (see who holds it: %s)", q.id, q.wait, q.setup.command("show", q.id))
+		return app.Exitf(app.ExitNo, "%s: not acquired within %v (see who holds it: %s)", q.id, q.wait, q.setup.Command("show", q.id))
 	case errors.Is(err, lockops.ErrHeld):
-		return exit(exitNo, "%s: somebody else holds it (wait for it with --wait 30s)", q.id)
+		return app.Exitf(app.ExitNo, "%s: somebody else holds it (wait for it with --wait 30s)", q.id)
 	case errors.As(err, &mixed):
-		return exit(exitNo, "%w (%s)", err, q.insteadOf(mixed))
+		return app.Exitf(app.ExitNo, "%w (%s)", err, q.insteadOf(mixed))
 	case errors.Is(err, lockops.ErrNoQuorum) && !errors.As(err, new(*lockops.DeniedError)):
 		// Some server has answered, or there was no session: the lock cannot be had now.
-		return exit(exitNo, "%s: too few masters answered: %w (wait for them with --wait 30s)", q.id, err)
+		return app.Exitf(app.ExitNo, "%s: too few masters answered: %w (wait for them with --wait 30s)", q.id, err)
 	default:
-		return exit(notTaken(err), "%w", err)
+		return app.Exitf(notTaken(err), "%w", err)
 	}
 }
 
@@ -203,20 +206,20 @@ func (q *acquisition) keep(ctx context.Context, hold *lockops.Hold) error {
 		return q.runCommand(hold)
 	}
 	if q.output == "text" {
-		q.say("holding %s; interrupt to release", q.id)
+		q.Say("holding %s; interrupt to release", q.id)
 	}
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-hold.Context().Done():
 		q.report("lost", hold)
-		return exit(exitLost, "%w", context.Cause(hold.Context()))
+		return app.Exitf(app.ExitLost, "%w", context.Cause(hold.Context()))
 	}
 }
 
 // giveBack releases the lock. The error wraps ErrLost where it was lost before, which may show only now.
 func (q *acquisition) giveBack(hold *lockops.Hold) error {
-	ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), q.Timeout)
 	defer cancel()
 	switch err := hold.Release(ctx); {
 	case errors.Is(err, lockops.ErrLost):
@@ -234,9 +237,9 @@ func (q *acquisition) giveBack(hold *lockops.Hold) error {
 // notReleased is the exit code after a release of which it is unknown what became of it.
 func (q *acquisition) notReleased(err error) error {
 	if errors.Is(err, lockops.ErrUnknownRelease) {
-		return exit(exitUnreachable, "release %s: %w (nothing of ours is left)", q.id, err)
+		return app.Exitf(app.ExitUnreachable, "release %s: %w (nothing of ours is left)", q.id, err)
 	}
-	return exit(exitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)
+	return app.Exitf(app.ExitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)
 }
 
 // lockEvent is a line of -o jsonl.
@@ -283,9 +286,9 @@ func (q *acquisition) event(e lockEvent, name string, token *uint64, deadline *t
 		switch {
 		case e.Event == "renewed":
 		case e.Behind != "":
-			q.say("%s %s as %s: number %d in the queue, behind %s", e.Event, q.id, e.Name, e.Position, e.Behind)
+			q.Say("%s %s as %s: number %d in the queue, behind %s", e.Event, q.id, e.Name, e.Position, e.Behind)
 		default:
-			q.say("%s %s as %s", e.Event, q.id, e.Name)
+			q.Say("%s %s as %s", e.Event, q.id, e.Name)
 		}
 		return
 	}
@@ -296,4 +299,14 @@ func (q *acquisition) event(e lockEvent, name string, token *uint64, deadline *t
 	}
 	line, _ := json.Marshal(e) // strings and numbers only: it cannot fail
 	fmt.Fprintf(q.Stdout, "%s\n", line)
+}
+
+// notTaken is the exit code for a lock that could not be taken: 1 where a server has refused it to this
+// account, else 3. A login that fails is no such answer.
+func notTaken(err error) int {
+	var refused *lockops.DeniedError
+	if errors.Is(err, zk.ErrNoAuth) || errors.As(err, &refused) || redis.HasErrorPrefix(err, "NOPERM") {
+		return app.ExitNo // by what the server replied: a text may have NOPERM in the name of a lock
+	}
+	return app.ExitUnreachable
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
@@ -29,7 +30,7 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 	}
 	defer s.Close()
 	c := master.Client(t)
-	for _, kept := range []error{nil, exitError{code: 7}, exitError{code: exitLost}} {
+	for _, kept := range []error{nil, app.ExitError{Code: 7}, app.ExitError{Code: app.ExitLost}} {
 		hold, err := lockops.NewRedisMutex(s, "lock").Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -47,9 +48,9 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 		l.trail.acquired(connect.Target{}, inspect.ID{}, hold)
 		var said strings.Builder
 		l.app.Stdout = &said
-		q := &acquisition{lockChoice: lockChoice{app: l.app}, output: "jsonl", trail: l.trail}
-		if err := q.end(hold, kept); exitCode(err) != exitLost || !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("behind %v: %v, code %d", kept, err, exitCode(err))
+		q := &acquisition{lockChoice: lockChoice{App: l.app}, output: "jsonl", trail: l.trail}
+		if err := q.end(hold, kept); app.ExitCode(err) != app.ExitLost || !errors.Is(err, lockops.ErrLost) {
+			t.Errorf("behind %v: %v, code %d", kept, err, app.ExitCode(err))
 		}
 		if !strings.Contains(said.String(), `"event":"lost"`) {
 			t.Errorf("behind %v it said %q", kept, said.String())
@@ -64,7 +65,7 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 // TestEachEventNamesTheEntry: a renewal, too, of which the lock tells only the deadline.
 func TestEachEventNamesTheEntry(t *testing.T) {
 	var said strings.Builder
-	q := &acquisition{lockChoice: lockChoice{app: &app{Environment: Environment{Stdout: &said, Now: time.Now}}}, output: "jsonl"}
+	q := &acquisition{lockChoice: lockChoice{App: &app.App{Environment: app.Environment{Stdout: &said, Now: time.Now}}}, output: "jsonl"}
 	deadline := time.Now()
 	q.waiting(lockops.Queue{Name: "ours"})
 	q.event(lockEvent{Event: "renewed"}, "", nil, &deadline)
@@ -86,8 +87,8 @@ func TestWhatIsSaidOfALockThatIsSomebodyElses(t *testing.T) {
 		{lockops.ErrDead, "it is freed when its session or TTL ends"},
 	} {
 		got := q.notReleased(tt.err)
-		if exitCode(got) != exitUnreachable || !strings.HasSuffix(got.Error(), "("+tt.want+")") {
-			t.Errorf("%v: %q, code %d", tt.err, got, exitCode(got))
+		if app.ExitCode(got) != app.ExitUnreachable || !strings.HasSuffix(got.Error(), "("+tt.want+")") {
+			t.Errorf("%v: %q, code %d", tt.err, got, app.ExitCode(got))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/lockops/act"
@@ -20,7 +21,7 @@ import (
 type deed interface {
 	// look asks the servers what would be done, and reports whether it may be; err is the reason against it,
 	// where more is known than the servers' refusal.
-	look(ctx context.Context, all *releasers) (may bool, err error)
+	look(ctx context.Context, all *app.Releasers) (may bool, err error)
 	// show prints what would be done.
 	show(to io.Writer)
 	// confirm returns the form of the operator's agreement, for the audit; without it, an error with the reason.
@@ -34,14 +35,14 @@ type deed interface {
 
 // perform takes a deed through its steps, as far as it goes.
 func (r *action) perform(ctx context.Context, d deed) error {
-	if err := r.setup.mayWrite(); err != nil && !r.dryRun {
+	if err := r.setup.MayWrite(); err != nil && !r.dryRun {
 		return d.report(act.ReadOnly, err)
 	}
 	all, err := r.releasers()
 	if err != nil {
 		return d.report(act.NoAudit, err)
 	}
-	defer all.close()
+	defer all.Close()
 	if may, err := d.look(ctx, all); !may {
 		return d.report("", err)
 	}
@@ -57,18 +58,18 @@ func (r *action) perform(ctx context.Context, d deed) error {
 	if err != nil {
 		return d.report(act.Declined, err)
 	}
-	return d.report("", r.setup.explain(d.do(ctx, confirmed)))
+	return d.report("", r.setup.Explain(d.do(ctx, confirmed)))
 }
 
 // action has the flags and the setup of one run of a command that acts.
 type action struct {
-	*app
+	*app.App
 	verb   string
 	dryRun bool
 	yes    bool
 	output string
 	reason string
-	setup  setup
+	setup  app.Setup
 }
 
 // flags of every command that acts, whatever on.
@@ -77,17 +78,17 @@ func (r *action) flags(command *cobra.Command) {
 	flags.BoolVar(&r.dryRun, "dry-run", false, "show what would be done, and do nothing")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
 	flags.StringVar(&r.reason, "reason", "", "why, as `TEXT` for the audit file; a profile of environment production asks for it")
-	outputFlag(command, &r.output, "text", "json")
+	app.OutputFlag(command, &r.output, "text", "json")
 }
 
 // releasers of the setup; without an audit file, so that they can only preview, for --dry-run.
-func (r *action) releasers() (*releasers, error) {
+func (r *action) releasers() (*app.Releasers, error) {
 	if r.dryRun {
-		return r.newPreviewers(r.setup), nil
+		return r.NewPreviewers(r.setup), nil
 	}
-	all, err := r.newReleasers(r.setup, "")
+	all, err := r.NewReleasers(r.setup)
 	if err != nil {
-		return nil, exit(exitNo, "%w (no audit, no action)", err)
+		return nil, app.Exitf(app.ExitNo, "%w (no audit, no action)", err)
 	}
 	return all, nil
 }
@@ -95,8 +96,8 @@ func (r *action) releasers() (*releasers, error) {
 // agree has the operator agree to what show prints, by typing the id's path; does says in words what to. In
 // production it asks for why, too.
 func (r *action) agree(id inspect.ID, does string, why *string, show func(io.Writer)) (how string, err error) {
-	needs := *why == "" && r.setup.profile.Environment == "production"
-	_, asks := terminal(r.Stdin)
+	needs := *why == "" && r.setup.Profile.Environment == "production"
+	_, asks := app.Terminal(r.Stdin)
 	switch {
 	case needs && (r.yes || !asks):
 		return "", errors.New("the profile's environment is production: say why (give --reason)")
@@ -126,23 +127,23 @@ func (r *action) agree(id inspect.ID, does string, why *string, show func(io.Wri
 // verdict makes the exit code: 1 for a refusal, which wins over 3 for a server that could not be asked.
 func (r *action) verdict(request act.Request, result act.Result, not string, err error) error {
 	if err != nil && result.Reason == "" {
-		return exit(exitUnreachable, "%s: %w", request.ID, err)
+		return app.Exitf(app.ExitUnreachable, "%s: %w", request.ID, err)
 	}
 	if result.Reason != "" {
 		switch gone := result.Reason == act.Gone || result.Reason == act.Changed; {
 		case err == nil:
 			err = errors.New(r.why(request, result))
 		case gone: // misnamed: it is there
-			return exit(exitNo, "%s: %s: %w", request.ID, not, err)
+			return app.Exitf(app.ExitNo, "%s: %s: %w", request.ID, not, err)
 		}
-		return exit(exitNo, "%s: %s (%s): %w", request.ID, not, result.Reason, err)
+		return app.Exitf(app.ExitNo, "%s: %s (%s): %w", request.ID, not, result.Reason, err)
 	}
 	return nil
 }
 
 // why explains a refusal, with advice.
 func (r *action) why(request act.Request, result act.Result) string {
-	again := " (look again: " + r.setup.command("show", request.ID) + ")"
+	again := " (look again: " + r.setup.Command("show", request.ID) + ")"
 	if result.Detail != "" {
 		if result.Reason == act.Changed {
 			return result.Detail + again

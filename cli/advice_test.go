@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"lockscope/cli/app"
 )
 
 // parsed reports what the program says of a command of a shell, without doing what it asks for.
@@ -12,7 +14,7 @@ func parsed(t *testing.T, command string) outcome {
 	args := wordsOf(t, command)
 	got := run(t, append(args, "--help")...)
 	if got.code == 0 && !strings.Contains(got.stdout, "lockscope "+args[0]) {
-		got.code = exitUsage // the help of another command
+		got.code = app.ExitUsage // the help of another command
 	}
 	return got
 }

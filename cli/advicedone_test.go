@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
@@ -353,7 +354,7 @@ func TestTheAdvisedSweepHelps(t *testing.T) {
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 	days := func(args ...string) outcome { // two days later
 		var stdout, stderr output
-		code := Main(t.Context(), args, Environment{
+		code := Main(t.Context(), args, app.Environment{
 			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(name string) string { return env[name] },
 			Now: func() time.Time { return time.Now().Add(48 * time.Hour) },
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/lockops/act"
 )
@@ -18,8 +19,8 @@ type ask struct {
 	wait time.Duration
 }
 
-func (a *app) askCommand() *cobra.Command {
-	r := &ask{lockAction: lockAction{action: action{app: a, verb: "ask"}}}
+func askCommand(a *app.App) *cobra.Command {
+	r := &ask{lockAction: lockAction{action: action{App: a, verb: "ask"}}}
 	command := &cobra.Command{
 		Use:   "ask LOCK [TARGET…] --owner NAME",
 		Short: "Ask a lock's holder to let go, and watch whether it does",
@@ -28,7 +29,7 @@ func (a *app) askCommand() *cobra.Command {
 			"(makeRevocable) hears it: that is seen by the empty data of its node.",
 		Example: "  lockscope ask zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --dry-run\n" +
 			"  lockscope ask zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --wait 1m --yes",
-		Args: lockFirst, ValidArgsFunction: r.completeLock,
+		Args: app.LockFirst, ValidArgsFunction: r.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)
@@ -38,7 +39,7 @@ func (a *app) askCommand() *cobra.Command {
 
 func (r *ask) run(ctx context.Context, args []string) error {
 	if r.wait < 0 {
-		return usageError("--wait %v: give a time, such as 10s", r.wait)
+		return app.Usagef("--wait %v: give a time, such as 10s", r.wait)
 	}
 	if err := r.prepare(ctx, args); err != nil {
 		return err

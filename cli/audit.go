@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/lockops/act"
@@ -14,15 +15,15 @@ import (
 
 // auditTrail is one run of the command audit.
 type auditTrail struct {
-	*app
+	*app.App
 	file   string
 	lock   string
 	since  string
 	output string
 }
 
-func (a *app) auditCommand() *cobra.Command {
-	r := &auditTrail{app: a}
+func auditCommand(a *app.App) *cobra.Command {
+	r := &auditTrail{App: a}
 	command := &cobra.Command{
 		Use:   "audit [verify]",
 		Short: "Say who acted on which lock, when, why, and what came of it",
@@ -31,7 +32,7 @@ func (a *app) auditCommand() *cobra.Command {
 			"  lockscope audit verify",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && args[0] != "verify" {
-				return usageError("audit takes no argument but verify")
+				return app.Usagef("audit takes no argument but verify")
 			}
 			return nil
 		},
@@ -42,12 +43,12 @@ func (a *app) auditCommand() *cobra.Command {
 	flags.StringVar(&r.file, "file", "", "the audit `FILE` (default: that of this user)")
 	flags.StringVar(&r.lock, "lock", "", "only actions on this `LOCK`")
 	flags.StringVar(&r.since, "since", "", "only actions since `TIME`: a span such as 24h, or RFC 3339")
-	outputFlag(command, &r.output, "text", "json")
+	app.OutputFlag(command, &r.output, "text", "json")
 	return command
 }
 
 func (r *auditTrail) run(verify bool) error {
-	if err := oneOf(r.output, "text", "json"); err != nil {
+	if err := app.OneOf(r.output, "text", "json"); err != nil {
 		return err
 	}
 	from, err := r.from()
@@ -68,7 +69,7 @@ func (r *auditTrail) run(verify bool) error {
 	}
 	trail, err := act.ReadTrail(r.file)
 	if err != nil {
-		return exit(exitUnreachable, "%w", err)
+		return app.Exitf(app.ExitUnreachable, "%w", err)
 	}
 	var records []act.Record
 	for i := range trail.Records {
@@ -77,13 +78,13 @@ func (r *auditTrail) run(verify bool) error {
 		}
 	}
 	if trail.Damaged > 0 {
-		r.say("%s: %d lines cannot be read", r.file, trail.Damaged)
+		r.Say("%s: %d lines cannot be read", r.file, trail.Damaged)
 	}
 	if verify {
 		return r.verify(records, trail)
 	}
 	if r.output == "json" {
-		return r.printJSON(auditJSON(records))
+		return r.PrintJSON(auditJSON(records))
 	}
 	r.print(records)
 	return nil
@@ -99,7 +100,7 @@ func (r *auditTrail) from() (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, r.since)
 	if err != nil {
-		return at, usageError("--since %q: give a span such as 24h, or a time such as 2026-11-22T09:00:00Z", r.since)
+		return at, app.Usagef("--since %q: give a span such as 24h, or a time such as 2026-11-22T09:00:00Z", r.since)
 	}
 	return at, nil
 }
@@ -118,7 +119,7 @@ func (r *auditTrail) verify(records []act.Record, trail act.Trail) error {
 		fmt.Fprintln(r.Stdout, describe.Printable(fmt.Sprintf("%s line %d: %s", b.File, b.Line, b.What)))
 	}
 	if unknown+trail.Damaged+len(trail.Breaks) > 0 {
-		return exit(exitNo, "%s: %s of unknown outcome, %s that cannot be read, %s not as written", r.file,
+		return app.Exitf(app.ExitNo, "%s: %s of unknown outcome, %s that cannot be read, %s not as written", r.file,
 			describe.Count(unknown, "action"), describe.Count(trail.Damaged, "line"), describe.Count(len(trail.Breaks), "line"))
 	}
 	if r.output == "text" {

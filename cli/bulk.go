@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/finding"
 	"lockscope/inspect/recipe"
@@ -28,7 +29,7 @@ type bulk struct {
 	*release
 	items []*act.Item
 	left  int // so many match and are left out
-	all   *releasers
+	all   *app.Releasers
 	stop  act.Reason // for which none is released; empty: none
 }
 
@@ -37,7 +38,7 @@ func (r *release) args(cmd *cobra.Command, args []string) error {
 	if r.match != "" {
 		return nil
 	}
-	return lockFirst(cmd, args)
+	return app.LockFirst(cmd, args)
 }
 
 func (r *release) runBulk(ctx context.Context, args []string) error {
@@ -45,7 +46,7 @@ func (r *release) runBulk(ctx context.Context, args []string) error {
 		return err
 	}
 	var err error
-	if r.setup, err = r.setUp(ctx, args); err != nil {
+	if r.setup, err = r.SetUp(ctx, args); err != nil {
 		return err
 	}
 	b := &bulk{release: r}
@@ -53,27 +54,27 @@ func (r *release) runBulk(ctx context.Context, args []string) error {
 }
 
 // look implements deed.
-func (b *bulk) look(ctx context.Context, all *releasers) (may bool, err error) {
+func (b *bulk) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	b.all = all
-	s, err := lookTwice(ctx, func(before *inspect.Snapshot) (*inspect.Snapshot, error) {
-		return b.app.lookAgain(ctx, b.setup, before)
+	s, err := app.LookTwice(ctx, func(before *inspect.Snapshot) (*inspect.Snapshot, error) {
+		return b.App.LookAgain(ctx, b.setup, before)
 	}, inspect.SettleFor)
 	if err != nil {
 		return false, err
 	}
-	if slices.ContainsFunc(s.Backends, unseen) {
-		return false, errors.Join(errors.New("not all could be read: nothing was done"), b.exitOfStates(s.Backends))
+	if slices.ContainsFunc(s.Backends, app.Unseen) {
+		return false, errors.Join(errors.New("not all could be read: nothing was done"), b.ExitOfStates(s.Backends))
 	}
 	b.choose(s)
 	if b.left > 0 {
-		b.say("%d more match and are left out: only possibly locks, or not held by exactly one (lockscope ls shows them)", b.left)
+		b.Say("%d more match and are left out: only possibly locks, or not held by exactly one (lockscope ls shows them)", b.left)
 	}
 	if n := len(b.items); n > b.max {
 		b.stop = TooMany
 		return false, fmt.Errorf("%d locks match, more than --max %d: nothing was done (narrow --match)", n, b.max)
 	}
 	if err := act.PreviewAll(ctx, b.releaserOf, s, b.items); err != nil {
-		return false, b.setup.explain(err)
+		return false, b.setup.Explain(err)
 	}
 	if len(b.items) == 0 && b.output == "text" {
 		b.show(b.Stdout)
@@ -85,18 +86,18 @@ func (b *bulk) look(ctx context.Context, all *releasers) (may bool, err error) {
 const TooMany act.Reason = "too-many"
 
 func (r *release) checkBulk() error {
-	if err := oneOf(r.output, "text", "json"); err != nil {
+	if err := app.OneOf(r.output, "text", "json"); err != nil {
 		return err
 	}
 	switch {
 	case r.owner != "":
-		return usageError("--owner names one contender: give it, or --match")
+		return app.Usagef("--owner names one contender: give it, or --match")
 	case r.waiter:
-		return usageError("--waiter goes with --owner: --match releases holders, and leftovers by --finding minority-leftover")
+		return app.Usagef("--waiter goes with --owner: --match releases holders, and leftovers by --finding minority-leftover")
 	case r.max < 1 || r.max > mostAtOnce:
-		return usageError("--max %d: say how many locks at most, from 1 to %d", r.max, mostAtOnce)
+		return app.Usagef("--max %d: say how many locks at most, from 1 to %d", r.max, mostAtOnce)
 	case r.finding != "" && !slices.ContainsFunc(finding.Rules(), func(f inspect.Rule) bool { return f.Name == r.finding }):
-		return usageError("--finding %q: there is none of that name (docs/findings.md lists them)", r.finding)
+		return app.Usagef("--finding %q: there is none of that name (docs/findings.md lists them)", r.finding)
 	}
 	return nil
 }
@@ -142,8 +143,8 @@ func ownerName(name inspect.Untrusted, digest string) inspect.Untrusted {
 
 // confirm implements deed. What is agreed to is a number of locks.
 func (b *bulk) confirm() (how string, err error) {
-	production := b.reason == "" && b.setup.profile.Environment == "production"
-	_, asks := terminal(b.Stdin)
+	production := b.reason == "" && b.setup.Profile.Environment == "production"
+	_, asks := app.Terminal(b.Stdin)
 	switch {
 	case production:
 		return "", errors.New("the profile's environment is production: say why (give --reason)")
@@ -173,7 +174,7 @@ func (b *bulk) do(ctx context.Context, confirmed string) error {
 
 // releaserOf implements act.Releasers.
 func (b *bulk) releaserOf(backend string) (act.Releaser, bool) {
-	releaser, ok := b.all.of(backend)
+	releaser, ok := b.all.Of(backend)
 	return limitedReleaser{releaser, &b.action}, ok
 }
 
@@ -219,7 +220,7 @@ func (b *bulk) report(stopped act.Reason, err error) error {
 			j.Released++
 		case failed == nil && reason == "" && err == nil && !b.dryRun:
 			id := one.Lock
-			j.Stopped, failed = &id, b.verdict(item.Preview.Request, item.Result, "not released", b.setup.explain(item.Err))
+			j.Stopped, failed = &id, b.verdict(item.Preview.Request, item.Result, "not released", b.setup.Explain(item.Err))
 		}
 		if item.Err != nil {
 			one.Error = inspect.Escape(item.Err.Error())
@@ -227,7 +228,7 @@ func (b *bulk) report(stopped act.Reason, err error) error {
 		j.Items = append(j.Items, one)
 	}
 	if b.output == "json" {
-		if err := b.printJSON(j); err != nil {
+		if err := b.PrintJSON(j); err != nil {
 			return err
 		}
 	} else if !b.dryRun && reason == "" {
@@ -240,7 +241,7 @@ func (b *bulk) report(stopped act.Reason, err error) error {
 	}
 	switch {
 	case err != nil && reason != "":
-		return exit(exitNo, "%s: %w", reason, err)
+		return app.Exitf(app.ExitNo, "%s: %w", reason, err)
 	case err == nil && failed != nil:
 		return fmt.Errorf("stopped at the first that did not go as shown: %w", failed)
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
+	"lockscope/cli/render"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/finding"
@@ -28,7 +30,7 @@ import (
 
 // bundle is one run of the command of that name.
 type bundle struct {
-	*app
+	*app.App
 	span time.Duration
 	to   string
 
@@ -38,8 +40,8 @@ type bundle struct {
 	recorded bytes.Buffer // packed
 }
 
-func (a *app) bundleCommand() *cobra.Command {
-	b := &bundle{app: a}
+func bundleCommand(a *app.App) *cobra.Command {
+	b := &bundle{App: a}
 	command := &cobra.Command{
 		Use:   "bundle LOCK [TARGET…]",
 		Short: "Put all that is known of a lock into one file, for a ticket",
@@ -51,7 +53,7 @@ func (a *app) bundleCommand() *cobra.Command {
 		Example: "  lockscope bundle zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope bundle redis:lock:orders -p prod --for 1m --to ticket-7.tar.gz\n" +
 			"  lockscope bundle zk:/locks/orders incident.jsonl --to ticket-7",
-		Args: lockFirst, ValidArgsFunction: a.completeLock,
+		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0], args[1:]) },
 	}
 	command.Flags().DurationVar(&b.span, "for", 10*time.Second, "watch for so long once the initial scan is complete")
@@ -65,20 +67,20 @@ func (b *bundle) run(ctx context.Context, lock string, targets []string) error {
 		return err
 	}
 	if b.span <= 0 {
-		return usageError("--for %v: give a time above 0", b.span)
+		return app.Usagef("--for %v: give a time above 0", b.span)
 	}
 	if b.to == "" {
-		b.to = fileName(b.id.String(), b.Now()) + ".tar.gz"
+		b.to = app.FileName(b.id.String(), b.Now()) + ".tar.gz"
 	}
 	if _, err := os.Lstat(b.to); err == nil {
-		return usageError("%s already exists (name another with --to)", b.to)
+		return app.Usagef("%s already exists (name another with --to)", b.to)
 	}
-	s, err := b.setUpLook(ctx, targets)
+	s, err := b.SetUpLook(ctx, targets)
 	if err != nil {
 		return err
 	}
-	hide := redactor(s.targets)
-	if s.recording != "" {
+	hide := redactor(s.Targets)
+	if s.Recording != "" {
 		err = b.fromRecording(s)
 	} else {
 		err = b.watch(ctx, s, hide)
@@ -88,7 +90,7 @@ func (b *bundle) run(ctx context.Context, lock string, targets []string) error {
 	}
 	l := b.snapshot.Lock(b.id)
 	if l == nil {
-		return exit(exitNo, "%s: no such lock (see: lockscope ls)", b.id)
+		return app.Exitf(app.ExitNo, "%s: no such lock (see: lockscope ls)", b.id)
 	}
 	files, err := b.files(l, s)
 	if err != nil {
@@ -107,16 +109,16 @@ func (b *bundle) run(ctx context.Context, lock string, targets []string) error {
 }
 
 // fromRecording takes what a recording holds.
-func (b *bundle) fromRecording(s setup) error {
-	snapshot, err := b.lookAtRecording(s.recording)
+func (b *bundle) fromRecording(s app.Setup) error {
+	snapshot, err := b.LookAtRecording(s.Recording)
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(s.recording)
+	text, err := os.ReadFile(s.Recording)
 	if err != nil {
 		return err
 	}
-	b.snapshot, b.source = snapshot, "the recording "+filepath.Base(s.recording)
+	b.snapshot, b.source = snapshot, "the recording "+filepath.Base(s.Recording)
 	if bytes.HasPrefix(text, []byte("\x1f\x8b")) {
 		b.recorded.Write(text)
 		return nil
@@ -127,35 +129,35 @@ func (b *bundle) fromRecording(s setup) error {
 }
 
 // watch looks at the backend of the lock for a while, and records that.
-func (b *bundle) watch(ctx context.Context, s setup, hide *strings.Replacer) error {
-	target, err := s.backendOf(b.id)
+func (b *bundle) watch(ctx context.Context, s app.Setup, hide *strings.Replacer) error {
+	target, err := s.BackendOf(b.id)
 	if err != nil {
 		return err
 	}
-	s.targets = []connect.Target{target}
-	sources, err := b.sources(s, false, "")
+	s.Targets = []connect.Target{target}
+	sources, err := b.Sources(s, false, "")
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := app.Interruptible(ctx)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var end *time.Timer // runs from when all was looked at once
 	packed := gzip.NewWriter(&b.recorded)
 	observer := inspect.NewObserver(b.Now, recording.New(b.Now, redacting{packed, hide}, sources...))
-	observer.Diagnose(finding.Rules(), b.stuckAfter)
-	observer.Advise(s.reach())
-	observer.Expect(s.expectations())
-	observer.Mute(b.mutes())
+	observer.Diagnose(finding.Rules(), b.StuckAfter)
+	observer.Advise(s.Reach())
+	observer.Expect(s.Expectations())
+	observer.Mute(b.Mutes())
 	observer.Focus(b.id)
-	b.say("watching %s for %v; interrupt to end", b.id, b.span)
+	b.Say("watching %s for %v; interrupt to end", b.id, b.span)
 	var last *inspect.Snapshot
-	err = b.follow(ctx, observer, func(s *inspect.Snapshot) error {
+	err = b.Follow(ctx, observer, func(s *inspect.Snapshot) error {
 		if s.Lock(b.id) != nil || last == nil || last.Lock(b.id) == nil {
 			last = s
 		}
-		if end == nil && lookedAt(s) {
+		if end == nil && app.LookedAt(s) {
 			end = time.AfterFunc(b.span, cancel)
 		}
 		return nil
@@ -171,7 +173,7 @@ func (b *bundle) watch(ctx context.Context, s setup, hide *strings.Replacer) err
 	}
 	b.snapshot, b.source = last, target.URL()
 	if last.Lock(b.id) == nil {
-		return b.exitOf(last.Backends)
+		return b.ExitOf(last.Backends)
 	}
 	return nil
 }
@@ -231,7 +233,7 @@ type bundleFile struct {
 const recordingName = "recording.jsonl.gz"
 
 // files are those of the bundle; the first lists the others.
-func (b *bundle) files(l *inspect.Lock, s setup) ([]bundleFile, error) {
+func (b *bundle) files(l *inspect.Lock, s app.Setup) ([]bundleFile, error) {
 	t := ticket.Of(describe.View{Snapshot: b.snapshot, Now: b.snapshot.TakenAt}, l, nil)
 	forms := make(map[string]string)
 	for _, form := range ticket.Forms() {
@@ -251,7 +253,7 @@ func (b *bundle) files(l *inspect.Lock, s setup) ([]bundleFile, error) {
 	}
 	files := []bundleFile{
 		{"lock.json", "the lock, as `lockscope show -o json` has it", []byte(forms["json"])},
-		{"lock.mmd", "its queue as Mermaid", []byte(lockGraph(l, graphForms()["mermaid"]))},
+		{"lock.mmd", "its queue as Mermaid", []byte(render.LockGraph(l, "mermaid"))},
 		{"snapshot.json", "all of its backend, as `lockscope ls -o json` has it", all.Bytes()},
 		{recordingName, "what was seen: `lockscope replay recording.jsonl.gz`", b.recorded.Bytes()},
 		{"versions.json", "versions of the program and of the servers", append(versions, '\n')},
@@ -281,9 +283,9 @@ type serverVersion struct {
 	Role    string `json:"role"`
 }
 
-func (b *bundle) versions(s setup) bundleVersions {
+func (b *bundle) versions(s app.Setup) bundleVersions {
 	v := bundleVersions{
-		Lockscope: versionText(), Source: b.source, Profile: s.profileName, TakenAt: b.snapshot.TakenAt.UTC().Format(time.RFC3339), Servers: []serverVersion{},
+		Lockscope: app.VersionText(), Source: b.source, Profile: s.ProfileName, TakenAt: b.snapshot.TakenAt.UTC().Format(time.RFC3339), Servers: []serverVersion{},
 	}
 	for _, backend := range b.snapshot.Backends {
 		for i := range backend.Servers {
@@ -300,7 +302,7 @@ func (b *bundle) versions(s setup) bundleVersions {
 func writeBundle(path string, at time.Time, files []bundleFile) error {
 	if !isArchive(path) {
 		if err := os.Mkdir(path, 0o700); err != nil {
-			return usageError("%w", err)
+			return app.Usagef("%w", err)
 		}
 		for _, f := range files {
 			if err := os.WriteFile(filepath.Join(path, f.name), f.data, 0o600); err != nil {
@@ -311,7 +313,7 @@ func writeBundle(path string, at time.Time, files []bundleFile) error {
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return usageError("%w", err)
+		return app.Usagef("%w", err)
 	}
 	err = archive(file, strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".tar.gz"), ".tgz"), at, files)
 	if err = errors.Join(err, file.Close()); err != nil {

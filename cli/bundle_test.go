@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -77,7 +78,7 @@ func TestBundle(t *testing.T) {
 	files := unpacked(t, path)
 	for name, text := range map[string]string{
 		"README.md": "# no-ttl: `redis:lock:a`", "lock.json": `"redis:lock:a"`, "lock.mmd": "graph RL",
-		"snapshot.json": `"redis:lock:b"`, "recording.jsonl.gz": `{"recording":2,`, "versions.json": `"lockscope": "` + Version,
+		"snapshot.json": `"redis:lock:b"`, "recording.jsonl.gz": `{"recording":2,`, "versions.json": `"lockscope": "` + app.Version,
 	} {
 		if !strings.Contains(files[name], text) || name != "README.md" && !strings.Contains(files["README.md"], "`"+name+"`") {
 			t.Errorf("%s does not have %q, or is not listed: %.300s", name, text, files[name])

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,20 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
 	"lockscope/lockops/act"
 )
 
-const (
-	// mostCandidates of a contender are shown; the others are counted.
-	mostCandidates = 5
-	// mostUnasked connections of a server are listed without that anybody asked for their list.
-	mostUnasked = 1000
-)
+// mostCandidates of a contender are shown; the others are counted.
+const mostCandidates = 5
 
-func (a *app) candidatesCommand() *cobra.Command {
+func candidatesCommand(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "candidates LOCK [TARGET…]",
@@ -34,55 +30,55 @@ func (a *app) candidatesCommand() *cobra.Command {
 			"connected. None of them is certain: Redis keeps no author of a key. It changes nothing.",
 		Example: "  lockscope candidates redis:lock:orders redis://localhost\n" +
 			"  lockscope candidates redis:lock:orders -p prod -o json",
-		Args: lockFirst, ValidArgsFunction: a.completeLock,
+		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf(output, "text", "json"); err != nil {
+			if err := app.OneOf(output, "text", "json"); err != nil {
 				return err
 			}
 			id, err := inspect.ParseID(args[0])
 			if err != nil {
 				return err
 			}
-			s, err := a.setUp(cmd.Context(), args[1:])
+			s, err := a.SetUp(cmd.Context(), args[1:])
 			if err != nil {
 				return err
 			}
-			return a.showCandidates(cmd.Context(), s, id, output)
+			return showCandidates(a, cmd.Context(), s, id, output)
 		},
 	}
-	outputFlag(command, &output, "text", "json")
+	app.OutputFlag(command, &output, "text", "json")
 	return command
 }
 
 // showCandidates looks at the lock, and then at who is connected.
-func (a *app) showCandidates(ctx context.Context, s setup, id inspect.ID, output string) error {
-	target, err := s.backendOf(id)
+func showCandidates(a *app.App, ctx context.Context, s app.Setup, id inspect.ID, output string) error {
+	target, err := s.BackendOf(id)
 	switch {
 	case err != nil:
 		return err
 	case target.Service == connect.ZooKeeper:
-		return usageError("%s: in ZooKeeper the server itself names the session of each entry (write: lockscope show %s)", id, id)
+		return app.Usagef("%s: in ZooKeeper the server itself names the session of each entry (write: lockscope show %s)", id, id)
 	case target.Service == connect.RedisCluster:
-		return usageError("%s: a client of a Cluster has connections to each node (give the node that has the key as a target by itself: redis://HOST:PORT)", id)
+		return app.Usagef("%s: a client of a Cluster has connections to each node (give the node that has the key as a target by itself: redis://HOST:PORT)", id)
 	}
-	s.targets = []connect.Target{target}
-	snapshot, err := a.look(ctx, s, id.Path)
+	s.Targets = []connect.Target{target}
+	snapshot, err := a.Look(ctx, s, id.Path)
 	if err != nil {
 		return err
 	}
 	l, view := snapshot.Lock(id), describe.View{Snapshot: snapshot, Now: snapshot.TakenAt}
 	if l == nil || l.Contention() == 0 {
-		if failed := a.exitOf(snapshot.Backends); failed != nil {
+		if failed := a.ExitOf(snapshot.Backends); failed != nil {
 			return failed
 		}
 		if l != nil && (l.State == inspect.StateUnknown || l.Unknown(inspect.AspectHolders)) {
-			return exit(exitUnreachable, "%s: %s", id, view.Verdict(l))
+			return app.Exitf(app.ExitUnreachable, "%s: %s", id, view.Verdict(l))
 		}
-		return exit(exitNo, "%s: nobody is known to hold it or to wait for it (see: lockscope show %s)", id, id)
+		return app.Exitf(app.ExitNo, "%s: nobody is known to hold it or to wait for it (see: lockscope show %s)", id, id)
 	}
-	list, missed := a.connectionsOf(ctx, s, id.Backend, 0)
+	list, missed := a.ConnectionsOf(ctx, s, id.Backend, 0)
 	if missed != nil {
-		missed = s.explain(missed)
+		missed = s.Explain(missed)
 		if len(list) == 0 {
 			return missed
 		}
@@ -94,52 +90,11 @@ func (a *app) showCandidates(ctx context.Context, s setup, id inspect.ID, output
 		}
 	}
 	if output == "json" {
-		err = a.printJSON(answer)
+		err = a.PrintJSON(answer)
 	} else {
 		_, err = io.WriteString(a.Stdout, answer.text())
 	}
 	return cmp.Or(err, missed) // what another master did not list
-}
-
-// connectionsOf are those of all masters that list them, and why others do not; most as for act.Redis.Connections.
-func (a *app) connectionsOf(ctx context.Context, s setup, backend string, most int) ([]act.Connection, error) {
-	all := a.newPreviewers(s)
-	defer all.close()
-	limited, cancel := context.WithTimeout(ctx, a.timeout)
-	defer cancel()
-	list, _, err := all.connections(limited, backend, most)
-	return list, err
-}
-
-// connections lists those of a Redis backend's clients, with the database of its locks; see act.Redis.Connections.
-func (r *releasers) connections(ctx context.Context, backend string, most int) ([]act.Connection, int, error) {
-	t, err := r.setup.backend(backend)
-	switch {
-	case err != nil:
-		return nil, 0, err
-	case t.Service == connect.RedisCluster:
-		return nil, 0, errors.New("a client of a Cluster has connections to each node")
-	}
-	ender, err := r.ender(ctx, backend)
-	if err != nil {
-		return nil, 0, err
-	}
-	redis, ok := ender.(*act.Redis)
-	if !ok {
-		return nil, 0, fmt.Errorf("backend %s: it has no list of connections", backend)
-	}
-	list, err := redis.Connections(ctx, most)
-	return list, t.DB, err
-}
-
-// unasked lists them for a screen, where nobody asked for that; nil with --budget gentle.
-func (r *releasers) unasked() func(context.Context, string) ([]act.Connection, int, error) {
-	if r.app.budget == "gentle" {
-		return nil
-	}
-	return func(ctx context.Context, backend string) ([]act.Connection, int, error) {
-		return r.connections(ctx, backend, mostUnasked)
-	}
 }
 
 func candidatesFor(view describe.View, l *inspect.Lock, c *inspect.Contender, db int, list []act.Connection) contenderCandidateJSON {
@@ -150,7 +105,7 @@ func candidatesFor(view describe.View, l *inspect.Lock, c *inspect.Contender, db
 		if against == nil {
 			against = []string{}
 		}
-		out.Candidates = append(out.Candidates, candidateJSON{connectionsJSON([]act.Connection{one.Connection})[0], one.Library.String(), one.For, against})
+		out.Candidates = append(out.Candidates, candidateJSON{app.ConnectionsJSON([]act.Connection{one.Connection})[0], one.Library.String(), one.For, against})
 	}
 	return out
 }
@@ -192,7 +147,7 @@ type contenderCandidateJSON struct {
 }
 
 type candidateJSON struct {
-	connectionJSON
+	app.ConnectionJSON
 	Library string   `json:"library"`
 	For     []string `json:"for"`
 	Against []string `json:"against"`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -21,7 +22,7 @@ const programName = "lockscope"
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == programName {
-		os.Exit(Main(context.Background(), os.Args[1:], OS()))
+		os.Exit(Main(context.Background(), os.Args[1:], app.OS()))
 	}
 	servertest.Main(m)
 }
@@ -41,7 +42,7 @@ func run(t *testing.T, args ...string) outcome {
 func runIn(t *testing.T, ctx context.Context, env map[string]string, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr output
-	code := Main(ctx, args, Environment{
+	code := Main(ctx, args, app.Environment{
 		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 		Getenv: func(name string) string { return env[name] }, Now: time.Now,
 	})

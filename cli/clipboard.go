@@ -1,46 +1,47 @@
 package cli
 
 import (
-	"strconv"
+	"fmt"
+	"strings"
 
+	"lockscope/cli/app"
+	"lockscope/cli/render"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
 )
 
-// commands returns lines for a shell about a lock, to be copied from the screen: reads with the service's own
+// shellCommands returns lines for a shell about a lock, to be copied from the screen: reads with the service's own
 // client, and the owner_command of the configuration. c may be nil.
-func (s setup) commands(l *inspect.Lock, c *inspect.Contender) []describe.Command {
+func shellCommands(s app.Setup, l *inspect.Lock, c *inspect.Contender) []describe.Command {
 	var list []describe.Command
-	if t, err := s.backend(l.ID.Backend); err == nil && len(t.Servers) > 0 {
+	if t, err := s.Backend(l.ID.Backend); err == nil && len(t.Servers) > 0 {
 		kind := inspect.Redis
 		if t.Service == connect.ZooKeeper {
 			kind = inspect.ZooKeeper
 		}
-		list = describe.Look(kind, l, c, clientWords(t))
+		list = describe.Look(kind, l, c, app.ClientWords(t))
 	}
 	if c != nil {
-		if text, ok := s.config.OwnerCommand.Fill(ownerFields(l, c)); ok {
+		if text, ok := s.Config.OwnerCommand.Fill(render.OwnerFields(l, c)); ok {
 			list = append(list, describe.Command{Name: "owner", Text: text})
 		}
 	}
 	return list
 }
 
-// redisOptions are redis-cli's options for a target besides its server.
-func redisOptions(t connect.Target) []string {
-	var parts []string
-	if t.DB != 0 {
-		parts = append(parts, "-n", strconv.Itoa(t.DB))
+// noClipboard is the reason why a terminal is known to drop what programs put into the clipboard (OSC 52);
+// empty where it may take it. Whether it does cannot be asked of most.
+func noClipboard(getenv func(string) string) string {
+	term := getenv("TERM")
+	switch {
+	case term == "" || term == "dumb" || term == "linux" || strings.HasPrefix(term, "vt"):
+		return "a terminal of type " + fmt.Sprintf("%q", term) + " has no clipboard"
+	case strings.HasPrefix(term, "screen") && getenv("TMUX") == "":
+		return "GNU screen passes no clipboard on"
+	case getenv("TERM_PROGRAM") == "Apple_Terminal":
+		return "Apple's Terminal has no clipboard for programs"
+	default:
+		return ""
 	}
-	if t.Service == connect.RedisCluster {
-		parts = append(parts, "-c")
-	}
-	if t.TLS != nil {
-		parts = append(parts, "--tls")
-		if t.TLS.CA != "" {
-			parts = append(parts, "--cacert", t.TLS.CA)
-		}
-	}
-	return parts
 }

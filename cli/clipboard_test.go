@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/internal/config"
@@ -19,7 +20,7 @@ func TestCommandsToCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := setup{targets: targets, config: config.Config{OwnerCommand: "ssh {host} jstack {pid}"}}
+	s := app.Setup{Targets: targets, Config: config.Config{OwnerCommand: "ssh {host} jstack {pid}"}}
 	worker := inspect.Contender{Name: "lock-0000000001", Owner: inspect.Owner{Process: inspect.Process{Host: "h1", PID: "42"}}}
 	voted := func(addrs ...string) (votes []inspect.Vote) {
 		for _, addr := range addrs {
@@ -59,7 +60,7 @@ func TestCommandsToCopy(t *testing.T) {
 		{"replayed", inspect.Lock{ID: inspect.ID{Backend: "other", Path: "/x"}}, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, s.commands(&test.lock, test.contender)); diff != "" {
+			if diff := cmp.Diff(test.want, shellCommands(s, &test.lock, test.contender)); diff != "" {
 				t.Error(diff)
 			}
 		})

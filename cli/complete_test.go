@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -122,8 +123,8 @@ func TestCompletionOfMutesAndClients(t *testing.T) {
 }
 
 func TestEveryCommandThatTouchesLocksHasExamples(t *testing.T) {
-	a := &app{}
-	for _, c := range a.root().Commands() {
+	a := &app.App{}
+	for _, c := range rootCommand(a).Commands() {
 		if !strings.Contains(c.Use, "LOCK") && !strings.Contains(c.Use, "TARGET") {
 			continue
 		}

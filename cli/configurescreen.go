@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/internal/config"
 	"lockscope/theme"
@@ -10,8 +11,8 @@ import (
 
 // configureScreen puts the configuration's filters, keys and colours into the screen's options. A
 // configuration that cannot be read is reported by the commands that need it.
-func (a *app) configureScreen(o *tui.Options) error {
-	path, err := a.configPath()
+func configureScreen(a *app.App, o *tui.Options) error {
+	path, err := a.ConfigPath()
 	if err != nil {
 		return nil
 	}
@@ -20,7 +21,7 @@ func (a *app) configureScreen(o *tui.Options) error {
 		return nil
 	}
 	if err := checkScreen(cfg); err != nil {
-		return usageError("config %s: %w (see: lockscope config example)", path, err)
+		return app.Usagef("config %s: %w (see: lockscope config example)", path, err)
 	}
 	o.Look = lookOf(cfg)
 	if cfg.Bell != "off" {

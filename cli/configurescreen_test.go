@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"lockscope/cli/app"
 	"lockscope/tui"
 )
 
 // What the screen cannot use of a configuration is bad use, and named.
 func TestScreenConfigurationIsCheckedAndUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	a := &app{options: options{config: file}}
+	a := &app.App{Options: app.Options{ConfigFile: file}}
 	a.Getenv = func(string) string { return "" }
 	for text, says := range map[string]string{
 		"skin: {holdings: '#123456'}": "no role", "skin: {holding: red}": "#rrggbb",
@@ -24,11 +25,11 @@ func TestScreenConfigurationIsCheckedAndUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		var o tui.Options
-		err := a.configureScreen(&o)
+		err := configureScreen(a, &o)
 		switch {
 		case says == "" && (err != nil || o.Filters["old"] != "held>1h" || o.Theme.Skin[2] != "#123456" || o.Columns[1] != "ttl" || o.Views["v"].Columns[0] != "held"):
 			t.Errorf("%s: %+v, %v", text, o, err)
-		case says != "" && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), says)):
+		case says != "" && (app.ExitCode(err) != app.ExitUsage || !strings.Contains(err.Error(), says)):
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/internal/connect"
 	"lockscope/lockops"
 	"lockscope/lockops/contend"
@@ -23,8 +24,8 @@ type contention struct {
 	output string
 }
 
-func (a *app) contendCommand() *cobra.Command {
-	q := &contention{lockChoice: lockChoice{app: a}}
+func contendCommand(a *app.App) *cobra.Command {
+	q := &contention{lockChoice: lockChoice{App: a}}
 	command := &cobra.Command{
 		Use:   "contend LOCK [TARGET…] -n N",
 		Short: "Let N contenders compete for a lock, and report how fast and how fair it is",
@@ -36,7 +37,7 @@ func (a *app) contendCommand() *cobra.Command {
 		Example: "  lockscope contend zk:/locks/try zk://localhost -n 8 --hold 10ms --think 5ms --for 30s\n" +
 			"  lockscope contend zk:/locks/try zk://localhost -n 9 --kind read,read,write --for 30s\n" +
 			"  lockscope contend redis:lock:try redis://localhost -n 8 --hold 10ms --think 5ms --rounds 100 -o json",
-		Args: lockFirst, ValidArgsFunction: q.completeLock,
+		Args: app.LockFirst, ValidArgsFunction: q.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return q.run(cmd.Context(), args) },
 	}
 	q.flags(command)
@@ -48,7 +49,7 @@ func (a *app) contendCommand() *cobra.Command {
 	flags.IntVar(&q.config.Rounds, "rounds", 0, "end after this many grants for each")
 	flags.Uint64Var(&q.config.Seed, "seed", 1, "seed of the hold and think times")
 	flags.BoolVar(&q.yes, "yes", false, "use a lock that already exists")
-	outputFlag(command, &q.output, "text", "json")
+	app.OutputFlag(command, &q.output, "text", "json")
 	return command
 }
 
@@ -56,25 +57,25 @@ func (q *contention) run(ctx context.Context, args []string) error {
 	if err := q.check(ctx, args); err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := app.Interruptible(ctx)
 	defer stop()
 	target, err := q.contendTarget(ctx)
 	if err != nil {
-		return q.setup.explain(err)
+		return q.setup.Explain(err)
 	}
 	run, err := contend.Start(ctx, target, q.config)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return exitError{code: exitInterrupted}
+		return app.ExitError{Code: app.ExitInterrupted}
 	case errors.Is(err, contend.ErrExists):
-		return exit(exitNo, "%s already exists and others may use it: not contended for (choose another name, or give --yes)", q.id)
+		return app.Exitf(app.ExitNo, "%s already exists and others may use it: not contended for (choose another name, or give --yes)", q.id)
 	case err != nil:
-		return q.setup.explain(exit(notTaken(err), "%s: %w%s", q.id, err, q.manyHint()))
+		return q.setup.Explain(app.Exitf(notTaken(err), "%s: %w%s", q.id, err, q.manyHint()))
 	}
 	q.watch(run)
 	report, err := run.Wait()
 	if q.output == "json" {
-		if err := q.printJSON(contentionOf(report, q.id.String())); err != nil {
+		if err := q.PrintJSON(contentionOf(report, q.id.String())); err != nil {
 			return err
 		}
 	} else {
@@ -87,21 +88,21 @@ func (q *contention) run(ctx context.Context, args []string) error {
 func (q *contention) check(ctx context.Context, args []string) error {
 	c := &q.config
 	switch {
-	case oneOf(q.output, "text", "json") != nil:
-		return oneOf(q.output, "text", "json")
+	case app.OneOf(q.output, "text", "json") != nil:
+		return app.OneOf(q.output, "text", "json")
 	case c.Contenders < 1 || c.Contenders > contend.MaxContenders:
-		return usageError("-n %d: give 1 to %d contenders", c.Contenders, contend.MaxContenders)
+		return app.Usagef("-n %d: give 1 to %d contenders", c.Contenders, contend.MaxContenders)
 	case c.Hold < 0 || c.Think < 0:
-		return usageError("--hold %v --think %v: give 0 or more", c.Hold, c.Think)
+		return app.Usagef("--hold %v --think %v: give 0 or more", c.Hold, c.Think)
 	case c.For < 0 || c.Rounds < 0:
-		return usageError("--for %v --rounds %d: give more than 0", c.For, c.Rounds)
+		return app.Usagef("--for %v --rounds %d: give more than 0", c.For, c.Rounds)
 	case c.For > 0 && c.Rounds > 0:
-		return usageError("--for and --rounds: give one of them")
+		return app.Usagef("--for and --rounds: give one of them")
 	}
 	if c.For == 0 && c.Rounds == 0 {
 		c.For = 10 * time.Second
 	}
-	c.Connect, c.Stall = q.timeout, q.timeout
+	c.Connect, c.Stall = q.Timeout, q.Timeout
 	if err := q.choose(ctx, args); err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (q *contention) check(ctx context.Context, args []string) error {
 		}
 		q.kinds = append(q.kinds, kind)
 	}
-	return q.setup.mayWrite()
+	return q.setup.MayWrite()
 }
 
 // contendTarget is the lock as the contenders take it.
@@ -139,7 +140,7 @@ func (q *contention) contendTarget(ctx context.Context) (contend.Target, error) 
 	}
 	q.recipe = name
 	site.Options = append(site.Options, lockops.WithRecipe(name))
-	options, err := zkOptions(q.target)
+	options, err := app.ZKOptions(q.target)
 	if err != nil {
 		return nil, err
 	}
@@ -156,18 +157,17 @@ func (q *contention) manyHint() string {
 
 // watch shows how far the run is, if standard error is a terminal.
 func (q *contention) watch(run *contend.Run) {
-	width, ok := terminal(q.Stderr)
-	if !ok {
+	line := q.NewProgressLine()
+	if line == nil {
 		return
 	}
-	line := progressLine{to: q.Stderr, width: width}
-	defer line.clear()
-	tick := time.NewTicker(progressEvery)
+	defer line.Clear()
+	tick := time.NewTicker(app.ProgressEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			line.show(contentionProgress(run.Snapshot(), q.config))
+			line.Show(contentionProgress(run.Snapshot(), q.config))
 		case <-run.Done():
 			return
 		}
@@ -192,20 +192,20 @@ func contentionProgress(r contend.Report, c contend.Config) string {
 // verdict is the exit code of a run: overlaps are the answer no, whatever else happened.
 func (q *contention) verdict(r contend.Report, err error, interrupted bool) error {
 	for _, left := range r.Left {
-		q.say("%s: left behind: %s (it is freed when its session or TTL ends)", q.id, left)
+		q.Say("%s: left behind: %s (it is freed when its session or TTL ends)", q.id, left)
 	}
 	switch {
 	case r.Overlaps > 0:
-		return exit(exitNo, "%s: MUTUAL EXCLUSION FAILED: %s began while others held the lock, of %d (lost holds: %d)",
+		return app.Exitf(app.ExitNo, "%s: MUTUAL EXCLUSION FAILED: %s began while others held the lock, of %d (lost holds: %d)",
 			q.id, count(r.Overlaps, "grant"), r.Grants, r.Lost)
 	case errors.Is(err, contend.ErrStalled) && r.Failed == 0 && q.yes:
-		return exit(exitNo, "%w (see who holds it: %s)", err, q.setup.command("show", q.id))
+		return app.Exitf(app.ExitNo, "%w (see who holds it: %s)", err, q.setup.Command("show", q.id))
 	case err != nil:
-		return q.setup.explain(exit(notTaken(err), "%w", err))
+		return q.setup.Explain(app.Exitf(notTaken(err), "%w", err))
 	case r.Grants == 0 && r.LastError != nil:
-		return q.setup.explain(exit(notTaken(r.LastError), "%s: no grant at all: %w", q.id, r.LastError))
+		return q.setup.Explain(app.Exitf(notTaken(r.LastError), "%s: no grant at all: %w", q.id, r.LastError))
 	case r.Grants == 0 && !interrupted:
-		return exit(exitNo, "%s: no grant at all (see who holds it: %s)", q.id, q.setup.command("show", q.id))
+		return app.Exitf(app.ExitNo, "%s: no grant at all (see who holds it: %s)", q.id, q.setup.Command("show", q.id))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/finding"
 	"lockscope/inspect/recording"
@@ -21,7 +22,8 @@ import (
 
 // demo is one run of the command of that name.
 type demo struct {
-	*app
+	*app.App
+	newLab   labMaker
 	headless bool
 	length   time.Duration
 	output   string
@@ -30,8 +32,8 @@ type demo struct {
 	scene    string
 }
 
-func (a *app) demoCommand() *cobra.Command {
-	d := &demo{app: a}
+func demoCommand(a *app.App, newLab labMaker) *cobra.Command {
+	d := &demo{App: a, newLab: newLab}
 	command := &cobra.Command{
 		Use:   "demo [SCENARIO]",
 		Short: "Watch scripted clients on embedded servers: nothing to install",
@@ -41,7 +43,7 @@ func (a *app) demoCommand() *cobra.Command {
 		Example: "  lockscope demo\n  lockscope demo redlock\n  lockscope demo fair --headless --for 3s -o json\n  lockscope demo --scene docs/examples/scene.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError("demo takes one scenario, got %q too", args[1])
+				return app.Usagef("demo takes one scenario, got %q too", args[1])
 			}
 			return nil
 		},
@@ -50,10 +52,10 @@ func (a *app) demoCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVar(&d.headless, "headless", false, "no screen: run for a while and print the last snapshot as ls does")
 	flags.DurationVar(&d.length, "for", 0, "end after this time (default: when you quit; --headless: 3s)")
-	outputFlag(command, &d.output, "table", "wide", "json")
+	app.OutputFlag(command, &d.output, "table", "wide", "json")
 	flags.Uint64Var(&d.seed, "seed", 1, "seed of the clients' hold and think times")
 	flags.StringVar(&d.record, "record", "", "with --headless: record to this new file, for lockscope replay")
-	linearFlag(command, &d.linear)
+	linearFlag(command, &d.Linear)
 	flags.StringVar(&d.scene, "scene", "", "play the scenario of this YAML file")
 	return command
 }
@@ -67,23 +69,23 @@ func scenarioList() string {
 }
 
 func (d *demo) run(ctx context.Context, args []string) error {
-	if err := oneOf(d.output, "table", "wide", "json"); err != nil {
+	if err := app.OneOf(d.output, "table", "wide", "json"); err != nil {
 		return err
 	}
 	if d.length < 0 {
-		return usageError("--for %v: give a time above 0", d.length)
+		return app.Usagef("--for %v: give a time above 0", d.length)
 	}
 	if d.headless && d.length == 0 {
 		d.length = 3 * time.Second
 	}
-	if d.headless && d.linear {
-		return usageError("--headless or --linear, not both")
+	if d.headless && d.Linear {
+		return app.Usagef("--headless or --linear, not both")
 	}
 	if d.record != "" && !d.headless {
-		return usageError("--record %s needs --headless (and --for, for how long)", d.record)
+		return app.Usagef("--record %s needs --headless (and --for, for how long)", d.record)
 	}
 	if d.scene != "" && len(args) > 0 {
-		return usageError("demo takes a scenario or --scene FILE, not both")
+		return app.Usagef("demo takes a scenario or --scene FILE, not both")
 	}
 	scenario := sandbox.Tour
 	if len(args) > 0 {
@@ -94,7 +96,7 @@ func (d *demo) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer box.Close()
-	ctx, stop := interruptible(ctx)
+	ctx, stop := app.Interruptible(ctx)
 	defer stop()
 	if d.length > 0 {
 		limited, cancel := context.WithTimeout(ctx, d.length)
@@ -105,7 +107,7 @@ func (d *demo) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	s := setup{targets: targets, named: true} // nothing of the configuration: its secrets are for other servers
+	s := app.Setup{Targets: targets, Named: true} // nothing of the configuration: its secrets are for other servers
 	if !d.headless {
 		return d.showSandbox(ctx, s, scenario, box)
 	}
@@ -113,7 +115,7 @@ func (d *demo) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return d.printLocks(snapshot, d.output, "")
+	return d.PrintLocks(snapshot, d.output, "")
 }
 
 // play starts the scenario of that name, or that of --scene, whose name it sets.
@@ -121,30 +123,30 @@ func (d *demo) play(name *string) (*sandbox.Sandbox, error) {
 	if d.scene == "" {
 		box, err := sandbox.Start(*name, d.seed)
 		if errors.Is(err, sandbox.ErrNoScenario) {
-			return nil, usageError("%w", err)
+			return nil, app.Usagef("%w", err)
 		}
 		return box, err
 	}
 	*name = filepath.Base(d.scene)
 	text, err := config.ReadFile(d.scene)
 	if err != nil {
-		return nil, usageError("--scene: %w", err)
+		return nil, app.Usagef("--scene: %w", err)
 	}
 	scenario, err := sandbox.ParseScenario(*name, text)
 	if err != nil {
-		return nil, usageError("--scene %s: %w", d.scene, err)
+		return nil, app.Usagef("--scene %s: %w", d.scene, err)
 	}
 	return sandbox.Play(scenario, d.seed)
 }
 
 // showSandbox opens the screen on the sandbox. Its audit file is as short-lived as its servers.
-func (d *demo) showSandbox(ctx context.Context, s setup, scenario string, box *sandbox.Sandbox) error {
+func (d *demo) showSandbox(ctx context.Context, s app.Setup, scenario string, box *sandbox.Sandbox) error {
 	dir, err := os.MkdirTemp("", "lockscope-demo-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	observer, err := d.observer(s, false, "")
+	observer, err := d.Observer(s, false, "")
 	if err != nil {
 		return err
 	}
@@ -152,8 +154,9 @@ func (d *demo) showSandbox(ctx context.Context, s setup, scenario string, box *s
 	if err != nil {
 		return err
 	}
-	return d.showScreen(ctx, observer, s, screenOptions{
-		title: "demo " + scenario, sandbox: true, scenes: scenes, audit: filepath.Join(dir, "audit.jsonl"), faults: sandboxFaults{box, observer, s.targets},
+	return showScreen(d.App, ctx, observer, s, screenOptions{
+		title: "demo " + scenario, sandbox: true, scenes: scenes, audit: filepath.Join(dir, "audit.jsonl"),
+		faults: sandboxFaults{box, observer, s.Targets}, newLab: d.newLab,
 	})
 }
 
@@ -196,8 +199,8 @@ func scenesOf(box *sandbox.Sandbox) ([]tui.Scene, error) {
 
 // watchFor watches the targets until ctx ends, the locks of the scenes as closely as a screen does, and
 // returns the last snapshot.
-func (d *demo) watchFor(ctx context.Context, s setup, box *sandbox.Sandbox) (*inspect.Snapshot, error) {
-	sources, err := d.sources(s, false, "")
+func (d *demo) watchFor(ctx context.Context, s app.Setup, box *sandbox.Sandbox) (*inspect.Snapshot, error) {
+	sources, err := d.Sources(s, false, "")
 	if err != nil {
 		return nil, err
 	}
@@ -206,12 +209,12 @@ func (d *demo) watchFor(ctx context.Context, s setup, box *sandbox.Sandbox) (*in
 		return nil, err
 	}
 	if d.record != "" {
-		file, err := createRecording(d.record, false)
+		file, err := app.CreateRecording(d.record, false)
 		if err != nil {
 			return nil, err
 		}
 		defer file.Close()
-		to, err := packed(d.record, isRegular(file), file)
+		to, err := app.Packed(d.record, app.IsRegular(file), file)
 		if err != nil {
 			return nil, err
 		}
@@ -219,8 +222,8 @@ func (d *demo) watchFor(ctx context.Context, s setup, box *sandbox.Sandbox) (*in
 		sources = []inspect.Source{recording.New(d.Now, to, sources...)}
 	}
 	observer := inspect.NewObserver(d.Now, sources...)
-	observer.Diagnose(finding.Rules(), d.stuckAfter)
-	observer.Advise(s.reach())
+	observer.Diagnose(finding.Rules(), d.StuckAfter)
+	observer.Advise(s.Reach())
 	ids := make([]inspect.ID, len(scenes))
 	for i := range scenes {
 		ids[i] = scenes[i].Lock

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
@@ -24,8 +25,8 @@ func observed(t *testing.T, scenario string, seed uint64) (*sandbox.Sandbox, []c
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	a := &app{Environment: Environment{Now: time.Now, Getenv: func(string) string { return home }}, options: options{timeout: 10 * time.Second, stuckAfter: time.Minute}}
-	observer, err := a.observer(setup{targets: targets, named: true}, false, "")
+	a := &app.App{Environment: app.Environment{Now: time.Now, Getenv: func(string) string { return home }}, Options: app.Options{Timeout: 10 * time.Second, StuckAfter: time.Minute}}
+	observer, err := a.Observer(app.Setup{Targets: targets, Named: true}, false, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/finding"
@@ -15,7 +16,7 @@ import (
 	"lockscope/inspect/recording"
 )
 
-func (a *app) diffCommand() *cobra.Command {
+func diffCommand(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "diff A B",
@@ -27,7 +28,7 @@ func (a *app) diffCommand() *cobra.Command {
 			"  lockscope diff incident.jsonl@0s incident.jsonl@10m -o json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageError("diff needs two recordings, A and B")
+				return app.Usagef("diff needs two recordings, A and B")
 			}
 			return nil
 		},
@@ -35,50 +36,50 @@ func (a *app) diffCommand() *cobra.Command {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := oneOf(output, "text", "json"); err != nil {
+			if err := app.OneOf(output, "text", "json"); err != nil {
 				return err
 			}
-			from, err := a.momentOf(args[0])
+			from, err := momentOf(a, args[0])
 			if err != nil {
 				return err
 			}
-			to, err := a.momentOf(args[1])
+			to, err := momentOf(a, args[1])
 			if err != nil {
 				return err
 			}
 			if output == "json" {
-				return a.printJSON(jsonform.Difference(from, to, args[0], args[1]))
+				return a.PrintJSON(jsonform.Difference(from, to, args[0], args[1]))
 			}
 			_, err = fmt.Fprint(a.Stdout, differenceText(from, to))
 			return err
 		},
 	}
-	outputFlag(command, &output, "text", "json")
+	app.OutputFlag(command, &output, "text", "json")
 	return command
 }
 
 // momentOf is a recording at its end, or FILE@TIME at that time since its beginning.
-func (a *app) momentOf(arg string) (*inspect.Snapshot, error) {
+func momentOf(a *app.App, arg string) (*inspect.Snapshot, error) {
 	path, text, ok := cutLast(arg, "@")
 	if _, err := os.Stat(arg); err == nil || !ok {
-		return a.lookAtRecording(arg)
+		return a.LookAtRecording(arg)
 	}
 	at, err := time.ParseDuration(text)
 	if err != nil || at < 0 {
-		return nil, usageError("%q: after the @ stands a time since the beginning of the recording, such as 90s", arg)
+		return nil, app.Usagef("%q: after the @ stands a time since the beginning of the recording, such as 90s", arg)
 	}
-	played, err := a.openRecording(path, recording.Speed(0), recording.Kept())
+	played, err := a.OpenRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {
 		return nil, err
 	}
 	observer := inspect.NewObserver(played.Now, played)
-	observer.Diagnose(finding.Rules(), a.stuckAfter)
+	observer.Diagnose(finding.Rules(), a.StuckAfter)
 	if err := observer.Play(func(emit func(inspect.Update)) error { return played.To(at, emit) }); err != nil {
 		return nil, err
 	}
 	s := observer.Snapshot()
 	if len(s.Backends) == 0 {
-		return nil, usageError("%q: nothing had been seen by then (give a later time)", arg)
+		return nil, app.Usagef("%q: nothing had been seen by then (give a later time)", arg)
 	}
 	return s, nil
 }

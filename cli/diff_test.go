@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"lockscope/cli/app"
 )
 
 // validate checks a document against a schema of docs.
@@ -44,7 +46,7 @@ func TestDiffOfMoments(t *testing.T) {
 	if json.code != 0 || !strings.Contains(json.stdout, `"recording": "`+tour+`@20s"`) {
 		t.Errorf("code %d, %s", json.code, json.stderr)
 	}
-	if got := run(t, "diff", tour+"@0s", tour); got.code != exitUsage || !strings.Contains(got.stderr, "nothing had been seen by then") {
+	if got := run(t, "diff", tour+"@0s", tour); got.code != app.ExitUsage || !strings.Contains(got.stderr, "nothing had been seen by then") {
 		t.Errorf("from the first moment on: %+v", got)
 	}
 	at := filepath.Join(t.TempDir(), "a@b.gz") // a name with the sign in it

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockscope/cli/app"
 	"lockscope/internal/connect"
 )
 
@@ -47,7 +48,7 @@ func readDocs(t *testing.T, name string) string {
 
 // documentedRoot is the command line with the commands that cobra adds by itself.
 func documentedRoot() *cobra.Command {
-	root := (&app{Environment: OS()}).root()
+	root := rootCommand((&app.App{Environment: app.OS()}))
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpFlag()
 	root.InitDefaultVersionFlag()

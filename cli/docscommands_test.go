@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 )
@@ -219,7 +220,7 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 	}
 	_, _ = io.Copy(io.Discard, said)
 	err = cmd.Wait()
-	allowed := map[string]int{"doctor": exitNo} // something is wrong with these locks
+	allowed := map[string]int{"doctor": app.ExitNo} // something is wrong with these locks
 	if code := cmd.ProcessState.ExitCode(); code != 0 && (code != allowed[words[1]] || code == 0) {
 		t.Errorf("%s: exit code %d, %v, says %s", line, code, err, errors.String())
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/docs"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/finding"
 	"lockscope/inspect/recipe"
 )
 
-func (a *app) explainCommand() *cobra.Command {
+func explainCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RULE|RECIPE|COLUMN|ERROR]",
 		Short: "Say what a finding, a library's name, a column or an error means, and what to do",
@@ -28,7 +29,7 @@ func (a *app) explainCommand() *cobra.Command {
 			"  lockscope explain 'connection refused'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError("explain takes one word (quote an error)")
+				return app.Usagef("explain takes one word (quote an error)")
 			}
 			return nil
 		},
@@ -39,7 +40,7 @@ func (a *app) explainCommand() *cobra.Command {
 			text := allWords()
 			if len(args) > 0 {
 				if text = explanation(args[0]); text == "" {
-					return usageError("explain: %q is no finding, recipe, column or error that is known (lockscope explain lists all)", args[0])
+					return app.Usagef("explain: %q is no finding, recipe, column or error that is known (lockscope explain lists all)", args[0])
 				}
 			}
 			_, err := fmt.Fprint(a.Stdout, text)

@@ -11,10 +11,23 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"lockscope/cli/app"
 	"lockscope/docs"
 	"lockscope/inspect/finding"
 	"lockscope/inspect/recipe"
 )
+
+// explainWidth is the width of the text, in cells.
+const explainWidth = 96
+
+// listedWords are all that explain lists.
+func listedWords(t *testing.T) (words []string) {
+	t.Helper()
+	for line := range strings.Lines(run(t, "explain").stdout) {
+		words = append(words, strings.Fields(line)[1])
+	}
+	return words
+}
 
 // Every rule is explained in lines that fit a terminal, in the words of the rule.
 func TestEveryRuleIsExplained(t *testing.T) {
@@ -27,7 +40,7 @@ func TestEveryRuleIsExplained(t *testing.T) {
 			t.Errorf("%s: %+v", e.Rule, got)
 		}
 		for line := range strings.Lines(got.stdout) {
-			if ansi.StringWidth(line) > explainedWidth {
+			if ansi.StringWidth(line) > explainWidth {
 				t.Errorf("%s: a line of %d cells", e.Rule, ansi.StringWidth(line))
 			}
 		}
@@ -35,7 +48,7 @@ func TestEveryRuleIsExplained(t *testing.T) {
 			t.Errorf("the list lacks %s", e.Rule)
 		}
 	}
-	if got := run(t, "explain", "no-such"); got.code != exitUsage || !strings.Contains(got.stderr, "lockscope explain") {
+	if got := run(t, "explain", "no-such"); got.code != app.ExitUsage || !strings.Contains(got.stderr, "lockscope explain") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -66,11 +79,12 @@ func TestEveryWordIsExplained(t *testing.T) {
 	t.Parallel()
 	shown := make(map[string]map[string]string)
 	shown["column"] = whatIsShown(t, "../tui", `Title: +"([A-Z ]+)"`)
-	for _, c := range lockColumns(true) {
-		shown["column"][c.head] = "ls"
+	heads, _, _ := strings.Cut(run(t, "ls", tour, "-o", "wide").stdout, "\n")
+	for _, head := range strings.Fields(heads) {
+		shown["column"][head] = "ls"
 	}
 	shown["error"] = whatIsShown(t, "../lockops/act", `Reason += "([a-z-]+)"`)
-	for _, code := range []int{0, exitNo, exitUsage, exitUnreachable, exitLost, exitInterrupted} {
+	for _, code := range []int{0, app.ExitNo, app.ExitUsage, app.ExitUnreachable, app.ExitLost, app.ExitInterrupted} {
 		shown["error"][strconv.Itoa(code)] = "exit codes"
 	}
 	all := run(t, "explain")
@@ -104,13 +118,13 @@ func TestEveryWordIsExplained(t *testing.T) {
 		}
 	}
 	for _, w := range docs.Releases() {
-		if !recipes[w.Name] && w.Name != anyString && w.Name != anyQueue {
+		if !recipes[w.Name] && w.Name != "any other string" && w.Name != "any other queue" {
 			t.Errorf("a release of %s is explained, and there is no such recipe", w.Name)
 		}
 	}
-	for _, name := range explainedWords() {
+	for _, name := range listedWords(t) {
 		for line := range strings.Lines(run(t, "explain", name).stdout) {
-			if ansi.StringWidth(line) > explainedWidth {
+			if ansi.StringWidth(line) > explainWidth {
 				t.Errorf("%s: a line of %d cells", name, ansi.StringWidth(line))
 			}
 		}
@@ -145,7 +159,7 @@ func TestTheReadmeNamesEveryLibrary(t *testing.T) {
 func TestAPrintedErrorIsExplained(t *testing.T) {
 	t.Parallel()
 	got := run(t, "ls", "redis://127.0.0.1:1")
-	if got.code != exitUnreachable {
+	if got.code != app.ExitUnreachable {
 		t.Fatalf("%+v", got)
 	}
 	if means := run(t, "explain", strings.TrimSpace(got.stderr)); means.code != 0 || !strings.HasPrefix(means.stdout, "refused (connection refused)\n") {

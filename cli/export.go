@@ -13,19 +13,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/metrics"
 )
 
 // export is one run of the command of that name.
 type export struct {
-	*app
+	*app.App
 	listen     string
 	lockSeries int
 }
 
-func (a *app) exportCommand() *cobra.Command {
-	x := &export{app: a}
+func exportCommand(a *app.App) *cobra.Command {
+	x := &export{App: a}
 	command := &cobra.Command{
 		Use:   "export [TARGET…]",
 		Short: "Serve metrics of the locks to Prometheus",
@@ -35,14 +36,14 @@ func (a *app) exportCommand() *cobra.Command {
 			"It has no login of its own, and names of locks are among the metrics: listen on a loopback or private address.",
 		Example: "  lockscope export -p prod --listen 127.0.0.1:9487\n" +
 			"  lockscope export zk://localhost:2181/locks redis://localhost --listen :9487 --lock-series 0",
-		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: app.CompleteTarget,
 		PreRunE: func(*cobra.Command, []string) error {
 			if x.lockSeries < 0 {
-				return usageError("--lock-series %d: give 0 or more", x.lockSeries)
+				return app.Usagef("--lock-series %d: give 0 or more", x.lockSeries)
 			}
 			return nil
 		},
-		RunE: a.followTargets(x.run),
+		RunE: a.FollowTargets(x.run),
 	}
 	command.Flags().StringVar(&x.listen, "listen", "127.0.0.1:9487", "serve on this `ADDR`, host:port")
 	command.Flags().IntVar(&x.lockSeries, "lock-series", 50, "so many locks with findings, the worst, have series of their own")
@@ -58,11 +59,11 @@ const (
 
 // run serves until ctx ends, the user interrupts, or the sources are done.
 func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := app.Interruptible(ctx)
 	defer stop()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", x.listen)
 	if err != nil {
-		return usageError("--listen %s: %w", x.listen, err)
+		return app.Usagef("--listen %s: %w", x.listen, err)
 	}
 	collector := metrics.New(x.Now, x.lockSeries)
 	server := &http.Server{Handler: x.handler(collector, observer.Sources()), ReadHeaderTimeout: headersWithin, WriteTimeout: scrapeWithin, IdleTimeout: 2 * time.Minute}
@@ -71,8 +72,8 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 		served <- server.Serve(listener)
 		stop()
 	}()
-	x.say("serving http://%s/metrics; interrupt to end", listener.Addr())
-	observed := x.follow(ctx, observer, func(s *inspect.Snapshot) error {
+	x.Say("serving http://%s/metrics; interrupt to end", listener.Addr())
+	observed := x.Follow(ctx, observer, func(s *inspect.Snapshot) error {
 		collector.Observe(s)
 		return nil
 	})
@@ -86,7 +87,7 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 func (x *export) handler(collector *metrics.Collector, backends int) http.Handler {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "lockscope_build_info", Help: "1, with the version of lockscope.",
-		ConstLabels: prometheus.Labels{"version": Version, "goversion": runtime.Version()},
+		ConstLabels: prometheus.Labels{"version": app.Version, "goversion": runtime.Version()},
 	})
 	build.Set(1)
 	registry := prometheus.NewRegistry()

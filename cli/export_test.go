@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"lockscope/cli/app"
 	"lockscope/inspect/metrics"
 	"lockscope/internal/servertest"
 )
@@ -32,7 +33,7 @@ func exportingIn(t *testing.T, env map[string]string, args ...string) (scrape fu
 	var stdout, stderr output
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, append([]string{"export", "--listen", "127.0.0.1:0"}, args...), Environment{
+		done <- Main(ctx, append([]string{"export", "--listen", "127.0.0.1:0"}, args...), app.Environment{
 			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
 			Getenv: func(name string) string { return env[name] },
 		})
@@ -164,7 +165,7 @@ func TestExportRefusesBadUse(t *testing.T) {
 		{"export", "redis://127.0.0.1:1", "--lock-series", "-1"},
 		{"export", "redis://127.0.0.1:1", "--listen", "256.0.0.1:1"},
 	} {
-		if got := run(t, args...); got.code != exitUsage || strings.Count(got.stderr, "\n") != 1 {
+		if got := run(t, args...); got.code != app.ExitUsage || strings.Count(got.stderr, "\n") != 1 {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}

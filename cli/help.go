@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"lockscope/cli/app"
 )
 
 // helpCommand is cobra's, but for a command that is not there, which is an error.
@@ -27,10 +29,10 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			on, rest, err := root.Find(args)
 			if err != nil {
-				return usageError("%w (see lockscope --help)", err)
+				return app.Usagef("%w (see lockscope --help)", err)
 			}
 			if len(rest) > 0 {
-				return usageError("there is no command %q (%ssee %s --help)", rest[0], meant(on, rest[0]), on.CommandPath())
+				return app.Usagef("there is no command %q (%ssee %s --help)", rest[0], meant(on, rest[0]), on.CommandPath())
 			}
 			on.InitDefaultHelpFlag()
 			return on.Help()
@@ -40,10 +42,10 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 
 // noCommand advises on a first argument that is neither a command nor a target.
 func noCommand(root *cobra.Command, arg string) error {
-	if advice := noTarget(arg); advice != nil {
+	if advice := app.NoTarget(arg); advice != nil {
 		return advice
 	}
-	return usageError("%q is neither a command nor a target (%ssee lockscope --help)", arg, meant(root, arg))
+	return app.Usagef("%q is neither a command nor a target (%ssee lockscope --help)", arg, meant(root, arg))
 }
 
 // meant asks whether a command was meant that is written alike; empty when there is none.
@@ -63,7 +65,9 @@ func meant(on *cobra.Command, typed string) string {
 	return "did you mean " + strings.Join(names, " or ") + "? "
 }
 
-// nameOf is a command's name without the program's, which begins every error.
-func nameOf(cmd *cobra.Command) string {
-	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+func noSuchSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return app.Usagef("%s has no command %q (%ssee %s --help)", app.NameOf(cmd), args[0], meant(cmd, args[0]), cmd.CommandPath())
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -70,7 +71,7 @@ func TestHostsAreShownByTheNamesThatPeopleUse(t *testing.T) {
 	}
 	write("hosts: [{host: '(?P<app>.*)', name: 'pod {id}'}]\n")
 	for _, args := range [][]string{{"config", "check"}, {"ls", target}} {
-		if got := runIn(t, t.Context(), env, args...); got.code != exitUsage || !strings.Contains(got.stderr, `host has no group "id"`) {
+		if got := runIn(t, t.Context(), env, args...); got.code != app.ExitUsage || !strings.Contains(got.stderr, `host has no group "id"`) {
 			t.Errorf("%v of a rule that means nothing: %+v", args, got)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/lockops/act"
@@ -22,8 +23,8 @@ type killClient struct {
 	result act.ClientResult // until it is executed, what the preview shows already
 }
 
-func (a *app) killClientCommand() *cobra.Command {
-	r := &killClient{action: action{app: a, verb: "kill-client"}}
+func killClientCommand(a *app.App) *cobra.Command {
+	r := &killClient{action: action{App: a, verb: "kill-client"}}
 	command := &cobra.Command{
 		Use:   "kill-client CLIENT [TARGET…]",
 		Short: "End the connection of a client of Redis, if it is still the one you saw",
@@ -32,7 +33,7 @@ func (a *app) killClientCommand() *cobra.Command {
 			"connect anew by themselves. ZooKeeper lets nobody else close a session; that is said, and nothing is done.",
 		Example: "  lockscope kill-client redis:10.0.0.7:50312 redis://localhost --dry-run\n" +
 			"  lockscope kill-client redis:10.0.0.7:50312 -p staging --reason 'hangs in BLPOP' --yes",
-		Args: lockFirst, ValidArgsFunction: a.completeClient,
+		Args: app.LockFirst, ValidArgsFunction: a.CompleteClient,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)
@@ -40,37 +41,37 @@ func (a *app) killClientCommand() *cobra.Command {
 }
 
 func (r *killClient) run(ctx context.Context, args []string) error {
-	if err := oneOf(r.output, "text", "json"); err != nil {
+	if err := app.OneOf(r.output, "text", "json"); err != nil {
 		return err
 	}
 	var err error
 	if r.id, err = inspect.ParseID(args[0]); err != nil {
 		return err
 	}
-	if r.setup, err = r.setUp(ctx, args[1:]); err != nil {
+	if r.setup, err = r.SetUp(ctx, args[1:]); err != nil {
 		return err
 	}
-	if _, err := r.setup.backend(r.id.Backend); err != nil {
+	if _, err := r.setup.Backend(r.id.Backend); err != nil {
 		return err
 	}
 	return r.perform(ctx, r)
 }
 
 // look implements deed.
-func (r *killClient) look(ctx context.Context, all *releasers) (may bool, err error) {
-	if r.ender, err = all.ender(ctx, r.id.Backend); err != nil {
-		return false, r.setup.explain(err)
+func (r *killClient) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
+	if r.ender, err = all.Ender(ctx, r.id.Backend); err != nil {
+		return false, r.setup.Explain(err)
 	}
-	limited, cancel := context.WithTimeout(ctx, r.timeout)
+	limited, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	r.seen, err = r.ender.PreviewEnd(limited, act.ClientRequest{Backend: r.id.Backend, Client: r.id.Path, Why: r.reason})
 	r.result = act.ClientResult{Reason: r.seen.Refused, Detail: r.seen.Detail}
 	if err != nil || r.seen.Refused != "" {
-		return false, r.setup.explain(err)
+		return false, r.setup.Explain(err)
 	}
-	looking, cancel := context.WithTimeout(ctx, othersWithin)
+	looking, cancel := context.WithTimeout(ctx, app.OthersWithin)
 	defer cancel()
-	if s, err := r.app.look(looking, r.setup, ""); err == nil && looking.Err() == nil {
+	if s, err := r.App.Look(looking, r.setup, ""); err == nil && looking.Err() == nil {
 		r.seen.Consider(s)
 	}
 	return true, nil
@@ -95,7 +96,7 @@ func (r *killClient) confirm() (how string, err error) {
 
 // do implements deed.
 func (r *killClient) do(ctx context.Context, confirmed string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	r.result, err = r.ender.EndClient(ctx, r.seen, confirmed)
 	return err
@@ -103,35 +104,17 @@ func (r *killClient) do(ctx context.Context, confirmed string) (err error) {
 
 // killJSON is the command's answer.
 type killJSON struct {
-	Ended       bool             `json:"ended"`
-	Unknown     bool             `json:"unknown"`
-	Reason      act.Reason       `json:"reason"`
-	Detail      string           `json:"detail"`
-	DryRun      bool             `json:"dry_run"`
-	Connections []connectionJSON `json:"connections"`
-	Again       []connectionJSON `json:"again"`
-	LocksRead   bool             `json:"locks_read"`
-	Holds       []string         `json:"holds"`
-	Waits       []string         `json:"waits"`
-	Perhaps     []string         `json:"perhaps"`
-}
-
-type connectionJSON struct {
-	Server  string `json:"server"`
-	ID      int64  `json:"id"`
-	Addr    string `json:"addr"`
-	Name    string `json:"name"`
-	AgeMS   int64  `json:"age_ms"`
-	IdleMS  int64  `json:"idle_ms"`
-	Command string `json:"command"`
-}
-
-func connectionsJSON(list []act.Connection) []connectionJSON {
-	out := make([]connectionJSON, 0, len(list))
-	for _, c := range list {
-		out = append(out, connectionJSON{inspect.Escape(c.Server), c.ID, c.Addr.String(), c.Name.String(), c.Age.Milliseconds(), c.Idle.Milliseconds(), c.Command.String()})
-	}
-	return out
+	Ended       bool                 `json:"ended"`
+	Unknown     bool                 `json:"unknown"`
+	Reason      act.Reason           `json:"reason"`
+	Detail      string               `json:"detail"`
+	DryRun      bool                 `json:"dry_run"`
+	Connections []app.ConnectionJSON `json:"connections"`
+	Again       []app.ConnectionJSON `json:"again"`
+	LocksRead   bool                 `json:"locks_read"`
+	Holds       []string             `json:"holds"`
+	Waits       []string             `json:"waits"`
+	Perhaps     []string             `json:"perhaps"`
 }
 
 // report implements deed.
@@ -140,9 +123,9 @@ func (r *killClient) report(stopped act.Reason, err error) error {
 	result.Reason = cmp.Or(stopped, result.Reason)
 	if r.output != "json" {
 		r.print()
-	} else if err := r.printJSON(killJSON{
-		Ended: len(result.Ended) > 0, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Connections: connectionsJSON(p.Seen),
-		Again: connectionsJSON(result.Again), LocksRead: p.Read, Holds: idStrings(p.Holds), Waits: idStrings(p.Waits), Perhaps: idStrings(p.Perhaps),
+	} else if err := r.PrintJSON(killJSON{
+		Ended: len(result.Ended) > 0, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Connections: app.ConnectionsJSON(p.Seen),
+		Again: app.ConnectionsJSON(result.Again), LocksRead: p.Read, Holds: idStrings(p.Holds), Waits: idStrings(p.Waits), Perhaps: idStrings(p.Perhaps),
 	}); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/lockops"
@@ -22,11 +23,11 @@ import (
 )
 
 // labDriver takes locks of a setup's backends for the screen. Each backend is connected to when it is first
-// used, so that who only looks has no writing connection. Everything taken is given back by close at the
+// used, so that who only looks has no writing connection. Everything taken is given back by Close at the
 // latest.
 type labDriver struct {
-	app   *app
-	setup setup
+	app   *app.App
+	setup app.Setup
 	label string
 	// forget a lock that was made for a run and is needed no more.
 	forget func(inspect.ID)
@@ -46,10 +47,13 @@ type labSession struct {
 	session lockops.Session
 }
 
-func (a *app) newLab(s setup, audit *act.Audit, forget func(inspect.ID)) *labDriver {
+// newLab is a lab on a setup's backends. forget hears of a lock that was made for a run; armed says whether a lock may
+// be taken, nil: always.
+func newLab(a *app.App, s app.Setup, forget func(inspect.ID), armed func() bool) *labDriver {
 	host, _ := os.Hostname()
 	return &labDriver{
-		app: a, setup: s, forget: forget, trail: &ownTrail{app: a, audit: audit, holds: make(map[*lockops.Hold]act.Owned)}, label: fmt.Sprintf("%s:%d", host, os.Getpid()), sessions: make(map[string]*labSession),
+		app: a, setup: s, forget: forget, armed: armed, label: fmt.Sprintf("%s:%d", host, os.Getpid()),
+		trail: &ownTrail{app: a, holds: make(map[*lockops.Hold]act.Owned)}, sessions: make(map[string]*labSession),
 		holds: make(map[*labHold]bool), runs: make(map[*contend.Run]bool),
 	}
 }
@@ -59,8 +63,8 @@ const onFirst = "mutex on one master"
 
 // Backends returns those of the targets.
 func (l *labDriver) Backends() []lab.Backend {
-	list := make([]lab.Backend, len(l.setup.targets))
-	for i, t := range l.setup.targets {
+	list := make([]lab.Backend, len(l.setup.Targets))
+	for i, t := range l.setup.Targets {
 		q := lockChoice{target: t}
 		b := lab.Backend{Name: t.Name, ZooKeeper: t.Service == connect.ZooKeeper, Recipes: make(map[string][]string)}
 		if !b.ZooKeeper {
@@ -87,11 +91,11 @@ func (l *labDriver) Backends() []lab.Backend {
 
 // choice returns the way of taking a lock of a backend.
 func (l *labDriver) choice(backend, kind string) (*lockChoice, lockops.Kind, error) {
-	target, err := l.setup.backend(backend)
+	target, err := l.setup.Backend(backend)
 	if err != nil {
 		return nil, lockops.Kind{}, err
 	}
-	q := &lockChoice{app: l.app, setup: l.setup, target: target, kind: kind, label: l.label, ttl: 30 * time.Second}
+	q := &lockChoice{App: l.app, setup: l.setup, target: target, kind: kind, label: l.label, ttl: 30 * time.Second}
 	k, err := q.kindNamed(kind)
 	return q, k, err
 }
@@ -115,7 +119,7 @@ func (l *labDriver) Acquire(ctx context.Context, o lab.Order, waiting func(name 
 	}
 	session, err := l.session(ctx, q)
 	if err != nil {
-		return nil, q.setup.explain(err)
+		return nil, q.setup.Explain(err)
 	}
 	locker, err := kind.New(session, o.Lock.Path, options...)
 	if err != nil {
@@ -140,7 +144,7 @@ func (l *labDriver) mayWrite() error {
 	if l.armed != nil && !l.armed() {
 		return errors.New("writing is not allowed (:write allows it)")
 	}
-	return l.setup.mayWrite()
+	return l.setup.MayWrite()
 }
 
 // held takes a lock and remembers the hold.
@@ -190,12 +194,15 @@ func (l *labDriver) session(ctx context.Context, q *lockChoice) (lockops.Session
 	if s.session != nil {
 		return s.session, nil
 	}
-	connecting, cancel := context.WithTimeout(ctx, l.app.timeout)
+	connecting, cancel := context.WithTimeout(ctx, l.app.Timeout)
 	defer cancel()
 	var err error
 	s.session, err = q.session(connecting)
 	return s.session, err
 }
+
+// Record writes what is taken from now on to an audit file.
+func (l *labDriver) Record(audit *act.Audit) { l.trail.record(audit) }
 
 // labHold is a hold that knows its lock.
 type labHold struct {
@@ -239,10 +246,10 @@ func (l *labDriver) Contend(ctx context.Context, c lab.RunOptions) (lab.Run, err
 		return nil, err
 	}
 	run, err := contend.Start(ctx, target, contend.Config{
-		Contenders: c.Contenders, Hold: c.Hold, Think: c.Think, For: c.For, Seed: c.Seed, Connect: l.app.timeout,
+		Contenders: c.Contenders, Hold: c.Hold, Think: c.Think, For: c.For, Seed: c.Seed, Connect: l.app.Timeout,
 	})
 	if err != nil {
-		return nil, l.setup.explain(err)
+		return nil, l.setup.Explain(err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -303,7 +310,7 @@ func (l *labDriver) contendTarget(c lab.RunOptions) (contend.Target, error) {
 	if q.target.Service == connect.ZooKeeper {
 		site.Name = "/lockscope-lab/" + name
 		site.Options = append(site.Options, lockops.WithRecipe("curator"))
-		options, err := zkOptions(q.target)
+		options, err := app.ZKOptions(q.target)
 		if err != nil {
 			return nil, err
 		}
@@ -331,8 +338,8 @@ func (l *labDriver) release(h *labHold) {
 	_ = h.Release(ctx) // lost or unreachable: it runs out by itself
 }
 
-// close ends the runs, gives every lock back, and ends the sessions.
-func (l *labDriver) close() {
+// Close ends the runs, gives every lock back, and ends the sessions.
+func (l *labDriver) Close() {
 	l.mu.Lock()
 	l.closed = true
 	runs, holds := slices.Collect(maps.Keys(l.runs)), slices.Collect(maps.Keys(l.holds))

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
@@ -29,10 +30,10 @@ func labOn(t *testing.T, urls ...string) *labDriver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{Environment: Environment{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}}
-	a.timeout = 5 * time.Second
-	l := a.newLab(setup{targets: targets}, nil, func(inspect.ID) {})
-	t.Cleanup(l.close)
+	a := &app.App{Environment: app.Environment{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}}
+	a.Timeout = 5 * time.Second
+	l := newLab(a, app.Setup{Targets: targets}, func(inspect.ID) {}, nil)
+	t.Cleanup(l.Close)
 	return l
 }
 
@@ -55,7 +56,7 @@ func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 	}
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
-	defer l.close()
+	defer l.Close()
 	for _, o := range []lab.Order{
 		{Lock: lockID(t, "zk:/lab/one"), Kind: "mutex", Recipe: "curator"},
 		{Lock: lockID(t, "redis:lock:one"), Kind: "redlock", TTL: 5 * time.Second},
@@ -94,7 +95,7 @@ func TestLabWaits(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		l := labOn(t, "zk://"+server.Addr)
-		defer l.close()
+		defer l.Close()
 		o := lab.Order{Lock: lockID(t, "zk:"+servertest.UniquePath(t)), Kind: "mutex", Recipe: "kazoo"}
 		hold, err := l.Acquire(t.Context(), o, ignoreWaiting)
 		if err != nil {
@@ -139,7 +140,7 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 		if _, err := first.Acquire(t.Context(), o, ignoreWaiting); err != nil {
 			t.Fatal(err)
 		}
-		first.close()
+		first.Close()
 		if _, err := first.Acquire(t.Context(), o, ignoreWaiting); !errors.Is(err, lockops.ErrClosed) {
 			t.Errorf("taken after the end: %v", err)
 		}
@@ -147,7 +148,7 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 		if _, err := second.Acquire(t.Context(), o, ignoreWaiting); err != nil {
 			t.Errorf("not given back: %v", err)
 		}
-		second.close()
+		second.Close()
 	})
 }
 
@@ -160,7 +161,7 @@ func TestLabContends(t *testing.T) {
 	}
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
-	defer l.close()
+	defer l.Close()
 	backends := l.Backends()
 	for _, b := range backends {
 		for _, target := range b.Targets {
@@ -199,9 +200,9 @@ func TestTheLockOfARunLeavesTheList(t *testing.T) {
 	}
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
-	defer l.close()
-	l.app.budget, l.app.stuckAfter = "default", time.Minute
-	observer, err := l.app.observer(l.setup, false, "")
+	defer l.Close()
+	l.app.Budget, l.app.StuckAfter = "default", time.Minute
+	observer, err := l.app.Observer(l.setup, false, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +244,7 @@ func TestTheLockOfARunLeavesTheList(t *testing.T) {
 func TestLabRespectsReadOnly(t *testing.T) {
 	t.Parallel()
 	l := labOn(t, "redis://127.0.0.1:1")
-	l.setup.profileName, l.setup.profile.ReadOnly = "prod", true
+	l.setup.ProfileName, l.setup.Profile.ReadOnly = "prod", true
 	if _, err := l.Acquire(t.Context(), lab.Order{Lock: lockID(t, "redis:a"), Kind: "mutex"}, ignoreWaiting); err == nil || !strings.Contains(err.Error(), "read_only") {
 		t.Error(err)
 	}
@@ -255,7 +256,7 @@ func TestLabRespectsReadOnly(t *testing.T) {
 // children counts the nodes below a path; a path that is not there has none.
 func children(t *testing.T, addr, path string) int {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(silentZK{}))
+	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}

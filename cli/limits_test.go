@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -100,7 +101,7 @@ func TestRedisEnforcesTheLimitsOfTheAccounts(t *testing.T) {
 func TestASentinelEnforcesTheLimitsOfTheAccount(t *testing.T) {
 	t.Parallel()
 	sentinel, _, _ := servertest.StartRedisSentinel(t)
-	words := strings.Fields(strings.ReplaceAll(sentinelLine, ">PASSWORD", ">"+marked+"x"))
+	words := strings.Fields(strings.ReplaceAll("ACL SETUSER lockscope reset on >PASSWORD resetchannels +auth +hello +ping +sentinel|get-master-addr-by-name", ">PASSWORD", ">"+marked+"x"))
 	redisDo(t, sentinel, words...)
 	c := redis.NewClient(&redis.Options{Addr: sentinel, Username: "lockscope", Password: marked + "x"})
 	defer c.Close()
@@ -124,7 +125,7 @@ func TestASentinelEnforcesTheLimitsOfTheAccount(t *testing.T) {
 	got := run(t, "doctor", "--access", "redis+sentinel://"+sentinel+"/"+servertest.SentinelMaster, "--timeout", "60s")
 	_, may, _ := strings.Cut(got.stdout, "may act: ")
 	may, _, _ = strings.Cut(may, "\n")
-	if got.code != exitUnreachable || !strings.HasPrefix(may, "unknown, ") || !strings.Contains(may, "LOCKSCOPE_REDIS_SENTINEL_PASSWORD") || strings.Contains(may, "redis:") {
+	if got.code != app.ExitUnreachable || !strings.HasPrefix(may, "unknown, ") || !strings.Contains(may, "LOCKSCOPE_REDIS_SENTINEL_PASSWORD") || strings.Contains(may, "redis:") {
 		t.Errorf("without its password: %q, %+v", may, got)
 	}
 }

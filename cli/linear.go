@@ -14,6 +14,8 @@ import (
 	"github.com/muesli/cancelreader"
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
+	"lockscope/cli/render"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/tui/screen"
@@ -23,10 +25,10 @@ import (
 // redraw: changes are printed as they come, and commands are answered by the printers of ls, show,
 // doctor and watch. It writes to no server.
 type linear struct {
-	*app
-	setup    setup
+	*app.App
+	setup    app.Setup
 	observer *inspect.Observer
-	watch    watch
+	events   render.EventLines
 	snapshot *inspect.Snapshot
 	started  bool   // the first look is complete: commands are answered
 	reports  string // the events that are printed as they come: reportFindings, reportAll or reportNothing
@@ -146,22 +148,22 @@ func (l *linear) line(format string, args ...any) error {
 func (l *linear) report(s *inspect.Snapshot) error {
 	l.snapshot = s
 	if s.Dropped > 0 {
-		l.say("%s not reported: they came too fast", describe.Count(s.Dropped, "event"))
+		l.Say("%s not reported: they came too fast", describe.Count(s.Dropped, "event"))
 	}
 	for _, e := range s.Events {
 		if !l.started || !l.wants(e) {
 			continue
 		}
-		if err := l.watch.event(s, e); err != nil {
+		if err := l.events.Print(s, e); err != nil {
 			return err
 		}
 	}
-	if err := l.watch.lines.Flush(); err != nil || l.started || !lookedAt(s) {
+	if err := l.events.To.Flush(); err != nil || l.started || !app.LookedAt(s) {
 		return err
 	}
 	l.started = true
 	return l.line("watching %s in %s, %s; type help for the commands",
-		describe.Count(s.Len(), "lock"), describe.Count(len(s.Backends), "backend"), tally(unmuted(s)))
+		describe.Count(s.Len(), "lock"), describe.Count(len(s.Backends), "backend"), render.Tally(unmuted(s)))
 }
 
 func (l *linear) wants(e inspect.Event) bool {
@@ -174,7 +176,7 @@ func (l *linear) wants(e inspect.Event) bool {
 // unmuted counts the findings by severity, without the muted ones.
 func unmuted(s *inspect.Snapshot) map[inspect.Severity]int {
 	counts := make(map[inspect.Severity]int)
-	for _, c := range diagnose(s) {
+	for _, c := range render.Diagnose(s) {
 		if c.Muted == nil {
 			counts[c.Severity]++
 		}
@@ -212,7 +214,7 @@ func (l *linear) answer(typed string) (quit bool, err error) {
 
 // wrong prints what doctor would.
 func (l *linear) wrong(string) error {
-	_, err := io.WriteString(l.Stdout, report(l.snapshot, diagnose(l.snapshot)))
+	_, err := io.WriteString(l.Stdout, render.Report(l.snapshot, render.Diagnose(l.snapshot)))
 	return err
 }
 
@@ -226,7 +228,7 @@ func (l *linear) list(text string) error {
 	if shown.Len() == 0 {
 		return l.line("none of %s", describe.Count(l.snapshot.Len(), "lock"))
 	}
-	return l.printLocks(shown, "table", "")
+	return l.PrintLocks(shown, "table", "")
 }
 
 // about is a command on one lock.
@@ -248,7 +250,7 @@ func (l *linear) about(run func(*inspect.Lock) error) func(string) error {
 // show prints what the command of that name would, and keeps the lock read in full from now on.
 func (l *linear) show(k *inspect.Lock) error {
 	l.observer.Focus(k.ID)
-	_, err := io.WriteString(l.Stdout, lockTree(l.snapshot, k, l.width(), l.setup.config.OwnerCommand))
+	_, err := io.WriteString(l.Stdout, render.LockTree(l.snapshot, k, l.Width(), l.setup.Config.OwnerCommand))
 	return err
 }
 
@@ -259,7 +261,7 @@ func (l *linear) release(k *inspect.Lock) error {
 	}
 	for i := range k.Holders {
 		c := &k.Holders[i]
-		command := l.setup.command("release", k.ID, "--owner", cmp.Or(c.Digest, c.Name.String()))
+		command := l.setup.Command("release", k.ID, "--owner", cmp.Or(c.Digest, c.Name.String()))
 		if err := l.line("%s", command); err != nil {
 			return err
 		}
@@ -283,13 +285,13 @@ func linearFlag(command *cobra.Command, into *bool) {
 }
 
 // linearScreen is showScreen in lines.
-func (a *app) linearScreen(
-	ctx context.Context, observer *inspect.Observer, s setup, run func(context.Context, *inspect.Observer) error,
+func linearScreen(a *app.App,
+	ctx context.Context, observer *inspect.Observer, s app.Setup, run func(context.Context, *inspect.Observer) error,
 ) error {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := app.Interruptible(ctx)
 	defer stop()
-	l := &linear{app: a, setup: s, observer: observer, reports: reportFindings}
-	l.watch = watch{app: a, output: "text", lines: bufio.NewWriter(a.Stdout)}
+	l := &linear{App: a, setup: s, observer: observer, reports: reportFindings}
+	l.events = render.EventLines{To: bufio.NewWriter(a.Stdout), Width: a.Width}
 	err := l.converse(ctx, func(ctx context.Context) error { return run(ctx, observer) })
 	if errors.Is(err, io.ErrClosedPipe) {
 		return nil // the reader has gone

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -33,7 +34,7 @@ func converseWith(t *testing.T, ctx context.Context, env map[string]string, args
 	}
 	c := &conversation{t: t, in: in, code: make(chan int, 1)}
 	go func() {
-		c.code <- Main(ctx, append([]string{"--linear"}, args...), Environment{
+		c.code <- Main(ctx, append([]string{"--linear"}, args...), app.Environment{
 			Stdin: stdin, Stdout: &c.out, Stderr: &c.out, Now: time.Now,
 			Getenv: func(name string) string { return env[name] },
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/jsonform"
@@ -30,17 +31,17 @@ type lockAction struct {
 func (r *lockAction) flags(command *cobra.Command) {
 	command.Flags().StringVar(&r.owner, "owner", "", "the contender's `NAME` as ls or show prints it, or its value_digest")
 	r.action.flags(command)
-	_ = command.RegisterFlagCompletionFunc("owner", r.completeOwner) // fails for a flag that is not there only
+	_ = command.RegisterFlagCompletionFunc("owner", r.CompleteOwner) // fails for a flag that is not there only
 }
 
 // prepare makes the request of the arguments and the flags.
 func (r *lockAction) prepare(ctx context.Context, args []string) error {
-	if err := oneOf(r.output, "text", "json"); err != nil {
+	if err := app.OneOf(r.output, "text", "json"); err != nil {
 		return err
 	}
 	if r.owner == "" {
 		words, _ := describe.Words(args)
-		return usageError("--owner is missing: name the contender as you saw it (see: lockscope show %s)", words)
+		return app.Usagef("--owner is missing: name the contender as you saw it (see: lockscope show %s)", words)
 	}
 	id, err := inspect.ParseID(args[0])
 	if err != nil {
@@ -48,18 +49,18 @@ func (r *lockAction) prepare(ctx context.Context, args []string) error {
 	}
 	owner, err := inspect.Unescape(r.owner)
 	if err != nil {
-		return usageError("--owner: %w", err)
+		return app.Usagef("--owner: %w", err)
 	}
-	if r.setup, err = r.setUp(ctx, args[1:]); err != nil {
+	if r.setup, err = r.SetUp(ctx, args[1:]); err != nil {
 		return err
 	}
 	r.request = act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter, Why: r.reason}
-	_, err = r.setup.backendOf(id)
+	_, err = r.setup.BackendOf(id)
 	return err
 }
 
 // look implements deed.
-func (r *lockAction) look(ctx context.Context, all *releasers) (may bool, err error) {
+func (r *lockAction) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if err := r.preview(ctx, all); err != nil {
 		return false, err
 	}
@@ -67,11 +68,11 @@ func (r *lockAction) look(ctx context.Context, all *releasers) (may bool, err er
 }
 
 // preview fills in what the servers show of the contender.
-func (r *lockAction) preview(ctx context.Context, all *releasers) (err error) {
-	r.releaser, _ = all.of(r.request.ID.Backend)
+func (r *lockAction) preview(ctx context.Context, all *app.Releasers) (err error) {
+	r.releaser, _ = all.Of(r.request.ID.Backend)
 	r.seen, err = r.previewOf(ctx, r.releaser, r.request)
 	r.result = act.Result{Seen: r.seen.Seen}
-	return r.setup.explain(err)
+	return r.setup.Explain(err)
 }
 
 // judged is the answer of look to the preview.
@@ -90,7 +91,7 @@ func (r *lockAction) do(ctx context.Context, confirmed string) (err error) {
 }
 
 func (r *action) previewOf(ctx context.Context, releaser act.Releaser, request act.Request) (act.Preview, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	return releaser.Preview(ctx, request)
 }
@@ -98,12 +99,12 @@ func (r *action) previewOf(ctx context.Context, releaser act.Releaser, request a
 // execute acts. Interrupted, or out of time, it says what is known: a request that was sent is waited for a
 // little longer.
 func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act.Preview, confirmed string) (act.Result, error) {
-	acting, stop := interruptible(ctx)
+	acting, stop := app.Interruptible(ctx)
 	defer stop()
-	acting, cancel := context.WithTimeout(acting, r.timeout+preview.Request.Wait)
+	acting, cancel := context.WithTimeout(acting, r.Timeout+preview.Request.Wait)
 	defer cancel()
 	result, err := releaser.Execute(acting, preview, confirmed)
-	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), perMaster)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.PerMaster)
 	defer cancel()
 	return result.Settled(waiting, err)
 }
@@ -132,7 +133,7 @@ func (r *lockAction) answer(stopped act.Reason, err error, json func() any, text
 	r.result.Reason = cmp.Or(stopped, r.result.Reason)
 	if r.output != "json" {
 		text()
-	} else if err := r.printJSON(json()); err != nil {
+	} else if err := r.PrintJSON(json()); err != nil {
 		return err
 	}
 	return r.verdict(r.request, r.result, not, err)
@@ -160,7 +161,7 @@ func (r *lockAction) misnamed(p act.Preview) error {
 		return nil
 	case len(p.Alike) > 1:
 		return fmt.Errorf("%q is a label of %d contenders, and the name of none (choose one by its name: %s)", r.owner, len(p.Alike),
-			r.setup.command("show", p.Request.ID))
+			r.setup.Command("show", p.Request.ID))
 	}
 	one := &p.Alike[0]
 	does := "holds it"
@@ -178,7 +179,7 @@ func (r *lockAction) misnamed(p act.Preview) error {
 		flags = append(flags, "--dry-run")
 	}
 	return fmt.Errorf("%q is a label of %s, which %s, and not its name (if you mean that one: %s)", r.owner, flags[1], does,
-		r.setup.command(r.verb, p.Request.ID, flags...))
+		r.setup.Command(r.verb, p.Request.ID, flags...))
 }
 
 // contender in JSON; nil where there is none.

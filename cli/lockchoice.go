@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/recipe"
 	"lockscope/internal/connect"
@@ -19,9 +20,9 @@ import (
 
 // lockChoice is the lock that a command takes: its backend, name, kind and recipe.
 type lockChoice struct {
-	*app
+	*app.App
 	id     inspect.ID
-	setup  setup
+	setup  app.Setup
 	target connect.Target
 	kind   string
 	recipe string
@@ -47,10 +48,10 @@ func (q *lockChoice) choose(ctx context.Context, args []string) (err error) {
 	if q.id, err = inspect.ParseID(args[0]); err != nil {
 		return err
 	}
-	if q.setup, err = q.setUp(ctx, args[1:]); err != nil {
+	if q.setup, err = q.SetUp(ctx, args[1:]); err != nil {
 		return err
 	}
-	if q.target, err = q.setup.backendOf(q.id); err != nil {
+	if q.target, err = q.setup.BackendOf(q.id); err != nil {
 		return err
 	}
 	if q.label == "" {
@@ -74,23 +75,23 @@ func (q *lockChoice) checkRecipe() error {
 	queue, _ := recipe.QueueByName(q.recipe)
 	known := queue.Prefix != nil || queue.WritePrefix != nil
 	if _, err := parseACL(q.acl); err != nil {
-		return usageError("--acl %q: %w", q.acl, err)
+		return app.Usagef("--acl %q: %w", q.acl, err)
 	}
 	switch zookeeper := q.target.Service == connect.ZooKeeper; {
 	case q.acl != "" && !zookeeper:
-		return usageError("--acl %q: Redis keys have none", q.acl)
+		return app.Usagef("--acl %q: Redis keys have none", q.acl)
 	case zookeeper && q.given("ttl"):
-		return usageError("--ttl %v: a lock in ZooKeeper lasts as long as its session; it has none", q.ttl)
+		return app.Usagef("--ttl %v: a lock in ZooKeeper lasts as long as its session; it has none", q.ttl)
 	case q.ttl < shortestTTL:
-		return usageError("--ttl %v: give %v or more", q.ttl, shortestTTL)
+		return app.Usagef("--ttl %v: give %v or more", q.ttl, shortestTTL)
 	case q.recipe != "" && !known:
-		return usageError("--recipe %q: give curator, kazoo, go-zookeeper or sequential", q.recipe)
+		return app.Usagef("--recipe %q: give curator, kazoo, go-zookeeper or sequential", q.recipe)
 	case q.recipe != "" && !zookeeper:
-		return usageError("--recipe %s: Redis locks have none", q.recipe)
+		return app.Usagef("--recipe %s: Redis locks have none", q.recipe)
 	case q.prefix != "" && q.recipe != "sequential":
-		return usageError("--prefix %q: it needs --recipe sequential", q.prefix)
+		return app.Usagef("--prefix %q: it needs --recipe sequential", q.prefix)
 	case strings.Contains(q.prefix, "/"):
-		return usageError("--prefix %q: it may not contain a slash", q.prefix)
+		return app.Usagef("--prefix %q: it may not contain a slash", q.prefix)
 	}
 	return nil
 }
@@ -118,18 +119,18 @@ func (q *lockChoice) kindNamed(name string) (lockops.Kind, error) {
 		}
 		names = append(names, k.Name)
 	}
-	return lockops.Kind{}, usageError("--kind %q: %s takes %s", name, q.target.Name, strings.Join(names, ", "))
+	return lockops.Kind{}, app.Usagef("--kind %q: %s takes %s", name, q.target.Name, strings.Join(names, ", "))
 }
 
 // checkKind checks the options that not every kind of lock takes.
 func (q *lockChoice) checkKind(k lockops.Kind) error {
 	switch {
 	case q.recipe != "" && !slices.Contains(k.Recipes, q.recipe):
-		return usageError("--recipe %s: --kind %s takes %s", q.recipe, k.Name, strings.Join(k.Recipes, ", "))
+		return app.Usagef("--recipe %s: --kind %s takes %s", q.recipe, k.Name, strings.Join(k.Recipes, ", "))
 	case q.prefix != "" && k.Permits > 1:
-		return usageError("--prefix %q: names of permits have none", q.prefix)
+		return app.Usagef("--prefix %q: names of permits have none", q.prefix)
 	case q.prefix != "" && (k.Shared || k.Readers != ""):
-		return usageError("--prefix %q: names of readers and writers start with read- and write-", q.prefix)
+		return app.Usagef("--prefix %q: names of readers and writers start with read- and write-", q.prefix)
 	}
 	return nil
 }
@@ -152,7 +153,7 @@ func (q *lockChoice) chooseRecipe(ctx context.Context, k lockops.Kind) (string, 
 	if q.recipe != "" {
 		return q.recipe, nil
 	}
-	source, err := q.source(q.target, q.setup, true, q.id.Path)
+	source, err := q.Source(q.target, q.setup, true, q.id.Path)
 	if err != nil {
 		return "", err
 	}
@@ -176,14 +177,14 @@ func (q *lockChoice) chooseRecipe(ctx context.Context, k lockops.Kind) (string, 
 // session connects to the lock's servers.
 func (q *lockChoice) session(ctx context.Context) (lockops.Session, error) {
 	if q.target.Service == connect.ZooKeeper {
-		options, err := zkOptions(q.target)
+		options, err := app.ZKOptions(q.target)
 		if err != nil {
 			return nil, err
 		}
 		if acl, err := parseACL(q.acl); err == nil && acl != nil { // it was checked before
 			options = append(options, lockops.WithACL(acl...))
 		}
-		s, err := q.zkSession(ctx, q.setup, q.target, options...)
+		s, err := q.ZKSession(ctx, q.setup, q.target, options...)
 		if err != nil {
 			return nil, err
 		}
@@ -209,7 +210,7 @@ func (q *lockChoice) masters(ctx context.Context) ([]*redis.UniversalOptions, er
 	}
 	masters := q.target.RedisOptions(config)
 	if q.target.Service == connect.RedisSentinel {
-		ctx, cancel := context.WithTimeout(ctx, q.timeout)
+		ctx, cancel := context.WithTimeout(ctx, q.Timeout)
 		defer cancel()
 		if _, err := connect.SentinelMaster(ctx, *masters[0]); err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -26,7 +27,7 @@ func TestLsFilters(t *testing.T) {
 	if got := run(t, "ls", target, "--filter", "token=9f"); got.code != 0 || !strings.Contains(got.stderr+got.stdout, "none of 2 locks matches") {
 		t.Errorf("not its end: %+v", got)
 	}
-	if got := run(t, "ls", target, "--filter", "colour=red"); got.code != exitUsage || !strings.Contains(got.stderr, "no field") {
+	if got := run(t, "ls", target, "--filter", "colour=red"); got.code != app.ExitUsage || !strings.Contains(got.stderr, "no field") {
 		t.Errorf("%+v", got)
 	}
 }

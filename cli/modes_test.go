@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -39,7 +40,7 @@ func (m mode) reach(t *testing.T, ctx context.Context, login bool, args ...strin
 func (m mode) answered(t *testing.T, ctx context.Context, args ...string) outcome {
 	t.Helper()
 	for {
-		if got := m.reach(t, ctx, true, args...); ctx.Err() != nil || got.code != exitUnreachable || !strings.Contains(got.stderr+got.stdout, "no answer in time") {
+		if got := m.reach(t, ctx, true, args...); ctx.Err() != nil || got.code != app.ExitUnreachable || !strings.Contains(got.stderr+got.stdout, "no answer in time") {
 			return got
 		}
 	}
@@ -68,10 +69,10 @@ func (m mode) check(t *testing.T) {
 	if got := m.answered(t, ctx, "release", "it:"+m.lock, "--owner", name, "--yes"); got.code != 0 {
 		t.Errorf("release: %+v", got)
 	}
-	if got := <-held; got.code != exitLost {
+	if got := <-held; got.code != app.ExitLost {
 		t.Errorf("the holder: %+v", got)
 	}
-	if got := m.reach(t, ctx, false, "doctor"); len(m.env) > 0 && got.code != exitUnreachable {
+	if got := m.reach(t, ctx, false, "doctor"); len(m.env) > 0 && got.code != app.ExitUnreachable {
 		t.Errorf("without a login: %+v", got)
 	}
 }
@@ -142,7 +143,7 @@ func TestMastersWithACertificateAndAnAccount(t *testing.T) {
 	mode{target: target, lock: "lock:redlock", env: env}.check(t)
 	mode{target: "rediss://" + secure[0] + "?" + withCertificate(c), lock: "lock:one", env: env}.check(t)
 	plain := mode{target: "redis://" + secure[0] + "?name=it", env: env}
-	if got := plain.reach(t, t.Context(), true, "doctor"); got.code != exitUnreachable || !strings.Contains(got.stdout+got.stderr, "TLS") {
+	if got := plain.reach(t, t.Context(), true, "doctor"); got.code != app.ExitUnreachable || !strings.Contains(got.stdout+got.stderr, "TLS") {
 		t.Errorf("a port for TLS without it: %+v", got)
 	}
 }
@@ -152,7 +153,7 @@ func TestASentinelWithCertificatesAndAccounts(t *testing.T) {
 	c := servertest.NewCertificates(t)
 	sentinel, secure, master := servertest.StartRedisSentinelTLS(t, c)
 	target := "rediss+sentinel://" + secure + "/" + servertest.SentinelMaster + "?" + withCertificate(c)
-	sentinelWords := line(t, run(t, "doctor", "--access", target).stdout, askTitle)
+	sentinelWords := line(t, run(t, "doctor", "--access", target).stdout, "on each sentinel, where they have accounts:")
 	env := operator(t, target, master)
 	redisDo(t, sentinel.Addr, sentinelWords...)
 	redisDo(t, sentinel.Addr, "ACL", "SETUSER", "default", "off")

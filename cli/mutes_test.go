@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -95,7 +96,7 @@ func TestAMuteNamesAFindingAReasonAndAnEnd(t *testing.T) {
 		m.exits(2, bad...)
 	}
 	const order = "the lock comes first: redis:lock:a no-ttl"
-	if o := run(t, "mute", "no-ttl", "redis:lock:a", "--reason", "x", "--for", "1h"); o.code != exitUsage || !strings.Contains(o.stderr, order) {
+	if o := run(t, "mute", "no-ttl", "redis:lock:a", "--reason", "x", "--for", "1h"); o.code != app.ExitUsage || !strings.Contains(o.stderr, order) {
 		t.Errorf("%+v, want %q", o, order)
 	}
 }

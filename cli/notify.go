@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/jsonform"
 	"lockscope/internal/config"
@@ -28,7 +29,7 @@ import (
 // notifying delivers to a program, a webhook or both findings that come and are cleared, and backends that
 // are not well.
 type notifying struct {
-	*app
+	*app.App
 	command, webhook, from string
 
 	receivers []*receiver
@@ -42,18 +43,18 @@ func (n *notifying) addFlags(command *cobra.Command) {
 	flags.StringVar(&n.command, "exec", "", "run `COMMAND` by the shell for each finding that comes or is cleared; its JSON is on stdin")
 	flags.StringVar(&n.webhook, "webhook", "", "post the JSON of each such finding to this `URL`; @FILE: to the one that stands in FILE")
 	flags.StringVar(&n.from, "notify-on", "warning", "tell them of findings from this `SEVERITY` on: info, warning or critical")
-	complete(command, "notify-on", "info", "warning", "critical")
+	app.Complete(command, "notify-on", "info", "warning", "critical")
 }
 
 // prepare checks what was asked for.
 func (n *notifying) prepare() error {
 	if n.least = inspect.Severity(n.from).Rank(); n.least < 0 {
-		return usageError("--notify-on %q: give info, warning or critical", n.from)
+		return app.Usagef("--notify-on %q: give info, warning or critical", n.from)
 	}
 	n.open, n.levels = make(map[string]inspect.Event), make(map[string]int)
 	add := func(flag string, send sender) {
 		n.receivers = append(n.receivers, newReceiver(send, func(format string, args ...any) {
-			n.say("--%s: "+format, append([]any{flag}, args...)...)
+			n.Say("--%s: "+format, append([]any{flag}, args...)...)
 		}))
 	}
 	if n.command != "" {
@@ -62,7 +63,7 @@ func (n *notifying) prepare() error {
 	if n.webhook != "" {
 		at, err := n.webhookURL()
 		if err != nil {
-			return usageError("--webhook: %w", err)
+			return app.Usagef("--webhook: %w", err)
 		}
 		add("webhook", webhook(at, n.Getenv(connect.WebhookToken)))
 	}
@@ -232,7 +233,7 @@ func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.E
 	lines := json.NewEncoder(&body)
 	lines.SetEscapeHTML(false)
 	if err := lines.Encode(jsonform.Event(e, s.Backend(backend))); err != nil {
-		n.say("%v", err)
+		n.Say("%v", err)
 		return
 	}
 	env := []string{"LOCKSCOPE_EVENT=" + string(e.Kind), "LOCKSCOPE_BACKEND=" + inspect.Escape(backend), "LOCKSCOPE_LOCK=", "LOCKSCOPE_FINDING=", "LOCKSCOPE_SEVERITY="}
@@ -276,11 +277,11 @@ func (n *notifying) runOnce(ctx context.Context, m message) error {
 		shell = []string{"cmd", "/c"}
 	}
 	c := exec.CommandContext(ctx, shell[0], shell[1], n.command)
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(m.body), direct(n.Stderr), direct(n.Stderr)
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(m.body), app.Direct(n.Stderr), app.Direct(n.Stderr)
 	c.Env = append(connect.WithoutSecrets(os.Environ()), m.env...)
-	ownGroup(c)
+	app.OwnGroup(c)
 	c.Cancel = func() error {
-		sendSignal(c.Process.Pid, syscall.SIGKILL, true)
+		app.SendSignal(c.Process.Pid, syscall.SIGKILL, true)
 		return nil
 	}
 	c.WaitDelay = afterHook

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -87,46 +87,6 @@ func TestWatchTellsAProgramAndAWebhook(t *testing.T) {
 	}
 }
 
-// looks has the events of snapshots that follow one another, as EVENT SUBJECT FINDING.
-func looks(t *testing.T, n *notifying, s ...*inspect.Snapshot) []string {
-	t.Helper()
-	for _, one := range s {
-		n.observe(one)
-	}
-	var reported []string
-	for key, e := range n.open {
-		words := strings.Fields(strings.ReplaceAll(key, "\x00", " "))
-		reported = append(reported, strings.Join(append(words, string(e.Finding.Severity)), " "))
-	}
-	return reported
-}
-
-func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
-	id := inspect.ID{Backend: "redis", Path: "lock:a"}
-	snapshot := func(list ...inspect.Finding) *inspect.Snapshot {
-		s := inspect.NewSnapshot(time.Unix(1_700_000_000, 0), []*inspect.Backend{{Name: "redis"}}, []*inspect.Lock{{ID: id, Findings: list}})
-		s.Changed = []inspect.ID{id}
-		return s
-	}
-	n := &notifying{app: &app{}, least: inspect.Warning.Rank(), open: make(map[string]inspect.Event), levels: make(map[string]int)}
-	muted := inspect.Finding{Rule: "no-ttl", Severity: inspect.Warning, Muted: &inspect.Muted{}}
-	if got := looks(t, n, snapshot(inspect.Finding{Rule: "blind", Severity: inspect.Info}, muted)); len(got) != 0 {
-		t.Errorf("reported %q", got)
-	}
-	muted.Muted = nil // unmuted, with no event
-	if got := looks(t, n, snapshot(muted)); len(got) != 1 || got[0] != "redis:lock:a no-ttl warning" {
-		t.Errorf("reported %q", got)
-	}
-	empty := snapshot()
-	if looks(t, n, empty); len(n.open) != 1 {
-		t.Errorf("cleared before its event: %v", n.open)
-	}
-	empty.Dropped = 1 // the event may have been among those
-	if got := looks(t, n, empty); len(got) != 0 {
-		t.Errorf("still open: %q", got)
-	}
-}
-
 func TestWebhooksThatWouldTellASecret(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ at, says string }{
@@ -137,7 +97,7 @@ func TestWebhooksThatWouldTellASecret(t *testing.T) {
 	} {
 		env := map[string]string{"LOCKSCOPE_WEBHOOK_TOKEN": "t", "XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 		got := runIn(t, t.Context(), env, "watch", "redis://h", "--webhook", tt.at)
-		if got.code != exitUsage || !strings.Contains(got.stderr, tt.says) || strings.Contains(got.stderr, marked) {
+		if got.code != app.ExitUsage || !strings.Contains(got.stderr, tt.says) || strings.Contains(got.stderr, marked) {
 			t.Errorf("%s: %+v", tt.at, got)
 		}
 	}
@@ -145,15 +105,7 @@ func TestWebhooksThatWouldTellASecret(t *testing.T) {
 	if err := os.WriteFile(file, []byte("https://host/"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := run(t, "watch", "redis://h", "--webhook", "@"+file); runtime.GOOS != "windows" && (got.code != exitUsage || !strings.Contains(got.stderr, "may be read by others")) {
+	if got := run(t, "watch", "redis://h", "--webhook", "@"+file); runtime.GOOS != "windows" && (got.code != app.ExitUsage || !strings.Contains(got.stderr, "may be read by others")) {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestABackendThatIsNotWellIsReported(t *testing.T) {
-	for state, level := range map[inspect.BackendState]int{inspect.Connected: 0, inspect.Degraded: 1, inspect.Down: 2} {
-		if got := backendLevel(&inspect.Backend{State: state}); got != level {
-			t.Errorf("%s: level %d", state, got)
-		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"lockscope/cli/app"
+	"lockscope/cli/render"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 )
@@ -27,11 +29,11 @@ func partial(s *inspect.Snapshot) []string {
 			continue // exitOfStates says it
 		}
 		var parts []string
-		if unseen(b) {
+		if app.Unseen(b) {
 			parts = append(parts, "is "+string(b.State))
 		}
 		for _, server := range b.Servers {
-			if silent(&server) {
+			if render.Silent(&server) {
 				parts = append(parts, "got no answer from "+inspect.Escape(server.Addr))
 			}
 		}
@@ -51,7 +53,7 @@ func partial(s *inspect.Snapshot) []string {
 // exitOfLocks returns the exit code of a look at locks, failed being that of their backends: a vote of a
 // master that did not answer for the lock is one that could not be looked at, though the master answers as a
 // whole.
-func (a *app) exitOfLocks(locks iter.Seq[*inspect.Lock], failed error) error {
+func exitOfLocks(a *app.App, locks iter.Seq[*inspect.Lock], failed error) error {
 	if failed != nil {
 		return failed
 	}
@@ -62,8 +64,8 @@ func (a *app) exitOfLocks(locks iter.Seq[*inspect.Lock], failed error) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(hidden)) {
-		failed = exitError{code: exitUnreachable}
-		a.say("backend %s: a master did not answer for %s", name, describe.Count(hidden[name], "lock"))
+		failed = app.ExitError{Code: app.ExitUnreachable}
+		a.Say("backend %s: a master did not answer for %s", name, describe.Count(hidden[name], "lock"))
 	}
 	return failed
 }
@@ -73,24 +75,19 @@ func silentOn(m inspect.Vote) bool {
 	return !m.Up && !slices.ContainsFunc(m.Unseen, func(u inspect.Unseen) bool { return u.Right != "" })
 }
 
-// silent reports whether a server that has a say in locks does not answer. A replica of a cluster has none.
-func silent(s *inspect.Server) bool {
-	return s.State == inspect.ServerDown && !(s.Cluster && s.Role == "replica")
-}
-
 // hides reports whether a finding may be hidden in what was not seen. What happens between two readings is
 // none of a look's.
 func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
 
 // exitOfPartial returns the exit code of an incomplete look. allowed: what was seen is enough, as long as every backend
 // showed something.
-func (a *app) exitOfPartial(s *inspect.Snapshot, allowed bool) error {
+func exitOfPartial(a *app.App, s *inspect.Snapshot, allowed bool) error {
 	down := slices.DeleteFunc(slices.Clone(s.Backends), func(b *inspect.Backend) bool { return b.State != inspect.Down })
-	failed := a.exitOfStates(down)
+	failed := a.ExitOfStates(down)
 	lines := partial(s)
 	if len(lines) == 0 || allowed {
 		return failed
 	}
-	a.say("partial view: %s (see `unseen` and the blind findings; --allow-partial accepts it)", strings.Join(lines, "; "))
-	return exitError{code: exitUnreachable}
+	a.Say("partial view: %s (see `unseen` and the blind findings; --allow-partial accepts it)", strings.Join(lines, "; "))
+	return app.ExitError{Code: app.ExitUnreachable}
 }

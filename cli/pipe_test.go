@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"lockscope/cli/app"
 )
 
 // A pipe or a directory in the place of a file of ours is an error at once: nobody would ever write to the pipe.
@@ -28,7 +30,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for args, code := range map[string]int{"config check": exitUsage, "ls -p prod": exitUsage, "mute": exitUnreachable, "audit": exitUnreachable} {
+		for args, code := range map[string]int{"config check": app.ExitUsage, "ls -p prod": app.ExitUsage, "mute": app.ExitUnreachable, "audit": app.ExitUnreachable} {
 			if got := runIn(t, t.Context(), env, strings.Fields(args)...); got.code != code || !strings.Contains(got.stderr, "is no regular file") {
 				t.Errorf("%s, %s: %+v", what, args, got)
 			}

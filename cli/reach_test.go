@@ -77,9 +77,6 @@ func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
 // A recording has no servers that a command could be sent to.
 func TestAnAdviceOnARecordingNamesNoServers(t *testing.T) {
 	t.Parallel()
-	if reach := (setup{recording: "x"}).reach(); len(reach) != 0 {
-		t.Errorf("%v", reach)
-	}
 	got := runIn(t, context.Background(), nil, "doctor", "../screenshots/tour.jsonl.gz")
 	if !strings.Contains(got.stdout, "lockscope release zk:") || strings.Contains(got.stdout, " zk://") {
 		t.Errorf("%+v", got)

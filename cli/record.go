@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/recording"
@@ -19,7 +19,7 @@ import (
 
 // record is one run of the command of that name.
 type record struct {
-	*app
+	*app.App
 	length time.Duration
 	force  bool
 	most   int // MiB; 0: no bound
@@ -29,8 +29,8 @@ type record struct {
 // hours unpacked, 40 packed.
 const defaultMost = 1024
 
-func (a *app) recordCommand() *cobra.Command {
-	r := &record{app: a}
+func recordCommand(a *app.App) *cobra.Command {
+	r := &record{App: a}
 	command := &cobra.Command{
 		Use:   "record FILE [TARGET…]",
 		Short: "Record the locks to a file, to replay later",
@@ -42,7 +42,7 @@ func (a *app) recordCommand() *cobra.Command {
 			"  lockscope replay incident.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || strings.Contains(args[0], "://") {
-				return usageError("%s needs a FILE before its targets", nameOf(cmd))
+				return app.Usagef("%s needs a FILE before its targets", app.NameOf(cmd))
 			}
 			return nil
 		},
@@ -50,7 +50,7 @@ func (a *app) recordCommand() *cobra.Command {
 			if len(args) == 0 {
 				return nil, cobra.ShellCompDirectiveDefault
 			}
-			return completeTarget(cmd, args, start)
+			return app.CompleteTarget(cmd, args, start)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.run(cmd.Context(), args[0], args[1:], cmd.Flags().Changed("max-mib"))
@@ -65,25 +65,25 @@ func (a *app) recordCommand() *cobra.Command {
 func (r *record) run(ctx context.Context, path string, targets []string, bounded bool) error {
 	switch {
 	case r.length < 0:
-		return usageError("--for %v: give a time above 0", r.length)
+		return app.Usagef("--for %v: give a time above 0", r.length)
 	case strings.EqualFold(filepath.Ext(path), ".gz"):
-		return usageError("%s: a recording is packed with zstd, not gzip (name it %s, or .jsonl for text)", path, path[:len(path)-len(".gz")]+".zst")
+		return app.Usagef("%s: a recording is packed with zstd, not gzip (name it %s, or .jsonl for text)", path, path[:len(path)-len(".gz")]+".zst")
 	case r.most < 0 || r.most > 1<<30:
-		return usageError("--max-mib %d: give a size from 0 to %d", r.most, 1<<30)
+		return app.Usagef("--max-mib %d: give a size from 0 to %d", r.most, 1<<30)
 	}
-	s, err := r.setUp(ctx, targets)
+	s, err := r.SetUp(ctx, targets)
 	if err != nil {
 		return err
 	}
-	sources, err := r.sources(s, false, "")
+	sources, err := r.Sources(s, false, "")
 	if err != nil {
 		return err
 	}
-	file, err := createRecording(path, r.force)
+	file, err := app.CreateRecording(path, r.force)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := app.Interruptible(ctx)
 	defer stop()
 	interrupted := ctx
 	if r.length > 0 {
@@ -94,83 +94,30 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	ctx, full := context.WithCancel(ctx)
 	defer full()
 	written := &counter{file: file, full: full}
-	regular := isRegular(file)
+	regular := app.IsRegular(file)
 	if bounded || regular { // what goes through a pipe is packed behind it, or not kept
 		written.most = int64(r.most) << 20
 	}
-	to, err := packed(path, regular, written)
+	to, err := app.Packed(path, regular, written)
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
 	source := attentive{recording.New(r.Now, to, sources...), map[string]*inspect.Backend{}, map[string]bool{}}
 	observer := inspect.NewObserver(r.Now, source)
-	r.say("recording %s to %s; interrupt to end", s.title(), path)
+	r.Say("recording %s to %s; interrupt to end", s.Title(), path)
 	start := time.Now()
 	err = errors.Join(observer.Run(ctx), to.Close(), file.Close())
-	r.say("recorded %s of %s in %d bytes", describe.Span(time.Since(start)), describe.Count(observer.Snapshot().Len(), "lock"), written.bytes)
+	r.Say("recorded %s of %s in %d bytes", describe.Span(time.Since(start)), describe.Count(observer.Snapshot().Len(), "lock"), written.bytes)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if written.isFull() {
-		return exit(exitNo, "%s: ended at %d MiB, before it was to (--max-mib; unless its name ends in .jsonl, .json or .ndjson a file is packed, and takes a tenth of the size)", path, r.most)
+		return app.Exitf(app.ExitNo, "%s: ended at %d MiB, before it was to (--max-mib; unless its name ends in .jsonl, .json or .ndjson a file is packed, and takes a tenth of the size)", path, r.most)
 	}
-	if err := source.exitOf(r.app, len(sources)); interrupted.Err() == nil {
+	if err := source.exitOf(r.App, len(sources)); interrupted.Err() == nil {
 		return err
 	}
 	return nil // somebody ended it, and has read what is missing
-}
-
-// createRecording makes the file, for its owner only.
-func createRecording(path string, replace bool) (*os.File, error) {
-	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if replace {
-		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	file, err := os.OpenFile(path, mode, 0o600)
-	switch {
-	case errors.Is(err, os.ErrExist):
-		return nil, usageError("%s already exists (name another file, or give --force to replace it)", path)
-	case err != nil:
-		return nil, usageError("%w", err)
-	}
-	if err := forOwner(file); err != nil {
-		file.Close()
-		return nil, usageError("%w", err)
-	}
-	return file, nil
-}
-
-// packed packs what is written to a file: as its name says, and where that says nothing, unless it is a pipe
-// or device, whose reader gets text. Close ends that, and leaves the file open.
-func packed(path string, regular bool, file io.Writer) (io.WriteCloser, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".zst":
-		return recording.Pack(file)
-	case ".jsonl", ".json", ".ndjson":
-		return plain{file}, nil
-	}
-	if regular {
-		return recording.Pack(file)
-	}
-	return plain{file}, nil
-}
-
-type plain struct{ io.Writer }
-
-func (plain) Close() error { return nil }
-
-// forOwner takes others' rights off a file that is replaced. A pipe or device such as /dev/null is everybody's.
-func forOwner(file *os.File) error {
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return err
-	}
-	return file.Chmod(0o600)
-}
-
-func isRegular(file *os.File) bool {
-	info, err := file.Stat()
-	return err == nil && info.Mode().IsRegular()
 }
 
 // attentive is a source that remembers how the backends were.
@@ -180,27 +127,27 @@ type attentive struct {
 	reached map[string]bool
 }
 
-func (a attentive) Run(ctx context.Context, emit func(inspect.Update)) error {
-	return a.Source.Run(ctx, func(u inspect.Update) {
+func (t attentive) Run(ctx context.Context, emit func(inspect.Update)) error {
+	return t.Source.Run(ctx, func(u inspect.Update) {
 		if b := u.Backend; b != nil && ctx.Err() == nil { // what fails because we end is nobody's failure
-			a.newest[b.Name] = b
-			a.reached[b.Name] = a.reached[b.Name] || b.State != inspect.Down
+			t.newest[b.Name] = b
+			t.reached[b.Name] = t.reached[b.Name] || b.State != inspect.Down
 		}
 		emit(u)
 	})
 }
 
 // exitOf is the exit code: an error when a backend did not answer at all.
-func (a attentive) exitOf(app *app, backends int) error {
+func (t attentive) exitOf(a *app.App, backends int) error {
 	var failed error
-	if len(a.newest) < backends {
-		failed = exitError{code: exitUnreachable}
-		app.say("not every backend was reached before the end")
+	if len(t.newest) < backends {
+		failed = app.ExitError{Code: app.ExitUnreachable}
+		a.Say("not every backend was reached before the end")
 	}
-	for name, b := range a.newest {
-		if !a.reached[name] {
-			failed = exitError{code: exitUnreachable}
-			app.say("backend %s was down all the time: %s", name, describe.Failure(b))
+	for name, b := range t.newest {
+		if !t.reached[name] {
+			failed = app.ExitError{Code: app.ExitUnreachable}
+			a.Say("backend %s was down all the time: %s", name, describe.Failure(b))
 		}
 	}
 	return failed

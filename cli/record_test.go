@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -137,14 +137,14 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 	target := "redis://" + server.Addr
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	got := run(t, "record", file, target, "--max-mib", "1")
-	if got.code != exitNo || !strings.Contains(got.stderr, "ended at 1 MiB") {
+	if got.code != app.ExitNo || !strings.Contains(got.stderr, "ended at 1 MiB") {
 		t.Errorf("%+v", got)
 	}
 	info, err := os.Stat(file)
 	if err != nil || info.Size() < 1<<20 || info.Size() > 3<<20 {
 		t.Errorf("%v, %v", info.Size(), err)
 	}
-	if got := run(t, "ls", file); got.code == exitUsage || !strings.Contains(got.stdout, "lock:1 ") || strings.Contains(got.stderr, "damaged") {
+	if got := run(t, "ls", file); got.code == app.ExitUsage || !strings.Contains(got.stdout, "lock:1 ") || strings.Contains(got.stderr, "damaged") {
 		t.Errorf("exit code %d, %s", got.code, got.stderr)
 	}
 	small := servertest.StartEmbeddedRedis(t)
@@ -157,7 +157,7 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	if got := run(t, "record", file, target, "--max-mib", "-1"); got.code != exitUsage {
+	if got := run(t, "record", file, target, "--max-mib", "-1"); got.code != app.ExitUsage {
 		t.Errorf("%+v", got)
 	}
 }
@@ -306,27 +306,6 @@ func TestAPackedRecordingIsWrittenAndRead(t *testing.T) {
 		}
 		return strings.Contains(got.stdout, "zk:/locks/invoices")
 	})
-}
-
-// What a FILE's name says goes, and where it says nothing, text goes to who reads it at once.
-func TestANameSaysWhetherARecordingIsPacked(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct{ regular, packed bool }{
-		"night": {regular: true, packed: true}, "night.zst": {regular: true, packed: true}, "night.jsonl.zst": {packed: true},
-		"night.2026-01-02": {regular: true, packed: true}, "night.jsonl": {regular: true}, "night.JSONL": {regular: true}, "night.ZST": {packed: true}, "night.json": {regular: true}, "night.ndjson": {regular: true},
-		"/dev/stdout": {},
-	} {
-		var file bytes.Buffer
-		to, err := packed(name, tt.regular, &file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.WriteString(to, "{}\n")
-		to.Close()
-		if got := !strings.HasPrefix(file.String(), "{}"); got != tt.packed {
-			t.Errorf("%s: packed: %v", name, got)
-		}
-	}
 }
 
 // unpack unpacks a file of gzip.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/lockops/act"
 )
@@ -21,21 +22,21 @@ type release struct {
 	max            int
 }
 
-func (a *app) releaseCommand() *cobra.Command {
-	r := &release{lockAction: lockAction{action: action{app: a, verb: "release"}}}
+func releaseCommand(a *app.App) *cobra.Command {
+	r := &release{lockAction: lockAction{action: action{App: a, verb: "release"}}}
 	command := &cobra.Command{
 		Use:   "release LOCK [TARGET…] --owner NAME",
 		Short: "Force-release a stuck lock, if its holder is still the one you saw",
 		Example: "  lockscope release zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --dry-run\n" +
 			"  lockscope release redis:lock:orders redis://r1,r2,r3 --owner Y2NjY2NjY2NjY2NjY2NjYw== --yes\n" +
 			"  lockscope release --match 'redis:job:*' --finding minority-leftover --max 20 redis://r1,r2,r3 --dry-run",
-		Args: r.args, ValidArgsFunction: r.completeLock,
+		Args: r.args, ValidArgsFunction: r.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.match != "" {
 				return r.runBulk(cmd.Context(), args)
 			}
 			if r.finding != "" || cmd.Flags().Changed("max") {
-				return usageError("--finding and --max go with --match: without it one lock is released, by its --owner")
+				return app.Usagef("--finding and --max go with --match: without it one lock is released, by its --owner")
 			}
 			return r.run(cmd.Context(), args)
 		},
@@ -57,7 +58,7 @@ func (r *release) run(ctx context.Context, args []string) error {
 }
 
 // look implements deed. Where it is shown to somebody, it shows what it means for other locks, too.
-func (r *release) look(ctx context.Context, all *releasers) (may bool, err error) {
+func (r *release) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if err := r.preview(ctx, all); err != nil {
 		return false, err
 	}
@@ -72,13 +73,13 @@ func (r *release) look(ctx context.Context, all *releasers) (may bool, err error
 
 // consider reads the other locks for what they show about the release. Where only watches decide the holder, it goes by
 // them.
-func (r *release) consider(ctx context.Context, all *releasers) error {
+func (r *release) consider(ctx context.Context, all *app.Releasers) error {
 	if r.seen.Seen == nil {
 		return nil
 	}
-	looking, cancel := context.WithTimeout(ctx, othersWithin)
+	looking, cancel := context.WithTimeout(ctx, app.OthersWithin)
 	defer cancel()
-	s, err := r.app.look(looking, r.setup, "")
+	s, err := r.App.Look(looking, r.setup, "")
 	if err != nil || looking.Err() != nil {
 		s = nil
 	}

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/finding"
 	"lockscope/inspect/recording"
 )
 
-func (a *app) replayCommand() *cobra.Command {
+func replayCommand(a *app.App) *cobra.Command {
 	var speed float64
 	var at time.Duration
 	command := &cobra.Command{
@@ -28,21 +27,21 @@ func (a *app) replayCommand() *cobra.Command {
 		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl.zst --speed 60\n  lockscope replay incident.jsonl --at 4m30s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("%s needs one FILE, made by lockscope record", nameOf(cmd))
+				return app.Usagef("%s needs one FILE, made by lockscope record", app.NameOf(cmd))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if speed <= 0 {
-				return usageError("--speed %v: give a number above 0", speed)
+				return app.Usagef("--speed %v: give a number above 0", speed)
 			}
 			if cmd.Flags().Changed("at") {
 				if at < 0 {
-					return usageError("--at %v: give a time since the recording began", at)
+					return app.Usagef("--at %v: give a time since the recording began", at)
 				}
-				return a.showMoment(cmd.Context(), args[0], at)
+				return showMoment(a, cmd.Context(), args[0], at)
 			}
-			return a.replay(cmd.Context(), args[0], speed)
+			return replay(a, cmd.Context(), args[0], speed)
 		},
 	}
 	command.Flags().Float64Var(&speed, "speed", 1, "playback speed; 1 is real time")
@@ -50,50 +49,19 @@ func (a *app) replayCommand() *cobra.Command {
 	return command
 }
 
-// openRecording makes a source of the recording in a file.
-func (a *app) openRecording(path string, options ...recording.Option) (*recording.Replay, error) {
-	played, err := recording.Open(a.Now, path, options...)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil, usageError("recording %s: there is no such file (make one with: lockscope record FILE TARGET)", path)
-	case errors.Is(err, recording.ErrFormat):
-		return nil, usageError("%w", err)
-	case err != nil: // a directory, or one that may not be read
-		return nil, usageError("%w (name a file that lockscope record made)", err)
-	}
-	return played, nil
-}
-
-// lookAtRecording is the last state of a recording, with the history that it holds and by its own clock.
-func (a *app) lookAtRecording(path string) (*inspect.Snapshot, error) {
-	played, err := a.openRecording(path, recording.Speed(0), recording.Kept())
-	if err != nil {
-		return nil, err
-	}
-	observer := inspect.NewObserver(played.Now, played)
-	observer.Diagnose(finding.Rules(), a.stuckAfter)
-	if err := observer.Play(played.All); err != nil {
-		return nil, err
-	}
-	if played.Cut() {
-		a.say("recording %s ends in the middle of an update: whoever recorded it was stopped", path)
-	}
-	return observer.Snapshot(), nil
-}
-
 // recordingTitle names a recording on the screen.
 func recordingTitle(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gz") }
 
 // showMoment opens the screen on a moment of a recording, with all instants as they were.
-func (a *app) showMoment(ctx context.Context, path string, at time.Duration) error {
-	played, err := a.openRecording(path, recording.Speed(0), recording.Kept())
+func showMoment(a *app.App, ctx context.Context, path string, at time.Duration) error {
+	played, err := a.OpenRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {
 		return err
 	}
 	screen := *a
-	screen.Now, screen.write = played.Now, false
+	screen.Now, screen.Write = played.Now, false
 	observer := inspect.NewObserver(played.Now, played)
-	observer.Diagnose(finding.Rules(), a.stuckAfter)
+	observer.Diagnose(finding.Rules(), a.StuckAfter)
 	feed := observer.Subscribe()
 	if _, err := feed.Next(ctx); err != nil { // the first one, which has no events
 		return err
@@ -102,46 +70,46 @@ func (a *app) showMoment(ctx context.Context, path string, at time.Duration) err
 	if err := observer.Film(inspect.PastStep, func(emit func(inspect.Update)) error { return played.To(at, emit) }, past.Add); err != nil {
 		return err
 	}
-	return screen.showScreen(ctx, observer, setup{}, screenOptions{
+	return showScreen(&screen, ctx, observer, app.Setup{}, screenOptions{
 		title: recordingTitle(path), replay: true, still: feed, past: past,
 	})
 }
 
-func (a *app) replay(ctx context.Context, path string, speed float64) error {
-	if a.linear {
-		return a.replayLines(ctx, path, speed)
+func replay(a *app.App, ctx context.Context, path string, speed float64) error {
+	if a.Linear {
+		return replayLines(a, ctx, path, speed)
 	}
-	played, err := a.openRecording(path, recording.Speed(0), recording.Kept())
+	played, err := a.OpenRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {
 		return err
 	}
 	observer := inspect.NewObserver(played.Now, played)
-	observer.Diagnose(finding.Rules(), a.stuckAfter)
+	observer.Diagnose(finding.Rules(), a.StuckAfter)
 	screen := *a
-	screen.write = false
+	screen.Write = false
 	f := newFilm(played)
-	end, err := f.seekable(path, a.stuckAfter)
+	end, err := f.seekable(path, a.StuckAfter)
 	if err != nil {
 		return err
 	}
 	defer end()
-	return screen.showScreen(ctx, observer, setup{}, screenOptions{
+	return showScreen(&screen, ctx, observer, app.Setup{}, screenOptions{
 		title: recordingTitle(path), replay: true, caption: f.caption, film: f, speed: speed,
 	})
 }
 
 // replayLines plays a recording at its speed, and tells what changes in it.
-func (a *app) replayLines(ctx context.Context, path string, speed float64) error {
-	played, err := a.openRecording(path, recording.Speed(speed))
+func replayLines(a *app.App, ctx context.Context, path string, speed float64) error {
+	played, err := a.OpenRecording(path, recording.Speed(speed))
 	if err != nil {
 		return err
 	}
 	s := &stage{Replay: played}
 	lines := *a
-	lines.Now, lines.write = s.Now, false
+	lines.Now, lines.Write = s.Now, false
 	observer := inspect.NewObserver(s.Now, s)
-	observer.Diagnose(finding.Rules(), a.stuckAfter)
-	return lines.showScreen(ctx, observer, setup{}, screenOptions{title: recordingTitle(path), replay: true})
+	observer.Diagnose(finding.Rules(), a.StuckAfter)
+	return showScreen(&lines, ctx, observer, app.Setup{}, screenOptions{title: recordingTitle(path), replay: true})
 }
 
 // stage is a recording that is played, with a clock that stops at its end.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/lockops"
@@ -22,19 +23,19 @@ const killAfter = 5 * time.Second
 // SIGKILL.
 func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	c := exec.Command(q.command[0], q.command[1:]...)
-	c.Stdin, c.Stdout, c.Stderr = q.Stdin, direct(q.Stdout), direct(q.Stderr)
+	c.Stdin, c.Stdout, c.Stderr = q.Stdin, app.Direct(q.Stdout), app.Direct(q.Stderr)
 	c.Env = append(connect.WithoutSecrets(os.Environ()), "LOCKSCOPE_LOCK="+q.id.String(), "LOCKSCOPE_TOKEN="+tokenText(hold))
 	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without us.
 	// Elsewhere it gets a group of its own, so that all that it started can be signalled and stopped.
-	_, onTerminal := terminal(q.Stdin)
+	_, onTerminal := app.Terminal(q.Stdin)
 	if !onTerminal {
-		ownGroup(c)
+		app.OwnGroup(c)
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	if err := c.Start(); err != nil {
-		return usageError("cannot run %q: %w", inspect.Escape(q.command[0]), err)
+		return app.Usagef("cannot run %q: %w", inspect.Escape(q.command[0]), err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
@@ -44,23 +45,23 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 			return commandCode(err)
 		case s := <-signals:
 			if number, ok := s.(syscall.Signal); ok && (!onTerminal || number != syscall.SIGINT) {
-				sendSignal(c.Process.Pid, number, !onTerminal)
+				app.SendSignal(c.Process.Pid, number, !onTerminal)
 			}
 		case <-hold.Context().Done():
 			q.report("lost", hold)
 			stop(c.Process.Pid, !onTerminal, ended)
-			return exit(exitLost, "%w (%s was stopped)", context.Cause(hold.Context()), inspect.Escape(q.command[0]))
+			return app.Exitf(app.ExitLost, "%w (%s was stopped)", context.Cause(hold.Context()), inspect.Escape(q.command[0]))
 		}
 	}
 }
 
 // stop asks a process, or all of its group, to end, then kills it.
 func stop(pid int, group bool, ended <-chan error) {
-	sendSignal(pid, syscall.SIGTERM, group)
+	app.SendSignal(pid, syscall.SIGTERM, group)
 	select {
 	case <-ended:
 	case <-time.After(killAfter):
-		sendSignal(pid, syscall.SIGKILL, group)
+		app.SendSignal(pid, syscall.SIGKILL, group)
 		<-ended
 	}
 }
@@ -79,10 +80,10 @@ func commandCode(err error) error {
 	case err == nil:
 		return nil
 	case !errors.As(err, &failed):
-		return exit(exitUnreachable, "%w", err)
+		return app.Exitf(app.ExitUnreachable, "%w", err)
 	}
-	if n, ok := killedBy(failed.ProcessState); ok {
-		return exitError{code: 128 + int(n)}
+	if n, ok := app.KilledBy(failed.ProcessState); ok {
+		return app.ExitError{Code: 128 + int(n)}
 	}
-	return exitError{code: failed.ExitCode()}
+	return app.ExitError{Code: failed.ExitCode()}
 }

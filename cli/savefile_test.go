@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 )
 
@@ -16,8 +17,8 @@ func TestSavedFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	at := time.Date(2026, 5, 4, 14, 0, 0, 0, time.FixedZone("CEST", 2*3600))
-	a := &app{Environment: Environment{Now: func() time.Time { return at }}}
-	path, err := a.saveFile(t.Context(), "zk:/locks/../\x1b[2J"+strings.Repeat("é", 300), ".md", "text")
+	a := &app.App{Environment: app.Environment{Now: func() time.Time { return at }}}
+	path, err := (saver{a}).text(t.Context(), "zk:/locks/../\x1b[2J"+strings.Repeat("é", 300), ".md", "text")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,16 +33,16 @@ func TestSavedFiles(t *testing.T) {
 	}
 	// One that is there is kept: another place is taken, and then none.
 	t.Setenv("TMPDIR", t.TempDir())
-	again, err := a.saveFile(t.Context(), "zk:/locks/2J", ".md", "more")
+	again, err := (saver{a}).text(t.Context(), "zk:/locks/2J", ".md", "more")
 	if err != nil || filepath.Base(again) != filepath.Base(path) || filepath.Dir(again) == filepath.Dir(path) {
 		t.Errorf("%s, %v", again, err)
 	}
-	if _, err := a.saveFile(t.Context(), "zk:/locks/2J", ".md", "more"); !errors.Is(err, os.ErrExist) {
+	if _, err := (saver{a}).text(t.Context(), "zk:/locks/2J", ".md", "more"); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a third one: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := a.saveFile(ended, "zk:/other", ".md", "x"); !errors.Is(err, context.Canceled) {
+	if _, err := (saver{a}).text(ended, "zk:/other", ".md", "x"); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -79,23 +80,23 @@ func TestTheSavedPast(t *testing.T) {
 	t.Chdir(dir)
 	t.Setenv("TMPDIR", dir)
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	a := &app{Environment: Environment{Now: func() time.Time { return at }}}
+	a := &app.App{Environment: app.Environment{Now: func() time.Time { return at }}}
 	past := inspect.NewPast(0, time.Second, 1<<20)
 	id := inspect.ID{Backend: "zk", Path: "/locks/a"}
 	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true}
 	past.Add(inspect.NewSnapshot(at, []*inspect.Backend{b}, nil))
 	past.Add(inspect.NewSnapshot(at.Add(time.Minute), []*inspect.Backend{b}, []*inspect.Lock{inspect.FreeDirectory(id, nil, at)}))
-	path, err := a.savePast(t.Context(), past)
+	path, err := (saver{a}).past(t.Context(), past)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := a.lookAtRecording(path); err != nil || s.Lock(id) == nil || !s.TakenAt.Equal(at.Add(time.Minute)) {
+	if s, err := a.LookAtRecording(path); err != nil || s.Lock(id) == nil || !s.TakenAt.Equal(at.Add(time.Minute)) {
 		t.Errorf("%v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	at = at.Add(time.Second)
-	if _, err := a.savePast(ended, past); !errors.Is(err, context.Canceled) {
+	if _, err := (saver{a}).past(ended, past); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 1 {

@@ -4,55 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"lockscope/cli/app"
 	"lockscope/inspect"
+	"lockscope/inspect/describe"
 	"lockscope/tui"
 	"lockscope/tui/lab"
 )
 
-// screen is the command without a name: the TUI on its targets.
-func (a *app) screen(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 && !strings.Contains(args[0], "://") {
-		return noCommand(cmd, args[0])
+// runScreen is the command without a name: the TUI on its targets.
+func runScreen(a *app.App, ctx context.Context, args []string, newLab labMaker) error {
+	if a.Linear && a.Write {
+		return app.Usagef("--linear changes nothing: leave out --write (its word release gives the command that does)")
 	}
-	if a.linear && a.write {
-		return usageError("--linear changes nothing: leave out --write (its word release gives the command that does)")
-	}
-	err := a.openScreen(cmd.Context(), args)
-	if errors.Is(err, errNoTarget) && !a.linear {
-		return a.welcome(cmd.Context())
+	err := openScreen(a, ctx, args, newLab)
+	if errors.Is(err, app.ErrNoTarget) && !a.Linear {
+		return welcome(a, ctx, newLab)
 	}
 	return err
 }
 
 // openScreen opens the screen on targets, or on those of the configuration.
-func (a *app) openScreen(ctx context.Context, args []string) error {
-	s, err := a.setUp(ctx, args)
+func openScreen(a *app.App, ctx context.Context, args []string, newLab labMaker) error {
+	s, err := a.SetUp(ctx, args)
 	if err != nil {
 		return err
 	}
-	observer, err := a.observer(s, false, "")
+	observer, err := a.Observer(s, false, "")
 	if err != nil {
 		return err
 	}
-	return a.showScreen(ctx, observer, s, screenOptions{title: s.title()})
+	return showScreen(a, ctx, observer, s, screenOptions{title: s.Title(), newLab: newLab})
 }
 
 // welcome explains itself to somebody who gave no target, and starts the demonstration when asked to. Without
 // a terminal there is nobody to explain it to.
-func (a *app) welcome(ctx context.Context) error {
-	if !a.interactive() {
-		return errNoTarget
+func welcome(a *app.App, ctx context.Context, newLab labMaker) error {
+	if !interactive(a) {
+		return app.ErrNoTarget
 	}
-	colours, err := a.theme()
+	colours, err := chosenTheme(a)
 	if err != nil {
 		return err
 	}
-	page, stop := interruptible(ctx)
+	page, stop := app.Interruptible(ctx)
 	chosen, err := tui.Welcome(page, colours, func(ctx context.Context) tui.Local { return localServers(ctx, localProbes()) })
 	ended := page.Err() != nil
 	stop()
@@ -60,27 +56,16 @@ func (a *app) welcome(ctx context.Context) error {
 		return err
 	}
 	if chosen.Target != "" {
-		return a.openScreen(ctx, []string{chosen.Target})
+		return openScreen(a, ctx, []string{chosen.Target}, newLab)
 	}
-	return (&demo{app: a, output: "table", seed: 1}).run(ctx, nil)
+	return (&demo{App: a, newLab: newLab, output: "table", seed: 1}).run(ctx, nil)
 }
 
 // interactive reports whether somebody sits in front of it.
-func (a *app) interactive() bool {
-	_, in := terminal(a.Stdin)
-	_, out := terminal(a.Stdout)
+func interactive(a *app.App) bool {
+	_, in := app.Terminal(a.Stdin)
+	_, out := app.Terminal(a.Stdout)
 	return in && out
-}
-
-func (s setup) title() string {
-	if s.profileName != "" {
-		return s.profileName
-	}
-	names := make([]string, len(s.targets))
-	for i, t := range s.targets {
-		names[i] = t.Name
-	}
-	return strings.Join(names, " ")
 }
 
 // screenOptions distinguish the screens of real targets, of the demo and of a recording.
@@ -92,6 +77,7 @@ type screenOptions struct {
 	caption func(time.Time) string
 	faults  lab.Faults // of the sandbox
 	audit   string     // the audit file; empty is the default one
+	newLab  labMaker   // nil in a replay
 	// film is the recording that is played, and its speed at first.
 	film  *film
 	speed float64
@@ -101,8 +87,8 @@ type screenOptions struct {
 }
 
 // showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it started.
-func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setup, o screenOptions) error {
-	run := a.watchWithMutes
+func showScreen(a *app.App, ctx context.Context, observer *inspect.Observer, s app.Setup, o screenOptions) error {
+	run := a.WatchWithMutes
 	switch {
 	case o.film != nil:
 		run = func(ctx context.Context, observer *inspect.Observer) error {
@@ -112,21 +98,22 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	case o.replay || o.sandbox:
 		run = func(ctx context.Context, observer *inspect.Observer) error { return observer.Run(ctx) }
 	}
-	if a.linear {
-		return a.linearScreen(ctx, observer, s, run)
+	if a.Linear {
+		return linearScreen(a, ctx, observer, s, run)
 	}
-	if err := a.canDraw(); err != nil {
+	if err := canDraw(a); err != nil {
 		return err
 	}
-	colours, err := a.theme()
+	colours, err := chosenTheme(a)
 	if err != nil {
 		return err
 	}
 	options := tui.Options{
-		Speed: o.speed, Focus: observer.Focus, Title: o.title, Environment: s.profile.Environment,
-		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now, Commands: s.commands,
-		Theme: colours, Faults: o.faults, NoClipboard: noClipboard(a.Getenv), Save: a.saveFile,
-		SavePast: a.savePast, NoSuspend: noSuspend(),
+		Speed: o.speed, Focus: observer.Focus, Title: o.title, Environment: s.Profile.Environment,
+		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now,
+		Commands: func(l *inspect.Lock, c *inspect.Contender) []describe.Command { return shellCommands(s, l, c) },
+		Theme:    colours, Faults: o.faults, NoClipboard: noClipboard(a.Getenv), Save: saver{a}.text,
+		SavePast: saver{a}.past, NoSuspend: noSuspend(),
 	}
 	switch {
 	case o.film != nil:
@@ -136,18 +123,18 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 	default:
 		options.Feed = observer.Subscribe()
 	}
-	if err := a.configureScreen(&options); err != nil {
+	if err := configureScreen(a, &options); err != nil {
 		return err
 	}
 	if !o.replay {
-		w := a.newWriting(s, o.audit, observer)
+		w := newWriting(a, s, o.audit, observer, o.newLab)
 		defer w.close()
-		options.Release, options.End, options.Connections = w.all.of, w.all.ender, w.all.unasked()
+		options.Release, options.End, options.Connections = w.all.Of, w.all.Ender, w.all.Unasked()
 		if !o.sandbox {
 			options.Mutes = screenMutes{a, observer}
 		}
-		if !s.profile.ReadOnly {
-			if options.Armed = a.write || o.sandbox; options.Armed {
+		if !s.Profile.ReadOnly {
+			if options.Armed = a.Write || o.sandbox; options.Armed {
 				if err := w.arm(true); err != nil {
 					return fmt.Errorf("%w (no audit, no action: start without --write)", err)
 				}
@@ -155,10 +142,10 @@ func (a *app) showScreen(ctx context.Context, observer *inspect.Observer, s setu
 			options.Lab, options.Arm = w.lab, w.arm
 		}
 	}
-	if s.profile.ReadOnly {
-		options.ReadOnly = fmt.Sprintf("profile %q is read_only", s.profileName)
+	if s.Profile.ReadOnly {
+		options.ReadOnly = fmt.Sprintf("profile %q is read_only", s.ProfileName)
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := app.Interruptible(ctx)
 	defer stop()
 	if o.still != nil {
 		return tui.Run(ctx, options)
@@ -184,23 +171,12 @@ func besideScreen(ctx context.Context, options tui.Options, watch func(context.C
 }
 
 // canDraw returns an error where the output is no terminal, or one on which the screen cannot be drawn.
-func (a *app) canDraw() error {
-	if _, ok := terminal(a.Stdout); !ok {
-		return usageError("the screen needs a terminal (use lockscope ls, or --linear, or demo --headless)")
+func canDraw(a *app.App) error {
+	if _, ok := app.Terminal(a.Stdout); !ok {
+		return app.Usagef("the screen needs a terminal (use lockscope ls, or --linear, or demo --headless)")
 	}
 	if a.Getenv("TERM") == "dumb" {
-		return usageError("this terminal cannot redraw what it shows (TERM=dumb): use --linear, or lockscope ls")
+		return app.Usagef("this terminal cannot redraw what it shows (TERM=dumb): use --linear, or lockscope ls")
 	}
 	return nil
-}
-
-// speaksUTF8 reports whether the locale's character set is UTF-8, which the screen's glyphs need.
-func speaksUTF8(getenv func(string) string) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if value := getenv(name); value != "" {
-			value = strings.ToUpper(value)
-			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
-		}
-	}
-	return getenv("TERM") != "linux" // no locale at all, as in a container: most terminals speak UTF-8
 }

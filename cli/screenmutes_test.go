@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestTheScreenMutesAsTheCommandDoes(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
-	a := &app{Environment: Environment{Now: func() time.Time { return now }}}
+	a := &app.App{Environment: app.Environment{Now: func() time.Time { return now }}}
 	state := t.TempDir()
 	a.Getenv = func(name string) string {
 		if name == "XDG_STATE_HOME" {
@@ -28,14 +29,14 @@ func TestTheScreenMutesAsTheCommandDoes(t *testing.T) {
 	if err := mutes.Mute(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := a.readMutes()
+	kept, err := a.ReadMutes()
 	if err != nil || len(kept) != 2 || kept[0].Lock != "zk:/locks/a" || kept[1].Lock != "zk" || !kept[0].Until.Equal(now.Add(time.Hour)) || kept[0].By == "" {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
 	if err := mutes.Unmute(t.Context(), list[:1]); err != nil {
 		t.Fatal(err)
 	}
-	if kept, _ := a.readMutes(); len(kept) != 1 || kept[0].Lock != "zk" {
+	if kept, _ := a.ReadMutes(); len(kept) != 1 || kept[0].Lock != "zk" {
 		t.Errorf("kept %+v", kept)
 	}
 	for _, span := range []time.Duration{0, -time.Hour, 721 * time.Hour} {

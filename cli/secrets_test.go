@@ -20,6 +20,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -190,7 +191,7 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 		if got.code != 0 || !strings.Contains(got.stdout, "LOCKSCOPE_LOCK="+lock) {
 			t.Errorf("%s: %+v", lock, got)
 		}
-		if got := do("release", lock, "--owner", "nobody", "--yes", "-o", "json"); got.code != exitNo {
+		if got := do("release", lock, "--owner", "nobody", "--yes", "-o", "json"); got.code != app.ExitNo {
 			t.Errorf("release of %s: %+v", lock, got)
 		}
 	}
@@ -279,7 +280,7 @@ func TestARefusedSecretOfATargetNamesServerAndUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := g.run(t, "doctor")
-		if got.code != exitUnreachable || !strings.Contains(got.stdout+got.stderr, tt.says) || password.MatchString(got.stdout+got.stderr) {
+		if got.code != app.ExitUnreachable || !strings.Contains(got.stdout+got.stderr, tt.says) || password.MatchString(got.stdout+got.stderr) {
 			t.Errorf("%s: %+v, want %q", tt.secret, got, tt.says)
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
+	"lockscope/cli/render"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/inspect/jsonform"
-	"lockscope/inspect/recipe"
 	"lockscope/inspect/ticket"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
@@ -22,7 +22,7 @@ import (
 // showForms are the forms of show, the default first.
 var showForms = []string{"tree", "json", "markdown", "dot", "mermaid"}
 
-func (a *app) showCommand() *cobra.Command {
+func showCommand(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "show LOCK [TARGET…]",
@@ -36,42 +36,42 @@ func (a *app) showCommand() *cobra.Command {
 			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json\n" +
 			"  lockscope show zk:/locks/orders zk://localhost -o markdown > ticket.md\n" +
 			"  lockscope show zk:/locks/orders zk://localhost -o dot | dot -Tsvg > orders.svg",
-		Args: lockFirst, ValidArgsFunction: a.completeLock,
+		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf(output, showForms...); err != nil {
+			if err := app.OneOf(output, showForms...); err != nil {
 				return err
 			}
 			id, err := inspect.ParseID(args[0])
 			if err != nil {
 				return err
 			}
-			s, err := a.setUpLook(cmd.Context(), args[1:])
+			s, err := a.SetUpLook(cmd.Context(), args[1:])
 			if err != nil {
 				return err
 			}
 			everything := s
-			if s.recording == "" {
-				target, err := s.backendOf(id)
+			if s.Recording == "" {
+				target, err := s.BackendOf(id)
 				if err != nil {
 					return err
 				}
-				s.targets = []connect.Target{target}
+				s.Targets = []connect.Target{target}
 			}
-			snapshot, err := a.look(cmd.Context(), s, id.Path)
+			snapshot, err := a.Look(cmd.Context(), s, id.Path)
 			if err != nil {
 				return err
 			}
-			if s.recording == "" {
-				snapshot = a.withOthers(cmd.Context(), everything, snapshot, id)
+			if s.Recording == "" {
+				snapshot = withOthers(a, cmd.Context(), everything, snapshot, id)
 			}
-			err = a.printLock(snapshot, id, output, s.config.OwnerCommand)
-			if output == "tree" && s.recording == "" {
-				a.printPossible(cmd.Context(), s, snapshot, id)
+			err = printLock(a, snapshot, id, output, s.Config.OwnerCommand)
+			if output == "tree" && s.Recording == "" {
+				printPossible(a, cmd.Context(), s, snapshot, id)
 			}
 			return err
 		},
 	}
-	outputFlag(command, &output, showForms...)
+	app.OutputFlag(command, &output, showForms...)
 	return command
 }
 
@@ -79,16 +79,16 @@ func (a *app) showCommand() *cobra.Command {
 const shownPossible = 2
 
 // printPossible prints which connections may be those of holders of whom no client is known.
-func (a *app) printPossible(ctx context.Context, s setup, snapshot *inspect.Snapshot, id inspect.ID) {
-	l, target := snapshot.Lock(id), s.targets[0]
-	if l == nil || len(l.Masters) == 0 || target.Service == connect.RedisCluster || a.budget == "gentle" {
+func printPossible(a *app.App, ctx context.Context, s app.Setup, snapshot *inspect.Snapshot, id inspect.ID) {
+	l, target := snapshot.Lock(id), s.Targets[0]
+	if l == nil || len(l.Masters) == 0 || target.Service == connect.RedisCluster || a.Budget == "gentle" {
 		return
 	}
 	unknown := slices.DeleteFunc(slices.Clone(l.Holders), func(c inspect.Contender) bool { return c.Owner.Client != "" })
 	if len(unknown) == 0 {
 		return
 	}
-	list, err := a.connectionsOf(ctx, s, id.Backend, mostUnasked)
+	list, err := a.ConnectionsOf(ctx, s, id.Backend, app.MostUnasked)
 	view := describe.View{Snapshot: snapshot, Now: snapshot.TakenAt}
 	for i := range unknown {
 		answer := candidatesFor(view, l, &unknown[i], target.DB, list)
@@ -108,11 +108,11 @@ func (a *app) printPossible(ctx context.Context, s setup, snapshot *inspect.Snap
 		if len(list) > 0 {
 			what = "not all masters listed their connections"
 		}
-		fmt.Fprintf(a.Stdout, "%s: %s\n", what, describe.OneLine(s.explain(err)))
+		fmt.Fprintf(a.Stdout, "%s: %s\n", what, describe.OneLine(s.Explain(err)))
 	}
 }
 
-func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string, look config.OwnerCommand) error {
+func printLock(a *app.App, s *inspect.Snapshot, id inspect.ID, output string, look config.OwnerCommand) error {
 	l := s.Lock(id)
 	own := s.Backend(id.Backend)
 	if own == nil { // of a recording
@@ -120,175 +120,32 @@ func (a *app) printLock(s *inspect.Snapshot, id inspect.ID, output string, look 
 		for _, b := range s.Backends {
 			names = append(names, b.Name)
 		}
-		return usageError("no backend of the recording is named %q (there are: %s)", id.Backend, strings.Join(names, ", "))
+		return app.Usagef("no backend of the recording is named %q (there are: %s)", id.Backend, strings.Join(names, ", "))
 	}
-	failed := a.exitOf([]*inspect.Backend{own})
+	failed := a.ExitOf([]*inspect.Backend{own})
 	if absent := l == nil || l.State == inspect.StateFree && len(l.Masters) > 0; absent {
 		if failed != nil && l == nil {
 			return failed
 		}
-		return exit(exitNo, "%s: no such lock (see: lockscope ls)", id)
+		return app.Exitf(app.ExitNo, "%s: no such lock (see: lockscope ls)", id)
 	}
-	failed = a.exitOfLocks(slices.Values([]*inspect.Lock{l}), failed)
+	failed = exitOfLocks(a, slices.Values([]*inspect.Lock{l}), failed)
 	var err error
-	switch form, isGraph := graphForms()[output]; {
-	case output == "json":
-		err = a.printJSON(jsonform.Lock(s, l))
-	case output == "markdown":
+	switch output {
+	case "json":
+		err = a.PrintJSON(jsonform.Lock(s, l))
+	case "markdown":
 		var text string
 		if text, err = ticket.Of(describe.View{Snapshot: s, Now: s.TakenAt}, l, nil).In(output); err == nil {
 			_, err = io.WriteString(a.Stdout, text)
 		}
-	case isGraph:
-		_, err = fmt.Fprint(a.Stdout, lockGraph(l, form))
+	case "dot", "mermaid":
+		_, err = fmt.Fprint(a.Stdout, render.LockGraph(l, output))
 	default:
-		_, err = fmt.Fprint(a.Stdout, lockTree(s, l, a.width(), look))
+		_, err = fmt.Fprint(a.Stdout, render.LockTree(s, l, a.Width(), look))
 	}
 	if err != nil {
 		return err
 	}
 	return failed
-}
-
-// lockTree draws one lock as text: the answer first, then holders, waiters and masters.
-func lockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.OwnerCommand) string {
-	var b strings.Builder
-	name := l.Recipe
-	if name == "" {
-		name = "no known library"
-	}
-	fmt.Fprintf(&b, "%s   %s · %s (%s)   %s\n", l.ID, describe.KindOf(l), name, l.Confidence, describe.State(l))
-	fmt.Fprintln(&b, describe.View{Snapshot: s, Now: s.TakenAt}.Verdict(l))
-	for i := range l.Holders {
-		if command, ok := look.Fill(ownerFields(l, &l.Holders[i])); ok {
-			fmt.Fprintf(&b, "look: %s\n", command)
-		}
-	}
-	if l.Contention() > 0 && (len(l.Masters) == 0 || len(l.Waiters) > 0 || len(l.Holders) > 1) {
-		b.WriteString("\n" + queueTable(s, l).render(width))
-	}
-	if len(l.Masters) > 0 {
-		b.WriteString("\n" + masterTable(s, l).render(width))
-	}
-	for _, f := range l.Findings {
-		fmt.Fprintf(&b, "\n%s", complaint{Finding: f}.text(fmt.Sprintf("%s: %s", f.Severity, f.Rule), s.TakenAt))
-	}
-	return b.String()
-}
-
-// ownerFields returns the names that an owner_command may use.
-func ownerFields(l *inspect.Lock, c *inspect.Contender) map[string]string {
-	o := c.Owner
-	return map[string]string{
-		"host": o.Host.Raw(), "pid": o.PID.Raw(), "thread": o.Thread.Raw(), "session": inspect.SessionID(o.Session),
-		"client": o.Client, "server": o.Server, "label": o.Label.Raw(), "library_id": o.LibraryID.Raw(),
-		"lock": l.ID.Path, "name": c.Name.Raw(),
-	}
-}
-
-func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
-	t := table{columns: []column{
-		{head: "#", right: true, worth: 4},
-		{head: "STATE"},
-		{head: "CONTENDER", least: 16},
-		{head: "OWNER", least: 16},
-		{head: "SESSION", worth: 3},
-		{head: "AGE", right: true, worth: 9},
-		{head: "BLOCKS", right: true, worth: 1},
-		{head: "WATCHES", worth: 5},
-	}}
-	view := describe.View{Snapshot: s, Now: s.TakenAt}
-	if slices.ContainsFunc(slices.Concat(l.Holders, l.Waiters), func(c inspect.Contender) bool { return view.HostName(&c.Owner) != "" }) {
-		t.columns = append(t.columns, column{head: "HOST", worth: 6, least: 12})
-	}
-	named := len(t.columns)
-	if slices.ContainsFunc(slices.Concat(l.Holders, l.Waiters), func(c inspect.Contender) bool { return l.AccessTo(&c).Tells() }) {
-		t.columns = append(t.columns, column{head: "ACCESS", worth: 2, least: 12})
-	}
-	depth := 0
-	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
-		for i := range list {
-			c := &list[i]
-			state := "● holds"
-			if c.State != inspect.Holding {
-				word := "└─○ waits"
-				if c.State == inspect.Pending {
-					word = "└─◐ pending"
-				}
-				state = strings.Repeat("  ", min(depth, 8)) + word
-				depth++
-			}
-			if c.Mode == recipe.Shared {
-				state += " (shared)"
-			}
-			row := []string{
-				sequence(c), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
-				age(s, l, c), fmt.Sprint(c.BlockedBelow), watches(c), dash(view.HostName(&c.Owner)),
-			}
-			if row = row[:named]; len(t.columns) > named {
-				row = append(row, rights(l, c))
-			}
-			t.rows = append(t.rows, row)
-		}
-	}
-	return t
-}
-
-// rights words who has rights on a contender's znode.
-func rights(l *inspect.Lock, c *inspect.Contender) string {
-	if a := l.AccessTo(c); a != nil {
-		return a.String()
-	}
-	return "–"
-}
-
-// sequence is the number that the server gave a znode; a Redis waiter and a kazoo lease have none.
-func sequence(c *inspect.Contender) string {
-	if !c.Sequential {
-		return "–"
-	}
-	return fmt.Sprint(c.Sequence)
-}
-
-// watches words a waiter's expected watch, with the server's confirmation or denial.
-func watches(c *inspect.Contender) string {
-	if c.Watches == "" {
-		return ""
-	}
-	before := c.Watches.Raw()
-	if _, seq, ok := recipe.SplitSequence(before); ok {
-		before = fmt.Sprint(seq)
-	}
-	switch c.Watch {
-	case inspect.Confirmed:
-		return "⇢ " + before
-	case inspect.Missing:
-		return "⇥✖ not " + before
-	default:
-		return "⇠? " + before
-	}
-}
-
-func masterTable(s *inspect.Snapshot, l *inspect.Lock) table {
-	t := table{columns: []column{{head: "MASTER"}, {head: "VOTE"}, {head: "VALUE", least: 12}, {head: "TTL", right: true}}}
-	for _, m := range l.Masters {
-		row := []string{inspect.Escape(m.Addr), "·", m.Value.Cut(48), "–"}
-		switch {
-		case !m.Up:
-			row[1], row[2] = "?", "no answer: "+inspect.Escape(strings.TrimPrefix(m.Error, "master "+m.Addr+": "))
-		case !m.Present:
-			row[2] = "absent"
-		case m.Foreign:
-			row[2] = "no lock: " + m.Value.Cut(40)
-		case m.Agrees:
-			row[1] = "●"
-		}
-		if m.NoExpiry {
-			row[3] = "none"
-		} else if m.Up && !m.ExpiresAt.IsZero() {
-			row[3] = describe.Span(max(0, m.ExpiresAt.Sub(s.TakenAt)).Round(time.Millisecond))
-		}
-		t.rows = append(t.rows, row)
-	}
-	return t
 }

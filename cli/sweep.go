@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/internal/connect"
@@ -35,8 +36,8 @@ type sweptItem struct {
 	err    error
 }
 
-func (a *app) sweepCommand() *cobra.Command {
-	r := &sweep{action: action{app: a, verb: "sweep"}}
+func sweepCommand(a *app.App) *cobra.Command {
+	r := &sweep{action: action{App: a, verb: "sweep"}}
 	command := &cobra.Command{
 		Use:   "sweep ROOT [TARGET…]",
 		Short: "Delete the empty directories that locks in ZooKeeper left behind",
@@ -45,7 +46,7 @@ func (a *app) sweepCommand() *cobra.Command {
 			"become empty by this. For what failed attempts left on some Redis masters: release --match --finding minority-leftover.",
 		Example: "  lockscope sweep zk:/locks/orders zk://localhost --idle 24h --max 1000 --dry-run\n" +
 			"  lockscope sweep zk:/locks -p production --idle 168h --max 200 --reason OPS-7 --yes",
-		Args: lockFirst, ValidArgsFunction: a.completeRoot,
+		Args: app.LockFirst, ValidArgsFunction: a.CompleteRoot,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)
@@ -56,42 +57,42 @@ func (a *app) sweepCommand() *cobra.Command {
 }
 
 func (r *sweep) run(ctx context.Context, args []string) error {
-	if err := oneOf(r.output, "text", "json"); err != nil {
+	if err := app.OneOf(r.output, "text", "json"); err != nil {
 		return err
 	}
 	switch {
 	case r.idle < time.Minute:
-		return usageError("--idle %v: give a minute or more, such as 24h", r.idle)
+		return app.Usagef("--idle %v: give a minute or more, such as 24h", r.idle)
 	case r.max < 1 || r.max > mostAtOnce:
-		return usageError("--max %d: say how many directories at most, from 1 to %d", r.max, mostAtOnce)
+		return app.Usagef("--max %d: say how many directories at most, from 1 to %d", r.max, mostAtOnce)
 	}
 	var err error
 	if r.id, err = inspect.ParseID(args[0]); err != nil {
 		return err
 	}
-	if r.setup, err = r.setUp(ctx, args[1:]); err != nil {
+	if r.setup, err = r.SetUp(ctx, args[1:]); err != nil {
 		return err
 	}
-	t, err := r.setup.backend(r.id.Backend)
+	t, err := r.setup.Backend(r.id.Backend)
 	if err != nil {
 		return err
 	}
 	if t.Service != connect.ZooKeeper {
-		return usageError("backend %s: only ZooKeeper has directories (for leftovers in Redis: release --match --finding minority-leftover)", r.id.Backend)
+		return app.Usagef("backend %s: only ZooKeeper has directories (for leftovers in Redis: release --match --finding minority-leftover)", r.id.Backend)
 	}
 	return r.perform(ctx, r)
 }
 
 // look implements deed.
-func (r *sweep) look(ctx context.Context, all *releasers) (may bool, err error) {
-	if r.sweeper, err = all.sweeper(ctx, r.id.Backend); err != nil {
-		return false, r.setup.explain(err)
+func (r *sweep) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
+	if r.sweeper, err = all.Sweeper(ctx, r.id.Backend); err != nil {
+		return false, r.setup.Explain(err)
 	}
 	r.seen, err = r.sweeper.PreviewSweep(ctx, act.SweepRequest{
-		Root: r.id, Idle: r.idle, Now: r.Now(), Backend: r.dating(ctx), Within: r.timeout, Why: r.action.reason,
+		Root: r.id, Idle: r.idle, Now: r.Now(), Backend: r.dating(ctx), Within: r.Timeout, Why: r.action.reason,
 	})
 	if err != nil {
-		return false, r.setup.explain(err)
+		return false, r.setup.Explain(err)
 	}
 	if n := len(r.seen.Found); n > r.max {
 		r.outcome, r.detail = TooMany, fmt.Sprintf("%d directories are empty and idle, more than --max %d: nothing was done", n, r.max)
@@ -102,15 +103,15 @@ func (r *sweep) look(ctx context.Context, all *releasers) (may bool, err error) 
 
 // dating reads what is known of the servers' clock; nil where nothing is.
 func (r *sweep) dating(ctx context.Context) *inspect.Backend {
-	looking, cancel := context.WithTimeout(ctx, r.timeout)
+	looking, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	one := r.setup
-	t, err := one.backend(r.id.Backend)
+	t, err := one.Backend(r.id.Backend)
 	if err != nil {
 		return nil
 	}
-	one.targets = []connect.Target{t}
-	s, err := r.app.look(looking, one, r.id.Path)
+	one.Targets = []connect.Target{t}
+	s, err := r.App.Look(looking, one, r.id.Path)
 	if err != nil {
 		return nil
 	}
@@ -160,7 +161,7 @@ func (r *sweep) confirm() (how string, err error) {
 // do implements deed: one after the other, until one is not as it was.
 func (r *sweep) do(ctx context.Context, confirmed string) error {
 	for _, dir := range r.seen.Found {
-		limited, cancel := context.WithTimeout(ctx, r.timeout)
+		limited, cancel := context.WithTimeout(ctx, r.Timeout)
 		result, err := r.sweeper.Sweep(limited, r.seen, dir, confirmed)
 		cancel()
 		r.items = append(r.items, sweptItem{dir, result, err})
@@ -216,7 +217,7 @@ func (r *sweep) report(stopped act.Reason, err error) error {
 		j.Items = append(j.Items, one)
 	}
 	if r.output == "json" {
-		if err := r.printJSON(j); err != nil {
+		if err := r.PrintJSON(j); err != nil {
 			return err
 		}
 	} else if stopped == "" && !r.dryRun && err == nil && r.outcome != TooMany {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 )
@@ -43,7 +44,7 @@ func TestSweepIsACommand(t *testing.T) {
 	do := func(code int, args ...string) string {
 		t.Helper()
 		var stdout, stderr output
-		got := Main(t.Context(), append([]string{"sweep", "zk:" + root, "zk://" + server.Addr, "-o", "json"}, args...), Environment{
+		got := Main(t.Context(), append([]string{"sweep", "zk:" + root, "zk://" + server.Addr, "-o", "json"}, args...), app.Environment{
 			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
 			Getenv: func(name string) string {
 				return map[string]string{"XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}[name]
@@ -85,11 +86,11 @@ func TestSweepRefusesWhatItCannotDo(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	for _, bad := range [][]string{{"--max", "0"}, {"--max", "1001"}, {"--max", "9", "--idle", "1s"}} {
-		if got := run(t, append([]string{"sweep", "zk:/x", "zk://" + server.Addr}, bad...)...); got.code != exitUsage {
+		if got := run(t, append([]string{"sweep", "zk:/x", "zk://" + server.Addr}, bad...)...); got.code != app.ExitUsage {
 			t.Errorf("%v: %+v", bad, got)
 		}
 	}
-	if got := run(t, "sweep", "redis:x", "redis://127.0.0.1:1", "--max", "9"); got.code != exitUsage || !strings.Contains(got.stderr, "minority-leftover") {
+	if got := run(t, "sweep", "redis:x", "redis://127.0.0.1:1", "--max", "9"); got.code != app.ExitUsage || !strings.Contains(got.stderr, "minority-leftover") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -4,22 +4,23 @@ import (
 	"slices"
 	"strings"
 
+	"lockscope/cli/app"
 	"lockscope/internal/config"
 	"lockscope/theme"
 )
 
-// theme is the one that LOCKSCOPE_THEME names or, without that, the configuration: also in the demo and in a replay,
+// chosenTheme is the one that LOCKSCOPE_THEME names or, without that, the configuration: also in the demo and in a replay,
 // which use nothing else of it. Errors in the configuration are reported by the commands that need it.
-func (a *app) theme() (theme.Options, error) {
+func chosenTheme(a *app.App) (theme.Options, error) {
 	o := theme.Options{
 		Name:    a.Getenv("LOCKSCOPE_THEME"),
-		NoColor: a.noColor || a.Getenv("NO_COLOR") != "",
-		ASCII:   !speaksUTF8(a.Getenv),
+		NoColor: a.NoColor || a.Getenv("NO_COLOR") != "",
+		ASCII:   !app.SpeaksUTF8(a.Getenv),
 	}
 	if o.Name != "" && !slices.Contains(theme.Names(), o.Name) {
-		return o, usageError("LOCKSCOPE_THEME %q is none of %s", o.Name, strings.Join(theme.Names(), ", "))
+		return o, app.Usagef("LOCKSCOPE_THEME %q is none of %s", o.Name, strings.Join(theme.Names(), ", "))
 	}
-	if path, err := a.configPath(); o.Name == "" && err == nil {
+	if path, err := a.ConfigPath(); o.Name == "" && err == nil {
 		if cfg, err := config.Load(path); err == nil {
 			o.Name = cfg.Theme
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"lockscope/cli/app"
 	"lockscope/internal/config"
 	"lockscope/theme"
 )
@@ -26,16 +27,16 @@ func TestThemes(t *testing.T) {
 		{map[string]string{"LANG": "C.UTF-8"}, theme.Options{Name: theme.HighContrast}, 0},
 		{map[string]string{"LANG": "C.UTF-8", "LOCKSCOPE_THEME": "colour-blind"}, theme.Options{Name: theme.ColourBlind}, 0},
 		{map[string]string{"LANG": "C", "NO_COLOR": "1"}, theme.Options{Name: theme.HighContrast, NoColor: true, ASCII: true}, 0},
-		{map[string]string{"LOCKSCOPE_THEME": "pink"}, theme.Options{}, exitUsage},
+		{map[string]string{"LOCKSCOPE_THEME": "pink"}, theme.Options{}, app.ExitUsage},
 	} {
-		a := &app{options: options{config: file}}
+		a := &app.App{Options: app.Options{ConfigFile: file}}
 		a.Getenv = func(name string) string { return test.env[name] }
-		got, err := a.theme()
-		if code := exitCode(err); code != test.code || code == 0 && got != test.want {
+		got, err := chosenTheme(a)
+		if code := app.ExitCode(err); code != test.code || code == 0 && got != test.want {
 			t.Errorf("%v: %+v, %v", test.env, got, err)
 		}
 	}
-	if got, err := (&app{options: options{config: file + "x"}, Environment: Environment{Getenv: func(string) string { return "" }}}).theme(); err != nil || got.Name != "" {
+	if got, err := chosenTheme((&app.App{Options: app.Options{ConfigFile: file + "x"}, Environment: app.Environment{Getenv: func(string) string { return "" }}})); err != nil || got.Name != "" {
 		t.Errorf("without a configuration: %+v, %v", got, err)
 	}
 }

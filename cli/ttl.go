@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/lockops/act"
@@ -19,8 +20,8 @@ type setTTL struct {
 	set time.Duration
 }
 
-func (a *app) ttlCommand() *cobra.Command {
-	r := &setTTL{lockAction: lockAction{action: action{app: a, verb: "ttl"}}}
+func ttlCommand(a *app.App) *cobra.Command {
+	r := &setTTL{lockAction: lockAction{action: action{App: a, verb: "ttl"}}}
 	command := &cobra.Command{
 		Use:   "ttl LOCK [TARGET…] --owner NAME --set D",
 		Short: "Give a lock's key in Redis a time to live, if its holder is still the one you saw",
@@ -28,7 +29,7 @@ func (a *app) ttlCommand() *cobra.Command {
 			"more time or less. Milder than a release: while its client works, the lock stays its own.",
 		Example: "  lockscope ttl redis:lock:orders redis://localhost --owner 7f3e…a1 --set 10m --dry-run\n" +
 			"  lockscope ttl redis:lock:report redis://localhost --owner 7f3e…a1 --set 1h --reason 'the nightly job hangs' --yes",
-		Args: lockFirst, ValidArgsFunction: r.completeLock,
+		Args: app.LockFirst, ValidArgsFunction: r.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)
@@ -38,7 +39,7 @@ func (a *app) ttlCommand() *cobra.Command {
 
 func (r *setTTL) run(ctx context.Context, args []string) error {
 	if err := act.CheckTTL(r.set); err != nil {
-		return usageError("--set %v: %w", r.set, err)
+		return app.Usagef("--set %v: %w", r.set, err)
 	}
 	if err := r.prepare(ctx, args); err != nil {
 		return err
@@ -48,7 +49,7 @@ func (r *setTTL) run(ctx context.Context, args []string) error {
 }
 
 // look implements deed. Until it is done the masters are named without an answer.
-func (r *setTTL) look(ctx context.Context, all *releasers) (may bool, err error) {
+func (r *setTTL) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if err := r.preview(ctx, all); err != nil {
 		return false, err
 	}

@@ -2,16 +2,13 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
 	"lockscope/internal/servertest"
-	"lockscope/lockops/act"
 )
 
 func newRedisClient(t *testing.T, addr string) *redis.Client {
@@ -90,35 +87,5 @@ func TestTheAdvisedTTLIsSet(t *testing.T) {
 	}
 	if got := run(t, "ttl", "redis:lock:a", target, "--owner", value, "--set", "1m", "--dry-run"); got.code != 0 || !strings.Contains(got.stdout, "now     "+server.Addr+": expires in") || strings.Contains(got.stdout, "ends in") {
 		t.Errorf("preview: %+v", got)
-	}
-}
-
-// TestTheTTLsOutcomeIsSaidByMaster: a master that was not asked, or has the value and another expiry, is not
-// said to have another value.
-func TestTheTTLsOutcomeIsSaidByMaster(t *testing.T) {
-	never := inspect.Vote{Up: true, Present: true, NoExpiry: true}
-	for name, tt := range map[string]struct {
-		master act.MasterResult
-		says   string
-	}{
-		"not asked":      {act.MasterResult{}, "not asked"},
-		"another value":  {act.MasterResult{Lacked: true, After: never}, "has another value, or none"},
-		"another expiry": {act.MasterResult{OtherExpiry: true, After: never}, "not set: it has a TTL by now, or none any more; never expires"},
-		"unread after":   {act.MasterResult{Set: true}, "set; unknown: it does not answer"},
-		"gone after":     {act.MasterResult{Set: true, After: inspect.Vote{Up: true}}, "set; no such key"},
-		"failed":         {act.MasterResult{Err: errors.New("refused"), After: never}, "refused"},
-	} {
-		var stdout strings.Builder
-		r := &setTTL{lockAction: lockAction{action: action{app: &app{Environment: Environment{Stdout: &stdout, Now: time.Now}}}}}
-		tt.master.Addr = "r1:6379"
-		r.result.Masters = []act.MasterResult{tt.master}
-		r.print()
-		if got := stdout.String(); got != "r1:6379  "+tt.says+"\n" {
-			t.Errorf("%s: %q", name, got)
-		}
-		j := r.json().(ttlJSON).Masters[0]
-		if j.Set != tt.master.Set || (j.Error != "") != (tt.master.Err != nil) || (j.After != nil && *j.After == -1) != tt.master.After.NoExpiry || j.After == nil == tt.master.After.NoExpiry {
-			t.Errorf("%s: %+v", name, j)
-		}
 	}
 }

@@ -3,37 +3,32 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/app"
+	"lockscope/cli/render"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
-	"lockscope/inspect/jsonform"
-	"lockscope/inspect/recipe"
 )
 
 // watch is one run of the command of that name.
 type watch struct {
-	*app
+	*app.App
 	notifying
 	output   string
-	lines    *bufio.Writer
-	column   int  // how wide the column of names is by now
+	events   render.EventLines
 	complete bool // that everything has been looked at once
 }
 
-func (a *app) watchCommand() *cobra.Command {
-	w := &watch{app: a, notifying: notifying{app: a}}
+func watchCommand(a *app.App) *cobra.Command {
+	w := &watch{App: a, notifying: notifying{App: a}}
 	command := &cobra.Command{
 		Use:   "watch [TARGET…]",
 		Short: "Print lock events as they happen, one line each",
@@ -48,23 +43,23 @@ func (a *app) watchCommand() *cobra.Command {
 			"  lockscope watch -p prod | grep --line-buffered finding\n" +
 			"  lockscope watch -p prod --exec 'jq -r .finding.message | mail -s \"$LOCKSCOPE_FINDING $LOCKSCOPE_LOCK\" oncall'\n" +
 			"  lockscope watch -p prod --webhook @/etc/lockscope/webhook-url --notify-on critical",
-		Args: cobra.ArbitraryArgs, ValidArgsFunction: completeTarget,
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: app.CompleteTarget,
 		PreRunE: func(*cobra.Command, []string) error {
-			if err := oneOf(w.output, "text", "jsonl"); err != nil {
+			if err := app.OneOf(w.output, "text", "jsonl"); err != nil {
 				return err
 			}
 			return w.prepare()
 		},
-		RunE: a.followTargets(w.run),
+		RunE: a.FollowTargets(w.run),
 	}
-	outputFlag(command, &w.output, "text", "jsonl")
+	app.OutputFlag(command, &w.output, "text", "jsonl")
 	w.addFlags(command)
 	return command
 }
 
 // run prints events until ctx ends, the user interrupts, nobody reads them any more, or the sources are done.
 func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := app.Interruptible(ctx)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then fails, and is the quiet end
 	defer signal.Reset(syscall.SIGPIPE)
@@ -74,8 +69,8 @@ func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 	ready := make(chan struct{})
 	notifier.Go(func() { w.notifying.run(ctx, observer, ready) })
 	<-ready
-	w.lines = bufio.NewWriter(w.Stdout)
-	return w.follow(ctx, observer, func(s *inspect.Snapshot) error {
+	w.events = render.EventLines{To: bufio.NewWriter(w.Stdout), JSON: w.output == "jsonl", Width: w.Width}
+	return w.Follow(ctx, observer, func(s *inspect.Snapshot) error {
 		err := w.print(s)
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 			stop() // nobody reads it any more
@@ -87,28 +82,18 @@ func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 
 func (w *watch) print(s *inspect.Snapshot) error {
 	if s.Dropped > 0 {
-		w.say("%s not printed: they came faster than they could be written", describe.Count(s.Dropped, "event"))
+		w.Say("%s not printed: they came faster than they could be written", describe.Count(s.Dropped, "event"))
 	}
 	for _, e := range s.Events {
-		if err := w.event(s, e); err != nil {
+		if err := w.events.Print(s, e); err != nil {
 			return err
 		}
 	}
-	if !w.complete && lookedAt(s) {
+	if !w.complete && app.LookedAt(s) {
 		w.complete = true
-		w.say("watching %s%s; interrupt to end", describe.Count(s.Len(), "lock"), notLookedAt(s))
+		w.Say("watching %s%s; interrupt to end", describe.Count(s.Len(), "lock"), notLookedAt(s))
 	}
-	return w.lines.Flush()
-}
-
-// lookedAt reports whether every backend has been looked at once or cannot be.
-func lookedAt(s *inspect.Snapshot) bool {
-	for _, b := range s.Backends {
-		if !b.FirstPass && b.State != inspect.Down {
-			return false
-		}
-	}
-	return len(s.Backends) > 0
+	return w.events.To.Flush()
 }
 
 // notLookedAt names the backends that nothing could be read from yet, so that a count of locks is not taken for all.
@@ -123,92 +108,4 @@ func notLookedAt(s *inspect.Snapshot) string {
 		return ""
 	}
 	return ", nothing seen of " + strings.Join(names, ", ") + " yet"
-}
-
-func (w *watch) event(s *inspect.Snapshot, e inspect.Event) error {
-	backend := e.Lock.Backend
-	if e.Backend != nil {
-		backend = e.Backend.Name
-	}
-	b := s.Backend(backend)
-	if w.output == "jsonl" {
-		lines := json.NewEncoder(w.lines)
-		lines.SetEscapeHTML(false)
-		return lines.Encode(jsonform.Event(e, b))
-	}
-	line := w.text(e, b.ClockOffset())
-	if width := w.width(); width > 0 {
-		line = ansi.Truncate(line, width, "...")
-	}
-	_, err := w.lines.WriteString(line + "\n")
-	return err
-}
-
-// widestName limits the column of names, in cells.
-const widestName = 40
-
-// text returns an event as a line: local time, kind, lock, then owner or reason. offset is the backend's clock minus
-// ours.
-func (w *watch) text(e inspect.Event, offset time.Duration) string {
-	name := e.Lock.String()
-	if e.Lock == (inspect.ID{}) && e.Backend != nil {
-		name = "backend " + e.Backend.Name
-	}
-	w.column = max(w.column, min(widestName, ansi.StringWidth(name)))
-	line := e.At.Local().Format("15:04:05.000") + gap + pad(string(e.Kind), len(inspect.EventAppeared)) + gap + pad(name, w.column)
-	return strings.TrimRight(line+gap+eventDetail(e, offset), " ")
-}
-
-func pad(text string, cells int) string {
-	return text + strings.Repeat(" ", max(0, cells-ansi.StringWidth(text)))
-}
-
-// eventDetail words the owner or the finding of an event.
-func eventDetail(e inspect.Event, offset time.Duration) string {
-	switch {
-	case e.Finding != nil:
-		return fmt.Sprintf("%s: %s: %s", e.Finding.Severity, e.Finding.Rule, describe.Printable(e.Finding.Message))
-	case e.Kind == inspect.EventBlind:
-		return describe.Blind(e.Between)
-	case e.Change != nil:
-		return describe.Change(e.Change)
-	case e.Backend != nil && e.Backend.State == inspect.Connected:
-		return fmt.Sprintf("%s, by %s", e.Backend.State, e.Backend.Mode)
-	case e.Backend != nil:
-		return fmt.Sprintf("%s: %s", e.Backend.State, describe.Failure(e.Backend))
-	case e.Contender == nil:
-		return ""
-	case e.Kind == inspect.EventHandover:
-		return contenderWords(e, offset) + ", after " + e.From().Cut(48)
-	case e.Kind == inspect.EventGone:
-		return contenderWords(e, offset) + ", who waited"
-	default:
-		return contenderWords(e, offset)
-	}
-}
-
-// contenderWords name a contender by its owner and, where that is another, its own name; and how long it held.
-func contenderWords(e inspect.Event, offset time.Duration) string {
-	c := e.Contender
-	text := c.Who().Cut(64)
-	if c.Who() != c.Name {
-		text += " (" + c.Name.Cut(64) + ")"
-	}
-	if !e.Between.From.IsZero() {
-		text += ", some time after " + describe.When(e.Between.From, e.At.Local())
-	}
-	switch e.Kind {
-	case inspect.EventEnded:
-		text += ": how is unknown"
-	case inspect.EventReleased, inspect.EventExpired, inspect.EventForced:
-		if !c.HeldSince.IsZero() {
-			text += ", held " + describe.Span(e.At.Add(offset).Sub(c.HeldSince))
-		}
-		switch {
-		case e.Kind != inspect.EventReleased || e.Certainty != recipe.Likely:
-		case c.Owner.Session != 0:
-			text += "; or its session expired"
-		}
-	}
-	return text
 }

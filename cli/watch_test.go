@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"lockscope/inspect"
+	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 )
 
@@ -154,7 +153,7 @@ func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 	var stderr output
 	ended := make(chan int, 1)
 	go func() {
-		ended <- Main(t.Context(), []string{"watch", "redis://" + server.Addr}, Environment{
+		ended <- Main(t.Context(), []string{"watch", "redis://" + server.Addr}, app.Environment{
 			Stdout: written, Stderr: &stderr, Now: time.Now,
 			Getenv: func(name string) string { return map[string]string{"XDG_CONFIG_HOME": "/nowhere"}[name] },
 		})
@@ -173,14 +172,6 @@ func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 		}
 	case <-time.After(60 * time.Second):
 		t.Fatal("it goes on")
-	}
-}
-
-func TestWatchTellsHowManyEventsItCouldNotPrint(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	w := &watch{app: &app{Environment: Environment{Stdout: &stdout, Stderr: &stderr}}, lines: bufio.NewWriter(&stdout)}
-	if err := w.print(&inspect.Snapshot{Dropped: 7}); err != nil || !strings.Contains(stderr.String(), "7 events not printed") {
-		t.Errorf("%v, %q", err, stderr.String())
 	}
 }
 
@@ -225,20 +216,6 @@ func checkEvent(t *testing.T, line string) event {
 		t.Fatal(err)
 	}
 	return e
-}
-
-// TestWatchNamesWhatItDoesNotSee beside the number of locks, which is otherwise taken for all of them.
-func TestWatchNamesWhatItDoesNotSee(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	w := &watch{app: &app{Environment: Environment{Stdout: &stdout, Stderr: &stderr}}, lines: bufio.NewWriter(&stdout)}
-	backends := []*inspect.Backend{{Name: "zk", State: inspect.Connected, FirstPass: true}, {Name: "redis", State: inspect.Connected}}
-	if err := w.print(inspect.NewSnapshot(time.Now(), backends, nil)); err != nil || stderr.Len() != 0 {
-		t.Errorf("%v, %q before redis was asked", err, stderr.String())
-	}
-	backends[1].State = inspect.Down
-	if err := w.print(inspect.NewSnapshot(time.Now(), backends, nil)); err != nil || !strings.Contains(stderr.String(), "watching 0 locks, nothing seen of redis yet; interrupt to end") {
-		t.Errorf("%v, %q", err, stderr.String())
-	}
 }
 
 // TestWatchTellsOfAVoteThatIsLeftBehind, of which nothing is pushed again: it was young when it was read

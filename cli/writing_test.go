@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
@@ -33,17 +34,20 @@ func newArmoury(t *testing.T) *armoury {
 		t.Fatal(err)
 	}
 	state := t.TempDir()
-	a := &app{Environment: Environment{Stderr: os.Stderr, Getenv: func(string) string { return "" }, Now: time.Now}, options: options{timeout: time.Minute}}
+	a := &app.App{Environment: app.Environment{Stderr: os.Stderr, Getenv: func(string) string { return "" }, Now: time.Now}, Options: app.Options{Timeout: time.Minute}}
 	file := filepath.Join(state, "lockscope", "audit.jsonl")
-	w := a.newWriting(setup{targets: targets}, file, inspect.NewObserver(time.Now))
+	newLab := func(s app.Setup, forget func(inspect.ID), armed func() bool) screenLab {
+		return newLab(a, s, forget, armed)
+	}
+	w := newWriting(a, app.Setup{Targets: targets}, file, inspect.NewObserver(time.Now), newLab)
 	t.Cleanup(w.close)
-	releaser, ok := w.all.of("redis")
+	releaser, ok := w.all.Of("redis")
 	if !ok {
 		t.Fatal("no releaser")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	return &armoury{t, ctx, w, releaser, newRedisClient(t, server.Addr), state, file}
+	return &armoury{t, ctx, w, releaser, server.Client(t), state, file}
 }
 
 func (a *armoury) acquire() (lab.Held, error) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lockscope/cli"
+	"lockscope/cli/app"
 )
 
 var update = flag.Bool("update", false, "write the checksums of the drawings")
@@ -24,7 +25,7 @@ const asProgram = "LOCKSCOPE_SCREENSHOTS_PROGRAM=1"
 func TestMain(m *testing.M) {
 	name, value, _ := strings.Cut(asProgram, "=")
 	if os.Getenv(name) == value {
-		os.Exit(cli.Main(context.Background(), os.Args[1:], cli.OS()))
+		os.Exit(cli.Main(context.Background(), os.Args[1:], app.OS()))
 	}
 	os.Exit(m.Run())
 }

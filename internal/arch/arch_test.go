@@ -167,6 +167,20 @@ func TestArrowsBetweenScreens(t *testing.T) {
 	}
 }
 
+// Commands stand on cli/app and cli/render, and do not know one another.
+func TestArrowsBetweenCommands(t *testing.T) {
+	for dir, list := range imports(t) {
+		if path.Dir(dir) != "cli" {
+			continue
+		}
+		for _, p := range ours(list) {
+			if under(p, "cli") && (p != "cli/app" && p != "cli/render" || dir == "cli/render") {
+				t.Errorf("%s imports %s", dir, p)
+			}
+		}
+	}
+}
+
 // What reads never writes: nothing under inspect imports the locks. The locks know of the readers what the
 // wire formats are, and their actions and runs what was seen.
 func TestReadersDoNotWrite(t *testing.T) {

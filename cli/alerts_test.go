@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/cli/app"
+	"lockscope/inspect"
+)
+
+// looks has the events of snapshots that follow one another, as EVENT SUBJECT FINDING.
+func looks(t *testing.T, n *notifying, s ...*inspect.Snapshot) []string {
+	t.Helper()
+	for _, one := range s {
+		n.observe(one)
+	}
+	var reported []string
+	for key, e := range n.open {
+		words := strings.Fields(strings.ReplaceAll(key, "\x00", " "))
+		reported = append(reported, strings.Join(append(words, string(e.Finding.Severity)), " "))
+	}
+	return reported
+}
+
+func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
+	id := inspect.ID{Backend: "redis", Path: "lock:a"}
+	snapshot := func(list ...inspect.Finding) *inspect.Snapshot {
+		s := inspect.NewSnapshot(time.Unix(1_700_000_000, 0), []*inspect.Backend{{Name: "redis"}}, []*inspect.Lock{{ID: id, Findings: list}})
+		s.Changed = []inspect.ID{id}
+		return s
+	}
+	n := &notifying{App: &app.App{}, least: inspect.Warning.Rank(), open: make(map[string]inspect.Event), levels: make(map[string]int)}
+	muted := inspect.Finding{Rule: "no-ttl", Severity: inspect.Warning, Muted: &inspect.Muted{}}
+	if got := looks(t, n, snapshot(inspect.Finding{Rule: "blind", Severity: inspect.Info}, muted)); len(got) != 0 {
+		t.Errorf("reported %q", got)
+	}
+	muted.Muted = nil // unmuted, with no event
+	if got := looks(t, n, snapshot(muted)); len(got) != 1 || got[0] != "redis:lock:a no-ttl warning" {
+		t.Errorf("reported %q", got)
+	}
+	empty := snapshot()
+	if looks(t, n, empty); len(n.open) != 1 {
+		t.Errorf("cleared before its event: %v", n.open)
+	}
+	empty.Dropped = 1 // the event may have been among those
+	if got := looks(t, n, empty); len(got) != 0 {
+		t.Errorf("still open: %q", got)
+	}
+}
+
+func TestABackendThatIsNotWellIsReported(t *testing.T) {
+	for state, level := range map[inspect.BackendState]int{inspect.Connected: 0, inspect.Degraded: 1, inspect.Down: 2} {
+		if got := backendLevel(&inspect.Backend{State: state}); got != level {
+			t.Errorf("%s: level %d", state, got)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+// Package app is what the commands share: flags and targets, observing them, what is said, and exit codes.
+package app
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+
+	"lockscope/inspect/describe"
+)
+
+// Environment holds what the program gets from outside, so that tests can replace it.
+type Environment struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Now            func() time.Time
+}
+
+// OS is the environment of the running process.
+func OS() Environment {
+	return Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now}
+}
+
+// App is one run of the program.
+type App struct {
+	Environment
+	Options
+}
+
+// Options are the global flags.
+type Options struct {
+	Profile    string
+	ConfigFile string
+	Timeout    time.Duration
+	Budget     string
+	StuckAfter time.Duration
+	Via        string
+	Write      bool
+	NoColor    bool
+	Linear     bool
+}
+
+// Say prints a line of news on standard error; whatever it holds is made safe for a terminal.
+func (a *App) Say(format string, args ...any) {
+	fmt.Fprintln(a.Stderr, "lockscope: "+describe.Printable(fmt.Sprintf(format, args...)))
+}
+
+// Terminal returns the width of w, in cells; false when w is no terminal.
+func Terminal(w any) (width int, ok bool) {
+	if out, isWriter := w.(io.Writer); isWriter {
+		w = Direct(out)
+	}
+	f, isFile := w.(*os.File)
+	if !isFile || !term.IsTerminal(f.Fd()) {
+		return 0, false
+	}
+	width, _, err := term.GetSize(f.Fd())
+	if err != nil || width <= 0 {
+		return 80, true
+	}
+	return width, true
+}
+
+// Width of what is printed: the terminal's, in cells; 0, without limit, when it is printed elsewhere.
+func (a *App) Width() int {
+	width, _ := Terminal(a.Stdout)
+	return width
+}

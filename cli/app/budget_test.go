@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/internal/connect"
+	"lockscope/sandbox"
+)
+
+// TestGentleIsGentler goes by what the sources say that they allow themselves, for one pass and for as long
+// as one watches.
+func TestGentleIsGentler(t *testing.T) {
+	t.Parallel()
+	box, err := sandbox.Start("fair", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	targets, err := connect.ParseTargets(box.Targets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual, gentle := costs(t, targets, "default"), costs(t, targets, "gentle")
+	if len(usual) < 2 {
+		t.Fatalf("backends %v", usual)
+	}
+	for name, u := range usual {
+		g := gentle[name]
+		limits := map[string][2]float64{
+			"requests": {u.Limit, g.Limit}, "items": {u.ItemLimit, g.ItemLimit}, "bytes": {u.ByteLimit, g.ByteLimit},
+			"share of the time": {u.Duty, g.Duty},
+		}
+		for what, l := range limits {
+			if l[1] >= l[0] && l != [2]float64{} {
+				t.Errorf("%s: %s %v, gentle %v", name, what, l[0], l[1])
+			}
+		}
+		if u.Limit == 0 {
+			t.Errorf("%s sets no bound: %+v", name, u)
+		}
+	}
+	for _, once := range []bool{false, true} {
+		a, g := App{Options: Options{Budget: "default"}}, App{Options: Options{Budget: "gentle"}}
+		if a.zkBudget(once) == g.zkBudget(once) || a.redisBudget(once) == g.redisBudget(once) {
+			t.Errorf("once %v: gentle changes nothing", once)
+		}
+	}
+}
+
+// costs watches the targets until everything was looked at once, and returns each backend's cost up to then.
+func costs(t *testing.T, targets []connect.Target, budget string) map[string]inspect.Cost {
+	t.Helper()
+	a := &App{
+		Environment: Environment{Now: time.Now, Getenv: func(string) string { return t.TempDir() }},
+		Options:     Options{Timeout: 10 * time.Second, StuckAfter: time.Minute, Budget: budget},
+	}
+	observer, err := a.Observer(Setup{Targets: targets, Named: true}, false, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed := observer.Subscribe()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	done := make(chan error, 1)
+	go func() { done <- observer.Run(ctx) }()
+	defer func() {
+		stop()
+		<-done
+	}()
+	for {
+		s, err := feed.Next(ctx)
+		if err != nil {
+			t.Fatalf("%s: the first look never ended: %v", budget, err)
+		}
+		found := map[string]inspect.Cost{}
+		for _, b := range s.Backends {
+			if b.FirstPass && b.State == inspect.Connected {
+				found[b.Name] = b.Cost
+			}
+		}
+		if len(found) == len(targets) {
+			return found
+		}
+	}
+}

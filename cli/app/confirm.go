@@ -1,0 +1,42 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+)
+
+// LookTwice reads the targets, and once more, a moment later, where it finds what one look may have seen
+// halfway; what the second does not find is left out.
+func LookTwice(ctx context.Context, look func(before *inspect.Snapshot) (*inspect.Snapshot, error), wait time.Duration) (*inspect.Snapshot, error) {
+	first, err := look(nil)
+	if err != nil || !mayPass(first) {
+		return first, err
+	}
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	second, err := look(first)
+	if err != nil {
+		return nil, err
+	}
+	return second.Lasting(first, finding.Passing), nil
+}
+
+// mayPass reports whether something was found that may be gone a moment later.
+func mayPass(s *inspect.Snapshot) bool {
+	if len(s.Cycles()) > 0 {
+		return true
+	}
+	for l := range s.Locks() {
+		if slices.ContainsFunc(l.Findings, func(f inspect.Finding) bool { return finding.Passing(f.Rule) }) {
+			return true
+		}
+	}
+	return false
+}

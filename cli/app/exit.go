@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/internal/config"
+	"lockscope/internal/connect"
+	"lockscope/internal/redisreply"
+)
+
+// The exit codes of the contract. COMMAND's own code is passed on by acquire.
+const (
+	ExitNo          = 1
+	ExitUsage       = 2
+	ExitUnreachable = 3
+	ExitLost        = 4
+	ExitInterrupted = 130
+)
+
+// ExitError ends the program with a code; err is nil when its reason was printed before.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e ExitError) Unwrap() error { return e.Err }
+
+// Exitf is an error that ends the program with a code.
+func Exitf(code int, format string, args ...any) error {
+	return ExitError{code, fmt.Errorf(format, args...)}
+}
+
+// Usagef is an error about how a command was called.
+func Usagef(format string, args ...any) error { return Exitf(ExitUsage, format, args...) }
+
+// ExitCode is the contract's code for an error; what is not known to be bad use is a failure to look or act.
+func ExitCode(err error) int {
+	var e ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return e.Code
+	case errors.Is(err, connect.ErrTarget), errors.Is(err, inspect.ErrSyntax), errors.Is(err, config.ErrInvalid):
+		return ExitUsage
+	default:
+		return ExitUnreachable
+	}
+}
+
+// inWords is the text of an error without the digest and line of a script, and without Go's words for a
+// limit, which only programmers know.
+func inWords(text string) string {
+	return strings.ReplaceAll(redisreply.WithoutScript(text), context.DeadlineExceeded.Error(), "not done in time")
+}
+
+// withCheck adds what to look at when a server cannot be reached, unless an error has that itself, or is a
+// reply: to some replies it adds what to do about them. Several servers' errors have ; between them.
+func withCheck(text string) string {
+	parts := strings.Split(text, "; ")
+	last := len(parts) - 1
+	for i, part := range parts {
+		if _, do := redisreply.Advice(part); do != "" && !strings.HasSuffix(part, ")") {
+			parts[i] += " (" + do + ")"
+		} else if i == last {
+			parts[i] = withAddressCheck(part)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func withAddressCheck(text string) string {
+	if strings.HasSuffix(text, ")") || strings.Contains(text, ": ERR ") {
+		return text
+	}
+	return text + " (check the address, and that the server runs)"
+}
+
+// Complain prints one line on standard error.
+func (a *App) Complain(err error) {
+	text := inWords(err.Error())
+	if ExitCode(err) == ExitUnreachable && connect.Unreachable(err) {
+		text = withCheck(text)
+	}
+	a.Say("%s", strings.ReplaceAll(text, "\n", "; "))
+}

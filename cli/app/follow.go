@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/inspect"
+)
+
+// FollowTargets is the run of a command that watches its targets until it is interrupted.
+func (a *App) FollowTargets(run func(context.Context, *inspect.Observer) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := a.SetUp(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		observer, err := a.Observer(s, false, "")
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), observer)
+	}
+}
+
+// Interruptible is a context that ends with ctx or when the user interrupts.
+func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// Follow hands each snapshot to observe, until ctx ends, the sources are done or observe fails, and waits for
+// the sources' end.
+func (a *App) Follow(ctx context.Context, observer *inspect.Observer, observe func(*inspect.Snapshot) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	feed := observer.Subscribe()
+	defer feed.Close()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- a.WatchWithMutes(ctx, observer)
+		stop()
+	}()
+	var err error
+	for err == nil {
+		snapshot, done := feed.Next(ctx)
+		if done != nil {
+			break
+		}
+		err = observe(snapshot)
+	}
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// LookedAt reports whether every backend has been looked at once or cannot be.
+func LookedAt(s *inspect.Snapshot) bool {
+	for _, b := range s.Backends {
+		if !b.FirstPass && b.State != inspect.Down {
+			return false
+		}
+	}
+	return len(s.Backends) > 0
+}

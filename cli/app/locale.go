@@ -1,0 +1,91 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// asciiSigns has a sign of ASCII, one cell wide like it, for each sign of our own texts.
+var asciiSigns = map[rune]byte{
+	'…': '~', '·': '-', '–': '-', '→': '>', '≤': '<', '≥': '>', '²': '2',
+	'●': '*', '○': 'o', '◐': '%', '✖': 'X', '⇢': '>', '⇠': '-', '⇥': '-', '─': '-', '└': '`',
+}
+
+// asciiWriter writes texts for a locale without UTF-8: our signs in ASCII, all else escaped as
+// inspect.Escape does with what a terminal cannot show.
+type asciiWriter struct {
+	io.Writer
+	cut []byte // the beginning of a character that the last write ended in
+}
+
+func (w *asciiWriter) Write(p []byte) (int, error) {
+	text := slices.Concat(w.cut, p)
+	var b strings.Builder
+	for len(text) > 0 && utf8.FullRune(text) {
+		r, size := utf8.DecodeRune(text)
+		sign, ours := asciiSigns[r]
+		switch {
+		case ours:
+			b.WriteByte(sign)
+		case r < utf8.RuneSelf || size == 1:
+			b.WriteByte(text[0])
+		default:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+		text = text[size:]
+	}
+	w.cut = text
+	if _, err := io.WriteString(w.Writer, b.String()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Direct returns the writer below an asciiWriter, for programs that we start: they know the locale
+// themselves.
+func Direct(w io.Writer) io.Writer {
+	if w, ok := w.(*asciiWriter); ok {
+		return w.Writer
+	}
+	return w
+}
+
+// ForPeople is w, or one that writes ASCII to it where the locale is not UTF-8.
+func (e Environment) ForPeople(w io.Writer) io.Writer {
+	if SpeaksUTF8(e.Getenv) {
+		return w
+	}
+	return &asciiWriter{Writer: w}
+}
+
+// texts are the forms of output for people. The others, and what makesFile prints, are for programs
+// and stay UTF-8.
+var texts = []string{"text", "table", "wide", "tree"}
+
+func makesFile(cmd *cobra.Command) bool {
+	return slices.Contains([]string{"man", "example", "completion"}, cmd.Name()) || cmd.HasParent() && cmd.Parent().Name() == "completion"
+}
+
+// SpeakLocale makes what a command prints for people ASCII where the locale is not UTF-8.
+func (a *App) SpeakLocale(cmd *cobra.Command) {
+	form := cmd.Flags().Lookup("output")
+	if !makesFile(cmd) && (form == nil || slices.Contains(texts, form.Value.String())) {
+		a.Stdout = a.ForPeople(a.Stdout)
+	}
+}
+
+// SpeaksUTF8 reports whether the locale's character set is UTF-8, which the screen's glyphs need.
+func SpeaksUTF8(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := getenv(name); value != "" {
+			value = strings.ToUpper(value)
+			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
+		}
+	}
+	return getenv("TERM") != "linux" // no locale at all, as in a container: most terminals speak UTF-8
+}

@@ -1,0 +1,21 @@
+package app
+
+import (
+	"strings"
+	"testing"
+)
+
+// A character that two writes share is one all the same.
+func TestASCIIWriterJoinsCutCharacters(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	w := &asciiWriter{Writer: &out}
+	for _, b := range []byte("a→ö\xffb\n") {
+		if n, err := w.Write([]byte{b}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if got, want := out.String(), "a>\\u{f6}\xffb\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,215 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/internal/config"
+	"lockscope/lockops/act"
+)
+
+// MuteEntry is a mute as the state directory keeps it, and as mute prints it.
+type MuteEntry struct {
+	Lock    string    `json:"lock"`
+	Finding string    `json:"finding"`
+	Until   time.Time `json:"until"`
+	Reason  string    `json:"reason"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+}
+
+// mutesPath is the file of the mutes, beside the audit file.
+func (a *App) mutesPath() (string, error) {
+	audit, err := act.DefaultAuditPath(a.Getenv)
+	return filepath.Join(filepath.Dir(audit), "mutes.json"), err
+}
+
+// ReadMutes are the mutes that have not ended. A file that is not there has none.
+func (a *App) ReadMutes() ([]MuteEntry, error) {
+	path, err := a.mutesPath()
+	if err != nil {
+		return nil, err
+	}
+	text, err := config.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mutes: %w", err)
+	}
+	var list []MuteEntry
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("mutes: %s: %w (mend or remove it)", path, err)
+	}
+	now := a.Now()
+	return slices.DeleteFunc(list, func(m MuteEntry) bool { return !now.Before(m.Until) }), nil
+}
+
+// changeMutes replaces the mutes by what change makes of them. Other processes wait meanwhile, so that none
+// undoes what another has written.
+func (a *App) changeMutes(change func([]MuteEntry) []MuteEntry) error {
+	path, err := a.mutesPath()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("mutes: %w", err)
+	}
+	// A file of its own: that of the mutes is replaced, and with it a lock on it.
+	turn, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("mutes: %w", err)
+	}
+	defer turn.Close()
+	defer act.LockFile(turn)()
+	list, err := a.ReadMutes()
+	if err != nil {
+		return err
+	}
+	return writeMutes(path, change(list))
+}
+
+// writeMutes puts a new file in the place of the old one.
+func writeMutes(path string, list []MuteEntry) error {
+	text, err := json.MarshalIndent(list, "", " ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "mutes-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("mutes: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("mutes: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+// Mutes are those that a look is to know. One that cannot be read hides nothing: all is reported as it is.
+func (a *App) Mutes() []inspect.Mute {
+	list, err := a.LoadMutes()
+	if err != nil {
+		a.Say("%v", err)
+	}
+	return list
+}
+
+// LoadMutes are the mutes that can be read; the error names the others.
+func (a *App) LoadMutes() ([]inspect.Mute, error) {
+	entries, err := a.ReadMutes()
+	if err != nil {
+		return nil, fmt.Errorf("%w (nothing is muted)", err)
+	}
+	var list []inspect.Mute
+	var failed []error
+	for _, m := range entries {
+		id, err := MutedID(m.Lock)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("mutes: %q: %w", m.Lock, err))
+			continue
+		}
+		list = append(list, inspect.Mute{Lock: id, Rule: m.Finding, Muted: inspect.Muted{Until: m.Until, Reason: m.Reason, By: m.By}})
+	}
+	return list, errors.Join(failed...)
+}
+
+// mutesBeat is the interval in which what runs for long looks for new mutes.
+const mutesBeat = 2 * time.Second
+
+// WatchWithMutes runs an observer of a command that runs for long: what others mute or unmute meanwhile
+// counts there, too.
+func (a *App) WatchWithMutes(ctx context.Context, observer *inspect.Observer) error {
+	following, stop := context.WithCancel(ctx)
+	var follower sync.WaitGroup
+	follower.Go(func() { a.followMutes(following, observer) })
+	defer follower.Wait()
+	defer stop()
+	return observer.Run(ctx)
+}
+
+// followMutes tells an observer of the mutes whenever their file is another, until ctx ends. One that cannot
+// be read mutes nothing.
+func (a *App) followMutes(ctx context.Context, observer *inspect.Observer) {
+	path, err := a.mutesPath()
+	if err != nil {
+		return
+	}
+	var last os.FileInfo // it is read once more at first: it may have changed since the command read it
+	beat := time.NewTicker(mutesBeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+		}
+		now, _ := os.Stat(path)
+		if now == nil && last == nil || now != nil && last != nil && os.SameFile(now, last) && now.ModTime().Equal(last.ModTime()) {
+			continue
+		}
+		last = now
+		list, _ := a.LoadMutes() // said when the next command starts: a screen is in front
+		observer.Mute(list)
+	}
+}
+
+// MutedID is a lock's id, or with the name of a backend alone that of the backend.
+func MutedID(text string) (inspect.ID, error) {
+	if !strings.Contains(text, ":") {
+		return inspect.ID{Backend: text}, nil
+	}
+	return inspect.ParseID(text)
+}
+
+// LongestMute is so short that nobody forgets what is muted.
+const LongestMute = 30 * 24 * time.Hour
+
+// AddMutes keeps mutes of this user, in place of those of the same findings. Their ends are kept to the second.
+func (a *App) AddMutes(list []inspect.Mute) ([]MuteEntry, error) {
+	by := cmp.Or(act.UserName(), "unknown")
+	now := a.Now().UTC().Truncate(time.Second)
+	added := make([]MuteEntry, len(list))
+	for i, m := range list {
+		added[i] = MuteEntry{Lock: MutedText(m.Lock), Finding: m.Rule, Until: m.Until.UTC().Truncate(time.Second), Reason: m.Reason, By: by, At: now}
+	}
+	return added, a.changeMutes(func(all []MuteEntry) []MuteEntry { return append(withoutMutes(all, list), added...) })
+}
+
+// RemoveMutes takes the mutes of some findings away, and returns how many there were.
+func (a *App) RemoveMutes(list []inspect.Mute) (removed int, err error) {
+	return removed, a.changeMutes(func(all []MuteEntry) []MuteEntry {
+		kept := withoutMutes(all, list)
+		removed = len(all) - len(kept)
+		return kept
+	})
+}
+
+// withoutMutes are the mutes but for those of some findings.
+func withoutMutes(all []MuteEntry, list []inspect.Mute) []MuteEntry {
+	return slices.DeleteFunc(slices.Clone(all), func(m MuteEntry) bool {
+		return slices.ContainsFunc(list, func(o inspect.Mute) bool { return m.Lock == MutedText(o.Lock) && m.Finding == o.Rule })
+	})
+}
+
+// MutedText is the reverse of mutedID.
+func MutedText(id inspect.ID) string {
+	if id.Path == "" {
+		return id.Backend
+	}
+	return id.String()
+}

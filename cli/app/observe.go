@@ -1,0 +1,134 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/redissource"
+	"lockscope/inspect/zksource"
+	"lockscope/internal/connect"
+)
+
+// Source makes the Source of a target. once: one pass and done; only: a single lock of it.
+func (a *App) Source(t connect.Target, s Setup, once bool, only string) (inspect.Source, error) {
+	config, err := t.TLS.Config()
+	if err != nil {
+		return nil, fmt.Errorf("target %s: %w", t.Name, err)
+	}
+	if t.Service != connect.ZooKeeper {
+		c := redissource.Config{
+			Backend: t.Name, Masters: t.RedisOptions(config), Match: t.Match, Custom: s.recipes, Only: only, Once: once,
+			Budget: a.redisBudget(once),
+		}
+		if once {
+			c.Timeout = a.Timeout
+		}
+		return redissource.New(c), nil
+	}
+	c := zksource.Config{
+		Backend: t.Name, Servers: t.Servers, Roots: t.Roots, Only: only, TLS: config, Dial: t.Dialer(), Chroot: t.Chroot, Auth: t.Secrets.Login.Digest(),
+		Admin: t.Admin, AdminUser: t.Secrets.Admin.Username, AdminPassword: string(t.Secrets.Admin.Password),
+		Once: once, Timeout: a.Timeout, Budget: a.zkBudget(once),
+	}
+	if c.AdminTLS, err = t.AdminTLS.Config(); err != nil {
+		return nil, fmt.Errorf("target %s: AdminServer: %w", t.Name, err)
+	}
+	return zksource.New(c), nil
+}
+
+// Sources are the Sources of all targets of a setup.
+func (a *App) Sources(s Setup, once bool, only string) ([]inspect.Source, error) {
+	var sources []inspect.Source
+	for _, t := range s.Targets {
+		source, err := a.Source(t, s, once, only)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, inspect.Recognise(source, s.recipes))
+	}
+	return sources, nil
+}
+
+// Observer watches all targets of a setup, or makes one pass over them; only: a single lock of it.
+func (a *App) Observer(s Setup, once bool, only string) (*inspect.Observer, error) {
+	sources, err := a.Sources(s, once, only)
+	if err != nil {
+		return nil, err
+	}
+	observer := inspect.NewObserver(a.Now, sources...)
+	observer.Diagnose(finding.Rules(), a.StuckAfter)
+	observer.Advise(s.Reach())
+	observer.Expect(s.Expectations())
+	observer.Mute(a.Mutes())
+	observer.Name(a.hosts(s))
+	return observer, nil
+}
+
+// Look reads the targets once.
+func (a *App) Look(ctx context.Context, s Setup, only string) (*inspect.Snapshot, error) {
+	if s.Recording != "" {
+		snapshot, err := a.LookAtRecording(s.Recording)
+		if err != nil {
+			return nil, err
+		}
+		snapshot = snapshot.WithHosts(a.hosts(s))
+		return snapshot, nil
+	}
+	observer, err := a.Observer(s, true, only)
+	if err != nil {
+		return nil, err
+	}
+	return a.lookWith(ctx, observer)
+}
+
+// LookAgain reads the targets once, after an earlier look at them, which may be nil.
+func (a *App) LookAgain(ctx context.Context, s Setup, before *inspect.Snapshot) (*inspect.Snapshot, error) {
+	observer, err := a.Observer(s, true, "")
+	if err != nil {
+		return nil, err
+	}
+	observer.After(before)
+	return a.lookWith(ctx, observer)
+}
+
+func (a *App) lookWith(ctx context.Context, observer *inspect.Observer) (*inspect.Snapshot, error) {
+	if err := a.observeOnce(ctx, observer); err != nil {
+		return nil, err
+	}
+	return observer.Snapshot(), ctx.Err()
+}
+
+// ExitOf is the exit code of a look: an error for every backend that could not be read in full.
+func (a *App) ExitOf(backends []*inspect.Backend) error {
+	for _, b := range backends {
+		if b.State == inspect.Down {
+			continue // reported below, and the cause that nothing of it was seen
+		}
+		for _, f := range b.Findings {
+			a.Say("%s: %s: %s (%s)", b.Name, f.Rule, f.Message, f.Advice())
+		}
+	}
+	return a.ExitOfStates(backends)
+}
+
+// ExitOfStates is the same for who prints the backends' findings in another way.
+func (a *App) ExitOfStates(backends []*inspect.Backend) error {
+	var failed error
+	for _, b := range backends {
+		if Unseen(b) {
+			failed = ExitError{Code: ExitUnreachable}
+			a.Say("backend %s is %s: %s", b.Name, b.State, withCheck(describe.Failure(b)))
+		}
+	}
+	return failed
+}
+
+// Unseen reports whether a backend could not be read in full.
+func Unseen(b *inspect.Backend) bool { return b.State != inspect.Connected }
+
+// OthersWithin limits the reading of the targets' other locks, of which some may bear on one.
+const OthersWithin = 5 * time.Second

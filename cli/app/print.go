@@ -1,0 +1,48 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockscope/cli/render"
+	"lockscope/inspect"
+	"lockscope/inspect/jsonform"
+)
+
+// PrintLocks prints a snapshot as ls does, in an order of lockOrders or by name.
+func (a *App) PrintLocks(s *inspect.Snapshot, output, order string) error {
+	switch output {
+	case "json":
+		return jsonform.Write(a.Stdout, s)
+	case "csv":
+		return render.WriteCSV(a.Stdout, render.LocksCSV(s, render.InOrder(s, order)))
+	}
+	if s.Len() == 0 {
+		if !slices.ContainsFunc(s.Backends, Unseen) { // else the reason is reported, and that there are none is unknown
+			a.Say("no locks found in these targets")
+		}
+		return nil
+	}
+	_, err := fmt.Fprint(a.Stdout, render.LockTable(s, output == "wide", order, a.Width()))
+	return err
+}
+
+// PrintJSON writes v as indented JSON.
+func (a *App) PrintJSON(v any) error {
+	e := json.NewEncoder(a.Stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(v)
+}
+
+// OneOf checks the value of an -o flag.
+func OneOf(output string, allowed ...string) error {
+	for _, o := range allowed {
+		if output == o {
+			return nil
+		}
+	}
+	return Usagef("-o %q: give one of %s", output, strings.Join(allowed, ", "))
+}

@@ -1,0 +1,98 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+)
+
+// How long a look may take before it says how far it is, and how often it says so.
+const (
+	patience      = time.Second
+	ProgressEvery = 200 * time.Millisecond
+)
+
+// observeOnce runs an observer of sources made for one pass. When that takes long it says on standard error, if that is
+// a terminal, how far it is, in one line that is gone at the end.
+func (a *App) observeOnce(ctx context.Context, observer *inspect.Observer) error {
+	line := a.NewProgressLine()
+	if line == nil {
+		return observer.Run(ctx)
+	}
+	defer line.Clear()
+	done := make(chan error, 1)
+	go func() { done <- observer.Run(ctx) }()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-timer.C:
+			line.Show(progress(observer.Snapshot()))
+			timer.Reset(ProgressEvery)
+		}
+	}
+}
+
+// progress words the first pass so far, by backend.
+func progress(s *inspect.Snapshot) string {
+	var parts []string
+	for _, b := range s.Backends {
+		unit := "directories"
+		if b.Kind == inspect.Redis {
+			unit = "keys"
+		}
+		switch {
+		case b.State == inspect.Down:
+			parts = append(parts, b.Name+" down")
+		case b.FirstPass:
+			parts = append(parts, b.Name+" done")
+		default:
+			parts = append(parts, fmt.Sprintf("%s %d %s", b.Name, b.Scanned, unit))
+		}
+	}
+	if len(parts) == 0 {
+		return "connecting"
+	}
+	return fmt.Sprintf("%s so far (%s)", describe.Count(s.Len(), "lock"), strings.Join(parts, ", "))
+}
+
+// progressLine is one line of a terminal that is written over and over. It needs no escape sequence.
+type progressLine struct {
+	to    io.Writer
+	width int
+	shown int // cells
+}
+
+// NewProgressLine is a line on standard error; nil where that is no terminal.
+func (a *App) NewProgressLine() *progressLine {
+	width, ok := Terminal(a.Stderr)
+	if !ok {
+		return nil
+	}
+	return &progressLine{to: a.Stderr, width: width}
+}
+
+// Show replaces what the line says.
+func (l *progressLine) Show(text string) {
+	text = ansi.Truncate(text, l.width-1, "…")
+	cells := ansi.StringWidth(text)
+	fmt.Fprint(l.to, "\r"+text+strings.Repeat(" ", max(0, l.shown-cells)))
+	l.shown = cells
+}
+
+// Clear leaves the line empty.
+func (l *progressLine) Clear() {
+	if l.shown > 0 {
+		fmt.Fprint(l.to, "\r"+strings.Repeat(" ", l.shown)+"\r")
+		l.shown = 0
+	}
+}

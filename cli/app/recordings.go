@@ -1,0 +1,116 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lockscope/inspect"
+	"lockscope/inspect/finding"
+	"lockscope/inspect/recording"
+)
+
+// OpenRecording makes a source of the recording in a file.
+func (a *App) OpenRecording(path string, options ...recording.Option) (*recording.Replay, error) {
+	played, err := recording.Open(a.Now, path, options...)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, Usagef("recording %s: there is no such file (make one with: lockscope record FILE TARGET)", path)
+	case errors.Is(err, recording.ErrFormat):
+		return nil, Usagef("%w", err)
+	case err != nil: // a directory, or one that may not be read
+		return nil, Usagef("%w (name a file that lockscope record made)", err)
+	}
+	return played, nil
+}
+
+// LookAtRecording is the last state of a recording, with the history that it holds and by its own clock.
+func (a *App) LookAtRecording(path string) (*inspect.Snapshot, error) {
+	played, err := a.OpenRecording(path, recording.Speed(0), recording.Kept())
+	if err != nil {
+		return nil, err
+	}
+	observer := inspect.NewObserver(played.Now, played)
+	observer.Diagnose(finding.Rules(), a.StuckAfter)
+	if err := observer.Play(played.All); err != nil {
+		return nil, err
+	}
+	if played.Cut() {
+		a.Say("recording %s ends in the middle of an update: whoever recorded it was stopped", path)
+	}
+	return observer.Snapshot(), nil
+}
+
+// CreateRecording makes the file, for its owner only.
+func CreateRecording(path string, replace bool) (*os.File, error) {
+	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if replace {
+		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	file, err := os.OpenFile(path, mode, 0o600)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return nil, Usagef("%s already exists (name another file, or give --force to replace it)", path)
+	case err != nil:
+		return nil, Usagef("%w", err)
+	}
+	if err := forOwner(file); err != nil {
+		file.Close()
+		return nil, Usagef("%w", err)
+	}
+	return file, nil
+}
+
+// Packed packs what is written to a file: as its name says, and where that says nothing, unless it is a pipe
+// or device, whose reader gets text. Close ends that, and leaves the file open.
+func Packed(path string, regular bool, file io.Writer) (io.WriteCloser, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".zst":
+		return recording.Pack(file)
+	case ".jsonl", ".json", ".ndjson":
+		return plain{file}, nil
+	}
+	if regular {
+		return recording.Pack(file)
+	}
+	return plain{file}, nil
+}
+
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }
+
+// forOwner takes others' rights off a file that is replaced. A pipe or device such as /dev/null is everybody's.
+func forOwner(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return file.Chmod(0o600)
+}
+
+// IsRegular reports whether a file is neither a pipe nor a device.
+func IsRegular(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode().IsRegular()
+}
+
+// FileName is a name that every file system takes, whatever the lock is called.
+func FileName(about string, at time.Time) string {
+	const longest = 80
+	var b strings.Builder
+	for _, r := range about {
+		switch {
+		case b.Len() == longest:
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':
+			b.WriteRune(r)
+		case !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	return fmt.Sprintf("lockscope-%s-%s", strings.Trim(b.String(), "-"), at.UTC().Format("20060102T150405.000Z"))
+}

@@ -1,0 +1,29 @@
+package app
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+)
+
+// What a FILE's name says goes, and where it says nothing, text goes to who reads it at once.
+func TestANameSaysWhetherARecordingIsPacked(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ regular, packed bool }{
+		"night": {regular: true, packed: true}, "night.zst": {regular: true, packed: true}, "night.jsonl.zst": {packed: true},
+		"night.2026-01-02": {regular: true, packed: true}, "night.jsonl": {regular: true}, "night.JSONL": {regular: true}, "night.ZST": {packed: true}, "night.json": {regular: true}, "night.ndjson": {regular: true},
+		"/dev/stdout": {},
+	} {
+		var file bytes.Buffer
+		to, err := Packed(name, tt.regular, &file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(to, "{}\n")
+		to.Close()
+		if got := !strings.HasPrefix(file.String(), "{}"); got != tt.packed {
+			t.Errorf("%s: packed: %v", name, got)
+		}
+	}
+}

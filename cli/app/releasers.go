@@ -1,0 +1,236 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockscope/inspect"
+	"lockscope/internal/connect"
+	"lockscope/lockops"
+	"lockscope/lockops/act"
+)
+
+// Releasers force-release locks of a setup's backends. Each connects when it is first used, so that who only looks
+// has no writing connection.
+type Releasers struct {
+	app   *App
+	setup Setup
+	audit *act.Audit
+	// forcing is called with the holder that is about to be freed; may be nil.
+	Forcing func(inspect.ID, inspect.Untrusted)
+
+	mu       sync.Mutex
+	disarmed bool // nothing is executed
+	made     map[string]act.Releaser
+	closes   []func()
+}
+
+// NewReleasers opens the default audit file: no audit, no action.
+func (a *App) NewReleasers(s Setup) (*Releasers, error) {
+	audit, err := a.OpenAudit(s, "")
+	if err != nil {
+		return nil, err
+	}
+	r := a.NewPreviewers(s)
+	r.audit = audit
+	return r, nil
+}
+
+// OpenAudit opens an audit file, the default one where path is empty.
+func (a *App) OpenAudit(s Setup, path string) (*act.Audit, error) {
+	if path == "" {
+		var err error
+		if path, err = act.DefaultAuditPath(a.Getenv); err != nil {
+			return nil, err
+		}
+	}
+	return act.OpenAudit(a.Now, path, Version, s.ProfileName)
+}
+
+// NewPreviewers are releasers without an audit file, which so can only preview.
+func (a *App) NewPreviewers(s Setup) *Releasers {
+	return &Releasers{app: a, setup: s, made: make(map[string]act.Releaser)}
+}
+
+// Close ends all connections, and closes the audit file.
+func (r *Releasers) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.closes {
+		f()
+	}
+	if r.audit != nil {
+		_ = r.audit.Close() // every line was synced when it was written
+	}
+}
+
+// Of is the releaser of a backend; false when no target has that name.
+func (r *Releasers) Of(backend string) (act.Releaser, bool) {
+	for _, t := range r.setup.Targets {
+		if t.Name == backend {
+			return lazyReleaser{r, t}, true
+		}
+	}
+	return nil, false
+}
+
+// Ender connects to a backend, to end connections of its clients.
+func (r *Releasers) Ender(ctx context.Context, backend string) (act.Ender, error) {
+	t, err := r.setup.Backend(backend)
+	if err != nil {
+		return nil, err
+	}
+	if t.Service == connect.ZooKeeper {
+		return &act.ZooKeeper{}, nil // which asks no server: there is nothing to be done
+	}
+	releaser, err := r.connected(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	ender, ok := releaser.(act.Ender)
+	if !ok {
+		return nil, fmt.Errorf("backend %s: no client can be ended", backend)
+	}
+	return ender, nil
+}
+
+// Sweeper connects to a backend, to delete directories that locks left behind.
+func (r *Releasers) Sweeper(ctx context.Context, backend string) (act.Sweeper, error) {
+	t, err := r.setup.Backend(backend)
+	if err != nil {
+		return nil, err
+	}
+	releaser, err := r.connected(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	sweeper, ok := releaser.(act.Sweeper)
+	if !ok {
+		return nil, fmt.Errorf("backend %s: it has no directories", backend)
+	}
+	return sweeper, nil
+}
+
+// lazyReleaser is an act.Releaser that connects at its first use.
+type lazyReleaser struct {
+	all    *Releasers
+	target connect.Target
+}
+
+func (l lazyReleaser) Preview(ctx context.Context, r act.Request) (act.Preview, error) {
+	releaser, err := l.all.connected(ctx, l.target)
+	if err != nil {
+		return act.Preview{Request: r}, err
+	}
+	return releaser.Preview(ctx, r)
+}
+
+func (l lazyReleaser) Execute(ctx context.Context, p act.Preview, confirmed string) (act.Result, error) {
+	if !l.all.Armed() {
+		return act.Result{Reason: act.ReadOnly, Seen: p.Seen}, nil
+	}
+	releaser, err := l.all.connected(ctx, l.target)
+	if err != nil {
+		return act.Result{}, err
+	}
+	if l.all.Forcing != nil && p.Seen != nil {
+		l.all.Forcing(p.Request.ID, p.Seen.Name)
+	}
+	return releaser.Execute(ctx, p, confirmed)
+}
+
+func (r *Releasers) connected(ctx context.Context, t connect.Target) (act.Releaser, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if made, ok := r.made[t.Name]; ok {
+		return made, nil
+	}
+	made, stop, err := r.connect(ctx, t)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", act.ErrUnreachable, err)
+	}
+	r.made[t.Name] = made
+	r.closes = append(r.closes, stop)
+	return made, nil
+}
+
+// PerMaster limits the answer of one Redis master to one request of a release. Connecting counts: over a
+// round trip of 300 ms that alone takes 2 s.
+const PerMaster = 5 * time.Second
+
+func (r *Releasers) connect(ctx context.Context, t connect.Target) (act.Releaser, func(), error) {
+	config, err := t.TLS.Config()
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.Service == connect.ZooKeeper {
+		session, err := r.zooKeeper(ctx, t)
+		if err != nil {
+			return nil, nil, err
+		}
+		releaser := act.NewZooKeeper(session.Conn(), act.Target{Name: t.Name, Servers: t.Servers, Chroot: t.Chroot, Now: r.app.Now}, r.audit, r.setup.recipes...)
+		return releaser, func() { session.Close(); releaser.Close() }, nil
+	}
+	addrs, options := t.Servers, t.RedisOptions(config)
+	if t.Service == connect.RedisSentinel {
+		ctx, cancel := context.WithTimeout(ctx, PerMaster)
+		defer cancel()
+		master, err := connect.SentinelMaster(ctx, *options[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		addrs = []string{master} // as it is shown; the client follows it
+	}
+	var masters []redis.UniversalClient
+	for _, o := range options {
+		o.ContextTimeoutEnabled, o.MaxRetries, o.PoolSize = true, -1, 2
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = PerMaster, PerMaster, PerMaster
+		masters = append(masters, redis.NewUniversalClient(o))
+	}
+	if len(masters) == 1 {
+		addrs = addrs[:1]
+	}
+	stop := func() {
+		for _, m := range masters {
+			_ = m.Close() // nothing is under way any more
+		}
+	}
+	return act.NewRedis(masters, act.Target{Name: t.Name, Servers: addrs, DB: t.DB, Now: r.app.Now}, PerMaster, r.audit), stop, nil
+}
+
+func (r *Releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.ZKSession, error) {
+	options, err := ZKOptions(t)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.app.Timeout)
+	defer cancel()
+	return r.app.ZKSession(ctx, r.setup, t, options...)
+}
+
+// Arm allows releasers to act, or forbids it again; previews are always possible. What is done is recorded in the audit
+// file of that path, the default one where it is empty, which is returned when it is opened here.
+func (r *Releasers) Arm(on bool, path string) (opened *act.Audit, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if on && r.audit == nil {
+		if opened, err = r.app.OpenAudit(r.setup, path); err != nil {
+			return nil, err
+		}
+		r.audit = opened
+		clear(r.made) // those that were made without it are left to previews under way
+	}
+	r.disarmed = !on
+	return opened, nil
+}
+
+// Armed reports whether releasers may act.
+func (r *Releasers) Armed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.audit != nil && !r.disarmed
+}

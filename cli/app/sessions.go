@@ -1,0 +1,52 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"lockscope/inspect/describe"
+	"lockscope/internal/connect"
+	"lockscope/lockops"
+)
+
+// quorumWithin limits asking the servers why no session can be had with them.
+const quorumWithin = 3 * time.Second
+
+// ZKSession is a session with a target's servers. Where none can be had, the error reports a missing quorum.
+func (a *App) ZKSession(ctx context.Context, s Setup, t connect.Target, options ...lockops.ZKOption) (*lockops.ZKSession, error) {
+	session, err := lockops.NewZKSession(ctx, t.Servers, options...)
+	if err == nil || !connect.Unreachable(err) || errors.Is(ctx.Err(), context.Canceled) {
+		return session, err
+	}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), quorumWithin)
+	defer cancel()
+	s.Targets = []connect.Target{t}
+	if snapshot, lookErr := a.Look(asking, s, "/"); lookErr == nil {
+		if why := describe.Failure(snapshot.Backend(t.Name)); strings.Contains(why, "no quorum") {
+			return nil, fmt.Errorf("%w: %s", err, why)
+		}
+	}
+	return nil, err
+}
+
+// ZKOptions are a target's options for a session of the lock package.
+func ZKOptions(t connect.Target) ([]lockops.ZKOption, error) {
+	config, err := t.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
+	return ZKOptionsWith(t, config), nil
+}
+
+// ZKOptionsWith are zkOptions with a TLS configuration; nil: no TLS.
+func ZKOptionsWith(t connect.Target, config *tls.Config) []lockops.ZKOption {
+	options := []lockops.ZKOption{lockops.WithTLS(config), lockops.WithDialContext(t.Dialer()), lockops.WithChroot(t.Chroot)}
+	if login := t.Secrets.Login; login.Username != "" {
+		options = append(options, lockops.WithDigest(login.Username, string(login.Password)))
+	}
+	return options
+}

@@ -1,0 +1,236 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/recipe"
+	"lockscope/internal/config"
+	"lockscope/internal/connect"
+)
+
+// Setup holds the targets of a command, with the secrets for them.
+type Setup struct {
+	Targets     []connect.Target
+	Named       bool   // the targets, in the arguments; else they are the profile's
+	configFile  string // --config's
+	ProfileName string
+	Profile     config.Profile
+	Config      config.Config
+	recipes     []recipe.Custom
+	hostRules   []inspect.HostRule
+	// recording is a file to look at in place of targets; empty: there is none.
+	Recording string
+}
+
+// SetUpLook is setUp for a command that only looks once: in place of targets it takes a recording.
+func (a *App) SetUpLook(ctx context.Context, args []string) (Setup, error) {
+	if len(args) != 1 || !isFile(args[0]) {
+		return a.SetUp(ctx, args)
+	}
+	_, cfg, err := a.configuration(false)
+	if err != nil {
+		return Setup{}, err
+	}
+	rules, err := hostRules(cfg, config.Profile{})
+	return Setup{Recording: args[0], Config: cfg, hostRules: rules}, err
+}
+
+// isFile reports whether an argument names a file rather than servers.
+func isFile(arg string) bool {
+	info, err := os.Stat(arg)
+	return err == nil && !info.IsDir()
+}
+
+// NoTarget advises on an argument that is meant well but names no servers; nil where nothing is known of it.
+func NoTarget(arg string) error {
+	switch {
+	case arg == "demo":
+		return Usagef("target %q: the demo is a command of its own (write: lockscope demo, or lockscope demo --headless for a list)", arg)
+	case isFile(arg):
+		return Usagef("target %q is a file: only ls, show, doctor and replay read recordings, one at a time (write: lockscope replay %s)", arg, arg)
+	default:
+		return nil
+	}
+}
+
+// SetUp reads targets from the arguments or, without any, from the profile.
+func (a *App) SetUp(ctx context.Context, args []string) (Setup, error) {
+	var s Setup
+	name, cfg, err := a.configuration(len(args) == 0)
+	if err != nil {
+		return s, err
+	}
+	s.Config = cfg
+	if s.recipes, err = customRecipes(cfg); err != nil {
+		return s, err
+	}
+	s.Named, s.configFile = len(args) > 0, a.ConfigFile
+	if name != "" {
+		profile, ok := cfg.Profiles[name]
+		if !ok {
+			return s, Usagef("profile %q is not in the configuration (there are: %s)", name, cfg.Names())
+		}
+		s.ProfileName, s.Profile = name, profile
+	}
+	if s.hostRules, err = hostRules(cfg, s.Profile); err != nil {
+		return s, err
+	}
+	switch {
+	case len(args) > 0:
+		s.Targets, err = connect.ParseTargets(args)
+	case name != "":
+		s.Targets, err = s.Profile.Parsed()
+	default:
+		return s, ErrNoTarget
+	}
+	if err != nil {
+		for _, arg := range args {
+			if advice := NoTarget(arg); advice != nil {
+				return s, advice
+			}
+		}
+		return s, err
+	}
+	if err := a.goVia(s.Targets); err != nil {
+		return s, err
+	}
+	if err = s.Profile.Secrets(ctx, a.Getenv, a.Timeout, s.Targets); err != nil {
+		if s.ProfileName != "" {
+			err = fmt.Errorf("profile %q: %w", s.ProfileName, err)
+		}
+		return s, Usagef("%w", err)
+	}
+	return s, nil
+}
+
+// goVia has targets without a host of their own to go through take that of --via.
+func (a *App) goVia(targets []connect.Target) error {
+	if a.Via == "" {
+		return nil
+	}
+	via, err := connect.ParseVia(a.Via)
+	if err != nil {
+		return Usagef("--via: %w", err)
+	}
+	for i := range targets {
+		switch {
+		case targets[i].Service == connect.RedisUnix:
+			return Usagef("--via: target %s is a socket of this host", targets[i].Name)
+		case targets[i].Via == nil:
+			targets[i].Via = via
+		}
+	}
+	return nil
+}
+
+// ErrNoTarget is returned where neither the arguments nor a profile name a target.
+var ErrNoTarget = Usagef("no target given and no default profile (name one, such as zk://host:2181/locks or " +
+	"redis://host:6379, or try: lockscope demo)")
+
+// configuration reads the file, and says which profile is asked for or, when wanted, is the default. A file that was
+// not named and does not exist is empty.
+func (a *App) configuration(wanted bool) (profile string, cfg config.Config, err error) {
+	asked := a.ConfigFile != "" || a.Profile != ""
+	path, err := a.ConfigPath()
+	if err != nil && !asked && !wanted {
+		return "", cfg, nil
+	}
+	if err != nil {
+		return "", cfg, err
+	}
+	cfg, err = config.Load(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !asked:
+		return "", config.Config{}, nil
+	case errors.Is(err, os.ErrNotExist):
+		return "", cfg, Usagef("%w (see: lockscope config example)", err)
+	case err != nil:
+		return "", cfg, err
+	case a.Profile != "":
+		return a.Profile, cfg, nil
+	case wanted:
+		return cfg.Default, cfg, nil
+	default:
+		return "", cfg, nil
+	}
+}
+
+// ConfigPath is the file of --config, else the default one.
+func (a *App) ConfigPath() (string, error) {
+	if a.ConfigFile != "" {
+		return a.ConfigFile, nil
+	}
+	return config.DefaultPath(a.Getenv)
+}
+
+// customRecipes are the recipes that a configuration describes, by name.
+func customRecipes(cfg config.Config) ([]recipe.Custom, error) {
+	var recipes []recipe.Custom
+	for _, name := range slices.Sorted(maps.Keys(cfg.Recipes)) {
+		r := cfg.Recipes[name]
+		c, err := recipe.NewCustom(name, r.Backend, r.Kind, recipe.Patterns{Lock: r.Lock, Contender: r.Contender, Data: r.Data})
+		if err != nil {
+			return nil, fmt.Errorf("config: %w: recipe %q: %w", config.ErrInvalid, name, err)
+		}
+		recipes = append(recipes, c)
+	}
+	return recipes, nil
+}
+
+// Expectations of locks: the profile's before those of the configuration.
+func (s Setup) Expectations() []inspect.Expectation {
+	var list []inspect.Expectation
+	for _, e := range slices.Concat(s.Profile.Expect, s.Config.Expect) {
+		list = append(list, inspect.Expectation{Match: e.Match, Hold: e.Hold, Election: e.Kind == "election"})
+	}
+	return list
+}
+
+// Backend is the target with the name that a LOCK starts with.
+func (s Setup) Backend(name string) (connect.Target, error) {
+	names := make([]string, len(s.Targets))
+	for i, t := range s.Targets {
+		if t.Name == name {
+			return t, nil
+		}
+		names[i] = t.Name
+	}
+	return connect.Target{}, Usagef("no target is named %q (there are: %s)", name, strings.Join(names, ", "))
+}
+
+// BackendOf is the target that a lock is on. A ZooKeeper path must be written as the servers write it.
+func (s Setup) BackendOf(id inspect.ID) (connect.Target, error) {
+	t, err := s.Backend(id.Backend)
+	if err == nil && t.Service == connect.ZooKeeper && path.Clean("/"+id.Path) != id.Path {
+		return t, Usagef("%s is no path of a znode (write %s:%s)", id, id.Backend, inspect.Escape(path.Clean("/"+id.Path)))
+	}
+	return t, err
+}
+
+// MayWrite refuses writing commands where the profile says so.
+func (s Setup) MayWrite() error {
+	if s.Profile.ReadOnly {
+		return Exitf(ExitNo, "profile %q is read_only: refused", s.ProfileName)
+	}
+	return nil
+}
+
+// Title names the targets: by their profile, else by their own names.
+func (s Setup) Title() string {
+	if s.ProfileName != "" {
+		return s.ProfileName
+	}
+	names := make([]string, len(s.Targets))
+	for i, t := range s.Targets {
+		names[i] = t.Name
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"strconv"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/internal/connect"
+)
+
+// redisOptions are redis-cli's options for a target besides its server.
+func redisOptions(t connect.Target) []string {
+	var parts []string
+	if t.DB != 0 {
+		parts = append(parts, "-n", strconv.Itoa(t.DB))
+	}
+	if t.Service == connect.RedisCluster {
+		parts = append(parts, "-c")
+	}
+	if t.TLS != nil {
+		parts = append(parts, "--tls")
+		if t.TLS.CA != "" {
+			parts = append(parts, "--cacert", t.TLS.CA)
+		}
+	}
+	return parts
+}
+
+// Reach returns the words with which commands that are typed into a shell reach each backend as this program does. What
+// cannot be put into a shell's words is left out.
+func (s Setup) Reach() map[string]inspect.Reach {
+	all := make(map[string]inspect.Reach, len(s.Targets))
+	for _, t := range s.Targets {
+		all[t.Name] = inspect.Reach{Target: s.targetWords(t), Client: ClientWords(t)}
+	}
+	return all
+}
+
+// targetWords name a backend to lockscope: by the profile, by its target, or by both where the profile only
+// has secrets.
+func (s Setup) targetWords(t connect.Target) string {
+	var parts []string
+	if s.Named {
+		parts = append(parts, t.URL())
+	}
+	if s.ProfileName != "" {
+		parts = append(parts, "-p", s.ProfileName)
+		if s.configFile != "" {
+			parts = append(parts, "--config", s.configFile)
+		}
+	}
+	words, _ := describe.Words(parts)
+	return words
+}
+
+// ClientWords returns the arguments of the service's own client for a backend; of a Redis master besides its address.
+func ClientWords(t connect.Target) string {
+	parts := redisOptions(t)
+	if t.Service == connect.ZooKeeper {
+		parts = []string{"-server", strings.Join(t.Servers, ",") + t.Chroot}
+	}
+	words, _ := describe.Words(parts)
+	return words
+}
+
+// Command is one of this program about a lock, as it must be typed; rest is behind the target.
+func (s Setup) Command(verb string, id inspect.ID, rest ...string) string {
+	words := []string{"lockscope " + verb}
+	if id, ok := describe.Word(id.String()); ok {
+		words = append(words, id)
+	}
+	if t, err := s.Backend(id.Backend); err == nil {
+		if target := s.targetWords(t); target != "" {
+			words = append(words, target)
+		}
+	}
+	if more, ok := describe.Words(rest); ok && len(rest) > 0 {
+		words = append(words, more)
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,47 @@
+package app
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// Version of this program.
+const Version = "0.1.0"
+
+// source is "REVISION TIME MODIFIED" of the commit where who builds gives it (-ldflags -X), in the words of
+// the go command, which finds none in a linked worktree of git: .goreleaser.yml does.
+var source string
+
+// VersionText is the version with the commit that it was built of, the time of that commit, and where it runs.
+func VersionText() string {
+	info, _ := debug.ReadBuildInfo()
+	return fmt.Sprintf("%s (%s%s %s/%s)", Version, built(info, source), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// built repeats what was given of the source, else the go command's note of it: "commit abc,
+// 2026-01-02T03:04:05Z, "; empty where it was built outside a repository.
+func built(info *debug.BuildInfo, given string) string {
+	notes := make(map[string]string)
+	if info != nil {
+		for _, s := range info.Settings {
+			notes[s.Key] = s.Value
+		}
+	}
+	if parts := strings.Fields(given); len(parts) == 3 {
+		notes["vcs.revision"], notes["vcs.time"], notes["vcs.modified"] = parts[0], parts[1], parts[2]
+	}
+	var b strings.Builder
+	if commit := notes["vcs.revision"]; commit != "" {
+		b.WriteString("commit " + commit[:min(12, len(commit))])
+		if notes["vcs.modified"] == "true" {
+			b.WriteString(" with changes")
+		}
+		b.WriteString(", ")
+	}
+	if at := notes["vcs.time"]; at != "" {
+		b.WriteString(at + ", ")
+	}
+	return b.String()
+}

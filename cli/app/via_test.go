@@ -1,0 +1,27 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"lockscope/internal/connect"
+)
+
+// --via is for the targets without a jump host of their own, and stands in the commands that findings advise.
+func TestViaIsForAllTargetsWithoutOne(t *testing.T) {
+	targets, err := connect.ParseTargets([]string{"redis://r1", "zk://z1?via=ssh://other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := App{Options: Options{Via: "ssh://ops@bastion:2222"}}
+	if err := a.goVia(targets); err != nil {
+		t.Fatal(err)
+	}
+	if targets[0].Via.String() != "ssh://ops@bastion:2222" || targets[1].Via.String() != "ssh://other" {
+		t.Errorf("%v, %v", targets[0].Via, targets[1].Via)
+	}
+	s := Setup{Targets: targets, Named: true}
+	if words := s.targetWords(targets[0]); !strings.Contains(words, "via=ssh://ops@bastion:2222") {
+		t.Errorf("%q", words)
+	}
+}

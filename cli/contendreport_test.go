@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"lockscope/cli/app"
+	"lockscope/lockops/contend"
+)
+
+func TestFairnessInWords(t *testing.T) {
+	for _, tt := range []struct {
+		grants, inversions uint64
+		want               string
+	}{
+		{0, 0, "no grant"},
+		{100, 0, "first come, first served: 0 inversions"},
+		{100, 37, "a race: 37 % of grants overtook a waiter"},
+		{1000, 1, "nearly first come, first served: 0.1 % of grants overtook a waiter"},
+	} {
+		if got := fairness(contend.Report{Grants: tt.grants, Inversions: tt.inversions}); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestOverlapsAreLoudAndExitCode1(t *testing.T) {
+	q := &contention{}
+	err := q.verdict(contend.Report{Grants: 10, Overlaps: 2}, nil, false)
+	if app.ExitCode(err) != 1 || !strings.Contains(err.Error(), "MUTUAL EXCLUSION FAILED: 2 grants") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockscope/cli/app"
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+	"lockscope/inspect/finding"
+)
+
+// mute is one run of the commands mute and unmute.
+type mute struct {
+	*app.App
+	span   time.Duration
+	reason string
+	output string
+}
+
+func muteCommand(a *app.App) *cobra.Command {
+	r := &mute{App: a}
+	command := &cobra.Command{
+		Use:   "mute [LOCK FINDING]",
+		Short: "Acknowledge a finding for a while, or list what is muted",
+		Long: "Acknowledge a finding on a lock (or, by its name alone, on a backend) until an end: it is reported as muted, and doctor\n" +
+			"does not exit with 1 because of it. Without arguments: list what is muted.",
+		Example: "  lockscope mute zk:/locks/orders stuck-holder --for 2h --reason 'reindexing, see OPS-7'\n" +
+			"  lockscope mute\n" +
+			"  lockscope unmute zk:/locks/orders stuck-holder",
+		Args: lockAndFinding(true), ValidArgsFunction: a.CompleteFinding,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := app.OneOf(r.output, "text", "json"); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return r.list()
+			}
+			return r.mute(args[0], args[1])
+		},
+	}
+	flags := command.Flags()
+	flags.DurationVar(&r.span, "for", 0, "how long, such as 2h")
+	flags.StringVar(&r.reason, "reason", "", "why, as `TEXT`")
+	app.OutputFlag(command, &r.output, "text", "json")
+	return command
+}
+
+func unmuteCommand(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unmute LOCK FINDING",
+		Short: "Have a muted finding call again",
+		Example: "  lockscope unmute zk:/locks/orders stuck-holder\n" +
+			"  lockscope unmute redis:lock:report no-ttl",
+		Args: lockAndFinding(false), ValidArgsFunction: a.CompleteMuted,
+		RunE: func(_ *cobra.Command, args []string) error {
+			id, err := app.MutedID(args[0])
+			if err != nil {
+				return err
+			}
+			removed, err := a.RemoveMutes([]inspect.Mute{{Lock: id, Rule: args[1]}})
+			if err == nil && removed == 0 {
+				err = app.Exitf(app.ExitNo, "%s: %s is not muted", app.MutedText(id), args[1])
+			}
+			return err
+		},
+	}
+}
+
+// lockAndFinding checks the arguments of mute and unmute; none: there may be no argument.
+func lockAndFinding(none bool) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case none && len(args) == 0:
+			return nil
+		case len(args) != 2:
+			return app.Usagef("give LOCK and FINDING, such as: zk:/locks/orders stuck-holder")
+		}
+		if _, err := app.MutedID(args[0]); err != nil {
+			return err
+		}
+		named := func(rule string) bool {
+			return slices.ContainsFunc(finding.Rules(), func(r inspect.Rule) bool { return r.Name == rule })
+		}
+		switch {
+		case named(args[1]):
+			return nil
+		case named(args[0]):
+			return app.Usagef("the lock comes first: %s %s", describe.Quote(args[1]), args[0])
+		}
+		return app.Usagef("there is no finding %q (docs/findings.md lists them)", args[1])
+	}
+}
+
+func (r *mute) mute(lock, rule string) error {
+	switch {
+	case r.span <= 0 || r.span > app.LongestMute:
+		return app.Usagef("--for %v: give a time up to 720h, such as 2h", r.span)
+	case strings.TrimSpace(r.reason) == "":
+		return app.Usagef("--reason is missing: say why, for whoever looks next")
+	}
+	id, err := app.MutedID(lock)
+	if err != nil {
+		return err
+	}
+	added, err := r.AddMutes([]inspect.Mute{{Lock: id, Rule: rule, Muted: inspect.Muted{Until: r.Now().Add(r.span), Reason: strings.TrimSpace(r.reason)}}})
+	if err != nil {
+		return err
+	}
+	return r.print(added)
+}
+
+func (r *mute) list() error {
+	list, err := r.ReadMutes()
+	if err != nil {
+		return err
+	}
+	return r.print(list)
+}
+
+func (r *mute) print(list []app.MuteEntry) error {
+	if r.output == "json" {
+		return r.PrintJSON(append([]app.MuteEntry{}, list...))
+	}
+	for _, m := range list {
+		line := fmt.Sprintf("%s  %s  until %s  by %s: %s", m.Lock, m.Finding, m.Until.UTC().Format(time.RFC3339), m.By, m.Reason)
+		fmt.Fprintln(r.Stdout, describe.Printable(line))
+	}
+	return nil
+}

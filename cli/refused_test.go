@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/cli/app"
+	"lockscope/lockops"
+)
+
+// What a server replied decides, not what a lock is called.
+func TestALockIsRefusedByAReplyAlone(t *testing.T) {
+	denied := &lockops.DeniedError{Command: "set", Err: errors.New("NOPERM no permissions to run the 'set' command")}
+	for name, tt := range map[string]struct {
+		err  error
+		code int
+	}{
+		"a command":               {fmt.Errorf("redis:lock:a: %w", denied), app.ExitNo},
+		"one of several":          {errors.Join(errors.New("r1:6379: no answer in time"), denied), app.ExitNo},
+		"a node":                  {fmt.Errorf("zk:/a: %w", zk.ErrNoAuth), app.ExitNo},
+		"a lock that is named so": {errors.New("redis:lock:NOPERM: r1:6379: connection refused"), app.ExitUnreachable},
+		"a login":                 {errors.New("WRONGPASS invalid username-password pair"), app.ExitUnreachable},
+	} {
+		if code := notTaken(tt.err); code != tt.code {
+			t.Errorf("%s: exit %d, want %d", name, code, tt.code)
+		}
+	}
+}

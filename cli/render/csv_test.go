@@ -1,0 +1,46 @@
+package render
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// Ages by a clock that nobody has compared with ours are marked, and a list by age takes them for the least
+// that they can be.
+func TestAgesByAnUnknownClock(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	lock := func(backend string, age time.Duration) *inspect.Lock {
+		return &inspect.Lock{
+			ID: inspect.ID{Backend: backend, Path: "/l"}, State: inspect.StateContended,
+			Holders: []inspect.Contender{{Name: "h", Since: now.Add(-age), Czxid: 2}},
+			Waiters: []inspect.Contender{{Name: "w", Since: now.Add(-age), Czxid: 3}},
+		}
+	}
+	s := inspect.NewSnapshot(now, []*inspect.Backend{
+		{Name: "guessed", Kind: inspect.ZooKeeper, Clock: inspect.LeaderClock{From: 1, Newest: now.Add(-59 * time.Minute)}},
+		{Name: "known", Kind: inspect.ZooKeeper, Clock: inspect.LeaderClock{From: 1, Known: true}},
+	}, []*inspect.Lock{lock("guessed", time.Hour), lock("known", 2*time.Minute)})
+	for _, order := range []string{"held", "wait"} {
+		rows := LocksCSV(s, InOrder(s, order))
+		last := len(rows[0]) - 1
+		if rows[0][last] != "ages_known" || rows[1][0] != "known:/l" || rows[1][last] != "true" || rows[2][last] != "false" || rows[2][10] != "3600000" {
+			t.Errorf("by %s: %q", order, rows)
+		}
+	}
+	guessed := s.Lock(inspect.ID{Backend: "guessed", Path: "/l"})
+	if held, wait := holderAge(s, guessed), longestWait(s, guessed); held != "~1h00m" || wait != "~1h00m" {
+		t.Errorf("held %s, wait %s", held, wait)
+	}
+}
+
+// What a spreadsheet would take for a formula is text in a cell.
+func TestCSVCellsAreNoFormulas(t *testing.T) {
+	for text, want := range map[string]string{"=1+1": "'=1+1", "-2": "'-2", "@x": "'@x", "+x": "'+x", "a=b": "a=b", "": ""} {
+		if got := csvText(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

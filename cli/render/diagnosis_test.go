@@ -1,0 +1,68 @@
+package render
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+func TestDoctorCountsWhereItDoesNotList(t *testing.T) {
+	c := Complaint{Finding: oneFinding("eviction-risk", inspect.Warning), on: strings.Fields("a b c d e f")}
+	if got := enumerate(c.on); got != "a, b, c, d and 2 more" {
+		t.Errorf("%q", got)
+	}
+	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []map[string]any{{"addr": "a", "says": 1}, {"addr": "b"}}, "none": nil}, Confidence: "likely"}, time.Now()); text != "votes a 1, b (likely)" {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestWorstFinding(t *testing.T) {
+	l := &inspect.Lock{Findings: []inspect.Finding{oneFinding("blind", inspect.Info), oneFinding("deadlock", inspect.Critical), oneFinding("herd", inspect.Warning)}}
+	if got := worst(l); got != "critical: deadlock" {
+		t.Errorf("%q", got)
+	}
+	if got := worst(&inspect.Lock{}); got != "" { // a dash in the table
+		t.Errorf("%q", got)
+	}
+}
+
+// A command in an advice stands on a line of its own, so that it can be copied with nothing that is not of it.
+func TestACommandInAnAdviceStandsAlone(t *testing.T) {
+	c := Complaint{Finding: inspect.Finding{
+		Message: "a holds it",
+		Steps: []inspect.Step{
+			{Verb: inspect.VerbWait, Why: "see what its client does", Command: "redis-cli CLIENT LIST"},
+			{Verb: inspect.VerbWait, Why: "wait"},
+			{Verb: inspect.VerbRelease, Why: "only if it hangs", Command: "lockscope release zk:/a --owner 'b. c'"},
+			{Verb: inspect.VerbWait, Why: "let it be"},
+		},
+	}}
+	want := `    do   see what its client does:
+         redis-cli CLIENT LIST
+         Wait. Only if it hangs:
+         lockscope release zk:/a --owner 'b. c'
+         Let it be
+`
+	if got := c.text("head", time.Now()); !strings.HasSuffix(got, want) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestDoctorNamesADeadMember(t *testing.T) {
+	b := &inspect.Backend{Name: "zk", State: inspect.Connected, Servers: []inspect.Server{{Addr: "z1:2181", State: inspect.ServerUp}, {Addr: "z2:2181", State: inspect.ServerDown, Error: "connection\x1b[2J refused"}}}
+	text := Report(inspect.NewSnapshot(time.Now(), []*inspect.Backend{b}, nil), nil)
+	for _, want := range []string{"partial view", "NOT SEEN", "server z2:2181 is down", "refused"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\x1b") {
+		t.Errorf("a server's bytes reach the terminal: %q", text)
+	}
+}
+
+func oneFinding(rule string, severity inspect.Severity) inspect.Finding {
+	return inspect.Finding{Rule: rule, Severity: severity}
+}

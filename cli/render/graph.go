@@ -1,0 +1,59 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"lockscope/inspect"
+	"lockscope/inspect/describe"
+)
+
+// graphForm is a language for graphs: the text before and after them, a node with its text, and an edge by
+// its two nodes with its text.
+type graphForm struct {
+	head, node, edge, tail string
+	quote                  *strings.Replacer // makes text safe between its quotes
+}
+
+// graphForms are the languages by the name that -o knows them by.
+func graphForms() map[string]graphForm {
+	return map[string]graphForm{
+		"dot": {
+			head: "digraph lock {\n  rankdir=RL;\n  node [shape=box];\n",
+			node: "  %s [label=\"%s\"];\n", edge: "  %[1]s -> %[2]s [label=\"%[3]s\"];\n", tail: "}\n",
+			quote: strings.NewReplacer(`\`, `\\`, `"`, `\"`),
+		},
+		"mermaid": {
+			head: "graph RL\n", node: "  %s[\"%s\"]\n", edge: "  %[1]s -->|%[3]s| %[2]s\n",
+			quote: strings.NewReplacer(`"`, "#quot;", "#", "#35;", "<", "#lt;", ">", "#gt;", "`", "#96;"),
+		},
+	}
+}
+
+// LockGraph draws who holds a lock and who waits for whom, in a language that graphForms has.
+func LockGraph(l *inspect.Lock, language string) string {
+	form := graphForms()[language]
+	var b strings.Builder
+	b.WriteString(form.head)
+	fmt.Fprintf(&b, form.node, "lock", form.quote.Replace(l.ID.String()+" · "+describe.StateWord(l.State)))
+	nodes := make(map[inspect.Untrusted]string)
+	everyone := append(append([]inspect.Contender(nil), l.Holders...), l.Waiters...)
+	for i := range everyone {
+		c := &everyone[i]
+		nodes[c.Name] = fmt.Sprintf("c%d", i)
+		fmt.Fprintf(&b, form.node, nodes[c.Name], form.quote.Replace(fmt.Sprintf("%s %s", c.State, c.Who())))
+	}
+	for i := range everyone {
+		c := &everyone[i]
+		to, label := "lock", "holds"
+		if c.State != inspect.Holding {
+			to, label = nodes[c.Watches], "waits for"
+		}
+		if to == "" {
+			to = "lock"
+		}
+		fmt.Fprintf(&b, form.edge, nodes[c.Name], to, label)
+	}
+	b.WriteString(form.tail)
+	return b.String()
+}

@@ -1,0 +1,34 @@
+package render
+
+import (
+	"testing"
+	"time"
+
+	"lockscope/inspect"
+)
+
+// The longest wait is not always that of the first in line, and several holders are counted as the screen counts them.
+func TestCellsOfLocks(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	waiter := func(name inspect.Untrusted, waits time.Duration) inspect.Contender {
+		return inspect.Contender{Name: name, State: inspect.Waiting, Since: now.Add(-waits)}
+	}
+	unfair := &inspect.Lock{
+		ID: inspect.ID{Backend: "zk", Path: "/l"}, Kind: inspect.KindSemaphore, Limit: 3, State: inspect.StateContended, ReadAt: now,
+		Holders: []inspect.Contender{{Name: "a", State: inspect.Holding}, {Name: "b", State: inspect.Holding}},
+		Waiters: []inspect.Contender{waiter("first", 2*time.Second), waiter("second", time.Minute)},
+	}
+	s := inspect.NewSnapshot(now, []*inspect.Backend{{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected}}, []*inspect.Lock{unfair})
+	got := make(map[string]string)
+	for _, c := range lockColumns(true) {
+		got[c.head] = c.cell(s, unfair)
+	}
+	for head, want := range map[string]string{"LOCK": "zk:/l", "STATE": "contended", "HOLDER": "2 of 3 permits", "QUEUE": "2", "WAIT": "1m00s", "VOTES": "", "SESSION": ""} {
+		if got[head] != want {
+			t.Errorf("%s is %q, want %q", head, got[head], want)
+		}
+	}
+	if plain := lockColumns(false); len(plain) != 8 {
+		t.Errorf("%d columns that are always there", len(plain))
+	}
+}

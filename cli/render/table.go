@@ -1,0 +1,109 @@
+// Package render makes text of what was seen: tables and CSV, one lock, a diagnosis, events and graphs.
+package render
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// table is text in aligned columns.
+type table struct {
+	columns []column
+	rows    [][]string // a cell for each column
+}
+
+// column sets how the cells below a head are aligned, and cut when a line is too wide.
+type column struct {
+	head  string
+	right bool
+	// worth is 0 for a column that is always there; of the others those worth least are left out first.
+	worth int
+	// least width, in cells, to which it may be cut; 0: it is never cut.
+	least int
+}
+
+const gap = "  "
+
+// render writes the table at most width cells wide; 0 is without limit.
+func (t table) render(width int) string {
+	widths := t.fit(width)
+	heads := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		heads[i] = c.head
+	}
+	var b strings.Builder
+	for _, row := range append([][]string{heads}, t.rows...) {
+		var line strings.Builder
+		for i, cell := range row {
+			if widths[i] == 0 {
+				continue
+			}
+			cell = ansi.Truncate(cell, widths[i], "…")
+			pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(cell))
+			if t.columns[i].right {
+				cell = pad + cell
+			} else {
+				cell += pad
+			}
+			line.WriteString(cell + gap)
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// fit returns the width of each column, in cells; 0: it is left out.
+func (t table) fit(width int) []int {
+	widths := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		widths[i] = ansi.StringWidth(c.head)
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
+		}
+	}
+	if width <= 0 {
+		return widths
+	}
+	for t.total(widths, true) > width {
+		cheapest := -1
+		for i, c := range t.columns {
+			if widths[i] > 0 && c.worth > 0 && (cheapest < 0 || c.worth < t.columns[cheapest].worth) {
+				cheapest = i
+			}
+		}
+		if cheapest < 0 {
+			break
+		}
+		widths[cheapest] = 0
+	}
+	for over := t.total(widths, false) - width; over > 0; { // the widest gives way first
+		widest := -1
+		for i, c := range t.columns {
+			if c.least > 0 && widths[i] > c.least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+		over--
+	}
+	return widths
+}
+
+// total returns the width of a line, in cells; cut: with every column that may be cut as narrow as it can get.
+func (t table) total(widths []int, cut bool) int {
+	total := -len(gap)
+	for i, w := range widths {
+		if w == 0 {
+			continue
+		}
+		if least := t.columns[i].least; cut && least > 0 {
+			w = min(w, least)
+		}
+		total += w + len(gap)
+	}
+	return total
+}

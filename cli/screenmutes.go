@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"lockscope/cli/app"
+	"lockscope/inspect"
+)
+
+// screenMutes mutes findings for the screen, which hears of it at once.
+type screenMutes struct {
+	app      *app.App
+	observer *inspect.Observer
+}
+
+// Mute implements release.Mutes.
+func (s screenMutes) Mute(_ context.Context, list []inspect.Mute) error {
+	for _, m := range list {
+		if span := m.Until.Sub(s.app.Now()); span <= 0 || span > app.LongestMute {
+			return errors.New("give a time up to 720h, such as 2h")
+		}
+	}
+	_, err := s.app.AddMutes(list)
+	return s.follow(err)
+}
+
+// Unmute implements release.Mutes.
+func (s screenMutes) Unmute(_ context.Context, list []inspect.Mute) error {
+	_, err := s.app.RemoveMutes(list)
+	return s.follow(err)
+}
+
+// follow has the observer go by the mutes as they are now.
+func (s screenMutes) follow(err error) error {
+	if err != nil {
+		return err
+	}
+	list, err := s.app.LoadMutes()
+	s.observer.Mute(list)
+	return err
+}

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/cli/app"
+	"lockscope/cli/render"
+	"lockscope/inspect"
+)
+
+func TestWatchTellsHowManyEventsItCouldNotPrint(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	w := &watch{App: &app.App{Environment: app.Environment{Stdout: &stdout, Stderr: &stderr}}, events: render.EventLines{To: bufio.NewWriter(&stdout)}}
+	if err := w.print(&inspect.Snapshot{Dropped: 7}); err != nil || !strings.Contains(stderr.String(), "7 events not printed") {
+		t.Errorf("%v, %q", err, stderr.String())
+	}
+}
+
+// TestWatchNamesWhatItDoesNotSee beside the number of locks, which is otherwise taken for all of them.
+func TestWatchNamesWhatItDoesNotSee(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	w := &watch{App: &app.App{Environment: app.Environment{Stdout: &stdout, Stderr: &stderr}}, events: render.EventLines{To: bufio.NewWriter(&stdout)}}
+	backends := []*inspect.Backend{{Name: "zk", State: inspect.Connected, FirstPass: true}, {Name: "redis", State: inspect.Connected}}
+	if err := w.print(inspect.NewSnapshot(time.Now(), backends, nil)); err != nil || stderr.Len() != 0 {
+		t.Errorf("%v, %q before redis was asked", err, stderr.String())
+	}
+	backends[1].State = inspect.Down
+	if err := w.print(inspect.NewSnapshot(time.Now(), backends, nil)); err != nil || !strings.Contains(stderr.String(), "watching 0 locks, nothing seen of redis yet; interrupt to end") {
+		t.Errorf("%v, %q", err, stderr.String())
+	}
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"lockscope/cli/app"
+	"lockscope/inspect"
+	"lockscope/lockops/act"
+	"lockscope/tui/lab"
+)
+
+// screenLab takes locks for the screen, and records them in an audit file.
+type screenLab interface {
+	lab.Driver
+	Record(*act.Audit)
+	Close()
+}
+
+// labMaker makes the lab of a setup. forget hears of a lock that was made for a run; armed says whether one may be taken.
+type labMaker func(s app.Setup, forget func(inspect.ID), armed func() bool) screenLab
+
+// writing allows a screen to change locks, and forbids it again, while it runs. Previews are always possible.
+type writing struct {
+	path string // of the audit file; empty is the default one
+	all  *app.Releasers
+	lab  screenLab
+}
+
+func newWriting(a *app.App, s app.Setup, path string, observer *inspect.Observer, newLab labMaker) *writing {
+	w := &writing{path: path, all: a.NewPreviewers(s)}
+	w.all.Forcing = observer.Forced
+	w.lab = newLab(s, observer.Forget, w.all.Armed)
+	return w
+}
+
+// arm allows writing, which needs the audit file, or forbids it.
+func (w *writing) arm(on bool) error {
+	audit, err := w.all.Arm(on, w.path)
+	if audit != nil {
+		w.lab.Record(audit)
+	}
+	return err
+}
+
+func (w *writing) close() {
+	w.lab.Close() // what it gives back is recorded
+	w.all.Close()
+}
