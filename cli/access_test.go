@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -121,8 +120,6 @@ func TestTheRightsThatAreAdvisedAreTaken(t *testing.T) {
 		}
 	}
 }
-
-var scriptCommand = regexp.MustCompile(`call\('([A-Z]+)'`)
 
 // With the rights of the advised lines on a real ensemble the viewer sees and may not act, the operator may.
 func TestTheRightsAdvisedForZooKeeperAreEnough(t *testing.T) {

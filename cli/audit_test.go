@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockscope/cli/look"
 	"lockscope/internal/servertest"
 )
 
@@ -38,7 +39,7 @@ func (a auditing) do(code int, args ...string) outcome {
 	return got
 }
 
-func (a auditing) trail(args ...string) (list []auditRecord) {
+func (a auditing) trail(args ...string) (list []look.AuditRecord) {
 	a.Helper()
 	if err := json.Unmarshal([]byte(a.do(0, append([]string{"audit", "-o", "json"}, args...)...).stdout), &list); err != nil {
 		a.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/cli/app"
+	"lockscope/cli/look"
 	"lockscope/inspect"
 )
 
@@ -116,26 +117,26 @@ func labFor(a *app.App) labMaker {
 func commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(a, labFor(a)),
-		lsCommand(a),
-		showCommand(a),
-		watchCommand(a),
-		exportCommand(a),
+		look.Ls(a),
+		look.Show(a),
+		look.Watch(a),
+		look.Export(a),
 		recordCommand(a),
 		replayCommand(a),
 		diffCommand(a),
 		bundleCommand(a),
-		doctorCommand(a),
-		explainCommand(a),
+		look.Doctor(a),
+		look.Explain(a),
 		acquireCommand(a),
 		releaseCommand(a),
 		ttlCommand(a),
 		askCommand(a),
 		killClientCommand(a),
-		candidatesCommand(a),
+		look.Candidates(a),
 		sweepCommand(a),
-		muteCommand(a),
-		unmuteCommand(a),
-		auditCommand(a),
+		look.Mute(a),
+		look.Unmute(a),
+		look.Audit(a),
 		contendCommand(a),
 		configCommand(a),
 		manCommand(a),

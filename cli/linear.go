@@ -224,7 +224,7 @@ func (l *linear) list(text string) error {
 	if problem := filter.Problem(); problem != "" {
 		return l.line("this filter cannot be read: %s", problem)
 	}
-	shown := filtered(l.snapshot, filter)
+	shown := app.Filtered(l.snapshot, filter)
 	if shown.Len() == 0 {
 		return l.line("none of %s", describe.Count(l.snapshot.Len(), "lock"))
 	}

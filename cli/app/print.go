@@ -9,6 +9,7 @@ import (
 	"lockscope/cli/render"
 	"lockscope/inspect"
 	"lockscope/inspect/jsonform"
+	"lockscope/tui/screen"
 )
 
 // PrintLocks prints a snapshot as ls does, in an order of lockOrders or by name.
@@ -45,4 +46,14 @@ func OneOf(output string, allowed ...string) error {
 		}
 	}
 	return Usagef("-o %q: give one of %s", output, strings.Join(allowed, ", "))
+}
+
+// Filtered is a snapshot with the locks alone that match.
+func Filtered(s *inspect.Snapshot, filter screen.Filter) *inspect.Snapshot {
+	if filter.Empty() {
+		return s
+	}
+	return s.Where(func(l *inspect.Lock) bool {
+		return filter.Match(screen.FilterSubject{Lock: l, Snapshot: s, Now: s.TakenAt})
+	})
 }

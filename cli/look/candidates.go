@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 // mostCandidates of a contender are shown; the others are counted.
 const mostCandidates = 5
 
-func candidatesCommand(a *app.App) *cobra.Command {
+func Candidates(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "candidates LOCK [TARGET…]",

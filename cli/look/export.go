@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type export struct {
 	lockSeries int
 }
 
-func exportCommand(a *app.App) *cobra.Command {
+func Export(a *app.App) *cobra.Command {
 	x := &export{App: a}
 	command := &cobra.Command{
 		Use:   "export [TARGET…]",

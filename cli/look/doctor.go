@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"lockscope/inspect/jsonform"
 )
 
-func doctorCommand(a *app.App) *cobra.Command {
+func Doctor(a *app.App) *cobra.Command {
 	var output, failOn string
 	var allowPartial, access bool
 	command := &cobra.Command{

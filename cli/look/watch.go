@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"bufio"
@@ -27,7 +27,7 @@ type watch struct {
 	complete bool // that everything has been looked at once
 }
 
-func watchCommand(a *app.App) *cobra.Command {
+func Watch(a *app.App) *cobra.Command {
 	w := &watch{App: a, notifying: notifying{App: a}}
 	command := &cobra.Command{
 		Use:   "watch [TARGET…]",

@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // showForms are the forms of show, the default first.
 var showForms = []string{"tree", "json", "markdown", "dot", "mermaid"}
 
-func showCommand(a *app.App) *cobra.Command {
+func Show(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "show LOCK [TARGET…]",

@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-func explainCommand(a *app.App) *cobra.Command {
+func Explain(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RULE|RECIPE|COLUMN|ERROR]",
 		Short: "Say what a finding, a library's name, a column or an error means, and what to do",

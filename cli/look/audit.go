@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ type auditTrail struct {
 	output string
 }
 
-func auditCommand(a *app.App) *cobra.Command {
+func Audit(a *app.App) *cobra.Command {
 	r := &auditTrail{App: a}
 	command := &cobra.Command{
 		Use:   "audit [verify]",
@@ -148,8 +148,8 @@ func (r *auditTrail) print(records []act.Record) {
 	}
 }
 
-// auditRecord is an element of the command's JSON.
-type auditRecord struct {
+// AuditRecord is an element of the command's JSON.
+type AuditRecord struct {
 	At        time.Time         `json:"at"`
 	Ended     *time.Time        `json:"ended"`
 	Action    string            `json:"action"`
@@ -167,11 +167,11 @@ type auditRecord struct {
 	Lines     []json.RawMessage `json:"lines"`
 }
 
-func auditJSON(records []act.Record) []auditRecord {
-	list := make([]auditRecord, 0, len(records))
+func auditJSON(records []act.Record) []AuditRecord {
+	list := make([]AuditRecord, 0, len(records))
 	for i := range records {
 		r := &records[i]
-		one := auditRecord{
+		one := AuditRecord{
 			At: r.At, Action: r.Action, Lock: r.Lock, Owner: r.Owner, User: r.User, Host: r.Host, Profile: r.Profile, Confirmed: r.Confirmed,
 			Why: r.Why, Outcome: r.Outcome, Reason: r.Reason, Detail: r.Detail, Error: r.Error, Lines: r.Lines,
 		}

@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ type mute struct {
 	output string
 }
 
-func muteCommand(a *app.App) *cobra.Command {
+func Mute(a *app.App) *cobra.Command {
 	r := &mute{App: a}
 	command := &cobra.Command{
 		Use:   "mute [LOCK FINDING]",
@@ -50,7 +50,7 @@ func muteCommand(a *app.App) *cobra.Command {
 	return command
 }
 
-func unmuteCommand(a *app.App) *cobra.Command {
+func Unmute(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unmute LOCK FINDING",
 		Short: "Have a muted finding call again",

@@ -1,4 +1,5 @@
-package cli
+// Package look has the commands that read and change nothing on a server.
+package look
 
 import (
 	"slices"
@@ -8,12 +9,11 @@ import (
 
 	"lockscope/cli/app"
 	"lockscope/cli/render"
-	"lockscope/inspect"
 	"lockscope/inspect/describe"
 	"lockscope/tui/screen"
 )
 
-func lsCommand(a *app.App) *cobra.Command {
+func Ls(a *app.App) *cobra.Command {
 	var output, order, only string
 	command := &cobra.Command{
 		Use:   "ls [TARGET…]",
@@ -45,7 +45,7 @@ func lsCommand(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shown := filtered(snapshot, filter)
+			shown := app.Filtered(snapshot, filter)
 			if table := output == "table" || output == "wide"; table && shown.Len() == 0 && snapshot.Len() > 0 {
 				a.Say("none of %s matches the filter", describe.Count(snapshot.Len(), "lock"))
 			} else if err := a.PrintLocks(shown, output, order); err != nil {
@@ -59,16 +59,6 @@ func lsCommand(a *app.App) *cobra.Command {
 	app.Complete(command, "sort", render.OrderNames()...)
 	command.Flags().StringVar(&only, "filter", "", "only the locks that match, as / on the screen: words, or "+screen.FieldNames)
 	return command
-}
-
-// filtered is a snapshot with the locks alone that match.
-func filtered(s *inspect.Snapshot, filter screen.Filter) *inspect.Snapshot {
-	if filter.Empty() {
-		return s
-	}
-	return s.Where(func(l *inspect.Lock) bool {
-		return filter.Match(screen.FilterSubject{Lock: l, Snapshot: s, Now: s.TakenAt})
-	})
 }
 
 // checkOrder refuses an order that is none, or that cannot be had.

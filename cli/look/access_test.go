@@ -1,0 +1,77 @@
+package look
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"lockscope/inspect"
+	"lockscope/internal/connect"
+)
+
+// zkAll is an access list that allows everything to one.
+func zkAll(scheme, id string) []zk.ACL { return []zk.ACL{{Perms: zk.PermAll, Scheme: scheme, ID: id}} }
+
+func TestAnAccessListIsJudged(t *testing.T) {
+	login := connect.Credentials{Username: "ops", Password: "s"}
+	digest := zk.DigestACL(zk.PermAll, "ops", "s")
+	for name, tt := range map[string]struct {
+		list  []zk.ACL
+		login connect.Credentials
+		may   string
+	}{
+		"open":                  {zk.WorldACL(zk.PermAll), connect.Credentials{}, "yes"},
+		"read only":             {zk.WorldACL(zk.PermRead), login, "no"},
+		"ours":                  {digest, login, "yes"},
+		"nobody's":              {digest, connect.Credentials{}, "no"},
+		"other password":        {digest, connect.Credentials{Username: "ops", Password: "x"}, "no"},
+		"hidden digest":         {zkAll("digest", "ops:x"), login, "yes"},
+		"by address":            {zkAll("ip", "10.0.0.0/8"), login, "unknown"},
+		"our certificate":       {zkAll("x509", "CN=me,O=us"), connect.Credentials{}, "yes"},
+		"another's certificate": {zkAll("x509", "CN=you,O=us"), login, "unknown"}, // or ours, in Java's words
+		"in two entries":        {append(zk.WorldACL(zk.PermCreate), zk.DigestACL(zk.PermDelete, "ops", "s")...), login, "yes"},
+	} {
+		if got := allowed(tt.list, identity{login: tt.login, subject: "CN=me,O=us"}); got.May != tt.may {
+			t.Errorf("%s: %+v, want %s", name, got, tt.may)
+		}
+	}
+}
+
+// Each command of a script is among the rights for acting.
+func TestTheRightsForActingHaveEveryCommandOfAScript(t *testing.T) {
+	_, act := redisLines(connect.Target{}, &inspect.Backend{Servers: []inspect.Server{{Version: "7.0.15"}}})
+	words := strings.Fields(act[0])
+	n := 0
+	for _, dir := range []string{"../../lockops/lua", "../../lockops/act/lua"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.lua"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range scriptCommand.FindAllStringSubmatch(string(text), -1) {
+				n++
+				if !slices.Contains(words, "+"+strings.ToLower(m[1])) {
+					t.Errorf("%s: %s is not among the rights", file, m[1])
+				}
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d commands found in the scripts", n)
+	}
+	view, _ := redisLines(connect.Target{}, &inspect.Backend{Servers: []inspect.Server{{Version: "6.2.1"}}})
+	if strings.Contains(view[0], "%R~") {
+		t.Errorf("Redis 6 knows no rights to only read a key: %s", view[0])
+	}
+}
+
+var scriptCommand = regexp.MustCompile(`call\('([A-Z]+)'`)
