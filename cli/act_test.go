@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/cli/act"
 	"lockscope/internal/servertest"
 )
 
@@ -249,9 +250,9 @@ func TestReleaseByCommandLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		state := t.TempDir()
-		release := func(args ...string) (outcome, releaseJSON) {
+		release := func(args ...string) (outcome, act.ReleaseJSON) {
 			got := runIn(t, t.Context(), map[string]string{"XDG_STATE_HOME": state}, append([]string{"release", id, target, "-o", "json"}, args...)...)
-			var j releaseJSON
+			var j act.ReleaseJSON
 			if err := json.Unmarshal([]byte(got.stdout), &j); err != nil {
 				t.Fatalf("%v in %+v", err, got)
 			}

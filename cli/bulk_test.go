@@ -8,17 +8,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/cli/act"
 	"lockscope/internal/servertest"
 )
 
-func runBulk(t *testing.T, env map[string]string, code int, args ...string) bulkJSON {
+func runBulk(t *testing.T, env map[string]string, code int, args ...string) act.BulkJSON {
 	t.Helper()
 	full := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 	for name, value := range env {
 		full[name] = value
 	}
 	got := runIn(t, t.Context(), full, append(append([]string{"release"}, args...), "-o", "json")...)
-	var j bulkJSON
+	var j act.BulkJSON
 	if err := json.Unmarshal([]byte(got.stdout), &j); err != nil || got.code != code {
 		t.Fatalf("%v: %v in %+v", args, err, got)
 	}
@@ -49,7 +50,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 	set("other:lock:left3", value("e"), 1)
 	target := "redis://" + strings.Join(addrs, ",")
 	sweep := []string{target, "--match", "redis:lock:*", "--finding", "minority-leftover"}
-	if j := runBulk(t, nil, 1, append(sweep, "--max", "1", "--yes")...); j.Reason != TooMany || j.Matched != 2 || j.Released != 0 {
+	if j := runBulk(t, nil, 1, append(sweep, "--max", "1", "--yes")...); j.Reason != act.TooMany || j.Matched != 2 || j.Released != 0 {
 		t.Errorf("more than allowed: %+v", j)
 	}
 	if j := runBulk(t, nil, 0, append(sweep, "--max", "5", "--dry-run")...); j.Matched != 2 || j.Released != 0 || j.Stopped != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"lockscope/cli/act"
 	"lockscope/cli/app"
 	"lockscope/cli/look"
 	"lockscope/inspect"
@@ -128,12 +129,12 @@ func commands(a *app.App) []*cobra.Command {
 		look.Doctor(a),
 		look.Explain(a),
 		acquireCommand(a),
-		releaseCommand(a),
-		ttlCommand(a),
-		askCommand(a),
-		killClientCommand(a),
+		act.Release(a),
+		act.TTL(a),
+		act.Ask(a),
+		act.KillClient(a),
 		look.Candidates(a),
-		sweepCommand(a),
+		act.Sweep(a),
 		look.Mute(a),
 		look.Unmute(a),
 		look.Audit(a),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/cli/act"
 	"lockscope/internal/servertest"
 )
 
@@ -30,11 +31,11 @@ func TestKillClient(t *testing.T) {
 	_, after, _ := strings.Cut(info, " addr=")
 	addr, _, _ := strings.Cut(after, " ")
 	target, client := "redis://"+server.Addr, "redis:"+addr
-	var j killJSON
+	var j act.KillJSON
 	try := func(code int, args ...string) outcome {
 		t.Helper()
 		got := run(t, append(args, "-o", "json")...)
-		j = killJSON{}
+		j = act.KillJSON{}
 		if err := json.Unmarshal([]byte(got.stdout), &j); err != nil || got.code != code {
 			t.Fatalf("%v: %v in %+v", args, err, got)
 		}

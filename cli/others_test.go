@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/cli/act"
 	"lockscope/inspect"
 	"lockscope/internal/servertest"
 )
@@ -73,14 +74,14 @@ func (e entangled) rules(lock string) (rules []string) {
 }
 
 // release is the preview of a release of the holder.
-func (e entangled) release(lock string, more ...string) (outcome, *releaseOthers) {
+func (e entangled) release(lock string, more ...string) (outcome, *act.ReleaseOthers) {
 	e.Helper()
 	var l struct{ Holders []struct{ Name string } }
 	if e.show(lock, &l); len(l.Holders) != 1 {
 		e.Fatalf("%+v", l)
 	}
 	got := run(e.T, append([]string{"release", "zk:" + e.root + lock, e.target, "--owner", l.Holders[0].Name, "--dry-run", "-o", "json"}, more...)...)
-	var j releaseJSON
+	var j act.ReleaseJSON
 	if err := json.Unmarshal([]byte(got.stdout), &j); err != nil || j.Others == nil {
 		e.Fatalf("%v %+v", err, got)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/cli/act"
 	"lockscope/cli/app"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
@@ -40,7 +41,7 @@ func TestSweepIsACommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := t.TempDir()
-	var j sweepJSON
+	var j act.SweepJSON
 	do := func(code int, args ...string) string {
 		t.Helper()
 		var stdout, stderr output
@@ -50,7 +51,7 @@ func TestSweepIsACommand(t *testing.T) {
 				return map[string]string{"XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}[name]
 			},
 		})
-		j = sweepJSON{}
+		j = act.SweepJSON{}
 		if err := json.Unmarshal([]byte(stdout.String()), &j); got != code || err != nil {
 			t.Fatalf("%v: exit %d, want %d: %v\n%s%s", args, got, code, err, stdout.String(), stderr.String())
 		}
@@ -63,7 +64,7 @@ func TestSweepIsACommand(t *testing.T) {
 	if says := do(0, "--max", "10", "--dry-run"); j.Found != 2 || !j.DryRun || j.Swept != 0 || !strings.Contains(says, root+"/a  made 2d") || !strings.Contains(says, "2 directories of at most 10") {
 		t.Errorf("%+v: %s", j, says)
 	}
-	if do(1, "--max", "1", "--yes"); j.Reason != TooMany || j.Swept != 0 {
+	if do(1, "--max", "1", "--yes"); j.Reason != act.TooMany || j.Swept != 0 {
 		t.Errorf("%+v", j)
 	}
 	if do(1, "--max", "10"); j.Reason != "declined" || j.Swept != 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/cli/act"
 	"lockscope/internal/servertest"
 )
 
@@ -52,11 +53,11 @@ func TestTheAdvisedTTLIsSet(t *testing.T) {
 		t.Fatalf("advice %q", advice)
 	}
 	args := []string{"ttl", "redis:lock:a", target, "--owner", value, "--set", "10m", "-o", "json"}
-	var j ttlJSON
+	var j act.TTLJSON
 	try := func(code int, more ...string) {
 		t.Helper()
 		got := run(t, append(args, more...)...)
-		j = ttlJSON{}
+		j = act.TTLJSON{}
 		if err := json.Unmarshal([]byte(got.stdout), &j); err != nil || got.code != code {
 			t.Fatalf("%v: %v in %+v", more, err, got)
 		}

@@ -1,4 +1,4 @@
-package cli
+package act
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type release struct {
 	max            int
 }
 
-func releaseCommand(a *app.App) *cobra.Command {
+func Release(a *app.App) *cobra.Command {
 	r := &release{lockAction: lockAction{action: action{App: a, verb: "release"}}}
 	command := &cobra.Command{
 		Use:   "release LOCK [TARGET…] --owner NAME",
@@ -112,8 +112,8 @@ func (r *release) showRelease(to io.Writer, p act.Preview) {
 // confirm implements deed.
 func (r *release) confirm() (how string, err error) { return r.agreeTo("release it", r.show) }
 
-// releaseJSON is the contract's answer.
-type releaseJSON struct {
+// ReleaseJSON is the contract's answer.
+type ReleaseJSON struct {
 	Released     bool            `json:"released"`
 	Unknown      bool            `json:"unknown"`
 	Reason       act.Reason      `json:"reason"`
@@ -123,10 +123,10 @@ type releaseJSON struct {
 	Next         any             `json:"next"`
 	HoldersAfter []any           `json:"holders_after"`
 	Masters      []releaseMaster `json:"masters"`
-	Others       *releaseOthers  `json:"others"`
+	Others       *ReleaseOthers  `json:"others"`
 }
 
-type releaseOthers struct {
+type ReleaseOthers struct {
 	Read     bool         `json:"read"`
 	Known    bool         `json:"known"`
 	Holds    []string     `json:"holds"`
@@ -150,13 +150,13 @@ func (r *release) report(stopped act.Reason, err error) error {
 	return r.answer(stopped, err, json, print, "not released")
 }
 
-func (r *release) json(result act.Result) releaseJSON {
-	j := releaseJSON{
+func (r *release) json(result act.Result) ReleaseJSON {
+	j := ReleaseJSON{
 		Released: result.Released, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Seen: r.contender(result.Seen),
 		Next: r.contender(result.Next), HoldersAfter: r.contenders(result.HoldersAfter), Masters: []releaseMaster{},
 	}
 	if o := r.others; o != nil {
-		j.Others = &releaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock, NotGiven: o.NotGiven}
+		j.Others = &ReleaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock, NotGiven: o.NotGiven}
 	}
 	for _, m := range result.Masters {
 		master := releaseMaster{Addr: m.Addr, Deleted: m.Deleted, Ended: m.Ended}

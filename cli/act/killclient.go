@@ -1,4 +1,4 @@
-package cli
+package act
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ type killClient struct {
 	result act.ClientResult // until it is executed, what the preview shows already
 }
 
-func killClientCommand(a *app.App) *cobra.Command {
+func KillClient(a *app.App) *cobra.Command {
 	r := &killClient{action: action{App: a, verb: "kill-client"}}
 	command := &cobra.Command{
 		Use:   "kill-client CLIENT [TARGET…]",
@@ -102,8 +102,8 @@ func (r *killClient) do(ctx context.Context, confirmed string) (err error) {
 	return err
 }
 
-// killJSON is the command's answer.
-type killJSON struct {
+// KillJSON is the command's answer.
+type KillJSON struct {
 	Ended       bool                 `json:"ended"`
 	Unknown     bool                 `json:"unknown"`
 	Reason      act.Reason           `json:"reason"`
@@ -123,7 +123,7 @@ func (r *killClient) report(stopped act.Reason, err error) error {
 	result.Reason = cmp.Or(stopped, result.Reason)
 	if r.output != "json" {
 		r.print()
-	} else if err := r.PrintJSON(killJSON{
+	} else if err := r.PrintJSON(KillJSON{
 		Ended: len(result.Ended) > 0, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Connections: app.ConnectionsJSON(p.Seen),
 		Again: app.ConnectionsJSON(result.Again), LocksRead: p.Read, Holds: idStrings(p.Holds), Waits: idStrings(p.Waits), Perhaps: idStrings(p.Perhaps),
 	}); err != nil {

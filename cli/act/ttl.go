@@ -1,4 +1,4 @@
-package cli
+package act
 
 import (
 	"context"
@@ -20,7 +20,7 @@ type setTTL struct {
 	set time.Duration
 }
 
-func ttlCommand(a *app.App) *cobra.Command {
+func TTL(a *app.App) *cobra.Command {
 	r := &setTTL{lockAction: lockAction{action: action{App: a, verb: "ttl"}}}
 	command := &cobra.Command{
 		Use:   "ttl LOCK [TARGET…] --owner NAME --set D",
@@ -75,8 +75,8 @@ func (r *setTTL) show(to io.Writer) {
 // confirm implements deed.
 func (r *setTTL) confirm() (how string, err error) { return r.agreeTo("set its TTL", r.show) }
 
-// ttlJSON is the command's answer.
-type ttlJSON struct {
+// TTLJSON is the command's answer.
+type TTLJSON struct {
 	Set     bool        `json:"set"`
 	Unknown bool        `json:"unknown"`
 	Reason  act.Reason  `json:"reason"`
@@ -103,7 +103,7 @@ func (r *setTTL) report(stopped act.Reason, err error) error {
 
 func (r *setTTL) json() any {
 	result, before := &r.result, r.seen.Votes
-	j := ttlJSON{
+	j := TTLJSON{
 		Set: result.Set, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun,
 		TTL: r.request.TTL.Milliseconds(), Seen: r.contender(result.Seen), Masters: []ttlMaster{},
 	}

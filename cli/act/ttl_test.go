@@ -1,4 +1,4 @@
-package cli
+package act
 
 import (
 	"errors"
@@ -34,7 +34,7 @@ func TestTheTTLsOutcomeIsSaidByMaster(t *testing.T) {
 		if got := stdout.String(); got != "r1:6379  "+tt.says+"\n" {
 			t.Errorf("%s: %q", name, got)
 		}
-		j := r.json().(ttlJSON).Masters[0]
+		j := r.json().(TTLJSON).Masters[0]
 		if j.Set != tt.master.Set || (j.Error != "") != (tt.master.Err != nil) || (j.After != nil && *j.After == -1) != tt.master.After.NoExpiry || j.After == nil == tt.master.After.NoExpiry {
 			t.Errorf("%s: %+v", name, j)
 		}

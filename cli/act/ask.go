@@ -1,4 +1,4 @@
-package cli
+package act
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type ask struct {
 	wait time.Duration
 }
 
-func askCommand(a *app.App) *cobra.Command {
+func Ask(a *app.App) *cobra.Command {
 	r := &ask{lockAction: lockAction{action: action{App: a, verb: "ask"}}}
 	command := &cobra.Command{
 		Use:   "ask LOCK [TARGET…] --owner NAME",

@@ -1,4 +1,4 @@
-package cli
+package act
 
 import (
 	"bufio"
@@ -190,8 +190,8 @@ func (b *bulk) show(to io.Writer) {
 	fmt.Fprintf(to, "%d of at most %d locks\n", len(b.items), b.max)
 }
 
-// bulkJSON is the answer of release --match.
-type bulkJSON struct {
+// BulkJSON is the answer of release --match.
+type BulkJSON struct {
 	Matched  int            `json:"matched"`
 	Max      int            `json:"max"`
 	Released int            `json:"released"`
@@ -205,16 +205,16 @@ type bulkItemJSON struct {
 	Lock  string `json:"lock"`
 	Tried bool   `json:"tried"`
 	Error string `json:"error"`
-	releaseJSON
+	ReleaseJSON
 }
 
 // report implements deed: the exit code is 1 unless all of them were released.
 func (b *bulk) report(stopped act.Reason, err error) error {
 	reason := cmp.Or(stopped, b.stop)
-	j := bulkJSON{Matched: len(b.items), Max: b.max, Reason: reason, DryRun: b.dryRun, Items: []bulkItemJSON{}}
+	j := BulkJSON{Matched: len(b.items), Max: b.max, Reason: reason, DryRun: b.dryRun, Items: []bulkItemJSON{}}
 	var failed error // of the first that did not go as shown
 	for _, item := range b.items {
-		one := bulkItemJSON{Lock: item.Request.ID.String(), Tried: item.Tried, releaseJSON: b.json(item.Result)}
+		one := bulkItemJSON{Lock: item.Request.ID.String(), Tried: item.Tried, ReleaseJSON: b.json(item.Result)}
 		switch {
 		case item.Result.Released && item.Err == nil:
 			j.Released++

@@ -1,4 +1,4 @@
-package cli
+package act
 
 import (
 	"cmp"
@@ -36,7 +36,7 @@ type sweptItem struct {
 	err    error
 }
 
-func sweepCommand(a *app.App) *cobra.Command {
+func Sweep(a *app.App) *cobra.Command {
 	r := &sweep{action: action{App: a, verb: "sweep"}}
 	command := &cobra.Command{
 		Use:   "sweep ROOT [TARGET…]",
@@ -173,8 +173,8 @@ func (r *sweep) do(ctx context.Context, confirmed string) error {
 	return nil
 }
 
-// sweepJSON is the command's answer.
-type sweepJSON struct {
+// SweepJSON is the command's answer.
+type SweepJSON struct {
 	Found    int            `json:"found"`
 	Max      int            `json:"max"`
 	Swept    int            `json:"swept"`
@@ -201,7 +201,7 @@ type emptyDirJSON struct {
 
 // report implements deed.
 func (r *sweep) report(stopped act.Reason, err error) error {
-	j := sweepJSON{
+	j := SweepJSON{
 		Found: len(r.seen.Found), Max: r.max, Walked: r.seen.Walked, Recent: r.seen.Recent, Undated: r.seen.Undated, WithData: r.seen.WithData,
 		Unread: append([]string{}, r.seen.Unread...), Reason: cmp.Or(stopped, r.outcome), Detail: r.detail, DryRun: r.dryRun, Items: []emptyDirJSON{},
 	}
