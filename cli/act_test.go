@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/cli/act"
+	"lockscope/cli/hold"
 	"lockscope/internal/servertest"
 )
 
@@ -91,7 +92,7 @@ func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
 		got := <-done
 		var events []string
 		for _, line := range strings.Split(strings.TrimSpace(got.stdout), "\n") {
-			var e lockEvent
+			var e hold.LockEvent
 			if err := json.Unmarshal([]byte(line), &e); err != nil {
 				t.Fatalf("%v in %q", err, line)
 			}

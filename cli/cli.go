@@ -13,6 +13,7 @@ import (
 
 	"lockscope/cli/act"
 	"lockscope/cli/app"
+	"lockscope/cli/hold"
 	"lockscope/cli/look"
 	"lockscope/inspect"
 )
@@ -110,7 +111,7 @@ func globalFlags(a *app.App, root *cobra.Command) {
 // labFor makes what takes locks for the screen.
 func labFor(a *app.App) labMaker {
 	return func(s app.Setup, forget func(inspect.ID), armed func() bool) screenLab {
-		return newLab(a, s, forget, armed)
+		return hold.NewLab(a, s, forget, armed)
 	}
 }
 
@@ -128,7 +129,7 @@ func commands(a *app.App) []*cobra.Command {
 		bundleCommand(a),
 		look.Doctor(a),
 		look.Explain(a),
-		acquireCommand(a),
+		hold.Acquire(a),
 		act.Release(a),
 		act.TTL(a),
 		act.Ask(a),
@@ -138,7 +139,7 @@ func commands(a *app.App) []*cobra.Command {
 		look.Mute(a),
 		look.Unmute(a),
 		look.Audit(a),
-		contendCommand(a),
+		hold.Contend(a),
 		configCommand(a),
 		manCommand(a),
 		versionCommand(a),

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/cli/app"
+	"lockscope/cli/hold"
 	"lockscope/inspect"
 	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
@@ -37,7 +38,7 @@ func newArmoury(t *testing.T) *armoury {
 	a := &app.App{Environment: app.Environment{Stderr: os.Stderr, Getenv: func(string) string { return "" }, Now: time.Now}, Options: app.Options{Timeout: time.Minute}}
 	file := filepath.Join(state, "lockscope", "audit.jsonl")
 	newLab := func(s app.Setup, forget func(inspect.ID), armed func() bool) screenLab {
-		return newLab(a, s, forget, armed)
+		return hold.NewLab(a, s, forget, armed)
 	}
 	w := newWriting(a, app.Setup{Targets: targets}, file, inspect.NewObserver(time.Now), newLab)
 	t.Cleanup(w.close)

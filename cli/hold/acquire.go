@@ -1,4 +1,4 @@
-package cli
+package hold
 
 import (
 	"context"
@@ -32,7 +32,7 @@ type acquisition struct {
 	name     string // of our entry, as the last event had it
 }
 
-func acquireCommand(a *app.App) *cobra.Command {
+func Acquire(a *app.App) *cobra.Command {
 	q := &acquisition{lockChoice: lockChoice{App: a}}
 	command := &cobra.Command{
 		Use:   "acquire LOCK [TARGET…] [-- COMMAND…]",
@@ -137,7 +137,7 @@ func (q *acquisition) locker(ctx context.Context) (lockops.Locker, func(), error
 	} else {
 		options = append(options,
 			lockops.OnWaiting(func(name string) { q.waiting(lockops.Queue{Name: name}) }),
-			lockops.OnRenew(func(deadline time.Time) { q.event(lockEvent{Event: "renewed"}, "", nil, &deadline) }))
+			lockops.OnRenew(func(deadline time.Time) { q.event(LockEvent{Event: "renewed"}, "", nil, &deadline) }))
 	}
 	connecting, cancel := context.WithTimeout(ctx, q.Timeout)
 	defer cancel()
@@ -242,8 +242,8 @@ func (q *acquisition) notReleased(err error) error {
 	return app.Exitf(app.ExitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)
 }
 
-// lockEvent is a line of -o jsonl.
-type lockEvent struct {
+// LockEvent is a line of -o jsonl.
+type LockEvent struct {
 	Event    string  `json:"event"`
 	At       string  `json:"at"`
 	Lock     string  `json:"lock"`
@@ -267,15 +267,15 @@ func (q *acquisition) report(event string, hold *lockops.Hold) {
 	if d, ok := hold.Deadline(); ok {
 		deadline = &d
 	}
-	q.event(lockEvent{Event: event}, hold.Name(), token, deadline)
+	q.event(LockEvent{Event: event}, hold.Name(), token, deadline)
 }
 
 // waiting reports that it waits, and behind whom where that is known.
 func (q *acquisition) waiting(at lockops.Queue) {
-	q.event(lockEvent{Event: "waiting", Behind: inspect.Escape(at.Holder), Position: at.Position}, at.Name, nil, nil)
+	q.event(LockEvent{Event: "waiting", Behind: inspect.Escape(at.Holder), Position: at.Position}, at.Name, nil, nil)
 }
 
-func (q *acquisition) event(e lockEvent, name string, token *uint64, deadline *time.Time) {
+func (q *acquisition) event(e LockEvent, name string, token *uint64, deadline *time.Time) {
 	q.printing.Lock()
 	defer q.printing.Unlock()
 	if name != "" { // a renewal tells none

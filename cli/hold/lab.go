@@ -1,4 +1,4 @@
-package cli
+package hold
 
 import (
 	"context"
@@ -47,9 +47,9 @@ type labSession struct {
 	session lockops.Session
 }
 
-// newLab is a lab on a setup's backends. forget hears of a lock that was made for a run; armed says whether a lock may
+// NewLab is a lab on a setup's backends. forget hears of a lock that was made for a run; armed says whether a lock may
 // be taken, nil: always.
-func newLab(a *app.App, s app.Setup, forget func(inspect.ID), armed func() bool) *labDriver {
+func NewLab(a *app.App, s app.Setup, forget func(inspect.ID), armed func() bool) *labDriver {
 	host, _ := os.Hostname()
 	return &labDriver{
 		app: a, setup: s, forget: forget, armed: armed, label: fmt.Sprintf("%s:%d", host, os.Getpid()),

@@ -1,4 +1,4 @@
-package cli
+package hold
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func labOn(t *testing.T, urls ...string) *labDriver {
 	}
 	a := &app.App{Environment: app.Environment{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}}
 	a.Timeout = 5 * time.Second
-	l := newLab(a, app.Setup{Targets: targets}, func(inspect.ID) {}, nil)
+	l := NewLab(a, app.Setup{Targets: targets}, func(inspect.ID) {}, nil)
 	t.Cleanup(l.Close)
 	return l
 }

@@ -1,4 +1,4 @@
-package cli
+package hold
 
 import (
 	"errors"
@@ -68,7 +68,7 @@ func TestEachEventNamesTheEntry(t *testing.T) {
 	q := &acquisition{lockChoice: lockChoice{App: &app.App{Environment: app.Environment{Stdout: &said, Now: time.Now}}}, output: "jsonl"}
 	deadline := time.Now()
 	q.waiting(lockops.Queue{Name: "ours"})
-	q.event(lockEvent{Event: "renewed"}, "", nil, &deadline)
+	q.event(LockEvent{Event: "renewed"}, "", nil, &deadline)
 	if strings.Count(said.String(), `"name":"ours"`) != 2 {
 		t.Errorf("it said %s", said.String())
 	}

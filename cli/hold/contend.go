@@ -1,4 +1,4 @@
-package cli
+package hold
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type contention struct {
 	output string
 }
 
-func contendCommand(a *app.App) *cobra.Command {
+func Contend(a *app.App) *cobra.Command {
 	q := &contention{lockChoice: lockChoice{App: a}}
 	command := &cobra.Command{
 		Use:   "contend LOCK [TARGET…] -n N",
