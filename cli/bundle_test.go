@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"lockscope/cli/app"
+	"lockscope/cli/record"
 	"lockscope/internal/servertest"
 )
 
@@ -91,7 +92,7 @@ func TestBundle(t *testing.T) {
 	if !strings.Contains(files["snapshot.json"], "[secret]") || !strings.Contains(files["recording.jsonl.gz"], "[secret]") {
 		t.Error("the password in a lock is not marked")
 	}
-	var v bundleVersions
+	var v record.BundleVersions
 	if err := json.Unmarshal([]byte(files["versions.json"]), &v); err != nil || len(v.Servers) != 1 || v.Servers[0].Addr != server.Addr {
 		t.Errorf("%+v, %v", v, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"lockscope/cli/app"
 	"lockscope/cli/hold"
 	"lockscope/cli/look"
+	"lockscope/cli/record"
 	"lockscope/inspect"
 )
 
@@ -123,10 +124,10 @@ func commands(a *app.App) []*cobra.Command {
 		look.Show(a),
 		look.Watch(a),
 		look.Export(a),
-		recordCommand(a),
+		record.Record(a),
 		replayCommand(a),
-		diffCommand(a),
-		bundleCommand(a),
+		record.Diff(a),
+		record.Bundle(a),
 		look.Doctor(a),
 		look.Explain(a),
 		hold.Acquire(a),

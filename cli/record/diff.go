@@ -1,4 +1,4 @@
-package cli
+package record
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	"lockscope/inspect/recording"
 )
 
-func diffCommand(a *app.App) *cobra.Command {
+func Diff(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "diff A B",

@@ -1,4 +1,4 @@
-package cli
+package record
 
 import (
 	"archive/tar"
@@ -40,7 +40,7 @@ type bundle struct {
 	recorded bytes.Buffer // packed
 }
 
-func bundleCommand(a *app.App) *cobra.Command {
+func Bundle(a *app.App) *cobra.Command {
 	b := &bundle{App: a}
 	command := &cobra.Command{
 		Use:   "bundle LOCK [TARGET…]",
@@ -267,8 +267,8 @@ func (b *bundle) files(l *inspect.Lock, s app.Setup) ([]bundleFile, error) {
 	return append([]bundleFile{{name: "README.md", data: []byte(readme.String())}}, files...), nil
 }
 
-// bundleVersions is versions.json.
-type bundleVersions struct {
+// BundleVersions is versions.json.
+type BundleVersions struct {
 	Lockscope string          `json:"lockscope"`
 	Source    string          `json:"source"`
 	Profile   string          `json:"profile"`
@@ -283,8 +283,8 @@ type serverVersion struct {
 	Role    string `json:"role"`
 }
 
-func (b *bundle) versions(s app.Setup) bundleVersions {
-	v := bundleVersions{
+func (b *bundle) versions(s app.Setup) BundleVersions {
+	v := BundleVersions{
 		Lockscope: app.VersionText(), Source: b.source, Profile: s.ProfileName, TakenAt: b.snapshot.TakenAt.UTC().Format(time.RFC3339), Servers: []serverVersion{},
 	}
 	for _, backend := range b.snapshot.Backends {

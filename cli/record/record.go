@@ -1,4 +1,4 @@
-package cli
+package record
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type record struct {
 // hours unpacked, 40 packed.
 const defaultMost = 1024
 
-func recordCommand(a *app.App) *cobra.Command {
+func Record(a *app.App) *cobra.Command {
 	r := &record{App: a}
 	command := &cobra.Command{
 		Use:   "record FILE [TARGET…]",
