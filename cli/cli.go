@@ -16,6 +16,7 @@ import (
 	"lockscope/cli/hold"
 	"lockscope/cli/look"
 	"lockscope/cli/record"
+	"lockscope/cli/screen"
 	"lockscope/inspect"
 )
 
@@ -73,7 +74,7 @@ func rootCommand(a *app.App) *cobra.Command {
 			if len(args) > 0 && !strings.Contains(args[0], "://") {
 				return noCommand(cmd, args[0])
 			}
-			return runScreen(a, cmd.Context(), args, labFor(a))
+			return screen.Run(a, cmd.Context(), args, labFor(a))
 		},
 	}
 	root.SetVersionTemplate("lockscope {{.Version}}\n")
@@ -104,14 +105,14 @@ func globalFlags(a *app.App, root *cobra.Command) {
 	flags.StringVar(&a.Via, "via", "", "reach servers through a host by the system's ssh: `ssh://[user@]host[:port]`")
 	flags.BoolVar(&a.NoColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")
 	root.Flags().BoolVar(&a.Write, "write", false, "allow actions on locks from the screen")
-	linearFlag(root, &a.Linear)
+	screen.LinearFlag(root, &a.Linear)
 	app.Complete(root, "budget", "default", "gentle", "off")
 	_ = root.RegisterFlagCompletionFunc("profile", a.CompleteProfile)
 }
 
 // labFor makes what takes locks for the screen.
-func labFor(a *app.App) labMaker {
-	return func(s app.Setup, forget func(inspect.ID), armed func() bool) screenLab {
+func labFor(a *app.App) screen.LabMaker {
+	return func(s app.Setup, forget func(inspect.ID), armed func() bool) screen.Lab {
 		return hold.NewLab(a, s, forget, armed)
 	}
 }
@@ -119,13 +120,13 @@ func labFor(a *app.App) labMaker {
 // commands in the order of the help.
 func commands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{
-		demoCommand(a, labFor(a)),
+		screen.Demo(a, labFor(a)),
 		look.Ls(a),
 		look.Show(a),
 		look.Watch(a),
 		look.Export(a),
 		record.Record(a),
-		replayCommand(a),
+		screen.Replay(a),
 		record.Diff(a),
 		record.Bundle(a),
 		look.Doctor(a),

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/cli/app"
+	"lockscope/cli/screen"
 	"lockscope/internal/config"
 )
 
@@ -29,7 +30,7 @@ func configCommand(a *app.App) *cobra.Command {
 					err = app.CheckConfig(cfg)
 				}
 				if err == nil {
-					err = checkScreen(cfg)
+					err = screen.Check(cfg)
 				}
 				if err != nil {
 					return app.Usagef("%w (see: lockscope config example)", err)

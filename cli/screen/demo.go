@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 // demo is one run of the command of that name.
 type demo struct {
 	*app.App
-	newLab   labMaker
+	newLab   LabMaker
 	headless bool
 	length   time.Duration
 	output   string
@@ -32,7 +32,7 @@ type demo struct {
 	scene    string
 }
 
-func demoCommand(a *app.App, newLab labMaker) *cobra.Command {
+func Demo(a *app.App, newLab LabMaker) *cobra.Command {
 	d := &demo{App: a, newLab: newLab}
 	command := &cobra.Command{
 		Use:   "demo [SCENARIO]",
@@ -55,7 +55,7 @@ func demoCommand(a *app.App, newLab labMaker) *cobra.Command {
 	app.OutputFlag(command, &d.output, "table", "wide", "json")
 	flags.Uint64Var(&d.seed, "seed", 1, "seed of the clients' hold and think times")
 	flags.StringVar(&d.record, "record", "", "with --headless: record to this new file, for lockscope replay")
-	linearFlag(command, &d.Linear)
+	LinearFlag(command, &d.Linear)
 	flags.StringVar(&d.scene, "scene", "", "play the scenario of this YAML file")
 	return command
 }

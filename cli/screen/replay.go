@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"lockscope/inspect/recording"
 )
 
-func replayCommand(a *app.App) *cobra.Command {
+func Replay(a *app.App) *cobra.Command {
 	var speed float64
 	var at time.Duration
 	command := &cobra.Command{

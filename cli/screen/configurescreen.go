@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"lockscope/cli/app"
@@ -20,7 +20,7 @@ func configureScreen(a *app.App, o *tui.Options) error {
 	if err != nil {
 		return nil
 	}
-	if err := checkScreen(cfg); err != nil {
+	if err := Check(cfg); err != nil {
 		return app.Usagef("config %s: %w (see: lockscope config example)", path, err)
 	}
 	o.Look = lookOf(cfg)
@@ -31,8 +31,8 @@ func configureScreen(a *app.App, o *tui.Options) error {
 	return err
 }
 
-// checkScreen finds what the screen could not use of a configuration.
-func checkScreen(cfg config.Config) error {
+// Check finds what the screen could not use of a configuration.
+func Check(cfg config.Config) error {
 	if _, err := theme.NewSkin(cfg.Skin); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"bufio"
@@ -279,7 +279,7 @@ func (l *linear) setReports(what string) error {
 	return l.line("tell findings, tell all or tell nothing? Now it is %s.", l.reports)
 }
 
-func linearFlag(command *cobra.Command, into *bool) {
+func LinearFlag(command *cobra.Command, into *bool) {
 	const help = "no screen: print changes in lines and answer commands, for screen readers and pipes"
 	command.Flags().BoolVar(into, "linear", false, help)
 }

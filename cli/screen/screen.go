@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"lockscope/tui/lab"
 )
 
-// runScreen is the command without a name: the TUI on its targets.
-func runScreen(a *app.App, ctx context.Context, args []string, newLab labMaker) error {
+// Run is the command without a name: the TUI on its targets.
+func Run(a *app.App, ctx context.Context, args []string, newLab LabMaker) error {
 	if a.Linear && a.Write {
 		return app.Usagef("--linear changes nothing: leave out --write (its word release gives the command that does)")
 	}
@@ -26,7 +26,7 @@ func runScreen(a *app.App, ctx context.Context, args []string, newLab labMaker) 
 }
 
 // openScreen opens the screen on targets, or on those of the configuration.
-func openScreen(a *app.App, ctx context.Context, args []string, newLab labMaker) error {
+func openScreen(a *app.App, ctx context.Context, args []string, newLab LabMaker) error {
 	s, err := a.SetUp(ctx, args)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func openScreen(a *app.App, ctx context.Context, args []string, newLab labMaker)
 
 // welcome explains itself to somebody who gave no target, and starts the demonstration when asked to. Without
 // a terminal there is nobody to explain it to.
-func welcome(a *app.App, ctx context.Context, newLab labMaker) error {
+func welcome(a *app.App, ctx context.Context, newLab LabMaker) error {
 	if !interactive(a) {
 		return app.ErrNoTarget
 	}
@@ -77,7 +77,7 @@ type screenOptions struct {
 	caption func(time.Time) string
 	faults  lab.Faults // of the sandbox
 	audit   string     // the audit file; empty is the default one
-	newLab  labMaker   // nil in a replay
+	newLab  LabMaker   // nil in a replay
 	// film is the recording that is played, and its speed at first.
 	film  *film
 	speed float64

@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"lockscope/cli/app"
@@ -7,24 +7,24 @@ import (
 	"lockscope/tui/lab"
 )
 
-// screenLab takes locks for the screen, and records them in an audit file.
-type screenLab interface {
+// Lab takes locks for the screen, and records them in an audit file.
+type Lab interface {
 	lab.Driver
 	Record(*act.Audit)
 	Close()
 }
 
-// labMaker makes the lab of a setup. forget hears of a lock that was made for a run; armed says whether one may be taken.
-type labMaker func(s app.Setup, forget func(inspect.ID), armed func() bool) screenLab
+// LabMaker makes the lab of a setup. forget hears of a lock that was made for a run; armed says whether one may be taken.
+type LabMaker func(s app.Setup, forget func(inspect.ID), armed func() bool) Lab
 
 // writing allows a screen to change locks, and forbids it again, while it runs. Previews are always possible.
 type writing struct {
 	path string // of the audit file; empty is the default one
 	all  *app.Releasers
-	lab  screenLab
+	lab  Lab
 }
 
-func newWriting(a *app.App, s app.Setup, path string, observer *inspect.Observer, newLab labMaker) *writing {
+func newWriting(a *app.App, s app.Setup, path string, observer *inspect.Observer, newLab LabMaker) *writing {
 	w := &writing{path: path, all: a.NewPreviewers(s)}
 	w.all.Forcing = observer.Forced
 	w.lab = newLab(s, observer.Forget, w.all.Armed)

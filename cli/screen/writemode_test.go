@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func newArmoury(t *testing.T) *armoury {
 	state := t.TempDir()
 	a := &app.App{Environment: app.Environment{Stderr: os.Stderr, Getenv: func(string) string { return "" }, Now: time.Now}, Options: app.Options{Timeout: time.Minute}}
 	file := filepath.Join(state, "lockscope", "audit.jsonl")
-	newLab := func(s app.Setup, forget func(inspect.ID), armed func() bool) screenLab {
+	newLab := func(s app.Setup, forget func(inspect.ID), armed func() bool) Lab {
 		return hold.NewLab(a, s, forget, armed)
 	}
 	w := newWriting(a, app.Setup{Targets: targets}, file, inspect.NewObserver(time.Now), newLab)
