@@ -74,7 +74,7 @@ func rootCommand(a *app.App) *cobra.Command {
 			if len(args) > 0 && !strings.Contains(args[0], "://") {
 				return noCommand(cmd, args[0])
 			}
-			return screen.Run(a, cmd.Context(), args, labFor(a))
+			return screen.Run(cmd.Context(), a, args, labFor(a))
 		},
 	}
 	root.SetVersionTemplate("lockscope {{.Version}}\n")

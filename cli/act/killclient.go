@@ -23,6 +23,7 @@ type killClient struct {
 	result act.ClientResult // until it is executed, what the preview shows already
 }
 
+// KillClient is the command kill-client.
 func KillClient(a *app.App) *cobra.Command {
 	r := &killClient{action: action{App: a, verb: "kill-client"}}
 	command := &cobra.Command{

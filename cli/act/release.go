@@ -1,3 +1,4 @@
+// Package act has the commands that act on other clients' locks, each guarded by what was seen.
 package act
 
 import (
@@ -22,6 +23,7 @@ type release struct {
 	max            int
 }
 
+// Release is the command release.
 func Release(a *app.App) *cobra.Command {
 	r := &release{lockAction: lockAction{action: action{App: a, verb: "release"}}}
 	command := &cobra.Command{
@@ -126,6 +128,7 @@ type ReleaseJSON struct {
 	Others       *ReleaseOthers  `json:"others"`
 }
 
+// ReleaseOthers is what other locks show about a release.
 type ReleaseOthers struct {
 	Read     bool         `json:"read"`
 	Known    bool         `json:"known"`

@@ -36,6 +36,7 @@ type sweptItem struct {
 	err    error
 }
 
+// Sweep is the command sweep.
 func Sweep(a *app.App) *cobra.Command {
 	r := &sweep{action: action{App: a, verb: "sweep"}}
 	command := &cobra.Command{

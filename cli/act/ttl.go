@@ -20,6 +20,7 @@ type setTTL struct {
 	set time.Duration
 }
 
+// TTL is the command ttl.
 func TTL(a *app.App) *cobra.Command {
 	r := &setTTL{lockAction: lockAction{action: action{App: a, verb: "ttl"}}}
 	command := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package hold has the commands that hold locks of their own, and the lab of the screen.
 package hold
 
 import (
@@ -32,6 +33,7 @@ type acquisition struct {
 	name     string // of our entry, as the last event had it
 }
 
+// Acquire is the command acquire.
 func Acquire(a *app.App) *cobra.Command {
 	q := &acquisition{lockChoice: lockChoice{App: a}}
 	command := &cobra.Command{

@@ -24,6 +24,7 @@ type contention struct {
 	output string
 }
 
+// Contend is the command contend.
 func Contend(a *app.App) *cobra.Command {
 	q := &contention{lockChoice: lockChoice{App: a}}
 	command := &cobra.Command{

@@ -59,7 +59,7 @@ var actingCommands = []string{
 }
 
 // accessOf looks once and asks what may be done. Nothing is written.
-func accessOf(a *app.App, ctx context.Context, s app.Setup, allowPartial bool) error {
+func accessOf(ctx context.Context, a *app.App, s app.Setup, allowPartial bool) error {
 	if s.Recording != "" {
 		return app.Usagef("--access is about an account on servers: give targets, not a recording")
 	}
@@ -68,7 +68,7 @@ func accessOf(a *app.App, ctx context.Context, s app.Setup, allowPartial bool) e
 		return err
 	}
 	for _, t := range s.Targets {
-		one := accessTo(a, ctx, s, t, snapshot)
+		one := accessTo(ctx, a, s, t, snapshot)
 		if err := printAccess(a, one); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func accessOf(a *app.App, ctx context.Context, s app.Setup, allowPartial bool) e
 	return exitOfPartial(a, snapshot, allowPartial)
 }
 
-func accessTo(a *app.App, ctx context.Context, s app.Setup, t connect.Target, snapshot *inspect.Snapshot) access {
+func accessTo(ctx context.Context, a *app.App, s app.Setup, t connect.Target, snapshot *inspect.Snapshot) access {
 	b := snapshot.Backend(t.Name)
 	one := access{Backend: t.Name, State: string(b.State), User: t.Secrets.Login.Username}
 	missing := slices.Clone(b.Unseen)
@@ -100,7 +100,7 @@ func accessTo(a *app.App, ctx context.Context, s app.Setup, t connect.Target, sn
 	defer cancel()
 	if t.Service == connect.ZooKeeper {
 		var subject string
-		one.Acts, subject = mayActOnZooKeeper(a, ctx, s, t)
+		one.Acts, subject = mayActOnZooKeeper(ctx, a, s, t)
 		one.User = cmp.Or(strings.Join(slices.DeleteFunc([]string{one.User, subject}, func(s string) bool { return s == "" }), " and "), "nobody (world:anyone)")
 		one.View, one.Act = zooKeeperLines(t)
 		return one
@@ -216,7 +216,7 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 
 // mayActOnZooKeeper reads the access list of each root: a contender is created below a directory, and deleted
 // from it. subject is that of the certificate that the server asked for.
-func mayActOnZooKeeper(a *app.App, ctx context.Context, s app.Setup, t connect.Target) (may answer, subject string) {
+func mayActOnZooKeeper(ctx context.Context, a *app.App, s app.Setup, t connect.Target) (may answer, subject string) {
 	config, err := t.TLS.Config()
 	if err != nil {
 		return answer{"unknown", err.Error()}, ""

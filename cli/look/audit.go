@@ -22,6 +22,7 @@ type auditTrail struct {
 	output string
 }
 
+// Audit is the command audit.
 func Audit(a *app.App) *cobra.Command {
 	r := &auditTrail{App: a}
 	command := &cobra.Command{

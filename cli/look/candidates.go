@@ -20,6 +20,7 @@ import (
 // mostCandidates of a contender are shown; the others are counted.
 const mostCandidates = 5
 
+// Candidates is the command candidates.
 func Candidates(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
@@ -43,7 +44,7 @@ func Candidates(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showCandidates(a, cmd.Context(), s, id, output)
+			return showCandidates(cmd.Context(), a, s, id, output)
 		},
 	}
 	app.OutputFlag(command, &output, "text", "json")
@@ -51,7 +52,7 @@ func Candidates(a *app.App) *cobra.Command {
 }
 
 // showCandidates looks at the lock, and then at who is connected.
-func showCandidates(a *app.App, ctx context.Context, s app.Setup, id inspect.ID, output string) error {
+func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID, output string) error {
 	target, err := s.BackendOf(id)
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"lockscope/inspect/jsonform"
 )
 
+// Doctor is the command doctor.
 func Doctor(a *app.App) *cobra.Command {
 	var output, failOn string
 	var allowPartial, access bool
@@ -48,7 +49,7 @@ func Doctor(a *app.App) *cobra.Command {
 				if output != "text" {
 					return app.Usagef("--access is printed as text only")
 				}
-				return accessOf(a, cmd.Context(), s, allowPartial)
+				return accessOf(cmd.Context(), a, s, allowPartial)
 			}
 			var snapshot *inspect.Snapshot
 			if s.Recording == "" {

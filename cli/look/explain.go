@@ -15,6 +15,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
+// Explain is the command explain.
 func Explain(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RULE|RECIPE|COLUMN|ERROR]",

@@ -25,6 +25,7 @@ type export struct {
 	lockSeries int
 }
 
+// Export is the command export.
 func Export(a *app.App) *cobra.Command {
 	x := &export{App: a}
 	command := &cobra.Command{

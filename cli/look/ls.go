@@ -13,6 +13,7 @@ import (
 	"lockscope/tui/screen"
 )
 
+// Ls is the command ls.
 func Ls(a *app.App) *cobra.Command {
 	var output, order, only string
 	command := &cobra.Command{

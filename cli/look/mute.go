@@ -22,6 +22,7 @@ type mute struct {
 	output string
 }
 
+// Mute is the command mute.
 func Mute(a *app.App) *cobra.Command {
 	r := &mute{App: a}
 	command := &cobra.Command{
@@ -50,6 +51,7 @@ func Mute(a *app.App) *cobra.Command {
 	return command
 }
 
+// Unmute is the command unmute.
 func Unmute(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unmute LOCK FINDING",

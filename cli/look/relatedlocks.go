@@ -11,7 +11,7 @@ import (
 // withOthers is a look at one lock with what only the others show of it. They are read where it may be a part
 // of a deadlock, since somebody who is known waits for it, and where it has no quorum, since its servers may
 // be no masters of one lock. Where they cannot all be read in time that is said.
-func withOthers(a *app.App, ctx context.Context, s app.Setup, one *inspect.Snapshot, id inspect.ID) *inspect.Snapshot {
+func withOthers(ctx context.Context, a *app.App, s app.Setup, one *inspect.Snapshot, id inspect.ID) *inspect.Snapshot {
 	l := one.Lock(id)
 	if l == nil || !mayBlockEachOther(l) && l.State != inspect.StateMinority {
 		return one

@@ -22,6 +22,7 @@ import (
 // showForms are the forms of show, the default first.
 var showForms = []string{"tree", "json", "markdown", "dot", "mermaid"}
 
+// Show is the command show.
 func Show(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
@@ -62,11 +63,11 @@ func Show(a *app.App) *cobra.Command {
 				return err
 			}
 			if s.Recording == "" {
-				snapshot = withOthers(a, cmd.Context(), everything, snapshot, id)
+				snapshot = withOthers(cmd.Context(), a, everything, snapshot, id)
 			}
 			err = printLock(a, snapshot, id, output, s.Config.OwnerCommand)
 			if output == "tree" && s.Recording == "" {
-				printPossible(a, cmd.Context(), s, snapshot, id)
+				printPossible(cmd.Context(), a, s, snapshot, id)
 			}
 			return err
 		},
@@ -79,7 +80,7 @@ func Show(a *app.App) *cobra.Command {
 const shownPossible = 2
 
 // printPossible prints which connections may be those of holders of whom no client is known.
-func printPossible(a *app.App, ctx context.Context, s app.Setup, snapshot *inspect.Snapshot, id inspect.ID) {
+func printPossible(ctx context.Context, a *app.App, s app.Setup, snapshot *inspect.Snapshot, id inspect.ID) {
 	l, target := snapshot.Lock(id), s.Targets[0]
 	if l == nil || len(l.Masters) == 0 || target.Service == connect.RedisCluster || a.Budget == "gentle" {
 		return

@@ -27,6 +27,7 @@ type watch struct {
 	complete bool // that everything has been looked at once
 }
 
+// Watch is the command watch.
 func Watch(a *app.App) *cobra.Command {
 	w := &watch{App: a, notifying: notifying{App: a}}
 	command := &cobra.Command{

@@ -40,6 +40,7 @@ type bundle struct {
 	recorded bytes.Buffer // packed
 }
 
+// Bundle is the command bundle.
 func Bundle(a *app.App) *cobra.Command {
 	b := &bundle{App: a}
 	command := &cobra.Command{

@@ -16,6 +16,7 @@ import (
 	"lockscope/inspect/recording"
 )
 
+// Diff is the command diff.
 func Diff(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{

@@ -1,3 +1,4 @@
+// Package record has the commands that make and compare recordings.
 package record
 
 import (
@@ -29,6 +30,7 @@ type record struct {
 // hours unpacked, 40 packed.
 const defaultMost = 1024
 
+// Record is the command record.
 func Record(a *app.App) *cobra.Command {
 	r := &record{App: a}
 	command := &cobra.Command{

@@ -32,6 +32,7 @@ type demo struct {
 	scene    string
 }
 
+// Demo is the command demo.
 func Demo(a *app.App, newLab LabMaker) *cobra.Command {
 	d := &demo{App: a, newLab: newLab}
 	command := &cobra.Command{
@@ -154,7 +155,7 @@ func (d *demo) showSandbox(ctx context.Context, s app.Setup, scenario string, bo
 	if err != nil {
 		return err
 	}
-	return showScreen(d.App, ctx, observer, s, screenOptions{
+	return showScreen(ctx, d.App, observer, s, screenOptions{
 		title: "demo " + scenario, sandbox: true, scenes: scenes, audit: filepath.Join(dir, "audit.jsonl"),
 		faults: sandboxFaults{box, observer, s.Targets}, newLab: d.newLab,
 	})

@@ -279,14 +279,15 @@ func (l *linear) setReports(what string) error {
 	return l.line("tell findings, tell all or tell nothing? Now it is %s.", l.reports)
 }
 
+// LinearFlag is --linear.
 func LinearFlag(command *cobra.Command, into *bool) {
 	const help = "no screen: print changes in lines and answer commands, for screen readers and pipes"
 	command.Flags().BoolVar(into, "linear", false, help)
 }
 
 // linearScreen is showScreen in lines.
-func linearScreen(a *app.App,
-	ctx context.Context, observer *inspect.Observer, s app.Setup, run func(context.Context, *inspect.Observer) error,
+func linearScreen(
+	ctx context.Context, a *app.App, observer *inspect.Observer, s app.Setup, run func(context.Context, *inspect.Observer) error,
 ) error {
 	ctx, stop := app.Interruptible(ctx)
 	defer stop()

@@ -15,6 +15,7 @@ import (
 	"lockscope/inspect/recording"
 )
 
+// Replay is the command replay.
 func Replay(a *app.App) *cobra.Command {
 	var speed float64
 	var at time.Duration
@@ -39,9 +40,9 @@ func Replay(a *app.App) *cobra.Command {
 				if at < 0 {
 					return app.Usagef("--at %v: give a time since the recording began", at)
 				}
-				return showMoment(a, cmd.Context(), args[0], at)
+				return showMoment(cmd.Context(), a, args[0], at)
 			}
-			return replay(a, cmd.Context(), args[0], speed)
+			return replay(cmd.Context(), a, args[0], speed)
 		},
 	}
 	command.Flags().Float64Var(&speed, "speed", 1, "playback speed; 1 is real time")
@@ -53,7 +54,7 @@ func Replay(a *app.App) *cobra.Command {
 func recordingTitle(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gz") }
 
 // showMoment opens the screen on a moment of a recording, with all instants as they were.
-func showMoment(a *app.App, ctx context.Context, path string, at time.Duration) error {
+func showMoment(ctx context.Context, a *app.App, path string, at time.Duration) error {
 	played, err := a.OpenRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {
 		return err
@@ -70,14 +71,14 @@ func showMoment(a *app.App, ctx context.Context, path string, at time.Duration) 
 	if err := observer.Film(inspect.PastStep, func(emit func(inspect.Update)) error { return played.To(at, emit) }, past.Add); err != nil {
 		return err
 	}
-	return showScreen(&screen, ctx, observer, app.Setup{}, screenOptions{
+	return showScreen(ctx, &screen, observer, app.Setup{}, screenOptions{
 		title: recordingTitle(path), replay: true, still: feed, past: past,
 	})
 }
 
-func replay(a *app.App, ctx context.Context, path string, speed float64) error {
+func replay(ctx context.Context, a *app.App, path string, speed float64) error {
 	if a.Linear {
-		return replayLines(a, ctx, path, speed)
+		return replayLines(ctx, a, path, speed)
 	}
 	played, err := a.OpenRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {
@@ -93,13 +94,13 @@ func replay(a *app.App, ctx context.Context, path string, speed float64) error {
 		return err
 	}
 	defer end()
-	return showScreen(&screen, ctx, observer, app.Setup{}, screenOptions{
+	return showScreen(ctx, &screen, observer, app.Setup{}, screenOptions{
 		title: recordingTitle(path), replay: true, caption: f.caption, film: f, speed: speed,
 	})
 }
 
 // replayLines plays a recording at its speed, and tells what changes in it.
-func replayLines(a *app.App, ctx context.Context, path string, speed float64) error {
+func replayLines(ctx context.Context, a *app.App, path string, speed float64) error {
 	played, err := a.OpenRecording(path, recording.Speed(speed))
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func replayLines(a *app.App, ctx context.Context, path string, speed float64) er
 	lines.Now, lines.Write = s.Now, false
 	observer := inspect.NewObserver(s.Now, s)
 	observer.Diagnose(finding.Rules(), a.StuckAfter)
-	return showScreen(&lines, ctx, observer, app.Setup{}, screenOptions{title: recordingTitle(path), replay: true})
+	return showScreen(ctx, &lines, observer, app.Setup{}, screenOptions{title: recordingTitle(path), replay: true})
 }
 
 // stage is a recording that is played, with a clock that stops at its end.

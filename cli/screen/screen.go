@@ -1,3 +1,4 @@
+// Package screen has the commands that open the screen: on targets, the demo and recordings.
 package screen
 
 import (
@@ -14,19 +15,19 @@ import (
 )
 
 // Run is the command without a name: the TUI on its targets.
-func Run(a *app.App, ctx context.Context, args []string, newLab LabMaker) error {
+func Run(ctx context.Context, a *app.App, args []string, newLab LabMaker) error {
 	if a.Linear && a.Write {
 		return app.Usagef("--linear changes nothing: leave out --write (its word release gives the command that does)")
 	}
-	err := openScreen(a, ctx, args, newLab)
+	err := openScreen(ctx, a, args, newLab)
 	if errors.Is(err, app.ErrNoTarget) && !a.Linear {
-		return welcome(a, ctx, newLab)
+		return welcome(ctx, a, newLab)
 	}
 	return err
 }
 
 // openScreen opens the screen on targets, or on those of the configuration.
-func openScreen(a *app.App, ctx context.Context, args []string, newLab LabMaker) error {
+func openScreen(ctx context.Context, a *app.App, args []string, newLab LabMaker) error {
 	s, err := a.SetUp(ctx, args)
 	if err != nil {
 		return err
@@ -35,12 +36,12 @@ func openScreen(a *app.App, ctx context.Context, args []string, newLab LabMaker)
 	if err != nil {
 		return err
 	}
-	return showScreen(a, ctx, observer, s, screenOptions{title: s.Title(), newLab: newLab})
+	return showScreen(ctx, a, observer, s, screenOptions{title: s.Title(), newLab: newLab})
 }
 
 // welcome explains itself to somebody who gave no target, and starts the demonstration when asked to. Without
 // a terminal there is nobody to explain it to.
-func welcome(a *app.App, ctx context.Context, newLab LabMaker) error {
+func welcome(ctx context.Context, a *app.App, newLab LabMaker) error {
 	if !interactive(a) {
 		return app.ErrNoTarget
 	}
@@ -56,7 +57,7 @@ func welcome(a *app.App, ctx context.Context, newLab LabMaker) error {
 		return err
 	}
 	if chosen.Target != "" {
-		return openScreen(a, ctx, []string{chosen.Target}, newLab)
+		return openScreen(ctx, a, []string{chosen.Target}, newLab)
 	}
 	return (&demo{App: a, newLab: newLab, output: "table", seed: 1}).run(ctx, nil)
 }
@@ -87,7 +88,7 @@ type screenOptions struct {
 }
 
 // showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it started.
-func showScreen(a *app.App, ctx context.Context, observer *inspect.Observer, s app.Setup, o screenOptions) error {
+func showScreen(ctx context.Context, a *app.App, observer *inspect.Observer, s app.Setup, o screenOptions) error {
 	run := a.WatchWithMutes
 	switch {
 	case o.film != nil:
@@ -99,7 +100,7 @@ func showScreen(a *app.App, ctx context.Context, observer *inspect.Observer, s a
 		run = func(ctx context.Context, observer *inspect.Observer) error { return observer.Run(ctx) }
 	}
 	if a.Linear {
-		return linearScreen(a, ctx, observer, s, run)
+		return linearScreen(ctx, a, observer, s, run)
 	}
 	if err := canDraw(a); err != nil {
 		return err
