@@ -52,8 +52,8 @@ func TestWhoFollowsTheScreenFreesTheDemosLocks(t *testing.T) {
 			r.keys("\t", enter)
 			r.awaitText(f.done)
 			r.keys(enter)
-			r.await("the finding gone from its lock's chain", func(s string) bool {
-				return strings.Contains(s, "▸ chain") && !strings.Contains(s, "▲ "+f.rule) && !strings.Contains(s, "✖ "+f.rule)
+			r.await("the finding gone from the list", func(s string) bool {
+				return strings.Contains(s, "▸ findings") && !strings.Contains(s, "▲ "+f.rule) && !strings.Contains(s, "✖ "+f.rule)
 			})
 		})
 	}

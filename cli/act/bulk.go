@@ -86,9 +86,6 @@ func (b *bulk) look(ctx context.Context, all *app.Releasers) (may bool, err erro
 const TooMany act.Reason = "too-many"
 
 func (r *release) checkBulk() error {
-	if err := app.OneOf(r.output, "text", "json"); err != nil {
-		return err
-	}
 	switch {
 	case r.owner != "":
 		return app.Usagef("--owner names one contender: give it, or --match")

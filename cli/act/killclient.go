@@ -42,9 +42,6 @@ func KillClient(a *app.App) *cobra.Command {
 }
 
 func (r *killClient) run(ctx context.Context, args []string) error {
-	if err := app.OneOf(r.output, "text", "json"); err != nil {
-		return err
-	}
 	var err error
 	if r.id, err = inspect.ParseID(args[0]); err != nil {
 		return err

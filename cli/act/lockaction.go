@@ -36,9 +36,6 @@ func (r *lockAction) flags(command *cobra.Command) {
 
 // prepare makes the request of the arguments and the flags.
 func (r *lockAction) prepare(ctx context.Context, args []string) error {
-	if err := app.OneOf(r.output, "text", "json"); err != nil {
-		return err
-	}
 	if r.owner == "" {
 		words, _ := describe.Words(args)
 		return app.Usagef("--owner is missing: name the contender as you saw it (see: lockscope show %s)", words)

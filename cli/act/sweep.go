@@ -58,9 +58,6 @@ func Sweep(a *app.App) *cobra.Command {
 }
 
 func (r *sweep) run(ctx context.Context, args []string) error {
-	if err := app.OneOf(r.output, "text", "json"); err != nil {
-		return err
-	}
 	switch {
 	case r.idle < time.Minute:
 		return app.Usagef("--idle %v: give a minute or more, such as 24h", r.idle)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -24,41 +25,72 @@ const (
 	completeAtMost = 200
 )
 
+// offers are the completions of a word: names that begin with it, each once.
+type offers struct {
+	start string
+	names []cobra.Completion
+}
+
+// add offers a name, with a note on what it is, unless a shell would act on a character of it.
+func (o *offers) add(name, note string) {
+	if len(o.names) == completeAtMost || !strings.HasPrefix(name, o.start) || !isPlain(name) {
+		return
+	}
+	same := func(n cobra.Completion) bool { return n == name || strings.HasPrefix(n, name+"\t") }
+	if slices.ContainsFunc(o.names, same) {
+		return
+	}
+	if note != "" {
+		name = cobra.CompletionWithDesc(name, completionNote(note))
+	}
+	o.names = append(o.names, name)
+}
+
 // CompleteLock completes LOCK from what the targets of the line or, without any, of the profile hold, and the targets
 // behind it by their schemes.
 func (a *App) CompleteLock(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot) (names []cobra.Completion) {
+	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot, o *offers) {
 		for l := range s.Locks() {
-			if id := l.ID.String(); len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) {
-				names = append(names, cobra.CompletionWithDesc(id, completionNote(describe.StateWord(l.State)+", "+render.Holder(l))))
-			}
+			o.add(l.ID.String(), describe.StateWord(l.State)+", "+render.Holder(l))
 		}
-		return names
 	})
 }
 
-// completeSeen completes the first word by names of what the targets hold, and the targets behind it.
-func (a *App) completeSeen(cmd *cobra.Command, args []string, start string, names func(*inspect.Snapshot) []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
+// completeSeen completes the first word by what the targets hold, and the targets behind it.
+func (a *App) completeSeen(
+	cmd *cobra.Command, args []string, start string, offer func(*inspect.Snapshot, *offers),
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return CompleteTarget(cmd, args, start)
 	}
-	s, ok := a.glance(cmd.Context(), nil, "")
-	if !ok {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+	o := offers{start: start}
+	if s, ok := a.glance(cmd.Context(), nil, ""); ok {
+		offer(s, &o)
 	}
-	return names(s), cobra.ShellCompDirectiveNoFileComp
+	return o.names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeOf completes by what is seen of the lock that the line names.
+func (a *App) completeOf(
+	ctx context.Context, lock string, targets []string, start string, offer func(*inspect.Lock, *offers),
+) ([]cobra.Completion, cobra.ShellCompDirective) {
+	o := offers{start: start}
+	if s, ok := a.glance(ctx, targets, lock); ok {
+		for l := range s.Locks() {
+			offer(l, &o)
+		}
+	}
+	return o.names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // CompleteRoot completes the directories above the locks that ZooKeeper holds, and the targets behind.
 func (a *App) CompleteRoot(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot) (names []cobra.Completion) {
+	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot, o *offers) {
 		for l := range s.Locks() {
-			id := inspect.ID{Backend: l.ID.Backend, Path: path.Dir(l.ID.Path)}.String()
-			if len(l.Masters) == 0 && len(names) < completeAtMost && strings.HasPrefix(id, start) && isPlain(id) && !slices.Contains(names, id) {
-				names = append(names, id)
+			if len(l.Masters) == 0 {
+				o.add(inspect.ID{Backend: l.ID.Backend, Path: path.Dir(l.ID.Path)}.String(), "")
 			}
 		}
-		return names
 	})
 }
 
@@ -67,63 +99,41 @@ func (a *App) CompleteFinding(cmd *cobra.Command, args []string, start string) (
 	if len(args) != 1 {
 		return a.CompleteLock(cmd, args, start)
 	}
-	id, err := inspect.ParseID(args[0])
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	s, ok := a.glance(cmd.Context(), nil, args[0])
-	if !ok || s.Lock(id) == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []cobra.Completion
-	for _, f := range s.Lock(id).Findings {
-		if strings.HasPrefix(f.Rule, start) && !slices.Contains(names, f.Rule) {
-			names = append(names, f.Rule)
+	return a.completeOf(cmd.Context(), args[0], nil, start, func(l *inspect.Lock, o *offers) {
+		for _, f := range l.Findings {
+			o.add(f.Rule, "")
 		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
 // CompleteMuted completes LOCK and FINDING of what is muted.
 func (a *App) CompleteMuted(_ *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	muted, err := a.ReadMutes()
-	if err != nil || len(args) > 1 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []cobra.Completion
+	muted, _ := a.ReadMutes() // what cannot be read is not offered
+	o := offers{start: start}
 	for _, m := range muted {
-		name := m.Lock
-		if len(args) == 1 {
-			if name = m.Finding; m.Lock != args[0] {
-				continue
-			}
-		}
-		if strings.HasPrefix(name, start) && isPlain(name) && !slices.Contains(names, name) {
-			names = append(names, name)
+		switch {
+		case len(args) == 0:
+			o.add(m.Lock, "")
+		case len(args) == 1 && m.Lock == args[0]:
+			o.add(m.Finding, "")
 		}
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return o.names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // CompleteClient completes BACKEND:HOST:PORT of Redis clients that hold or wait, and the targets behind it.
 func (a *App) CompleteClient(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot) (names []cobra.Completion) {
+	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot, o *offers) {
 		for l := range s.Locks() {
-			b := s.Backend(l.ID.Backend)
-			if b == nil || b.Kind != inspect.Redis {
+			if b := s.Backend(l.ID.Backend); b == nil || b.Kind != inspect.Redis {
 				continue
 			}
 			for _, c := range slices.Concat(l.Holders, l.Waiters) {
-				name := l.ID.Backend + ":" + c.Owner.Client
-				if _, _, err := net.SplitHostPort(c.Owner.Client); err != nil || !strings.HasPrefix(name, start) || !isPlain(name) {
-					continue
-				}
-				if len(names) < completeAtMost && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+"\t") }) {
-					names = append(names, cobra.CompletionWithDesc(name, completionNote(c.State.String()+", "+l.ID.String())))
+				if _, _, err := net.SplitHostPort(c.Owner.Client); err == nil {
+					o.add(l.ID.Backend+":"+c.Owner.Client, c.State.String()+", "+l.ID.String())
 				}
 			}
 		}
-		return names
 	})
 }
 
@@ -132,26 +142,11 @@ func (a *App) CompleteOwner(cmd *cobra.Command, args []string, start string) ([]
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	id, err := inspect.ParseID(args[0])
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	s, ok := a.glance(cmd.Context(), args[1:], args[0])
-	if !ok || s.Lock(id) == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	l := s.Lock(id)
-	var names []cobra.Completion
-	for _, c := range append(append([]inspect.Contender(nil), l.Holders...), l.Waiters...) {
-		name := c.Name.String()
-		if c.Digest != "" {
-			name = c.Digest
+	return a.completeOf(cmd.Context(), args[0], args[1:], start, func(l *inspect.Lock, o *offers) {
+		for _, c := range slices.Concat(l.Holders, l.Waiters) {
+			o.add(cmp.Or(c.Digest, c.Name.String()), c.State.String()+", "+c.Who().String())
 		}
-		if strings.HasPrefix(name, start) && isPlain(name) {
-			names = append(names, cobra.CompletionWithDesc(name, completionNote(c.State.String()+", "+c.Who().String())))
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
 // CompleteTarget offers how a target starts.
@@ -177,11 +172,21 @@ func (a *App) CompleteProfile(*cobra.Command, []string, string) ([]cobra.Complet
 	return slices.Sorted(maps.Keys(cfg.Profiles)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// OutputFlag gives a command the flag -o with its first form as the default, and completes it.
+// OutputFlag gives a command the flag -o with its first form as the default, completes it, and refuses other forms.
 func OutputFlag(command *cobra.Command, output *string, forms ...string) {
 	last := len(forms) - 1
 	command.Flags().StringVarP(output, "output", "o", forms[0], strings.Join(forms[:last], ", ")+" or "+forms[last])
 	Complete(command, "output", forms...)
+	next := command.PreRunE
+	command.PreRunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case !slices.Contains(forms, *output):
+			return Usagef("-o %q: give one of %s", *output, strings.Join(forms, ", "))
+		case next != nil:
+			return next(cmd, args)
+		}
+		return nil
+	}
 }
 
 // Complete offers these values for a flag.

@@ -53,14 +53,20 @@ func (a *App) Sources(s Setup, once bool, only string) ([]inspect.Source, error)
 	return sources, nil
 }
 
+// Diagnosing is an observer of sources, by a clock, that looks for findings.
+func (a *App) Diagnosing(now func() time.Time, sources ...inspect.Source) *inspect.Observer {
+	observer := inspect.NewObserver(now, sources...)
+	observer.Diagnose(finding.Rules(), a.StuckAfter)
+	return observer
+}
+
 // Observer watches all targets of a setup, or makes one pass over them; only: a single lock of it.
 func (a *App) Observer(s Setup, once bool, only string) (*inspect.Observer, error) {
 	sources, err := a.Sources(s, once, only)
 	if err != nil {
 		return nil, err
 	}
-	observer := inspect.NewObserver(a.Now, sources...)
-	observer.Diagnose(finding.Rules(), a.StuckAfter)
+	observer := a.Diagnosing(a.Now, sources...)
 	observer.Advise(s.Reach())
 	observer.Expect(s.Expectations())
 	observer.Mute(a.Mutes())

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"lockscope/cli/render"
 	"lockscope/inspect"
@@ -36,16 +35,6 @@ func (a *App) PrintJSON(v any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
 	return e.Encode(v)
-}
-
-// OneOf checks the value of an -o flag.
-func OneOf(output string, allowed ...string) error {
-	for _, o := range allowed {
-		if output == o {
-			return nil
-		}
-	}
-	return Usagef("-o %q: give one of %s", output, strings.Join(allowed, ", "))
 }
 
 // Filtered is a snapshot with the locks alone that match.

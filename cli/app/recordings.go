@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/inspect/finding"
 	"lockscope/inspect/recording"
 )
 
@@ -30,13 +29,21 @@ func (a *App) OpenRecording(path string, options ...recording.Option) (*recordin
 
 // LookAtRecording is the last state of a recording, with the history that it holds and by its own clock.
 func (a *App) LookAtRecording(path string) (*inspect.Snapshot, error) {
+	return a.played(path, (*recording.Replay).All)
+}
+
+// LookAtMoment is the state of a recording at a time since its beginning.
+func (a *App) LookAtMoment(path string, at time.Duration) (*inspect.Snapshot, error) {
+	return a.played(path, func(r *recording.Replay, emit func(inspect.Update)) error { return r.To(at, emit) })
+}
+
+func (a *App) played(path string, play func(*recording.Replay, func(inspect.Update)) error) (*inspect.Snapshot, error) {
 	played, err := a.OpenRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {
 		return nil, err
 	}
-	observer := inspect.NewObserver(played.Now, played)
-	observer.Diagnose(finding.Rules(), a.StuckAfter)
-	if err := observer.Play(played.All); err != nil {
+	observer := a.Diagnosing(played.Now, played)
+	if err := observer.Play(func(emit func(inspect.Update)) error { return play(played, emit) }); err != nil {
 		return nil, err
 	}
 	if played.Cut() {

@@ -103,9 +103,6 @@ func (q *acquisition) end(hold *lockops.Hold, kept error) error {
 
 // check reads the arguments and makes sure of what needs no server.
 func (q *acquisition) check(ctx context.Context, args []string) (err error) {
-	if err := app.OneOf(q.output, "text", "jsonl"); err != nil {
-		return err
-	}
 	if q.wait < 0 {
 		return app.Usagef("--wait %v: give 0 or more", q.wait)
 	}

@@ -89,8 +89,6 @@ func (q *contention) run(ctx context.Context, args []string) error {
 func (q *contention) check(ctx context.Context, args []string) error {
 	c := &q.config
 	switch {
-	case app.OneOf(q.output, "text", "json") != nil:
-		return app.OneOf(q.output, "text", "json")
 	case c.Contenders < 1 || c.Contenders > contend.MaxContenders:
 		return app.Usagef("-n %d: give 1 to %d contenders", c.Contenders, contend.MaxContenders)
 	case c.Hold < 0 || c.Think < 0:

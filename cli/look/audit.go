@@ -49,9 +49,6 @@ func Audit(a *app.App) *cobra.Command {
 }
 
 func (r *auditTrail) run(verify bool) error {
-	if err := app.OneOf(r.output, "text", "json"); err != nil {
-		return err
-	}
 	from, err := r.from()
 	if err != nil {
 		return err

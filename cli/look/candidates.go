@@ -33,9 +33,6 @@ func Candidates(a *app.App) *cobra.Command {
 			"  lockscope candidates redis:lock:orders -p prod -o json",
 		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := app.OneOf(output, "text", "json"); err != nil {
-				return err
-			}
 			id, err := inspect.ParseID(args[0])
 			if err != nil {
 				return err

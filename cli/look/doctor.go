@@ -34,9 +34,6 @@ func Doctor(a *app.App) *cobra.Command {
 			"  lockscope doctor incident.jsonl.gz",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: app.CompleteTargetOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := app.OneOf(output, "text", "json", "csv"); err != nil {
-				return err
-			}
 			threshold := inspect.Severity(failOn).Rank()
 			if threshold < 0 {
 				return app.Usagef("--fail-on %q: give info, warning or critical", failOn)

@@ -28,9 +28,6 @@ func Ls(a *app.App) *cobra.Command {
 			"  lockscope ls 'redis://r1,r2,r3?match=lock:*' -o json | jq '.locks[] | select(.state == \"split\")'",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: app.CompleteTargetOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := app.OneOf(output, "table", "wide", "json", "csv"); err != nil {
-				return err
-			}
 			s, err := a.SetUpLook(cmd.Context(), args)
 			if err != nil {
 				return err

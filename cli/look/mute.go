@@ -35,9 +35,6 @@ func Mute(a *app.App) *cobra.Command {
 			"  lockscope unmute zk:/locks/orders stuck-holder",
 		Args: lockAndFinding(true), ValidArgsFunction: a.CompleteFinding,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := app.OneOf(r.output, "text", "json"); err != nil {
-				return err
-			}
 			if len(args) == 0 {
 				return r.list()
 			}

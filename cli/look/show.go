@@ -39,9 +39,6 @@ func Show(a *app.App) *cobra.Command {
 			"  lockscope show zk:/locks/orders zk://localhost -o dot | dot -Tsvg > orders.svg",
 		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := app.OneOf(output, showForms...); err != nil {
-				return err
-			}
 			id, err := inspect.ParseID(args[0])
 			if err != nil {
 				return err

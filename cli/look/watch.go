@@ -45,13 +45,8 @@ func Watch(a *app.App) *cobra.Command {
 			"  lockscope watch -p prod --exec 'jq -r .finding.message | mail -s \"$LOCKSCOPE_FINDING $LOCKSCOPE_LOCK\" oncall'\n" +
 			"  lockscope watch -p prod --webhook @/etc/lockscope/webhook-url --notify-on critical",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: app.CompleteTarget,
-		PreRunE: func(*cobra.Command, []string) error {
-			if err := app.OneOf(w.output, "text", "jsonl"); err != nil {
-				return err
-			}
-			return w.prepare()
-		},
-		RunE: a.FollowTargets(w.run),
+		PreRunE: func(*cobra.Command, []string) error { return w.prepare() },
+		RunE:    a.FollowTargets(w.run),
 	}
 	app.OutputFlag(command, &w.output, "text", "jsonl")
 	w.addFlags(command)

@@ -21,7 +21,6 @@ import (
 	"lockscope/cli/render"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
-	"lockscope/inspect/finding"
 	"lockscope/inspect/jsonform"
 	"lockscope/inspect/recording"
 	"lockscope/inspect/ticket"
@@ -146,8 +145,7 @@ func (b *bundle) watch(ctx context.Context, s app.Setup, hide *strings.Replacer)
 	defer cancel()
 	var end *time.Timer // runs from when all was looked at once
 	packed := gzip.NewWriter(&b.recorded)
-	observer := inspect.NewObserver(b.Now, recording.New(b.Now, redacting{packed, hide}, sources...))
-	observer.Diagnose(finding.Rules(), b.StuckAfter)
+	observer := b.Diagnosing(b.Now, recording.New(b.Now, redacting{packed, hide}, sources...))
 	observer.Advise(s.Reach())
 	observer.Expect(s.Expectations())
 	observer.Mute(b.Mutes())

@@ -9,11 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/cli/app"
+	"lockscope/cli/render"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
-	"lockscope/inspect/finding"
 	"lockscope/inspect/jsonform"
-	"lockscope/inspect/recording"
 )
 
 // Diff is the command diff.
@@ -37,9 +36,6 @@ func Diff(a *app.App) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := app.OneOf(output, "text", "json"); err != nil {
-				return err
-			}
 			from, err := momentOf(a, args[0])
 			if err != nil {
 				return err
@@ -69,20 +65,11 @@ func momentOf(a *app.App, arg string) (*inspect.Snapshot, error) {
 	if err != nil || at < 0 {
 		return nil, app.Usagef("%q: after the @ stands a time since the beginning of the recording, such as 90s", arg)
 	}
-	played, err := a.OpenRecording(path, recording.Speed(0), recording.Kept())
-	if err != nil {
-		return nil, err
+	s, err := a.LookAtMoment(path, at)
+	if err == nil && len(s.Backends) == 0 {
+		err = app.Usagef("%q: nothing had been seen by then (give a later time)", arg)
 	}
-	observer := inspect.NewObserver(played.Now, played)
-	observer.Diagnose(finding.Rules(), a.StuckAfter)
-	if err := observer.Play(func(emit func(inspect.Update)) error { return played.To(at, emit) }); err != nil {
-		return nil, err
-	}
-	s := observer.Snapshot()
-	if len(s.Backends) == 0 {
-		return nil, app.Usagef("%q: nothing had been seen by then (give a later time)", arg)
-	}
-	return s, nil
+	return s, err
 }
 
 // cutLast cuts a text around the last separator.
@@ -116,7 +103,7 @@ func differenceText(from, to *inspect.Snapshot) string {
 			who  []*inspect.Contender
 		}{{"acquired", d.Acquired}, {"let go  ", d.Ended}, {"came    ", d.Joined}, {"left    ", d.Left}} {
 			for _, c := range group.who {
-				fmt.Fprintf(&b, "  %s  %s\n", group.word, contenderName(c))
+				fmt.Fprintf(&b, "  %s  %s\n", group.word, render.ContenderName(c))
 			}
 		}
 		for _, group := range []struct {
@@ -156,13 +143,4 @@ func headOf(d *inspect.Difference) string {
 	default:
 		return fmt.Sprintf("%s   %s, now %s", d.Lock, describe.StateWord(d.From.State), describe.StateWord(d.To.State))
 	}
-}
-
-// contenderName names a contender by its owner and, where that is another, its own name.
-func contenderName(c *inspect.Contender) string {
-	text := c.Who().Cut(64)
-	if c.Who() != c.Name {
-		text += " (" + c.Name.Cut(64) + ")"
-	}
-	return text
 }

@@ -89,10 +89,7 @@ func eventDetail(e inspect.Event, offset time.Duration) string {
 // contenderWords name a contender by its owner and, where that is another, its own name; and how long it held.
 func contenderWords(e inspect.Event, offset time.Duration) string {
 	c := e.Contender
-	text := c.Who().Cut(64)
-	if c.Who() != c.Name {
-		text += " (" + c.Name.Cut(64) + ")"
-	}
+	text := ContenderName(c)
 	if !e.Between.From.IsZero() {
 		text += ", some time after " + describe.When(e.Between.From, e.At.Local())
 	}
@@ -108,6 +105,15 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 		case c.Owner.Session != 0:
 			text += "; or its session expired"
 		}
+	}
+	return text
+}
+
+// ContenderName names a contender by its owner and, where that is another, its own name.
+func ContenderName(c *inspect.Contender) string {
+	text := c.Who().Cut(64)
+	if c.Who() != c.Name {
+		text += " (" + c.Name.Cut(64) + ")"
 	}
 	return text
 }

@@ -12,7 +12,6 @@ import (
 
 	"lockscope/cli/app"
 	"lockscope/inspect"
-	"lockscope/inspect/finding"
 	"lockscope/inspect/recording"
 	"lockscope/internal/config"
 	"lockscope/internal/connect"
@@ -70,9 +69,6 @@ func scenarioList() string {
 }
 
 func (d *demo) run(ctx context.Context, args []string) error {
-	if err := app.OneOf(d.output, "table", "wide", "json"); err != nil {
-		return err
-	}
 	if d.length < 0 {
 		return app.Usagef("--for %v: give a time above 0", d.length)
 	}
@@ -222,8 +218,7 @@ func (d *demo) watchFor(ctx context.Context, s app.Setup, box *sandbox.Sandbox) 
 		defer to.Close()
 		sources = []inspect.Source{recording.New(d.Now, to, sources...)}
 	}
-	observer := inspect.NewObserver(d.Now, sources...)
-	observer.Diagnose(finding.Rules(), d.StuckAfter)
+	observer := d.Diagnosing(d.Now, sources...)
 	observer.Advise(s.Reach())
 	ids := make([]inspect.ID, len(scenes))
 	for i := range scenes {

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"lockscope/cli/app"
 	"lockscope/inspect"
-	"lockscope/inspect/finding"
 	"lockscope/inspect/recording"
 )
 
@@ -31,7 +31,7 @@ func newFilm(played *recording.Replay) *film {
 
 // seekable finds moments that are not read yet in the recording's file, until end is called. A file that can
 // be read only once has none.
-func (f *film) seekable(path string, stuckAfter time.Duration) (end func(), err error) {
+func (f *film) seekable(a *app.App, path string) (end func(), err error) {
 	finder, err := recording.NewFinder(path)
 	if errors.Is(err, recording.ErrNotSeekable) {
 		return func() {}, nil
@@ -41,7 +41,7 @@ func (f *film) seekable(path string, stuckAfter time.Duration) (end func(), err 
 	}
 	f.finder = finder
 	f.look = func(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
-		return lookAt(ctx, finder, at, stuckAfter)
+		return lookAt(ctx, a, finder, at)
 	}
 	return func() { _ = finder.Close() }, nil // it was only read
 }
@@ -64,13 +64,12 @@ func (f *film) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, err
 }
 
 // lookAt shows an observer the recording from shortly before an instant up to it.
-func lookAt(ctx context.Context, finder *recording.Finder, at time.Time, stuckAfter time.Duration) (*inspect.Snapshot, error) {
+func lookAt(ctx context.Context, a *app.App, finder *recording.Finder, at time.Time) (*inspect.Snapshot, error) {
 	m, err := finder.Moment(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	observer := inspect.NewObserver(m.Now, m)
-	observer.Diagnose(finding.Rules(), stuckAfter)
+	observer := a.Diagnosing(m.Now, m)
 	if err := observer.Play(func(emit func(inspect.Update)) error { return m.Run(ctx, emit) }); err != nil {
 		return nil, err
 	}

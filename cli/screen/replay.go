@@ -11,7 +11,6 @@ import (
 
 	"lockscope/cli/app"
 	"lockscope/inspect"
-	"lockscope/inspect/finding"
 	"lockscope/inspect/recording"
 )
 
@@ -61,8 +60,7 @@ func showMoment(ctx context.Context, a *app.App, path string, at time.Duration) 
 	}
 	screen := *a
 	screen.Now, screen.Write = played.Now, false
-	observer := inspect.NewObserver(played.Now, played)
-	observer.Diagnose(finding.Rules(), a.StuckAfter)
+	observer := a.Diagnosing(played.Now, played)
 	feed := observer.Subscribe()
 	if _, err := feed.Next(ctx); err != nil { // the first one, which has no events
 		return err
@@ -84,12 +82,11 @@ func replay(ctx context.Context, a *app.App, path string, speed float64) error {
 	if err != nil {
 		return err
 	}
-	observer := inspect.NewObserver(played.Now, played)
-	observer.Diagnose(finding.Rules(), a.StuckAfter)
+	observer := a.Diagnosing(played.Now, played)
 	screen := *a
 	screen.Write = false
 	f := newFilm(played)
-	end, err := f.seekable(path, a.StuckAfter)
+	end, err := f.seekable(a, path)
 	if err != nil {
 		return err
 	}
@@ -108,8 +105,7 @@ func replayLines(ctx context.Context, a *app.App, path string, speed float64) er
 	s := &stage{Replay: played}
 	lines := *a
 	lines.Now, lines.Write = s.Now, false
-	observer := inspect.NewObserver(s.Now, s)
-	observer.Diagnose(finding.Rules(), a.StuckAfter)
+	observer := a.Diagnosing(s.Now, s)
 	return showScreen(ctx, &lines, observer, app.Setup{}, screenOptions{title: recordingTitle(path), replay: true})
 }
 
