@@ -13,6 +13,7 @@ import (
 	"lockscope/cli/app"
 	"lockscope/inspect"
 	"lockscope/inspect/describe"
+	"lockscope/internal/connect"
 	"lockscope/lockops/act"
 )
 
@@ -163,6 +164,38 @@ func (r *action) why(request act.Request, result act.Result) string {
 		do = " (see each master's answer)"
 	}
 	return describe.Refusal(string(result.Reason)) + do
+}
+
+// outcomeJSON is what the answers of all actions on one thing have.
+type outcomeJSON struct {
+	Unknown bool       `json:"unknown"`
+	Reason  act.Reason `json:"reason"`
+	Detail  string     `json:"detail"`
+	DryRun  bool       `json:"dry_run"`
+}
+
+func (r *action) outcome(unknown bool, reason act.Reason, detail string) outcomeJSON {
+	return outcomeJSON{Unknown: unknown, Reason: reason, Detail: inspect.Escape(detail), DryRun: r.dryRun}
+}
+
+// errorText is an error in JSON; empty where there is none.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return inspect.Escape(err.Error())
+}
+
+// target reads BACKEND:PATH, the first argument, and the targets behind it.
+func (r *action) target(ctx context.Context, args []string) (id inspect.ID, t connect.Target, err error) {
+	if id, err = inspect.ParseID(args[0]); err != nil {
+		return id, t, err
+	}
+	if r.setup, err = r.SetUp(ctx, args[1:]); err != nil {
+		return id, t, err
+	}
+	t, err = r.setup.Backend(id.Backend)
+	return id, t, err
 }
 
 // listed prints lines of a preview under one heading.

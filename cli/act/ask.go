@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockscope/cli/app"
-	"lockscope/inspect"
 	"lockscope/lockops/act"
 )
 
@@ -62,15 +61,10 @@ func (r *ask) confirm() (how string, err error) { return r.agreeTo("ask its hold
 
 // askJSON is the command's answer.
 type askJSON struct {
-	Asked        bool       `json:"asked"`
-	LetGo        bool       `json:"let_go"`
-	Unknown      bool       `json:"unknown"`
-	Reason       act.Reason `json:"reason"`
-	Detail       string     `json:"detail"`
-	DryRun       bool       `json:"dry_run"`
-	Seen         any        `json:"seen"`
-	Next         any        `json:"next"`
-	HoldersAfter []any      `json:"holders_after"`
+	Asked bool `json:"asked"`
+	LetGo bool `json:"let_go"`
+	outcomeJSON
+	afterJSON
 }
 
 // report implements deed.
@@ -85,8 +79,7 @@ func (r *ask) report(stopped act.Reason, err error) error {
 func (r *ask) json() any {
 	result := &r.result
 	return askJSON{
-		Asked: result.Asked, LetGo: result.LetGo, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail),
-		DryRun: r.dryRun, Seen: r.contender(result.Seen), Next: r.contender(result.Next), HoldersAfter: r.contenders(result.HoldersAfter),
+		Asked: result.Asked, LetGo: result.LetGo, outcomeJSON: r.outcome(result.Unknown, result.Reason, result.Detail), afterJSON: r.after(result),
 	}
 }
 

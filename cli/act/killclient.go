@@ -43,13 +43,7 @@ func KillClient(a *app.App) *cobra.Command {
 
 func (r *killClient) run(ctx context.Context, args []string) error {
 	var err error
-	if r.id, err = inspect.ParseID(args[0]); err != nil {
-		return err
-	}
-	if r.setup, err = r.SetUp(ctx, args[1:]); err != nil {
-		return err
-	}
-	if _, err := r.setup.Backend(r.id.Backend); err != nil {
+	if r.id, _, err = r.target(ctx, args); err != nil {
 		return err
 	}
 	return r.perform(ctx, r)
@@ -102,11 +96,8 @@ func (r *killClient) do(ctx context.Context, confirmed string) (err error) {
 
 // KillJSON is the command's answer.
 type KillJSON struct {
-	Ended       bool                 `json:"ended"`
-	Unknown     bool                 `json:"unknown"`
-	Reason      act.Reason           `json:"reason"`
-	Detail      string               `json:"detail"`
-	DryRun      bool                 `json:"dry_run"`
+	Ended bool `json:"ended"`
+	outcomeJSON
 	Connections []app.ConnectionJSON `json:"connections"`
 	Again       []app.ConnectionJSON `json:"again"`
 	LocksRead   bool                 `json:"locks_read"`
@@ -122,8 +113,8 @@ func (r *killClient) report(stopped act.Reason, err error) error {
 	if r.output != "json" {
 		r.print()
 	} else if err := r.PrintJSON(KillJSON{
-		Ended: len(result.Ended) > 0, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Connections: app.ConnectionsJSON(p.Seen),
-		Again: app.ConnectionsJSON(result.Again), LocksRead: p.Read, Holds: idStrings(p.Holds), Waits: idStrings(p.Waits), Perhaps: idStrings(p.Perhaps),
+		Ended: len(result.Ended) > 0, outcomeJSON: r.outcome(result.Unknown, result.Reason, result.Detail),
+		Connections: app.ConnectionsJSON(p.Seen), Again: app.ConnectionsJSON(result.Again), LocksRead: p.Read, Holds: idStrings(p.Holds), Waits: idStrings(p.Waits), Perhaps: idStrings(p.Perhaps),
 	}); err != nil {
 		return err
 	}

@@ -40,15 +40,12 @@ func (r *lockAction) prepare(ctx context.Context, args []string) error {
 		words, _ := describe.Words(args)
 		return app.Usagef("--owner is missing: name the contender as you saw it (see: lockscope show %s)", words)
 	}
-	id, err := inspect.ParseID(args[0])
-	if err != nil {
-		return err
-	}
 	owner, err := inspect.Unescape(r.owner)
 	if err != nil {
 		return app.Usagef("--owner: %w", err)
 	}
-	if r.setup, err = r.SetUp(ctx, args[1:]); err != nil {
+	id, _, err := r.target(ctx, args)
+	if err != nil {
 		return err
 	}
 	r.request = act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter, Why: r.reason}
@@ -187,11 +184,17 @@ func (r *action) contender(c *inspect.Contender) any {
 	return jsonform.Contender(c, r.Now(), nil)
 }
 
-// contenders in JSON, never nil.
-func (r *action) contenders(list []inspect.Contender) []any {
-	all := make([]any, len(list))
-	for i := range list {
-		all[i] = r.contender(&list[i])
+// afterJSON is whom an action was about, who is next, and who holds the lock afterwards.
+type afterJSON struct {
+	Seen         any   `json:"seen"`
+	Next         any   `json:"next"`
+	HoldersAfter []any `json:"holders_after"`
+}
+
+func (r *action) after(result *act.Result) afterJSON {
+	j := afterJSON{Seen: r.contender(result.Seen), Next: r.contender(result.Next), HoldersAfter: []any{}}
+	for i := range result.HoldersAfter {
+		j.HoldersAfter = append(j.HoldersAfter, r.contender(&result.HoldersAfter[i]))
 	}
-	return all
+	return j
 }

@@ -116,16 +116,11 @@ func (r *release) confirm() (how string, err error) { return r.agreeTo("release 
 
 // ReleaseJSON is the contract's answer.
 type ReleaseJSON struct {
-	Released     bool            `json:"released"`
-	Unknown      bool            `json:"unknown"`
-	Reason       act.Reason      `json:"reason"`
-	Detail       string          `json:"detail"`
-	DryRun       bool            `json:"dry_run"`
-	Seen         any             `json:"seen"`
-	Next         any             `json:"next"`
-	HoldersAfter []any           `json:"holders_after"`
-	Masters      []releaseMaster `json:"masters"`
-	Others       *ReleaseOthers  `json:"others"`
+	Released bool `json:"released"`
+	outcomeJSON
+	afterJSON
+	Masters []releaseMaster `json:"masters"`
+	Others  *ReleaseOthers  `json:"others"`
 }
 
 // ReleaseOthers is what other locks show about a release.
@@ -155,18 +150,14 @@ func (r *release) report(stopped act.Reason, err error) error {
 
 func (r *release) json(result act.Result) ReleaseJSON {
 	j := ReleaseJSON{
-		Released: result.Released, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun, Seen: r.contender(result.Seen),
-		Next: r.contender(result.Next), HoldersAfter: r.contenders(result.HoldersAfter), Masters: []releaseMaster{},
+		Released: result.Released, outcomeJSON: r.outcome(result.Unknown, result.Reason, result.Detail), afterJSON: r.after(&result),
+		Masters: []releaseMaster{},
 	}
 	if o := r.others; o != nil {
 		j.Others = &ReleaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock, NotGiven: o.NotGiven}
 	}
 	for _, m := range result.Masters {
-		master := releaseMaster{Addr: m.Addr, Deleted: m.Deleted, Ended: m.Ended}
-		if m.Err != nil {
-			master.Error = inspect.Escape(m.Err.Error())
-		}
-		j.Masters = append(j.Masters, master)
+		j.Masters = append(j.Masters, releaseMaster{Addr: m.Addr, Deleted: m.Deleted, Ended: m.Ended, Error: errorText(m.Err)})
 	}
 	return j
 }

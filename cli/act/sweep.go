@@ -20,6 +20,7 @@ import (
 type sweep struct {
 	action
 	id      inspect.ID // its path is the root
+	on      connect.Target
 	idle    time.Duration
 	max     int
 	sweeper act.Sweeper
@@ -65,17 +66,10 @@ func (r *sweep) run(ctx context.Context, args []string) error {
 		return app.Usagef("--max %d: say how many directories at most, from 1 to %d", r.max, mostAtOnce)
 	}
 	var err error
-	if r.id, err = inspect.ParseID(args[0]); err != nil {
+	if r.id, r.on, err = r.target(ctx, args); err != nil {
 		return err
 	}
-	if r.setup, err = r.SetUp(ctx, args[1:]); err != nil {
-		return err
-	}
-	t, err := r.setup.Backend(r.id.Backend)
-	if err != nil {
-		return err
-	}
-	if t.Service != connect.ZooKeeper {
+	if r.on.Service != connect.ZooKeeper {
 		return app.Usagef("backend %s: only ZooKeeper has directories (for leftovers in Redis: release --match --finding minority-leftover)", r.id.Backend)
 	}
 	return r.perform(ctx, r)
@@ -104,11 +98,7 @@ func (r *sweep) dating(ctx context.Context) *inspect.Backend {
 	looking, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	one := r.setup
-	t, err := one.Backend(r.id.Backend)
-	if err != nil {
-		return nil
-	}
-	one.Targets = []connect.Target{t}
+	one.Targets = []connect.Target{r.on}
 	s, err := r.App.Look(looking, one, r.id.Path)
 	if err != nil {
 		return nil

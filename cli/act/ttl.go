@@ -78,11 +78,8 @@ func (r *setTTL) confirm() (how string, err error) { return r.agreeTo("set its T
 
 // TTLJSON is the command's answer.
 type TTLJSON struct {
-	Set     bool        `json:"set"`
-	Unknown bool        `json:"unknown"`
-	Reason  act.Reason  `json:"reason"`
-	Detail  string      `json:"detail"`
-	DryRun  bool        `json:"dry_run"`
+	Set bool `json:"set"`
+	outcomeJSON
 	TTL     int64       `json:"ttl_ms"`
 	Seen    any         `json:"seen"`
 	Masters []ttlMaster `json:"masters"`
@@ -105,17 +102,14 @@ func (r *setTTL) report(stopped act.Reason, err error) error {
 func (r *setTTL) json() any {
 	result, before := &r.result, r.seen.Votes
 	j := TTLJSON{
-		Set: result.Set, Unknown: result.Unknown, Reason: result.Reason, Detail: inspect.Escape(result.Detail), DryRun: r.dryRun,
+		Set: result.Set, outcomeJSON: r.outcome(result.Unknown, result.Reason, result.Detail),
 		TTL: r.request.TTL.Milliseconds(), Seen: r.contender(result.Seen), Masters: []ttlMaster{},
 	}
 	for i := range result.Masters {
 		m := &result.Masters[i]
-		master := ttlMaster{Addr: m.Addr, Set: m.Set, After: r.left(&m.After)}
+		master := ttlMaster{Addr: m.Addr, Set: m.Set, After: r.left(&m.After), Error: errorText(m.Err)}
 		if i < len(before) {
 			master.Before = r.left(&before[i])
-		}
-		if m.Err != nil {
-			master.Error = inspect.Escape(m.Err.Error())
 		}
 		j.Masters = append(j.Masters, master)
 	}

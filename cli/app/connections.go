@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"lockscope/inspect"
 	"lockscope/internal/connect"
@@ -32,13 +31,9 @@ func (r *Releasers) connections(ctx context.Context, backend string, most int) (
 	case t.Service == connect.RedisCluster:
 		return nil, 0, errors.New("a client of a Cluster has connections to each node")
 	}
-	ender, err := r.Ender(ctx, backend)
+	redis, err := capable[*act.Redis](ctx, r, backend, "it has no list of connections")
 	if err != nil {
 		return nil, 0, err
-	}
-	redis, ok := ender.(*act.Redis)
-	if !ok {
-		return nil, 0, fmt.Errorf("backend %s: it has no list of connections", backend)
 	}
 	list, err := redis.Connections(ctx, most)
 	return list, t.DB, err

@@ -80,39 +80,32 @@ func (r *Releasers) Of(backend string) (act.Releaser, bool) {
 
 // Ender connects to a backend, to end connections of its clients.
 func (r *Releasers) Ender(ctx context.Context, backend string) (act.Ender, error) {
-	t, err := r.setup.Backend(backend)
-	if err != nil {
-		return nil, err
-	}
-	if t.Service == connect.ZooKeeper {
+	if t, err := r.setup.Backend(backend); err == nil && t.Service == connect.ZooKeeper {
 		return &act.ZooKeeper{}, nil // which asks no server: there is nothing to be done
 	}
-	releaser, err := r.connected(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	ender, ok := releaser.(act.Ender)
-	if !ok {
-		return nil, fmt.Errorf("backend %s: no client can be ended", backend)
-	}
-	return ender, nil
+	return capable[act.Ender](ctx, r, backend, "no client can be ended")
 }
 
 // Sweeper connects to a backend, to delete directories that locks left behind.
 func (r *Releasers) Sweeper(ctx context.Context, backend string) (act.Sweeper, error) {
+	return capable[act.Sweeper](ctx, r, backend, "it has no directories")
+}
+
+// capable connects to a backend, for more than releases; lacks says what such a backend is without.
+func capable[T any](ctx context.Context, r *Releasers, backend, lacks string) (able T, err error) {
 	t, err := r.setup.Backend(backend)
 	if err != nil {
-		return nil, err
+		return able, err
 	}
 	releaser, err := r.connected(ctx, t)
 	if err != nil {
-		return nil, err
+		return able, err
 	}
-	sweeper, ok := releaser.(act.Sweeper)
+	able, ok := releaser.(T)
 	if !ok {
-		return nil, fmt.Errorf("backend %s: it has no directories", backend)
+		return able, fmt.Errorf("backend %s: %s", backend, lacks)
 	}
-	return sweeper, nil
+	return able, nil
 }
 
 // lazyReleaser is an act.Releaser that connects at its first use.

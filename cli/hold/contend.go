@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (q *contention) run(ctx context.Context, args []string) error {
 	}
 	ctx, stop := app.Interruptible(ctx)
 	defer stop()
-	target, err := q.contendTarget(ctx)
+	target, err := q.lock(ctx)
 	if err != nil {
 		return q.setup.Explain(err)
 	}
@@ -115,35 +116,22 @@ func (q *contention) check(ctx context.Context, args []string) error {
 	return q.setup.MayWrite()
 }
 
-// contendTarget is the lock as the contenders take it.
-func (q *contention) contendTarget(ctx context.Context) (contend.Target, error) {
+// lock is the lock as the contenders take it.
+func (q *contention) lock(ctx context.Context) (contend.Target, error) {
 	site := contend.Site{
 		Backend: q.id.Backend + ":", Name: q.id.Path, Kinds: q.kinds, Options: q.options(), Label: q.label, Existing: q.yes,
 	}
-	if q.target.Service != connect.ZooKeeper {
-		masters, err := q.masters(ctx)
-		if err != nil {
-			return nil, err
+	if q.target.Service == connect.ZooKeeper {
+		recipe := cmp.Or(q.recipe, q.kinds[0].Recipes[0])
+		if q.yes {
+			var err error
+			if recipe, err = q.chooseRecipe(ctx, q.kinds[0]); err != nil {
+				return nil, err
+			}
 		}
-		return contend.NewRedis(contend.Redis{Site: site, Masters: masters}), nil
+		q.recipe = recipe
 	}
-	name := q.recipe
-	if name == "" {
-		name = q.kinds[0].Recipes[0]
-	}
-	if q.yes {
-		var err error
-		if name, err = q.chooseRecipe(ctx, q.kinds[0]); err != nil {
-			return nil, err
-		}
-	}
-	q.recipe = name
-	site.Options = append(site.Options, lockops.WithRecipe(name))
-	options, err := app.ZKOptions(q.target)
-	if err != nil {
-		return nil, err
-	}
-	return contend.NewZooKeeper(contend.ZooKeeper{Site: site, Servers: q.target.Servers, Chroot: q.target.Chroot, Session: options}), nil
+	return q.contendTarget(ctx, site, q.recipe)
 }
 
 // manyHint names the likely cause when many sessions cannot be had.

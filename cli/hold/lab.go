@@ -241,7 +241,7 @@ func (l *labDriver) Contend(ctx context.Context, c lab.RunOptions) (lab.Run, err
 	if err := l.mayWrite(); err != nil {
 		return nil, err
 	}
-	target, err := l.contendTarget(c)
+	target, err := l.contendTarget(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +285,7 @@ func ended(r *contend.Run) bool {
 	}
 }
 
-func (l *labDriver) contendTarget(c lab.RunOptions) (contend.Target, error) {
+func (l *labDriver) contendTarget(ctx context.Context, c lab.RunOptions) (contend.Target, error) {
 	kind, first := c.Target, c.Target == onFirst
 	if first {
 		kind = lockops.KindsOn(lockops.OnRedisMasters)[0].Name
@@ -302,31 +302,16 @@ func (l *labDriver) contendTarget(c lab.RunOptions) (contend.Target, error) {
 	}
 	if first {
 		kinds = lockops.KindsOn(lockops.OnRedis)[:1]
+		q.target.Servers = q.target.Servers[:1]
 	}
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	name := hex.EncodeToString(random[:])
-	site := contend.Site{Backend: c.Backend + ":", Kinds: kinds}
-	if q.target.Service == connect.ZooKeeper {
-		site.Name = "/lockscope-lab/" + name
-		site.Options = append(site.Options, lockops.WithRecipe("curator"))
-		options, err := app.ZKOptions(q.target)
-		if err != nil {
-			return nil, err
-		}
-		return contend.NewZooKeeper(contend.ZooKeeper{Site: site, Servers: q.target.Servers, Chroot: q.target.Chroot, Session: options}), nil
+	site := contend.Site{Backend: c.Backend + ":", Name: "/lockscope-lab/" + name, Kinds: kinds}
+	if q.target.Service != connect.ZooKeeper {
+		site.Name, site.Options = "lock:lockscope-lab:"+name, []lockops.Option{lockops.WithTTL(q.ttl)}
 	}
-	site.Name = "lock:lockscope-lab:" + name
-	site.Options = append(site.Options, lockops.WithTTL(q.ttl))
-	config, err := q.target.TLS.Config()
-	if err != nil {
-		return nil, err
-	}
-	masters := q.target.RedisOptions(config)
-	if first {
-		masters = masters[:1]
-	}
-	return contend.NewRedis(contend.Redis{Site: site, Masters: masters}), nil
+	return q.contendTarget(ctx, site, "curator")
 }
 
 // labClose limits the time for giving everything back.

@@ -16,6 +16,7 @@ import (
 	"lockscope/inspect/recipe"
 	"lockscope/internal/connect"
 	"lockscope/lockops"
+	"lockscope/lockops/contend"
 )
 
 // lockChoice is the lock that a command takes: its backend, name, kind and recipe.
@@ -217,4 +218,21 @@ func (q *lockChoice) masters(ctx context.Context) ([]*redis.UniversalOptions, er
 		}
 	}
 	return masters, nil
+}
+
+// contendTarget is a lock on the target as contenders take it, in ZooKeeper by a recipe.
+func (q *lockChoice) contendTarget(ctx context.Context, site contend.Site, recipe string) (contend.Target, error) {
+	if q.target.Service != connect.ZooKeeper {
+		masters, err := q.masters(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return contend.NewRedis(contend.Redis{Site: site, Masters: masters}), nil
+	}
+	options, err := app.ZKOptions(q.target)
+	if err != nil {
+		return nil, err
+	}
+	site.Options = append(site.Options, lockops.WithRecipe(recipe))
+	return contend.NewZooKeeper(contend.ZooKeeper{Site: site, Servers: q.target.Servers, Chroot: q.target.Chroot, Session: options}), nil
 }
