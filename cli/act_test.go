@@ -141,33 +141,6 @@ func TestAcquireReadsAndWrites(t *testing.T) {
 	})
 }
 
-// The lock is taken away from under COMMAND, which is stopped; exit code 4.
-func TestAcquireStopsTheCommandWhenTheLockIsLost(t *testing.T) {
-	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
-		key := servertest.UniqueName(t)
-		target := "redis://" + servers[0].Addr
-		c := servers[0].Client(t)
-		done := make(chan outcome, 1)
-		go func() {
-			done <- run(t, "acquire", "redis:"+key, target, "--ttl", "9s", "--", "sleep", "300")
-		}()
-		await(t, "our lock", func(o outcome) bool { return o.code == 0 && strings.Contains(o.stdout, "lockscope (certain)") }, "show", "redis:"+key, target)
-		if got := run(t, "show", "redis:"+key, target, "-o", "markdown"); got.code != 0 || !strings.Contains(got.stdout, "\n## 1 holder\n") || !strings.Contains(got.stdout, "- lock: `redis:"+key+"`") {
-			t.Errorf("%+v", got)
-		}
-		if err := c.Set(t.Context(), key, "a thief", time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if got := <-done; got.code != 4 || !strings.Contains(got.stderr, "sleep was stopped") {
-			t.Errorf("%+v", got)
-		}
-		if v := c.Get(t.Context(), key).Val(); v != "a thief" {
-			t.Errorf("the other holder's value is %q", v)
-		}
-	})
-}
-
 func TestRedlockByCommandLine(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
@@ -407,18 +380,6 @@ func TestReleaseByALabelOnRedis(t *testing.T) {
 			t.Errorf("as advised: %+v", got)
 		}
 	})
-}
-
-// The release that no-ttl advises for a job of sidekiq-unique-jobs is done.
-func TestAdvisedReleaseOfASidekiqJob(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartEmbeddedRedis(t)
-	const key = "uniquejobs:0123456789abcdef0123456789abcdef:LOCKED"
-	server.Mini.HSet(key, "jid", "1700000000.1")
-	got := run(t, "release", "redis:"+key, "redis://"+server.Addr, "--owner", "jid", "--yes", "-o", "json")
-	if got.code != 0 || !strings.Contains(got.stdout, `"released": true`) || server.Mini.Exists(key) {
-		t.Errorf("%+v", got)
-	}
 }
 
 // Who is next is shown as it is: waiting, until it was seen to hold.

@@ -164,19 +164,8 @@ func TestBadUseIsOneLineAndExitCode2(t *testing.T) {
 
 func TestServersThatDoNotAnswerAreExitCode3(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{
-		"ls zk://127.0.0.1:1", "ls redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "show zk:/a zk://127.0.0.1:1",
-		"acquire redis:a redis://127.0.0.1:1 --wait 0", "acquire redis:a redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3 --wait 0",
-		"acquire zk:/a zk://127.0.0.1:1 --wait 0", "release zk:/a zk://127.0.0.1:1 --owner x --yes",
-		"release redis:a redis://127.0.0.1:1 --owner x --yes",
-	} {
-		t.Run(args, func(t *testing.T) {
-			t.Parallel()
-			got := run(t, append(strings.Fields(args), "--timeout", "1s")...)
-			if got.code != 3 || !strings.Contains(got.stderr, "127.0.0.1:") {
-				t.Errorf("code %d, says %q", got.code, got.stderr)
-			}
-		})
+	if got := run(t, "acquire", "redis:a", "redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "--wait", "0"); got.code != 3 {
+		t.Errorf("%+v", got)
 	}
 	const check = " (check the address, and that the server runs)\n"
 	for args, want := range map[string]string{

@@ -101,6 +101,9 @@ func TestLossStopsWhatTheCommandStarted(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 4 {
 		t.Errorf("exit code %d, want 4", code)
 	}
+	if v, _ := server.Mini.Get("lock:a"); v != "a thief" {
+		t.Errorf("the other holder's value is %q", v)
+	}
 	text, err := os.ReadFile(pidFile)
 	if err != nil {
 		t.Fatal(err)

@@ -3,76 +3,121 @@
 package cli
 
 import (
-	"bufio"
-	"context"
 	"fmt"
+	"io"
 	"net"
-	"strconv"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"lockscope/internal/servertest"
 )
 
-// burden of clients on a ZooKeeper server and a Redis: watches, contenders, clients that are told of changes,
-// clients in all, the lock's key.
-type burden struct{ watches, nodes, tracked, clients, keys int }
-
-func burdenOf(t *testing.T, server *servertest.ZooKeeper, master *servertest.Redis) (b burden) {
+// killed are programs that hold a lock and wait for it, and are killed.
+func killed(t *testing.T, lock, target string, kinds [2]string, more ...string) {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", server.Addr, time.Minute)
+	var running []*exec.Cmd
+	for i, says := range []string{"holding", "waiting"} {
+		cmd, lines := started(t, append([]string{"acquire", lock, target, "--kind", kinds[i]}, more...)...)
+		awaitLine(t, lines, says)
+		running = append(running, cmd)
+	}
+	for _, cmd := range running {
+		if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Programs that are killed leave nothing in Redis but keys that end by themselves.
+func TestTheKilledLeaveKeysThatEnd(t *testing.T) {
+	t.Parallel()
+	one, nodes := servertest.StartRedis(t), servertest.StartRedisCluster(t, 3)
+	three := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	for _, k := range []struct {
+		kind, scheme string
+		masters      []*servertest.Redis
+	}{{"fair", "redis://", []*servertest.Redis{one}}, {"redlock", "redis://", three}, {"mutex", "redis+cluster://", nodes}} {
+		t.Run(k.kind, func(t *testing.T) {
+			t.Parallel()
+			var addrs []string
+			for _, m := range k.masters {
+				addrs = append(addrs, m.Addr)
+			}
+			killed(t, "redis:lock:a", k.scheme+strings.Join(addrs, ","), [2]string{k.kind, k.kind}, "--ttl", "10s")
+			for limit := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // servers do not tell
+				left := keysThatEnd(t, k.masters)
+				if len(left) == 0 {
+					return
+				}
+				if time.Now().After(limit) {
+					t.Fatalf("left behind: %v", left)
+				}
+			}
+		})
+	}
+}
+
+// keysThatEnd demands that all keys end, and returns those that a lock's end takes away: the newest tokens and
+// what is kept of a fair queue have a day and a minute.
+func keysThatEnd(t *testing.T, masters []*servertest.Redis) (left []string) {
+	t.Helper()
+	kept := map[string]time.Duration{"lockscope:fence:": 24 * time.Hour, "lockscope:queue:": time.Minute, "lockscope:alive:": time.Minute}
+	for _, m := range masters {
+		c := m.Client(t)
+		keys, err := c.Keys(t.Context(), "*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			most := 10 * time.Second
+			for prefix, longest := range kept {
+				if strings.HasPrefix(key, prefix) {
+					most = longest
+				}
+			}
+			if most == 10*time.Second {
+				left = append(left, key)
+			}
+			if ends := c.PTTL(t.Context(), key).Val(); ends == -1 || ends > most { // -2: it is gone by now
+				t.Errorf("%s ends in %v", key, ends)
+			}
+		}
+	}
+	return left
+}
+
+// Programs that are killed leave nothing in ZooKeeper once their sessions have ended.
+func TestTheKilledLeaveNoNodes(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartZooKeeper(t)
+	for lock, kinds := range map[string][2]string{"zk:/r": {"read", "write"}, "zk:/w": {"write", "write"}, "zk:/s": {"semaphore=1", "semaphore=1"}} {
+		killed(t, lock, "zk://"+server.Addr, kinds)
+	}
+	for limit := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) { // servers do not tell
+		left := ephemeralNodes(t, server.Addr)
+		if left == "0" {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%s nodes are left", left)
+		}
+	}
+}
+
+// ephemeralNodes is how many of them a server has.
+func ephemeralNodes(t *testing.T, addr string) string {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	fmt.Fprint(conn, "mntr")
-	figures := map[string]*int{"zk_watch_count": &b.watches, "zk_ephemerals_count": &b.nodes}
-	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		figure(t, lines.Text(), "\t", figures)
-	}
-	c := redis.NewClient(&redis.Options{Addr: master.Addr})
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	info, err := c.Info(ctx, "clients").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(info) {
-		figure(t, line, ":", map[string]*int{"tracking_clients": &b.tracked, "connected_clients": &b.clients})
-	}
-	b.clients-- // our own
-	b.keys = int(c.Exists(ctx, "lock:a").Val())
-	return b
-}
-
-// figure reads the number of a line where its name is wanted.
-func figure(t *testing.T, line, separator string, wanted map[string]*int) {
-	t.Helper()
-	name, value, _ := strings.Cut(strings.TrimSpace(line), separator)
-	into := wanted[name]
-	if into == nil {
-		return
-	}
-	var err error
-	if *into, err = strconv.Atoi(value); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// awaitBurden polls, as servers tell of none of it.
-func awaitBurden(t *testing.T, server *servertest.ZooKeeper, master *servertest.Redis, what string, ok func(burden) bool) {
-	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		b := burdenOf(t, server, master)
-		if ok(b) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %+v", what, b)
-		}
-	}
+	figures, _ := io.ReadAll(conn)
+	_, rest, _ := strings.Cut(string(figures), "zk_ephemerals_count\t")
+	count, _, _ := strings.Cut(rest, "\n")
+	return count
 }

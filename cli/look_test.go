@@ -99,29 +99,6 @@ func TestShowNamesTheCommandThatLooksAtTheHolder(t *testing.T) {
 	})
 }
 
-func TestRedisPyHolderIsDecoded(t *testing.T) {
-	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
-		key := servertest.UniqueName(t) + ":lock"
-		peer := servertest.StartRedisPy(t, servers[0].Addr, key)
-		peer.Expect(t, "acquired")
-		target := "redis://" + servers[0].Addr
-		l := parse(t, run(t, "ls", "-o", "json", target).stdout).lock(t, "redis:"+key)
-		if l.Recipe != "redis-py" || l.State != "held" || l.Kind != "mutex" || len(l.Holders) != 1 || *l.Quorum != 1 || *l.Margin != 0 {
-			t.Fatalf("lock %+v", l)
-		}
-		h := l.Holders[0]
-		if h.TTL == nil || *h.TTL <= 0 || *h.TTL > 30000 || h.Age == nil || *h.Age > 20000 || strings.Count(h.Owner.Host, ":") != 5 {
-			t.Errorf("holder %+v", h)
-		}
-		peer.Release(t)
-		peer.Expect(t, "released")
-		if got := run(t, "show", l.ID, target); got.code != 1 || !strings.Contains(got.stderr, "no such lock") {
-			t.Errorf("show of a key that is gone: %+v", got)
-		}
-	})
-}
-
 func TestRedlockWithAMasterStopped(t *testing.T) {
 	t.Parallel()
 	var servers []*servertest.Redis
@@ -168,17 +145,6 @@ func TestHostileBytesNeverReachTheTerminal(t *testing.T) {
 				t.Errorf("%v: %+v", args, got)
 			}
 		}
-	})
-}
-
-func TestDemoOfOneScenario(t *testing.T) {
-	t.Parallel()
-	untilLong(t, time.Second, "the locks of the scenario", func(span string) bool {
-		got := run(t, "demo", "fair", "--headless", "--for", span)
-		if got.code != 0 || strings.Contains(got.stdout, "redis:") {
-			t.Fatalf("%+v", got)
-		}
-		return strings.Contains(got.stdout, "/locker")
 	})
 }
 
