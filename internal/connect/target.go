@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -311,52 +312,58 @@ func (t *Target) setOptions(query string) error {
 	return nil
 }
 
-func (t *Target) setOption(key, value string) error {
-	zookeeper := t.Service == ZooKeeper
-	tls := t.TLS
-	switch {
-	case key == "name":
+func (t *Target) setOption(key, value string) (err error) {
+	known := t.knownOptions()
+	if !slices.Contains(strings.Split(known, ", "), key) {
+		if slices.Contains(strings.Split(tlsOptions, ", "), key) {
+			return fmt.Errorf("option %q needs TLS (write zks:// or rediss://)", key)
+		}
+		return fmt.Errorf("option %.20q is unknown here (known: %s)", key, known)
+	}
+	switch key {
+	case "name":
 		if strings.ContainsAny(value, ": \t") {
 			return fmt.Errorf("name %q may not hold a colon or space", value)
 		}
 		t.Name = value
-	case key == "admin" && zookeeper:
-		for _, base := range strings.Split(value, ",") {
-			u, err := url.Parse(base)
-			if err == nil && u.User != nil || strings.Contains(base, "@") {
-				return errors.New("admin= holds a user or password: set LOCKSCOPE_ZK_ADMIN_USERNAME and LOCKSCOPE_ZK_ADMIN_PASSWORD, or give them in a profile")
-			}
-			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				return fmt.Errorf("admin=%q is no address such as http://host:8080", base)
-			}
-			t.Admin = append(t.Admin, strings.TrimSuffix(base, "/"))
-		}
-	case key == "chroot" && zookeeper:
+	case "admin":
+		return t.addAdmins(strings.Split(value, ","))
+	case "chroot":
 		if !strings.HasPrefix(value, "/") {
 			return fmt.Errorf("chroot %q does not start with a slash", value)
 		}
 		t.Chroot = strings.TrimSuffix(value, "/")
-	case key == "via" && t.Service != RedisUnix:
-		via, err := ParseVia(value)
-		if err != nil {
-			return err
-		}
-		t.Via = via
-	case key == "match" && !zookeeper:
+	case "via":
+		t.Via, err = ParseVia(value)
+	case "match":
 		t.Match = append(t.Match, value)
-	case tls != nil && tls.set(key, value):
-	case zookeeper && strings.HasPrefix(key, "admin_") && (&TLS{}).set(key[len("admin_"):], value):
-		if t.AdminTLS == nil {
-			t.AdminTLS = &TLS{}
-		}
-		t.AdminTLS.set(key[len("admin_"):], value)
-	case tls == nil && slices.Contains([]string{"ca", "cert", "key", "server_name"}, key):
-		return fmt.Errorf("option %q needs TLS (write zks:// or rediss://)", key)
 	default:
-		return fmt.Errorf("option %.20q is unknown here (known: %s)", key, t.knownOptions())
+		if option, ok := strings.CutPrefix(key, "admin_"); ok {
+			t.AdminTLS = cmp.Or(t.AdminTLS, &TLS{})
+			t.AdminTLS.set(option, value)
+		} else {
+			t.TLS.set(key, value)
+		}
+	}
+	return err
+}
+
+func (t *Target) addAdmins(bases []string) error {
+	for _, base := range bases {
+		u, err := url.Parse(base)
+		if err == nil && u.User != nil || strings.Contains(base, "@") {
+			return errors.New("admin= holds a user or password: set LOCKSCOPE_ZK_ADMIN_USERNAME and LOCKSCOPE_ZK_ADMIN_PASSWORD, " +
+				"or give them in a profile")
+		}
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return fmt.Errorf("admin=%q is no address such as http://host:8080", base)
+		}
+		t.Admin = append(t.Admin, strings.TrimSuffix(base, "/"))
 	}
 	return nil
 }
+
+const tlsOptions = "ca, cert, key, server_name"
 
 func (t *Target) knownOptions() string {
 	known := "match, name"
@@ -367,7 +374,7 @@ func (t *Target) knownOptions() string {
 		known += ", via"
 	}
 	if t.TLS != nil {
-		known += ", ca, cert, key, server_name"
+		known += ", " + tlsOptions
 	}
 	return known
 }

@@ -24,9 +24,8 @@ func HomePath(path string) (string, error) {
 	return filepath.Join(home, rest), nil
 }
 
-// set is false for a key that is no option of TLS.
-func (t *TLS) set(key, value string) bool {
-	switch key {
+func (t *TLS) set(option, value string) {
+	switch option {
 	case "ca":
 		t.CA = value
 	case "cert":
@@ -35,10 +34,7 @@ func (t *TLS) set(key, value string) bool {
 		t.Key = value
 	case "server_name":
 		t.ServerName = value
-	default:
-		return false
 	}
-	return true
 }
 
 // Config reads the files and makes a client configuration, TLS 1.2 or newer, the server always verified. nil stays
