@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -151,8 +151,8 @@ func ParseScenario(name string, text []byte) (Scenario, error) {
 	}
 	var scenes []Scene
 	for _, l := range s.Locks {
-		if _, path, _ := strings.Cut(l.ID, ":"); !l.Hidden {
-			scenes = append(scenes, Scene{Title: cmp.Or(l.Title, path), Text: cmp.Or(l.Text, s.About), Lock: l.ID})
+		if _, name, _ := strings.Cut(l.ID, ":"); !l.Hidden {
+			scenes = append(scenes, Scene{Title: cmp.Or(l.Title, name), Text: cmp.Or(l.Text, s.About), Lock: l.ID})
 		}
 	}
 	return Scenario{Name: name, About: s.About, scenes: scenes, script: &s}, nil
@@ -204,30 +204,44 @@ const (
 var recipes = []string{"curator", "kazoo", "go-zookeeper", "sequential"}
 
 func (l *scriptLock) check(before []scriptLock) error {
-	backend, path, _ := strings.Cut(l.ID, ":")
+	backend, name, _ := strings.Cut(l.ID, ":")
 	switch {
 	case l.ID == "":
 		return l.errorf("id is missing (write zk:/locks/NAME or redis:lock:NAME)")
-	case backend == "zk" && (!strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.HasSuffix(path, "/")):
-		return l.errorf("id %q is no path in ZooKeeper (write zk:/locks/NAME)", l.ID)
-	case backend == "redis" && (!strings.HasPrefix(path, "lock:") || path == "lock:"):
-		return l.errorf("id %q: keys in Redis begin with lock: (write redis:lock:NAME)", l.ID)
-	case backend != "zk" && backend != "redis":
-		return l.errorf("id %q: the backends are zk and redis", l.ID)
 	case slices.ContainsFunc(before, func(o scriptLock) bool { return o.ID == l.ID }):
 		return l.errorf("id %q is there twice", l.ID)
-	case backend == "zk" && l.TTL != 0:
-		return l.errorf("%s: ttl is for locks in Redis", l.ID)
-	case backend == "redis" && l.Recipe != "" && l.Recipe != redsync:
-		return l.errorf("%s: recipe %q of a lock in Redis (redsync, or none)", l.ID, l.Recipe)
-	case backend == "redis" && (l.Permits != 0 || l.Prefix != ""):
-		return l.errorf("%s: permits and prefix are for locks in ZooKeeper", l.ID)
 	case l.Permits < 0:
 		return l.errorf("%s: permits %d (1 or more)", l.ID, l.Permits)
-	case backend == "zk" && l.Recipe != "" && !slices.Contains(recipes, l.Recipe):
-		return l.errorf("recipe %q (one of %s)", l.Recipe, strings.Join(recipes, ", "))
 	case l.TTL < 0 || l.TTL > 0 && l.TTL < time.Second:
 		return l.errorf("ttl %v (at least 1s)", l.TTL)
+	case backend == "zk":
+		return l.checkZooKeeper(name)
+	case backend == "redis":
+		return l.checkRedis(name)
+	}
+	return l.errorf("id %q: the backends are zk and redis", l.ID)
+}
+
+func (l *scriptLock) checkZooKeeper(node string) error {
+	switch {
+	case node == "/" || path.Clean("/"+node) != node:
+		return l.errorf("id %q is no path in ZooKeeper (write zk:/locks/NAME)", l.ID)
+	case l.TTL != 0:
+		return l.errorf("%s: ttl is for locks in Redis", l.ID)
+	case l.Recipe != "" && !slices.Contains(recipes, l.Recipe):
+		return l.errorf("recipe %q (one of %s)", l.Recipe, strings.Join(recipes, ", "))
+	}
+	return nil
+}
+
+func (l *scriptLock) checkRedis(key string) error {
+	switch {
+	case key == "lock:" || !strings.HasPrefix(key, "lock:"):
+		return l.errorf("id %q: keys in Redis begin with lock: (write redis:lock:NAME)", l.ID)
+	case l.Recipe != "" && l.Recipe != redsync:
+		return l.errorf("%s: recipe %q of a lock in Redis (redsync, or none)", l.ID, l.Recipe)
+	case l.Permits != 0 || l.Prefix != "":
+		return l.errorf("%s: permits and prefix are for locks in ZooKeeper", l.ID)
 	}
 	return nil
 }
@@ -287,58 +301,49 @@ func (s *script) onZooKeeper(client string) bool {
 }
 
 func (p *scriptStep) check(s *script) error {
-	said := 0
-	for _, given := range []bool{
+	given := []bool{
 		p.Freeze != "", p.Thaw != "", p.Expire != "", p.Cut != "", p.Stop != 0, p.Start != 0, p.Empty != 0, p.Clock != nil,
 		p.Orphan != nil, p.Set != nil,
-	} {
-		if given {
-			said++
-		}
 	}
-	if said != 1 {
+	switch {
+	case len(slices.DeleteFunc(given, func(is bool) bool { return !is })) != 1:
 		return p.errorf("a step does one thing: freeze, thaw, expire, cut, stop, start, empty, clock, orphan or set, and says " +
 			"when with at")
-	}
-	if p.At < 0 || s.Repeat > 0 && p.At > s.Repeat {
+	case p.At < 0 || s.Repeat > 0 && p.At > s.Repeat:
 		return p.errorf("at %v is not within 0s and repeat", p.At)
-	}
-	locks := []string{p.Freeze, p.Thaw}
-	masters := []int{p.Stop, p.Start, p.Empty}
-	if p.Orphan != nil {
-		locks = append(locks, p.Orphan.Lock)
-		if p.Orphan.Label == "" || !strings.HasPrefix(p.Orphan.Lock, "zk:") {
+	case p.Orphan != nil:
+		if p.Orphan.Label == "" || !inZooKeeper(p.Orphan.Lock) {
 			return p.errorf("orphan: give a lock in ZooKeeper and a label")
 		}
-	}
-	if p.Set != nil {
-		locks, masters = append(locks, p.Set.Lock), append(masters, p.Set.Masters...)
+		return p.known(s, p.Orphan.Lock, "")
+	case p.Set != nil:
 		if p.Set.Owner == "" || !strings.HasPrefix(p.Set.Lock, "redis:") || p.Set.TTL < 0 {
 			return p.errorf("set: give a lock in Redis, an owner, and a ttl that is not negative")
 		}
-	}
-	for _, lock := range locks {
-		if lock != "" && s.lock(lock) == nil {
-			return p.errorf("lock %q is none of locks", lock)
-		}
-	}
-	for _, client := range []string{p.Expire, p.Cut} {
-		if client != "" && !s.onZooKeeper(client) {
-			return p.errorf("%q is no contender of a lock in ZooKeeper (with count they are NAME-1, NAME-2, and so on)", client)
-		}
-	}
-	if p.Clock != nil {
-		masters = append(masters, p.Clock.Master)
+		return p.known(s, p.Set.Lock, "", p.Set.Masters...)
+	case p.Clock != nil:
 		if p.Clock.By == 0 {
 			return p.errorf("clock: by is missing (write {master: 1, by: 60s}, or -60s)")
 		}
 		if p.Clock.Master == 0 {
 			return p.errorf("clock: master is missing")
 		}
+		return p.known(s, "", "", p.Clock.Master)
+	}
+	return p.known(s, cmp.Or(p.Freeze, p.Thaw), cmp.Or(p.Expire, p.Cut), p.Stop, p.Start, p.Empty)
+}
+
+// known checks what a step names; what it leaves out is empty or zero.
+func (p *scriptStep) known(s *script, lock, client string, masters ...int) error {
+	if lock != "" && s.lock(lock) == nil {
+		return p.errorf("lock %q is none of locks", lock)
+	}
+	if client != "" && !s.onZooKeeper(client) {
+		return p.errorf("%q is no contender of a lock in ZooKeeper (with count they are NAME-1, NAME-2, and so on)", client)
 	}
 	for _, m := range masters {
 		if m < 0 || m > s.masters() {
-			return p.errorf("there is no master %s (1 to %d)", strconv.Itoa(m), s.masters())
+			return p.errorf("there is no master %d (1 to %d)", m, s.masters())
 		}
 	}
 	return nil
