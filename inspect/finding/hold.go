@@ -77,13 +77,14 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 	}
 	seenGranted := how == exact && !h.HeldSince.Equal(h.Since) // by our clock
 	entered, checked := !from.IsZero(), seenGranted || c.Backend.Dates(h.Czxid)
-	if entered && checked && how == exact {
+	dated := entered && checked
+	if dated && how == exact {
 		return backendNow(c).Sub(from), exact
 	}
 	if c.History != nil && !h.Seen.IsZero() {
 		seen := c.Now.Sub(h.Seen)
-		if entered && checked {
-			seen = min(seen, backendNow(c).Sub(from)) // nobody was seen before it entered: our clock was set since
+		if dated {
+			seen = min(seen, backendNow(c).Sub(from)) // it cannot be seen before it entered: our clock was set since
 		}
 		if seen > limit || !entered {
 			return max(0, seen), atLeast

@@ -92,45 +92,35 @@ func behindAtOneLook(b *inspect.Backend, s *inspect.Server) bool {
 	return b.Mode == inspect.ModeOnce && s.Lagging && s.Lag >= lacked
 }
 
-// noEnsemble is the finding about servers that are not of one ensemble.
+// noEnsemble is the finding about servers that are not of one ensemble: one that runs alone next to another,
+// or several leaders.
 func noEnsemble(b *inspect.Backend) []inspect.Finding {
 	var servers []evidence
-	odd, other := "", ""    // a server that stands alone, and one beside it
-	first, second := "", "" // of those that lead
-	alone, leaders := 0, 0
+	var all, alone, leaders []string
 	for i := range b.Servers {
 		s := &b.Servers[i]
 		if s.State != inspect.ServerUp || s.Role == "" {
 			continue
 		}
+		role := inspect.Escape(s.Role)
+		says := at(s.Addr) + " is " + role
+		servers = append(servers, evidence{"addr": inspect.Escape(s.Addr), "role": role})
+		all = append(all, says)
 		switch s.Role {
 		case "standalone":
-			alone++
+			alone = append(alone, says)
 		case "leader":
-			leaders++
-		}
-		role := inspect.Escape(s.Role)
-		servers = append(servers, evidence{"addr": inspect.Escape(s.Addr), "role": role})
-		says := at(s.Addr) + " is " + role
-		switch {
-		case odd == "" && role == "standalone":
-			odd = says
-		case other == "":
-			other = says
-		}
-		switch {
-		case s.Role != "leader":
-		case first == "":
-			first = says
-		case second == "":
-			second = says
+			leaders = append(leaders, says)
 		}
 	}
-	if len(servers) < 2 || alone == 0 && leaders < 2 {
+	if len(servers) < 2 || len(alone) == 0 && len(leaders) < 2 {
 		return nil
 	}
-	if alone == 0 {
-		odd, other = second, first
+	odd, other := all[1], all[0]
+	if len(alone) == 0 {
+		odd, other = leaders[1], leaders[0]
+	} else if odd = alone[0]; odd == other {
+		other = all[1]
 	}
 	f := inspect.Finding{
 		Confidence: recipe.Certain,
@@ -139,10 +129,10 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 		Steps: do(configure("give each ensemble a target of its own; " +
 			"compare the lists of servers in the members' configurations (server.N lines)")),
 	}
-	if alone == 0 {
+	if len(alone) == 0 {
 		switch apart := leadersOf(b); {
-		case apart.oneElection || apart.together >= deposed:
-		case b.Mode != inspect.ModeOnce || apart.elected:
+		case apart.oneElection, apart.together >= deposed:
+		case b.Mode != inspect.ModeOnce, apart.elected:
 			return nil // one may not have heard of the other yet
 		default:
 			f.Severity, f.Confidence = inspect.Info, recipe.Possible

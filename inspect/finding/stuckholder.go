@@ -40,31 +40,26 @@ func stuckHolder() rule {
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if len(l.Holders) == 0 || !waits(l) || len(l.Holders) < l.Limit || c.Cycle != nil && c.Cycle.Certainty() != recipe.Possible || elects(c) == recipe.Certain {
-			return nil // nobody waits, or not for a holder that is to let go
+		if !mayBeStuck(c) {
+			return nil
 		}
 		limit, byHistory := holdLimit(c)
 		h, held, how := longest(c, limit)
-		if how == unknown || held <= limit || h.Persistent && expiresByItself(h) {
+		if held <= limit || h.Persistent && expiresByItself(h) {
 			return nil // a lease is held until its end, and renewed, by design
 		}
-		confidence := how.confidence()
-		if c.History != nil && c.History.Holds.Count >= enough && held <= c.History.Holds.Max {
-			confidence = recipe.Possible // it happened before, and ended
-		}
-		severity, mayElect := inspect.Warning, elects(c) != ""
-		if mayElect || how == unchecked {
-			confidence = recipe.Possible
-		}
-		if mayElect {
-			severity = inspect.Info
-		}
-		var watchedSince time.Time
-		if !mayElect && neverHandedOver(c) {
-			watchedSince, confidence = stamp(c.History.Since), recipe.Possible
-		}
-		message := stuckMessage(c, h, held, how, byHistory)
 		e := about(h)
+		f := inspect.Finding{
+			Severity: inspect.Warning, Confidence: how.confidence(), Subject: h.Subject(), Evidence: e,
+			Message: stuckMessage(c, h, held, how, byHistory), Steps: stuckSteps(c, "", h),
+		}
+		mayElect := elects(c) != ""
+		if mayElect {
+			f.Severity, f.Confidence = inspect.Info, recipe.Possible
+		}
+		if c.History != nil && c.History.Holds.Count >= enough && held <= c.History.Holds.Max {
+			f.Confidence = recipe.Possible // it happened before, and ended
+		}
 		e["known"] = how.String()
 		e["held_over"], e["limit_ms"], e["waiters"] = describe.Over(held), limit.Milliseconds(), l.Waiting()
 		if byHistory {
@@ -76,22 +71,32 @@ func stuckHolder() rule {
 		if cause := stuckCause(libraryOf(l, h)); cause != "" {
 			e["cause"] = cause
 		}
-		steps := stuckSteps(c, "", h)
 		switch {
 		case how == unchecked:
 			e["held_at_least_ms"] = c.Backend.AgeAtLeast(cmp.Or(h.HeldSince, h.Since), h.Czxid, c.Now).Milliseconds()
-			steps = do(configure(uncheckedAdvice(c)))
+			f.Steps = do(configure(uncheckedAdvice(c)))
 		case mayElect:
 			e["kind"] = string(l.Kind)
-			steps = append(do(configure("if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election)")),
+			f.Steps = append(do(configure("if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election)")),
 				stuckSteps(c, "if it is a lock, ", h)...)
-		case !watchedSince.IsZero():
-			e["watched_since"] = watchedSince
-			steps = append(do(configure("no hand-over was seen for over an hour: if it is an election, say so in the profile (expect: match, kind: election)")),
+		case neverHandedOver(c):
+			f.Confidence = recipe.Possible
+			e["watched_since"] = stamp(c.History.Since)
+			f.Steps = append(do(configure("no hand-over was seen for over an hour: if it is an election, say so in the profile (expect: match, kind: election)")),
 				stuckSteps(c, "else ", h)...)
 		}
-		return one(inspect.Finding{Severity: severity, Confidence: confidence, Message: message, Evidence: e, Subject: h.Subject(), Steps: steps})
+		return one(f)
 	})
+}
+
+// mayBeStuck reports whether others wait for a holder of the lock to let go.
+func mayBeStuck(c *inspect.Case) bool {
+	holders := len(c.Lock.Holders)
+	if holders == 0 || holders < c.Lock.Limit || !waits(c.Lock) {
+		return false
+	}
+	inDeadlock := c.Cycle != nil && c.Cycle.Certainty() != recipe.Possible
+	return !inDeadlock && elects(c) != recipe.Certain
 }
 
 // holdLimit is the time from which a hold is too long, and whether that was learnt from the lock's own history.

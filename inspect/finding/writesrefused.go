@@ -77,39 +77,29 @@ func refusals() []refusal {
 }
 
 func (w *refusal) finding(b *inspect.Backend) (f inspect.Finding, ok bool) {
-	var servers []evidence
-	first, n, masters, unusable := "", 0, 0, 0
-	for i := range b.Servers {
-		s := &b.Servers[i]
-		if s.Role == "replica" { // it has no vote, and takes no client's writes whatever else it refuses
-			continue
+	var refused []inspect.Server
+	masters, unusable := 0, 0
+	for _, s := range b.Servers {
+		if s.Role == "replica" {
+			continue // it has no vote, and takes no client's writes whatever else it refuses
 		}
 		masters++
-		if s.State == inspect.ServerDown || refusing(*s) {
+		if s.State == inspect.ServerDown || refusing(s) {
 			unusable++
 		}
-		if !refusing(*s) || s.WritesRefused != w.reason {
-			continue
-		}
-		if n++; n == 1 {
-			first = s.Addr
-		}
-		if n <= listed {
-			e := evidence{"addr": inspect.Escape(s.Addr)}
-			if w.reason == inspect.RefusedForMemory {
-				e["maxmemory"] = s.MaxMemory
-			}
-			servers = append(servers, e)
+		if refusing(s) && s.WritesRefused == w.reason {
+			refused = append(refused, s)
 		}
 	}
-	if n == 0 {
+	if len(refused) == 0 {
 		return f, false
 	}
+	first := refused[0].Addr
 	f = inspect.Finding{
 		Subject:  inspect.Subject{Reason: string(w.reason)},
 		Severity: inspect.Critical, Confidence: recipe.Certain,
 		Message:  fmt.Sprintf("%s refuses writes, since %s: %s", at(first), w.why, w.harm),
-		Evidence: evidence{"servers": servers, "reason": string(w.reason), "cause": w.cause},
+		Evidence: evidence{"servers": w.servers(refused), "reason": string(w.reason), "cause": w.cause},
 		Steps:    do(configure(w.do)),
 	}
 	if w.command != "" {
@@ -119,8 +109,8 @@ func (w *refusal) finding(b *inspect.Backend) (f inspect.Finding, ok bool) {
 		f.Steps = append(f.Steps, configure(w.then))
 	}
 	others := ""
-	if n > 1 {
-		others = fmt.Sprintf(" (and so %s)", describe.Count(n-1, "other"))
+	if n := len(refused) - 1; n > 0 {
+		others = fmt.Sprintf(" (and so %s)", describe.Count(n, "other"))
 	}
 	if b.Topology != inspect.Sentinel && b.Topology != inspect.Cluster && masters > 1 {
 		quorum := masters/2 + 1
@@ -132,4 +122,15 @@ func (w *refusal) finding(b *inspect.Backend) (f inspect.Finding, ok bool) {
 	}
 	f.Message += others
 	return f, true
+}
+
+func (w *refusal) servers(refused []inspect.Server) (list []evidence) {
+	for _, s := range refused[:min(listed, len(refused))] {
+		e := evidence{"addr": inspect.Escape(s.Addr)}
+		if w.reason == inspect.RefusedForMemory {
+			e["maxmemory"] = s.MaxMemory
+		}
+		list = append(list, e)
+	}
+	return list
 }
