@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -77,6 +78,23 @@ func sidekiqQueries(k Keys) []Query {
 	return []Query{{digest + ":INFO", TypeString, Limit}}
 }
 
+// sidekiqInfo is what the library writes about a holder or a lock.
+type sidekiqInfo struct {
+	Limit  int     `json:"limit"`
+	Worker string  `json:"worker"`
+	Time   float64 `json:"time"`
+}
+
+func decodeSidekiqInfo(text string) (info sidekiqInfo, ok bool) {
+	if at, err := strconv.ParseFloat(text, 64); err == nil {
+		return sidekiqInfo{Time: at}, true
+	}
+	if json.Unmarshal([]byte(text), &info) != nil {
+		return sidekiqInfo{}, false
+	}
+	return info, true
+}
+
 func sidekiqDecode(k Keys) (Record, bool) {
 	digest, suffix, ok := sidekiqDigest(k.Key)
 	if !ok || suffix != sidekiqLocked || k.Main.Type != TypeHash || len(k.Main.Items) == 0 {
@@ -87,35 +105,21 @@ func sidekiqDecode(k Keys) (Record, bool) {
 		if f.Name == "" || len(f.Name) > 64 {
 			return Record{}, false
 		}
-		var meta struct {
-			Limit  int    `json:"limit"`
-			Worker string `json:"worker"`
-			Time   float64
-		}
-		c := Claim{Name: f.Name, ExpiresAt: k.Main.ExpiresAt, NoExpiry: k.Main.NoExpiry}
-		if at, err := strconv.ParseFloat(f.Text, 64); err == nil {
-			meta.Time = at
-		} else if json.Unmarshal([]byte(f.Text), &meta) != nil {
+		info, ok := decodeSidekiqInfo(f.Text)
+		if !ok {
 			return Record{}, false
 		}
-		c.Label, c.Since = meta.Worker, epoch(meta.Time)
+		c := Claim{Name: f.Name, ExpiresAt: k.Main.ExpiresAt, NoExpiry: k.Main.NoExpiry, Label: info.Worker, Since: epoch(info.Time)}
 		if c.Label == "" && c.Since.IsZero() {
 			r.Confidence = Likely
 		}
-		r.Limit = max(r.Limit, meta.Limit)
+		r.Limit = max(r.Limit, info.Limit)
 		r.Claims = append(r.Claims, c)
 	}
-	var info struct {
-		Limit  int    `json:"limit"`
-		Worker string `json:"worker"`
-	}
-	if json.Unmarshal([]byte(k.Auxiliary[digest+":INFO"].Text), &info) == nil {
-		r.Limit = max(r.Limit, info.Limit)
-		for i := range r.Claims {
-			if r.Claims[i].Label == "" {
-				r.Claims[i].Label = info.Worker
-			}
-		}
+	info, _ := decodeSidekiqInfo(k.Auxiliary[digest+":INFO"].Text)
+	r.Limit = max(r.Limit, info.Limit)
+	for i := range r.Claims {
+		r.Claims[i].Label = cmp.Or(r.Claims[i].Label, info.Worker)
 	}
 	if r.Limit > 1<<20 {
 		r.Limit = 0

@@ -42,26 +42,22 @@ func parseSequential(child string) (Entry, bool) {
 // readWords and what their writers are called. Short words only count when both are there.
 var readWords = map[string]string{"read": "write", "shared": "exclusive", "r": "w", "sh": "ex"}
 
-// guessModes reads sharing and excluding out of the prefixes of plain sequential nodes, where all of them speak one
-// of the usual pairs of words.
+// guessModes reads the modes out of the prefixes of plain sequential nodes, where all of them use the words
+// of one of the usual pairs.
 func guessModes(entries []Entry) {
-	reads, writes := "", ""
+	reads, words := "", map[string]bool{}
 	for i := range entries {
 		if entries[i].Recipe != sequentialName {
 			continue
 		}
 		word := lastWord(entries[i].Name)
-		write, reader := readWords[word]
-		switch {
-		case reader && (reads == "" || reads == word) && (writes == "" || writes == write):
+		words[word] = true
+		if readWords[word] != "" {
 			reads = word
-		case !reader && isWriteWord(word) && (writes == "" || writes == word) && (reads == "" || readWords[reads] == word):
-			writes = word
-		default:
-			return
 		}
 	}
-	if reads == "" || len(reads) <= 2 && writes == "" {
+	onlyReaders := len(words) == 1 && len(reads) > 2
+	if bothModes := len(words) == 2 && words[readWords[reads]]; !onlyReaders && !bothModes {
 		return
 	}
 	for i := range entries {
@@ -72,15 +68,6 @@ func guessModes(entries []Entry) {
 			}
 		}
 	}
-}
-
-func isWriteWord(word string) bool {
-	for _, w := range readWords {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 // lastWord is the last run of letters of a sequential name's prefix, in lower case: "read" of guid-read-0000000001.
