@@ -253,26 +253,27 @@ func (v View) votedHolder(l *inspect.Lock) string {
 	if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
 		text = v.holders(l)
 	}
+	held, spare := "", ": one restart from a double hold"
+	if d := v.Held(l, h); d.Known != Unbounded {
+		held = d.String()
+	}
+	if l.Margin > 0 {
+		spare = ", " + Count(l.Margin, "vote") + " to spare"
+	}
 	if n > 1 {
-		text += fmt.Sprintf(" with %d of %d votes", l.Votes(), n)
-	}
-	if held := v.Held(l, h); held.Known != Unbounded {
-		text += held.String()
-	}
-	switch {
-	case n > 1 && l.Margin == 0:
-		text += ": one restart from a double hold"
-	case n > 1 && l.Margin > 0:
-		text += ", " + Count(l.Margin, "vote") + " to spare"
+		text += fmt.Sprintf(" with %d of %d votes%s%s", l.Votes(), n, held, spare)
+	} else {
+		text += held
 	}
 	switch {
 	case h.NoExpiry:
 		text += " · never expires"
 	case n == 1 && l.Masters[0].ExpiresAt.After(v.Now): // what the server will do; how long its holder may trust it is less
 		text += " · expires in " + Age(l.Masters[0].ExpiresAt.Sub(v.Now))
-	case !l.ValidUntil.IsZero() && l.ValidUntil.After(v.Now):
+	case l.ValidUntil.IsZero():
+	case l.ValidUntil.After(v.Now):
 		text += " · valid " + Age(l.ValidUntil.Sub(v.Now))
-	case !l.ValidUntil.IsZero():
+	default:
 		text += " · validity expired"
 	}
 	if len(l.Waiters) > 0 || l.Unknown(inspect.AspectWaiters) {
