@@ -87,7 +87,7 @@ func (o *Observer) dropPassed(now time.Time) {
 	}
 }
 
-// apply takes in what a source saw.
+// apply applies an update of a source.
 func (o *Observer) apply(u sourceUpdate) {
 	now := o.now()
 	if !u.At.IsZero() && u.At.Before(now) {
@@ -123,12 +123,15 @@ func (o *Observer) apply(u sourceUpdate) {
 	if u.Watches != nil {
 		o.confirm(o.backend(u.source, u.Watches.Backend), u.Watches, now)
 	}
+	o.judgeSpreads(now)
+}
+
+// judgeSpreads diagnoses the locks of backends again whose target has become suspect, or is so no more.
+func (o *Observer) judgeSpreads(now time.Time) {
 	for _, p := range o.backends {
-		if suspect := p.spreadNow().Suspect(); suspect != p.suspect {
-			p.suspect = suspect
-			if !p.once() {
-				o.diagnoseAll(p, now)
-			}
+		before := p.suspect
+		if p.suspect = p.spreadNow().Suspect(); p.suspect != before && !p.once() {
+			o.diagnoseAll(p, now)
 		}
 	}
 }

@@ -185,36 +185,37 @@ func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	return p.blindUntil.IsZero() || now.Before(p.blindUntil.Add(readAgain(count)))
 }
 
-// sessionEnded reports whether the session of a holder that is gone now is known to have run out: a table of
-// all sessions that is newer than the holder did not have it for a while before (who lets go and closes it at
-// once is not in the newest either), and nobody heard of it since for as long as its timeout; or it was
-// silent for so long that its time was up. now and the table are by our clock, the holder's instants by the
-// backend's.
+// sessionEnded reports whether the session of a holder that is gone now is known to have run out: it is
+// missing from the servers' tables, or it was silent for so long that its time was up. now and the table are
+// by our clock, the holder's instants by the backend's.
 func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 	if c.Owner.Session == 0 || p.sessions == nil || p.sessionLived(c, now) {
 		return false
 	}
 	s, ok := p.sessions[c.Owner.Session]
 	if !ok {
-		before, known := p.former[c.Owner.Session]
-		if known && p.sessionsAt.Sub(before.LastContact) < before.Timeout/3 {
-			return false // it may have been between two servers, and come back since
-		}
-		missing, by := p.sessionsAt, p.sessionsIn // the last server may have been asked then only
-		if !known && p.allFormer && p.formerAt.After(p.came(c)) {
-			missing, by = p.formerAt, p.formerIn
-		}
-		if now.Sub(by) < SettleFor || p.returning(c, missing) {
-			return false
-		}
-		return p.allSessions && (known || c.Owner.Client != "" || p.sessionsAt.After(p.came(c).Add(arrived)))
+		return p.sessionMissing(c, now)
 	}
-	// A living client sends something every third of its timeout.
-	if s.LastContact.IsZero() || s.Timeout <= 0 {
+	silent := p.sessionsAt.Sub(s.LastContact) // a living client sends something every third of its timeout
+	return !s.LastContact.IsZero() && s.Timeout > 0 && silent > s.Timeout*2/3 && !now.Before(s.LastContact.Add(s.Timeout))
+}
+
+// sessionMissing reports whether a session that the newest table lacks has run out: the table is newer than
+// the holder and settled for a while (a client that lets go and closes its session at once is not in it
+// either), and the client had been silent before.
+func (p *backendState) sessionMissing(c *Contender, now time.Time) bool {
+	before, known := p.former[c.Owner.Session]
+	if known && p.sessionsAt.Sub(before.LastContact) < before.Timeout/3 {
+		return false // it may have been between two servers, and come back since
+	}
+	missing, by := p.sessionsAt, p.sessionsIn // the last server may have been asked then only
+	if !known && p.allFormer && p.formerAt.After(p.came(c)) {
+		missing, by = p.formerAt, p.formerIn
+	}
+	if now.Sub(by) < SettleFor || p.returning(c, missing) {
 		return false
 	}
-	silent := p.sessionsAt.Sub(s.LastContact)
-	return silent > s.Timeout*2/3 && !now.Before(s.LastContact.Add(s.Timeout))
+	return p.allSessions && (known || c.Owner.Client != "" || p.sessionsAt.After(p.came(c).Add(arrived)))
 }
 
 // returning reports whether a client that was missed in the servers' tables at an instant may have been on

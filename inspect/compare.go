@@ -68,6 +68,10 @@ func (v *view) unheard(c *Contender) time.Time {
 	return v.unheardSince(c)
 }
 
+func (v *view) mayHaveRunOut(c *Contender) bool {
+	return c.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(c)
+}
+
 func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 
 // MostUnseen is the longest time between the last sight of a key and its expiry for its end to be taken for that.
@@ -88,11 +92,12 @@ func compare(was, is *Lock, v view) []Event {
 		if e.Certainty = certaintyOf(e, v); unsureKind && e.Contender != nil && e.Certainty != CertaintyUnknown {
 			e.Certainty = recipe.Possible // who heads that queue has no permit yet
 		}
+		blind := v.blind() && slices.Contains([]EventKind{EventEnded, EventAcquired, EventGone, EventWaiting}, e.Kind)
 		switch {
-		case v.blind() && (e.Kind == EventEnded || e.Kind == EventAcquired || e.Kind == EventGone || e.Kind == EventWaiting):
+		case blind:
 			e.Between = Interval{v.blindFrom, v.at}
-		case e.Kind == EventEnded: // its bounds are known
-		case v.late() && e.Kind != EventExpired && e.Kind != EventForced: // whose own time is known
+		case e.Kind == EventEnded, e.Kind == EventExpired, e.Kind == EventForced: // their times are known
+		case v.late():
 			e.Between = Interval{v.unseenSince, v.at}
 		}
 	}
@@ -115,11 +120,8 @@ func certaintyOf(e *Event, v view) recipe.Confidence {
 			return recipe.Likely // or it was released just before
 		}
 	case EventReleased:
-		if v.isKey {
-			return recipe.Likely // RENAME and anybody's DEL look the same
-		}
-		if e.Contender.Owner.Session != 0 && v.sessionLived != nil && !v.sessionLived(e.Contender) {
-			return recipe.Likely
+		if v.isKey || v.mayHaveRunOut(e.Contender) {
+			return recipe.Likely // RENAME and any client's DEL look the same
 		}
 	case EventHandover:
 		if v.late() {
@@ -239,10 +241,10 @@ func takenByServer(was, is *Lock, h *Contender, v view) bool {
 			now = &is.Masters[0]
 		}
 		switch {
-		case !before.Agrees || now == nil || !before.counts(h):
-		case !now.Up || now.Unknown(AspectHolders): // it may be there
+		case !before.Agrees, now == nil, !before.counts(h):
+		case !now.Up, now.Unknown(AspectHolders): // it may be there
 			left++
-		case now.Unsure || !now.Present && v.restarted != nil && v.restarted(*before):
+		case now.Unsure, !now.Present && v.restarted != nil && v.restarted(*before):
 			gone++
 		case before.Held != nil && !now.counts(h):
 		case slices.ContainsFunc(ballotsOf(*now), func(b ballot) bool { return slices.Contains(ballotsOf(*before), b) }):

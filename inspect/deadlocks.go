@@ -123,7 +123,7 @@ func (s *deadlockSearch) learn(all iter.Seq[*Lock], repeated map[Identity]bool, 
 	entries := make(map[Identity][]Entry)
 	for l := range all {
 		everyContender(l, func(c *Contender) {
-			if who, ok := ties.of(l, c); ok && repeated[who] && (c.State == Holding || !c.Dead) {
+			if who, _ := ties.of(l, c); repeated[who] && (c.State == Holding || !c.Dead) {
 				entries[who] = append(entries[who], Entry{l, c})
 			}
 		})

@@ -27,14 +27,13 @@ type NotCompared struct{ Backend, Reason string }
 // Differences from one snapshot to another: those of backends, then those of locks by their ids. Of the
 // backends in skipped they have the backend itself at most.
 func Differences(from, to *Snapshot) (list []Difference, skipped []NotCompared) {
-	var names []string
+	done, unknown := make(map[string]bool), make(map[string]bool)
 	for _, b := range slices.Concat(from.Backends, to.Backends) {
-		if !slices.Contains(names, b.Name) {
-			names = append(names, b.Name)
+		name := b.Name
+		if done[name] {
+			continue
 		}
-	}
-	unknown := make(map[string]bool)
-	for _, name := range names {
+		done[name] = true
 		was, is := from.Backend(name), to.Backend(name)
 		if reason := notComparable(was, is); reason != "" {
 			unknown[name] = true

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -72,10 +73,8 @@ func (t *track) granted(c change, e *Event) {
 		t.view.Handovers++
 	}
 	h := e.Contender
-	var queue []Contender
-	if c.was != nil {
-		queue = c.was.Waiters
-	}
+	was := cmp.Or(c.was, &Lock{})
+	queue := was.Waiters
 	place, since := slices.IndexFunc(queue, func(w Contender) bool { return same(&w, h) }), h.Since
 	if place < 0 && isPermits(c.is) {
 		place = slices.IndexFunc(queue, func(w Contender) bool { return w.Owner.Session == h.Owner.Session })
@@ -88,7 +87,7 @@ func (t *track) granted(c change, e *Event) {
 	if (place >= 0 || c.is.Masters == nil) && !since.IsZero() && !h.HeldSince.IsZero() {
 		t.waits.add(h.HeldSince.Sub(since))
 	}
-	if place < 0 && c.was != nil && ofSession(c.was.Holders, h) >= 0 {
+	if place < 0 && ofSession(was.Holders, h) >= 0 {
 		return // its own client holds already, as a writer that reads does
 	}
 	if place < 0 {

@@ -35,48 +35,60 @@ func same(a, b *Contender) bool {
 	return a.Name == b.Name && a.Digest == b.Digest && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
 }
 
-// carry takes over what the version of the lock before knew and a single reading cannot show: the times of
-// its holders' grants, and the confirmed watches. offset is the backend's clock minus ours. unseen: nobody
-// looked for a while between the two; who was granted in it was so at a time that is not known.
+// carry copies what the previous version of the lock knew and a single reading cannot show: the times of
+// its holders' grants, and the confirmed watches. offset is the backend's clock minus ours. unseen: the
+// backend was out of sight between the two versions, so grants in that time have no known instant.
 func carry(was, l *Lock, offset time.Duration, unseen bool) {
-	if l.Recipe == "" {
-		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: there is no value to decode
-	}
-	if l.Masters == nil && l.Recipe == was.Recipe && l.Confidence == recipe.Possible && was.Confidence == recipe.Likely {
-		l.Confidence = recipe.Likely // the watches that were seen said so
-	}
-	before := indexOf(was)
+	l.carryRecipe(was)
+	before, misread := indexOf(was), misread(was, l)
 	l.stepBack(func(c *Contender) bool {
 		old, ok := before.same(c)
 		return ok && old.State == Waiting && old.Reenters != "" // by a table of watches
 	})
 	everyContender(l, func(c *Contender) {
 		old, ok := before.same(c)
-		if ok && old.State == c.State {
-			c.Seen = old.Seen
-		}
 		followed := isPermits(l) && follow(was, c, old, ok)
-		if ok && old.Watches == c.Watches {
-			c.Watch = old.Watch
-			c.WatchesGone = old.WatchesGone
-			if was.Observed.Unwatched[old.Name] {
-				c.Watch = Missing // still there after the table that does not know its watch
-			}
+		if ok {
+			c.carry(old, was.Observed.Unwatched[old.Name])
 		}
 		switch {
-		case c.State != Holding || !c.HeldSince.IsZero():
-		case ok && old.State == Holding:
-			c.HeldSince = old.HeldSince
-			if renewed(old, c) {
-				c.Since = old.Since
-			}
-		case unseen, misread(was, l), ok && old.Czxid == 0 && c.Czxid != 0: // it was only listed so far
+		case c.State != Holding, !c.HeldSince.IsZero(), ok && old.State == Holding:
+		case unseen, misread, ok && old.Czxid == 0 && c.Czxid != 0: // it was only listed so far
 		case !ok && !followed && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
 			c.HeldSince = c.Since // it came to a free lock: granted when it was created
 		default:
 			c.HeldSince = l.ReadAt.Add(offset).Round(0) // a suspension of this machine is part of it
 		}
 	})
+}
+
+func (l *Lock) carryRecipe(was *Lock) {
+	if l.Recipe == "" {
+		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: there is no value to decode
+	}
+	if l.Masters == nil && l.Recipe == was.Recipe && l.Confidence == recipe.Possible && was.Confidence == recipe.Likely {
+		l.Confidence = recipe.Likely // the watches that were seen said so
+	}
+}
+
+// carry copies what the previous version of the same entry knew. unwatched: a table of watches lacked its watch.
+func (c *Contender) carry(old *Contender, unwatched bool) {
+	if old.Watches == c.Watches {
+		c.Watch, c.WatchesGone = old.Watch, old.WatchesGone
+		if unwatched {
+			c.Watch = Missing // still there after that table
+		}
+	}
+	if old.State != c.State {
+		return
+	}
+	c.Seen = old.Seen
+	if c.State == Holding && c.HeldSince.IsZero() {
+		c.HeldSince = old.HeldSince
+		if renewed(old, c) {
+			c.Since = old.Since
+		}
+	}
 }
 
 // follow gives a permit the instant at which its client entered the queue, where it stood by another entry

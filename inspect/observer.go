@@ -160,17 +160,9 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 	armed := false
 	var published time.Time
 	due := func() {
-		if !o.pending() {
-			return
-		}
-		if wait := publishEvery - o.worked().Sub(published); armed {
-			return
-		} else if wait > 0 {
-			publish.Reset(wait)
+		if !armed && o.pending() {
 			armed = true
-		} else {
-			o.publish()
-			published = o.worked()
+			publish.Reset(max(0, publishEvery-o.worked().Sub(published)))
 		}
 	}
 	beats := time.NewTicker(beat)

@@ -18,12 +18,12 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 		return nil
 	}
 	leases, locks := d.part(recipe.CuratorLeases), d.part(recipe.CuratorLocks)
-	isLease := func(e recipe.Entry) bool { return e.Recipe == "curator" && e.Role == recipe.Lease }
-	isLock := func(e recipe.Entry) bool { return e.Recipe == "curator" && e.Role == recipe.Plain }
-	if len(leases.entries)+len(locks.entries) == 0 ||
-		len(leases.entries) > 0 && !slices.ContainsFunc(leases.entries, isLease) ||
-		len(leases.entries) == 0 && len(leaseNodes) > 0 ||
-		len(locks.entries) > 0 && !slices.ContainsFunc(locks.entries, isLock) {
+	has := func(q queue, role recipe.Role) bool {
+		return slices.ContainsFunc(q.entries, func(e recipe.Entry) bool { return e.Recipe == "curator" && e.Role == role })
+	}
+	leased, locked := has(leases, recipe.Lease), has(locks, recipe.Plain)
+	foreign := leased != (len(leases.entries) > 0) || locked != (len(locks.entries) > 0)
+	if foreign || !leased && (!locked || len(leaseNodes) > 0) {
 		return nil
 	}
 	l := &Lock{ID: id, Kind: KindSemaphore, Recipe: "curator", Confidence: recipe.Certain}

@@ -22,6 +22,16 @@ type cluster struct {
 	runs    map[string]run
 }
 
+// follow notes who leads, and reports whether that is another server than before. s may be nil.
+func (k *cluster) follow(s *Server) bool {
+	if s == nil || s.Zxid>>32 < k.elected && s.LeadsFor < deposed {
+		return false // it may have stood still while another was elected that does not answer now
+	}
+	before := k.leader
+	k.leader, k.elected = s.Addr, s.Zxid>>32
+	return before != k.leader
+}
+
 // changed takes in a newer state of a backend and returns the changes of its servers.
 func (k *cluster) changed(b *Backend, at time.Time) []Event {
 	if b.State == Down {
@@ -32,14 +42,9 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 		events = append(events, Event{Kind: EventChanged, At: at, Backend: b, Certainty: recipe.Certain, Change: &Change{what, from, to}})
 	}
 	if b.Kind == ZooKeeper {
-		s := newestLeader(b.Servers)
-		if s == nil || s.Zxid>>32 < k.elected && s.LeadsFor < deposed {
-			return nil // it may have stood still while another was elected, who does not answer now
+		if before := k.leader; k.follow(newestLeader(b.Servers)) && before != "" {
+			report(ChangedLeader, before, k.leader)
 		}
-		if k.leader != "" && k.leader != s.Addr {
-			report(ChangedLeader, k.leader, s.Addr)
-		}
-		k.leader, k.elected = s.Addr, s.Zxid>>32
 		return events
 	}
 	for i := range b.Servers {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// differing visits the pages of t that before does not share, the locks in them that are others there or not
-// at all, and the ids that only before has. before may be nil.
+// differing visits the pages of t that before does not share, the locks in them that are new or changed, and
+// the ids that only before has. before may be nil.
 func (t *table) differing(before *table, own func(page), put func(*Lock), gone func(ID)) {
-	shared := make(map[**Lock]int)
-	var was []*Lock
-	if before != nil {
-		for _, p := range before.pages {
-			shared[&p.locks[0]] = len(p.locks)
-		}
+	if before == nil {
+		before = &table{}
 	}
-	var is []*Lock
+	shared := make(map[**Lock]int)
+	for _, p := range before.pages {
+		shared[&p.locks[0]] = len(p.locks)
+	}
+	var was, is []*Lock
 	for _, p := range t.pages {
 		if shared[&p.locks[0]] == len(p.locks) {
 			delete(shared, &p.locks[0])
@@ -25,38 +25,26 @@ func (t *table) differing(before *table, own func(page), put func(*Lock), gone f
 		own(p)
 		is = append(is, p.locks...)
 	}
-	if before != nil {
-		for _, p := range before.pages {
-			if _, unmatched := shared[&p.locks[0]]; unmatched {
-				was = append(was, p.locks...)
-			}
+	for _, p := range before.pages {
+		if _, unmatched := shared[&p.locks[0]]; unmatched {
+			was = append(was, p.locks...)
 		}
 	}
-	for len(is) > 0 || len(was) > 0 {
-		order := 0
-		switch {
-		case len(is) == 0:
-			order = 1
-		case len(was) == 0:
-			order = -1
-		case is[0] != was[0]:
-			order = is[0].ID.Compare(was[0].ID)
-			if order == 0 {
-				put(is[0])
-			}
-		}
-		if order < 0 {
-			put(is[0])
-		}
-		if order > 0 {
+	for _, l := range is {
+		for len(was) > 0 && was[0].ID.Compare(l.ID) < 0 {
 			gone(was[0].ID)
-		}
-		if order <= 0 {
-			is = is[1:]
-		}
-		if order >= 0 {
 			was = was[1:]
 		}
+		unchanged := false
+		if len(was) > 0 && was[0].ID == l.ID {
+			unchanged, was = was[0] == l, was[1:]
+		}
+		if !unchanged {
+			put(l)
+		}
+	}
+	for _, l := range was {
+		gone(l.ID)
 	}
 }
 

@@ -122,14 +122,14 @@ func count(votes []Vote) tally {
 		switch {
 		case !v.Up:
 			t.silent++
-		case len(list) == 0 && v.Unknown(AspectHolders):
-			t.opaque++
-		case v.Held != nil && len(list) == 0:
-			t.countEmpty(v.Held, partial)
 		case len(list) > 0:
 			for _, b := range list {
 				t.counts[b]++
 			}
+		case v.Unknown(AspectHolders):
+			t.opaque++
+		case v.Held != nil:
+			t.countEmpty(v.Held, partial)
 		case !v.Present:
 			t.absent++
 		case v.Foreign:
@@ -138,15 +138,13 @@ func count(votes []Vote) tally {
 	}
 	t.values = len(t.counts) + len(partial)
 	for b, n := range t.counts {
-		switch {
-		case n > t.most:
-			t.most, t.tie, t.ballot = n, false, b
-		case n == t.most:
-			t.tie = true
-			if b.value < t.value { // the same one every time
-				t.ballot = b
-			}
+		if n < t.most {
+			continue
 		}
+		if t.tie = n == t.most; !t.tie || b.value < t.value { // of equals the same one every time
+			t.ballot = b
+		}
+		t.most = n
 	}
 	return t
 }
