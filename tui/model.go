@@ -182,47 +182,44 @@ func (m *Model) answer(msg answeredMsg) tea.Cmd {
 }
 
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
-	if msg.String() == "ctrl+c" {
+	key := msg.String()
+	switch {
+	case key == "ctrl+c":
 		return m.interrupt()
-	}
-	if msg.String() == "ctrl+z" {
+	case key == "ctrl+z":
 		return m.suspend()
-	}
-	if m.small() {
-		if msg.String() == "esc" && m.escapable() {
-			if m.HasDialog() {
-				return m.toDialog(msg)
-			}
-			m.home()
-		}
-		if msg.String() == "q" && !m.HasDialog() && m.handIsEmpty() {
-			return tea.Quit
-		}
-		return nil // nothing is done that cannot be seen
-	}
-	if m.HasDialog() {
+	case m.small():
+		return m.keyUnseen(msg)
+	case m.HasDialog():
 		return m.toDialog(msg)
 	}
 	m.tour.recordKey(msg)
-	front := m.front()
 	if f := m.filter(); f != nil && f.Update(msg) {
 		return nil
 	}
-	if why := m.cramped(msg.String()); why != "" {
+	if why := m.cramped(key); why != "" {
 		m.Flash(why)
 		return nil
 	}
-	for _, list := range [][]screen.Action{m.sceneActions(), front.Actions()} {
-		if cmd, ok := screen.Press(m, list, msg.String()); ok {
-			return cmd
-		}
-	}
-	for _, list := range [][]screen.Action{m.globalActions(), m.commonActions()} {
-		if cmd, ok := screen.Press(m, list, msg.String()); ok {
+	for _, list := range [][]screen.Action{m.sceneActions(), m.front().Actions(), m.globalActions(), m.commonActions()} {
+		if cmd, ok := screen.Press(m, list, key); ok {
 			return cmd
 		}
 	}
 	m.unbound(msg)
+	return nil
+}
+
+// keyUnseen handles a key in a window that is too small to show anything: nothing is done that cannot be seen.
+func (m *Model) keyUnseen(msg tea.KeyPressMsg) tea.Cmd {
+	switch key := msg.String(); {
+	case key == "esc" && m.escapable() && m.HasDialog():
+		return m.toDialog(msg)
+	case key == "esc" && m.escapable():
+		m.home()
+	case key == "q" && !m.HasDialog() && m.handIsEmpty():
+		return tea.Quit
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package backends
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -91,22 +92,11 @@ func (d *backendFacts) trend(name string, b *inspect.Backend, of func(*inspect.B
 	d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {sparks, t.Waiting}, {"  most " + words(most), t.Muted}})
 }
 
-// server adds what is known of one server.
+// server adds the facts about one server.
 func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	t := d.Theme()
-	mark := serverSign(t, v)
-	d.head(mark, describe.Printable(v.Addr), describe.Printable(v.Role))
-	switch v.State {
-	case inspect.ServerDown:
-		d.fact("down", orElse(describe.Cause(v.Error, v.Addr), "no reason was given"), t.Critical)
-	case inspect.ServerUnknown:
-		d.fact("unknown", orElse(describe.Cause(v.Error, v.Addr), "not asked yet, or it does not say"), t.Unknown)
-	default:
-		d.fact("error", describe.Cause(v.Error, v.Addr), t.Warning)
-	}
-	if v.Role == "" && v.State == inspect.ServerUp {
-		d.fact("role", "unknown: the server does not report it, or is part of a cluster", t.Unknown)
-	}
+	d.head(serverSign(t, v), describe.Printable(v.Addr), describe.Printable(v.Role))
+	d.state(v)
 	d.fact("version", describe.Printable(v.Version), t.Text)
 	if lags(v) {
 		d.fact("behind", t.Glyphs.Warning+" lacks what its leader had over "+describe.Over(v.Lag)+" before", t.Warning)
@@ -114,12 +104,11 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
 		d.fact("latency", describe.Millis(v.Latency), t.Text)
 		d.trend("  last 15m", b, func(b *inspect.Backend) float64 {
-			for i := range b.Servers {
-				if s := &b.Servers[i]; s.Addr == v.Addr && s.State == inspect.ServerUp {
-					return s.Latency.Seconds()
-				}
+			i := slices.IndexFunc(b.Servers, func(s inspect.Server) bool { return s.Addr == v.Addr && s.State == inspect.ServerUp })
+			if i < 0 {
+				return -1
 			}
-			return -1
+			return b.Servers[i].Latency.Seconds()
 		}, func(most float64) string { return describe.Millis(time.Duration(most * float64(time.Second))) })
 	}
 	if v.ClockKnown {
@@ -127,15 +116,35 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	} else {
 		d.fact("clock", "its offset is not known", t.Unknown)
 	}
-	switch {
-	case v.StartedAt.IsZero() && v.State == inspect.ServerUp:
-		d.fact("started", "unknown: "+untold(b.Kind), t.Unknown)
-	case !v.StartedAt.IsZero():
-		d.fact("started", fmt.Sprintf("%s ago, %s", describe.Seconds(d.Now().Sub(v.StartedAt)), v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC")), t.Text)
+	switch started := v.StartedAt; {
+	case !started.IsZero():
+		ago := describe.Seconds(d.Now().Sub(started))
+		d.fact("started", ago+" ago, "+started.UTC().Format("2006-01-02 15:04:05 UTC"), t.Text)
+	case v.State == inspect.ServerUp:
+		d.fact("started", "unknown: "+startSource(b.Kind), t.Unknown)
 	}
-	if b.Kind != inspect.Redis {
-		return
+	if b.Kind == inspect.Redis {
+		d.redis(v)
 	}
+}
+
+func (d *backendFacts) state(v *inspect.Server) {
+	t, cause := d.Theme(), describe.Cause(v.Error, v.Addr)
+	switch v.State {
+	case inspect.ServerDown:
+		d.fact("down", cmp.Or(cause, "no reason was given"), t.Critical)
+	case inspect.ServerUnknown:
+		d.fact("unknown", cmp.Or(cause, "not asked yet, or it does not say"), t.Unknown)
+	default:
+		d.fact("error", cause, t.Warning)
+	}
+	if v.Role == "" && v.State == inspect.ServerUp {
+		d.fact("role", "unknown: the server does not report it, or is part of a cluster", t.Unknown)
+	}
+}
+
+func (d *backendFacts) redis(v *inspect.Server) {
+	t := d.Theme()
 	d.fact("run id", describe.Printable(v.RunID), t.Muted)
 	if v.EvictionPolicy != "" {
 		d.memory(v)
@@ -152,8 +161,8 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	}
 }
 
-// untold is by what a server would tell when it started.
-func untold(kind inspect.BackendKind) string {
+// startSource is what would report the start of a server.
+func startSource(kind inspect.BackendKind) string {
 	if kind == inspect.Redis {
 		return "INFO, which would tell it, was denied or not answered"
 	}
@@ -170,13 +179,6 @@ func (d *backendFacts) memory(v *inspect.Server) {
 	default:
 		d.fact("memory", fmt.Sprintf("at most %d MiB; when it is full, it deletes keys, held locks too (%s)", v.MaxMemory>>20, policy), t.Warning)
 	}
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // backend adds what is known of a backend: how it is read, what that costs, and what is wrong.

@@ -244,7 +244,7 @@ func (s *Screen) page() int {
 
 // click selects a row; a click on the selected one opens it.
 func (s *Screen) click(msg tea.MouseClickMsg) {
-	if msg.Button != tea.MouseLeft || msg.Y < 0 {
+	if msg.Button != tea.MouseLeft {
 		return
 	}
 	if s.graphing {
@@ -252,8 +252,9 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 		return
 	}
 	g := s.Layout()
-	inTable := msg.X < g.tableWidth && msg.Y >= g.tableTop && msg.Y < g.tableTop+g.tableRows
-	inEntries := msg.X >= g.left && msg.Y >= g.EntriesTop && msg.Y < g.EntriesTop+g.entryRows
+	within := func(top, rows int) bool { return msg.Y >= top && msg.Y < top+rows }
+	inTable := msg.X < g.tableWidth && within(g.tableTop, g.tableRows)
+	inEntries := msg.X >= g.left && within(g.EntriesTop, g.entryRows)
 	switch at := s.Table.Top + msg.Y - g.tableTop; {
 	case inTable && at < len(s.shown):
 		again := at == s.Table.At && !s.inEntries
@@ -261,8 +262,11 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 		if s.selectAt(at); again {
 			s.inEntries = true
 		}
-	case inEntries && s.Row() != nil && s.entries.Top+msg.Y-g.EntriesTop < len(s.Row().entries):
+	case inEntries:
 		at := s.entries.Top + msg.Y - g.EntriesTop
+		if r := s.Row(); r == nil || at >= len(r.entries) {
+			return
+		}
 		again := s.inEntries && at == s.entries.At
 		s.inEntries, s.moved = true, true
 		if s.selectEntry(at); again {

@@ -149,44 +149,42 @@ func (s *Screen) clientSign(r *clientRow) widget.Span {
 
 func (s *Screen) clientCells(r *clientRow) []widget.Line {
 	t := s.Theme()
-	none := widget.Line{{t.Glyphs.Dash, t.Faint}}
-	number := func(n int) widget.Line {
-		if n == 0 {
+	none, unknown := widget.Line{{t.Glyphs.Dash, t.Faint}}, widget.Line{{t.Glyphs.Unknown, t.Unknown}}
+	cell := func(known bool, style lipgloss.Style, text string) widget.Line {
+		if !known {
 			return none
 		}
-		return widget.Line{{fmt.Sprint(n), t.Text}}
+		return widget.Line{{text, style}}
 	}
+	number := func(n int) widget.Line { return cell(n != 0, t.Text, fmt.Sprint(n)) }
+	session := r.owner.Session
 	name, address := widget.Line{{r.Name, t.Text}}, widget.Line(nil) // a name without an address may run on
 	if at := screen.Ages(s).Client(&r.owner); at != "" && at != r.Name {
 		address = widget.Line{{at, t.Muted}}
 	}
-	id, server, contact, timeout, expires, longest, signs := none, none, none, none, none, none, widget.Line(nil)
-	if r.owner.Session != 0 {
-		id = widget.Line{{inspect.SessionID(r.owner.Session), t.Muted}}
-	}
-	if r.owner.Session != 0 && !r.idle {
-		contact, expires = widget.Line{{t.Glyphs.Unknown, t.Unknown}}, widget.Line{{t.Glyphs.Unknown, t.Unknown}}
-	}
-	if r.owner.Server != "" {
-		server = widget.Line{{describe.Printable(r.owner.Server), t.Muted}}
+	id := cell(session != 0, t.Muted, inspect.SessionID(session))
+	server := cell(r.owner.Server != "", t.Muted, describe.Printable(r.owner.Server))
+	timeout := cell(r.timeout() > 0, t.Muted, describe.Seconds(r.timeout()))
+	contact, expires := none, none
+	if session != 0 && !r.idle {
+		contact, expires = unknown, unknown
 	}
 	if d, ok := s.silence(r); ok {
 		contact = widget.Line{{describe.Seconds(d), t.Text}}
 	}
-	if d := r.timeout(); d > 0 {
-		timeout = widget.Line{{describe.Seconds(d), t.Muted}}
-	}
-	if left, ok := s.expiresIn(r); ok && (left >= time.Second || r.owner.Session == 0) { // less looks like an alarm, and is none
+	if left, ok := s.expiresIn(r); ok {
 		expires = widget.Line{{t.Glyphs.AtLeast, t.Muted}, {describe.Seconds(left), t.Text}}
-		if r.owner.Session == 0 {
+		if session == 0 {
 			expires = expires[1:]
 		}
 	}
+	longest := none
 	if !r.oldest.IsZero() {
 		longest = widget.Line{{describe.Seconds(s.Now().Sub(r.oldest)), t.Text}}
 	} else if r.waits > 0 {
-		longest = widget.Line{{t.Glyphs.Unknown, t.Unknown}}
+		longest = unknown
 	}
+	var signs widget.Line
 	switch {
 	case r.inCycle:
 		signs = widget.Line{{"deadlock", t.Critical}}
@@ -211,13 +209,15 @@ func (s *Screen) silence(r *clientRow) (time.Duration, bool) {
 	return d, d < r.timeout() || r.dead
 }
 
-// expiresIn is the least time that the session lasts yet, or the time to the first expiry of the process' keys.
+// expiresIn is the least time for which the session still lasts, or the time to the first expiry of the
+// process' keys. Less than a second of a session looks like an alarm and is none: unknown.
 func (s *Screen) expiresIn(r *clientRow) (time.Duration, bool) {
 	if r.owner.Session == 0 {
 		return max(0, r.expires.Sub(s.Now())), !r.expires.IsZero()
 	}
 	d, ok := s.silence(r)
-	return r.timeout() - d, ok && d < r.timeout()
+	left := r.timeout() - d
+	return left, ok && left >= time.Second
 }
 
 // entryColumns are those of what a client holds and waits for.
@@ -297,7 +297,7 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	if d, ok := s.silence(r); ok {
 		contact = "last contact " + describe.Seconds(d) + " ago"
 	}
-	if d, ok := s.expiresIn(r); ok && d >= time.Second {
+	if d, ok := s.expiresIn(r); ok {
 		expires = "expires in " + s.Theme().Glyphs.AtLeast + describe.Seconds(d)
 	}
 	if r.idle {

@@ -188,54 +188,51 @@ func (s *Screen) stands(f *found) widget.Line {
 	return l.Add(t.Text, describe.Seconds(s.Now().Sub(f.since)))
 }
 
+// severities counts the findings of each severity, and says where the view is partial.
+func (s *Screen) severities(counts map[inspect.Severity]int, dot string, partial bool) widget.Line {
+	t := s.Theme()
+	l := widget.Line{{" ", t.Text}}
+	part := func(shown bool, style lipgloss.Style, text string) {
+		if shown && l.Width() > 1 {
+			l = l.Add(t.Muted, dot)
+		}
+		if shown {
+			l = l.Add(style, text)
+		}
+	}
+	critical, warnings, info := counts[inspect.Critical], counts[inspect.Warning], counts[inspect.Info]
+	part(critical > 0, t.Critical, fmt.Sprintf("%s %s critical", t.Glyphs.Critical, describe.Thousands(critical)))
+	part(warnings > 0, t.Warning, t.Glyphs.Warning+" "+describe.Count(warnings, "warning"))
+	part(info > 0, t.Info, fmt.Sprintf("%s %s info", t.Glyphs.Info, describe.Thousands(info)))
+	part(l.Width() == 1 && s.Arrived(), t.Strong, "no findings")
+	if s.width < 60 {
+		part(partial, t.Unknown, t.Glyphs.Unknown+" partial")
+	} else {
+		part(partial, t.Unknown, t.Glyphs.Unknown+" partial view")
+	}
+	return l
+}
+
 // summary counts the findings.
 func (s *Screen) summary() widget.Line {
 	t := s.Theme()
 	dot := " " + t.Glyphs.Dot + " "
 	counts := map[inspect.Severity]int{}
-	unseen, shown := 0, 0
+	all, unseen, shown := 0, 0, 0
 	for _, g := range s.Index.groups {
 		shown += len(g.Shown)
+		all += g.count
 		if g.Rule == blindRule {
 			unseen += g.count
 		} else {
 			counts[g.severity] += g.count
 		}
 	}
-	all := unseen
-	for _, n := range counts {
-		all += n
-	}
 	matched := widget.Line{{describe.Thousands(shown) + " of " + describe.Count(all, "finding"), t.Strong}}
 	if l := s.input.Prompt(t, "words: rule, lock, message...", matched, s.width); l != nil {
 		return l
 	}
-	left := widget.Line{{" ", t.Text}}
-	part := func(style lipgloss.Style, text string) {
-		if left.Width() > 1 {
-			left = left.Add(t.Muted, dot)
-		}
-		left = left.Add(style, text)
-	}
-	if n := counts[inspect.Critical]; n > 0 {
-		part(t.Critical, fmt.Sprintf("%s %s critical", t.Glyphs.Critical, describe.Thousands(n)))
-	}
-	if n := counts[inspect.Warning]; n > 0 {
-		part(t.Warning, t.Glyphs.Warning+" "+describe.Count(n, "warning"))
-	}
-	if n := counts[inspect.Info]; n > 0 {
-		part(t.Info, fmt.Sprintf("%s %s info", t.Glyphs.Info, describe.Thousands(n)))
-	}
-	if left.Width() == 1 && s.Arrived() {
-		part(t.Strong, "no findings")
-	}
-	if unseen > 0 || screen.BlindBackends(s) {
-		partial := " partial view"
-		if s.width < 60 {
-			partial = " partial"
-		}
-		part(t.Unknown, t.Glyphs.Unknown+partial)
-	}
+	left := s.severities(counts, dot, unseen > 0 || screen.BlindBackends(s))
 	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {": ", t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
 		left = append(total, left[1:]...)
 	}

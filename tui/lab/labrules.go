@@ -60,14 +60,17 @@ func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
 		return "that is no path of a znode: it starts with one slash and does not end in one"
 	case l == nil:
 		return ""
-	case b.ZooKeeper && l.Recipe != "" && l.Recipe != o.Recipe && l.Contention() > 0:
-		return fmt.Sprintf("%s clients use it: those of %s would not wait for them, nor they for those", l.Recipe, o.Recipe)
-	case o.Kind == "mutex" && (l.Kind == inspect.KindRW || l.Kind == inspect.KindSemaphore):
-		return fmt.Sprintf("it is a lock of kind %s: a mutex would not respect it", l.Kind)
-	case (o.Kind == "read" || o.Kind == "write") && l.Kind != inspect.KindRW && l.Recipe != "kazoo" && l.Contention() > 0:
-		return fmt.Sprintf("it is a lock of kind %s: readers and writers would not respect it", l.Kind) // kazoo's writers look like a mutex
 	case !b.ZooKeeper && describe.Structured(l):
 		return fmt.Sprintf("%s clients use it: they fail on a plain key", l.Recipe)
+	}
+	used := l.Contention() > 0
+	switch {
+	case b.ZooKeeper && used && l.Recipe != o.Recipe:
+		return fmt.Sprintf("%s clients use it: those of %s would not wait for them, nor they for those", l.Recipe, o.Recipe)
+	case o.Kind == "mutex" && slices.Contains([]inspect.Kind{inspect.KindRW, inspect.KindSemaphore}, l.Kind):
+		return fmt.Sprintf("it is a lock of kind %s: a mutex would not respect it", l.Kind)
+	case slices.Contains([]string{"read", "write"}, o.Kind) && used && l.Kind != inspect.KindRW && l.Recipe != "kazoo":
+		return fmt.Sprintf("it is a lock of kind %s: readers and writers would not respect it", l.Kind) // kazoo's writers look like a mutex
 	}
 	return ""
 }

@@ -170,22 +170,25 @@ func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 		add(endedLane(&past.ended[i]))
 	}
 	for i := range past.spans {
-		s := &past.spans[i]
-		if s.Granted.IsZero() && i > 0 {
-			continue // not from the beginning on: since when is not known
+		if s := &past.spans[i]; i == 0 || !s.Granted.IsZero() { // later ones without it began at an unknown time
+			add(spanLane(s, ours))
 		}
-		n := Lane{
-			Contender: &inspect.Contender{Name: s.Contender, Since: s.Queued, HeldSince: s.Granted, Owner: inspect.Owner{Label: s.Label}, State: inspect.Holding},
-			Ended:     ours(s.Ended), early: s.Granted.IsZero(),
-		}
-		if n.Ended.IsZero() {
-			n.Ended, n.unseenEnd = ours(s.Granted), true
-		}
-		add(n)
 	}
 	slices.SortStableFunc(lanes, inArrival)
 	overtakings(lanes, now)
 	return lanes
+}
+
+// spanLane is the lane of a hold that the observer remembers.
+func spanLane(s *inspect.Span, ours func(time.Time) time.Time) Lane {
+	n := Lane{
+		Contender: &inspect.Contender{Name: s.Contender, Since: s.Queued, HeldSince: s.Granted, Owner: inspect.Owner{Label: s.Label}, State: inspect.Holding},
+		Ended:     ours(s.Ended), early: s.Granted.IsZero(),
+	}
+	if n.Ended.IsZero() {
+		n.Ended, n.unseenEnd = ours(s.Granted), true
+	}
+	return n
 }
 
 // endedLane is the lane of a contender that left with an event.

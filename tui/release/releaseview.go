@@ -169,6 +169,11 @@ func (d *Dialog) votes(l *inspect.Lock) bool {
 func (d *Dialog) resultLines(width int) []widget.Line {
 	t, r := d.Theme(), &d.result
 	var lines []widget.Line
+	paragraph := func(text string, most int) {
+		for _, l := range widget.Wrap(text, width-2, most, t.Glyphs.Ellipsis) {
+			lines = append(lines, widget.Line{{"  " + l, t.Text}})
+		}
+	}
 	switch {
 	case r.Released:
 		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Released: ", t.Holding}, {describe.Owner(&d.target), t.Strong}, {" no longer has it.", t.Text}})
@@ -186,14 +191,10 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 		lines = append(lines, widget.Line{{t.Glyphs.Critical + " " + d.words.notDone + ", as far as we know.", t.Critical}})
 	default:
 		lines = append(lines, widget.Line{{t.Glyphs.Warning + " " + d.words.notDone, t.Warning}, {" (" + describe.Printable(string(r.Reason)) + "): ", t.Muted}})
-		for _, text := range widget.Wrap(cmp.Or(describe.Printable(r.Detail), describe.Refusal(string(r.Reason))), width-2, 3, t.Glyphs.Ellipsis) {
-			lines = append(lines, widget.Line{{"  " + text, t.Text}})
-		}
+		paragraph(cmp.Or(describe.Printable(r.Detail), describe.Refusal(string(r.Reason))), 3)
 	}
 	if d.err != nil {
-		for _, text := range widget.Wrap(describe.OneLine(d.err), width-2, 4, t.Glyphs.Ellipsis) {
-			lines = append(lines, widget.Line{{"  " + text, t.Text}})
-		}
+		paragraph(describe.OneLine(d.err), 4)
 	}
 	for _, m := range r.Masters {
 		lines = append(lines, d.masterLine(m))

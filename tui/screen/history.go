@@ -43,9 +43,13 @@ func NewHistory() *History {
 	}
 }
 
-// Add takes in what happened after a snapshot, and which backends are watched in the one that follows.
+// Add adds the events after a snapshot, and the backends that are watched in the next one.
 func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
-	var back map[inspect.ID]map[string]bool // findings that were cleared since before
+	type finding struct {
+		on  inspect.ID
+		key string
+	}
+	cleared := map[finding]bool{}
 	for i := range events {
 		switch e := &events[i]; e.Kind {
 		case inspect.EventAcquired, inspect.EventHandover:
@@ -57,7 +61,7 @@ func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
 			}
 		case inspect.EventFinding:
 			on := FindingPlace(e)
-			if !back[on][e.Finding.Key()] && stood(before, on, e.Finding) {
+			if !cleared[finding{on, e.Finding.Key()}] && stood(before, on, e.Finding) {
 				continue // it has only become more severe
 			}
 			if h.found[on] == nil {
@@ -69,13 +73,7 @@ func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
 			if delete(h.found[on], e.Finding.Key()); len(h.found[on]) == 0 {
 				delete(h.found, on)
 			}
-			if back == nil {
-				back = make(map[inspect.ID]map[string]bool)
-			}
-			if back[on] == nil {
-				back[on] = make(map[string]bool)
-			}
-			back[on][e.Finding.Key()] = true
+			cleared[finding{on, e.Finding.Key()}] = true
 		}
 	}
 	for _, b := range s.Backends {
