@@ -305,7 +305,7 @@ func (c *tapConn) recordReply(f *frames) error {
 		return nil
 	}
 	i := slices.IndexFunc(c.pending, func(s sent) bool { return s.xid == xid })
-	if i < 0 { // of which go-zookeeper may just have made the request: it would be decoded as whatever that asks for
+	if i < 0 { // go-zookeeper may just make a request of that number, and would decode this as its reply
 		return nonsense(fmt.Sprintf("it answers a request that was not sent, number %d", xid))
 	}
 	request := c.pending[i]
@@ -328,12 +328,17 @@ func (c *tapConn) recordReply(f *frames) error {
 	if request.reply != nil {
 		c.recordOwn(request, f, code)
 	}
-	switch code {
-	case errConnectionLoss, errSessionExpired, errSessionMoved: // answered, but not by a server that keeps the session
-		return nil
-	}
-	if request.op == opAuth { // answered without a look at the session (ZooKeeperServer.processPacket)
-		return nil
+	c.recordAck(request, code)
+	return nil
+}
+
+// recordAck counts an answer of a server that keeps the session.
+func (c *tapConn) recordAck(request sent, code int32) {
+	switch {
+	case code == errConnectionLoss, code == errSessionExpired, code == errSessionMoved:
+		return
+	case request.op == opAuth: // answered without a look at the session (ZooKeeperServer.processPacket)
+		return
 	}
 	c.acknowledged(request)
 	if code == 0 && commits(request.op) {
@@ -343,7 +348,6 @@ func (c *tapConn) recordReply(f *frames) error {
 	if request.op == opSync && code != errThrottled {
 		c.ordered(request)
 	}
-	return nil
 }
 
 func (c *tapConn) recordGreeting(f *frames) error {
