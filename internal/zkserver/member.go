@@ -37,7 +37,7 @@ func (m *member) propose(session int64, who []identity, op int32, body []byte) (
 	}
 	leader := m.members[0]
 	leader.server.mu.Lock()
-	if sess := leader.server.sessions[session]; session != 0 && op != opCreateSession && (sess == nil || sess.closing && op != opCloseSession) {
+	if session != 0 && leader.server.expired(session, op) {
 		zxid := leader.server.zxid
 		leader.server.mu.Unlock()
 		m.mu.Unlock()
@@ -66,6 +66,19 @@ func (m *member) propose(session int64, who []identity, op int32, body []byte) (
 		return answer, ok
 	case <-m.done:
 		return outcome{}, false
+	}
+}
+
+// expired reports whether a session is over for an operation. Callers hold s.mu.
+func (s *Server) expired(session int64, op int32) bool {
+	sess := s.sessions[session]
+	switch op {
+	case opCreateSession:
+		return false
+	case opCloseSession:
+		return sess == nil
+	default:
+		return sess == nil || sess.closing
 	}
 }
 
@@ -218,6 +231,12 @@ func (m *member) session(r connectRequest, timeout time.Duration) (id int64, sec
 	return r.session, secret, true
 }
 
+// ordered reports whether an operation goes through the log.
+func ordered(op int32) bool {
+	_, writes := writeOps[op]
+	return writes && op != opCheck || op == opMulti || op == opSync || op == opCloseSession
+}
+
 // handle is Server.handle on a member of an ensemble: reads are answered here, changes go through the log.
 func (m *member) handle(c *conn, packet []byte) bool {
 	s := m.server
@@ -231,8 +250,7 @@ func (m *member) handle(c *conn, packet []byte) bool {
 	id, who := c.session.id, c.who
 	s.mu.Unlock()
 	m.touch(id)
-	_, writes := writeOps[op]
-	if op == opMulti || op == opSync || op == opCloseSession || writes && op != opCheck {
+	if ordered(op) {
 		out, ok := m.propose(id, who, op, d.buf)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -240,10 +258,7 @@ func (m *member) handle(c *conn, packet []byte) bool {
 			c.abort()
 			return false
 		}
-		if c.closed && !c.closing {
-			return false
-		}
-		if op == opCloseSession {
+		if op == opCloseSession || c.closed && !c.closing {
 			return false
 		}
 		c.reply(xid, out.zxid, out.code, out.body)
