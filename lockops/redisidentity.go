@@ -54,19 +54,11 @@ func (m *master) identify(since time.Time, limit time.Duration) error {
 	if before.known && before.dials == dials && (!s.lent || !before.asked.Before(since)) {
 		return nil
 	}
-	asked := s.clock.now()
-	m.requests.Add(1)
-	r := m.reach(s.ctx, limit)
-	info, err := m.client.Info(r, "server").Result()
-	r.done(err)
-	if err != nil && (!answered(err) || transient(err)) {
+	id, err := m.askIdentity(limit)
+	if err != nil {
 		return m.failed(err)
 	}
-	now := s.clock.now()
-	id := identity{known: true, dials: dials, asked: asked}
-	if seconds, failed := strconv.Atoi(infoField(info, "uptime_in_seconds")); err == nil && failed == nil {
-		id.runID, id.started = infoField(info, "run_id"), now.Add(-time.Duration(seconds)*time.Second)
-	}
+	id.dials = dials
 	if id.runID == "" {
 		if err := m.probe(limit); err != nil {
 			return err
@@ -79,12 +71,29 @@ func (m *master) identify(since time.Time, limit time.Duration) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.identity.asked.After(asked) { // we know something newer
+	if m.identity.asked.After(id.asked) { // we know something newer
 		return nil
 	}
 	m.replaced = m.replaced || before.runID != "" && before.runID != id.runID
 	m.identity = id
 	return nil
+}
+
+// askIdentity reads INFO server. A server that refuses it hides its identity.
+func (m *master) askIdentity(limit time.Duration) (identity, error) {
+	id := identity{known: true, asked: m.session.clock.now()}
+	m.requests.Add(1)
+	r := m.reach(m.session.ctx, limit)
+	info, err := m.client.Info(r, "server").Result()
+	r.done(err)
+	if err != nil && (!answered(err) || transient(err)) {
+		return id, err
+	}
+	now := m.session.clock.now()
+	if seconds, failed := strconv.Atoi(infoField(info, "uptime_in_seconds")); err == nil && failed == nil {
+		id.runID, id.started = infoField(info, "run_id"), now.Add(-time.Duration(seconds)*time.Second)
+	}
+	return id, nil
 }
 
 // probeTTL is for how long a master shows that a key was set by it.

@@ -53,6 +53,11 @@ type holdKey struct {
 	id     int64
 }
 
+// cutsMembers reports whether a fault, in words, cuts the members of an ensemble off from each other.
+func cutsMembers(fault string) bool {
+	return strings.Contains(fault, "cut") && !strings.Contains(fault, "clients") && !strings.Contains(fault, "replica")
+}
+
 // NewHistory joins reports. Killed has the workers that were killed, each with the latest time of it: what
 // they held they held until then.
 func NewHistory(killed map[int]int64, reports ...[]Record) *History {
@@ -69,7 +74,7 @@ func NewHistory(killed map[int]int64, reports ...[]Record) *History {
 		case OpStood:
 			h.stood[r.Worker] = append(h.stood[r.Worker], r)
 		case OpFault:
-			if strings.Contains(r.Text, "cut") && !strings.Contains(r.Text, "clients") && !strings.Contains(r.Text, "replica") {
+			if cutsMembers(r.Text) {
 				h.cuts = append(h.cuts, r)
 			}
 		case OpHealed:
