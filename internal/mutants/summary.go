@@ -9,9 +9,15 @@ import (
 	"strings"
 )
 
-// summarize prints, as Markdown, what came of the mutants of each part of the table, by the outputs of
-// earlier runs: the newest verdict on a mutant counts. What none of them ran is counted as well, and what was
-// not killed is named.
+// Verdicts of the summary, next to those of a run.
+const (
+	equal = "equal"
+	unrun = "unrun"
+)
+
+// summarize prints, as Markdown, the verdicts on the mutants of each part of the table, by the outputs of
+// earlier runs: the newest verdict on a mutant counts. Mutants that none of them ran are counted as well, and
+// those that were not killed are named.
 func summarize(w io.Writer, all []*mutant, outputs ...string) error {
 	verdicts := make(map[string]string)
 	for _, file := range outputs {
@@ -25,42 +31,38 @@ func summarize(w io.Writer, all []*mutant, outputs ...string) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	type row struct{ all, killed, equal, survived, unrun int }
 	var parts, rest []string
-	rows, total := make(map[string]*row), &row{}
+	counts := make(map[string]map[string]int) // by part and verdict
 	for _, m := range all {
 		part, _, _ := strings.Cut(filepath.Base(m.where), ".")
-		if rows[part] == nil {
-			parts, rows[part] = append(parts, part), &row{}
+		if counts[part] == nil {
+			parts, counts[part] = append(parts, part), make(map[string]int)
 		}
-		for _, r := range []*row{rows[part], total} {
-			r.all++
-			switch {
-			case m.equivalent != "":
-				r.equal++
-			case verdicts[m.name] == dead:
-				r.killed++
-			case verdicts[m.name] == "":
-				r.unrun++
-			default:
-				r.survived++
-			}
-		}
+		verdict := verdicts[m.name]
 		switch {
 		case m.equivalent != "":
+			verdict = equal
 			rest = append(rest, fmt.Sprintf("- %s: %s.", m.name, m.equivalent))
-		case verdicts[m.name] != dead && verdicts[m.name] != "":
-			rest = append(rest, fmt.Sprintf("- %s: **%s**.", m.name, strings.ToLower(verdicts[m.name])))
+		case verdict == "":
+			verdict = unrun
+		case verdict != dead:
+			rest = append(rest, fmt.Sprintf("- %s: **%s**.", m.name, strings.ToLower(verdict)))
+			verdict = survived
 		}
+		counts[part][verdict]++
 	}
 	fmt.Fprintln(w, "| part | changes | killed | make no difference | not killed | not run |\n|---|---|---|---|---|---|")
-	for _, part := range append(parts, "all") {
-		r := total
-		if part != "all" {
-			r = rows[part]
-		}
-		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d |\n", part, r.all, r.killed, r.equal, r.survived, r.unrun)
+	total := make(map[string]int)
+	print := func(part string, n map[string]int) {
+		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d |\n", part, n[dead]+n[equal]+n[survived]+n[unrun], n[dead], n[equal], n[survived], n[unrun])
 	}
+	for _, part := range parts {
+		print(part, counts[part])
+		for verdict, n := range counts[part] {
+			total[verdict] += n
+		}
+	}
+	print("all", total)
 	if len(rest) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(rest, "\n"))
 	}
