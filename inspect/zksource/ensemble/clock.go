@@ -9,19 +9,15 @@ import (
 )
 
 // clock relates the clock that dates what is in the ensemble to ours. That is its leader's
-// (PrepRequestProcessor sets the time of each transaction), so that it starts again with each election. A
-// node was created, by that clock, before we heard of it: the least of what our clock showed minus its
-// creation time, over the creations that were seen live, is the closest bound.
+// (PrepRequestProcessor sets the time of each transaction), so that it starts again with each election, and
+// where it was set.
 type clock struct {
-	least, older time.Duration // the bound of this window, and of the one before, since clocks drift
-	known        bool
-	since, heard time.Time // when least was renewed, and when a creation was last heard of
-
 	election       int64         // the newest one of which something was read
-	stepped        int64         // the first transaction after the clock jumped; 0: it did not
-	oldest, newest transaction   // that were read, of the newest election and after a jump
+	from           int64         // the first transaction after the clock was set; 0: it was not
+	oldest, newest transaction   // that were read, of the newest election and since the clock was set
 	ahead          time.Duration // of newest to our clock when it was read; below zero: behind
-	read           time.Time     // when that was
+	live           bounds        // by the creations that were seen live
+	since          time.Time     // when live was renewed
 	everyone       bool          // the servers that answer are all of the ensemble
 }
 
@@ -35,15 +31,10 @@ type transaction struct {
 func epoch(zxid int64) int64 { return zxid >> 32 }
 
 const (
-	// window is the time after which a bound is replaced; it serves for this window and the next.
-	window = 10 * time.Minute
-	// promptNews is the time within which a creation that was seen live was heard of: later news are known as
-	// late (connect.MaxLag), and a list that took longer to come shows none.
-	promptNews = connect.MaxLag + PromptList
-	// PromptList is the time within which the list came that shows a creation.
-	PromptList = time.Second / 2
-	// drift of two clocks within two windows is far below this.
-	drift = 7 * time.Second
+	// window is the time after which live is renewed, since clocks drift: in it by far less than drift.
+	window, drift = 10 * time.Minute, 7 * time.Second
+	// promptNews is the time within which a creation that was seen live was heard of: later news are known as late.
+	promptNews = connect.MaxLag + time.Second/2
 	// agreed is the gap up to which the clocks of two servers pass for the same.
 	agreed = 2 * time.Second
 )
@@ -83,43 +74,39 @@ func (a *answer) epoch() int64 { return epoch(int64(a.status.Zxid)) }
 func (c *clock) dated(t transaction, now time.Time) {
 	switch {
 	case epoch(t.zxid) > c.election:
-		*c = clock{election: epoch(t.zxid), stepped: c.stepped, everyone: c.everyone} // another leader, another clock
-	case epoch(t.zxid) < c.election, t.zxid < c.stepped:
+		*c = clock{election: epoch(t.zxid), from: c.from, everyone: c.everyone} // another leader, another clock
+	case epoch(t.zxid) < c.election, t.zxid < c.from:
 		return
 	case t.zxid > c.newest.zxid && c.newest.at.Sub(t.at) > agreed: // it was set back
-		c.jumps(t.zxid)
+		c.wasSet(t.zxid)
 	}
 	if t.zxid >= c.newest.zxid {
-		c.newest, c.ahead, c.read = t, t.at.Sub(now.Round(0)), now
+		c.newest, c.ahead = t, t.at.Sub(now.Round(0))
 	}
 	if c.oldest.zxid == 0 || t.zxid < c.oldest.zxid {
 		c.oldest = t
 	}
 }
 
-// jumps starts again at a transaction: those before it were dated by a clock that was set since.
-func (c *clock) jumps(zxid int64) {
-	*c = clock{election: c.election, stepped: zxid, everyone: c.everyone}
+// wasSet starts again at a transaction: those before it were dated by a clock that was set since.
+func (c *clock) wasSet(zxid int64) {
+	*c = clock{election: c.election, from: zxid, everyone: c.everyone}
 }
 
-// created learns from a creation that was seen live.
+// created learns from a creation that was seen live. The node was created, by the leader's clock, before we
+// heard of it: the least of what our clock showed minus that time is the closest bound.
 func (c *clock) created(seen, ctime time.Time, zxid int64) {
-	if epoch(zxid) < c.election || zxid < c.stepped {
+	if epoch(zxid) < c.election || zxid < c.from {
 		return // by the clock of a former leader, or before it was set
 	}
-	age := seen.Round(0).Sub(ctime)
-	if c.known && (age-min(c.least, c.older)).Abs() > promptNews+drift {
-		c.jumps(zxid)
+	least := ctime.Sub(seen.Round(0))
+	if c.live.known && (least-c.live.low).Abs() > promptNews+drift {
+		c.wasSet(zxid)
 	}
-	c.heard = seen
-	switch {
-	case !c.known:
-		c.least, c.older, c.known, c.since = age, age, true, seen
-	case seen.Sub(c.since) > window:
-		c.older, c.least, c.since = c.least, age, seen
-	default:
-		c.least = min(c.least, age)
+	if !c.live.known || least > c.live.low || seen.Sub(c.since) > window {
+		c.live, c.since = bounds{low: least, high: least + promptNews, known: true, atLow: true}, seen
 	}
+	c.live.at = seen
 }
 
 // measure learns from the servers' answers, and those before. An ensemble that was wiped counts its elections
@@ -132,7 +119,7 @@ func (c *clock) measure(was, answers []answer, everyone bool) {
 			*c = clock{everyone: everyone}
 		}
 		if i < len(was) && was[i].clock.known && was[i].clock.apart(a.clock) > agreed {
-			c.jumps(max(c.newest.zxid, int64(a.status.Zxid)) + 1)
+			c.wasSet(max(c.newest.zxid, int64(a.status.Zxid)) + 1)
 		}
 	}
 	for i := range min(len(was), len(answers)) {
@@ -147,21 +134,19 @@ func (c *clock) mayBeLater(a answer) bool {
 	return !a.serves() || a.status.Zxid == 0 || a.epoch() >= c.election
 }
 
-// live bounds the clock of who leads since an election by what was created under it and seen live.
-func (c *clock) live(election int64) bounds {
-	if !c.known || election > c.election {
+// liveSince bounds the clock of who leads since an election by what was created under it and seen live.
+func (c *clock) liveSince(election int64) bounds {
+	if election > c.election {
 		return bounds{}
 	}
-	least := -min(c.least, c.older)
-	return bounds{low: least, high: least + promptNews, at: c.heard, known: true, atLow: true}
+	return c.live
 }
 
-// ofServer bounds a server's clock, by its answer and by what was seen live.
+// ofServer bounds a server's clock, by its answer and, of the leader, by what was seen live.
 func (c *clock) ofServer(i int, answers []answer) bounds {
 	a := &answers[i]
-	alone := len(answers) == 1 && a.status.Role == "" // which of them it is does not show
-	if alone || i == leader(answers) {
-		return a.clock.with(c.live(a.epoch()))
+	if i == leader(answers) {
+		return a.clock.with(c.liveSince(a.epoch()))
 	}
 	return a.clock
 }
@@ -169,47 +154,34 @@ func (c *clock) ofServer(i int, answers []answer) bounds {
 // ofLeader relates the clock that dates transactions to ours, from the first one on that is known to be by
 // it. Where the leader's is not known it passes for what the others agree on.
 func (c *clock) ofLeader(answers []answer) inspect.LeaderClock {
-	i, election := leader(answers), c.election
-	all, same := agree(answers)
-	b := all
-	if i >= 0 {
-		election = max(election, answers[i].epoch())
-		if own := answers[i].clock; own.known {
-			b = own
+	election := c.election
+	b, same := agree(answers)
+	if i := leader(answers); i >= 0 {
+		a := &answers[i]
+		election = max(election, a.epoch())
+		if a.clock.known {
+			b = a.clock
 		}
-		if answers[i].leads() && answers[i].epoch() < election && !same {
+		if a.leads() && a.epoch() < election && !same {
 			b = bounds{} // it is not known to have won the newest election, too
 		}
 	}
-	b = b.with(c.live(election))
-	k := inspect.LeaderClock{From: c.stepped, Offset: max(0, c.ahead), Oldest: c.oldest.at, Newest: c.newest.at}
-	switch {
-	case election > c.election:
-		k.Offset, k.Oldest, k.Newest = 0, time.Time{}, time.Time{}
-	case b.known && c.read.After(b.at) && c.ahead > b.high+agreed: // it was set ahead since: what it dated before is not as old
-		b, k.Oldest, k.Newest, k.From = bounds{}, time.Time{}, time.Time{}, max(k.From, c.newest.zxid)
-	}
+	b = b.with(c.liveSince(election))
+	k := inspect.LeaderClock{From: c.from}
 	if !same || !c.everyone {
 		k.From = max(k.From, election<<32)
 	}
-	if !b.known {
-		return k
+	if election == c.election {
+		k.Offset, k.Oldest, k.Newest = max(0, c.ahead), c.oldest.at, c.newest.at
 	}
-	k.Offset, k.Within, k.Known = b.middle(), b.within(), true
-	if i >= 0 && answers[i].leads() && answers[i].epoch() == election {
-		k.Oldest = answers[i].began(b, k.Oldest)
+	switch {
+	case b.known && election == c.election && c.ahead > b.high+agreed:
+		// It was set ahead since it was compared with ours: what it dated before is not as old.
+		return inspect.LeaderClock{From: max(k.From, c.newest.zxid), Offset: c.ahead}
+	case b.known:
+		k.Offset, k.Within, k.Known = b.middle(), b.within(), true
 	}
 	return k
-}
-
-// began is the earlier of an instant, zero for none, and the one at which a server of that clock began to
-// serve, if it tells.
-func (a *answer) began(b bounds, at time.Time) time.Time {
-	began := a.at.Round(0).Add(b.high - a.status.Uptime)
-	if a.status.Uptime == 0 || !at.IsZero() && at.Before(began) {
-		return at
-	}
-	return began
 }
 
 // agree bounds the clocks of the servers that are known, as long as they agree. all: that is each of them.

@@ -75,7 +75,7 @@ func (e *Ensemble) Clock() inspect.LeaderClock { return e.clock.ofLeader(e.answe
 
 // ForgetClocks drops what relates the servers' clocks to ours, which was set.
 func (e *Ensemble) ForgetClocks() {
-	e.clock.known = false
+	e.clock.live = bounds{}
 	for i := range e.answers {
 		e.answers[i].clock = bounds{}
 	}
