@@ -95,6 +95,14 @@ func (c *connection) cost() (requests, heartbeats uint64) {
 	return requests, heartbeats
 }
 
+// session is ours; 0 while there is none.
+func (c *connection) session() (id int64) {
+	if c.link != nil {
+		id, _ = c.link.tap.Session()
+	}
+	return id
+}
+
 // serving is the server that answers us, or all of them while none does.
 func (r *run) serving() string {
 	if r.conn.link != nil {

@@ -1,7 +1,6 @@
 package zksource
 
 import (
-	"maps"
 	"time"
 
 	"lockscope/inspect"
@@ -29,59 +28,25 @@ type inquiries struct {
 	ended     int
 	// identified: one has ended that was started after the first pass.
 	identified bool
-
-	sessions map[int64]inspect.Session // of the newest answers
-	shortest time.Duration             // timeout of the sessions that have something in a lock
+	shortest   time.Duration // timeout of a session, as last reported
 }
 
 // beat returns the pause between two inquiries: at most half of the shortest session timeout, so that a session
 // that expires is seen without its client before.
 func (q *inquiries) beat() time.Duration { return min(q.usual, max(shortBeat, q.shortest/2)) }
 
-// within puts the next inquiry at most a beat after the last.
-func (q *inquiries) within() {
-	if next := q.askedAt.Add(q.beat()); next.Before(q.askAt) {
-		q.askAt = next
-	}
-}
-
-// learnShortest finds the shortest timeout of the sessions that have something in a lock: ours has not, nor have
-// those that only look. With many sessions, or none, it is a long time: asking so often would be too dear, or
-// for nothing.
-func (q *inquiries) learnShortest(connected bool, t *tree.Tree) {
+// learn takes the sessions of a report, one of which is ours. With many of them asking often would be too dear.
+func (q *inquiries) learn(sessions map[int64]inspect.Session, ours int64) {
 	q.shortest = 2 * q.usual
-	if !connected || len(q.sessions) > fewSessions {
-		return
-	}
-	short := map[int64]time.Duration{}
-	for id, s := range q.sessions {
-		if s.Timeout > 0 && s.Timeout < q.shortest {
-			short[id] = s.Timeout
-		}
-	}
-	for owner := range t.Owners {
-		if timeout, ok := short[owner]; ok {
-			q.shortest = timeout
-			maps.DeleteFunc(short, func(_ int64, other time.Duration) bool { return other >= timeout })
-		}
-		if len(short) == 0 {
-			return
-		}
-	}
-}
-
-// shorten handles a lock in which a session has something that may have had nothing before.
-func (q *inquiries) shorten(l *inspect.Lock) {
-	if len(q.sessions) > fewSessions {
-		return
-	}
-	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
-		for i := range list {
-			if s := q.sessions[list[i].Owner.Session]; s.Timeout > 0 && s.Timeout < q.shortest {
-				q.shortest = s.Timeout
-				q.within()
+	if len(sessions) <= fewSessions {
+		for _, s := range sessions {
+			if s.Timeout > 0 && s.ID != ours {
+				q.shortest = min(q.shortest, s.Timeout)
 			}
 		}
+	}
+	if next := q.askedAt.Add(q.beat()); next.Before(q.askAt) {
+		q.askAt = next
 	}
 }
 
@@ -148,11 +113,10 @@ func (r *run) identify(report *ensemble.Report) {
 	}
 	r.ensemble.Learn(report)
 	r.backend.stale = true
-	if q.sessions = report.Sessions; q.sessions != nil {
+	if report.Sessions != nil {
 		r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = report.Sessions, report.AllSessions, report.SessionsAt.Round(0)
-		q.learnShortest(r.conn.link != nil, r.tree)
 	}
-	q.within()
+	q.learn(report.Sessions, r.conn.session())
 	now := r.cfg.Now()
 	r.tree.CountEmpty(now)
 	if report.Watches != nil {

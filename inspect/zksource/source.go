@@ -262,7 +262,6 @@ func (r *run) flush(now time.Time) {
 	changes := r.tree.Changes()
 	for _, l := range changes.Put {
 		u.Put = append(u.Put, l)
-		r.inquiries.shorten(l)
 	}
 	for p, withdrawn := range changes.Gone {
 		id := inspect.ID{Backend: r.cfg.Backend, Path: p}

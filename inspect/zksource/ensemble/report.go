@@ -1,7 +1,6 @@
 package ensemble
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,7 +118,7 @@ func (q *Inquiry) count(ctx context.Context, r *Report, answers []tables) {
 			withWatches++
 		}
 	}
-	members, hosts, err := q.members(ctx, r.servers)
+	members, err := q.members(ctx, r.servers)
 	if errors.Is(err, zk.ErrNoAuth) {
 		r.missed.unseen = append(r.missed.unseen, configUnseen(q.Ours.Server()))
 	}
@@ -132,7 +131,7 @@ func (q *Inquiry) count(ctx context.Context, r *Report, answers []tables) {
 			Message:  fmt.Sprintf("the ensemble has %d servers and the target names %d: who is connected to the others is not known", members, len(answers)),
 			Evidence: map[string]any{"servers": members, "named": len(answers)},
 			Steps: []inspect.Step{{
-				Verb: inspect.VerbConfigure, Why: "name all of them in the target: zk://" + cmp.Or(hosts, "HOST1,HOST2,HOST3"),
+				Verb: inspect.VerbConfigure, Why: "name all of them in the target: zk://HOST1,HOST2,HOST3",
 			}},
 		})
 	}

@@ -261,20 +261,6 @@ func (t *Tree) id(d *Dir) inspect.ID { return inspect.ID{Backend: t.cfg.Backend,
 
 func (t *Tree) named(d *Dir) bool { return d.Path == t.cfg.Only }
 
-// Owners yields the sessions that have a node in a directory, some more than once.
-func (t *Tree) Owners(yield func(session int64) bool) {
-	for _, d := range t.dirs {
-		for _, n := range d.owned {
-			if !yield(n.owner) {
-				return
-			}
-		}
-		if d.self != nil && d.self.EphemeralOwner != 0 && !yield(d.self.EphemeralOwner) {
-			return
-		}
-	}
-}
-
 // Chroot is put before every path on the servers; empty for none.
 type Chroot string
 
