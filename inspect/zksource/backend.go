@@ -54,7 +54,8 @@ func (r *run) describe() *inspect.Backend {
 	}
 	if !r.conn.ready {
 		b.State = inspect.Down
-		b.Error = fmt.Sprintf("zookeeper %s: %s", strings.Join(r.cfg.Servers, ","), cmp.Or(r.ensemble.NoQuorum(), r.conn.why))
+		why := cmp.Or(r.ensemble.NoQuorum(), r.conn.why)
+		b.Error = fmt.Sprintf("zookeeper %s: %s", strings.Join(r.cfg.Servers, ","), why)
 	}
 	for i := range r.cfg.Servers {
 		b.Servers = append(b.Servers, r.serverState(i))
@@ -123,7 +124,8 @@ func (r *run) deniedRoot() string {
 		why := inspect.Untrusted(strings.TrimPrefix(err.Error(), "zk: ")).Cut(mostReason)
 		return fmt.Sprintf("zookeeper %s: reading %s: %s", r.serving(), inspect.Escape(root), why)
 	}
-	return fmt.Sprintf("zookeeper %s: not allowed to read %s%s (%s)", r.serving(), inspect.Escape(root), r.asUser(), credentials)
+	p := inspect.Escape(root)
+	return fmt.Sprintf("zookeeper %s: not allowed to read %s%s (%s)", r.serving(), p, r.asUser(), credentials)
 }
 
 // mostReason limits a reason on the screen, in cells.

@@ -155,7 +155,8 @@ func (c Config) onServer(p string) string { return tree.Chroot(c.Chroot).OnServe
 // tree is what a walk has to know.
 func (c Config) tree(b beats) tree.Config {
 	return tree.Config{
-		Backend: c.Backend, Roots: c.Roots, Only: c.Only, Chroot: tree.Chroot(c.Chroot), Once: c.Once, Eager: c.Budget.Unlimited,
+		Backend: c.Backend, Roots: c.Roots, Only: c.Only, Chroot: tree.Chroot(c.Chroot),
+		Once: c.Once, Eager: c.Budget.Unlimited,
 		Depth: c.Budget.Depth, Children: c.Budget.Children, Dirs: c.Budget.Dirs, Relists: c.Budget.Relists,
 		Focused: b.focused, Others: b.others, Doubtful: b.doubtful, Sweep: b.sweep,
 	}

@@ -199,7 +199,8 @@ func (r *run) loggedIn(res result) {
 		return
 	}
 	r.lost(linkEvent{link: r.conn.link, at: res.At, kind: linkFailed})
-	r.conn.why = "user " + r.user() + ": the server refused the login: " + res.Err.Error() + " (check LOCKSCOPE_ZK_AUTH)"
+	const advice = " (check LOCKSCOPE_ZK_AUTH)"
+	r.conn.why = "user " + r.user() + ": the server refused the login: " + res.Err.Error() + advice
 }
 
 // started reads everything that is known again, what is on the screen first, and then walks on.
@@ -214,5 +215,7 @@ func (r *run) started() {
 	} else {
 		r.ensemble.Disturb(now) // others may have lost it, too
 	}
-	r.tree.Start(tree.Server{Addr: r.serving(), Connected: true, Many: c.many, Watched: c.watched, Since: now, Lost: c.lost})
+	r.tree.Start(tree.Server{
+		Addr: r.serving(), Connected: true, Many: c.many, Watched: c.watched, Since: now, Lost: c.lost,
+	})
 }

@@ -31,6 +31,10 @@ type inquiries struct {
 	shortest   time.Duration // timeout of a session, as last reported
 }
 
+func newInquiries(usual time.Duration) inquiries {
+	return inquiries{usual: usual, shortest: 2 * usual, reports: make(chan *ensemble.Report, 1)}
+}
+
 // beat returns the pause between two inquiries: at most half of the shortest session timeout, so that a session
 // that expires is seen without its client before.
 func (q *inquiries) beat() time.Duration { return min(q.usual, max(shortBeat, q.shortest/2)) }
@@ -75,7 +79,9 @@ func (r *run) startInquiry(now time.Time) {
 	q.asking = true
 	q.askAt, q.askedAt, q.afterPass = now.Add(q.beat()), now, r.tree.FirstPass // sooner as the answers say
 	r.tree.AskAccessAgain()
-	inquiry := r.ensemble.Inquiry(ensemble.Inquiry{Now: r.cfg.Now, Spawn: r.tasks.Go, Covers: q.covers(r.tree, now), Limit: r.queryTime()})
+	inquiry := r.ensemble.Inquiry(ensemble.Inquiry{
+		Now: r.cfg.Now, Spawn: r.tasks.Go, Covers: q.covers(r.tree, now), Limit: r.queryTime(),
+	})
 	if r.conn.link != nil {
 		inquiry.Ours = ours{r.conn.link}
 	}
@@ -114,13 +120,16 @@ func (r *run) identify(report *ensemble.Report) {
 	r.ensemble.Learn(report)
 	r.backend.stale = true
 	if report.Sessions != nil {
-		r.extra.Sessions, r.extra.AllSessions, r.extra.SessionsAt = report.Sessions, report.AllSessions, report.SessionsAt.Round(0)
+		r.extra.Sessions, r.extra.AllSessions = report.Sessions, report.AllSessions
+		r.extra.SessionsAt = report.SessionsAt.Round(0)
 	}
 	q.learn(report.Sessions, r.conn.session())
 	now := r.cfg.Now()
 	r.tree.CountEmpty(now)
 	if report.Watches != nil {
-		r.extra.Watches = r.tree.WatchTable(tree.Watches{Covers: report.Covers, Asked: report.Asked, On: report.Watches, Hears: report.Hears})
+		r.extra.Watches = r.tree.WatchTable(tree.Watches{
+			Covers: report.Covers, Asked: report.Asked, On: report.Watches, Hears: report.Hears,
+		})
 		r.tree.Recheck(r.extra.Watches, now)
 	}
 	if r.conn.ready { // else it would put off the end of a look for which no server lets us in

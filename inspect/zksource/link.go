@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -264,8 +265,8 @@ func (l *link) close() {
 
 // isBroken reports whether a request got no answer.
 func isBroken(err error) bool {
-	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionExpired) ||
-		errors.Is(err, zk.ErrClosing) || errors.Is(err, zk.ErrSessionMoved)
+	broken := []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrClosing, zk.ErrSessionMoved}
+	return slices.ContainsFunc(broken, func(b error) bool { return errors.Is(err, b) })
 }
 
 // silent is a zk.Logger: what matters of its messages is in the backend's state.

@@ -39,7 +39,8 @@ type Reading struct {
 // what is in it, and asks for nothing else before. Of cfg, Backend, Chroot, Only and Now count, and Servers,
 // as the name of what was asked. An error is the transport's.
 func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
-	cfg.Once, cfg.Budget = true, Budget{Unlimited: true, Children: math.MaxInt32} // whoever acts on a lock reads it however long it is
+	cfg.Once = true
+	cfg.Budget = Budget{Unlimited: true, Children: math.MaxInt32} // whoever acts on a lock reads it however long it is
 	cfg = cfg.withDefaults()
 	nodes := tree.New(cfg.tree(usualBeats()))
 	nodes.Ask(strings.Join(cfg.Servers, ","))

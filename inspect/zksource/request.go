@@ -157,8 +157,9 @@ func replyError(err error) error {
 
 func statOf(s *zk.Stat) tree.Stat {
 	return tree.Stat{
-		Czxid: s.Czxid, Mzxid: s.Mzxid, Pzxid: s.Pzxid, Ctime: s.Ctime, Mtime: s.Mtime, EphemeralOwner: s.EphemeralOwner,
-		Version: s.Version, Cversion: s.Cversion, Aversion: s.Aversion, NumChildren: s.NumChildren,
+		Czxid: s.Czxid, Mzxid: s.Mzxid, Pzxid: s.Pzxid, Ctime: s.Ctime, Mtime: s.Mtime,
+		EphemeralOwner: s.EphemeralOwner,
+		Version:        s.Version, Cversion: s.Cversion, Aversion: s.Aversion, NumChildren: s.NumChildren,
 	}
 }
 
@@ -196,7 +197,9 @@ func accessOf(list []zk.ACL) *inspect.Access {
 				rights.WriteByte(right.letter)
 			}
 		}
-		a.Entries = append(a.Entries, inspect.AccessEntry{Scheme: inspect.Untrusted(e.Scheme), ID: inspect.Untrusted(id), Rights: rights.String()})
+		a.Entries = append(a.Entries, inspect.AccessEntry{
+			Scheme: inspect.Untrusted(e.Scheme), ID: inspect.Untrusted(id), Rights: rights.String(),
+		})
 	}
 	return a
 }

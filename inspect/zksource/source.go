@@ -49,13 +49,15 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 
 func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	cfg := s.cfg
-	reach := zkadmin.Config{Dial: cfg.Dial, TLS: cfg.TLS, AdminTLS: cfg.AdminTLS, Username: cfg.AdminUser, Password: cfg.AdminPassword}
+	reach := zkadmin.Config{
+		Dial: cfg.Dial, TLS: cfg.TLS, AdminTLS: cfg.AdminTLS, Username: cfg.AdminUser, Password: cfg.AdminPassword,
+	}
 	return &run{
 		cfg: cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused, stall: stall.New(cfg.Now),
 		tree: tree.New(cfg.tree(s.beats)), ensemble: ensemble.New(cfg.Servers, cfg.Admin, reach),
 		inbox: newInbox(), results: make(chan result, inFlight), pacing: newPacing(cfg), progress: cfg.Now(),
 		conn: connection{spent: map[string]uint64{}}, lacks: map[string]lacking{},
-		inquiries: inquiries{usual: s.beats.identity, shortest: 2 * s.beats.identity, reports: make(chan *ensemble.Report, 1)},
+		inquiries: newInquiries(s.beats.identity),
 	}
 }
 

@@ -28,7 +28,8 @@ type Ensemble struct {
 // has what all of them have in common.
 func New(addrs, admins []string, reach zkadmin.Config) *Ensemble {
 	servers := newAdmins(addrs, admins, reach)
-	return &Ensemble{addrs: addrs, admins: servers, answers: make([]answer, len(servers)), starts: make([]time.Time, len(servers))}
+	n := len(servers)
+	return &Ensemble{addrs: addrs, admins: servers, answers: make([]answer, n), starts: make([]time.Time, n)}
 }
 
 // Close ends idle connections to AdminServers.

@@ -44,7 +44,8 @@ func (e *Ensemble) Inquiry(q Inquiry) Inquiry {
 	return q
 }
 
-// watchTableLimit, in watches of a server: above it the table is too dear to ask for (50 000 watches: 4.6 MB, a second).
+// watchTableLimit, in watches of a server: above it the table is too dear to ask for (50 000 watches: 4.6 MB,
+// a second).
 const watchTableLimit = 20_000
 
 // answer is the last report of a server about itself.
@@ -184,7 +185,9 @@ func (q *Inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) answer 
 }
 
 // readSessions also notes when the oldest connection was made, by the server's clock, and what ours shows of that.
-func (q *Inquiry) readSessions(ctx context.Context, admin *zkadmin.Server, a *answer) (map[int64]inspect.Session, error) {
+func (q *Inquiry) readSessions(
+	ctx context.Context, admin *zkadmin.Server, a *answer,
+) (map[int64]inspect.Session, error) {
 	conns, err := admin.Connections(ctx)
 	if err != nil {
 		return nil, err
@@ -203,7 +206,10 @@ func (q *Inquiry) readSessions(ctx context.Context, admin *zkadmin.Server, a *an
 	}
 	sessions := make(map[int64]inspect.Session, len(conns))
 	for _, c := range conns {
-		s := inspect.Session{ID: c.Session, Client: inspect.Escape(c.Client), Server: admin.Addr(), Timeout: c.Timeout, Established: c.Established}
+		s := inspect.Session{
+			ID: c.Session, Client: inspect.Escape(c.Client), Server: admin.Addr(),
+			Timeout: c.Timeout, Established: c.Established,
+		}
 		if !acked.IsZero() && c.LastResponse > 0 {
 			s.LastContact = acked.Add(c.LastResponse - ours)
 		}

@@ -50,11 +50,12 @@ func (q *Inquiry) compareMembers(ctx context.Context, servers []answer) {
 			continue
 		}
 		was := servers[i].status
-		if is := a.status; is.Role != was.Role || is.Zxid>>32 != was.Zxid>>32 { // it was elected, or lost, in between: nothing of before is of now
-			servers[i].status, servers[i].at, servers[i].asOf, servers[i].clock, servers[i].oldest = is, a.at, a.asOf, a.clock, time.Time{}
+		if a.status.Role != was.Role || a.epoch() != servers[i].epoch() {
+			servers[i] = *a // it was elected, or lost, in between: nothing of before is of now
 			continue
 		}
-		if apart := nodesApart(a.status, second); was.Zxid == a.status.Zxid && first.Zxid == second.Zxid && apart == nodesApart(was, first) {
+		apart := nodesApart(a.status, second)
+		if was.Zxid == a.status.Zxid && first.Zxid == second.Zxid && apart == nodesApart(was, first) {
 			servers[i].nodesApart = apart
 		}
 		servers[i].status.Zxid, servers[i].asOf = a.status.Zxid, a.asOf

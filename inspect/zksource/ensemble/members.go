@@ -23,7 +23,9 @@ func newAdmins(addrs, urls []string, one zkadmin.Config) []*zkadmin.Server {
 	for i, admin := range urls {
 		at := i
 		if len(urls) != len(addrs) {
-			at = slices.IndexFunc(configs, func(c zkadmin.Config) bool { return c.Admin == "" && sameHost(c.Addr, admin) })
+			at = slices.IndexFunc(configs, func(c zkadmin.Config) bool {
+				return c.Admin == "" && sameHost(c.Addr, admin)
+			})
 		}
 		if at < 0 {
 			configs = append(configs, one)

@@ -44,7 +44,9 @@ var reads = [...]blindness{
 // configUnseen is what is unknown without the list of the ensemble's servers, which a server refused.
 func configUnseen(server string) inspect.Unseen {
 	b := &reads[readConfig]
-	return inspect.Unseen{Aspect: b.unknown, Where: server, Read: b.name + " " + configNode, Reason: "NoAuth", Right: b.right}
+	return inspect.Unseen{
+		Aspect: b.unknown, Where: server, Read: b.name + " " + configNode, Reason: "NoAuth", Right: b.right,
+	}
 }
 
 // serverUnseen returns what is unknown without a server's answer. Where no AdminServer was given, a
@@ -110,8 +112,8 @@ func neverGiven(addr string, b *blindness) *inspect.Finding {
 		Evidence: map[string]any{"server": addr, "reason": b.word + " is not in its 4lw.commands.whitelist"},
 		Steps: []inspect.Step{{
 			Verb: inspect.VerbConfigure,
-			Why: "give the server's AdminServer in the target (admin=http://" + net.JoinHostPort(inspect.Escape(host), "8080") +
-				"), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+			Why: "give the server's AdminServer in the target (admin=http://" +
+				net.JoinHostPort(inspect.Escape(host), "8080") + "), or allow cons, wchs and wchp in 4lw.commands.whitelist",
 		}},
 	}
 }

@@ -28,7 +28,7 @@ type Report struct {
 
 	servers    []answer
 	allWatches bool                // every server of the ensemble answered
-	connected  map[int64]time.Time // sessions on the servers that answered for their watches, with the time of connecting
+	connected  map[int64]time.Time // when each session came to a server that answered for its watches
 	missed     missed
 }
 
@@ -127,8 +127,10 @@ func (q *Inquiry) count(ctx context.Context, r *Report, answers []tables) {
 	r.allWatches = known && withWatches >= members && (r.AllSessions || members == 1)
 	if members > len(answers) {
 		r.missed.neverGiven = append(r.missed.neverGiven, inspect.Finding{
-			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Subject: inspect.Subject{Unseen: []inspect.Aspect{reads[readSessions].unknown}},
-			Message:  fmt.Sprintf("the ensemble has %d servers and the target names %d: who is connected to the others is not known", members, len(answers)),
+			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
+			Subject: inspect.Subject{Unseen: []inspect.Aspect{reads[readSessions].unknown}},
+			Message: fmt.Sprintf("the ensemble has %d servers and the target names %d: who is connected to the others is not known",
+				members, len(answers)),
 			Evidence: map[string]any{"servers": members, "named": len(answers)},
 			Steps: []inspect.Step{{
 				Verb: inspect.VerbConfigure, Why: "name all of them in the target: zk://HOST1,HOST2,HOST3",

@@ -20,13 +20,13 @@ type accessList struct {
 
 // looksClosely reports whether one lock alone is looked at, and this one: a request a node would be too much
 // for all in sight.
-func (t *Tree) looksClosely(p string) bool {
-	return t.cfg.Once && t.cfg.Only == p || len(t.focus) == 1 && t.focus[p]
+func (g *ground) looksClosely(p string) bool {
+	return g.cfg.Once && g.cfg.Only == p || len(g.focus) == 1 && g.focus[p]
 }
 
 // wantAccess wants the access lists of a lock's contenders read that are not known.
-func (t *Tree) wantAccess(d *Dir, l *inspect.Lock) {
-	if l == nil || !t.looksClosely(d.Path) {
+func (w *wants) wantAccess(d *Dir, l *inspect.Lock) {
+	if l == nil || !w.looksClosely(d.Path) {
 		return
 	}
 	known := d.access
@@ -35,34 +35,35 @@ func (t *Tree) wantAccess(d *Dir, l *inspect.Lock) {
 		p := l.Node(c)
 		if list, ok := known[p]; ok && list.czxid == c.Czxid && (list.is != nil || list.asked) {
 			d.access[p] = list
-		} else if t.askAccess(d, p) {
+		} else if w.askAccess(d, p) {
 			d.access[p] = accessList{czxid: c.Czxid, asked: true}
 		}
 	}
 }
 
 // askAccess wants the access list of a node of d's lock read, where there is a server to ask.
-func (t *Tree) askAccess(d *Dir, p string) bool {
-	in, name := t.dirs[parent(p)], path.Base(p)
+func (w *wants) askAccess(d *Dir, p string) bool {
+	in, name := w.dirs[parent(p)], path.Base(p)
 	if p == d.Path {
 		in, name = d, "" // a node that is a lock by itself
 	}
-	if in == nil || !t.server.Connected {
+	if in == nil || !w.server.Connected {
 		return false
 	}
-	t.Queue.Alone = append(t.Queue.Alone, Job{Kind: JobAccess, Dir: in, Name: name, of: d})
+	w.Queue.Alone = append(w.Queue.Alone, Job{Kind: JobAccess, Dir: in, Name: name, of: d})
 	return true
 }
 
-// AskAccessAgain wants the known lists of the lock that is looked at read again: no watch reports that a right was given.
-func (t *Tree) AskAccessAgain() {
-	for p := range t.focus {
-		d := t.dirs[p]
-		if d == nil || !t.looksClosely(p) {
+// AskAccessAgain wants the known lists of the lock that is looked at read again: no watch reports that a
+// right was given.
+func (w *wants) AskAccessAgain() {
+	for p := range w.focus {
+		d := w.dirs[p]
+		if d == nil || !w.looksClosely(p) {
 			continue
 		}
 		for node, list := range d.access {
-			if !list.asked && t.askAccess(d, node) { // a slow server may not have answered the last time
+			if !list.asked && w.askAccess(d, node) { // a slow server may not have answered the last time
 				list.asked = true
 				d.access[node] = list
 			}

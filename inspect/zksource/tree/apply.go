@@ -175,7 +175,7 @@ func (t *Tree) listed(d *Dir, r *Reply) {
 // isDue reports whether a directory's lock is to be built although its list is as before.
 func (t *Tree) isDue(d *Dir) bool {
 	b := t.base(d)
-	return !d.judged || d.renewed || d.pending || t.polled(d) || !d.recheck.IsZero() || b != nil && (b.pending || !b.recheck.IsZero())
+	return !d.judged || d.renewed || t.polled(d) || d.waits() || b != nil && b.waits()
 }
 
 // readAll wants everything read of a directory that was listed. Children in added came with the list.
@@ -222,8 +222,8 @@ func (t *Tree) left(d *Dir, name string, at time.Time) {
 }
 
 // readWanted queues the contenders that are to be read.
-func (t *Tree) readWanted(d *Dir, list *[]Job) {
-	wanted := d.wanted(t.cfg.Once || t.server.Many, t.inFocus(d))
+func (w *wants) readWanted(d *Dir, list *[]Job) {
+	wanted := d.wanted(w.cfg.Once || w.server.Many, w.inFocus(d))
 	*list = slices.Grow(*list, len(wanted))
 	for _, name := range wanted {
 		d.await(name)

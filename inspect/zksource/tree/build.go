@@ -171,15 +171,15 @@ func (t *Tree) lock(d *Dir, now time.Time) *inspect.Lock {
 }
 
 // assemble makes a directory's lock of what was read; nil when it is none, or nobody is in it.
-func (t *Tree) assemble(d *Dir, now time.Time) (lock *inspect.Lock, folded bool) {
+func (g *ground) assemble(d *Dir, now time.Time) (lock *inspect.Lock, folded bool) {
 	memory := znodes.Get().(*[]inspect.Znode)
 	whole := d.directory(now, (*memory)[:0])
-	lock, folded = whole.Lock(t.id(d), d.newest())
+	lock, folded = whole.Lock(g.id(d), d.newest())
 	clear(whole.Children)
 	*memory = whole.Children
 	znodes.Put(memory)
 	if lock == nil && d.single() {
-		lock = inspect.NodeLock(t.id(d), d.Own(), d.lone == alone, now)
+		lock = inspect.NodeLock(g.id(d), d.Own(), d.lone == alone, now)
 	}
 	return lock, folded
 }
@@ -189,7 +189,8 @@ var znodes = sync.Pool{New: func() any { return new([]inspect.Znode) }}
 
 // directory is all that was read of the directory, its children in memory that is given.
 func (d *Dir) directory(now time.Time, memory []inspect.Znode) inspect.Directory {
-	whole := inspect.Directory{Children: d.children.shown(memory), Created: d.created, Data: d.Own().Data, Lease: d.lease, Now: now}
+	whole := inspect.Directory{Created: d.created, Data: d.Own().Data, Lease: d.lease, Now: now}
+	whole.Children = d.children.shown(memory)
 	if len(d.parts) == 0 {
 		return whole
 	}

@@ -226,7 +226,7 @@ func (c *children) list(names []string) (added, removed []string) {
 			i, k = i+1, k+1
 		}
 	}
-	maps.DeleteFunc(c.early, func(_ string, n *node) bool { return n.wait == nodeIdle }) // it has left before it was listed
+	maps.DeleteFunc(c.early, func(_ string, n *node) bool { return n.wait == nodeIdle }) // left before it was listed
 	return added, removed
 }
 

@@ -212,6 +212,9 @@ func (d *Dir) complete() bool {
 	return !d.readAt.IsZero() && (d.judged || d.awaited == 0) && d.data != dataWanted
 }
 
+// waits reports whether its lock is built again when one of its directories is listed.
+func (d *Dir) waits() bool { return d.pending || !d.recheck.IsZero() }
+
 // Own is the directory's own node as it was read; the zero Znode where it was not.
 func (d *Dir) Own() inspect.Znode {
 	if d.self == nil {

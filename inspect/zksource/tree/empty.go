@@ -16,16 +16,16 @@ type emptyCount struct {
 }
 
 // Empty are the directories that had children once and have none now, as last counted.
-func (t *Tree) Empty() inspect.EmptyDirs { return t.empty.found }
+func (g *ground) Empty() inspect.EmptyDirs { return g.empty.found }
 
 // CountEmpty counts them, when that is due. The roots are no locks.
-func (t *Tree) CountEmpty(now time.Time) {
-	if !t.FirstPass || !t.empty.at.IsZero() && now.Sub(t.empty.at) < emptyBeat {
+func (g *ground) CountEmpty(now time.Time) {
+	if !g.FirstPass || !g.empty.at.IsZero() && now.Sub(g.empty.at) < emptyBeat {
 		return
 	}
 	var e inspect.EmptyDirs
 	under := make(map[string]int)
-	for _, d := range t.dirs {
+	for _, d := range g.dirs {
 		if d.root || d.phase != listable || d.count != 0 || d.created == 0 {
 			continue
 		}
@@ -39,5 +39,5 @@ func (t *Tree) CountEmpty(now time.Time) {
 			e.Under, e.UnderCount = in, n
 		}
 	}
-	t.empty = emptyCount{e, now}
+	g.empty = emptyCount{e, now}
 }

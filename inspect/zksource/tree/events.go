@@ -49,27 +49,27 @@ func (t *Tree) Hear(p string, what Event, at time.Time) {
 
 // readWithList wants a contender that was just created read in the same request as the list of its directory,
 // where that is about to be asked for.
-func (t *Tree) readWithList(in *Dir, name string, at time.Time) {
-	last := len(t.Queue.Urgent) - 1
-	listed := last >= 0 && t.Queue.Urgent[last].Kind == JobList && t.Queue.Urgent[last].Dir == in
-	if !t.server.Many || !listed || in.readAt.IsZero() || !recipe.Proves(name) || in.has(name) || in.awaits(name) {
+func (w *wants) readWithList(in *Dir, name string, at time.Time) {
+	last := len(w.Queue.Urgent) - 1
+	listed := last >= 0 && w.Queue.Urgent[last].Kind == JobList && w.Queue.Urgent[last].Dir == in
+	if !w.server.Many || !listed || in.readAt.IsZero() || !recipe.Proves(name) || in.has(name) || in.awaits(name) {
 		return
 	}
 	in.await(name)
-	t.Queue.Urgent = append(t.Queue.Urgent, Job{Kind: JobGet, Dir: in, Name: name, Seen: &at})
+	w.Queue.Urgent = append(w.Queue.Urgent, Job{Kind: JobGet, Dir: in, Name: name, Seen: &at})
 }
 
 // dataChanged handles a change of the data of a directory, or of a contender in one.
-func (t *Tree) dataChanged(d, in *Dir, name string, at time.Time) {
+func (w *wants) dataChanged(d, in *Dir, name string, at time.Time) {
 	switch {
 	case d != nil && d.data != dataUnwanted:
 		if d.data == dataRead {
 			d.data = dataStale
 		}
-		t.touch(d, at)
+		w.touch(d, at)
 	case d == nil && in != nil && in.isLive(name):
 		in.rereads(name)
-		t.touch(in, at)
+		w.touch(in, at)
 	}
 }
 

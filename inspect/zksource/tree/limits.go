@@ -11,38 +11,39 @@ import (
 const namesPerDir = 16
 
 // full reports whether no more directories are looked at.
-func (t *Tree) full() bool {
-	if len(t.dirs) < t.cfg.Dirs {
+func (w *wants) full() bool {
+	if len(w.dirs) < w.cfg.Dirs {
 		return false
 	}
-	t.blind.tooMany = true
+	w.blind.tooMany = true
 	return true
 }
 
 // deeper reports whether a child is deeper than what is looked at.
-func (t *Tree) deeper(d *Dir, child string) bool {
-	if int(d.depth) < t.cfg.Depth {
+func (w *wants) deeper(d *Dir, child string) bool {
+	if int(d.depth) < w.cfg.Depth {
 		return false
 	}
-	t.blind.tooDeep = cmp.Or(t.blind.tooDeep, child)
+	w.blind.tooDeep = cmp.Or(w.blind.tooDeep, child)
 	return true
 }
 
 // room counts the names of a new list of a directory's children. Where there is no room for them, those of
 // the list before stay.
-func (t *Tree) room(d *Dir, names []string) []string {
-	if t.names+len(names)-len(d.names) > namesPerDir*t.cfg.Dirs {
-		t.blind.tooMany, names = true, d.names
+func (w *wants) room(d *Dir, names []string) []string {
+	if w.names+len(names)-len(d.names) > namesPerDir*w.cfg.Dirs {
+		w.blind.tooMany, names = true, d.names
 	}
-	t.names += len(names) - len(d.names)
+	w.names += len(names) - len(d.names)
 	return names
 }
 
 // leftOut reports that not all of the tree is looked at.
-func (t *Tree) leftOut() inspect.Unseen {
+func (g *ground) leftOut() inspect.Unseen {
 	return inspect.Unseen{
-		Aspect: inspect.AspectLocks, Where: t.server.Addr, Read: "getChildren",
-		Reason: fmt.Sprintf("the tree has more than %d directories or %d names, the others are not looked at", t.cfg.Dirs, namesPerDir*t.cfg.Dirs),
+		Aspect: inspect.AspectLocks, Where: g.server.Addr, Read: "getChildren",
+		Reason: fmt.Sprintf("the tree has more than %d directories or %d names, the others are not looked at",
+			g.cfg.Dirs, namesPerDir*g.cfg.Dirs),
 		Advice: "give the path of a directory in the target",
 	}
 }

@@ -36,10 +36,10 @@ func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) 
 
 // Ask begins a look at one lock by its list and that of the queue that may be beside it. servers names those that
 // are asked.
-func (t *Tree) Ask(servers string) {
-	t.server.Addr = servers
-	t.Plant()
-	for _, p := range t.Roots() {
-		t.push(&t.Queue.Urgent, Job{Kind: JobList, Dir: t.dirs[p]})
+func (w *wants) Ask(servers string) {
+	w.server.Addr = servers
+	w.Plant()
+	for _, p := range w.Roots() {
+		w.push(&w.Queue.Urgent, Job{Kind: JobList, Dir: w.dirs[p]})
 	}
 }

@@ -36,15 +36,18 @@ type blindness struct {
 
 // reads are all reads, and what becomes unknown without each.
 var reads = [...]blindness{
-	readStat:      {"exists", aspects(inspect.AspectHolders, inspect.AspectWaiters), aspects(inspect.AspectLocks), ""},
-	readChildren:  {"getChildren", aspects(inspect.AspectHolders, inspect.AspectWaiters), aspects(inspect.AspectLocks), "READ on %s"},
-	readContender: {"getData", aspects(inspect.AspectOwner), nil, "READ on %s"},
-	readPermit:    {"getData", aspects(inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectOwner), nil, "READ on %s"},
-	readOwn:       {"getData", aspects(inspect.AspectKind), aspects(inspect.AspectLocks), "READ on %s"},
+	readStat:      {"exists", queueAspects, lockAspects, ""},
+	readChildren:  {"getChildren", queueAspects, lockAspects, "READ on %s"},
+	readContender: {"getData", []inspect.Aspect{inspect.AspectOwner}, nil, "READ on %s"},
+	readPermit:    {"getData", append(queueAspects[:2:2], inspect.AspectOwner), nil, "READ on %s"},
+	readOwn:       {"getData", []inspect.Aspect{inspect.AspectKind}, lockAspects, "READ on %s"},
 	readAccess:    {"getACL", nil, nil, "READ or ADMIN on %s"}, // without it Access.Unknown
 }
 
-func aspects(list ...inspect.Aspect) []inspect.Aspect { return list }
+var (
+	queueAspects = []inspect.Aspect{inspect.AspectHolders, inspect.AspectWaiters}
+	lockAspects  = []inspect.Aspect{inspect.AspectLocks}
+)
 
 // blind is what could not be read, or is left out.
 type blind struct {
@@ -88,9 +91,9 @@ func (b *blind) record(kept map[string]refusal, p string, what read, r *Reply) (
 }
 
 // unseen returns the aspects that are unknown because of a node that could not be read.
-func (t *Tree) unseen(of []inspect.Aspect, p string, why refusal) []inspect.Unseen {
-	b, node := &reads[why.read], t.cfg.Chroot.OnServer(p)
-	one := inspect.Unseen{Where: t.server.Addr, Read: b.name + " " + node, Reason: reason(why.err)}
+func (g *ground) unseen(of []inspect.Aspect, p string, why refusal) []inspect.Unseen {
+	b, node := &reads[why.read], g.cfg.Chroot.OnServer(p)
+	one := inspect.Unseen{Where: g.server.Addr, Read: b.name + " " + node, Reason: reason(why.err)}
 	if errors.Is(why.err, ErrDenied) && b.right != "" {
 		one.Right = fmt.Sprintf(b.right, node)
 	}
@@ -115,10 +118,10 @@ func reason(err error) string {
 }
 
 // Refusal is why the first root that cannot be looked at cannot; nil when each can.
-func (t *Tree) Refusal() (root string, err error) {
-	for _, p := range t.cfg.Roots {
-		if d := t.dirs[p]; d != nil && d.phase == shut && t.hidden(d) != nil {
-			return p, t.blind.refused[p].err
+func (g *ground) Refusal() (root string, err error) {
+	for _, p := range g.cfg.Roots {
+		if d := g.dirs[p]; d != nil && d.phase == shut && g.hidden(d) != nil {
+			return p, g.blind.refused[p].err
 		}
 	}
 	return "", nil

@@ -18,26 +18,26 @@ func (d *Dir) rereads(name string) {
 }
 
 // touch has a directory listed again, no sooner than its budget allows.
-func (t *Tree) touch(d *Dir, now time.Time) {
+func (w *wants) touch(d *Dir, now time.Time) {
 	if d.asked != idle {
 		d.asked = askAgain
 		return
 	}
-	if t.due[d] || d.phase == crowded {
+	if w.due[d] || d.phase == crowded {
 		return
 	}
 	if d.relists == nil { // most are listed once
-		d.relists = sourcekit.NewBucket(t.cfg.Relists, max(1, t.cfg.Relists))
+		d.relists = sourcekit.NewBucket(w.cfg.Relists, max(1, w.cfg.Relists))
 	}
-	if wait := d.relists.Take(now); wait > 0 && !t.cfg.Eager {
+	if wait := d.relists.Take(now); wait > 0 && !w.cfg.Eager {
 		d.due = now.Add(wait)
-		t.due[d] = true
+		w.due[d] = true
 		return
 	}
 	if d.phase == leaf {
-		t.push(&t.Queue.Urgent, Job{Kind: JobData, Dir: d})
+		w.push(&w.Queue.Urgent, Job{Kind: JobData, Dir: d})
 		return
 	}
 	d.answers = true
-	t.push(&t.Queue.Urgent, Job{Kind: JobList, Dir: d})
+	w.push(&w.Queue.Urgent, Job{Kind: JobList, Dir: d})
 }

@@ -29,13 +29,14 @@ type semaphore struct {
 }
 
 // base is the directory that d may be a part of, by its name; nil when that is not one that we walk.
-func (t *Tree) base(d *Dir) *Dir {
+func (g *ground) base(d *Dir) *Dir {
 	p, ok := recipe.Base(d.Path)
 	if !ok {
 		return nil
 	}
-	b := t.dirs[p]
-	if path.Base(d.Path) == recipe.CuratorLocks && t.dirs[join(p, recipe.CuratorLeases)] == nil && (b == nil || b.fold != folded) {
+	b := g.dirs[p]
+	isFolded := b != nil && b.fold == folded
+	if path.Base(d.Path) == recipe.CuratorLocks && !isFolded && g.dirs[join(p, recipe.CuratorLeases)] == nil {
 		return nil // the usual name for a place of locks
 	}
 	return b
@@ -50,18 +51,18 @@ func (t *Tree) markWhole(d *Dir) {
 
 // findParts notes which parts the directory has, and reports whether all that is wanted of them was read. A
 // part that may not be read hides who waits, or, where it has the permits, the whole lock.
-func (t *Tree) findParts(d *Dir) (complete bool, hidden, waiters []inspect.Unseen) {
+func (g *ground) findParts(d *Dir) (complete bool, hidden, waiters []inspect.Unseen) {
 	clear(d.parts)
 	complete = true
 	for _, where := range recipe.Parts(d.Path) {
-		part := t.dirs[where.Path]
+		part := g.dirs[where.Path]
 		if part == nil || part == d || part.phase == absent || part.phase == leaf {
 			continue
 		}
-		if why := t.hidden(part); why != nil {
+		if why := g.hidden(part); why != nil {
 			if where.Place != recipe.CuratorLeases {
 				waiters = only(inspect.AspectWaiters, why)
-			} else if t.hasPermits(d) {
+			} else if g.hasPermits(d) {
 				hidden = why
 			}
 			continue
@@ -79,9 +80,9 @@ func (t *Tree) findParts(d *Dir) (complete bool, hidden, waiters []inspect.Unsee
 }
 
 // hasPermits reports whether what may not be read below a directory are most likely permits of Curator's.
-func (t *Tree) hasPermits(d *Dir) bool {
-	queue := t.dirs[join(d.Path, recipe.CuratorLocks)]
-	return d.fold == folded || queue != nil && (queue.queued() || t.hidden(queue) != nil)
+func (g *ground) hasPermits(d *Dir) bool {
+	queue := g.dirs[join(d.Path, recipe.CuratorLocks)]
+	return d.fold == folded || queue != nil && (queue.queued() || g.hidden(queue) != nil)
 }
 
 // foldedIs notes whether the directory was a semaphore now. One that was goes on to be one, while nobody is
@@ -111,15 +112,15 @@ const holdBack = 500 * time.Millisecond
 // awaitsPart reports whether a semaphore's permits changed, or its queue lost somebody, and that news of the other
 // directory are on their way: a client makes its permit before it leaves the queue, and leaves it before the next makes
 // another. A server answers in order, and reports a change before it shows it.
-func (t *Tree) awaitsPart(d *Dir, now time.Time) bool {
+func (w *wants) awaitsPart(d *Dir, now time.Time) bool {
 	permits, queue := d, d.parts[recipe.KazooQueue(d.Path)]
 	if queue == nil {
 		permits, queue = d.parts[recipe.CuratorLeases], d.parts[recipe.CuratorLocks]
 	}
-	if d.fold != folded || permits == nil || queue == nil || t.cfg.Once {
+	if d.fold != folded || permits == nil || queue == nil || w.cfg.Once {
 		return false
 	}
-	if !((permits.lost || permits.gained) && t.behind(queue, permits)) && !(queue.lost && t.behind(permits, queue)) {
+	if !((permits.lost || permits.gained) && w.behind(queue, permits)) && !(queue.lost && w.behind(permits, queue)) {
 		d.heldBack = time.Time{}
 		return false
 	}
@@ -130,21 +131,21 @@ func (t *Tree) awaitsPart(d *Dir, now time.Time) bool {
 }
 
 // behind reports whether one directory has changed since, or may have, when the other was read.
-func (t *Tree) behind(d, other *Dir) bool {
-	return d.fresh > 0 || !d.sentAt.After(other.readAt) && (d.asked != idle || t.due[d])
+func (w *wants) behind(d, other *Dir) bool {
+	return d.fresh > 0 || !d.sentAt.After(other.readAt) && (d.asked != idle || w.due[d])
 }
 
-// wantData wants the data of a directory read that looks like a kazoo Semaphore's: it has children that look like permits
-// and are ephemeral, or a queue beside it.
-func (t *Tree) wantData(d *Dir) {
+// wantData wants the data of a directory read that looks like a kazoo Semaphore's: it has children that look
+// like permits and are ephemeral, or a queue beside it.
+func (w *wants) wantData(d *Dir) {
 	if _, queue := d.parts[recipe.KazooQueue(d.Path)]; d.data != dataUnwanted || !queue && !d.looksLikePermits() {
 		return
 	}
 	d.data = dataWanted
-	t.requestData(d)
+	w.requestData(d)
 	p := recipe.KazooQueuePath(d.Path)
-	if d.root && t.dirs[p] == nil && t.dirs[parent(d.Path)] == nil { // no walk finds what is beside it
-		t.push(&t.Queue.Walk, Job{Kind: JobStat, Dir: t.root(p)})
+	if d.root && w.dirs[p] == nil && w.dirs[parent(d.Path)] == nil { // no walk finds what is beside it
+		w.push(&w.Queue.Walk, Job{Kind: JobStat, Dir: w.root(p)})
 	}
 }
 
@@ -159,10 +160,10 @@ func (d *Dir) looksLikePermits() bool {
 }
 
 // requestData wants the data of a directory, or of a node that is a lock by itself, read again.
-func (t *Tree) requestData(d *Dir) {
-	list := &t.Queue.Reads
-	if t.inFocus(d) {
-		list = &t.Queue.Urgent
+func (w *wants) requestData(d *Dir) {
+	list := &w.Queue.Reads
+	if w.inFocus(d) {
+		list = &w.Queue.Urgent
 	}
-	t.push(list, Job{Kind: JobData, Dir: d})
+	w.push(list, Job{Kind: JobData, Dir: d})
 }

@@ -57,10 +57,11 @@ func (t *Tree) silence(d *Dir) {
 }
 
 // freeLock is the lock with nobody in it, at a directory that may have had it.
-func (t *Tree) freeLock(d *Dir, readAt time.Time) *inspect.Lock {
+func (g *ground) freeLock(d *Dir, readAt time.Time) *inspect.Lock {
 	var was *inspect.Lock
 	if s := d.shown; s != nil {
-		was = &inspect.Lock{Kind: s.kind, KindConfidence: s.kindSure, Recipe: s.recipe, Confidence: s.confidence, Limit: s.limit}
+		was = &inspect.Lock{Kind: s.kind, KindConfidence: s.kindSure, Recipe: s.recipe, Confidence: s.confidence}
+		was.Limit = s.limit
 	}
-	return inspect.FreeDirectory(t.id(d), was, readAt)
+	return inspect.FreeDirectory(g.id(d), was, readAt)
 }

@@ -7,24 +7,24 @@ import "path"
 // else is in it, and nothing below is walked.
 
 // lookAtSiblings wants the directory of a root that is an ephemeral node looked at.
-func (t *Tree) lookAtSiblings(c *Dir) {
+func (w *wants) lookAtSiblings(c *Dir) {
 	p := parent(c.Path)
-	in := t.dirs[p]
+	in := w.dirs[p]
 	if in == nil {
 		in = &Dir{Path: p, aboveRoot: true}
-		t.dirs[p] = in
+		w.dirs[p] = in
 	}
 	if in.hasLeaf(path.Base(c.Path)) {
-		t.push(&t.Queue.Lists, Job{Kind: JobList, Dir: in})
+		w.push(&w.Queue.Lists, Job{Kind: JobList, Dir: in})
 	}
 }
 
 // outside reports whether a directory is only looked at for the sake of a root in it, or beside it.
-func (t *Tree) outside(d *Dir) bool { return d.aboveRoot || t.isSibling(d) }
+func (g *ground) outside(d *Dir) bool { return d.aboveRoot || g.isSibling(d) }
 
 // isSibling reports whether a node is only looked at for the sake of a root beside it.
-func (t *Tree) isSibling(d *Dir) bool {
-	in := t.dirs[parent(d.Path)]
+func (g *ground) isSibling(d *Dir) bool {
+	in := g.dirs[parent(d.Path)]
 	return in != nil && in.aboveRoot && !d.root
 }
 

@@ -107,10 +107,12 @@ func (t *Tree) findSingles(d *Dir) {
 func (t *Tree) findPersisted(d *Dir) {
 	found := 0
 	for _, name := range d.names {
-		if c := t.dirs[join(d.Path, name)]; c != nil && c.phase != leaf && (found < fullQueue || t.cfg.Once || t.focus[c.Path]) {
-			found++
-			t.makeSingle(c, byPath)
+		c := t.dirs[join(d.Path, name)]
+		if c == nil || c.phase == leaf || found >= fullQueue && !t.cfg.Once && !t.focus[c.Path] {
+			continue
 		}
+		found++
+		t.makeSingle(c, byPath)
 	}
 }
 

@@ -11,24 +11,24 @@ import (
 )
 
 // hidden returns what keeps the contenders of a directory unknown; nil when its children can be listed.
-func (t *Tree) hidden(d *Dir) []inspect.Unseen {
-	switch why := t.blind.refused[d.Path]; d.phase {
+func (g *ground) hidden(d *Dir) []inspect.Unseen {
+	switch why := g.blind.refused[d.Path]; d.phase {
 	case shut:
 		if d.count == 0 { // there is nothing in it
 			return nil
 		}
-		return t.unseen(reads[why.read].ofLock, d.Path, why)
+		return g.unseen(reads[why.read].ofLock, d.Path, why)
 	case crowded:
-		return t.crowd(reads[readChildren].ofLock, d)
+		return g.crowd(reads[readChildren].ofLock, d)
 	}
 	return nil
 }
 
 // crowd returns the aspects that are unknown because a directory has too many children to list.
-func (t *Tree) crowd(of []inspect.Aspect, d *Dir) []inspect.Unseen {
+func (g *ground) crowd(of []inspect.Aspect, d *Dir) []inspect.Unseen {
 	return each(of, inspect.Unseen{
-		Where: t.server.Addr, Read: "getChildren " + t.cfg.Chroot.OnServer(d.Path),
-		Reason: fmt.Sprintf("it has %d children: more than %d are counted, not listed", d.count, t.cfg.Children),
+		Where: g.server.Addr, Read: "getChildren " + g.cfg.Chroot.OnServer(d.Path),
+		Reason: fmt.Sprintf("it has %d children: more than %d are counted, not listed", d.count, g.cfg.Children),
 	})
 }
 
@@ -36,29 +36,30 @@ func (t *Tree) crowd(of []inspect.Aspect, d *Dir) []inspect.Unseen {
 const mostNodes = 50
 
 // Unseen returns the aspects of the backend that are unknown because of unread nodes outside of locks.
-func (t *Tree) Unseen() []inspect.Unseen {
+func (g *ground) Unseen() []inspect.Unseen {
 	var list []inspect.Unseen
-	for _, kept := range [...]map[string]refusal{t.blind.refused, t.blind.sealed} {
+	for _, kept := range [...]map[string]refusal{g.blind.refused, g.blind.sealed} {
 		for _, p := range slices.Sorted(maps.Keys(kept)) {
-			d, why := t.dirs[p], kept[p]
-			if empty := why.read == readChildren && d != nil && d.count == 0; !empty && !t.standsInLock(p) {
-				list = append(list, t.unseen(reads[why.read].ofBackend, p, why)...)
+			d, why := g.dirs[p], kept[p]
+			if empty := why.read == readChildren && d != nil && d.count == 0; !empty && !g.standsInLock(p) {
+				list = append(list, g.unseen(reads[why.read].ofBackend, p, why)...)
 			}
 		}
 	}
-	for _, p := range slices.Sorted(maps.Keys(t.blind.crowds)) {
-		if !t.standsInLock(p) {
-			list = append(list, t.crowd(reads[readChildren].ofBackend, t.blind.crowds[p])...)
+	for _, p := range slices.Sorted(maps.Keys(g.blind.crowds)) {
+		if !g.standsInLock(p) {
+			list = append(list, g.crowd(reads[readChildren].ofBackend, g.blind.crowds[p])...)
 		}
 	}
-	if t.blind.tooDeep != "" {
+	if g.blind.tooDeep != "" {
 		list = append(list, inspect.Unseen{
-			Aspect: inspect.AspectLocks, Where: t.server.Addr, Read: "getChildren " + t.cfg.Chroot.OnServer(t.blind.tooDeep),
-			Reason: fmt.Sprintf("it is deeper than %d levels", t.cfg.Depth),
+			Aspect: inspect.AspectLocks, Where: g.server.Addr,
+			Read:   "getChildren " + g.cfg.Chroot.OnServer(g.blind.tooDeep),
+			Reason: fmt.Sprintf("it is deeper than %d levels", g.cfg.Depth),
 		})
 	}
-	if t.blind.tooMany {
-		list = append(list, t.leftOut())
+	if g.blind.tooMany {
+		list = append(list, g.leftOut())
 	}
 	if more := len(list) - mostNodes; more > 0 {
 		rest := list[mostNodes]
@@ -68,14 +69,14 @@ func (t *Tree) Unseen() []inspect.Unseen {
 		}
 		list = append(list[:mostNodes], rest)
 	}
-	return append(t.missingRoots(), list...)
+	return append(g.missingRoots(), list...)
 }
 
 // standsInLock reports whether what could not be read of a node is reported on a lock.
-func (t *Tree) standsInLock(p string) bool {
-	d := t.dirs[p]
+func (g *ground) standsInLock(p string) bool {
+	d := g.dirs[p]
 	if d == nil {
-		d = t.dirs[parent(p)]
+		d = g.dirs[parent(p)]
 	}
 	if d == nil {
 		return false
@@ -83,27 +84,28 @@ func (t *Tree) standsInLock(p string) bool {
 	if d.shown != nil {
 		return true
 	}
-	b := t.base(d)
+	b := g.base(d)
 	return b != nil && b.shown != nil && b.fold == folded
 }
 
 // missingRoots are the roots that do not exist: mistyped, most likely, or not made yet.
-func (t *Tree) missingRoots() []inspect.Unseen {
+func (g *ground) missingRoots() []inspect.Unseen {
 	var list []inspect.Unseen
-	for _, p := range t.cfg.Roots {
-		d := t.dirs[p]
-		if d == nil || d.phase != absent || t.cfg.Only != "" && !t.blind.noChroot {
+	for _, p := range g.cfg.Roots {
+		d := g.dirs[p]
+		if d == nil || d.phase != absent || g.cfg.Only != "" && !g.blind.noChroot {
 			continue
 		}
-		at := t.cfg.Chroot.OnServer(p)
-		if t.blind.noChroot {
-			at = string(t.cfg.Chroot)
+		at := g.cfg.Chroot.OnServer(p)
+		if g.blind.noChroot {
+			at = string(g.cfg.Chroot)
 		}
 		list = append(list, inspect.Unseen{
-			Aspect: inspect.AspectLocks, Where: t.server.Addr, Read: "exists " + at,
-			Reason: "there is no node " + at, Advice: "check the path in the target; where it is to be made yet, look again then",
+			Aspect: inspect.AspectLocks, Where: g.server.Addr, Read: "exists " + at,
+			Reason: "there is no node " + at,
+			Advice: "check the path in the target; where it is to be made yet, look again then",
 		})
-		if t.blind.noChroot {
+		if g.blind.noChroot {
 			break
 		}
 	}
@@ -114,8 +116,8 @@ func (t *Tree) missingRoots() []inspect.Unseen {
 const sealedShown = 3
 
 // contendersUnseen returns the aspects of a lock that are unknown because of contenders whose data could not be read.
-func (t *Tree) contendersUnseen(d *Dir) []inspect.Unseen {
-	if len(t.blind.refused)+len(t.blind.sealed) == 0 {
+func (g *ground) contendersUnseen(d *Dir) []inspect.Unseen {
+	if len(g.blind.refused)+len(g.blind.sealed) == 0 {
 		return nil
 	}
 	var list []inspect.Unseen
@@ -123,20 +125,20 @@ func (t *Tree) contendersUnseen(d *Dir) []inspect.Unseen {
 	for _, in := range d.places() {
 		for _, name := range in.names {
 			p := join(in.Path, name)
-			why, refused := t.blind.refused[p]
+			why, refused := g.blind.refused[p]
 			if !refused || why.read == readChildren || shown == sealedShown {
 				continue
 			}
 			shown++
-			list = append(list, t.unseen(reads[why.read].ofLock, p, why)...)
+			list = append(list, g.unseen(reads[why.read].ofLock, p, why)...)
 		}
 	}
-	if why, refused := t.blind.sealed[d.Path]; refused {
+	if why, refused := g.blind.sealed[d.Path]; refused {
 		of := reads[why.read].ofLock
 		if d.phase == leaf {
 			of = reads[readContender].ofLock // it is there, and ephemeral: only what it says is unknown
 		}
-		list = append(list, t.unseen(of, d.Path, why)...)
+		list = append(list, g.unseen(of, d.Path, why)...)
 	}
 	slices.SortFunc(list, func(a, b inspect.Unseen) int {
 		return cmp.Or(cmp.Compare(a.Read, b.Read), cmp.Compare(a.Aspect, b.Aspect))
@@ -146,21 +148,22 @@ func (t *Tree) contendersUnseen(d *Dir) []inspect.Unseen {
 
 // undecidable returns what keeps the holder unknown although all children were listed: data that decide it
 // and may not be read. nil where they may be, or nothing depends on them.
-func (t *Tree) undecidable(d *Dir) []inspect.Unseen {
+func (g *ground) undecidable(d *Dir) []inspect.Unseen {
 	for _, name := range d.names {
 		p := join(d.Path, name)
-		if why, refused := t.blind.refused[p]; refused && why.read == readPermit {
-			return t.unseen(reads[readPermit].ofLock, p, why)
+		if why, refused := g.blind.refused[p]; refused && why.read == readPermit {
+			return g.unseen(reads[readPermit].ofLock, p, why)
 		}
 	}
-	why, refused := t.blind.sealed[d.Path]
+	why, refused := g.blind.sealed[d.Path]
 	if !refused {
 		return nil
 	}
 	_, persistent := recipe.Singles(parent(d.Path))
 	queue := d.parts[recipe.KazooQueue(d.Path)]
-	if permits := d.looksLikePermits() || queue != nil && queue.queued(); permits || d.single() && persistent && d.phase != leaf {
-		return t.unseen(aspects(inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters), d.Path, why)
+	permits := d.looksLikePermits() || queue != nil && queue.queued()
+	if permits || d.single() && persistent && d.phase != leaf {
+		return g.unseen(append(queueAspects[:2:2], inspect.AspectKind), d.Path, why)
 	}
 	return nil
 }

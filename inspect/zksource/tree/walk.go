@@ -15,7 +15,8 @@ func (t *Tree) child(d *Dir, name string) {
 		}
 		return
 	}
-	if _, part := recipe.Base(p); t.cfg.Only != "" && !part && !d.aboveRoot || t.cfg.Chroot.OnServer(p) == "/zookeeper" {
+	_, part := recipe.Base(p)
+	if t.cfg.Only != "" && !part && !d.aboveRoot || t.cfg.Chroot.OnServer(p) == "/zookeeper" {
 		return
 	}
 	if t.full() || t.deeper(d, p) {
@@ -34,8 +35,8 @@ func (t *Tree) child(d *Dir, name string) {
 // firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at
 // once, unless a list has already cost us the connection, or its Stat has shown before that it is too big, or
 // not there.
-func (t *Tree) firstLook(d *Dir) Kind {
-	if t.cfg.Eager && t.server.Lost == 0 && d.phase == unasked {
+func (w *wants) firstLook(d *Dir) Kind {
+	if w.cfg.Eager && w.server.Lost == 0 && d.phase == unasked {
 		return JobList
 	}
 	return JobStat

@@ -9,20 +9,20 @@ import (
 )
 
 // Covers are the locks whose watch edges are wanted: those on the screen, or all of a single look.
-func (t *Tree) Covers() (ids []inspect.ID) {
+func (g *ground) Covers() (ids []inspect.ID) {
 	add := func(d *Dir) {
 		if d != nil && d.shown != nil && d.shown.watched {
-			ids = append(ids, t.id(d))
+			ids = append(ids, g.id(d))
 		}
 	}
-	if t.cfg.Once {
-		for _, d := range t.dirs {
+	if g.cfg.Once {
+		for _, d := range g.dirs {
 			add(d)
 		}
 		return ids
 	}
-	for p := range t.focus {
-		add(t.dirs[p])
+	for p := range g.focus {
+		add(g.dirs[p])
 	}
 	return ids
 }
@@ -37,15 +37,15 @@ type Watches struct {
 }
 
 // WatchTable keeps what stands on children of the locks that were asked about.
-func (t *Tree) WatchTable(w Watches) *inspect.WatchTable {
+func (g *ground) WatchTable(w Watches) *inspect.WatchTable {
 	wanted, unheard := make(map[string]bool, len(w.Covers)), map[int64]bool{}
 	for _, id := range w.Covers {
-		d := t.dirs[id.Path]
+		d := g.dirs[id.Path]
 		if d == nil || d.shown == nil {
 			continue
 		}
 		if mayBeUnheard(d, w) {
-			for _, c := range t.waiters(d, w.Asked) {
+			for _, c := range g.waiters(d, w.Asked) {
 				if !w.Hears(c.Owner.Session, c.Since) {
 					unheard[c.Owner.Session] = true
 				}
@@ -58,10 +58,12 @@ func (t *Tree) WatchTable(w Watches) *inspect.WatchTable {
 			wanted[in.Path] = true
 		}
 	}
-	table := &inspect.WatchTable{Backend: t.cfg.Backend, ReadAt: w.Asked, Sessions: map[string][]int64{}, Covers: w.Covers}
-	table.Unheard = slices.Sorted(maps.Keys(unheard))
+	table := &inspect.WatchTable{
+		Backend: g.cfg.Backend, ReadAt: w.Asked, Covers: w.Covers,
+		Sessions: map[string][]int64{}, Unheard: slices.Sorted(maps.Keys(unheard)),
+	}
 	for full, ids := range w.On {
-		if p, ok := t.cfg.Chroot.Shown(full); ok && wanted[parent(p)] {
+		if p, ok := g.cfg.Chroot.Shown(full); ok && wanted[parent(p)] {
 			table.Sessions[p] = ids
 		}
 	}
@@ -71,41 +73,44 @@ func (t *Tree) WatchTable(w Watches) *inspect.WatchTable {
 // mayBeUnheard reports whether the table may lack the session of a contender in a directory or one of its parts.
 func mayBeUnheard(d *Dir, w Watches) bool {
 	return slices.ContainsFunc(d.places(), func(in *Dir) bool {
-		return in.someUnread() || slices.ContainsFunc(in.nodes, func(n node) bool { return !w.Hears(n.owner, time.UnixMilli(n.created)) })
+		return in.someUnread() || slices.ContainsFunc(in.nodes, func(n node) bool {
+			return !w.Hears(n.owner, time.UnixMilli(n.created))
+		})
 	})
 }
 
 // Recheck wants the locks listed again of which a table lacks a watch that should be there: a predecessor that
 // was already gone when the table was read is then distinguished from a watch on the wrong node.
-func (t *Tree) Recheck(table *inspect.WatchTable, now time.Time) {
+func (w *wants) Recheck(table *inspect.WatchTable, now time.Time) {
 	for _, id := range table.Covers {
-		d := t.dirs[id.Path]
-		if d == nil || d.shown == nil || d.phase == leaf || !t.lacksWatch(d, table) {
+		d := w.dirs[id.Path]
+		if d == nil || d.shown == nil || d.phase == leaf || !w.lacksWatch(d, table) {
 			continue
 		}
 		d.recheck = now
 		for _, in := range d.places() {
-			if t.cfg.Once {
-				t.push(&t.Queue.Reads, Job{Kind: JobList, Dir: in})
+			if w.cfg.Once {
+				w.push(&w.Queue.Reads, Job{Kind: JobList, Dir: in})
 			} else {
-				t.touch(in, now)
+				w.touch(in, now)
 			}
 		}
 	}
 }
 
 // waiters returns those of a directory's lock.
-func (t *Tree) waiters(d *Dir, now time.Time) []inspect.Contender {
-	if lock, _ := t.assemble(d, now); lock != nil {
+func (g *ground) waiters(d *Dir, now time.Time) []inspect.Contender {
+	if lock, _ := g.assemble(d, now); lock != nil {
 		return lock.Waiters
 	}
 	return nil
 }
 
 // lacksWatch reports whether a waiter does not watch what it should, by the table.
-func (t *Tree) lacksWatch(d *Dir, table *inspect.WatchTable) bool {
-	l, _ := t.assemble(d, table.ReadAt)
+func (g *ground) lacksWatch(d *Dir, table *inspect.WatchTable) bool {
+	l, _ := g.assemble(d, table.ReadAt)
 	return l != nil && slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool {
-		return w.Watches != "" && w.Owner.Session != 0 && !slices.Contains(table.Sessions[l.Predecessor(&w)], w.Owner.Session)
+		on := table.Sessions[l.Predecessor(&w)]
+		return w.Watches != "" && w.Owner.Session != 0 && !slices.Contains(on, w.Owner.Session)
 	})
 }

@@ -1,0 +1,76 @@
+package tree
+
+import (
+	"path"
+	"strings"
+	"time"
+)
+
+// Config is where a walk begins and how far it goes.
+type Config struct {
+	Backend string
+	// Roots of the walk; Only, if not empty, is the one lock to read.
+	Roots []string
+	Only  string
+	// Chroot is before every path on the servers.
+	Chroot Chroot
+	// Once: each node is looked at once, and no changes come. Eager: no budget bounds the reads.
+	Once, Eager bool
+	// Depth, Children and Dirs are those of zksource.Budget; Relists, too.
+	Depth, Children, Dirs int
+	Relists               float64
+	// Intervals of what is read again: see the beats of zksource.
+	Focused, Others, Doubtful, Sweep time.Duration
+}
+
+// Server is what the connection lets a walk do.
+type Server struct {
+	// Addr names the server that answers, or all of them while none does.
+	Addr string
+	// Connected: reads can be sent.
+	Connected bool
+	// Many reads can share a request.
+	Many bool
+	// Watched are the roots with a watch of all changes below.
+	Watched []string
+	// Since is when the connection was made; Lost counts those before it that broke.
+	Since time.Time
+	Lost  int
+}
+
+// Chroot is put before every path on the servers; empty for none.
+type Chroot string
+
+// OnServer is a path as the servers know it.
+func (c Chroot) OnServer(p string) string {
+	switch {
+	case c == "":
+		return p
+	case p == "/":
+		return string(c)
+	}
+	return string(c) + p
+}
+
+// Shown is a server's path as we show it; false when it is outside the chroot.
+func (c Chroot) Shown(p string) (string, bool) {
+	rest, ok := strings.CutPrefix(p, string(c))
+	switch {
+	case !ok:
+		return "", false
+	case rest == "":
+		return "/", true
+	}
+	return rest, rest[0] == '/'
+}
+
+// parent is the directory that a node is in.
+func parent(p string) string { return path.Dir(p) }
+
+// join is the path of a child.
+func join(dir, child string) string {
+	if dir == "/" {
+		return "/" + child
+	}
+	return dir + "/" + child
+}

@@ -1,0 +1,65 @@
+package tree
+
+import (
+	"slices"
+	"strings"
+
+	"lockscope/inspect"
+)
+
+// ground is what is known, for all that look things up in it. Nothing of it wants a read or builds a lock.
+type ground struct {
+	// FirstPass: all directories were looked at, once.
+	FirstPass bool
+
+	cfg    Config
+	server Server
+	dirs   map[string]*Dir
+	focus  map[string]bool
+	blind  blind
+	empty  emptyCount
+}
+
+// Roots are the paths of all roots, a directory before what is below it.
+func (g *ground) Roots() []string {
+	var roots []string
+	for p, d := range g.dirs {
+		if d.root {
+			roots = append(roots, p)
+		}
+	}
+	slices.Sort(roots)
+	return roots
+}
+
+// Dir is a directory that is known; nil where none is.
+func (g *ground) Dir(p string) *Dir { return g.dirs[p] }
+
+// inFocus reports whether the directory's lock is on the screen.
+func (g *ground) inFocus(d *Dir) bool {
+	if len(g.focus) == 0 || g.focus[d.Path] {
+		return len(g.focus) > 0
+	}
+	b := g.base(d)
+	return b != nil && g.focus[b.Path]
+}
+
+// covered reports whether a watch on a root reports all changes of a node.
+func (g *ground) covered(p string) bool { return Covered(g.server.Watched, p) }
+
+// Covered reports whether a node is one of the roots, or below one.
+func Covered(roots []string, p string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return root == "/" || p == root || strings.HasPrefix(p, root) && p[len(root)] == '/'
+	})
+}
+
+// followed reports whether a directory's own changes, and those of its children, are reported.
+func (g *ground) followed(d *Dir) bool { return !d.secretive && g.covered(d.Path) }
+
+// polled reports whether a directory is read again and again.
+func (g *ground) polled(d *Dir) bool { return !g.cfg.Once && !g.followed(d) }
+
+func (g *ground) id(d *Dir) inspect.ID { return inspect.ID{Backend: g.cfg.Backend, Path: d.Path} }
+
+func (g *ground) named(d *Dir) bool { return d.Path == g.cfg.Only }

@@ -1,0 +1,94 @@
+package tree
+
+import (
+	"time"
+
+	"lockscope/inspect/recipe"
+)
+
+// wants is what is to be read next, and when.
+type wants struct {
+	ground
+	// Queue is what is to be read.
+	Queue Queue
+
+	names    int           // of children, in all directories
+	due      map[*Dir]bool // directories that wait for their own budget
+	sweep    sweep
+	walkedAt time.Time // when Poll looked at all directories
+}
+
+// Plant begins the walk at the roots.
+func (w *wants) Plant() {
+	for _, p := range w.cfg.Roots {
+		w.root(p)
+	}
+	if w.cfg.Only != "" && w.cfg.Only != "/" {
+		w.root(recipe.KazooQueuePath(w.cfg.Only))
+	}
+}
+
+// root makes a directory a root.
+func (w *wants) root(p string) *Dir {
+	d := w.dirs[p]
+	if d == nil {
+		d = &Dir{Path: p, root: true}
+		w.dirs[p] = d
+	}
+	return d
+}
+
+// Start reads everything that is known again, what is on the screen first, and then walks on: there is a new
+// connection.
+func (w *wants) Start(s Server) {
+	w.server = s
+	for _, d := range w.dirs {
+		switch {
+		case d.phase == leaf && d.data != dataUnwanted:
+			w.requestData(d)
+		case d.phase == leaf:
+		case d.phase == unasked || d.phase == crowded || d.phase == absent:
+			w.push(&w.Queue.Walk, Job{Kind: w.firstLook(d), Dir: d})
+		case w.inFocus(d):
+			w.push(&w.Queue.Urgent, Job{Kind: JobList, Dir: d})
+		case d.shown != nil:
+			w.push(&w.Queue.Reads, Job{Kind: JobList, Dir: d})
+		default:
+			w.push(&w.Queue.Walk, Job{Kind: JobList, Dir: d})
+		}
+	}
+}
+
+// Stop forgets what only held on a connection, which is gone: what was asked, and what was about to be. servers names
+// those that could be asked next.
+func (w *wants) Stop(servers string) {
+	w.server.Addr, w.server.Connected = servers, false
+	w.Queue.clear()
+	clear(w.due)
+	w.sweep = sweep{}
+	for _, d := range w.dirs {
+		d.asked, d.due = idle, time.Time{}
+		d.answers = false
+		d.awaitNone()
+		d.reread = nil
+		if d.data == dataRead {
+			d.data = dataStale
+		}
+		d.forgetAsked()
+	}
+}
+
+// push queues a read of a directory as a whole, unless one is under way.
+func (w *wants) push(list *[]Job, j Job) {
+	if j.Dir.asked != idle {
+		j.Dir.asked = askAgain
+		return
+	}
+	j.Dir.asked = underWay
+	*list = append(*list, j)
+}
+
+// Wanted reports whether what a job asks for was not gone meanwhile.
+func (w *wants) Wanted(j Job) bool {
+	return w.dirs[j.Dir.Path] == j.Dir && (j.Kind != JobGet || j.Dir.awaits(j.Name))
+}
