@@ -44,22 +44,25 @@ func (q *Inquiry) compareMembers(ctx context.Context, servers []answer) {
 		})
 	}
 	asking.Wait()
-	second := again[leader].status
 	for i, a := range again {
-		if i == leader || a.failed != nil || a.status.Zxid == 0 {
-			continue
+		if i != leader && a.failed == nil && a.status.Zxid != 0 {
+			servers[i].askedAgain(a, first, again[leader].status)
 		}
-		was := servers[i].status
-		if a.status.Role != was.Role || a.epoch() != servers[i].epoch() {
-			servers[i] = *a // it was elected, or lost, in between: nothing of before is of now
-			continue
-		}
-		apart := nodesApart(a.status, second)
-		if was.Zxid == a.status.Zxid && first.Zxid == second.Zxid && apart == nodesApart(was, first) {
-			servers[i].nodesApart = apart
-		}
-		servers[i].status.Zxid, servers[i].asOf = a.status.Zxid, a.asOf
 	}
+}
+
+// askedAgain takes a second answer of a member, and both of its leader.
+func (a *answer) askedAgain(second *answer, leader, leaderSecond zkadmin.Status) {
+	was, is := a.status, second.status
+	if is.Role != was.Role || second.epoch() != a.epoch() {
+		*a = *second // it was elected, or lost, in between: nothing of before is of now
+		return
+	}
+	apart := nodesApart(is, leaderSecond)
+	if was.Zxid == is.Zxid && leader.Zxid == leaderSecond.Zxid && apart == nodesApart(was, leader) {
+		a.nodesApart = apart
+	}
+	a.status.Zxid, a.asOf = is.Zxid, second.asOf
 }
 
 // nodesApart is by how many znodes a server has more than the leader; 0 where they are not at the same

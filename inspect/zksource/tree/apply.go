@@ -24,7 +24,7 @@ func (t *Tree) Apply(r *Reply) {
 		t.keepsSecret(in)
 	}
 	again := false
-	if r.Kind == JobStat || r.Kind == JobList || r.Kind == JobData {
+	if r.Kind.ofWhole() {
 		again, d.asked = d.asked == askAgain, idle
 	}
 	switch r.Kind {
@@ -128,9 +128,14 @@ func (t *Tree) failed(d *Dir, r *Reply) {
 	t.mark(d)
 }
 
-// listed handles a list of children: it wants the new contenders read, and walks into the others.
+// listed handles a list of children.
 func (t *Tree) listed(d *Dir, r *Reply) {
 	if r.Err != nil && !(r.Sealed && r.Stat.EphemeralOwner != 0) {
+		t.failed(d, r)
+		return
+	}
+	if d.isAnother(&r.Stat) {
+		r.Err = ErrGone
 		t.failed(d, r)
 		return
 	}
@@ -138,17 +143,18 @@ func (t *Tree) listed(d *Dir, r *Reply) {
 	if wasShut {
 		delete(t.blind.refused, d.Path)
 	}
-	if d.isAnother(&r.Stat) {
-		r.Err = ErrGone
-		t.failed(d, r)
-		return
-	}
 	t.setStat(d, &r.Stat)
 	t.recordSeen(d)
 	if d.phase == leaf {
 		t.markWhole(d)
 		return
 	}
+	t.adopt(d, r, wasShut)
+}
+
+// adopt takes a new list: it wants the new contenders read, and walks into the others. changed: the directory
+// is to be built even if the list is as before.
+func (t *Tree) adopt(d *Dir, r *Reply, changed bool) {
 	late := !d.readAt.IsZero() && (t.polled(d) || d.readAt.Before(t.server.Since))
 	d.sentAt = r.Sent
 	added, removed, another := d.adopt(t.room(d, r.Names), &r.Stat, r.At)
@@ -161,14 +167,22 @@ func (t *Tree) listed(d *Dir, r *Reply) {
 		d.rereadLive()
 	}
 	t.readAll(d, added)
-	changed := another || wasShut || len(added)+len(removed) > 0
-	whole := d.awaited == 0 || d.judged && len(removed) > 0 // what left may change the holder: that is shown at once
-	early := !t.cfg.Once && !t.FirstPass && d.shown == nil
-	if d.phase == crowded || whole && (changed || t.isDue(d)) || !whole && early {
-		t.mark(d)
-	}
-	if len(added)+len(removed) > 0 || d.aboveRoot {
+	moved := len(added)+len(removed) > 0
+	if moved || d.aboveRoot {
 		t.settle(d)
+	}
+	t.markListed(d, changed || another || moved || t.isDue(d), len(removed) > 0)
+}
+
+// markListed marks a directory that was listed, where that changed it. left: children have left.
+func (t *Tree) markListed(d *Dir, changed, left bool) {
+	switch {
+	case d.phase == crowded, d.awaited == 0 && changed:
+		t.mark(d)
+	case d.judged && left: // what left may change the holder: that is shown at once
+		t.mark(d)
+	case d.awaited > 0 && !t.cfg.Once && !t.FirstPass && d.shown == nil: // its length is shown before
+		t.mark(d)
 	}
 }
 

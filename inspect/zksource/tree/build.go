@@ -83,7 +83,7 @@ func (t *Tree) build(d *Dir, now time.Time) {
 
 // buildWhole makes the lock of a directory with its parts.
 func (t *Tree) buildWhole(d *Dir, now time.Time) {
-	if t.outside(d) || d.root && d.phase == leaf && !d.single() || t.cfg.Only != "" && !t.named(d) {
+	if !t.mayBeLock(d) {
 		return
 	}
 	if why := t.hidden(d); why != nil {
@@ -114,13 +114,18 @@ func (t *Tree) buildWhole(d *Dir, now time.Time) {
 		lock.Polled = slices.ContainsFunc(d.places(), t.polled)
 		d.accessOn(lock)
 		t.show(d, lock)
-		if !d.recheck.IsZero() && d.listedSince(d.recheck) {
-			d.recheck = time.Time{}
-		}
 	}
 	t.wantAccess(d, lock)
 	t.expiresWith(d, lock)
 	t.built(d, was)
+}
+
+// mayBeLock reports whether a lock may be made of a directory.
+func (g *ground) mayBeLock(d *Dir) bool {
+	if g.outside(d) || g.cfg.Only != "" && !g.named(d) {
+		return false
+	}
+	return !d.root || d.phase != leaf || d.single()
 }
 
 // built notes that a directory's lock was made, and what that decides for its parts. was is fold before.
@@ -129,6 +134,9 @@ func (t *Tree) built(d *Dir, was fold) {
 		d.fold = separate
 	}
 	d.renewed, d.heldBack = false, time.Time{}
+	if d.listedSince(d.recheck) {
+		d.recheck = time.Time{}
+	}
 	for _, in := range d.places() {
 		in.lost, in.gained = false, false
 	}

@@ -10,16 +10,19 @@ import (
 // Kind is what a read asks for.
 type Kind uint8
 
-// The kinds of reads: the Stat or the list of a directory, a child with its data, the directory's own data, its Stat to
-// compare with its list, and who has rights on a child or, without a name, on the directory itself.
+// The kinds of reads: the Stat or the list of a directory, or its own data; a child with its data; the
+// directory's Stat to compare with its list; and who has rights on a child or, without a name, on the directory.
 const (
 	JobStat Kind = iota
 	JobList
-	JobGet
 	JobData
+	JobGet
 	JobCompare
 	JobAccess
 )
+
+// ofWhole reports whether a read is about a directory as a whole: of those one at a time is under way.
+func (k Kind) ofWhole() bool { return k <= JobData }
 
 // Job is one read. As many as contenders may wait: it is small.
 type Job struct {
