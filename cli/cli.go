@@ -1,5 +1,5 @@
-// Package cli is the command line: commands, flags, output and exit codes. Each command is one file; what they print
-// and return is a contract that other people's scripts rely on.
+// Package cli is the command line: commands, flags, output and exit codes. Each command is one
+// file; what they print and return is a contract that other people's scripts rely on.
 package cli
 
 import (
@@ -20,7 +20,8 @@ import (
 	"lockscope/inspect"
 )
 
-// Main runs one command line, without the program's name, until it is done or ctx ends, and returns the exit code.
+// Main runs one command line, without the program's name, until it is done or ctx ends, and returns
+// the exit code.
 func Main(ctx context.Context, args []string, env app.Environment) int {
 	redis.SetLogger(quiet{}) // go-redis would print every failed dial over the screen; each is in the errors we show
 	env.Stderr = env.ForPeople(env.Stderr)

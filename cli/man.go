@@ -31,8 +31,9 @@ var (
 	shortOption    = regexp.MustCompile(`\\fB--(\w) (--[\w-]+)\\fP`)
 )
 
-// corrected mends what the libraries make of a manual page: a paragraph behind a section's title, which
-// mandoc takes for empty; one for each line of a text; and two dashes before an option of one letter.
+// corrected mends what the libraries make of a manual page: a paragraph behind a section's title,
+// which mandoc takes for empty; one for each line of a text; and two dashes before an option of one
+// letter.
 func corrected(page string) string {
 	page = emptyParagraph.ReplaceAllString(page, "$1")
 	page = shortOption.ReplaceAllString(page, `\fB-$1\fP, \fB$2\fP`)

@@ -17,25 +17,25 @@ import (
 	"lockscope/lockops/act"
 )
 
-// deed is one guarded action as perform takes it through its steps; the methods are called in this order,
-// report last of all.
-type deed interface {
-	// look asks the servers what would be done, and reports whether it may be; err is the reason against it,
-	// where more is known than the servers' refusal.
+// guarded is an action that perform takes through its steps. The methods are called in this order.
+type guarded interface {
+	// look asks the servers what would be done, and reports whether it may be; err is the reason
+	// against it, where more is known than the servers' refusal.
 	look(ctx context.Context, all *app.Releasers) (may bool, err error)
 	// show prints what would be done.
 	show(to io.Writer)
-	// confirm returns the form of the operator's agreement, for the audit; without it, an error with the reason.
+	// confirm returns the form of the operator's agreement, for the audit; without it, an error
+	// with the reason.
 	confirm() (how string, err error)
 	// do acts, if the servers still show what look saw.
 	do(ctx context.Context, confirmed string) error
-	// report prints what came of it and makes the exit code. stopped is the reason for which it was not done,
-	// where that is none of the servers'.
+	// report prints what came of it and makes the exit code. stopped is the reason for which it was
+	// not done, where that is none of the servers'.
 	report(stopped act.Reason, err error) error
 }
 
-// perform takes a deed through its steps, as far as it goes.
-func (r *action) perform(ctx context.Context, d deed) error {
+// perform takes an action through its steps.
+func (r *action) perform(ctx context.Context, d guarded) error {
 	if err := r.setup.MayWrite(); err != nil && !r.dryRun {
 		return d.report(act.ReadOnly, err)
 	}
@@ -73,7 +73,7 @@ type action struct {
 	setup  app.Setup
 }
 
-// flags of every command that acts, whatever on.
+// flags adds the flags of every command that acts.
 func (r *action) flags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&r.dryRun, "dry-run", false, "show what would be done, and do nothing")
@@ -82,7 +82,7 @@ func (r *action) flags(command *cobra.Command) {
 	app.OutputFlag(command, &r.output, "text", "json")
 }
 
-// releasers of the setup; without an audit file, so that they can only preview, for --dry-run.
+// releasers returns those of the setup; with --dry-run they can only preview.
 func (r *action) releasers() (*app.Releasers, error) {
 	if r.dryRun {
 		return r.NewPreviewers(r.setup), nil
@@ -94,8 +94,8 @@ func (r *action) releasers() (*app.Releasers, error) {
 	return all, nil
 }
 
-// agree has the operator agree to what show prints, by typing the id's path; does says in words what to. In
-// production it asks for why, too.
+// agree asks the operator to type the id's path; does says what will be done. In production it also
+// asks for a reason.
 func (r *action) agree(id inspect.ID, does string, why *string, show func(io.Writer)) (how string, err error) {
 	needs := *why == "" && r.setup.Profile.Environment == "production"
 	_, asks := app.Terminal(r.Stdin)
@@ -125,7 +125,8 @@ func (r *action) agree(id inspect.ID, does string, why *string, show func(io.Wri
 	return "typed", nil
 }
 
-// verdict makes the exit code: 1 for a refusal, which wins over 3 for a server that could not be asked.
+// verdict makes the exit code: 1 for a refusal, which wins over 3 for a server that could not be
+// asked.
 func (r *action) verdict(request act.Request, result act.Result, not string, err error) error {
 	if err != nil && result.Reason == "" {
 		return app.Exitf(app.ExitUnreachable, "%s: %w", request.ID, err)
@@ -166,7 +167,7 @@ func (r *action) why(request act.Request, result act.Result) string {
 	return describe.Refusal(string(result.Reason)) + do
 }
 
-// outcomeJSON is what the answers of all actions on one thing have.
+// outcomeJSON has the fields that all answers share.
 type outcomeJSON struct {
 	Unknown bool       `json:"unknown"`
 	Reason  act.Reason `json:"reason"`

@@ -48,7 +48,7 @@ func (r *ask) run(ctx context.Context, args []string) error {
 	return r.perform(ctx, r)
 }
 
-// show implements deed.
+// show implements guarded.
 func (r *ask) show(to io.Writer) {
 	r.showOwner(to, &r.seen)
 	showNext(to, &r.seen)
@@ -56,7 +56,7 @@ func (r *ask) show(to io.Writer) {
 	listed(to, "note", r.seen.Warnings)
 }
 
-// confirm implements deed.
+// confirm implements guarded.
 func (r *ask) confirm() (how string, err error) { return r.agreeTo("ask its holder to let go", r.show) }
 
 // askJSON is the command's answer.
@@ -67,7 +67,7 @@ type askJSON struct {
 	afterJSON
 }
 
-// report implements deed.
+// report implements guarded.
 func (r *ask) report(stopped act.Reason, err error) error {
 	not := "not asked"
 	if r.result.Asked {

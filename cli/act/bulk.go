@@ -24,7 +24,8 @@ import (
 // mostAtOnce bounds --max: more than that nobody has looked at.
 const mostAtOnce = 1000
 
-// bulk is one run of release --match: many locks, each previewed, guarded, released, audited and reported by itself.
+// bulk is one run of release --match: many locks, each previewed, guarded, released, audited and
+// reported by itself.
 type bulk struct {
 	*release
 	items []*act.Item
@@ -53,7 +54,7 @@ func (r *release) runBulk(ctx context.Context, args []string) error {
 	return r.perform(ctx, b)
 }
 
-// look implements deed.
+// look implements guarded.
 func (b *bulk) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	b.all = all
 	s, err := app.LookTwice(ctx, func(before *inspect.Snapshot) (*inspect.Snapshot, error) {
@@ -99,8 +100,8 @@ func (r *release) checkBulk() error {
 	return nil
 }
 
-// choose collects the locks that match and what is to be taken out of each. What is only possibly a lock, and
-// what several hold, is never among them.
+// choose collects the locks that match and what is to be taken out of each. What is only possibly a
+// lock, and what several hold, is never among them.
 func (b *bulk) choose(s *inspect.Snapshot) {
 	for l := range s.Locks() {
 		if !text.Glob(b.match, l.ID.String()) {
@@ -138,7 +139,7 @@ func ownerName(name inspect.Untrusted, digest string) inspect.Untrusted {
 	return name
 }
 
-// confirm implements deed. What is agreed to is a number of locks.
+// confirm implements guarded. What is agreed to is a number of locks.
 func (b *bulk) confirm() (how string, err error) {
 	production := b.reason == "" && b.setup.Profile.Environment == "production"
 	_, asks := app.Terminal(b.Stdin)
@@ -159,7 +160,7 @@ func (b *bulk) confirm() (how string, err error) {
 	return "typed", nil
 }
 
-// do implements deed: it releases one after the other, until one does not go as it was shown.
+// do implements guarded: it releases one after the other, until one does not go as it was shown.
 func (b *bulk) do(ctx context.Context, confirmed string) error {
 	for _, item := range b.items {
 		if !act.ExecuteItem(ctx, b.releaserOf, item, confirmed) {
@@ -175,7 +176,7 @@ func (b *bulk) releaserOf(backend string) (act.Releaser, bool) {
 	return limitedReleaser{releaser, &b.action}, ok
 }
 
-// show implements deed.
+// show implements guarded.
 func (b *bulk) show(to io.Writer) {
 	for _, item := range b.items {
 		if p := item.Preview; p.Refused != "" {
@@ -205,7 +206,7 @@ type bulkItemJSON struct {
 	ReleaseJSON
 }
 
-// report implements deed: the exit code is 1 unless all of them were released.
+// report implements guarded: the exit code is 1 unless all of them were released.
 func (b *bulk) report(stopped act.Reason, err error) error {
 	reason := cmp.Or(stopped, b.stop)
 	j := BulkJSON{Matched: len(b.items), Max: b.max, Reason: reason, DryRun: b.dryRun, Items: []bulkItemJSON{}}

@@ -49,7 +49,7 @@ func (r *killClient) run(ctx context.Context, args []string) error {
 	return r.perform(ctx, r)
 }
 
-// look implements deed.
+// look implements guarded.
 func (r *killClient) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if r.ender, err = all.Ender(ctx, r.id.Backend); err != nil {
 		return false, r.setup.Explain(err)
@@ -69,7 +69,7 @@ func (r *killClient) look(ctx context.Context, all *app.Releasers) (may bool, er
 	return true, nil
 }
 
-// show implements deed.
+// show implements guarded.
 func (r *killClient) show(to io.Writer) {
 	p := &r.seen
 	fmt.Fprintf(to, "kill-client %s:%s\n", p.Request.Backend, describe.Printable(p.Request.Client))
@@ -81,12 +81,12 @@ func (r *killClient) show(to io.Writer) {
 	listed(to, "note", p.Warnings)
 }
 
-// confirm implements deed.
+// confirm implements guarded.
 func (r *killClient) confirm() (how string, err error) {
 	return r.agree(r.id, "end its connection", &r.seen.Request.Why, r.show)
 }
 
-// do implements deed.
+// do implements guarded.
 func (r *killClient) do(ctx context.Context, confirmed string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
@@ -106,7 +106,7 @@ type KillJSON struct {
 	Perhaps     []string             `json:"perhaps"`
 }
 
-// report implements deed.
+// report implements guarded.
 func (r *killClient) report(stopped act.Reason, err error) error {
 	p, result := &r.seen, &r.result
 	result.Reason = cmp.Or(stopped, result.Reason)

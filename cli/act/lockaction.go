@@ -15,8 +15,8 @@ import (
 	"lockscope/lockops/act"
 )
 
-// lockAction is an action on one contender of a lock, by the releaser of its backend. What embeds it adds how
-// it is shown, confirmed and reported.
+// lockAction is an action on one contender of a lock, by the releaser of its backend. What embeds
+// it adds how it is shown, confirmed and reported.
 type lockAction struct {
 	action
 	owner    string
@@ -53,7 +53,7 @@ func (r *lockAction) prepare(ctx context.Context, args []string) error {
 	return err
 }
 
-// look implements deed.
+// look implements guarded.
 func (r *lockAction) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if err := r.preview(ctx, all); err != nil {
 		return false, err
@@ -78,7 +78,7 @@ func (r *lockAction) judged() (may bool, err error) {
 	return true, nil
 }
 
-// do implements deed.
+// do implements guarded.
 func (r *lockAction) do(ctx context.Context, confirmed string) (err error) {
 	r.result, err = r.execute(ctx, r.releaser, r.seen, confirmed)
 	return err
@@ -90,8 +90,8 @@ func (r *action) previewOf(ctx context.Context, releaser act.Releaser, request a
 	return releaser.Preview(ctx, request)
 }
 
-// execute acts. Interrupted, or out of time, it says what is known: a request that was sent is waited for a
-// little longer.
+// execute acts. Interrupted, or out of time, it says what is known: a request that was sent is
+// waited for a little longer.
 func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act.Preview, confirmed string) (act.Result, error) {
 	acting, stop := app.Interruptible(ctx)
 	defer stop()
@@ -122,7 +122,8 @@ func (r *lockAction) agreeTo(does string, show func(io.Writer)) (how string, err
 	return r.agree(r.request.ID, does, &r.seen.Request.Why, show)
 }
 
-// answer prints what came of it, as JSON or as text, and makes the exit code; not is the text for what was not done.
+// answer prints what came of it, as JSON or as text, and makes the exit code; not is the text for
+// what was not done.
 func (r *lockAction) answer(stopped act.Reason, err error, json func() any, text func(), not string) error {
 	r.result.Reason = cmp.Or(stopped, r.result.Reason)
 	if r.output != "json" {
@@ -147,8 +148,8 @@ func showNext(to io.Writer, p *act.Preview) {
 	fmt.Fprintf(to, "  next    %s\n", next)
 }
 
-// misnamed advises where the owner was given by a contender's label rather than its name; nil where it was
-// not. No choice is guessed.
+// misnamed advises where the owner was given by a contender's label rather than its name; nil where
+// it was not. No choice is guessed.
 func (r *lockAction) misnamed(p act.Preview) error {
 	switch {
 	case len(p.Alike) == 0 || p.Seen != nil:

@@ -17,8 +17,8 @@ import (
 type release struct {
 	lockAction
 	others *act.Others // nil: they were not looked at
-	// Of release --match: a pattern of locks' ids, a finding that they must have (empty: any or none), and
-	// how many at most.
+	// Of release --match: a pattern of locks' ids, a finding that they must have (empty: any or
+	// none), and how many at most.
 	match, finding string
 	max            int
 }
@@ -59,7 +59,8 @@ func (r *release) run(ctx context.Context, args []string) error {
 	return r.perform(ctx, r)
 }
 
-// look implements deed. Where it is shown to somebody, it shows what it means for other locks, too.
+// look implements guarded. Where it is shown to somebody, it shows what it means for other locks,
+// too.
 func (r *release) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if err := r.preview(ctx, all); err != nil {
 		return false, err
@@ -73,8 +74,8 @@ func (r *release) look(ctx context.Context, all *app.Releasers) (may bool, err e
 	return r.judged()
 }
 
-// consider reads the other locks for what they show about the release. Where only watches decide the holder, it goes by
-// them.
+// consider reads the other locks for what they show about the release. Where only watches decide
+// the holder, it goes by them.
 func (r *release) consider(ctx context.Context, all *app.Releasers) error {
 	if r.seen.Seen == nil {
 		return nil
@@ -99,7 +100,7 @@ func (r *release) consider(ctx context.Context, all *app.Releasers) error {
 	return nil
 }
 
-// show implements deed.
+// show implements guarded.
 func (r *release) show(to io.Writer) { r.showRelease(to, r.seen) }
 
 // showRelease prints a preview.
@@ -111,7 +112,7 @@ func (r *release) showRelease(to io.Writer, p act.Preview) {
 	listed(to, "note", p.Warnings)
 }
 
-// confirm implements deed.
+// confirm implements guarded.
 func (r *release) confirm() (how string, err error) { return r.agreeTo("release it", r.show) }
 
 // ReleaseJSON is the contract's answer.
@@ -137,12 +138,13 @@ type ReleaseOthers struct {
 type releaseMaster struct {
 	Addr    string `json:"addr"`
 	Deleted bool   `json:"deleted"`
-	// Ended: of a contender that is gone and that this master did not say it deleted: not by the request, or somehow.
+	// Ended: of a contender that is gone and that this master did not say it deleted: not by the
+	// request, or somehow.
 	Ended act.Ended `json:"ended,omitempty"`
 	Error string    `json:"error"`
 }
 
-// report implements deed.
+// report implements guarded.
 func (r *release) report(stopped act.Reason, err error) error {
 	json, print := func() any { return r.json(r.result) }, func() { r.print(r.request, r.result) }
 	return r.answer(stopped, err, json, print, "not released")

@@ -75,7 +75,7 @@ func (r *sweep) run(ctx context.Context, args []string) error {
 	return r.perform(ctx, r)
 }
 
-// look implements deed.
+// look implements guarded.
 func (r *sweep) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if r.sweeper, err = all.Sweeper(ctx, r.id.Backend); err != nil {
 		return false, r.setup.Explain(err)
@@ -106,7 +106,7 @@ func (r *sweep) dating(ctx context.Context) *inspect.Backend {
 	return s.Backend(r.id.Backend)
 }
 
-// show implements deed.
+// show implements guarded.
 func (r *sweep) show(to io.Writer) {
 	for _, dir := range r.seen.Found {
 		made := "made " + describe.Age(dir.Age) + " ago"
@@ -141,12 +141,12 @@ func (r *sweep) counts(to io.Writer) {
 	}
 }
 
-// confirm implements deed.
+// confirm implements guarded.
 func (r *sweep) confirm() (how string, err error) {
 	return r.agree(r.id, fmt.Sprintf("delete these %d directories below it", len(r.seen.Found)), &r.seen.Request.Why, r.show)
 }
 
-// do implements deed: one after the other, until one is not as it was.
+// do implements guarded: one after the other, until one is not as it was.
 func (r *sweep) do(ctx context.Context, confirmed string) error {
 	for _, dir := range r.seen.Found {
 		limited, cancel := context.WithTimeout(ctx, r.Timeout)
@@ -187,7 +187,7 @@ type emptyDirJSON struct {
 	Reason    act.Reason `json:"reason"`
 }
 
-// report implements deed.
+// report implements guarded.
 func (r *sweep) report(stopped act.Reason, err error) error {
 	j := SweepJSON{
 		Found: len(r.seen.Found), Max: r.max, Walked: r.seen.Walked, Recent: r.seen.Recent, Undated: r.seen.Undated, WithData: r.seen.WithData,

@@ -49,7 +49,7 @@ func (r *setTTL) run(ctx context.Context, args []string) error {
 	return r.perform(ctx, r)
 }
 
-// look implements deed. Until it is done the masters are named without an answer.
+// look implements guarded. Until it is done the masters are named without an answer.
 func (r *setTTL) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if err := r.preview(ctx, all); err != nil {
 		return false, err
@@ -61,7 +61,7 @@ func (r *setTTL) look(ctx context.Context, all *app.Releasers) (may bool, err er
 	return may, err
 }
 
-// show implements deed.
+// show implements guarded.
 func (r *setTTL) show(to io.Writer) {
 	r.showOwner(to, &r.seen)
 	for i := range r.seen.Votes {
@@ -73,7 +73,7 @@ func (r *setTTL) show(to io.Writer) {
 	listed(to, "note", r.seen.Warnings)
 }
 
-// confirm implements deed.
+// confirm implements guarded.
 func (r *setTTL) confirm() (how string, err error) { return r.agreeTo("set its TTL", r.show) }
 
 // TTLJSON is the command's answer.
@@ -85,7 +85,8 @@ type TTLJSON struct {
 	Masters []ttlMaster `json:"masters"`
 }
 
-// ttlMaster has what the key had left before and afterwards, in ms: -1 no expiry, null absent or unknown.
+// ttlMaster has what the key had left before and afterwards, in ms: -1 no expiry, null absent or
+// unknown.
 type ttlMaster struct {
 	Addr   string `json:"addr"`
 	Set    bool   `json:"set"`
@@ -94,7 +95,7 @@ type ttlMaster struct {
 	Error  string `json:"error"`
 }
 
-// report implements deed.
+// report implements guarded.
 func (r *setTTL) report(stopped act.Reason, err error) error {
 	return r.answer(stopped, err, r.json, r.print, "not set")
 }

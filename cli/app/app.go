@@ -1,4 +1,5 @@
-// Package app is what the commands share: flags and targets, observing them, what is said, and exit codes.
+// Package app is what the commands share: flags and targets, observing them, what is said, and exit
+// codes.
 package app
 
 import (
@@ -44,12 +45,12 @@ type Options struct {
 	Linear     bool
 }
 
-// Say prints a line of news on standard error; whatever it holds is made safe for a terminal.
+// Say prints a line on standard error, with everything a terminal could act on escaped.
 func (a *App) Say(format string, args ...any) {
 	fmt.Fprintln(a.Stderr, "lockscope: "+describe.Printable(fmt.Sprintf(format, args...)))
 }
 
-// Terminal returns the width of w, in cells; false when w is no terminal.
+// Terminal returns the width of w in cells; ok is false when w is not a terminal.
 func Terminal(w any) (width int, ok bool) {
 	if out, isWriter := w.(io.Writer); isWriter {
 		w = Direct(out)
@@ -65,7 +66,7 @@ func Terminal(w any) (width int, ok bool) {
 	return width, true
 }
 
-// Width of what is printed: the terminal's, in cells; 0, without limit, when it is printed elsewhere.
+// Width returns the width of standard output in cells; 0 means no limit, as in a pipe.
 func (a *App) Width() int {
 	width, _ := Terminal(a.Stdout)
 	return width

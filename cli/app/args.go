@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NoArguments and its like are cobra's checks with the exit code for bad use.
+// NoArguments refuses all arguments, with the exit code for bad use.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("%s takes no arguments, got %q", NameOf(cmd), args[0])
@@ -14,7 +14,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// LockFirst wants a LOCK and then any number of targets.
+// LockFirst requires a LOCK, followed by any number of targets.
 func LockFirst(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return Usagef("%s needs a LOCK, such as zk:/locks/orders or redis:lock:orders", NameOf(cmd))
@@ -22,7 +22,7 @@ func LockFirst(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// NameOf is a command's name without the program's, which begins every error.
+// NameOf returns a command's name without the program's.
 func NameOf(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }

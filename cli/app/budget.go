@@ -5,7 +5,7 @@ import (
 	"lockscope/inspect/zksource"
 )
 
-// zkBudget returns the limits of --budget for ZooKeeper. once: for one pass.
+// zkBudget returns the limits of --budget for ZooKeeper; once means a single pass.
 func (a *App) zkBudget(once bool) zksource.Budget {
 	switch {
 	case a.Budget == "off":

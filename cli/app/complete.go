@@ -25,13 +25,13 @@ const (
 	completeAtMost = 200
 )
 
-// offers are the completions of a word: names that begin with it, each once.
+// offers collects the completions of a word: names that start with it, each once.
 type offers struct {
 	start string
 	names []cobra.Completion
 }
 
-// add offers a name, with a note on what it is, unless a shell would act on a character of it.
+// add offers a name with a note, unless a shell would act on one of its characters.
 func (o *offers) add(name, note string) {
 	if len(o.names) == completeAtMost || !strings.HasPrefix(name, o.start) || !isPlain(name) {
 		return
@@ -46,8 +46,8 @@ func (o *offers) add(name, note string) {
 	o.names = append(o.names, name)
 }
 
-// CompleteLock completes LOCK from what the targets of the line or, without any, of the profile hold, and the targets
-// behind it by their schemes.
+// CompleteLock completes LOCK from the locks of the profile, and the targets after it by their
+// schemes.
 func (a *App) CompleteLock(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot, o *offers) {
 		for l := range s.Locks() {
@@ -56,7 +56,8 @@ func (a *App) CompleteLock(cmd *cobra.Command, args []string, start string) ([]c
 	})
 }
 
-// completeSeen completes the first word by what the targets hold, and the targets behind it.
+// completeSeen completes the first word from a look at the profile's targets, and the targets after
+// it.
 func (a *App) completeSeen(
 	cmd *cobra.Command, args []string, start string, offer func(*inspect.Snapshot, *offers),
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -70,7 +71,7 @@ func (a *App) completeSeen(
 	return o.names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeOf completes by what is seen of the lock that the line names.
+// completeOf completes a word from a look at one lock.
 func (a *App) completeOf(
 	ctx context.Context, lock string, targets []string, start string, offer func(*inspect.Lock, *offers),
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -83,7 +84,7 @@ func (a *App) completeOf(
 	return o.names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteRoot completes the directories above the locks that ZooKeeper holds, and the targets behind.
+// CompleteRoot completes the parent directories of locks in ZooKeeper, and the targets after them.
 func (a *App) CompleteRoot(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot, o *offers) {
 		for l := range s.Locks() {
@@ -94,7 +95,7 @@ func (a *App) CompleteRoot(cmd *cobra.Command, args []string, start string) ([]c
 	})
 }
 
-// CompleteFinding completes LOCK, and then what is found on it.
+// CompleteFinding completes LOCK, then the findings on it.
 func (a *App) CompleteFinding(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) != 1 {
 		return a.CompleteLock(cmd, args, start)
@@ -106,7 +107,7 @@ func (a *App) CompleteFinding(cmd *cobra.Command, args []string, start string) (
 	})
 }
 
-// CompleteMuted completes LOCK and FINDING of what is muted.
+// CompleteMuted completes LOCK and FINDING from the mutes.
 func (a *App) CompleteMuted(_ *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	muted, _ := a.ReadMutes() // what cannot be read is not offered
 	o := offers{start: start}
@@ -121,7 +122,8 @@ func (a *App) CompleteMuted(_ *cobra.Command, args []string, start string) ([]co
 	return o.names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteClient completes BACKEND:HOST:PORT of Redis clients that hold or wait, and the targets behind it.
+// CompleteClient completes BACKEND:HOST:PORT of Redis clients that hold or wait, and the targets
+// after it.
 func (a *App) CompleteClient(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot, o *offers) {
 		for l := range s.Locks() {
@@ -137,7 +139,7 @@ func (a *App) CompleteClient(cmd *cobra.Command, args []string, start string) ([
 	})
 }
 
-// CompleteOwner completes the name of a contender of the lock that the line names.
+// CompleteOwner completes the name of a contender of the given lock.
 func (a *App) CompleteOwner(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -149,14 +151,14 @@ func (a *App) CompleteOwner(cmd *cobra.Command, args []string, start string) ([]
 	})
 }
 
-// CompleteTarget offers how a target starts.
+// CompleteTarget completes the scheme of a target.
 func CompleteTarget(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return []cobra.Completion{"zk://", "zks://", "redis://", "rediss://", "redis+sentinel://", "redis+cluster://", "redis+unix:///"},
 		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// CompleteTargetOrFile is completeTarget for a command that takes a recording too: where no target starts so, the shell
-// completes files.
+// CompleteTargetOrFile is CompleteTarget for commands that also take a recording: if no scheme
+// matches, the shell completes files.
 func CompleteTargetOrFile(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	all, _ := CompleteTarget(cmd, args, start)
 	targets := slices.DeleteFunc(all, func(t cobra.Completion) bool { return !strings.HasPrefix(t, start) })
@@ -166,13 +168,13 @@ func CompleteTargetOrFile(cmd *cobra.Command, args []string, start string) ([]co
 	return targets, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// CompleteProfile offers the configuration's profiles.
+// CompleteProfile completes the names of profiles.
 func (a *App) CompleteProfile(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	_, cfg, _ := a.configuration(true) // one that cannot be read has none
 	return slices.Sorted(maps.Keys(cfg.Profiles)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// OutputFlag gives a command the flag -o with its first form as the default, completes it, and refuses other forms.
+// OutputFlag adds the flag -o, whose default is the first form. Other forms are refused.
 func OutputFlag(command *cobra.Command, output *string, forms ...string) {
 	last := len(forms) - 1
 	command.Flags().StringVarP(output, "output", "o", forms[0], strings.Join(forms[:last], ", ")+" or "+forms[last])
@@ -189,13 +191,13 @@ func OutputFlag(command *cobra.Command, output *string, forms ...string) {
 	}
 }
 
-// Complete offers these values for a flag.
+// Complete completes the values of a flag.
 func Complete(command *cobra.Command, flag string, values ...string) {
 	// It fails for a flag that is not there only.
 	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// glance reads what can be read in a second and says nothing about the rest. lock is all that is asked for; empty: all.
+// glance reads what it can within a second, silently; only one lock unless lock is empty.
 func (a *App) glance(ctx context.Context, targets []string, lock string) (*inspect.Snapshot, bool) {
 	ctx, cancel := context.WithTimeout(ctx, completeWithin)
 	defer cancel()
@@ -227,8 +229,8 @@ func (a *App) glance(ctx context.Context, targets []string, lock string) (*inspe
 	return observer.Snapshot(), true
 }
 
-// isPlain reports whether no shell acts on any character of a name, whatever its script makes of what it is
-// offered: names come from servers.
+// isPlain reports whether no shell acts on any character of a name, whatever its script makes of
+// what it is offered: names come from servers.
 func isPlain(name string) bool { return !strings.ContainsAny(name, " \\'\"`$&|;<>()*?[]!~,\t\r\n") }
 
 // completionNote is a completion's description, short and without a tab, which would end it.

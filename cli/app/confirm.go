@@ -9,8 +9,8 @@ import (
 	"lockscope/inspect/finding"
 )
 
-// LookTwice reads the targets, and once more, a moment later, where it finds what one look may have seen
-// halfway; what the second does not find is left out.
+// LookTwice reads the targets, and again a moment later if it found something that one look may
+// have seen halfway. What the second look does not find is left out.
 func LookTwice(ctx context.Context, look func(before *inspect.Snapshot) (*inspect.Snapshot, error), wait time.Duration) (*inspect.Snapshot, error) {
 	first, err := look(nil)
 	if err != nil || !mayPass(first) {
@@ -28,7 +28,7 @@ func LookTwice(ctx context.Context, look func(before *inspect.Snapshot) (*inspec
 	return second.Lasting(first, finding.Passing), nil
 }
 
-// mayPass reports whether something was found that may be gone a moment later.
+// mayPass reports whether a finding may be gone a moment later.
 func mayPass(s *inspect.Snapshot) bool {
 	if len(s.Cycles()) > 0 {
 		return true

@@ -9,10 +9,11 @@ import (
 	"lockscope/lockops/act"
 )
 
-// MostUnasked connections of a server are listed without a request for their list.
+// MostUnasked is the number of connections up to which a server is asked for its list unprompted.
 const MostUnasked = 1000
 
-// ConnectionsOf are those of all masters that list them, and why others do not; most as for act.Redis.Connections.
+// ConnectionsOf lists the connections to a backend's masters. The error says which masters did not
+// list theirs; most is as for act.Redis.Connections.
 func (a *App) ConnectionsOf(ctx context.Context, s Setup, backend string, most int) ([]act.Connection, error) {
 	all := a.NewPreviewers(s)
 	defer all.Close()
@@ -22,7 +23,8 @@ func (a *App) ConnectionsOf(ctx context.Context, s Setup, backend string, most i
 	return list, err
 }
 
-// connections lists those of a Redis backend's clients, with the database of its locks; see act.Redis.Connections.
+// connections lists the clients of a Redis backend, and the number of its database; see
+// act.Redis.Connections.
 func (r *Releasers) connections(ctx context.Context, backend string, most int) ([]act.Connection, int, error) {
 	t, err := r.setup.Backend(backend)
 	switch {
@@ -39,7 +41,7 @@ func (r *Releasers) connections(ctx context.Context, backend string, most int) (
 	return list, t.DB, err
 }
 
-// Unasked lists them for a screen, where nobody asked for that; nil with --budget gentle.
+// Unasked lists connections unprompted, for a screen; nil with --budget gentle.
 func (r *Releasers) Unasked() func(context.Context, string) ([]act.Connection, int, error) {
 	if r.app.Budget == "gentle" {
 		return nil
@@ -60,7 +62,7 @@ type ConnectionJSON struct {
 	Command string `json:"command"`
 }
 
-// ConnectionsJSON are connections in the JSON of commands, never nil.
+// ConnectionsJSON converts connections for JSON; the result is never nil.
 func ConnectionsJSON(list []act.Connection) []ConnectionJSON {
 	out := make([]ConnectionJSON, 0, len(list))
 	for _, c := range list {

@@ -13,7 +13,7 @@ import (
 	"lockscope/internal/redisreply"
 )
 
-// denied is an error about credentials or rights, with whose they are and what to do.
+// denied is an error about credentials or rights that names the user and the fix.
 type denied struct {
 	text string
 	err  error
@@ -22,7 +22,7 @@ type denied struct {
 func (d denied) Error() string { return d.text }
 func (d denied) Unwrap() error { return d.err }
 
-// Explain adds to an error about missing or wrong credentials, or missing rights, whose they are and what to do.
+// Explain adds the user and the fix to an error about credentials or missing rights.
 func (s Setup) Explain(err error) error {
 	if err == nil {
 		return nil
@@ -65,7 +65,8 @@ func (s Setup) Explain(err error) error {
 	return ExitError{code, denied{text + ")", err}}
 }
 
-// concerned are the targets with a server that an error names; all of its service, where it names none.
+// concerned returns the targets whose servers an error names, or all of its service if it names
+// none.
 func (s Setup) concerned(text string, zooKeeper bool) []connect.Target {
 	of := slices.DeleteFunc(slices.Clone(s.Targets), func(t connect.Target) bool { return (t.Service == connect.ZooKeeper) != zooKeeper })
 	named := slices.DeleteFunc(slices.Clone(of), func(t connect.Target) bool {

@@ -21,7 +21,7 @@ const (
 	ExitInterrupted = 130
 )
 
-// ExitError ends the program with a code; err is nil when its reason was printed before.
+// ExitError ends the program with a code. Err is nil if the reason was already printed.
 type ExitError struct {
 	Code int
 	Err  error
@@ -36,15 +36,16 @@ func (e ExitError) Error() string {
 
 func (e ExitError) Unwrap() error { return e.Err }
 
-// Exitf is an error that ends the program with a code.
+// Exitf returns an error that ends the program with a code.
 func Exitf(code int, format string, args ...any) error {
 	return ExitError{code, fmt.Errorf(format, args...)}
 }
 
-// Usagef is an error about how a command was called.
+// Usagef returns an error about bad use of a command.
 func Usagef(format string, args ...any) error { return Exitf(ExitUsage, format, args...) }
 
-// ExitCode is the contract's code for an error; what is not known to be bad use is a failure to look or act.
+// ExitCode returns the contract's code for an error. Anything but bad use is a failure to look or
+// act.
 func ExitCode(err error) int {
 	var e ExitError
 	switch {
@@ -59,14 +60,13 @@ func ExitCode(err error) int {
 	}
 }
 
-// inWords is the text of an error without the digest and line of a script, and without Go's words for a
-// limit, which only programmers know.
+// inWords removes a script's digest and line from an error's text, and Go's words for a time limit.
 func inWords(text string) string {
 	return strings.ReplaceAll(redisreply.WithoutScript(text), context.DeadlineExceeded.Error(), "not done in time")
 }
 
-// withCheck adds what to look at when a server cannot be reached, unless an error has that itself, or is a
-// reply: to some replies it adds what to do about them. Several servers' errors have ; between them.
+// withCheck adds advice to the errors of servers, which are separated by semicolons: what to check
+// if a server cannot be reached, or what to do about its reply.
 func withCheck(text string) string {
 	parts := strings.Split(text, "; ")
 	last := len(parts) - 1

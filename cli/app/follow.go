@@ -12,7 +12,7 @@ import (
 	"lockscope/inspect"
 )
 
-// FollowTargets is the run of a command that watches its targets until it is interrupted.
+// FollowTargets returns the RunE of a command that watches its targets until interrupted.
 func (a *App) FollowTargets(run func(context.Context, *inspect.Observer) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.SetUp(cmd.Context(), args)
@@ -27,13 +27,13 @@ func (a *App) FollowTargets(run func(context.Context, *inspect.Observer) error) 
 	}
 }
 
-// Interruptible is a context that ends with ctx or when the user interrupts.
+// Interruptible returns a context that also ends when the user interrupts.
 func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
-// Follow hands each snapshot to observe, until ctx ends, the sources are done or observe fails, and waits for
-// the sources' end.
+// Follow calls observe with each snapshot until ctx ends, the sources are done or observe fails. It
+// waits for the sources to end.
 func (a *App) Follow(ctx context.Context, observer *inspect.Observer, observe func(*inspect.Snapshot) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -56,7 +56,7 @@ func (a *App) Follow(ctx context.Context, observer *inspect.Observer, observe fu
 	return errors.Join(err, <-ended)
 }
 
-// LookedAt reports whether every backend has been looked at once or cannot be.
+// LookedAt reports whether every backend has completed its first pass or is down.
 func LookedAt(s *inspect.Snapshot) bool {
 	for _, b := range s.Backends {
 		if !b.FirstPass && b.State != inspect.Down {

@@ -8,7 +8,7 @@ import (
 	"lockscope/internal/config"
 )
 
-// hostRules are the names of hosts of a configuration, those of a profile first.
+// hostRules returns the host names of a configuration, the profile's first.
 func hostRules(cfg config.Config, profile config.Profile) ([]inspect.HostRule, error) {
 	var rules []inspect.HostRule
 	for _, h := range slices.Concat(profile.Hosts, cfg.Hosts) {
@@ -21,7 +21,7 @@ func hostRules(cfg config.Config, profile config.Profile) ([]inspect.HostRule, e
 	return rules, nil
 }
 
-// CheckConfig checks the recipes of a configuration, and the names of hosts of all profiles.
+// CheckConfig checks the recipes of a configuration and the host names of all profiles.
 func CheckConfig(cfg config.Config) error {
 	_, err := customRecipes(cfg)
 	if err == nil {

@@ -46,8 +46,7 @@ func (w *asciiWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Direct returns the writer below an asciiWriter, for programs that we start: they know the locale
-// themselves.
+// Direct returns the writer without translation to ASCII, for programs that we start.
 func Direct(w io.Writer) io.Writer {
 	if w, ok := w.(*asciiWriter); ok {
 		return w.Writer
@@ -55,7 +54,7 @@ func Direct(w io.Writer) io.Writer {
 	return w
 }
 
-// ForPeople is w, or one that writes ASCII to it where the locale is not UTF-8.
+// ForPeople returns w, or a writer that translates to ASCII if the locale is not UTF-8.
 func (e Environment) ForPeople(w io.Writer) io.Writer {
 	if SpeaksUTF8(e.Getenv) {
 		return w
@@ -71,7 +70,7 @@ func makesFile(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"man", "example", "completion"}, cmd.Name()) || cmd.HasParent() && cmd.Parent().Name() == "completion"
 }
 
-// SpeakLocale makes what a command prints for people ASCII where the locale is not UTF-8.
+// SpeakLocale makes a command print ASCII for people if the locale is not UTF-8.
 func (a *App) SpeakLocale(cmd *cobra.Command) {
 	form := cmd.Flags().Lookup("output")
 	if !makesFile(cmd) && (form == nil || slices.Contains(texts, form.Value.String())) {
@@ -79,7 +78,7 @@ func (a *App) SpeakLocale(cmd *cobra.Command) {
 	}
 }
 
-// SpeaksUTF8 reports whether the locale's character set is UTF-8, which the screen's glyphs need.
+// SpeaksUTF8 reports whether the locale is UTF-8, which the screen's glyphs need.
 func SpeaksUTF8(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := getenv(name); value != "" {

@@ -19,7 +19,7 @@ import (
 	"lockscope/lockops/act"
 )
 
-// MuteEntry is a mute as the state directory keeps it, and as mute prints it.
+// MuteEntry is a mute in the mutes file and in the output of mute.
 type MuteEntry struct {
 	Lock    string    `json:"lock"`
 	Finding string    `json:"finding"`
@@ -35,7 +35,7 @@ func (a *App) mutesPath() (string, error) {
 	return filepath.Join(filepath.Dir(audit), "mutes.json"), err
 }
 
-// ReadMutes are the mutes that have not ended. A file that is not there has none.
+// ReadMutes returns the mutes that have not ended. A missing file has none.
 func (a *App) ReadMutes() ([]MuteEntry, error) {
 	path, err := a.mutesPath()
 	if err != nil {
@@ -56,8 +56,7 @@ func (a *App) ReadMutes() ([]MuteEntry, error) {
 	return slices.DeleteFunc(list, func(m MuteEntry) bool { return !now.Before(m.Until) }), nil
 }
 
-// changeMutes replaces the mutes by what change makes of them. Other processes wait meanwhile, so that none
-// undoes what another has written.
+// changeMutes rewrites the mutes under a lock, so that no process undoes another's change.
 func (a *App) changeMutes(change func([]MuteEntry) []MuteEntry) error {
 	path, err := a.mutesPath()
 	if err != nil {
@@ -100,7 +99,7 @@ func writeMutes(path string, list []MuteEntry) error {
 	return nil
 }
 
-// Mutes are those that a look is to know. One that cannot be read hides nothing: all is reported as it is.
+// Mutes returns the mutes for a look. One that cannot be read is reported, and mutes nothing.
 func (a *App) Mutes() []inspect.Mute {
 	list, err := a.LoadMutes()
 	if err != nil {
@@ -109,7 +108,7 @@ func (a *App) Mutes() []inspect.Mute {
 	return list
 }
 
-// LoadMutes are the mutes that can be read; the error names the others.
+// LoadMutes returns the mutes that can be read; the error names the others.
 func (a *App) LoadMutes() ([]inspect.Mute, error) {
 	entries, err := a.ReadMutes()
 	if err != nil {
@@ -128,11 +127,10 @@ func (a *App) LoadMutes() ([]inspect.Mute, error) {
 	return list, errors.Join(failed...)
 }
 
-// mutesBeat is the interval in which what runs for long looks for new mutes.
+// mutesBeat is how often a long-running command looks for new mutes.
 const mutesBeat = 2 * time.Second
 
-// WatchWithMutes runs an observer of a command that runs for long: what others mute or unmute meanwhile
-// counts there, too.
+// WatchWithMutes runs an observer, and tells it of mutes that change meanwhile.
 func (a *App) WatchWithMutes(ctx context.Context, observer *inspect.Observer) error {
 	following, stop := context.WithCancel(ctx)
 	var follower sync.WaitGroup
@@ -142,8 +140,7 @@ func (a *App) WatchWithMutes(ctx context.Context, observer *inspect.Observer) er
 	return observer.Run(ctx)
 }
 
-// followMutes tells an observer of the mutes whenever their file is another, until ctx ends. One that cannot
-// be read mutes nothing.
+// followMutes tells an observer of the mutes whenever their file changes, until ctx ends.
 func (a *App) followMutes(ctx context.Context, observer *inspect.Observer) {
 	path, err := a.mutesPath()
 	if err != nil {
@@ -168,7 +165,7 @@ func (a *App) followMutes(ctx context.Context, observer *inspect.Observer) {
 	}
 }
 
-// MutedID is a lock's id, or with the name of a backend alone that of the backend.
+// MutedID parses a lock's id, or the name of a backend.
 func MutedID(text string) (inspect.ID, error) {
 	if !strings.Contains(text, ":") {
 		return inspect.ID{Backend: text}, nil
@@ -176,10 +173,11 @@ func MutedID(text string) (inspect.ID, error) {
 	return inspect.ParseID(text)
 }
 
-// LongestMute is so short that nobody forgets what is muted.
+// LongestMute is the longest time for which a finding can be muted.
 const LongestMute = 30 * 24 * time.Hour
 
-// AddMutes keeps mutes of this user, in place of those of the same findings. Their ends are kept to the second.
+// AddMutes stores mutes of this user, replacing those of the same findings. Ends are cut to the
+// second.
 func (a *App) AddMutes(list []inspect.Mute) ([]MuteEntry, error) {
 	by := cmp.Or(act.UserName(), "unknown")
 	now := a.Now().UTC().Truncate(time.Second)
@@ -190,7 +188,7 @@ func (a *App) AddMutes(list []inspect.Mute) ([]MuteEntry, error) {
 	return added, a.changeMutes(func(all []MuteEntry) []MuteEntry { return append(withoutMutes(all, list), added...) })
 }
 
-// RemoveMutes takes the mutes of some findings away, and returns how many there were.
+// RemoveMutes removes the mutes of some findings and returns their number.
 func (a *App) RemoveMutes(list []inspect.Mute) (removed int, err error) {
 	return removed, a.changeMutes(func(all []MuteEntry) []MuteEntry {
 		kept := withoutMutes(all, list)
@@ -199,14 +197,14 @@ func (a *App) RemoveMutes(list []inspect.Mute) (removed int, err error) {
 	})
 }
 
-// withoutMutes are the mutes but for those of some findings.
+// withoutMutes returns all mutes except those of some findings.
 func withoutMutes(all []MuteEntry, list []inspect.Mute) []MuteEntry {
 	return slices.DeleteFunc(slices.Clone(all), func(m MuteEntry) bool {
 		return slices.ContainsFunc(list, func(o inspect.Mute) bool { return m.Lock == MutedText(o.Lock) && m.Finding == o.Rule })
 	})
 }
 
-// MutedText is the reverse of mutedID.
+// MutedText is the reverse of MutedID.
 func MutedText(id inspect.ID) string {
 	if id.Path == "" {
 		return id.Backend

@@ -13,7 +13,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// Source makes the Source of a target. once: one pass and done; only: a single lock of it.
+// Source makes the Source of a target; once means a single pass, only a single lock.
 func (a *App) Source(t connect.Target, s Setup, once bool, only string) (inspect.Source, error) {
 	config, err := t.TLS.Config()
 	if err != nil {
@@ -40,7 +40,7 @@ func (a *App) Source(t connect.Target, s Setup, once bool, only string) (inspect
 	return zksource.New(c), nil
 }
 
-// Sources are the Sources of all targets of a setup.
+// Sources makes the Sources of all targets of a setup.
 func (a *App) Sources(s Setup, once bool, only string) ([]inspect.Source, error) {
 	var sources []inspect.Source
 	for _, t := range s.Targets {
@@ -53,14 +53,14 @@ func (a *App) Sources(s Setup, once bool, only string) ([]inspect.Source, error)
 	return sources, nil
 }
 
-// Diagnosing is an observer of sources, by a clock, that looks for findings.
+// Diagnosing returns an observer of sources that runs all rules.
 func (a *App) Diagnosing(now func() time.Time, sources ...inspect.Source) *inspect.Observer {
 	observer := inspect.NewObserver(now, sources...)
 	observer.Diagnose(finding.Rules(), a.StuckAfter)
 	return observer
 }
 
-// Observer watches all targets of a setup, or makes one pass over them; only: a single lock of it.
+// Observer returns an observer of all targets of a setup; once and only are as for Source.
 func (a *App) Observer(s Setup, once bool, only string) (*inspect.Observer, error) {
 	sources, err := a.Sources(s, once, only)
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *App) Look(ctx context.Context, s Setup, only string) (*inspect.Snapshot
 	return a.lookWith(ctx, observer)
 }
 
-// LookAgain reads the targets once, after an earlier look at them, which may be nil.
+// LookAgain reads the targets once more; before is the earlier look, or nil.
 func (a *App) LookAgain(ctx context.Context, s Setup, before *inspect.Snapshot) (*inspect.Snapshot, error) {
 	observer, err := a.Observer(s, true, "")
 	if err != nil {
@@ -108,7 +108,8 @@ func (a *App) lookWith(ctx context.Context, observer *inspect.Observer) (*inspec
 	return observer.Snapshot(), ctx.Err()
 }
 
-// ExitOf is the exit code of a look: an error for every backend that could not be read in full.
+// ExitOf reports backends that could not be read in full, and their findings. The error is the exit
+// code.
 func (a *App) ExitOf(backends []*inspect.Backend) error {
 	for _, b := range backends {
 		if b.State == inspect.Down {
@@ -121,7 +122,7 @@ func (a *App) ExitOf(backends []*inspect.Backend) error {
 	return a.ExitOfStates(backends)
 }
 
-// ExitOfStates is the same for who prints the backends' findings in another way.
+// ExitOfStates is ExitOf without the findings.
 func (a *App) ExitOfStates(backends []*inspect.Backend) error {
 	var failed error
 	for _, b := range backends {
@@ -136,5 +137,5 @@ func (a *App) ExitOfStates(backends []*inspect.Backend) error {
 // Unseen reports whether a backend could not be read in full.
 func Unseen(b *inspect.Backend) bool { return b.State != inspect.Connected }
 
-// OthersWithin limits the reading of the targets' other locks, of which some may bear on one.
+// OthersWithin limits the time to read other locks that may bear on one.
 const OthersWithin = 5 * time.Second

@@ -11,7 +11,7 @@ import (
 	"lockscope/tui/screen"
 )
 
-// PrintLocks prints a snapshot as ls does, in an order of lockOrders or by name.
+// PrintLocks prints a snapshot as ls does; order is one of render.OrderNames, or empty for names.
 func (a *App) PrintLocks(s *inspect.Snapshot, output, order string) error {
 	switch output {
 	case "json":
@@ -37,7 +37,7 @@ func (a *App) PrintJSON(v any) error {
 	return e.Encode(v)
 }
 
-// Filtered is a snapshot with the locks alone that match.
+// Filtered returns a snapshot with only the locks that match.
 func Filtered(s *inspect.Snapshot, filter screen.Filter) *inspect.Snapshot {
 	if filter.Empty() {
 		return s

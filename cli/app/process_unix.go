@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// OwnGroup gives a program a process group of its own, so that all that it starts can be signalled.
+// OwnGroup gives a program its own process group, so that its children can be signalled too.
 func OwnGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// SendSignal sends a signal to a process, or to all of its group.
+// SendSignal sends a signal to a process or its whole group.
 func SendSignal(pid int, s syscall.Signal, group bool) {
 	if group {
 		pid = -pid
@@ -19,7 +19,7 @@ func SendSignal(pid int, s syscall.Signal, group bool) {
 	_ = syscall.Kill(pid, s) // it may have ended meanwhile, which Wait reports
 }
 
-// KilledBy is the signal that ended a process, if one did.
+// KilledBy returns the signal that ended a process; ok is false if none did.
 func KilledBy(p *os.ProcessState) (syscall.Signal, bool) {
 	status, ok := p.Sys().(syscall.WaitStatus)
 	return status.Signal(), ok && status.Signaled()

@@ -13,14 +13,14 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// How long a look may take before it says how far it is, and how often it says so.
+// How long a look may take before it shows its progress, and how often it updates that.
 const (
 	patience      = time.Second
 	ProgressEvery = 200 * time.Millisecond
 )
 
-// observeOnce runs an observer of sources made for one pass. When that takes long it says on standard error, if that is
-// a terminal, how far it is, in one line that is gone at the end.
+// observeOnce runs an observer for one pass. If that takes long, and standard error is a terminal,
+// a line shows how far it is.
 func (a *App) observeOnce(ctx context.Context, observer *inspect.Observer) error {
 	line := a.NewProgressLine()
 	if line == nil {
@@ -65,14 +65,14 @@ func progress(s *inspect.Snapshot) string {
 	return fmt.Sprintf("%s so far (%s)", describe.Count(s.Len(), "lock"), strings.Join(parts, ", "))
 }
 
-// progressLine is one line of a terminal that is written over and over. It needs no escape sequence.
+// ProgressLine is a line of a terminal that is rewritten, without escape sequences.
 type progressLine struct {
 	to    io.Writer
 	width int
 	shown int // cells
 }
 
-// NewProgressLine is a line on standard error; nil where that is no terminal.
+// NewProgressLine returns a line on standard error; nil if that is not a terminal.
 func (a *App) NewProgressLine() *progressLine {
 	width, ok := Terminal(a.Stderr)
 	if !ok {
@@ -81,7 +81,7 @@ func (a *App) NewProgressLine() *progressLine {
 	return &progressLine{to: a.Stderr, width: width}
 }
 
-// Show replaces what the line says.
+// Show replaces the line's text.
 func (l *progressLine) Show(text string) {
 	text = ansi.Truncate(text, l.width-1, "…")
 	cells := ansi.StringWidth(text)
@@ -89,7 +89,7 @@ func (l *progressLine) Show(text string) {
 	l.shown = cells
 }
 
-// Clear leaves the line empty.
+// Clear empties the line.
 func (l *progressLine) Clear() {
 	if l.shown > 0 {
 		fmt.Fprint(l.to, "\r"+strings.Repeat(" ", l.shown)+"\r")

@@ -13,7 +13,7 @@ import (
 	"lockscope/inspect/recording"
 )
 
-// OpenRecording makes a source of the recording in a file.
+// OpenRecording returns the recording in a file as a source.
 func (a *App) OpenRecording(path string, options ...recording.Option) (*recording.Replay, error) {
 	played, err := recording.Open(a.Now, path, options...)
 	switch {
@@ -27,12 +27,12 @@ func (a *App) OpenRecording(path string, options ...recording.Option) (*recordin
 	return played, nil
 }
 
-// LookAtRecording is the last state of a recording, with the history that it holds and by its own clock.
+// LookAtRecording returns the last state of a recording, with its history.
 func (a *App) LookAtRecording(path string) (*inspect.Snapshot, error) {
 	return a.played(path, (*recording.Replay).All)
 }
 
-// LookAtMoment is the state of a recording at a time since its beginning.
+// LookAtMoment returns the state of a recording at a time since its beginning.
 func (a *App) LookAtMoment(path string, at time.Duration) (*inspect.Snapshot, error) {
 	return a.played(path, func(r *recording.Replay, emit func(inspect.Update)) error { return r.To(at, emit) })
 }
@@ -52,7 +52,7 @@ func (a *App) played(path string, play func(*recording.Replay, func(inspect.Upda
 	return observer.Snapshot(), nil
 }
 
-// CreateRecording makes the file, for its owner only.
+// CreateRecording creates the file of a recording, readable by its owner only.
 func CreateRecording(path string, replace bool) (*os.File, error) {
 	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if replace {
@@ -72,8 +72,8 @@ func CreateRecording(path string, replace bool) (*os.File, error) {
 	return file, nil
 }
 
-// Packed packs what is written to a file: as its name says, and where that says nothing, unless it is a pipe
-// or device, whose reader gets text. Close ends that, and leaves the file open.
+// Packed returns a writer that packs as the file's name says. Without a known extension a regular
+// file is packed, and a pipe gets text. Close leaves the file open.
 func Packed(path string, regular bool, file io.Writer) (io.WriteCloser, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".zst":
@@ -91,7 +91,8 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// forOwner takes others' rights off a file that is replaced. A pipe or device such as /dev/null is everybody's.
+// forOwner takes others' rights off a file that is replaced. A pipe or device such as /dev/null is
+// everybody's.
 func forOwner(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
@@ -106,7 +107,7 @@ func IsRegular(file *os.File) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// FileName is a name that every file system takes, whatever the lock is called.
+// FileName returns a name for a file about a lock that every file system accepts.
 func FileName(about string, at time.Time) string {
 	const longest = 80
 	var b strings.Builder

@@ -14,8 +14,8 @@ import (
 	"lockscope/lockops/act"
 )
 
-// Releasers force-release locks of a setup's backends. Each connects when it is first used, so that who only looks
-// has no writing connection.
+// Releasers force-release locks of a setup's backends. Each connects at its first use, so that a
+// viewer has no writing connection.
 type Releasers struct {
 	app   *App
 	setup Setup
@@ -29,7 +29,7 @@ type Releasers struct {
 	closes   []func()
 }
 
-// NewReleasers opens the default audit file: no audit, no action.
+// NewReleasers opens the default audit file; without it nothing may be done.
 func (a *App) NewReleasers(s Setup) (*Releasers, error) {
 	audit, err := a.OpenAudit(s, "")
 	if err != nil {
@@ -40,7 +40,7 @@ func (a *App) NewReleasers(s Setup) (*Releasers, error) {
 	return r, nil
 }
 
-// OpenAudit opens an audit file, the default one where path is empty.
+// OpenAudit opens an audit file, the default one if path is empty.
 func (a *App) OpenAudit(s Setup, path string) (*act.Audit, error) {
 	if path == "" {
 		var err error
@@ -51,7 +51,7 @@ func (a *App) OpenAudit(s Setup, path string) (*act.Audit, error) {
 	return act.OpenAudit(a.Now, path, Version, s.ProfileName)
 }
 
-// NewPreviewers are releasers without an audit file, which so can only preview.
+// NewPreviewers returns releasers without an audit file, which can only preview.
 func (a *App) NewPreviewers(s Setup) *Releasers {
 	return &Releasers{app: a, setup: s, made: make(map[string]act.Releaser)}
 }
@@ -68,7 +68,7 @@ func (r *Releasers) Close() {
 	}
 }
 
-// Of is the releaser of a backend; false when no target has that name.
+// Of returns the releaser of a backend; false if no target has that name.
 func (r *Releasers) Of(backend string) (act.Releaser, bool) {
 	for _, t := range r.setup.Targets {
 		if t.Name == backend {
@@ -91,7 +91,7 @@ func (r *Releasers) Sweeper(ctx context.Context, backend string) (act.Sweeper, e
 	return capable[act.Sweeper](ctx, r, backend, "it has no directories")
 }
 
-// capable connects to a backend, for more than releases; lacks says what such a backend is without.
+// capable connects to a backend whose releaser can do more; lacks is the error if it cannot.
 func capable[T any](ctx context.Context, r *Releasers, backend, lacks string) (able T, err error) {
 	t, err := r.setup.Backend(backend)
 	if err != nil {
@@ -151,8 +151,8 @@ func (r *Releasers) connected(ctx context.Context, t connect.Target) (act.Releas
 	return made, nil
 }
 
-// PerMaster limits the answer of one Redis master to one request of a release. Connecting counts: over a
-// round trip of 300 ms that alone takes 2 s.
+// PerMaster limits the answer of one Redis master to one request, connecting included: with round
+// trips of 300 ms that alone takes 2 s.
 const PerMaster = 5 * time.Second
 
 func (r *Releasers) connect(ctx context.Context, t connect.Target) (act.Releaser, func(), error) {
@@ -205,8 +205,8 @@ func (r *Releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.Z
 	return r.app.ZKSession(ctx, r.setup, t, options...)
 }
 
-// Arm allows releasers to act, or forbids it again; previews are always possible. What is done is recorded in the audit
-// file of that path, the default one where it is empty, which is returned when it is opened here.
+// Arm allows or forbids actions; previews are always possible. Actions are recorded in the audit
+// file at path, or the default one, which is returned if it is opened here.
 func (r *Releasers) Arm(on bool, path string) (opened *act.Audit, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,7 +221,7 @@ func (r *Releasers) Arm(on bool, path string) (opened *act.Audit, err error) {
 	return opened, nil
 }
 
-// Armed reports whether releasers may act.
+// Armed reports whether actions are allowed.
 func (r *Releasers) Armed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,10 +13,11 @@ import (
 	"lockscope/lockops"
 )
 
-// quorumWithin limits asking the servers why no session can be had with them.
+// quorumWithin limits asking the servers why no session can be made.
 const quorumWithin = 3 * time.Second
 
-// ZKSession is a session with a target's servers. Where none can be had, the error reports a missing quorum.
+// ZKSession connects to a target's servers. If that fails, the error says whether a quorum is
+// missing.
 func (a *App) ZKSession(ctx context.Context, s Setup, t connect.Target, options ...lockops.ZKOption) (*lockops.ZKSession, error) {
 	session, err := lockops.NewZKSession(ctx, t.Servers, options...)
 	if err == nil || !connect.Unreachable(err) || errors.Is(ctx.Err(), context.Canceled) {
@@ -33,7 +34,7 @@ func (a *App) ZKSession(ctx context.Context, s Setup, t connect.Target, options 
 	return nil, err
 }
 
-// ZKOptions are a target's options for a session of the lock package.
+// ZKOptions returns the options for a session with a target.
 func ZKOptions(t connect.Target) ([]lockops.ZKOption, error) {
 	config, err := t.TLS.Config()
 	if err != nil {
@@ -42,7 +43,7 @@ func ZKOptions(t connect.Target) ([]lockops.ZKOption, error) {
 	return ZKOptionsWith(t, config), nil
 }
 
-// ZKOptionsWith are zkOptions with a TLS configuration; nil: no TLS.
+// ZKOptionsWith returns ZKOptions with a TLS configuration; nil means no TLS.
 func ZKOptionsWith(t connect.Target, config *tls.Config) []lockops.ZKOption {
 	options := []lockops.ZKOption{lockops.WithTLS(config), lockops.WithDialContext(t.Dialer()), lockops.WithChroot(t.Chroot)}
 	if login := t.Secrets.Login; login.Username != "" {

@@ -16,7 +16,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// Setup holds the targets of a command, with the secrets for them.
+// Setup holds the targets of a command and their secrets.
 type Setup struct {
 	Targets     []connect.Target
 	Named       bool   // the targets, in the arguments; else they are the profile's
@@ -30,7 +30,7 @@ type Setup struct {
 	Recording string
 }
 
-// SetUpLook is setUp for a command that only looks once: in place of targets it takes a recording.
+// SetUpLook is SetUp for a command that also takes a recording instead of targets.
 func (a *App) SetUpLook(ctx context.Context, args []string) (Setup, error) {
 	if len(args) != 1 || !isFile(args[0]) {
 		return a.SetUp(ctx, args)
@@ -49,7 +49,8 @@ func isFile(arg string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// NoTarget advises on an argument that is meant well but names no servers; nil where nothing is known of it.
+// NoTarget advises on an argument that names no servers but is otherwise known; else it returns
+// nil.
 func NoTarget(arg string) error {
 	switch {
 	case arg == "demo":
@@ -61,7 +62,7 @@ func NoTarget(arg string) error {
 	}
 }
 
-// SetUp reads targets from the arguments or, without any, from the profile.
+// SetUp reads targets from the arguments, or from the profile if there are none.
 func (a *App) SetUp(ctx context.Context, args []string) (Setup, error) {
 	var s Setup
 	name, cfg, err := a.configuration(len(args) == 0)
@@ -111,7 +112,7 @@ func (a *App) SetUp(ctx context.Context, args []string) (Setup, error) {
 	return s, nil
 }
 
-// goVia has targets without a host of their own to go through take that of --via.
+// goVia sets the jump host of --via on targets without one.
 func (a *App) goVia(targets []connect.Target) error {
 	if a.Via == "" {
 		return nil
@@ -131,12 +132,12 @@ func (a *App) goVia(targets []connect.Target) error {
 	return nil
 }
 
-// ErrNoTarget is returned where neither the arguments nor a profile name a target.
+// ErrNoTarget is returned if neither the arguments nor a profile name a target.
 var ErrNoTarget = Usagef("no target given and no default profile (name one, such as zk://host:2181/locks or " +
 	"redis://host:6379, or try: lockscope demo)")
 
-// configuration reads the file, and says which profile is asked for or, when wanted, is the default. A file that was
-// not named and does not exist is empty.
+// configuration reads the file, and says which profile is asked for or, when wanted, is the
+// default. A file that was not named and does not exist is empty.
 func (a *App) configuration(wanted bool) (profile string, cfg config.Config, err error) {
 	asked := a.ConfigFile != "" || a.Profile != ""
 	path, err := a.ConfigPath()
@@ -163,7 +164,7 @@ func (a *App) configuration(wanted bool) (profile string, cfg config.Config, err
 	}
 }
 
-// ConfigPath is the file of --config, else the default one.
+// ConfigPath returns the file of --config, or the default one.
 func (a *App) ConfigPath() (string, error) {
 	if a.ConfigFile != "" {
 		return a.ConfigFile, nil
@@ -171,7 +172,7 @@ func (a *App) ConfigPath() (string, error) {
 	return config.DefaultPath(a.Getenv)
 }
 
-// customRecipes are the recipes that a configuration describes, by name.
+// customRecipes returns the recipes of a configuration, sorted by name.
 func customRecipes(cfg config.Config) ([]recipe.Custom, error) {
 	var recipes []recipe.Custom
 	for _, name := range slices.Sorted(maps.Keys(cfg.Recipes)) {
@@ -185,7 +186,7 @@ func customRecipes(cfg config.Config) ([]recipe.Custom, error) {
 	return recipes, nil
 }
 
-// Expectations of locks: the profile's before those of the configuration.
+// Expectations returns what is expected of locks, the profile's first.
 func (s Setup) Expectations() []inspect.Expectation {
 	var list []inspect.Expectation
 	for _, e := range slices.Concat(s.Profile.Expect, s.Config.Expect) {
@@ -194,7 +195,7 @@ func (s Setup) Expectations() []inspect.Expectation {
 	return list
 }
 
-// Backend is the target with the name that a LOCK starts with.
+// Backend returns the target of that name.
 func (s Setup) Backend(name string) (connect.Target, error) {
 	names := make([]string, len(s.Targets))
 	for i, t := range s.Targets {
@@ -206,7 +207,7 @@ func (s Setup) Backend(name string) (connect.Target, error) {
 	return connect.Target{}, Usagef("no target is named %q (there are: %s)", name, strings.Join(names, ", "))
 }
 
-// BackendOf is the target that a lock is on. A ZooKeeper path must be written as the servers write it.
+// BackendOf returns the target of a lock. A ZooKeeper path must be written as the servers write it.
 func (s Setup) BackendOf(id inspect.ID) (connect.Target, error) {
 	t, err := s.Backend(id.Backend)
 	if err == nil && t.Service == connect.ZooKeeper && path.Clean("/"+id.Path) != id.Path {
@@ -215,7 +216,7 @@ func (s Setup) BackendOf(id inspect.ID) (connect.Target, error) {
 	return t, err
 }
 
-// MayWrite refuses writing commands where the profile says so.
+// MayWrite returns an error if the profile is read_only.
 func (s Setup) MayWrite() error {
 	if s.Profile.ReadOnly {
 		return Exitf(ExitNo, "profile %q is read_only: refused", s.ProfileName)
@@ -223,7 +224,7 @@ func (s Setup) MayWrite() error {
 	return nil
 }
 
-// Title names the targets: by their profile, else by their own names.
+// Title returns the name of the profile, or those of the targets.
 func (s Setup) Title() string {
 	if s.ProfileName != "" {
 		return s.ProfileName

@@ -9,7 +9,7 @@ import (
 	"lockscope/internal/connect"
 )
 
-// redisOptions are redis-cli's options for a target besides its server.
+// redisOptions returns redis-cli's options for a target, without its server.
 func redisOptions(t connect.Target) []string {
 	var parts []string
 	if t.DB != 0 {
@@ -27,8 +27,7 @@ func redisOptions(t connect.Target) []string {
 	return parts
 }
 
-// Reach returns the words with which commands that are typed into a shell reach each backend as this program does. What
-// cannot be put into a shell's words is left out.
+// Reach returns the shell words with which commands reach each backend as this program does.
 func (s Setup) Reach() map[string]inspect.Reach {
 	all := make(map[string]inspect.Reach, len(s.Targets))
 	for _, t := range s.Targets {
@@ -37,7 +36,7 @@ func (s Setup) Reach() map[string]inspect.Reach {
 	return all
 }
 
-// targetWords name a backend to lockscope: by the profile, by its target, or by both where the profile only
+// targetWords names a backend to lockscope: by its profile, its target, or both if the profile only
 // has secrets.
 func (s Setup) targetWords(t connect.Target) string {
 	var parts []string
@@ -54,7 +53,7 @@ func (s Setup) targetWords(t connect.Target) string {
 	return words
 }
 
-// ClientWords returns the arguments of the service's own client for a backend; of a Redis master besides its address.
+// ClientWords returns the arguments of the service's own client, for Redis without the address.
 func ClientWords(t connect.Target) string {
 	parts := redisOptions(t)
 	if t.Service == connect.ZooKeeper {
@@ -64,7 +63,7 @@ func ClientWords(t connect.Target) string {
 	return words
 }
 
-// Command is one of this program about a lock, as it must be typed; rest is behind the target.
+// Command returns a lockscope command about a lock, as it must be typed; rest follows the target.
 func (s Setup) Command(verb string, id inspect.ID, rest ...string) string {
 	words := []string{"lockscope " + verb}
 	if id, ok := describe.Word(id.String()); ok {

@@ -10,11 +10,11 @@ import (
 // Version of this program.
 const Version = "0.1.0"
 
-// source is "REVISION TIME MODIFIED" of the commit where who builds gives it (-ldflags -X), in the words of
-// the go command, which finds none in a linked worktree of git: .goreleaser.yml does.
+// source is "REVISION TIME MODIFIED" of the commit where who builds gives it (-ldflags -X), in the
+// words of the go command, which finds none in a linked worktree of git: .goreleaser.yml does.
 var source string
 
-// VersionText is the version with the commit that it was built of, the time of that commit, and where it runs.
+// VersionText returns the version, the commit and time it was built from, and the platform.
 func VersionText() string {
 	info, _ := debug.ReadBuildInfo()
 	return fmt.Sprintf("%s (%s%s %s/%s)", Version, built(info, source), runtime.Version(), runtime.GOOS, runtime.GOARCH)

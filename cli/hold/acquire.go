@@ -216,7 +216,8 @@ func (q *acquisition) keep(ctx context.Context, hold *lockops.Hold) error {
 	}
 }
 
-// giveBack releases the lock. The error wraps ErrLost where it was lost before, which may show only now.
+// giveBack releases the lock. The error wraps ErrLost where it was lost before, which may show only
+// now.
 func (q *acquisition) giveBack(hold *lockops.Hold) error {
 	ctx, cancel := context.WithTimeout(context.Background(), q.Timeout)
 	defer cancel()
@@ -300,8 +301,8 @@ func (q *acquisition) event(e LockEvent, name string, token *uint64, deadline *t
 	fmt.Fprintf(q.Stdout, "%s\n", line)
 }
 
-// notTaken is the exit code for a lock that could not be taken: 1 where a server has refused it to this
-// account, else 3. A login that fails is no such answer.
+// notTaken is the exit code for a lock that could not be taken: 1 where a server has refused it to
+// this account, else 3. A login that fails is no such answer.
 func notTaken(err error) int {
 	var refused *lockops.DeniedError
 	if errors.Is(err, zk.ErrNoAuth) || errors.As(err, &refused) || redis.HasErrorPrefix(err, "NOPERM") {

@@ -22,10 +22,9 @@ import (
 	"lockscope/tui/lab"
 )
 
-// labDriver takes locks of a setup's backends for the screen. Each backend is connected to when it is first
-// used, so that who only looks has no writing connection. Everything taken is given back by Close at the
-// latest.
-type labDriver struct {
+// Lab takes locks of a setup's backends for the screen. It connects to each at the first use, so
+// that a viewer has no writing connection. Close gives everything back.
+type Lab struct {
 	app   *app.App
 	setup app.Setup
 	label string
@@ -47,11 +46,11 @@ type labSession struct {
 	session lockops.Session
 }
 
-// NewLab is a lab on a setup's backends. forget hears of a lock that was made for a run; armed says whether a lock may
-// be taken, nil: always.
-func NewLab(a *app.App, s app.Setup, forget func(inspect.ID), armed func() bool) *labDriver {
+// NewLab returns a lab on a setup's backends. forget is called with the lock of a run that ended;
+// armed says whether a lock may be taken, nil means always.
+func NewLab(a *app.App, s app.Setup, forget func(inspect.ID), armed func() bool) *Lab {
 	host, _ := os.Hostname()
-	return &labDriver{
+	return &Lab{
 		app: a, setup: s, forget: forget, armed: armed, label: fmt.Sprintf("%s:%d", host, os.Getpid()),
 		trail: &ownTrail{app: a, holds: make(map[*lockops.Hold]act.Owned)}, sessions: make(map[string]*labSession),
 		holds: make(map[*labHold]bool), runs: make(map[*contend.Run]bool),
@@ -62,7 +61,7 @@ func NewLab(a *app.App, s app.Setup, forget func(inspect.ID), armed func() bool)
 const onFirst = "mutex on one master"
 
 // Backends returns those of the targets.
-func (l *labDriver) Backends() []lab.Backend {
+func (l *Lab) Backends() []lab.Backend {
 	list := make([]lab.Backend, len(l.setup.Targets))
 	for i, t := range l.setup.Targets {
 		q := lockChoice{target: t}
@@ -90,7 +89,7 @@ func (l *labDriver) Backends() []lab.Backend {
 }
 
 // choice returns the way of taking a lock of a backend.
-func (l *labDriver) choice(backend, kind string) (*lockChoice, lockops.Kind, error) {
+func (l *Lab) choice(backend, kind string) (*lockChoice, lockops.Kind, error) {
 	target, err := l.setup.Backend(backend)
 	if err != nil {
 		return nil, lockops.Kind{}, err
@@ -101,7 +100,7 @@ func (l *labDriver) choice(backend, kind string) (*lockChoice, lockops.Kind, err
 }
 
 // Acquire takes a lock.
-func (l *labDriver) Acquire(ctx context.Context, o lab.Order, waiting func(name string)) (lab.Held, error) {
+func (l *Lab) Acquire(ctx context.Context, o lab.Order, waiting func(name string)) (lab.Held, error) {
 	if err := l.mayWrite(); err != nil {
 		return nil, err
 	}
@@ -140,7 +139,7 @@ type taken struct {
 }
 
 // mayWrite returns the reason why no lock may be taken now.
-func (l *labDriver) mayWrite() error {
+func (l *Lab) mayWrite() error {
 	if l.armed != nil && !l.armed() {
 		return errors.New("writing is not allowed (:write allows it)")
 	}
@@ -148,7 +147,7 @@ func (l *labDriver) mayWrite() error {
 }
 
 // held takes a lock and remembers the hold.
-func (l *labDriver) held(ctx context.Context, of taken, acquire func(context.Context) (*lockops.Hold, error)) (lab.Held, error) {
+func (l *Lab) held(ctx context.Context, of taken, acquire func(context.Context) (*lockops.Hold, error)) (lab.Held, error) {
 	hold, err := acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -177,7 +176,7 @@ func (l *labDriver) held(ctx context.Context, of taken, acquire func(context.Con
 }
 
 // session returns that of a backend; it connects if there is none yet.
-func (l *labDriver) session(ctx context.Context, q *lockChoice) (lockops.Session, error) {
+func (l *Lab) session(ctx context.Context, q *lockChoice) (lockops.Session, error) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -202,12 +201,12 @@ func (l *labDriver) session(ctx context.Context, q *lockChoice) (lockops.Session
 }
 
 // Record writes what is taken from now on to an audit file.
-func (l *labDriver) Record(audit *act.Audit) { l.trail.record(audit) }
+func (l *Lab) Record(audit *act.Audit) { l.trail.record(audit) }
 
 // labHold is a hold that knows its lock.
 type labHold struct {
 	*lockops.Hold
-	lab *labDriver
+	lab *Lab
 	of  taken
 }
 
@@ -237,7 +236,7 @@ func (h *labHold) Release(ctx context.Context) error {
 }
 
 // Contend starts a run on a lock of its own.
-func (l *labDriver) Contend(ctx context.Context, c lab.RunOptions) (lab.Run, error) {
+func (l *Lab) Contend(ctx context.Context, c lab.RunOptions) (lab.Run, error) {
 	if err := l.mayWrite(); err != nil {
 		return nil, err
 	}
@@ -264,7 +263,7 @@ func (l *labDriver) Contend(ctx context.Context, c lab.RunOptions) (lab.Run, err
 // labRun is a run on a lock that is made for it.
 type labRun struct {
 	*contend.Run
-	lab *labDriver
+	lab *Lab
 }
 
 // Wait waits for the end of the run and of its lock.
@@ -285,7 +284,7 @@ func ended(r *contend.Run) bool {
 	}
 }
 
-func (l *labDriver) contendTarget(ctx context.Context, c lab.RunOptions) (contend.Target, error) {
+func (l *Lab) contendTarget(ctx context.Context, c lab.RunOptions) (contend.Target, error) {
 	kind, first := c.Target, c.Target == onFirst
 	if first {
 		kind = lockops.KindsOn(lockops.OnRedisMasters)[0].Name
@@ -317,14 +316,14 @@ func (l *labDriver) contendTarget(ctx context.Context, c lab.RunOptions) (conten
 // labClose limits the time for giving everything back.
 const labClose = 5 * time.Second
 
-func (l *labDriver) release(h *labHold) {
+func (l *Lab) release(h *labHold) {
 	ctx, cancel := context.WithTimeout(context.Background(), labClose)
 	defer cancel()
 	_ = h.Release(ctx) // lost or unreachable: it runs out by itself
 }
 
 // Close ends the runs, gives every lock back, and ends the sessions.
-func (l *labDriver) Close() {
+func (l *Lab) Close() {
 	l.mu.Lock()
 	l.closed = true
 	runs, holds := slices.Collect(maps.Keys(l.runs)), slices.Collect(maps.Keys(l.holds))

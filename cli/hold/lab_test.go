@@ -24,7 +24,7 @@ import (
 var redisProbe = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 
 // labOn is the screen's lab on servers.
-func labOn(t *testing.T, urls ...string) *labDriver {
+func labOn(t *testing.T, urls ...string) *Lab {
 	t.Helper()
 	targets, err := connect.ParseTargets(urls)
 	if err != nil {

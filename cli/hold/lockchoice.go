@@ -148,8 +148,8 @@ func (q *lockChoice) options() []lockops.Option {
 	return options
 }
 
-// chooseRecipe is the recipe asked for, else that of the contenders that are there, if there is such a kind
-// of lock, else the usual one.
+// chooseRecipe is the recipe asked for, else that of the contenders that are there, if there is
+// such a kind of lock, else the usual one.
 func (q *lockChoice) chooseRecipe(ctx context.Context, k lockops.Kind) (string, error) {
 	if q.recipe != "" {
 		return q.recipe, nil
@@ -202,8 +202,8 @@ func (q *lockChoice) session(ctx context.Context) (lockops.Session, error) {
 	return s, nil
 }
 
-// masters returns the options of the target's Redis masters. Of Sentinels one must know the master, since go-redis only
-// reports that none can be reached.
+// masters returns the options of the target's Redis masters. Of Sentinels one must know the master,
+// since go-redis only reports that none can be reached.
 func (q *lockChoice) masters(ctx context.Context) ([]*redis.UniversalOptions, error) {
 	config, err := q.target.TLS.Config()
 	if err != nil {

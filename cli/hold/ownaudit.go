@@ -11,8 +11,8 @@ import (
 	"lockscope/lockops/act"
 )
 
-// ownTrail writes into the audit file which locks this program's user took, and how they ended. What cannot
-// be written is said once, and stops nobody: nothing of others is touched.
+// ownTrail writes into the audit file which locks this program's user took, and how they ended.
+// What cannot be written is said once, and stops nobody: nothing of others is touched.
 type ownTrail struct {
 	app   *app.App
 	audit *act.Audit // nil where it cannot be opened

@@ -19,14 +19,15 @@ import (
 // killAfter is the time that COMMAND gets between SIGTERM and SIGKILL.
 const killAfter = 5 * time.Second
 
-// runCommand runs COMMAND under the lock and passes its exit code on. When the lock is lost COMMAND gets SIGTERM, then
-// SIGKILL.
+// runCommand runs COMMAND under the lock and passes its exit code on. When the lock is lost COMMAND
+// gets SIGTERM, then SIGKILL.
 func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	c := exec.Command(q.command[0], q.command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = q.Stdin, app.Direct(q.Stdout), app.Direct(q.Stderr)
 	c.Env = append(connect.WithoutSecrets(os.Environ()), "LOCKSCOPE_LOCK="+q.id.String(), "LOCKSCOPE_TOKEN="+tokenText(hold))
-	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without us.
-	// Elsewhere it gets a group of its own, so that all that it started can be signalled and stopped.
+	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without
+	// us. Elsewhere it gets a group of its own, so that all that it started can be signalled and
+	// stopped.
 	_, onTerminal := app.Terminal(q.Stdin)
 	if !onTerminal {
 		app.OwnGroup(c)

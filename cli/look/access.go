@@ -18,7 +18,8 @@ import (
 	"lockscope/internal/connect"
 )
 
-// access lists the reads and actions open to an account on one backend, and the rights that it needs for all of them.
+// access lists the reads and actions open to an account on one backend, and the rights that it
+// needs for all of them.
 type access struct {
 	Backend string
 	User    string
@@ -50,8 +51,8 @@ var seenAspects = []inspect.Aspect{
 	inspect.AspectSessions, inspect.AspectOwner, inspect.AspectServer, inspect.AspectChanges,
 }
 
-// actingCommands are those that the locks and a release send to Redis beside what is read, in scripts and by
-// themselves.
+// actingCommands are those that the locks and a release send to Redis beside what is read, in
+// scripts and by themselves.
 var actingCommands = []string{
 	"eval", "evalsha", "get", "set", "del", "exists", "pexpire", "pttl", "time", "type", "getrange", "incr", "incrby", "hset", "hget", "hdel",
 	"hlen", "hincrby", "lindex", "lpush", "lrem", "zadd", "zrange", "zrevrange", "zscore", "zrem", "zpopmin", "publish", "spublish", "subscribe", "unsubscribe",
@@ -126,7 +127,8 @@ func applies(aspect inspect.Aspect, t connect.Target) bool {
 	}
 }
 
-// mayActOnRedis asks the server to judge each command for the user (ACL DRYRUN, from Redis 7 on), which executes none.
+// mayActOnRedis asks the server to judge each command for the user (ACL DRYRUN, from Redis 7 on),
+// which executes none.
 func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 	config, err := t.TLS.Config()
 	if err != nil {
@@ -163,12 +165,13 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 	return answer{"yes", "the server allows what a lock sends, on " + key}
 }
 
-// auxiliaryKeys are patterns of keys that libraries keep beside those of their locks, under other names:
-// Redisson's queues, python-redis-lock's signals, our own locks' waiters. Redisson's read-write locks and
-// permits have some as {KEY}:WORD besides.
+// auxiliaryKeys are patterns of keys that libraries keep beside those of their locks, under other
+// names: Redisson's queues, python-redis-lock's signals, our own locks' waiters. Redisson's
+// read-write locks and permits have some as {KEY}:WORD besides.
 var auxiliaryKeys = []string{"redisson_*", "lock-signal:*", "lockscope:*"}
 
-// sentinelLine makes an account on a sentinel, whose users are its own: who the master is, is all that it is asked.
+// sentinelLine makes an account on a sentinel, whose users are its own: who the master is, is all
+// that it is asked.
 const (
 	askTitle     = "on each sentinel, where they have accounts:"
 	sentinelLine = "ACL SETUSER lockscope reset on >PASSWORD resetchannels +auth +hello +ping +sentinel|get-master-addr-by-name"
@@ -214,8 +217,8 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 	return view, act
 }
 
-// mayActOnZooKeeper reads the access list of each root: a contender is created below a directory, and deleted
-// from it. subject is that of the certificate that the server asked for.
+// mayActOnZooKeeper reads the access list of each root: a contender is created below a directory,
+// and deleted from it. subject is that of the certificate that the server asked for.
 func mayActOnZooKeeper(ctx context.Context, a *app.App, s app.Setup, t connect.Target) (may answer, subject string) {
 	config, err := t.TLS.Config()
 	if err != nil {
@@ -254,8 +257,8 @@ func mayActOnZooKeeper(ctx context.Context, a *app.App, s app.Setup, t connect.T
 	return answer{"yes", "on " + strings.Join(t.Roots, ", ") + "; directories below may have other lists"}, as.certificate()
 }
 
-// identity of an account in access lists, by its login, of the scheme digest, and by its certificate; each
-// may be missing.
+// identity of an account in access lists, by its login, of the scheme digest, and by its
+// certificate; each may be missing.
 type identity struct {
 	login   connect.Credentials
 	subject string
@@ -280,7 +283,8 @@ func (i identity) has(entry zk.ACL) bool {
 		if i.login.Username == "" {
 			return false
 		}
-		// Who may not administer a node is shown user:x in place of the digest, from ZooKeeper 3.7 on.
+		// Who may not administer a node is shown user:x in place of the digest, from ZooKeeper 3.7
+		// on.
 		user, digest, _ := strings.Cut(entry.ID, ":")
 		return i.login.Username == user && digest == "x" || entry.ID == zk.DigestACL(zk.PermAll, i.login.Username, string(i.login.Password))[0].ID
 	default:
@@ -310,8 +314,8 @@ func allowed(list []zk.ACL, as identity) answer {
 	}
 }
 
-// zooKeeperLines are commands of zkCli.sh for an account to view and one to act. They add nothing to the
-// nodes that clients make later: these have the lists that their clients give them.
+// zooKeeperLines are commands of zkCli.sh for an account to view and one to act. They add nothing
+// to the nodes that clients make later: these have the lists that their clients give them.
 func zooKeeperLines(t connect.Target) (view, act []string) {
 	for _, root := range t.Roots {
 		node := cmp.Or(t.Chroot+strings.TrimSuffix(root, "/"), "/")

@@ -103,8 +103,8 @@ func (r *auditTrail) from() (time.Time, error) {
 	return at, nil
 }
 
-// verify reports what the trail does not tell, actions without an outcome and lines that cannot be read, and
-// lines that are not as they were written.
+// verify reports what the trail does not tell, actions without an outcome and lines that cannot be
+// read, and lines that are not as they were written.
 func (r *auditTrail) verify(records []act.Record, trail act.Trail) error {
 	unknown := 0
 	for i := range records {

@@ -100,8 +100,8 @@ func printDiagnosis(a *app.App, s *inspect.Snapshot, output string, threshold in
 	return failed
 }
 
-// refusedHere is a line about a profile that is read_only and refuses what is advised; empty where nothing is
-// that changes anything.
+// refusedHere is a line about a profile that is read_only and refuses what is advised; empty where
+// nothing is that changes anything.
 func refusedHere(profile string, s *inspect.Snapshot) string {
 	for _, c := range render.Diagnose(s) {
 		for _, step := range c.Steps {

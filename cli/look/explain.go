@@ -91,7 +91,8 @@ func allWords() string {
 // places stand in the table in place of words, for errors that have none of their own.
 var places = []string{"exit code", "release", "ask"}
 
-// explanation is all that is known by a name, of whatever kind; empty: nothing. An error is also known by what it says.
+// explanation is all that is known by a name, of whatever kind; empty: nothing. An error is also
+// known by what it says.
 func explanation(name string) string {
 	var parts []string
 	for _, e := range finding.Explanations() {
@@ -129,7 +130,8 @@ func explainedRecipe(name string) string {
 	return strings.Join(parts, "")
 }
 
-// releaseOf is the row of a recipe, or the one of all plain strings, or queues, that have none of their own.
+// releaseOf is the row of a recipe, or the one of all plain strings, or queues, that have none of
+// their own.
 func releaseOf(name string) (docs.Word, bool) {
 	all := docs.Releases()
 	at := slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == name })
@@ -142,7 +144,8 @@ func releaseOf(name string) (docs.Word, bool) {
 	return all[at], true
 }
 
-// anyString and anyQueue name the rows of what a release does to a plain string in Redis, and to a queue in ZooKeeper.
+// anyString and anyQueue name the rows of what a release does to a plain string in Redis, and to a
+// queue in ZooKeeper.
 const anyString, anyQueue = "any other string", "any other queue"
 
 // ofItsForm names the row of all recipes of a recipe's form; empty where it has neither.
@@ -159,7 +162,8 @@ func ofItsForm(name string) string {
 // explainedWidth is the width of the text, in cells.
 const explainedWidth = 96
 
-// paragraphs are a title and what it is about, wrapped: pairs of a word and its text, of which empty ones are left out.
+// paragraphs are a title and what it is about, wrapped: pairs of a word and its text, of which
+// empty ones are left out.
 func paragraphs(title string, pairs ...string) string {
 	var b strings.Builder
 	b.WriteString(ansi.Wordwrap(title, explainedWidth, "") + "\n")

@@ -26,8 +26,8 @@ import (
 	"lockscope/internal/connect"
 )
 
-// notifying delivers to a program, a webhook or both findings that come and are cleared, and backends that
-// are not well.
+// notifying delivers to a program, a webhook or both findings that come and are cleared, and
+// backends that are not well.
 type notifying struct {
 	*app.App
 	command, webhook, from string
@@ -70,7 +70,8 @@ func (n *notifying) prepare() error {
 	return nil
 }
 
-// webhookURL is the address to post to. What is wrong with it is said without it: it may be a secret.
+// webhookURL is the address to post to. What is wrong with it is said without it: it may be a
+// secret.
 func (n *notifying) webhookURL() (*url.URL, error) {
 	text := n.webhook
 	if file, ok := strings.CutPrefix(text, "@"); ok {
@@ -97,9 +98,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// run delivers what the snapshots show until ctx ends, then for a few seconds what is left. It reads its own
-// feed: neither the observer nor who prints ever waits for a receiver. ready is closed when it will miss
-// nothing.
+// run delivers what the snapshots show until ctx ends, then for a few seconds what is left. It
+// reads its own feed: neither the observer nor who prints ever waits for a receiver. ready is
+// closed when it will miss nothing.
 func (n *notifying) run(ctx context.Context, observer *inspect.Observer, ready chan<- struct{}) {
 	if len(n.receivers) == 0 {
 		close(ready)
@@ -249,7 +250,8 @@ func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.E
 	}
 }
 
-// afterHook is the time that is left to a stopped COMMAND's own children before its pipes are closed.
+// afterHook is the time that is left to a stopped COMMAND's own children before its pipes are
+// closed.
 const afterHook = 200 * time.Millisecond
 
 // runHook runs COMMAND until it succeeds.

@@ -13,9 +13,10 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// partial says in words what doctor was to see and did not, so that a finding may be hidden in it: a line for
-// each backend with something of the kind, none when everything was seen. A ZooKeeper server that is down may
-// be the only one that knows of some clients although the others answer for it.
+// partial says in words what doctor was to see and did not, so that a finding may be hidden in it:
+// a line for each backend with something of the kind, none when everything was seen. A ZooKeeper
+// server that is down may be the only one that knows of some clients although the others answer for
+// it.
 func partial(s *inspect.Snapshot) []string {
 	hiding := make(map[string]int) // locks by backend
 	for l := range s.Locks() {
@@ -50,9 +51,9 @@ func partial(s *inspect.Snapshot) []string {
 	return lines
 }
 
-// exitOfLocks returns the exit code of a look at locks, failed being that of their backends: a vote of a
-// master that did not answer for the lock is one that could not be looked at, though the master answers as a
-// whole.
+// exitOfLocks returns the exit code of a look at locks, failed being that of their backends: a vote
+// of a master that did not answer for the lock is one that could not be looked at, though the
+// master answers as a whole.
 func exitOfLocks(a *app.App, locks iter.Seq[*inspect.Lock], failed error) error {
 	if failed != nil {
 		return failed
@@ -70,17 +71,18 @@ func exitOfLocks(a *app.App, locks iter.Seq[*inspect.Lock], failed error) error 
 	return failed
 }
 
-// silentOn reports whether a master did not answer for a lock; one that refused did, and that is for doctor to report.
+// silentOn reports whether a master did not answer for a lock; one that refused did, and that is
+// for doctor to report.
 func silentOn(m inspect.Vote) bool {
 	return !m.Up && !slices.ContainsFunc(m.Unseen, func(u inspect.Unseen) bool { return u.Right != "" })
 }
 
-// hides reports whether a finding may be hidden in what was not seen. What happens between two readings is
-// none of a look's.
+// hides reports whether a finding may be hidden in what was not seen. What happens between two
+// readings is none of a look's.
 func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
 
-// exitOfPartial returns the exit code of an incomplete look. allowed: what was seen is enough, as long as every backend
-// showed something.
+// exitOfPartial returns the exit code of an incomplete look. allowed: what was seen is enough, as
+// long as every backend showed something.
 func exitOfPartial(a *app.App, s *inspect.Snapshot, allowed bool) error {
 	down := slices.DeleteFunc(slices.Clone(s.Backends), func(b *inspect.Backend) bool { return b.State != inspect.Down })
 	failed := a.ExitOfStates(down)

@@ -8,9 +8,10 @@ import (
 	"lockscope/inspect"
 )
 
-// withOthers is a look at one lock with what only the others show of it. They are read where it may be a part
-// of a deadlock, since somebody who is known waits for it, and where it has no quorum, since its servers may
-// be no masters of one lock. Where they cannot all be read in time that is said.
+// withOthers is a look at one lock with what only the others show of it. They are read where it may
+// be a part of a deadlock, since somebody who is known waits for it, and where it has no quorum,
+// since its servers may be no masters of one lock. Where they cannot all be read in time that is
+// said.
 func withOthers(ctx context.Context, a *app.App, s app.Setup, one *inspect.Snapshot, id inspect.ID) *inspect.Snapshot {
 	l := one.Lock(id)
 	if l == nil || !mayBlockEachOther(l) && l.State != inspect.StateMinority {
@@ -42,8 +43,8 @@ func withOthers(ctx context.Context, a *app.App, s app.Setup, one *inspect.Snaps
 	return one.With(&with)
 }
 
-// mayBlockEachOther reports whether a holder and a waiter of the lock are known, so that they can be sought
-// on others. On another kind of backend a label may do.
+// mayBlockEachOther reports whether a holder and a waiter of the lock are known, so that they can
+// be sought on others. On another kind of backend a label may do.
 func mayBlockEachOther(l *inspect.Lock) bool {
 	known := func(c inspect.Contender) bool {
 		_, ok := c.Identity(l.ID.Backend)

@@ -53,7 +53,8 @@ func Watch(a *app.App) *cobra.Command {
 	return command
 }
 
-// run prints events until ctx ends, the user interrupts, nobody reads them any more, or the sources are done.
+// run prints events until ctx ends, the user interrupts, nobody reads them any more, or the sources
+// are done.
 func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 	ctx, stop := app.Interruptible(ctx)
 	defer stop()
@@ -92,7 +93,8 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	return w.events.To.Flush()
 }
 
-// notLookedAt names the backends that nothing could be read from yet, so that a count of locks is not taken for all.
+// notLookedAt names the backends that nothing could be read from yet, so that a count of locks is
+// not taken for all.
 func notLookedAt(s *inspect.Snapshot) string {
 	var names []string
 	for _, b := range s.Backends {

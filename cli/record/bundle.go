@@ -190,11 +190,12 @@ func (r redacting) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// shortestHidden is the length from which on a secret is looked for in text: a shorter one would be found everywhere.
+// shortestHidden is the length from which on a secret is looked for in text: a shorter one would be
+// found everywhere.
 const shortestHidden = 4
 
-// redactor takes the secrets of targets out of text, as they are and as they are escaped. They are not put
-// into it; a client may have written its password into a lock.
+// redactor takes the secrets of targets out of text, as they are and as they are escaped. They are
+// not put into it; a client may have written its password into a lock.
 func redactor(targets []connect.Target) *strings.Replacer {
 	var pairs []string
 	for _, t := range targets {
@@ -297,7 +298,8 @@ func (b *bundle) versions(s app.Setup) BundleVersions {
 	return v
 }
 
-// writeBundle makes an archive, or a directory; only its owner may read it. What could not be written whole is removed.
+// writeBundle makes an archive, or a directory; only its owner may read it. What could not be
+// written whole is removed.
 func writeBundle(path string, at time.Time, files []bundleFile) error {
 	if !isArchive(path) {
 		if err := os.Mkdir(path, 0o700); err != nil {

@@ -26,8 +26,8 @@ type record struct {
 	most   int // MiB; 0: no bound
 }
 
-// defaultMost is the size at which a recording ends, in MiB: of 1,000 locks with 100 changes a second three
-// hours unpacked, 40 packed.
+// defaultMost is the size at which a recording ends, in MiB: of 1,000 locks with 100 changes a
+// second three hours unpacked, 40 packed.
 const defaultMost = 1024
 
 // Record is the command record.
@@ -155,8 +155,8 @@ func (t attentive) exitOf(a *app.App, backends int) error {
 	return failed
 }
 
-// counter is a file that knows how much was written to it, and has it end where that is the most (0: no bound). What is
-// written then all the same, up to a whole line, is kept.
+// counter is a file that knows how much was written to it, and has it end where that is the most
+// (0: no bound). What is written then all the same, up to a whole line, is kept.
 type counter struct {
 	file        *os.File
 	bytes, most int64

@@ -11,7 +11,7 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// WriteCSV writes a table by RFC 4180, its heads first.
+// WriteCSV writes rows as in RFC 4180; the first has the heads.
 func WriteCSV(to io.Writer, rows [][]string) error {
 	w := csv.NewWriter(to)
 	if err := w.WriteAll(rows); err != nil {
@@ -20,8 +20,7 @@ func WriteCSV(to io.Writer, rows [][]string) error {
 	return w.Error()
 }
 
-// csvText is text for a cell. What a spreadsheet would take for a formula gets an apostrophe before it: text
-// comes from servers.
+// csvText escapes text from servers that a spreadsheet would take for a formula.
 func csvText(text string) string {
 	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
 		return "'" + text
@@ -29,7 +28,8 @@ func csvText(text string) string {
 	return text
 }
 
-// LocksCSV has a row a lock. Unknown is empty; times are in UTC and by the backend's clock, spans in milliseconds.
+// LocksCSV returns a row for each lock. Unknown is empty; times are UTC by the backend's clock,
+// spans are milliseconds.
 func LocksCSV(s *inspect.Snapshot, locks []*inspect.Lock) [][]string {
 	rows := [][]string{{
 		"id", "state", "kind", "library", "confidence", "holders", "holder", "client", "session", "held_since", "held_ms", "ttl_ms",
@@ -59,7 +59,7 @@ func LocksCSV(s *inspect.Snapshot, locks []*inspect.Lock) [][]string {
 	return rows
 }
 
-// holderCSV are the cells of a lock's holder, the first of several.
+// holderCSV returns the cells of a lock's first holder.
 func holderCSV(view describe.View, l *inspect.Lock) []string {
 	if len(l.Holders) == 0 {
 		return make([]string, 6)
@@ -81,8 +81,8 @@ func holderCSV(view describe.View, l *inspect.Lock) []string {
 	return []string{csvText(c.Who().String()), csvText(inspect.Escape(c.Owner.Client)), inspect.SessionID(c.Owner.Session), since, held, ttl}
 }
 
-// agesKnown is false where a row's held_ms or longest_wait_ms rests on a clock that nobody has compared with
-// ours; empty where it has neither.
+// agesKnown is false where a row's held_ms or longest_wait_ms rests on a clock that nobody has
+// compared with ours; empty where it has neither.
 func agesKnown(view describe.View, l *inspect.Lock) string {
 	known, some := true, false
 	if len(l.Holders) > 0 {
@@ -101,7 +101,7 @@ func agesKnown(view describe.View, l *inspect.Lock) string {
 
 func millis(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
-// DiagnosisCSV has a row for each finding and each lock or backend that it stands on, the worst first.
+// DiagnosisCSV returns a row for each finding on each lock or backend, the worst first.
 func DiagnosisCSV(s *inspect.Snapshot, found []Complaint) [][]string {
 	rows := [][]string{{"severity", "finding", "on", "message", "advice", "confidence", "muted_until"}}
 	for _, c := range found {

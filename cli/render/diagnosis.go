@@ -11,13 +11,14 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// Complaint is a finding and all that it stands on.
+// Complaint is a finding and the locks or backends that it is about.
 type Complaint struct {
 	inspect.Finding
 	on []string // ids of locks, names of backends
 }
 
-// Diagnose collects the findings of a snapshot, the worst first. The same one on several locks is one complaint.
+// Diagnose collects the findings of a snapshot, the worst first. The same finding on several locks
+// is one complaint.
 func Diagnose(s *inspect.Snapshot) []Complaint {
 	var all []Complaint
 	at := make(map[string]int)
@@ -56,7 +57,7 @@ func mutedKey(m *inspect.Muted) string {
 // blind is the rule about what could not be seen.
 const blind = "blind"
 
-// Report is the diagnosis as text: the answer first, then each finding, at last what could not be seen.
+// Report returns the diagnosis as text: the answer, the findings, and what could not be seen.
 func Report(s *inspect.Snapshot, found []Complaint) string {
 	var b, seen, unseen, muted strings.Builder
 	counts := make(map[inspect.Severity]int)
@@ -113,7 +114,7 @@ func Report(s *inspect.Snapshot, found []Complaint) string {
 	return b.String()
 }
 
-// Blank reports whether no backend could be read at all.
+// Blank reports whether no backend could be read.
 func Blank(s *inspect.Snapshot) bool {
 	return s.Len() == 0 && !slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State != inspect.Down })
 }
@@ -152,7 +153,7 @@ func (c Complaint) text(head string, at time.Time) string {
 	return b.String()
 }
 
-// advice has each command on a line of its own, with nothing behind it, so that it can be copied as it stands.
+// advice puts each command on its own line, so that it can be copied.
 func advice(f *inspect.Finding) string {
 	var lines []string
 	for _, p := range f.Phrases() {
@@ -171,7 +172,8 @@ func enumerate(on []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(on[:named], ", "), len(on)-named)
 }
 
-// evidence words the evidence of a finding, but for its cause, and the confidence of one that is not certain.
+// evidence describes the evidence of a finding without its cause, and its confidence if it is not
+// certain.
 func evidence(f inspect.Finding, at time.Time) string {
 	var parts []string
 	for _, fact := range describe.Evidence(f.Evidence, at, "cause") {
@@ -184,7 +186,8 @@ func evidence(f inspect.Finding, at time.Time) string {
 	return text
 }
 
-// Silent reports whether a server that has a say in locks does not answer. A replica of a cluster has none.
+// Silent reports whether a server that votes on locks does not answer. A replica of a cluster does
+// not vote.
 func Silent(s *inspect.Server) bool {
 	return s.State == inspect.ServerDown && !(s.Cluster && s.Role == "replica")
 }

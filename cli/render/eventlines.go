@@ -15,7 +15,7 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// EventLines prints events, a line each: for people, or as JSON.
+// EventLines prints one line per event, as text or JSON.
 type EventLines struct {
 	To     *bufio.Writer
 	JSON   bool
@@ -46,8 +46,8 @@ func (w *EventLines) Print(s *inspect.Snapshot, e inspect.Event) error {
 // widestName limits the column of names, in cells.
 const widestName = 40
 
-// text returns an event as a line: local time, kind, lock, then owner or reason. offset is the backend's clock minus
-// ours.
+// text returns an event as a line: local time, kind, lock, then owner or reason. offset is the
+// backend's clock minus ours.
 func (w *EventLines) text(e inspect.Event, offset time.Duration) string {
 	name := e.Lock.String()
 	if e.Lock == (inspect.ID{}) && e.Backend != nil {
@@ -86,7 +86,7 @@ func eventDetail(e inspect.Event, offset time.Duration) string {
 	}
 }
 
-// contenderWords name a contender by its owner and, where that is another, its own name; and how long it held.
+// contenderWords names a contender and says how long it held.
 func contenderWords(e inspect.Event, offset time.Duration) string {
 	c := e.Contender
 	text := ContenderName(c)
@@ -109,7 +109,7 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 	return text
 }
 
-// ContenderName names a contender by its owner and, where that is another, its own name.
+// ContenderName returns the owner of a contender, and its own name if that differs.
 func ContenderName(c *inspect.Contender) string {
 	text := c.Who().Cut(64)
 	if c.Who() != c.Name {

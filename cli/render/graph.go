@@ -8,8 +8,8 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// graphForm is a language for graphs: the text before and after them, a node with its text, and an edge by
-// its two nodes with its text.
+// graphForm is a language for graphs: the text before and after them, a node with its text, and an
+// edge by its two nodes with its text.
 type graphForm struct {
 	head, node, edge, tail string
 	quote                  *strings.Replacer // makes text safe between its quotes
@@ -30,7 +30,7 @@ func graphForms() map[string]graphForm {
 	}
 }
 
-// LockGraph draws who holds a lock and who waits for whom, in a language that graphForms has.
+// LockGraph draws the holders and waiters of a lock as dot or mermaid.
 func LockGraph(l *inspect.Lock, language string) string {
 	form := graphForms()[language]
 	var b strings.Builder

@@ -9,14 +9,14 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// lockOrder is an order of ls: the locks with the most first, those of which that is unknown last. An age by
-// a clock that nobody has compared with ours counts as its least.
+// lockOrder is an order of ls: the locks with the most first, unknown last. An age by a clock that
+// was not compared with ours counts as the least it can be.
 type lockOrder struct {
 	name string
 	of   func(*inspect.Snapshot, *inspect.Lock) (most int64, known bool)
 }
 
-// ByGrants is the order that one look cannot give.
+// ByGrants is the order that needs a recording.
 const ByGrants = "grants"
 
 func lockOrders() []lockOrder {
@@ -53,7 +53,7 @@ func lockOrders() []lockOrder {
 	}
 }
 
-// OrderNames are the orders of ls.
+// OrderNames returns the orders of ls.
 func OrderNames() (names []string) {
 	for _, o := range lockOrders() {
 		names = append(names, o.name)
@@ -61,7 +61,7 @@ func OrderNames() (names []string) {
 	return names
 }
 
-// InOrder are the locks of a snapshot in that order; empty: by name.
+// InOrder returns the locks of a snapshot in an order; empty means by name.
 func InOrder(s *inspect.Snapshot, order string) []*inspect.Lock {
 	locks := slices.Collect(s.Locks())
 	at := slices.IndexFunc(lockOrders(), func(o lockOrder) bool { return o.name == order })

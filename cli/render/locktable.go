@@ -8,8 +8,7 @@ import (
 	"lockscope/inspect/describe"
 )
 
-// LockTable is a table of the locks of a snapshot, in an order of lockOrders or by name, at most width cells wide; 0:
-// without limit.
+// LockTable returns the table of ls, at most width cells wide; 0 means no limit.
 func LockTable(s *inspect.Snapshot, wide bool, order string, width int) string {
 	columns := lockColumns(wide)
 	if order == ByGrants {
@@ -30,14 +29,15 @@ func LockTable(s *inspect.Snapshot, wide bool, order string, width int) string {
 	return t.render(width)
 }
 
-// lockColumn is a column of the table of locks: its head and room, and what it says of a lock; empty: nothing.
+// lockColumn is a column of the table of locks: its head and room, and what it says of a lock;
+// empty: nothing.
 type lockColumn struct {
 	column
 	wide bool // only in the wide table
 	cell func(*inspect.Snapshot, *inspect.Lock) string
 }
 
-// lockColumns are all columns of the table, or of the wide one.
+// lockColumns returns the columns of the table, or of the wide one.
 func lockColumns(wide bool) []lockColumn {
 	all := []lockColumn{
 		{column: column{head: "LOCK", least: 24}, cell: of(func(l *inspect.Lock) string { return l.ID.String() })},
@@ -63,7 +63,7 @@ func of(f func(*inspect.Lock) string) func(*inspect.Snapshot, *inspect.Lock) str
 	return func(_ *inspect.Snapshot, l *inspect.Lock) string { return f(l) }
 }
 
-// Holder says in a few words who holds a lock, or why nobody does.
+// Holder says in a few words who holds a lock, or why it is not held.
 func Holder(l *inspect.Lock) string {
 	if len(l.Holders) == 1 {
 		return l.Holders[0].Who().String()
@@ -129,7 +129,8 @@ func session(l *inspect.Lock) string {
 	return inspect.SessionID(l.Holders[0].Owner.Session)
 }
 
-// longestWait is that of the waiter who came first: a queue that is not fair may have another at its head.
+// longestWait is that of the waiter who came first: a queue that is not fair may have another at
+// its head.
 func longestWait(s *inspect.Snapshot, l *inspect.Lock) string {
 	if d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).LongestWait(l); ok {
 		return describe.SignOf(d) + describe.Span(d.Duration)

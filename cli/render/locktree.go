@@ -12,7 +12,7 @@ import (
 	"lockscope/internal/config"
 )
 
-// LockTree draws one lock as text: the answer first, then holders, waiters and masters.
+// LockTree returns one lock as text: the answer, then holders, waiters and masters.
 func LockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.OwnerCommand) string {
 	var b strings.Builder
 	name := l.Recipe
@@ -38,7 +38,7 @@ func LockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.Owner
 	return b.String()
 }
 
-// OwnerFields returns the names that an owner_command may use.
+// OwnerFields returns the fields that an owner_command may use.
 func OwnerFields(l *inspect.Lock, c *inspect.Contender) map[string]string {
 	o := c.Owner
 	return map[string]string{

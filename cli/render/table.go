@@ -1,4 +1,5 @@
-// Package render makes text of what was seen: tables and CSV, one lock, a diagnosis, events and graphs.
+// Package render makes text of what was seen: tables and CSV, one lock, a diagnosis, events and
+// graphs.
 package render
 
 import (
@@ -17,7 +18,8 @@ type table struct {
 type column struct {
 	head  string
 	right bool
-	// worth is 0 for a column that is always there; of the others those worth least are left out first.
+	// worth is 0 for a column that is always there; of the others those worth least are left out
+	// first.
 	worth int
 	// least width, in cells, to which it may be cut; 0: it is never cut.
 	least int
@@ -93,7 +95,8 @@ func (t table) fit(width int) []int {
 	return widths
 }
 
-// total returns the width of a line, in cells; cut: with every column that may be cut as narrow as it can get.
+// total returns the width of a line, in cells; cut: with every column that may be cut as narrow as
+// it can get.
 func (t table) total(widths []int, cut bool) int {
 	total := -len(gap)
 	for i, w := range widths {

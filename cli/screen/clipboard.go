@@ -11,8 +11,8 @@ import (
 	"lockscope/internal/connect"
 )
 
-// shellCommands returns lines for a shell about a lock, to be copied from the screen: reads with the service's own
-// client, and the owner_command of the configuration. c may be nil.
+// shellCommands returns lines for a shell about a lock, to be copied from the screen: reads with
+// the service's own client, and the owner_command of the configuration. c may be nil.
 func shellCommands(s app.Setup, l *inspect.Lock, c *inspect.Contender) []describe.Command {
 	var list []describe.Command
 	if t, err := s.Backend(l.ID.Backend); err == nil && len(t.Servers) > 0 {
@@ -30,8 +30,8 @@ func shellCommands(s app.Setup, l *inspect.Lock, c *inspect.Contender) []describ
 	return list
 }
 
-// noClipboard is the reason why a terminal is known to drop what programs put into the clipboard (OSC 52);
-// empty where it may take it. Whether it does cannot be asked of most.
+// noClipboard is the reason why a terminal is known to drop what programs put into the clipboard
+// (OSC 52); empty where it may take it. Whether it does cannot be asked of most.
 func noClipboard(getenv func(string) string) string {
 	term := getenv("TERM")
 	switch {

@@ -157,8 +157,8 @@ func (d *demo) showSandbox(ctx context.Context, s app.Setup, scenario string, bo
 	})
 }
 
-// sandboxFaults announce to the observer the session that is about to be ended: a sandbox does that before its time is
-// up, as no server does.
+// sandboxFaults announce to the observer the session that is about to be ended: a sandbox does that
+// before its time is up, as no server does.
 type sandboxFaults struct {
 	*sandbox.Sandbox
 	observer *inspect.Observer
@@ -194,8 +194,8 @@ func scenesOf(box *sandbox.Sandbox) ([]tui.Scene, error) {
 	return scenes, nil
 }
 
-// watchFor watches the targets until ctx ends, the locks of the scenes as closely as a screen does, and
-// returns the last snapshot.
+// watchFor watches the targets until ctx ends, the locks of the scenes as closely as a screen does,
+// and returns the last snapshot.
 func (d *demo) watchFor(ctx context.Context, s app.Setup, box *sandbox.Sandbox) (*inspect.Snapshot, error) {
 	sources, err := d.Sources(s, false, "")
 	if err != nil {

@@ -29,8 +29,8 @@ func newFilm(played *recording.Replay) *film {
 	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1), looking: make(chan struct{}, 1)}
 }
 
-// seekable finds moments that are not read yet in the recording's file, until end is called. A file that can
-// be read only once has none.
+// seekable finds moments that are not read yet in the recording's file, until end is called. A file
+// that can be read only once has none.
 func (f *film) seekable(a *app.App, path string) (end func(), err error) {
 	finder, err := recording.NewFinder(path)
 	if errors.Is(err, recording.ErrNotSeekable) {
@@ -46,7 +46,8 @@ func (f *film) seekable(a *app.App, path string) (end func(), err error) {
 	return func() { _ = finder.Close() }, nil // it was only read
 }
 
-// Moment looks for what was so at an instant, or at the end where that comes first, once no other look is under way.
+// Moment looks for what was so at an instant, or at the end where that comes first, once no other
+// look is under way.
 func (f *film) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
 	if f.look == nil {
 		return nil, recording.ErrNotSeekable
@@ -83,7 +84,8 @@ func (f *film) End() time.Time {
 	return f.ends
 }
 
-// findEnd looks for the end of the recording. What is wrong with the recording is the error of Next.
+// findEnd looks for the end of the recording. What is wrong with the recording is the error of
+// Next.
 func (f *film) findEnd(ctx context.Context) {
 	if f.finder == nil {
 		return
@@ -95,7 +97,8 @@ func (f *film) findEnd(ctx context.Context) {
 	}
 }
 
-// Limits of a batch: of time, so that the first is there soon, and of snapshots, so that the screen is not held up.
+// Limits of a batch: of time, so that the first is there soon, and of snapshots, so that the screen
+// is not held up.
 const (
 	batchTime = 30 * time.Millisecond
 	batchMost = 256

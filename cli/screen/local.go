@@ -11,11 +11,12 @@ import (
 	"lockscope/tui"
 )
 
-// localProbe asks one port of loopback whether what listens there is a server of a service; nothing is asked
-// that could change or log anything but the question.
+// localProbe asks one port of loopback whether what listens there is a server of a service; nothing
+// is asked that could change or log anything but the question.
 type localProbe struct {
 	port, scheme, question string
-	// answers begin what such a server says, also where it refuses: ruok off the whitelist, a password that is missing.
+	// answers begin what such a server says, also where it refuses: ruok off the whitelist, a
+	// password that is missing.
 	answers []string
 }
 
@@ -30,7 +31,8 @@ var (
 	redisAnswers     = []string{"+PONG", "-NOAUTH", "-NOPERM", "-DENIED", "-LOADING"}
 )
 
-// localProbes are of the usual ports, and of those that second and third servers on one machine usually get.
+// localProbes are of the usual ports, and of those that second and third servers on one machine
+// usually get.
 func localProbes() []localProbe {
 	var all []localProbe
 	for _, port := range []string{"2181", "2182", "2183"} {
@@ -42,7 +44,8 @@ func localProbes() []localProbe {
 	return all
 }
 
-// localServers are the targets on this machine that answer, in the order of the probes, and what was asked.
+// localServers are the targets on this machine that answer, in the order of the probes, and what
+// was asked.
 func localServers(ctx context.Context, probes []localProbe) tui.Local {
 	ctx, cancel := context.WithTimeout(ctx, localWithin)
 	defer cancel()

@@ -39,8 +39,8 @@ func openScreen(ctx context.Context, a *app.App, args []string, newLab LabMaker)
 	return showScreen(ctx, a, observer, s, screenOptions{title: s.Title(), newLab: newLab})
 }
 
-// welcome explains itself to somebody who gave no target, and starts the demonstration when asked to. Without
-// a terminal there is nobody to explain it to.
+// welcome explains itself to somebody who gave no target, and starts the demonstration when asked
+// to. Without a terminal there is nobody to explain it to.
 func welcome(ctx context.Context, a *app.App, newLab LabMaker) error {
 	if !interactive(a) {
 		return app.ErrNoTarget
@@ -87,7 +87,8 @@ type screenOptions struct {
 	past  *inspect.Past // before what still hands out
 }
 
-// showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it started.
+// showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it
+// started.
 func showScreen(ctx context.Context, a *app.App, observer *inspect.Observer, s app.Setup, o screenOptions) error {
 	run := a.WatchWithMutes
 	switch {
@@ -171,7 +172,8 @@ func besideScreen(ctx context.Context, options tui.Options, watch func(context.C
 	return errors.Join(err, <-watched)
 }
 
-// canDraw returns an error where the output is no terminal, or one on which the screen cannot be drawn.
+// canDraw returns an error where the output is no terminal, or one on which the screen cannot be
+// drawn.
 func canDraw(a *app.App) error {
 	if _, ok := app.Terminal(a.Stdout); !ok {
 		return app.Usagef("the screen needs a terminal (use lockscope ls, or --linear, or demo --headless)")

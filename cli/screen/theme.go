@@ -9,8 +9,9 @@ import (
 	"lockscope/theme"
 )
 
-// chosenTheme is the one that LOCKSCOPE_THEME names or, without that, the configuration: also in the demo and in a replay,
-// which use nothing else of it. Errors in the configuration are reported by the commands that need it.
+// chosenTheme is the one that LOCKSCOPE_THEME names or, without that, the configuration: also in
+// the demo and in a replay, which use nothing else of it. Errors in the configuration are reported
+// by the commands that need it.
 func chosenTheme(a *app.App) (theme.Options, error) {
 	o := theme.Options{
 		Name:    a.Getenv("LOCKSCOPE_THEME"),

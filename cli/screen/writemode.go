@@ -14,10 +14,12 @@ type Lab interface {
 	Close()
 }
 
-// LabMaker makes the lab of a setup. forget hears of a lock that was made for a run; armed says whether one may be taken.
+// LabMaker makes the lab of a setup. forget hears of a lock that was made for a run; armed says
+// whether one may be taken.
 type LabMaker func(s app.Setup, forget func(inspect.ID), armed func() bool) Lab
 
-// writing allows a screen to change locks, and forbids it again, while it runs. Previews are always possible.
+// writing allows a screen to change locks, and forbids it again, while it runs. Previews are always
+// possible.
 type writing struct {
 	path string // of the audit file; empty is the default one
 	all  *app.Releasers
