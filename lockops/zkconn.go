@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // Conn is the session's connection, for other uses than locking, such as an operator's guarded look at nodes. It
@@ -21,10 +21,10 @@ func (s *ZKSession) Conn() *zk.Conn { return s.conn }
 // ZKDialer connects a *zk.Conn so that a ZKSession can adopt it: give its Dial to zk.Connect as the
 // zk.Dialer, and a dialer to each connection. It sees every frame, and so learns what go-zookeeper hides and
 // locks need: when the requests were sent that a quorum has committed.
-type ZKDialer struct{ tap connect.Tap }
+type ZKDialer struct{ tap zkwire.Tap }
 
 // NewZKDialer makes a dialer. config may be nil: no TLS.
-func NewZKDialer(config *tls.Config) *ZKDialer { return &ZKDialer{tap: connect.Tap{TLS: config}} }
+func NewZKDialer(config *tls.Config) *ZKDialer { return &ZKDialer{tap: zkwire.Tap{TLS: config}} }
 
 // Dial is a zk.Dialer.
 func (d *ZKDialer) Dial(network, addr string, timeout time.Duration) (net.Conn, error) {
@@ -65,7 +65,7 @@ func (s *ZKSession) dial(network, addr string, timeout time.Duration) (net.Conn,
 	return dialWire(s.tap, network, addr, timeout)
 }
 
-func dialWire(tap *connect.Tap, network, addr string, timeout time.Duration) (net.Conn, error) {
+func dialWire(tap *zkwire.Tap, network, addr string, timeout time.Duration) (net.Conn, error) {
 	conn, err := tap.Dial(network, addr, timeout)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s *ZKSession) aclBelow(ctx context.Context, session int64, dir string) ([]
 }
 
 // inherited is the access list of nodes created below a directory, by the reply about the directory's own.
-func (s *ZKSession) inherited(dir string, r connect.Reply) ([]zk.ACL, error) {
+func (s *ZKSession) inherited(dir string, r zkwire.Reply) ([]zk.ACL, error) {
 	acl, err := aclOf(r)
 	switch {
 	case err == nil && repeatable(acl):
@@ -126,11 +126,11 @@ func (s *ZKSession) inherited(dir string, r connect.Reply) ([]zk.ACL, error) {
 	return nil, fmt.Errorf("%s: %w", dir, errNoACL)
 }
 
-func aclOf(r connect.Reply) ([]zk.ACL, error) {
+func aclOf(r zkwire.Reply) ([]zk.ACL, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	d := connect.Decoder{Rest: r.Body}
+	d := zkwire.Decoder{Rest: r.Body}
 	return d.ACL(), d.Err
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // A hold in ZooKeeper lasts as long as its session certainly lives. Only a quorum of the servers can confirm that: a
@@ -22,7 +22,7 @@ import (
 // report is a quarter of the timeout old at most when a transaction is answered that was sent after it. Hence
 // the timeout, counted from when something was sent that the server had answered a quarter of the timeout
 // before the transaction was sent: three quarters of the timeout behind the transaction at most, an eighth
-// less with heartbeats alone, and after a silence less by that (see connect.Tap's Kept).
+// less with heartbeats alone, and after a silence less by that (see zkwire.Tap's Kept).
 const (
 	beatsPerTimeout = 8
 	// earlyZK ends a hold before that, besides one percent for clocks that run at different rates.
@@ -278,7 +278,7 @@ func (s *ZKSession) heartbeat(session int64, holds []*zkGrant) {
 		for i, z := range part {
 			paths[i] = z.node.path
 		}
-		s.tap.Send(session, func(_ int, r connect.Reply) {
+		s.tap.Send(session, func(_ int, r zkwire.Reply) {
 			if i, _ := missing(r); i >= 0 && i < len(part) {
 				s.goDo(func() { part[i].lookAtNode() })
 			}

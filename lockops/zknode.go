@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // makeDir creates a lock's directory and missing parents, as containers, which servers remove when they have
@@ -96,11 +96,11 @@ func (s *ZKSession) create(session int64, n *node, acl []zk.ACL) *flight {
 }
 
 // created reads the reply to a create request.
-func created(r connect.Reply) (path string, czxid int64, err error) {
+func created(r zkwire.Reply) (path string, czxid int64, err error) {
 	if r.Err != nil {
 		return "", 0, r.Err
 	}
-	d := connect.Decoder{Rest: r.Body}
+	d := zkwire.Decoder{Rest: r.Body}
 	path = string(d.Buffer())
 	stat := d.Stat()
 	return path, stat.Czxid, d.Err
@@ -154,7 +154,7 @@ func (s *ZKSession) stays(n *node, err error) error {
 }
 
 // patient is call for the clean-up, which goes on while the session is being closed.
-func (s *ZKSession) patient(session int64, requests ...connect.Request) (*flight, error) {
+func (s *ZKSession) patient(session int64, requests ...zkwire.Request) (*flight, error) {
 	f := s.send(session, requests...)
 	select {
 	case <-f.done:

@@ -13,7 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect/recipe"
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // zkQueue is a directory in which contenders queue for a mutex or, with readers among them, for a read-write lock.
@@ -175,7 +175,7 @@ func (q *zkQueue) makeDir(ctx context.Context, session int64) error {
 }
 
 // setACL notes, when the directory has been looked at, what access list the nodes in it get.
-func (q *zkQueue) setACL(r connect.Reply) error {
+func (q *zkQueue) setACL(r zkwire.Reply) error {
 	acl := q.session.opts.acl
 	if acl == nil {
 		var err error

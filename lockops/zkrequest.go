@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // The operations that locks need (ZooDefs.OpCode).
@@ -31,50 +31,50 @@ const (
 	modeContainer           = 4
 )
 
-func createRequest(op int32, path string, data []byte, acl []zk.ACL, mode int32) connect.Request {
+func createRequest(op int32, path string, data []byte, acl []zk.ACL, mode int32) zkwire.Request {
 	size := 64 + len(path) + len(data)
 	for _, a := range acl {
 		size += 12 + len(a.Scheme) + len(a.ID)
 	}
-	b := connect.AppendBuffer(connect.AppendString(make([]byte, 0, size), path), data)
-	return connect.Request{Op: op, Body: connect.AppendInt(connect.AppendACL(b, acl), mode)}
+	b := zkwire.AppendBuffer(zkwire.AppendString(make([]byte, 0, size), path), data)
+	return zkwire.Request{Op: op, Body: zkwire.AppendInt(zkwire.AppendACL(b, acl), mode)}
 }
 
-func pathRequest(op int32, path string) connect.Request {
-	return connect.Request{Op: op, Body: connect.AppendString(make([]byte, 0, 4+len(path)), path)}
+func pathRequest(op int32, path string) zkwire.Request {
+	return zkwire.Request{Op: op, Body: zkwire.AppendString(make([]byte, 0, 4+len(path)), path)}
 }
 
-func watchableRequest(op int32, path string, watch bool) connect.Request {
-	b := connect.AppendString(make([]byte, 0, 5+len(path)), path)
-	return connect.Request{Op: op, Body: connect.AppendBool(b, watch)}
+func watchableRequest(op int32, path string, watch bool) zkwire.Request {
+	b := zkwire.AppendString(make([]byte, 0, 5+len(path)), path)
+	return zkwire.Request{Op: op, Body: zkwire.AppendBool(b, watch)}
 }
 
-func listRequest(dir string) connect.Request { return watchableRequest(opGetChildren2, dir, false) }
+func listRequest(dir string) zkwire.Request { return watchableRequest(opGetChildren2, dir, false) }
 
-func existsRequest(path string) connect.Request { return watchableRequest(opExists, path, false) }
+func existsRequest(path string) zkwire.Request { return watchableRequest(opExists, path, false) }
 
-func deleteRequest(path string) connect.Request {
-	b := connect.AppendString(make([]byte, 0, 8+len(path)), path)
-	return connect.Request{Op: opDelete, Body: connect.AppendInt(b, anyVersion)}
+func deleteRequest(path string) zkwire.Request {
+	b := zkwire.AppendString(make([]byte, 0, 8+len(path)), path)
+	return zkwire.Request{Op: opDelete, Body: zkwire.AppendInt(b, anyVersion)}
 }
 
 const anyVersion = -1
 
 // checkRequest makes sure in one transaction that all these nodes are there, and changes nothing (MultiHeader: type,
 // done, error; CheckVersionRequest: path, version).
-func checkRequest(paths []string) connect.Request {
+func checkRequest(paths []string) zkwire.Request {
 	var b []byte
 	for _, path := range paths {
-		b = connect.AppendInt(connect.AppendBool(connect.AppendInt(b, opCheck), false), -1)
-		b = connect.AppendInt(connect.AppendString(b, path), anyVersion)
+		b = zkwire.AppendInt(zkwire.AppendBool(zkwire.AppendInt(b, opCheck), false), -1)
+		b = zkwire.AppendInt(zkwire.AppendString(b, path), anyVersion)
 	}
-	return connect.Request{Op: opMulti, Body: connect.AppendInt(connect.AppendBool(connect.AppendInt(b, -1), true), -1)}
+	return zkwire.Request{Op: opMulti, Body: zkwire.AppendInt(zkwire.AppendBool(zkwire.AppendInt(b, -1), true), -1)}
 }
 
 // missing is the index of the first node that a check did not find, by the error that it got; or -1. When
 // a part of a transaction fails, the parts before it have error 0 and those behind it another.
-func missing(r connect.Reply) (i int, err error) {
-	d := connect.Decoder{Rest: r.Body}
+func missing(r zkwire.Reply) (i int, err error) {
+	d := zkwire.Decoder{Rest: r.Body}
 	for i := 0; d.Err == nil; i++ {
 		op, done, code := d.Int(), d.Bool(), d.Int()
 		if done || d.Err != nil {
@@ -97,12 +97,12 @@ const maxFlight = 3
 
 // flight is requests that were sent in one go, and their replies when they are in.
 type flight struct {
-	replies [maxFlight]connect.Reply
+	replies [maxFlight]zkwire.Reply
 	left    atomic.Int32
 	done    chan struct{}
 }
 
-func (f *flight) reply(i int, r connect.Reply) {
+func (f *flight) reply(i int, r zkwire.Reply) {
 	f.replies[i] = r
 	if f.left.Add(-1) == 0 {
 		close(f.done)
@@ -110,7 +110,7 @@ func (f *flight) reply(i int, r connect.Reply) {
 }
 
 // send sends requests in a session, or not at all: then the replies have the error.
-func (s *ZKSession) send(session int64, requests ...connect.Request) *flight {
+func (s *ZKSession) send(session int64, requests ...zkwire.Request) *flight {
 	f := &flight{done: make(chan struct{})}
 	f.left.Store(int32(len(requests)))
 	s.tap.Send(session, f.reply, requests...)
@@ -121,10 +121,10 @@ func (s *ZKSession) send(session int64, requests ...connect.Request) *flight {
 func (s *ZKSession) wait(ctx context.Context, f *flight) error { return s.await(ctx, f.done) }
 
 // call is send and wait for one request.
-func (s *ZKSession) call(ctx context.Context, session int64, request connect.Request) (connect.Reply, error) {
+func (s *ZKSession) call(ctx context.Context, session int64, request zkwire.Request) (zkwire.Reply, error) {
 	f := s.send(session, request)
 	if err := s.wait(ctx, f); err != nil {
-		return connect.Reply{}, err
+		return zkwire.Reply{}, err
 	}
 	return f.replies[0], f.replies[0].Err
 }
@@ -136,28 +136,28 @@ type listing struct {
 	czxid    int64
 }
 
-func listingOf(r connect.Reply) (listing, error) {
+func listingOf(r zkwire.Reply) (listing, error) {
 	if r.Err != nil {
 		return listing{}, r.Err
 	}
-	d := connect.Decoder{Rest: r.Body}
+	d := zkwire.Decoder{Rest: r.Body}
 	l := listing{children: d.StringsOfOne()}
 	l.czxid = d.Stat().Czxid
 	return l, d.Err
 }
 
 // dataOf returns the data in the reply to getData, or nil.
-func dataOf(r connect.Reply) []byte {
-	d := connect.Decoder{Rest: r.Body}
+func dataOf(r zkwire.Reply) []byte {
+	d := zkwire.Decoder{Rest: r.Body}
 	return d.Buffer()
 }
 
 // statOf reads the reply to exists, or to getData when there is data before it.
-func statOf(r connect.Reply, data bool) (zk.Stat, error) {
+func statOf(r zkwire.Reply, data bool) (zk.Stat, error) {
 	if r.Err != nil {
 		return zk.Stat{}, r.Err
 	}
-	d := connect.Decoder{Rest: r.Body}
+	d := zkwire.Decoder{Rest: r.Body}
 	if data {
 		d.Buffer()
 	}

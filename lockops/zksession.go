@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // ZKOption changes a ZooKeeper session.
@@ -69,7 +70,7 @@ const (
 // never closes it.
 type ZKSession struct {
 	conn    *zk.Conn
-	tap     *connect.Tap
+	tap     *zkwire.Tap
 	adopted bool
 	servers string
 	opts    zkOptions
@@ -100,10 +101,10 @@ func (silent) Printf(string, ...any) {}
 func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKSession, error) {
 	s := newZKSession(opts)
 	s.servers = strings.Join(servers, ",")
-	s.tap = &connect.Tap{TLS: s.opts.tls, DialContext: s.opts.dialer}
+	s.tap = &zkwire.Tap{TLS: s.opts.tls, DialContext: s.opts.dialer}
 	s.tap.Listen(s.fire, s.recordChange)
 	conn, events, err := zk.Connect(servers, s.opts.timeout,
-		zk.WithDialer(s.dial), zk.WithHostProvider(new(connect.ServerList)), zk.WithLogger(silent{}), zk.WithLogInfo(false),
+		zk.WithDialer(s.dial), zk.WithHostProvider(new(zkwire.ServerList)), zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(maxReplySize), zk.WithMaxConnBufferSize(sendBuffer))
 	if err != nil {
 		s.end(ErrClosed)
@@ -167,7 +168,7 @@ func (s *ZKSession) start(ctx context.Context) error {
 }
 
 // tripsPerTimeout is for how many round trips a session timeout has to have room: a heartbeat is sent eight
-// times in it, and a lost connection has to be resumed within a sixth (see connect.Tap).
+// times in it, and a lost connection has to be resumed within a sixth (see zkwire.Tap).
 const tripsPerTimeout = 8
 
 // measure refuses servers that are too far for the session timeout. It asks again before it does: a busy

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // zkWatches are the session's watches on nodes: one on the server for each path. They stay until they fire or their
@@ -25,7 +25,7 @@ type zkWatches struct {
 type zkWatch struct {
 	ended chan struct{}
 	armed chan struct{} // closed when the answer is in; then set:
-	reply connect.Reply
+	reply zkwire.Reply
 }
 
 // on reports whether the watch was set on a connection.
@@ -86,7 +86,7 @@ func (s *ZKSession) watchChildren(session int64, dir string) *zkWatch {
 	return s.join(session, dir, watchableRequest(opGetChildren2, dir, true))
 }
 
-func (s *ZKSession) join(session int64, path string, request connect.Request) *zkWatch {
+func (s *ZKSession) join(session int64, path string, request zkwire.Request) *zkWatch {
 	w := &s.watches
 	w.mu.Lock()
 	watch := w.paths[path]
@@ -100,7 +100,7 @@ func (s *ZKSession) join(session int64, path string, request connect.Request) *z
 	}
 	w.paths[path] = watch
 	w.mu.Unlock()
-	s.tap.Send(session, func(_ int, r connect.Reply) {
+	s.tap.Send(session, func(_ int, r zkwire.Reply) {
 		watch.reply = r
 		close(watch.armed)
 		if r.Err != nil {

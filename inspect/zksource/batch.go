@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 const (
@@ -24,13 +24,13 @@ const (
 // batch is one request for many reads.
 type batch struct {
 	jobs  []tree.Job
-	reads []connect.Read
+	reads []zkwire.Read
 	items int
 	// length of the request, in bytes.
 	length int
 	sent   time.Time
 
-	results []connect.ReadResult
+	results []zkwire.ReadResult
 	bytes   int
 	err     error
 }
@@ -42,8 +42,8 @@ func (b *batch) pace(at time.Time) time.Duration {
 }
 
 // shared returns a job's part of a shared request.
-func shared(j *tree.Job, cfg Config) connect.Read {
-	r := connect.Read{Path: cfg.onServer(j.Dir.Path), Children: j.Kind == tree.JobList}
+func shared(j *tree.Job, cfg Config) zkwire.Read {
+	r := zkwire.Read{Path: cfg.onServer(j.Dir.Path), Children: j.Kind == tree.JobList}
 	if j.Kind == tree.JobGet {
 		r.Child = j.Name
 	}
@@ -90,11 +90,11 @@ func (r *run) sendMany(b *batch, now time.Time) {
 	r.pacing.items.Spend(float64(b.items))
 	r.pacing.batches++
 	l := r.conn.link
-	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
+	l.tap.Send(l.conn.SessionID(), func(_ int, reply zkwire.Reply) {
 		b.results, b.err = reply.Reads(b.reads, nil)
 		b.bytes = len(reply.Body)
 		r.inbox.add(linkEvent{link: l, at: l.now(), kind: linkAnswered, batch: b})
-	}, connect.MultiRead(b.reads, nil))
+	}, zkwire.MultiRead(b.reads, nil))
 }
 
 // answered handles what came of a request for many reads.
@@ -108,10 +108,10 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	case isBroken(b.err):
 		l.broken = true // the link's own event says so too, and then everything is asked again
 		return
-	case errors.Is(b.err, connect.ErrTooLong):
+	case errors.Is(b.err, zkwire.ErrTooLong):
 		r.answerTooLong(b)
 		return
-	case connect.Throttled(b.err):
+	case zkwire.Throttled(b.err):
 		r.requestedTooMuch(&r.tree.Queue.Urgent, at, b.jobs...)
 		return
 	default: // it does not know the request, or answers what is no answer to it
@@ -143,7 +143,7 @@ func (r *run) answerTooLong(b *batch) {
 
 // answeredOne handles one of many answers. What was refused, failed or is in doubt is asked for once more by
 // itself, in the way that shows what can be known without the right, or that there is no chroot.
-func (r *run) answeredOne(reply tree.Reply, got *connect.ReadResult) {
+func (r *run) answeredOne(reply tree.Reply, got *zkwire.ReadResult) {
 	gone := errors.Is(got.Err, zk.ErrNoNode)
 	if got.Err != nil && (!gone || reply.Dir.Root()) {
 		if j := reply.Job; r.tree.Wanted(j) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // Servers from 3.6 on answer many reads in one request, and report all changes below a node by one watch. One
@@ -40,7 +40,7 @@ type heat struct {
 
 // lack puts into words why a server does without a request.
 func lack(request string, err error) string {
-	if errors.Is(err, connect.ErrUnimplemented) {
+	if errors.Is(err, zkwire.ErrUnimplemented) {
 		return "does not know " + request + " (ZooKeeper 3.6)"
 	}
 	return "refuses " + request + ": " + strings.TrimPrefix(err.Error(), "zk: ")
@@ -63,15 +63,15 @@ func (r *run) watchRoots() (watched []string) {
 	if r.cfg.Once || !r.conn.many || !r.heat.until.IsZero() {
 		return nil
 	}
-	var requests []connect.Request
+	var requests []zkwire.Request
 	for _, p := range r.tree.Roots() {
 		if !tree.Covered(watched, p) {
 			watched = append(watched, p)
-			requests = append(requests, connect.WatchBelow(r.cfg.onServer(p)))
+			requests = append(requests, zkwire.WatchBelow(r.cfg.onServer(p)))
 		}
 	}
 	l := r.conn.link
-	l.tap.Send(l.conn.SessionID(), func(_ int, reply connect.Reply) {
+	l.tap.Send(l.conn.SessionID(), func(_ int, reply zkwire.Reply) {
 		if reply.Err != nil && !isBroken(reply.Err) {
 			r.inbox.add(linkEvent{link: l, at: l.now(), kind: linkNoWatch, err: reply.Err})
 		}
@@ -81,7 +81,7 @@ func (r *run) watchRoots() (watched []string) {
 
 // notWatched handles that the watch of all below a root was not set. Nothing may be read before it is.
 func (r *run) notWatched(err error, now time.Time) {
-	if !connect.Throttled(err) {
+	if !zkwire.Throttled(err) {
 		r.unable(lack("addWatch", err), now)
 		return
 	}

@@ -8,9 +8,9 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcetest"
 	"lockscope/inspect/zksource"
-	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
+	"lockscope/internal/zkwire"
 )
 
 // A wire that is cut for a while without an end of the connection holds back the event of what happened
@@ -35,13 +35,13 @@ func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
 			cut := time.Now()
 			remove(t, c, held)
 			removed := time.Now()
-			over := time.NewTimer(connect.MaxLag + 300*time.Millisecond) // the silence itself
+			over := time.NewTimer(zkwire.MaxLag + 300*time.Millisecond) // the silence itself
 			<-over.C
 			wire.Heal()
 			var l *inspect.Lock
 			var gap *inspect.Gap
 			v.Await("the event", func() bool { l, gap = v.Locks["/l"], v.Gap; return l != nil && len(l.Waiters) == 0 })
-			if gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(connect.MaxLag)) {
+			if gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(zkwire.MaxLag)) {
 				t.Fatalf("gap %+v; cut at %v", gap, cut)
 			}
 			if at := l.ReadAt; at.Before(gap.Until) {
@@ -82,12 +82,12 @@ func TestNewsOfAFollowerThatWasCutOffComeAfterAGap(t *testing.T) {
 	cut := time.Now()
 	remove(t, c, held)
 	removed := time.Now()
-	over := time.NewTimer(connect.MaxLag + 300*time.Millisecond) // the silence itself
+	over := time.NewTimer(zkwire.MaxLag + 300*time.Millisecond) // the silence itself
 	<-over.C
 	e.Heal()
 	var gap *inspect.Gap
 	v.Await("the event", func() bool { gap = v.Gap; return v.Locks["/l"] != nil && len(v.Locks["/l"].Waiters) == 0 })
-	if gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(connect.MaxLag)) {
+	if gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(zkwire.MaxLag)) {
 		t.Fatalf("gap %+v; cut at %v", gap, cut)
 	}
 }

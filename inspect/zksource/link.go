@@ -11,13 +11,14 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // link is one connection to the ensemble. When it breaks it is thrown away and a new one is made: our session owns
 // nothing that would be worth resuming, a connection lost, a session expired and a server that hangs are one case,
 // and go-zookeeper's own way of resuming reads a field while another goroutine writes it.
 type link struct {
-	tap      *connect.Tap
+	tap      *zkwire.Tap
 	now      func() time.Time
 	conn     *zk.Conn
 	closed   <-chan zk.Event // closed by go-zookeeper when its goroutines have ended
@@ -107,7 +108,7 @@ func (b *inbox) take() []linkEvent {
 func open(cfg Config, servers []string, session, patience time.Duration, in *inbox) (*link, error) {
 	ctx, end := context.WithCancel(context.Background()) // until close
 	l := &link{
-		tap: &connect.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, Gather: gather, Context: ctx}, now: cfg.Now,
+		tap: &zkwire.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, Gather: gather, Context: ctx}, now: cfg.Now,
 		inbox: in, ctx: ctx, end: end, patience: patience, servers: len(servers), errors: map[string]string{},
 	}
 	if l.tap.Greeting = max(patience, session/3); cfg.Once {
@@ -116,7 +117,7 @@ func open(cfg Config, servers []string, session, patience time.Duration, in *inb
 	l.tap.Listen(l.fired, nil)
 	ready := make(chan struct{}) // the callback may come before Connect has returned
 	conn, events, err := zk.Connect(servers, session,
-		zk.WithDialer(l.dial), zk.WithHostProvider(new(connect.ServerList)),
+		zk.WithDialer(l.dial), zk.WithHostProvider(new(zkwire.ServerList)),
 		zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(maxReply), zk.WithMaxConnBufferSize(64<<10),
 		zk.WithEventCallback(func(e zk.Event) { <-ready; l.event(e) }))
@@ -200,7 +201,7 @@ func (l *link) event(e zk.Event) {
 }
 
 // keepAwake has the leader answer once a second from now on, so that late news are known for what they are:
-// see connect.Tap.Late.
+// see zkwire.Tap.Late.
 func (l *link) keepAwake() {
 	l.awake.Go(func() {
 		beats := time.NewTicker(time.Second)

@@ -5,7 +5,7 @@ import (
 
 	"lockscope/inspect/internal/sourcekit"
 	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // pacing is how fast the servers are asked, and what that has cost so far.
@@ -16,7 +16,7 @@ type pacing struct {
 	// Of requests for many reads.
 	requests, items, bytes *sourcekit.Bucket
 	pace                   sourcekit.Pace
-	size                   connect.ReadSize
+	size                   zkwire.ReadSize
 
 	flying  int // requests for one read on their way
 	batches int // requests for many

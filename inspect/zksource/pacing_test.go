@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // contenders are names of so many contenders.
@@ -60,7 +60,7 @@ func TestALookIsGentle(t *testing.T) {
 			for range 10 {
 				p.size.Answered(p.size.Items(), p.size.Items()) // it has learnt that answers are short
 			}
-			wantContenders(r, contenders(2*connect.MostItems)...)
+			wantContenders(r, contenders(2*zkwire.MostItems)...)
 			q := &r.tree.Queue
 			if tt.found {
 				q.Urgent, q.Reads = q.Reads, nil
@@ -88,7 +88,7 @@ func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
 	if len(b.jobs) != 2 || len(alone) != 1 || len(alone[0].Name) < requestGoal {
 		t.Errorf("%d share a request, %d go by themselves", len(b.jobs), len(alone))
 	}
-	if want := 8 + len(connect.MultiRead(b.reads, nil).Body); b.length != want {
+	if want := 8 + len(zkwire.MultiRead(b.reads, nil).Body); b.length != want {
 		t.Errorf("the request is taken for %d bytes long, it has %d", b.length, want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"lockscope/inspect"
 	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // result is what came of a request for one read, or of the login.
@@ -64,7 +64,7 @@ func (r *run) result(res result) {
 		r.loggedIn(res)
 	case isBroken(res.Err):
 		r.conn.link.broken = true // the link's own event says so too, and then everything is asked again
-	case connect.Throttled(res.Err):
+	case zkwire.Throttled(res.Err):
 		list := &r.tree.Queue.Reads
 		if r.conn.many {
 			list = &r.tree.Queue.Alone

@@ -13,7 +13,7 @@ import (
 	"lockscope/inspect/zkadmin"
 	"lockscope/inspect/zksource/ensemble"
 	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // Source watches one ensemble. It is an inspect.Source.
@@ -82,7 +82,7 @@ type run struct {
 	tree      *tree.Tree
 	ensemble  *ensemble.Ensemble
 	inquiries inquiries
-	heardAt   time.Time // all that had happened by then has been heard: see connect.Tap.Ordered
+	heardAt   time.Time // all that had happened by then has been heard: see zkwire.Tap.Ordered
 
 	extra   inspect.Update // identity tables to emit
 	backend backendState
@@ -238,7 +238,7 @@ func (r *run) endsEarly(now time.Time) bool {
 	waiting := !r.tree.FirstPass || r.inquiries.identified // and not for an inquiry, which has a limit of its own
 	if waiting && now.Sub(r.progress) > r.cfg.Timeout {
 		if r.pacing.paused.last > 0 {
-			r.conn.why = connect.ErrThrottled.Error()
+			r.conn.why = zkwire.ErrThrottled.Error()
 		} else if r.conn.why == "" {
 			r.conn.why = "no answer within " + r.cfg.Timeout.String()
 		}

@@ -11,7 +11,7 @@ import (
 	"lockscope/inspect"
 	"lockscope/inspect/zksource/ensemble"
 	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/connect"
+	"lockscope/internal/zkwire"
 )
 
 // watched is a run that watches over its own stalls, by a clock that the test moves, with a connection on
@@ -67,10 +67,10 @@ func (w *watched) beat() {
 func (w *watched) request(sent time.Time, names ...string) *batch {
 	d := w.tree.Dir("/l")
 	b := &batch{sent: sent, jobs: []tree.Job{{Kind: tree.JobList, Dir: d}}}
-	b.results = []connect.ReadResult{{Names: names, Stat: zk.Stat{Czxid: 1, NumChildren: int32(len(names))}}}
+	b.results = []zkwire.ReadResult{{Names: names, Stat: zk.Stat{Czxid: 1, NumChildren: int32(len(names))}}}
 	for i, name := range names {
 		b.jobs = append(b.jobs, tree.Job{Kind: tree.JobGet, Dir: d, Name: name})
-		b.results = append(b.results, connect.ReadResult{Stat: zk.Stat{Czxid: int64(i + 2), EphemeralOwner: int64(i + 7)}})
+		b.results = append(b.results, zkwire.ReadResult{Stat: zk.Stat{Czxid: int64(i + 2), EphemeralOwner: int64(i + 7)}})
 	}
 	w.pacing.batches++
 	return b

@@ -163,3 +163,16 @@ func notSecureZooKeeper(p protocol) string {
 // fullOrClosed explains a connection that ends at the first word of TLS: Redis does not greet whom it has no room for.
 const fullOrClosed = "the server closed the connection before TLS began: a Redis that has all the clients that it takes (maxclients) does so, " +
 	"and a proxy without a server behind it (close connections of others, raise the server's maxclients, or look at the proxy)"
+
+// NotZooKeeper asks the server at addr, which did not answer as ZooKeeper does, what it speaks, and returns the
+// reason in words; empty where that is ZooKeeper after all, or unknown. A secure client is one that speaks TLS.
+func NotZooKeeper(ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), network, addr string, secure bool) string {
+	p := spoken(ctx, dial, network, addr)
+	if secure {
+		return notSecureZooKeeper(p)
+	}
+	return notZooKeeper(p)
+}
+
+// HandshakeFailed reports whether a server answered a TLS greeting by something else, or by nothing.
+func HandshakeFailed(err error) bool { return dropped(err) || unencrypted(err) }

@@ -1,4 +1,4 @@
-package connect
+package connect_test
 
 import (
 	"context"
@@ -16,12 +16,14 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
+	"lockscope/internal/zkwire"
 )
 
 // pingBy asks the server of a target as all commands do.
-func pingBy(t *testing.T, target Target) error {
+func pingBy(t *testing.T, target connect.Target) error {
 	t.Helper()
 	config, err := target.TLS.Config()
 	if err != nil {
@@ -41,14 +43,14 @@ type silentLogger struct{}
 func (silentLogger) Printf(string, ...any) {}
 
 // sessionBy tries the server of a target until it gives a session, or the tap knows why it does not.
-func sessionBy(t *testing.T, target Target) error {
+func sessionBy(t *testing.T, target connect.Target) error {
 	t.Helper()
 	config, err := target.TLS.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tap := &Tap{TLS: config, DialContext: target.Dialer()}
-	conn, events, err := zk.Connect(target.Servers, 10*time.Second, zk.WithDialer(tap.Dial), zk.WithHostProvider(new(ServerList)), zk.WithLogger(silentLogger{}))
+	tap := &zkwire.Tap{TLS: config, DialContext: target.Dialer()}
+	conn, events, err := zk.Connect(target.Servers, 10*time.Second, zk.WithDialer(tap.Dial), zk.WithHostProvider(new(zkwire.ServerList)), zk.WithLogger(silentLogger{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,21 +129,21 @@ func isNamed(t *testing.T, url string, certs servertest.Certificates, want strin
 	if strings.HasPrefix(url, "rediss:") || strings.HasPrefix(url, "zks:") {
 		url += "?ca=" + certs.CA
 	}
-	targets, err := ParseTargets([]string{url})
+	targets, err := connect.ParseTargets([]string{url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ask := pingBy
-	if targets[0].Service == ZooKeeper {
+	if targets[0].Service == connect.ZooKeeper {
 		ask = sessionBy
 	}
 	switch err := ask(t, targets[0]); {
 	case want == "" && err != nil:
 		t.Errorf("%s: %v", url, err)
 	case want == "":
-	case err == nil || !Unreachable(err):
+	case err == nil || !connect.Unreachable(err):
 		t.Errorf("%s: %v, want %q", url, err, want)
-	case !strings.HasPrefix(Reason(err), want) || !strings.HasSuffix(Reason(err), ")"):
+	case !strings.HasPrefix(connect.Reason(err), want) || !strings.HasSuffix(connect.Reason(err), ")"):
 		t.Errorf("%s: %v, want %q", url, err, want)
 	}
 }
@@ -149,7 +151,7 @@ func isNamed(t *testing.T, url string, certs servertest.Certificates, want strin
 // secureBefore ends TLS before a server without it.
 func secureBefore(t *testing.T, config *tls.Config, addr string) string {
 	t.Helper()
-	return listen(t, func(c net.Conn) {
+	return connect.Listen(t, func(c net.Conn) {
 		server, err := net.Dial("tcp", addr)
 		if err != nil {
 			return
@@ -177,8 +179,8 @@ func TestAServerWithTLSThatIsFullIsNamed(t *testing.T) {
 	certs := servertest.NewCertificates(t)
 	server, secure := servertest.StartRedisTLS(t, certs, "--maxclients", "3")
 	fillClients(t, server.Addr)
-	err := pingBy(t, Target{Service: RedisMasters, Servers: []string{secure}, TLS: &TLS{CA: certs.CA}})
-	if !errors.As(err, new(*RefusedError)) || !Unreachable(err) || !strings.Contains(Reason(err), "(maxclients)") {
+	err := pingBy(t, connect.Target{Service: connect.RedisMasters, Servers: []string{secure}, TLS: &connect.TLS{CA: certs.CA}})
+	if !errors.As(err, new(*connect.RefusedError)) || !connect.Unreachable(err) || !strings.Contains(connect.Reason(err), "(maxclients)") {
 		t.Errorf("%v", err)
 	}
 }

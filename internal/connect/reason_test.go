@@ -2,49 +2,13 @@ package connect
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"testing"
 	"time"
-
-	"lockscope/internal/servertest"
 )
-
-// A TLS server and a client that do not trust each other say whose certificate is at fault, and which option
-// is about it.
-func TestReasonOfTLS(t *testing.T) {
-	t.Parallel()
-	certs, others := servertest.NewCertificates(t), servertest.NewCertificates(t)
-	config := certs.Server(t)
-	config.MaxVersion = tls.VersionTLS12 // refuses the client within the handshake
-	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
-			_ = conn.(*tls.Conn).Handshake()
-			conn.Close()
-		}
-	}()
-	for want, given := range map[string]*TLS{"cert= and key=": {CA: certs.CA, Cert: others.Cert, Key: others.Key}, "ca=": {CA: others.CA}} {
-		config, err := given.Config()
-		if err != nil {
-			t.Fatal(err)
-		}
-		tap := &Tap{TLS: config}
-		if _, err := tap.Dial("tcp", listener.Addr().String(), 30*time.Second); err == nil || !strings.Contains(Reason(err), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
-}
 
 func TestReason(t *testing.T) {
 	t.Parallel()

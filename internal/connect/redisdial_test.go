@@ -1,4 +1,4 @@
-package connect
+package connect_test
 
 import (
 	"bufio"
@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
 )
 
 // ping asks the server at addr as all commands do, by the options of a target.
 func ping(t *testing.T, addr string) error {
 	t.Helper()
-	return pingBy(t, Target{Service: RedisMasters, Servers: []string{addr}})
+	return pingBy(t, connect.Target{Service: connect.RedisMasters, Servers: []string{addr}})
 }
 
 // fillClients connects until the server takes no more.
@@ -42,16 +43,16 @@ func TestAServerThatIsFullIsNamed(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t, "--maxclients", "3")
 	fillClients(t, server.Addr)
-	var refused *RefusedError
+	var refused *connect.RefusedError
 	err := ping(t, server.Addr)
-	if !errors.As(err, &refused) || !Unreachable(err) || !strings.HasPrefix(Reason(err), "ERR max number of clients reached (") || !strings.Contains(Reason(err), "maxclients") {
+	if !errors.As(err, &refused) || !connect.Unreachable(err) || !strings.HasPrefix(connect.Reason(err), "ERR max number of clients reached (") || !strings.Contains(connect.Reason(err), "maxclients") {
 		t.Errorf("%v", err)
 	}
 }
 
 // What a server says to whom it does not let in is its first sentence; that it speaks TLS is found out.
 func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
-	protected := listen(t, func(c net.Conn) {
+	protected := connect.Listen(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "-DENIED Redis is running in protected mode. In this mode\x1b connections are only accepted from the loopback interface.\r\n")
 	})
 	secret := httptest.NewTLSServer(nil)
@@ -60,17 +61,17 @@ func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 	guarded.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}
 	guarded.StartTLS()
 	defer guarded.Close()
-	silent := listen(t, func(net.Conn) {})
+	silent := connect.Listen(t, func(net.Conn) {})
 	for addr, want := range map[string]string{
 		protected:                        "DENIED Redis is running in protected mode (give the server a password, or ask it from its own host)",
 		secret.Listener.Addr().String():  "the port speaks TLS (give rediss:// for redis://, or the server's port without TLS)",
 		guarded.Listener.Addr().String(): "the port speaks TLS (give rediss:// for redis://, or the server's port without TLS)",
 	} {
-		if err := ping(t, addr); err == nil || Reason(err) != want {
+		if err := ping(t, addr); err == nil || connect.Reason(err) != want {
 			t.Errorf("%#v, want %q", err, want)
 		}
 	}
-	var refused *RefusedError
+	var refused *connect.RefusedError
 	if err := ping(t, silent); err == nil || errors.As(err, &refused) {
 		t.Errorf("a server that closes without a word: %v", err)
 	}
@@ -80,7 +81,7 @@ func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 // and a reply that reads like a refusal is one.
 func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
 	t.Parallel()
-	addr := listen(t, func(c net.Conn) {
+	addr := connect.Listen(t, func(c net.Conn) {
 		for _, reply := range []string{"+OK\r\n", "-ERR max number of clients reached\r\n"} {
 			if _, err := c.Read(make([]byte, 1)); err != nil {
 				return
@@ -88,7 +89,7 @@ func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
 			_, _ = io.WriteString(c, reply)
 		}
 	})
-	conn, err := plainDialer(new(net.Dialer).DialContext)(t.Context(), "tcp", addr)
+	conn, err := connect.PlainDialer(new(net.Dialer).DialContext)(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

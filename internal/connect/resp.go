@@ -56,7 +56,7 @@ func (r *respBounds) line(whole bool) error {
 		case !whole:
 			return nil
 		case !r.fits(r.length):
-			return r.tooMuch(fmt.Sprintf("belongs to a reply of more than %d bytes", boundReply))
+			return r.tooMuch(fmt.Sprintf("belongs to a reply of more than %d bytes", BoundReply))
 		}
 		r.ended()
 		return nil
@@ -87,15 +87,15 @@ func (r *respBounds) announced() error {
 		r.ended()
 		return nil
 	case text && !r.fits(n+r.length):
-		return r.tooMuch(fmt.Sprintf("makes a reply of more than %d bytes", boundReply))
+		return r.tooMuch(fmt.Sprintf("makes a reply of more than %d bytes", BoundReply))
 	case text:
 		r.body = n + len("\r\n")
 		return nil
 	case kind == '%':
 		n *= 2
 	}
-	if r.items += n; r.items > boundItems {
-		return r.tooMuch(fmt.Sprintf("makes a reply of more than %d items", boundItems))
+	if r.items += n; r.items > BoundItems {
+		return r.tooMuch(fmt.Sprintf("makes a reply of more than %d items", BoundItems))
 	}
 	if n == 0 {
 		r.ended()
@@ -116,7 +116,7 @@ func announcedLength(rest []byte) (n int, ok bool) {
 		return -1, ok
 	}
 	if len(digits) == 0 || len(digits) > len("99999999") { // more is out of bounds, leading zeros or not
-		return boundReply + 1, ok && len(digits) > 0 && onlyDigits(digits)
+		return BoundReply + 1, ok && len(digits) > 0 && onlyDigits(digits)
 	}
 	for _, c := range digits {
 		n = 10*n + int(c-'0')
@@ -136,7 +136,7 @@ func onlyDigits(b []byte) bool {
 // fits counts bytes of the current reply.
 func (r *respBounds) fits(n int) bool {
 	r.bytes += n
-	return r.bytes <= boundReply
+	return r.bytes <= BoundReply
 }
 
 // ended counts an item that is whole, and with it the replies that it is the last of.
@@ -152,5 +152,5 @@ func (r *respBounds) ended() {
 
 func (r *respBounds) tooMuch(what string) error {
 	said := bytes.TrimRight(r.head[:min(r.length, len(r.head))], "\r\n")
-	return nonsense(fmt.Sprintf("%q %s", said, what))
+	return Nonsense(fmt.Sprintf("%q %s", said, what))
 }

@@ -2,6 +2,8 @@ package connect
 
 import (
 	"errors"
+	"io"
+	"net"
 	"strings"
 	"testing"
 )
@@ -29,7 +31,7 @@ func TestRepliesWithinBoundsPass(t *testing.T) {
 		"empty aggregates":  "*0\r\n%0\r\n~0\r\n*2\r\n*0\r\n*0\r\n+OK\r\n",
 		"nested":            "*2\r\n$1\r\n0\r\n*2\r\n$1\r\na\r\n:2\r\n%1\r\n+k\r\n~1\r\n+v\r\n>2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n",
 		"longest line":      "+" + strings.Repeat("x", boundLine-3) + "\r\n",
-		"replies in a row":  strings.Repeat("*1\r\n:1\r\n", boundItems/64),
+		"replies in a row":  strings.Repeat("*1\r\n:1\r\n", BoundItems/64),
 		"pieces of a reply": "*3\r\n$1\r\na\r\n",
 		"most items":        "*1048576\r\n",
 		"deepest":           strings.Repeat("*1\r\n", boundNesting) + ":1\r\n:2\r\n",
@@ -112,3 +114,12 @@ func FuzzRespBounds(f *testing.F) {
 		}
 	})
 }
+
+// script is a connection that reads what a server is to send, in pieces of a size.
+type script struct {
+	net.Conn
+	input io.Reader
+	piece int
+}
+
+func (s *script) Read(p []byte) (int, error) { return s.input.Read(p[:min(len(p), s.piece)]) }

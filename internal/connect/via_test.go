@@ -1,4 +1,4 @@
-package connect
+package connect_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 )
@@ -53,7 +54,7 @@ func relaySSH(notes string, args []string) int {
 	if err != nil {
 		return 3
 	}
-	_, _ = io.WriteString(f, strings.Join(args, " ")+" SECRET="+os.Getenv(redisPassword)+"\n")
+	_, _ = io.WriteString(f, strings.Join(args, " ")+" SECRET="+os.Getenv(connect.RedisPassword)+"\n")
 	f.Close()
 	refusals := map[string]string{"closed": "ops@closed: Permission denied (publickey).", "strange": "Host key verification failed."}
 	if said := refusals[args[len(args)-1]]; said != "" {
@@ -83,7 +84,7 @@ func relaySSH(notes string, args []string) int {
 // connection, and has none of our secrets.
 func TestServersAreReachedThroughSSH(t *testing.T) {
 	calls := fakeSSH(t)
-	t.Setenv(redisPassword, "hidden")
+	t.Setenv(connect.RedisPassword, "hidden")
 	certs := servertest.NewCertificates(t)
 	redis, zk := servertest.StartEmbeddedRedis(t).Addr, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr
 	secure := secureBefore(t, certs.Server(t), redis)
@@ -92,7 +93,7 @@ func TestServersAreReachedThroughSSH(t *testing.T) {
 		"rediss://" + secure + "?ca=" + certs.CA + "&via=ssh://ops@bastion:2222",
 		"zk://" + zk + "?via=ssh://ops@bastion:2222",
 	} {
-		targets, err := ParseTargets([]string{url})
+		targets, err := connect.ParseTargets([]string{url})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +101,7 @@ func TestServersAreReachedThroughSSH(t *testing.T) {
 			t.Errorf("written again: %s, want %s", again, url)
 		}
 		ask := pingBy
-		if targets[0].Service == ZooKeeper {
+		if targets[0].Service == connect.ZooKeeper {
 			ask = sessionBy
 		}
 		if err := ask(t, targets[0]); err != nil {
@@ -128,21 +129,21 @@ func TestWhySSHFailedIsSaid(t *testing.T) {
 		{"bastion", "ssh: stdio forwarding failed (try: ssh -W " + nobody + " ssh://ops@bastion)"},
 	} {
 		for _, scheme := range []string{"redis", "rediss", "zk", "zks"} {
-			targets, err := ParseTargets([]string{scheme + "://" + nobody + "?via=ssh://ops@" + tt.host})
+			targets, err := connect.ParseTargets([]string{scheme + "://" + nobody + "?via=ssh://ops@" + tt.host})
 			if err != nil {
 				t.Fatal(err)
 			}
 			ask := pingBy
-			if targets[0].Service == ZooKeeper {
+			if targets[0].Service == connect.ZooKeeper {
 				ask = sessionBy
 			}
-			if err := ask(t, targets[0]); err == nil || !strings.HasPrefix(Reason(err), tt.want) || !Unreachable(err) {
+			if err := ask(t, targets[0]); err == nil || !strings.HasPrefix(connect.Reason(err), tt.want) || !connect.Unreachable(err) {
 				t.Errorf("%s through %s: %v", scheme, tt.host, err)
 			}
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	_, err := (&Via{Host: "bastion"}).DialContext(t.Context(), "tcp", nobody)
+	_, err := (&connect.Via{Host: "bastion"}).DialContext(t.Context(), "tcp", nobody)
 	if err == nil || !strings.Contains(err.Error(), "there is no program ssh") {
 		t.Errorf("without ssh: %v", err)
 	}
@@ -152,12 +153,12 @@ func TestWhySSHFailedIsSaid(t *testing.T) {
 func TestSSHEndsWithItsConnection(t *testing.T) {
 	fakeSSH(t)
 	met := make(chan struct{})
-	silent := listen(t, func(c net.Conn) {
+	silent := connect.Listen(t, func(c net.Conn) {
 		close(met)
 		_, _ = io.Copy(io.Discard, c)
 		<-t.Context().Done()
 	})
-	conn, err := (&Via{Host: "bastion"}).DialContext(t.Context(), "tcp", silent)
+	conn, err := (&connect.Via{Host: "bastion"}).DialContext(t.Context(), "tcp", silent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestSSHEndsWithItsConnection(t *testing.T) {
 		t.Errorf("a deadline: %v", err)
 	}
 	conn.Close()
-	if state := conn.(*viaConn).cmd.ProcessState; state == nil {
+	if !connect.Waited(conn) {
 		t.Error("its process was not waited for")
 	}
 }
@@ -179,16 +180,16 @@ func TestAViaIsANameAndNothingElse(t *testing.T) {
 		"bastion", "http://bastion", "ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://$(x)", "ssh://u:p@h", "ssh://-l@h", "ssh://h/path", "ssh://h?x=y",
 		"ssh://h;x", "ssh://`x`", "ssh://%24(x)@h", "ssh://h:22x",
 	} {
-		if v, err := ParseVia(bad); err == nil {
+		if v, err := connect.ParseVia(bad); err == nil {
 			t.Errorf("%s: %+v", bad, v)
 		}
 	}
 	for _, good := range []string{"ssh://bastion", "ssh://ops@bastion.example.com:2222", "ssh://[2001:db8::1]:22", "ssh://[2001:db8::1]", "ssh://ops@10.0.0.1"} {
-		if v, err := ParseVia(good); err != nil || v.String() != good {
+		if v, err := connect.ParseVia(good); err != nil || v.String() != good {
 			t.Errorf("%s: %v, %v", good, v, err)
 		}
 	}
-	via := &Via{Host: "bastion"}
+	via := &connect.Via{Host: "bastion"}
 	for _, addr := range []string{"-oProxyCommand=x:1", "$(x):1", "a b:1", "host"} { // as a node of a Cluster may name itself
 		if _, err := via.DialContext(t.Context(), "tcp", addr); err == nil {
 			t.Errorf("%s was dialled", addr)

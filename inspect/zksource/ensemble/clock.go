@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lockscope/inspect"
-	"lockscope/internal/connect"
 )
 
 // clock relates the clock that dates what is in the ensemble to ours. That is its leader's
@@ -34,7 +33,7 @@ const (
 	// window is the time after which live is renewed, since clocks drift: in it by far less than drift.
 	window, drift = 10 * time.Minute, 7 * time.Second
 	// promptNews is the time within which a creation that was seen live was heard of: later news are known as late.
-	promptNews = connect.MaxLag + time.Second/2
+	promptNews = zkwire.MaxLag + time.Second/2
 	// agreed is the gap up to which the clocks of two servers pass for the same.
 	agreed = 2 * time.Second
 )

@@ -1,4 +1,4 @@
-package connect
+package zkwire
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
 )
 
 // Tap dials ZooKeeper servers for go-zookeeper and reads along: it learns from the frames what that client
@@ -74,7 +76,7 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 	defer t.mu.Unlock()
 	t.patience = 2 * time.Since(begun)
 	if err != nil {
-		t.dialErr = &DialError{addr, err}
+		t.dialErr = &connect.DialError{Addr: addr, Err: err}
 		return nil, t.dialErr
 	}
 	t.dials++
@@ -98,7 +100,7 @@ func (t *Tap) newConn(raw net.Conn, addr string) *tapConn {
 	c := &tapConn{
 		Conn: raw, tap: t, addr: addr, number: t.dials,
 		out:    frames{keep: maxRequest + 12, limit: 1<<31 - 1},
-		in:     frames{keep: boundReply, limit: maxConnectReply},
+		in:     frames{keep: connect.BoundReply, limit: maxConnectReply},
 		buffer: make([]byte, leastBuffer),
 	}
 	return c
@@ -115,12 +117,12 @@ func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error
 		return t.plain(ctx, network, addr)
 	}
 	conn, err := t.secure(ctx, network, addr)
-	if errors.As(err, new(*RefusedError)) {
+	if errors.As(err, new(*connect.RefusedError)) {
 		return nil, err
 	}
-	if dropped(err) || unencrypted(err) || err != nil && ctx.Err() != nil {
-		if why := t.misfit(network, addr, t.plain, notSecureZooKeeper); why != "" {
-			return nil, &RefusedError{why, err}
+	if connect.HandshakeFailed(err) || err != nil && ctx.Err() != nil {
+		if why := t.misfit(network, addr, t.plain, true); why != "" {
+			return nil, &connect.RefusedError{Why: why, Err: err}
 		}
 	}
 	return conn, err
@@ -138,17 +140,17 @@ func (t *Tap) plain(ctx context.Context, network, addr string) (net.Conn, error)
 	if t.DialContext != nil {
 		return t.DialContext(ctx, network, addr)
 	}
-	return Names{}.DialContext(ctx, network, addr)
+	return connect.Names{}.DialContext(ctx, network, addr)
 }
 
 // secure connects with TLS.
 func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error) {
-	config := WithShown(t.TLS, func(*tls.Certificate) {
+	config := connect.WithShown(t.TLS, func(*tls.Certificate) {
 		t.mu.Lock()
 		t.shown = true
 		t.mu.Unlock()
 	})
-	conn, err := Handshake(ctx, t.plain, config, network, addr)
+	conn, err := connect.Handshake(ctx, t.plain, config, network, addr)
 	var op *net.OpError
 	if err != nil && !(errors.As(err, &op) && op.Op == "dial") {
 		err = fmt.Errorf("TLS: %w", err)
@@ -156,14 +158,16 @@ func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error
 	return conn, err
 }
 
-// misfit asks, by connections of dial, for the protocol of the server at addr, and returns it in the words of
-// say. While there is a session nobody is asked: other servers are to be tried at once.
-func (t *Tap) misfit(network, addr string, dial dialFunc, say func(protocol) string) string {
+// misfit asks, by connections of dial, what the server at addr speaks if not ZooKeeper. While there is a session
+// nobody is asked: other servers are to be tried at once.
+func (t *Tap) misfit(network, addr string, dial dialFunc, secure bool) string {
 	if id, _ := t.Session(); id != 0 {
 		return ""
 	}
-	return say(spoken(t.context(), dial, network, addr))
+	return connect.NotZooKeeper(t.context(), dial, network, addr, secure)
 }
+
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Session returns the id and the negotiated timeout of the newest connect response; zeros before the first,
 // and after the server reported the session as expired.

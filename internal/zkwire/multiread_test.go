@@ -1,4 +1,4 @@
-package connect_test
+package zkwire_test
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
+	"lockscope/internal/zkwire"
 )
 
 func TestMain(m *testing.M) { servertest.Main(m) }
@@ -21,14 +21,14 @@ func TestMain(m *testing.M) { servertest.Main(m) }
 // tapped is a client whose connection is tapped. Its events are those that go-zookeeper hears.
 type tapped struct {
 	*zk.Conn
-	tap    *connect.Tap
+	tap    *zkwire.Tap
 	events chan zk.Event
 }
 
 func dial(t testing.TB, addr string) tapped {
 	t.Helper()
-	c := tapped{tap: &connect.Tap{}, events: make(chan zk.Event, 1000)}
-	conn, all, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithDialer(c.tap.Dial), zk.WithHostProvider(new(connect.ServerList)),
+	c := tapped{tap: &zkwire.Tap{}, events: make(chan zk.Event, 1000)}
+	conn, all, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithDialer(c.tap.Dial), zk.WithHostProvider(new(zkwire.ServerList)),
 		zk.WithLogInfo(false), zk.WithEventCallback(func(e zk.Event) { c.events <- e }))
 	if err != nil {
 		t.Fatal(err)
@@ -58,11 +58,11 @@ func (c tapped) await(t testing.TB, what string, is func(zk.Event) bool) {
 	}
 }
 
-func (c tapped) send(requests ...connect.Request) []connect.Reply {
-	replies := make([]connect.Reply, len(requests))
+func (c tapped) send(requests ...zkwire.Request) []zkwire.Reply {
+	replies := make([]zkwire.Reply, len(requests))
 	var all sync.WaitGroup
 	all.Add(len(requests))
-	c.tap.Send(c.SessionID(), func(i int, r connect.Reply) { replies[i] = r; all.Done() }, requests...)
+	c.tap.Send(c.SessionID(), func(i int, r zkwire.Reply) { replies[i] = r; all.Done() }, requests...)
 	all.Wait()
 	return replies
 }
@@ -83,15 +83,15 @@ func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
 		for i := range 40 {
 			c.make(t, fmt.Sprintf("%s/n%02d", root, i), bytes.Repeat([]byte{'x'}, i*100), zk.WorldACL(zk.PermAll))
 		}
-		reads := []connect.Read{{Path: root, Children: true}, {Path: root + "/none"}, {Path: root + "/none", Children: true}}
+		reads := []zkwire.Read{{Path: root, Children: true}, {Path: root + "/none"}, {Path: root + "/none", Children: true}}
 		for i := range 40 {
-			reads = append(reads, connect.Read{Path: fmt.Sprintf("%s/n%02d", root, i), Children: i%2 == 0})
+			reads = append(reads, zkwire.Read{Path: fmt.Sprintf("%s/n%02d", root, i), Children: i%2 == 0})
 		}
 		if zks.Real { // the embedded server knows no rights
 			c.make(t, root+"/shut", []byte("secret"), []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}})
-			reads = append(reads, connect.Read{Path: root + "/shut", Children: true}, connect.Read{Path: root + "/shut"})
+			reads = append(reads, zkwire.Read{Path: root + "/shut", Children: true}, zkwire.Read{Path: root + "/shut"})
 		}
-		results, err := c.send(connect.MultiRead(reads, nil))[0].Reads(reads, nil)
+		results, err := c.send(zkwire.MultiRead(reads, nil))[0].Reads(reads, nil)
 		if err != nil || len(results) != len(reads) {
 			t.Fatal(len(results), err)
 		}
@@ -122,7 +122,7 @@ func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := dial(t, zks.Addr), servertest.UniquePath(t)
-		if err := c.send(connect.WatchBelow(root))[0].Err; err != nil {
+		if err := c.send(zkwire.WatchBelow(root))[0].Err; err != nil {
 			t.Fatal(err)
 		}
 		expect := func(what zk.EventType, path string) {
@@ -152,9 +152,9 @@ func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 func TestAnOldServerSaysSo(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true, WithoutAddWatch: true})
-	for _, r := range []connect.Request{connect.MultiRead([]connect.Read{{Path: "/"}}, nil), connect.WatchBelow("/")} {
+	for _, r := range []zkwire.Request{zkwire.MultiRead([]zkwire.Read{{Path: "/"}}, nil), zkwire.WatchBelow("/")} {
 		c := dial(t, zks.Addr)
-		if err := c.send(r)[0].Err; !errors.Is(err, connect.ErrUnimplemented) {
+		if err := c.send(r)[0].Err; !errors.Is(err, zkwire.ErrUnimplemented) {
 			t.Errorf("operation %d: %v", r.Op, err)
 		}
 		c.await(t, "the end", func(e zk.Event) bool { return e.State == zk.StateDisconnected })
@@ -166,20 +166,20 @@ func TestAnAnswerThatIsTooLongIsAskedForInParts(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := dial(t, zks.Addr)
-	var reads []connect.Read
+	var reads []zkwire.Read
 	for i := range 8 {
 		p := fmt.Sprintf("/big%d", i)
 		c.make(t, p, make([]byte, 1_000_000), zk.WorldACL(zk.PermAll))
-		reads = append(reads, connect.Read{Path: p})
+		reads = append(reads, zkwire.Read{Path: p})
 	}
-	var size connect.ReadSize
+	var size zkwire.ReadSize
 	var asked []int
 	for left := reads; len(left) > 0; {
 		n := min(len(left), size.Items())
 		asked = append(asked, n)
-		reply := c.send(connect.MultiRead(left[:n], nil))[0]
+		reply := c.send(zkwire.MultiRead(left[:n], nil))[0]
 		switch _, err := reply.Reads(left[:n], nil); {
-		case errors.Is(err, connect.ErrTooLong):
+		case errors.Is(err, zkwire.ErrTooLong):
 			size.Broke(n)
 		case err != nil:
 			t.Fatal(err)
@@ -195,12 +195,12 @@ func TestAnAnswerThatIsTooLongIsAskedForInParts(t *testing.T) {
 
 func TestReadSizeLearns(t *testing.T) {
 	t.Parallel()
-	var s connect.ReadSize
+	var s zkwire.ReadSize
 	first := s.Items()
 	for range 10 {
 		s.Answered(s.Items(), s.Items()*300)
 	}
-	if first >= connect.MostItems || s.Items() != connect.MostItems {
+	if first >= zkwire.MostItems || s.Items() != zkwire.MostItems {
 		t.Errorf("%d at first, %d after short answers", first, s.Items())
 	}
 	s.Answered(s.Items(), s.Items()*100_000)
@@ -226,15 +226,15 @@ func TestReadSizeLearns(t *testing.T) {
 func TestTornReadsAreReported(t *testing.T) {
 	t.Parallel()
 	header := func(b []byte, op int32, done bool) []byte {
-		return connect.AppendInt(connect.AppendBool(connect.AppendInt(b, op), done), -1)
+		return zkwire.AppendInt(zkwire.AppendBool(zkwire.AppendInt(b, op), done), -1)
 	}
-	reads := []connect.Read{{Path: "/a", Children: true}}
-	for children, want := range map[byte]error{1: nil, 2: connect.ErrTorn} {
+	reads := []zkwire.Read{{Path: "/a", Children: true}}
+	for children, want := range map[byte]error{1: nil, 2: zkwire.ErrTorn} {
 		stat := make([]byte, 68)
 		stat[59] = children
-		body := append(connect.AppendBuffer(header(nil, 4, false), nil), stat...)
-		body = connect.AppendString(connect.AppendInt(header(body, 8, false), 1), "only")
-		results, err := connect.Reply{Body: header(body, -1, true)}.Reads(reads, nil)
+		body := append(zkwire.AppendBuffer(header(nil, 4, false), nil), stat...)
+		body = zkwire.AppendString(zkwire.AppendInt(header(body, 8, false), 1), "only")
+		results, err := zkwire.Reply{Body: header(body, -1, true)}.Reads(reads, nil)
 		if err != nil || !errors.Is(results[0].Err, want) || (want == nil) != (results[0].Err == nil) {
 			t.Errorf("%d children and one name: %v, %v", children, results, err)
 		}
@@ -243,13 +243,13 @@ func TestTornReadsAreReported(t *testing.T) {
 
 // Whatever a server sends, nothing panics and each read has one result.
 func FuzzMultiReadReply(f *testing.F) {
-	reads := []connect.Read{{Path: "/a"}, {Path: "/b", Children: true}, {Path: "/c"}}
+	reads := []zkwire.Read{{Path: "/a"}, {Path: "/b", Children: true}, {Path: "/c"}}
 	f.Add([]byte{})
 	f.Add([]byte("\x00\x00\x00\x04\x00\xff\xff\xff\xff\x00\x00\x00\x01x"))
 	f.Add([]byte("\xff\xff\xff\xff\x00\xff\xff\xff\x9b\xff\xff\xff\x9b\xff\xff\xff\xff\x00\xff\xff\xff\x9b\xff\xff\xff\x9b"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for n := range len(reads) + 1 {
-			results, err := connect.Reply{Body: body}.Reads(reads[:n], nil)
+			results, err := zkwire.Reply{Body: body}.Reads(reads[:n], nil)
 			if err == nil && len(results) != n {
 				t.Errorf("%d results of %d reads", len(results), n)
 			}

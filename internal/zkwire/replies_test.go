@@ -1,4 +1,4 @@
-package connect
+package zkwire
 
 import (
 	"encoding/binary"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
 )
 
 // words are numbers as a server writes them.
@@ -87,7 +89,7 @@ func TestRepliesThatLieAreFound(t *testing.T) {
 		"names within several":     {opMultiRead, join(item(opGetChildren, words(-1)), lastItem)},
 		"data within several":      {opMultiRead, join(item(opGetData, words(math.MaxInt32)), lastItem)},
 	} {
-		if err := checkReply(c.op, c.body); !errors.Is(err, ErrNonsense) {
+		if err := checkReply(c.op, c.body); !errors.Is(err, connect.ErrNonsense) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -105,7 +107,7 @@ func TestGreetingsThatLieAreFound(t *testing.T) {
 		"negative password": greeting(4000, 1, -2),
 		"cut":               greeting(4000, 1, 0)[:16],
 	} {
-		if err := checkGreeting(body); !errors.Is(err, ErrNonsense) {
+		if err := checkGreeting(body); !errors.Is(err, connect.ErrNonsense) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,10 +1,12 @@
-package connect
+package zkwire
 
 import (
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
+
+	"lockscope/internal/connect"
 )
 
 // frames cuts a stream into frames (four bytes of length, then as many bytes) however it is split or joined, and keeps
@@ -39,7 +41,7 @@ func (f *frames) feed(p []byte, now time.Time, note func(*frames) error) error {
 			}
 			size := binary.BigEndian.Uint32(f.length[:])
 			if int64(size) > int64(f.limit) {
-				return nonsense(fmt.Sprintf("it announces a frame of %d bytes", size))
+				return connect.Nonsense(fmt.Sprintf("it announces a frame of %d bytes", size))
 			}
 			f.size, f.seen = int(size), 0
 			f.head = slices.Grow(f.head[:0], min(f.size, f.keep, firstRoom))

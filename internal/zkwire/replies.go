@@ -1,8 +1,10 @@
-package connect
+package zkwire
 
 import (
 	"fmt"
 	"time"
+
+	"lockscope/internal/connect"
 )
 
 // Session timeouts that are taken for such. go-zookeeper pings three times in one, and takes none for an interval.
@@ -20,9 +22,9 @@ func checkGreeting(body []byte) error {
 	d.Buffer()
 	switch {
 	case d.Err != nil:
-		return nonsense(fmt.Sprintf("its greeting of %d bytes is none", len(body)))
+		return connect.Nonsense(fmt.Sprintf("its greeting of %d bytes is none", len(body)))
 	case id != 0 && (timeout < leastSession || timeout > mostSession):
-		return nonsense(fmt.Sprintf("it gives a session that ends after %v", timeout))
+		return connect.Nonsense(fmt.Sprintf("it gives a session that ends after %v", timeout))
 	}
 	return nil
 }
@@ -56,7 +58,7 @@ func checkReply(op int32, body []byte) error {
 		d.skipItems()
 	}
 	if d.Err != nil {
-		return nonsense(fmt.Sprintf("its reply of %d bytes to operation %d has lengths that do not fit", len(body), op))
+		return connect.Nonsense(fmt.Sprintf("its reply of %d bytes to operation %d has lengths that do not fit", len(body), op))
 	}
 	return nil
 }
@@ -68,7 +70,7 @@ func checkEvent(body []byte) error {
 	d.Int()
 	d.skipString()
 	if d.Err != nil {
-		return nonsense("its event has a path that does not fit")
+		return connect.Nonsense("its event has a path that does not fit")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package connect
+package zkwire
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"lockscope/internal/connect"
 	"net"
 	"slices"
 	"sync"
@@ -40,10 +41,10 @@ type tapConn struct {
 	pending []sent        // oldest first
 	marks   []mark        // what the server has answered, oldest first; the first may be one that the leader has heard of
 	closed  bool
-	refused *RefusedError // why the connection ended, where that was found out
-	authed  bool          // what this client authenticated as before was sent
-	due     []notice      // to be delivered when the tap's mutex is free
-	spare   []notice      // the due before, for its memory
+	refused *connect.RefusedError // why the connection ended, where that was found out
+	authed  bool                  // what this client authenticated as before was sent
+	due     []notice              // to be delivered when the tap's mutex is free
+	spare   []notice              // the due before, for its memory
 }
 
 // Write notes what is sent, and when, before it is sent.
@@ -152,9 +153,9 @@ func (c *tapConn) findMisfit() {
 	c.tap.mu.Lock()
 	greeted, closed := c.greeted, c.closed
 	c.tap.mu.Unlock()
-	var refused *RefusedError
+	var refused *connect.RefusedError
 	known := errors.As(c.readErr, &refused) // also of what we dial through
-	bad := errors.Is(c.readErr, ErrNonsense)
+	bad := errors.Is(c.readErr, connect.ErrNonsense)
 	switch {
 	case closed || greeted && !bad:
 		return
@@ -164,8 +165,8 @@ func (c *tapConn) findMisfit() {
 		if c.tap.TLS != nil {
 			dial = c.tap.secure
 		}
-		if why := c.tap.misfit("tcp", c.addr, dial, notZooKeeper); why != "" {
-			refused = &RefusedError{why, errSilent}
+		if why := c.tap.misfit("tcp", c.addr, dial, false); why != "" {
+			refused = &connect.RefusedError{Why: why, Err: errSilent}
 		}
 	}
 	c.tap.mu.Lock()
@@ -211,10 +212,10 @@ func (c *tapConn) Close() error {
 		t.server = ""
 		switch {
 		case c.refused != nil:
-			t.dialErr = &DialError{c.addr, c.refused}
+			t.dialErr = &connect.DialError{Addr: c.addr, Err: c.refused}
 		case c.greeted:
 		default:
-			t.dialErr = &DialError{c.addr, errSilent}
+			t.dialErr = &connect.DialError{Addr: c.addr, Err: errSilent}
 		}
 	}
 	t.mu.Unlock()
@@ -293,7 +294,7 @@ func (c *tapConn) recordReply(f *frames) error {
 		return c.recordGreeting(f)
 	}
 	if len(f.head) < replyHeader {
-		return nonsense(fmt.Sprintf("its reply has %d bytes, fewer than its header", f.size))
+		return connect.Nonsense(fmt.Sprintf("its reply has %d bytes, fewer than its header", f.size))
 	}
 	xid := int32(binary.BigEndian.Uint32(f.head))
 	if xid == xidEvent {
@@ -306,7 +307,7 @@ func (c *tapConn) recordReply(f *frames) error {
 	}
 	i := slices.IndexFunc(c.pending, func(s sent) bool { return s.xid == xid })
 	if i < 0 { // go-zookeeper may just make a request of that number, and would decode this as its reply
-		return nonsense(fmt.Sprintf("it answers a request that was not sent, number %d", xid))
+		return connect.Nonsense(fmt.Sprintf("it answers a request that was not sent, number %d", xid))
 	}
 	request := c.pending[i]
 	code := int32(binary.BigEndian.Uint32(f.head[12:]))
@@ -355,7 +356,7 @@ func (c *tapConn) recordGreeting(f *frames) error {
 		return err
 	}
 	c.greeted, c.synced = true, c.hello
-	c.in.limit = boundReply
+	c.in.limit = connect.BoundReply
 	c.pending = c.pending[min(1, len(c.pending)):]
 	id := int64(binary.BigEndian.Uint64(f.head[8:]))
 	timeout := time.Duration(int32(binary.BigEndian.Uint32(f.head[4:]))) * time.Millisecond

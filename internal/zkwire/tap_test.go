@@ -1,4 +1,4 @@
-package connect
+package zkwire
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/internal/connect"
 	"lockscope/internal/zkserver"
 )
 
@@ -349,10 +350,10 @@ func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
 		"event without a path":     append(bytes.Clone(greeting), frame(xidEvent, 0, 0, 0, 1, 3, -1)...),
 	} {
 		tap, c := tapped(input, 4)
-		if _, err := io.ReadAll(c); !errors.Is(err, ErrNonsense) {
-			t.Errorf("%s: %v, want ErrNonsense", name, err)
+		if _, err := io.ReadAll(c); !errors.Is(err, connect.ErrNonsense) {
+			t.Errorf("%s: %v, want connect.ErrNonsense", name, err)
 		}
-		if _ = c.Close(); !strings.Contains(fmt.Sprint(tap.DialError()), ErrNonsense.Error()) {
+		if _ = c.Close(); !strings.Contains(fmt.Sprint(tap.DialError()), connect.ErrNonsense.Error()) {
 			t.Errorf("%s: the tap says %v", name, tap.DialError())
 		}
 	}

@@ -1,10 +1,12 @@
-package connect
+package zkwire
 
 import (
 	"encoding/binary"
 	"errors"
 
 	"github.com/go-zookeeper/zk"
+
+	"lockscope/internal/connect"
 )
 
 // The fields of requests and replies as ZooKeeper writes them (zookeeper.jute): big-endian numbers, and
@@ -89,7 +91,7 @@ func (d *Decoder) Buffer() []byte {
 // count reads how many items a vector has, which take least bytes each. There is none that is nil.
 func (d *Decoder) count(least int) int {
 	n := int(d.Int())
-	if n < 0 || n > min(len(d.Rest)/least, boundItems) {
+	if n < 0 || n > min(len(d.Rest)/least, connect.BoundItems) {
 		d.Err, d.Rest = ErrReply, nil
 		return 0
 	}

@@ -1,0 +1,95 @@
+package zkwire
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"strings"
+	"testing"
+	"time"
+
+	"lockscope/internal/connect"
+	"lockscope/internal/servertest"
+)
+
+// By a certificate this client is somebody only for a server that asks for it.
+func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
+	t.Parallel()
+	c := servertest.NewCertificates(t)
+	config, err := (&connect.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key, ServerName: "localhost"}).Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		asks tls.ClientAuthType
+		want bool
+	}{"asks for none": {tls.NoClientCert, false}, "asks for one": {tls.RequestClientCert, true}, "demands one": {tls.RequireAnyClientCert, true}} {
+		t.Run(name, func(t *testing.T) {
+			server := c.Server(t)
+			server.ClientAuth = tt.asks
+			l, err := tls.Listen("tcp", "127.0.0.1:0", server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			seen := make(chan int, 1)
+			go func() {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				if err := conn.(*tls.Conn).HandshakeContext(context.Background()); err != nil {
+					t.Error(err)
+				}
+				seen <- len(conn.(*tls.Conn).ConnectionState().PeerCertificates)
+			}()
+			tap := &Tap{TLS: config}
+			conn, err := tap.secure(t.Context(), "tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if n := <-seen; (n > 0) != tt.want || tap.Authenticated() != tt.want {
+				t.Errorf("the server has %d certificates, we are somebody: %v", n, tap.Authenticated())
+			}
+		})
+	}
+	if got := connect.SubjectOf(&config.Certificates[0]); got != "CN=localhost" {
+		t.Errorf("subject %q", got)
+	}
+	if got := connect.WithShown(&tls.Config{MinVersion: tls.VersionTLS12}, nil); got.GetClientCertificate != nil {
+		t.Error("without a certificate there is nothing to show")
+	}
+}
+
+// A TLS server and a client that do not trust each other say whose certificate is at fault, and which option
+// is about it.
+func TestReasonOfTLS(t *testing.T) {
+	t.Parallel()
+	certs, others := servertest.NewCertificates(t), servertest.NewCertificates(t)
+	config := certs.Server(t)
+	config.MaxVersion = tls.VersionTLS12 // refuses the client within the handshake
+	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			_ = conn.(*tls.Conn).Handshake()
+			conn.Close()
+		}
+	}()
+	for want, given := range map[string]*connect.TLS{"cert= and key=": {CA: certs.CA, Cert: others.Cert, Key: others.Key}, "ca=": {CA: others.CA}} {
+		config, err := given.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tap := &Tap{TLS: config}
+		if _, err := tap.Dial("tcp", listener.Addr().String(), 30*time.Second); err == nil || !strings.Contains(connect.Reason(err), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
