@@ -130,7 +130,7 @@ func aclOf(r zkwire.Reply) ([]zk.ACL, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	d := zkwire.Decoder{Rest: r.Body}
+	d := zkwire.NewDecoder(r.Body)
 	return d.ACL(), d.Err
 }
 

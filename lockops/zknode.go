@@ -100,7 +100,7 @@ func created(r zkwire.Reply) (path string, czxid int64, err error) {
 	if r.Err != nil {
 		return "", 0, r.Err
 	}
-	d := zkwire.Decoder{Rest: r.Body}
+	d := zkwire.NewDecoder(r.Body)
 	path = string(d.Buffer())
 	stat := d.Stat()
 	return path, stat.Czxid, d.Err

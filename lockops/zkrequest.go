@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/internal/jute"
 	"lockscope/internal/zkwire"
 )
 
@@ -36,17 +37,17 @@ func createRequest(op int32, path string, data []byte, acl []zk.ACL, mode int32)
 	for _, a := range acl {
 		size += 12 + len(a.Scheme) + len(a.ID)
 	}
-	b := zkwire.AppendBuffer(zkwire.AppendString(make([]byte, 0, size), path), data)
-	return zkwire.Request{Op: op, Body: zkwire.AppendInt(zkwire.AppendACL(b, acl), mode)}
+	b := jute.AppendBuffer(jute.AppendString(make([]byte, 0, size), path), data)
+	return zkwire.Request{Op: op, Body: jute.AppendInt(zkwire.AppendACL(b, acl), mode)}
 }
 
 func pathRequest(op int32, path string) zkwire.Request {
-	return zkwire.Request{Op: op, Body: zkwire.AppendString(make([]byte, 0, 4+len(path)), path)}
+	return zkwire.Request{Op: op, Body: jute.AppendString(make([]byte, 0, 4+len(path)), path)}
 }
 
 func watchableRequest(op int32, path string, watch bool) zkwire.Request {
-	b := zkwire.AppendString(make([]byte, 0, 5+len(path)), path)
-	return zkwire.Request{Op: op, Body: zkwire.AppendBool(b, watch)}
+	b := jute.AppendString(make([]byte, 0, 5+len(path)), path)
+	return zkwire.Request{Op: op, Body: jute.AppendBool(b, watch)}
 }
 
 func listRequest(dir string) zkwire.Request { return watchableRequest(opGetChildren2, dir, false) }
@@ -54,8 +55,8 @@ func listRequest(dir string) zkwire.Request { return watchableRequest(opGetChild
 func existsRequest(path string) zkwire.Request { return watchableRequest(opExists, path, false) }
 
 func deleteRequest(path string) zkwire.Request {
-	b := zkwire.AppendString(make([]byte, 0, 8+len(path)), path)
-	return zkwire.Request{Op: opDelete, Body: zkwire.AppendInt(b, anyVersion)}
+	b := jute.AppendString(make([]byte, 0, 8+len(path)), path)
+	return zkwire.Request{Op: opDelete, Body: jute.AppendInt(b, anyVersion)}
 }
 
 const anyVersion = -1
@@ -65,16 +66,16 @@ const anyVersion = -1
 func checkRequest(paths []string) zkwire.Request {
 	var b []byte
 	for _, path := range paths {
-		b = zkwire.AppendInt(zkwire.AppendBool(zkwire.AppendInt(b, opCheck), false), -1)
-		b = zkwire.AppendInt(zkwire.AppendString(b, path), anyVersion)
+		b = jute.AppendInt(jute.AppendBool(jute.AppendInt(b, opCheck), false), -1)
+		b = jute.AppendInt(jute.AppendString(b, path), anyVersion)
 	}
-	return zkwire.Request{Op: opMulti, Body: zkwire.AppendInt(zkwire.AppendBool(zkwire.AppendInt(b, -1), true), -1)}
+	return zkwire.Request{Op: opMulti, Body: jute.AppendInt(jute.AppendBool(jute.AppendInt(b, -1), true), -1)}
 }
 
 // missing is the index of the first node that a check did not find, by the error that it got; or -1. When
 // a part of a transaction fails, the parts before it have error 0 and those behind it another.
 func missing(r zkwire.Reply) (i int, err error) {
-	d := zkwire.Decoder{Rest: r.Body}
+	d := zkwire.NewDecoder(r.Body)
 	for i := 0; d.Err == nil; i++ {
 		op, done, code := d.Int(), d.Bool(), d.Int()
 		if done || d.Err != nil {
@@ -140,7 +141,7 @@ func listingOf(r zkwire.Reply) (listing, error) {
 	if r.Err != nil {
 		return listing{}, r.Err
 	}
-	d := zkwire.Decoder{Rest: r.Body}
+	d := zkwire.NewDecoder(r.Body)
 	l := listing{children: d.StringsOfOne()}
 	l.czxid = d.Stat().Czxid
 	return l, d.Err
@@ -148,7 +149,7 @@ func listingOf(r zkwire.Reply) (listing, error) {
 
 // dataOf returns the data in the reply to getData, or nil.
 func dataOf(r zkwire.Reply) []byte {
-	d := zkwire.Decoder{Rest: r.Body}
+	d := zkwire.NewDecoder(r.Body)
 	return d.Buffer()
 }
 
@@ -157,7 +158,7 @@ func statOf(r zkwire.Reply, data bool) (zk.Stat, error) {
 	if r.Err != nil {
 		return zk.Stat{}, r.Err
 	}
-	d := zkwire.Decoder{Rest: r.Body}
+	d := zkwire.NewDecoder(r.Body)
 	if data {
 		d.Buffer()
 	}

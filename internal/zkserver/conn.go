@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"lockscope/internal/jute"
 )
 
 const (
@@ -83,9 +85,9 @@ func (c *conn) read(br *bufio.Reader) {
 	if err != nil {
 		return
 	}
-	d := decoder{buf: packet}
-	r := decodeConnect(&d)
-	if d.err != nil {
+	d := newDecoder(packet)
+	r := decodeConnect(d)
+	if d.Err != nil {
 		return
 	}
 	c.countReceived()
@@ -123,7 +125,7 @@ func (c *conn) readPacket(br *bufio.Reader) ([]byte, error) {
 	}
 	n := int32(binary.BigEndian.Uint32(head[:]))
 	if n < 0 || int(n) > c.srv.cfg.MaxRequest {
-		return nil, errMalformed
+		return nil, jute.ErrMalformed
 	}
 	packet := make([]byte, n)
 	_, err := io.ReadFull(br, packet)

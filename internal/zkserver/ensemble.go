@@ -272,16 +272,16 @@ func (e *Ensemble) ping(m *member, now time.Time) {
 func (s *Server) apply(e entry) outcome {
 	s.zxid = e.zxid
 	tx := &txn{tree: s.tree, zxid: e.zxid, now: e.now, session: e.session, who: e.who}
-	d := &decoder{buf: slices.Clone(e.body)}
+	d := newDecoder(slices.Clone(e.body))
 	out := outcome{zxid: e.zxid}
 	switch e.op {
 	case opSync:
-		path := d.string()
+		path := d.String()
 		out.body = func(enc *encoder) { enc.string(path) }
 		return out
 	case opCreateSession:
 		if s.member.index == 0 {
-			s.sessions[e.session] = &session{id: e.session, timeout: time.Duration(d.int64())}
+			s.sessions[e.session] = &session{id: e.session, timeout: time.Duration(d.Long())}
 			s.touch(s.sessions[e.session])
 		}
 		return out

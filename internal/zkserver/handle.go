@@ -43,9 +43,9 @@ var operations = map[int32]operation{
 
 // handle executes one packet and queues its reply. It returns false when the connection is to end.
 func (s *Server) handle(c *conn, packet []byte, arrived time.Time) bool {
-	d := &decoder{buf: packet}
-	xid, op := d.int32(), d.int32()
-	if d.err != nil {
+	d := newDecoder(packet)
+	xid, op := d.Int(), d.Int()
+	if d.Err != nil {
 		return false
 	}
 	s.mu.Lock()
@@ -118,9 +118,9 @@ func (c *conn) ran(name string, xid int32, zxid int64) {
 }
 
 func (c *conn) runAuth(xid int32, d *decoder) bool {
-	_, scheme, credentials := d.int32(), d.string(), d.buffer()
+	_, scheme, credentials := d.Int(), d.String(), d.buffer()
 	code := codeAuthFailed
-	if d.err == nil {
+	if d.Err == nil {
 		code = c.authenticate(scheme, credentials)
 	}
 	c.reply(xid, 0, code, nil)
@@ -138,9 +138,9 @@ func (r request) node(path string, perms int32) (*node, errCode) {
 
 // runExists needs no right (ZOOKEEPER-2590).
 func runExists(r request) (body, errCode) {
-	path, watch := r.d.string(), r.d.bool()
+	path, watch := r.d.String(), r.d.Bool()
 	switch {
-	case r.d.err != nil:
+	case r.d.Err != nil:
 		return nil, codeMarshalling
 	case strings.IndexByte(path, 0) >= 0:
 		return nil, codeBadArguments
@@ -156,8 +156,8 @@ func runExists(r request) (body, errCode) {
 }
 
 func runGetData(r request) (body, errCode) {
-	path, watch := r.d.string(), r.d.bool()
-	if r.d.err != nil {
+	path, watch := r.d.String(), r.d.Bool()
+	if r.d.Err != nil {
 		return nil, codeMarshalling
 	}
 	n, code := r.node(path, permRead)
@@ -174,8 +174,8 @@ func runGetData(r request) (body, errCode) {
 }
 
 func runGetChildren(r request) (body, errCode) {
-	path, watch := r.d.string(), r.d.bool()
-	if r.d.err != nil {
+	path, watch := r.d.String(), r.d.Bool()
+	if r.d.Err != nil {
 		return nil, codeMarshalling
 	}
 	n, code := r.node(path, permRead)
@@ -194,8 +194,8 @@ func runGetChildren(r request) (body, errCode) {
 }
 
 func runGetACL(r request) (body, errCode) {
-	path := r.d.string()
-	if r.d.err != nil {
+	path := r.d.String()
+	if r.d.Err != nil {
 		return nil, codeMarshalling
 	}
 	n, code := r.node(path, permRead|permAdmin)
@@ -213,16 +213,16 @@ func runGetACL(r request) (body, errCode) {
 }
 
 func runSync(r request) (body, errCode) {
-	path := r.d.string()
-	if r.d.err != nil {
+	path := r.d.String()
+	if r.d.Err != nil {
 		return nil, codeMarshalling
 	}
 	return func(e *encoder) { e.string(path) }, codeOK
 }
 
 func runGetEphemerals(r request) (body, errCode) {
-	prefix := r.d.string()
-	if r.d.err != nil {
+	prefix := r.d.String()
+	if r.d.Err != nil {
 		return nil, codeMarshalling
 	}
 	paths := slices.DeleteFunc(r.srv.tree.ephemeralsOf(r.c.session.id), func(path string) bool {
@@ -232,8 +232,8 @@ func runGetEphemerals(r request) (body, errCode) {
 }
 
 func runCountChildren(r request) (body, errCode) {
-	path := r.d.string()
-	if r.d.err != nil {
+	path := r.d.String()
+	if r.d.Err != nil {
 		return nil, codeMarshalling
 	}
 	if _, code := r.node(path, permRead); code != codeOK {

@@ -1,88 +1,34 @@
 package zkserver
 
 import (
+	"bytes"
 	"encoding/binary"
-	"errors"
+
+	"lockscope/internal/jute"
 )
 
-// errMalformed reports a record that ended early or held an impossible length.
-var errMalformed = errors.New("zkserver: malformed record")
+// decoder reads the records of clients.
+type decoder struct{ jute.Decoder }
 
-// decoder reads jute records: big endian, lengths before strings, buffers and vectors. The first failure sticks in err,
-// and everything read after it is zero.
-type decoder struct {
-	buf []byte
-	err error
-}
+func newDecoder(packet []byte) *decoder { return &decoder{jute.Decoder{Rest: packet}} }
 
-func (d *decoder) take(n int) []byte {
-	if d.err != nil || n < 0 || n > len(d.buf) {
-		d.err = errMalformed
-		return nil
-	}
-	b := d.buf[:n]
-	d.buf = d.buf[n:]
-	return b
-}
+// buffer returns a copy, or nil for the null buffer.
+func (d *decoder) buffer() []byte { return bytes.Clone(d.Buffer()) }
 
-func (d *decoder) int32() int32 {
-	if b := d.take(4); b != nil {
-		return int32(binary.BigEndian.Uint32(b))
-	}
-	return 0
-}
-
-func (d *decoder) int64() int64 {
-	if b := d.take(8); b != nil {
-		return int64(binary.BigEndian.Uint64(b))
-	}
-	return 0
-}
-
-func (d *decoder) bool() bool {
-	b := d.take(1)
-	return b != nil && b[0] != 0
-}
-
-// buffer returns a copy, or nil for jute's null buffer (length -1).
-func (d *decoder) buffer() []byte {
-	n := d.int32()
-	if n == -1 || d.err != nil {
-		return nil
-	}
-	b := d.take(int(n))
-	if d.err != nil {
-		return nil
-	}
-	return append(make([]byte, 0, len(b)), b...)
-}
-
-func (d *decoder) string() string {
-	n := d.int32()
-	if n == -1 || d.err != nil {
-		return ""
-	}
-	return string(d.take(int(n)))
-}
-
-// count reads the length of a vector whose elements take at least size bytes each.
-func (d *decoder) count(size int) int {
-	n := int(d.int32())
-	if n == -1 || d.err != nil {
+// count is Count that takes a null vector of a client for an empty one.
+func (d *decoder) count(least int) int {
+	if rest, null := bytes.CutPrefix(d.Rest, []byte{0xff, 0xff, 0xff, 0xff}); null {
+		d.Rest = rest
 		return 0
 	}
-	if n < 0 || n > len(d.buf)/size {
-		d.err = errMalformed
-		return 0
-	}
-	return n
+	return d.Count(least)
 }
 
 func (d *decoder) strings() []string {
 	n := d.count(4)
 	list := make([]string, 0, n)
 	for range n {
-		list = append(list, d.string())
+		list = append(list, d.String())
 	}
 	return list
 }
@@ -91,7 +37,7 @@ func (d *decoder) acls() []acl {
 	n := d.count(12)
 	list := make([]acl, 0, n)
 	for range n {
-		list = append(list, acl{d.int32(), identity{d.string(), d.string()}})
+		list = append(list, acl{d.Int(), identity{d.String(), d.String()}})
 	}
 	return list
 }
@@ -99,37 +45,22 @@ func (d *decoder) acls() []acl {
 // encoder appends jute records to buf.
 type encoder struct{ buf []byte }
 
-func (e *encoder) int32(v int32) { e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(v)) }
-func (e *encoder) int64(v int64) { e.buf = binary.BigEndian.AppendUint64(e.buf, uint64(v)) }
+func (e *encoder) int32(v int32) { e.buf = jute.AppendInt(e.buf, v) }
+func (e *encoder) int64(v int64) { e.buf = jute.AppendLong(e.buf, v) }
 
-func (e *encoder) bool(v bool) {
-	b := byte(0)
-	if v {
-		b = 1
-	}
-	e.buf = append(e.buf, b)
-}
+func (e *encoder) bool(v bool) { e.buf = jute.AppendBool(e.buf, v) }
 
 func (e *encoder) buffer(b []byte) {
 	if b == nil {
 		e.int32(-1)
 		return
 	}
-	e.int32(int32(len(b)))
-	e.buf = append(e.buf, b...)
+	e.buf = jute.AppendBuffer(e.buf, b)
 }
 
-func (e *encoder) string(s string) {
-	e.int32(int32(len(s)))
-	e.buf = append(e.buf, s...)
-}
+func (e *encoder) string(v string) { e.buf = jute.AppendString(e.buf, v) }
 
-func (e *encoder) strings(list []string) {
-	e.int32(int32(len(list)))
-	for _, s := range list {
-		e.string(s)
-	}
-}
+func (e *encoder) strings(v []string) { e.buf = jute.AppendStrings(e.buf, v) }
 
 func (e *encoder) acls(list []acl) {
 	e.int32(int32(len(list)))

@@ -240,10 +240,10 @@ func ordered(op int32) bool {
 // handle is Server.handle on a member of an ensemble: reads are answered here, changes go through the log.
 func (m *member) handle(c *conn, packet []byte) bool {
 	s := m.server
-	d := &decoder{buf: packet}
-	xid, op := d.int32(), d.int32()
+	d := newDecoder(packet)
+	xid, op := d.Int(), d.Int()
 	s.mu.Lock()
-	if d.err != nil || c.closed || c.session == nil {
+	if d.Err != nil || c.closed || c.session == nil {
 		s.mu.Unlock()
 		return false
 	}
@@ -251,7 +251,7 @@ func (m *member) handle(c *conn, packet []byte) bool {
 	s.mu.Unlock()
 	m.touch(id)
 	if ordered(op) {
-		out, ok := m.propose(id, who, op, d.buf)
+		out, ok := m.propose(id, who, op, d.Rest)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !ok {

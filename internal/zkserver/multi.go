@@ -8,7 +8,7 @@ type multiHeader struct {
 }
 
 func decodeMultiHeader(d *decoder) multiHeader {
-	return multiHeader{op: d.int32(), done: d.bool(), code: errCode(d.int32())}
+	return multiHeader{op: d.Int(), done: d.Bool(), code: errCode(d.Int())}
 }
 
 func (h multiHeader) encode(e *encoder) {
@@ -52,8 +52,8 @@ func decodeMulti(d *decoder) ([]multiPart, bool) {
 	var parts []multiPart
 	for {
 		h := decodeMultiHeader(d)
-		if d.err != nil || h.done {
-			return parts, d.err == nil
+		if d.Err != nil || h.done {
+			return parts, d.Err == nil
 		}
 		w, ok := writeOps[h.op]
 		if !ok || h.op == opSetACL {
@@ -113,7 +113,7 @@ func runMultiRead(r request) (body, errCode) {
 	var results []part
 	for {
 		h := decodeMultiHeader(r.d)
-		if r.d.err != nil {
+		if r.d.Err != nil {
 			return nil, codeMarshalling
 		}
 		if h.done {
@@ -122,10 +122,10 @@ func runMultiRead(r request) (body, errCode) {
 		if h.op != opGetData && h.op != opGetChildren {
 			return nil, codeMarshalling
 		}
-		path, _ := r.d.string(), r.d.bool()
+		path, _ := r.d.String(), r.d.Bool()
 		n, code := r.node(path, permRead)
 		switch {
-		case r.d.err != nil:
+		case r.d.Err != nil:
 			return nil, codeMarshalling
 		case code != codeOK:
 			results = append(results, part{op: opError, code: code})

@@ -107,15 +107,15 @@ type connectRequest struct {
 
 func decodeConnect(d *decoder) connectRequest {
 	r := connectRequest{
-		protocol:     d.int32(),
-		lastZxidSeen: d.int64(),
-		timeout:      time.Duration(d.int32()) * time.Millisecond,
-		session:      d.int64(),
+		protocol:     d.Int(),
+		lastZxidSeen: d.Long(),
+		timeout:      time.Duration(d.Int()) * time.Millisecond,
+		session:      d.Long(),
 		password:     d.buffer(),
 	}
-	if d.err == nil && len(d.buf) > 0 {
+	if d.Err == nil && len(d.Rest) > 0 {
 		r.hasReadOnly = true
-		d.bool()
+		d.Bool()
 	}
 	return r
 }

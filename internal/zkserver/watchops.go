@@ -10,11 +10,11 @@ const (
 )
 
 func runSetWatches(r request) (body, errCode) {
-	m := missed{since: r.d.int64(), data: r.d.strings(), exist: r.d.strings(), child: r.d.strings()}
+	m := missed{since: r.d.Long(), data: r.d.strings(), exist: r.d.strings(), child: r.d.strings()}
 	if r.op == opSetWatches2 {
 		m.persistent, m.recursive = r.d.strings(), r.d.strings()
 	}
-	if r.d.err != nil {
+	if r.d.Err != nil {
 		return nil, codeMarshalling
 	}
 	r.srv.watches.restore(r.srv.tree, r.c, m)
@@ -23,9 +23,9 @@ func runSetWatches(r request) (body, errCode) {
 
 // runAddWatch sets a watch that fires again and again. The node need not exist.
 func runAddWatch(r request) (body, errCode) {
-	path, mode := r.d.string(), r.d.int32()
+	path, mode := r.d.String(), r.d.Int()
 	switch {
-	case r.d.err != nil:
+	case r.d.Err != nil:
 		return nil, codeMarshalling
 	case mode == 0:
 		r.srv.watches.add(watchPersistent, path, r.c)
@@ -39,8 +39,8 @@ func runAddWatch(r request) (body, errCode) {
 
 // runWatches is checkWatches and removeWatches: NoWatcher when this connection has no such watch.
 func runWatches(r request) (body, errCode) {
-	path, kind := r.d.string(), r.d.int32()
-	if r.d.err != nil || kind < watcherChildren || kind > watcherAny {
+	path, kind := r.d.String(), r.d.Int()
+	if r.d.Err != nil || kind < watcherChildren || kind > watcherAny {
 		return nil, codeMarshalling
 	}
 	var kinds []watchKind

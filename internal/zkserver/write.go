@@ -32,12 +32,12 @@ func (s *Server) write(r request, w writeOp) (body, errCode) {
 }
 
 func parseCreate(op int32, d *decoder) func(*txn) (body, errCode) {
-	a := createArgs{path: d.string(), data: d.buffer(), acl: d.acls(), flags: d.int32(), ttl: -1}
+	a := createArgs{path: d.String(), data: d.buffer(), acl: d.acls(), flags: d.Int(), ttl: -1}
 	if op == opCreateTTL {
-		a.ttl = d.int64()
+		a.ttl = d.Long()
 	}
 	a.container = op == opCreateContainer
-	if d.err != nil {
+	if d.Err != nil {
 		return nil
 	}
 	return func(tx *txn) (body, errCode) {
@@ -56,32 +56,32 @@ func parseCreate(op int32, d *decoder) func(*txn) (body, errCode) {
 }
 
 func parseDelete(_ int32, d *decoder) func(*txn) (body, errCode) {
-	path, version := d.string(), d.int32()
-	if d.err != nil {
+	path, version := d.String(), d.Int()
+	if d.Err != nil {
 		return nil
 	}
 	return func(tx *txn) (body, errCode) { return nil, tx.delete(path, version) }
 }
 
 func parseSetData(_ int32, d *decoder) func(*txn) (body, errCode) {
-	path, data, version := d.string(), d.buffer(), d.int32()
-	if d.err != nil {
+	path, data, version := d.String(), d.buffer(), d.Int()
+	if d.Err != nil {
 		return nil
 	}
 	return func(tx *txn) (body, errCode) { return statBody(tx.setData(path, data, version)) }
 }
 
 func parseSetACL(_ int32, d *decoder) func(*txn) (body, errCode) {
-	path, list, version := d.string(), d.acls(), d.int32()
-	if d.err != nil {
+	path, list, version := d.String(), d.acls(), d.Int()
+	if d.Err != nil {
 		return nil
 	}
 	return func(tx *txn) (body, errCode) { return statBody(tx.setACL(path, list, version)) }
 }
 
 func parseCheck(_ int32, d *decoder) func(*txn) (body, errCode) {
-	path, version := d.string(), d.int32()
-	if d.err != nil {
+	path, version := d.String(), d.Int()
+	if d.Err != nil {
 		return nil
 	}
 	return func(tx *txn) (body, errCode) { return nil, tx.check(path, version) }

@@ -1,6 +1,10 @@
 package zkwire
 
-import "time"
+import (
+	"time"
+
+	"lockscope/internal/jute"
+)
 
 // MaxLag is the longest time before now at which the newest answered Sync was sent on a connection on which
 // one is sent every second and all is well, slow machines included.
@@ -52,7 +56,7 @@ func (t *Tap) Sync(every time.Duration) {
 	}
 	c.synced = now
 	t.mu.Unlock()
-	_ = c.send(&t.beats, session, func(int, Reply) {}, []Request{{Op: opSync, Body: AppendString(nil, "/")}}) // else there is no connection
+	_ = c.send(&t.beats, session, func(int, Reply) {}, []Request{{Op: opSync, Body: jute.AppendString(nil, "/")}}) // else there is no connection
 }
 
 // Ordered is the send time of the newest change or Sync that was answered, or of the connection's begin: all

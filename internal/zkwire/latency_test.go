@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"lockscope/internal/jute"
+
 	"github.com/go-zookeeper/zk"
 )
 
@@ -101,7 +103,7 @@ func (w *wired) sync() (xid int32) {
 
 // refuse answers with an error code.
 func (w *wired) refuse(xid, code int32) {
-	w.say(AppendInt(append(AppendInt(nil, xid), make([]byte, 8)...), code))
+	w.say(jute.AppendInt(append(jute.AppendInt(nil, xid), make([]byte, 8)...), code))
 }
 
 var lateNews = map[string]struct {
@@ -149,7 +151,7 @@ var lateNews = map[string]struct {
 	"a follower that answers by itself, cut off from its leader": {func(w *wired) {
 		for range 4 {
 			time.Sleep(time.Second)
-			go func() { _, _ = w.conn.Write(framed(AppendInt(AppendInt(nil, xidPing), 11))) }()
+			go func() { _, _ = w.conn.Write(framed(jute.AppendInt(jute.AppendInt(nil, xidPing), 11))) }()
 			w.sent()
 			w.answer(xidPing)
 			w.answer(w.request())
@@ -237,8 +239,8 @@ func TestEventsAndRepliesAreHeardInTheServersOrder(t *testing.T) {
 		xid := int32(binary.BigEndian.Uint32(w.sent()))
 		event := binary.BigEndian.AppendUint32(nil, uint32(0xffffffff))
 		event = append(event, make([]byte, 12)...)
-		event = AppendInt(AppendInt(event, int32(zk.EventNodeDeleted)), 3)
-		event = framed(AppendString(event, "/l"))
+		event = jute.AppendInt(jute.AppendInt(event, int32(zk.EventNodeDeleted)), 3)
+		event = framed(jute.AppendString(event, "/l"))
 		answer := framed(append(binary.BigEndian.AppendUint32(nil, uint32(xid)), make([]byte, 12)...))
 		if _, err := w.server.Write(slices.Concat(event, answer)); err != nil {
 			t.Error(err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"lockscope/internal/jute"
 )
 
 // TestReadsAloneLeaveFewMarks: a connection that never commits anything keeps no more of what was answered
@@ -48,7 +50,7 @@ func TestOnlyRequestsOfTheSessionAreMarks(t *testing.T) {
 			if ask.op == opPing {
 				xid = xidPing
 			}
-			go func() { _, _ = w.conn.Write(framed(AppendInt(AppendInt(nil, xid), ask.op))) }()
+			go func() { _, _ = w.conn.Write(framed(jute.AppendInt(jute.AppendInt(nil, xid), ask.op))) }()
 			w.sent()
 			w.answer(xid)
 			w.tap.mu.Lock()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"lockscope/internal/jute"
+
 	"github.com/go-zookeeper/zk"
 )
 
@@ -70,9 +72,9 @@ func MultiRead(reads []Read, memory []byte) Request {
 	}
 	body := slices.Grow(memory[:0], size)
 	add := func(op int32, r *Read) {
-		body = AppendInt(appendMultiHeader(body, op, false, -1), int32(r.size()))
+		body = jute.AppendInt(appendMultiHeader(body, op, false, -1), int32(r.size()))
 		body = append(append(append(body, r.Path...), r.slash()...), r.Child...)
-		body = AppendBool(body, false)
+		body = jute.AppendBool(body, false)
 	}
 	for i := range reads {
 		add(opGetData, &reads[i])
@@ -84,16 +86,16 @@ func MultiRead(reads []Read, memory []byte) Request {
 }
 
 func appendMultiHeader(b []byte, op int32, done bool, code int32) []byte {
-	return AppendInt(AppendBool(AppendInt(b, op), done), code)
+	return jute.AppendInt(jute.AppendBool(jute.AppendInt(b, op), done), code)
 }
 
 // Reads decodes the reply to a MultiRead of these reads, in their order, into the memory given where that is
-// large enough. Its error is the reply's, or ErrReply.
+// large enough. Its error is the reply's, or jute.ErrMalformed.
 func (r Reply) Reads(reads []Read, memory []ReadResult) ([]ReadResult, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	d := Decoder{Rest: r.Body}
+	d := NewDecoder(r.Body)
 	results := slices.Grow(memory[:0], len(reads))[:len(reads)]
 	clear(results)
 	for i, read := range reads {
@@ -108,7 +110,7 @@ func (r Reply) Reads(reads []Read, memory []ReadResult) ([]ReadResult, error) {
 		}
 	}
 	if _, done, _ := d.multiHeader(); d.Err == nil && !done {
-		d.Err = ErrReply
+		d.Err = jute.ErrMalformed
 	}
 	return results, d.Err
 }
@@ -119,13 +121,13 @@ func (d *Decoder) item(res *ReadResult, asked int32) {
 	switch {
 	case d.Err != nil:
 	case done || op != asked && op != opError:
-		d.Err = ErrReply
+		d.Err = jute.ErrMalformed
 	case op == opError:
 		if err := replyError(d.Int()); res.Err == nil {
 			res.Err = err
 		}
 		if res.Err == nil {
-			d.Err = ErrReply // an error that is none
+			d.Err = jute.ErrMalformed // an error that is none
 		}
 	case op == opGetData:
 		res.Data, res.Stat = d.Buffer(), d.Stat()
@@ -142,7 +144,7 @@ func (d *Decoder) multiHeader() (op int32, done bool, code int32) { return d.Int
 // report nothing of nodes that the client may not read (CVE-2024-23944). A one-shot watch on the same path takes its
 // place (ZOOKEEPER-4466).
 func WatchBelow(path string) Request {
-	return Request{Op: opAddWatch, Body: AppendInt(AppendString(nil, path), watchRecursive)}
+	return Request{Op: opAddWatch, Body: jute.AppendInt(jute.AppendString(nil, path), watchRecursive)}
 }
 
 // ReadSize learns how many items fit in a multiRead: the answer to one has no limit on the server, and one

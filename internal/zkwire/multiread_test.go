@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockscope/internal/jute"
 	"lockscope/internal/servertest"
 	"lockscope/internal/zkserver"
 	"lockscope/internal/zkwire"
@@ -226,14 +227,14 @@ func TestReadSizeLearns(t *testing.T) {
 func TestTornReadsAreReported(t *testing.T) {
 	t.Parallel()
 	header := func(b []byte, op int32, done bool) []byte {
-		return zkwire.AppendInt(zkwire.AppendBool(zkwire.AppendInt(b, op), done), -1)
+		return jute.AppendInt(jute.AppendBool(jute.AppendInt(b, op), done), -1)
 	}
 	reads := []zkwire.Read{{Path: "/a", Children: true}}
 	for children, want := range map[byte]error{1: nil, 2: zkwire.ErrTorn} {
 		stat := make([]byte, 68)
 		stat[59] = children
-		body := append(zkwire.AppendBuffer(header(nil, 4, false), nil), stat...)
-		body = zkwire.AppendString(zkwire.AppendInt(header(body, 8, false), 1), "only")
+		body := append(jute.AppendBuffer(header(nil, 4, false), nil), stat...)
+		body = jute.AppendString(jute.AppendInt(header(body, 8, false), 1), "only")
 		results, err := zkwire.Reply{Body: header(body, -1, true)}.Reads(reads, nil)
 		if err != nil || !errors.Is(results[0].Err, want) || (want == nil) != (results[0].Err == nil) {
 			t.Errorf("%d children and one name: %v, %v", children, results, err)

@@ -16,7 +16,7 @@ const (
 // checkGreeting is checkReply for the answer to a connect request: protocol version, timeout in ms, session
 // id, password, and from servers since 3.4 whether it only reads. A session that has expired has the id 0.
 func checkGreeting(body []byte) error {
-	d := Decoder{Rest: body}
+	d := NewDecoder(body)
 	d.Int()
 	timeout, id := time.Duration(d.Int())*time.Millisecond, d.Long()
 	d.Buffer()
@@ -33,7 +33,7 @@ func checkGreeting(body []byte) error {
 // operation promises: go-zookeeper decodes all replies as if their lengths were true. Of unknown operations
 // nothing is checked.
 func checkReply(op int32, body []byte) error {
-	d := Decoder{Rest: body}
+	d := NewDecoder(body)
 	switch op {
 	case opCreate, opCreateContainer, opCreateTTL, opSync:
 		d.skipString()
@@ -65,7 +65,7 @@ func checkReply(op int32, body []byte) error {
 
 // checkEvent is checkReply for a watch's event: type, state, path.
 func checkEvent(body []byte) error {
-	d := Decoder{Rest: body}
+	d := NewDecoder(body)
 	d.Int()
 	d.Int()
 	d.skipString()
@@ -102,14 +102,14 @@ func (d *Decoder) skipItems() {
 }
 
 func (d *Decoder) skipVector(least int, item func()) {
-	for range d.count(least) {
+	for range d.Count(least) {
 		item()
 	}
 }
 
 // skipString goes over a string. There is none that is nil.
-func (d *Decoder) skipString() { d.take(int(d.Int())) }
+func (d *Decoder) skipString() { d.Take(int(d.Int())) }
 
 const statBytes = 6*8 + 5*4
 
-func (d *Decoder) skipStat() { d.take(statBytes) }
+func (d *Decoder) skipStat() { d.Take(statBytes) }

@@ -10,12 +10,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"lockscope/internal/connect"
+	"lockscope/internal/jute"
 )
 
 // words are numbers as a server writes them.
 func words(numbers ...int32) (b []byte) {
 	for _, n := range numbers {
-		b = AppendInt(b, n)
+		b = jute.AppendInt(b, n)
 	}
 	return b
 }
@@ -30,7 +31,7 @@ func join(parts ...[]byte) (b []byte) {
 
 var (
 	someStat  = make([]byte, statBytes)
-	someNames = join(words(2), AppendString(nil, "a"), AppendString(nil, ""))
+	someNames = join(words(2), jute.AppendString(nil, "a"), jute.AppendString(nil, ""))
 	someACL   = AppendACL(nil, zk.WorldACL(zk.PermAll))
 )
 
@@ -44,17 +45,17 @@ func TestRepliesOfServersPass(t *testing.T) {
 		op   int32
 		body []byte
 	}{
-		"create":                {opCreate, AppendString(nil, "/a")},
-		"create with a Stat":    {opCreateTTL, join(AppendString(nil, "/a"), someStat)},
+		"create":                {opCreate, jute.AppendString(nil, "/a")},
+		"create with a Stat":    {opCreateTTL, join(jute.AppendString(nil, "/a"), someStat)},
 		"delete":                {opDelete, nil},
 		"exists":                {opExists, someStat},
-		"data":                  {opGetData, join(AppendBuffer(nil, []byte("x")), someStat)},
+		"data":                  {opGetData, join(jute.AppendBuffer(nil, []byte("x")), someStat)},
 		"no data":               {opGetData, join(words(-1), someStat)},
 		"access":                {opGetACL, join(someACL, someStat)},
 		"names":                 {opGetChildren, someNames},
 		"no names and a Stat":   {opGetChildren2, join(words(0), someStat)},
 		"names and a Stat":      {opGetChildren2, join(someNames, someStat)},
-		"several changes":       {opMulti, join(item(opCreate, AppendString(nil, "/a")), item(opDelete, nil), item(opSetData, someStat), lastItem)},
+		"several changes":       {opMulti, join(item(opCreate, jute.AppendString(nil, "/a")), item(opDelete, nil), item(opSetData, someStat), lastItem)},
 		"several that failed":   {opMulti, join(item(opError, words(0)), item(opError, words(-101)), lastItem)},
 		"several reads":         {opMultiRead, join(item(opGetData, join(words(-1), someStat)), item(opGetChildren, someNames), item(opError, words(-102)), lastItem)},
 		"an unknown operation":  {107, words(-1, -1)},
@@ -146,13 +147,13 @@ func TestTricklingFrameHasItsTime(t *testing.T) {
 func FuzzReplies(f *testing.F) {
 	f.Add(int32(opGetChildren2), join(someNames, someStat))
 	f.Add(int32(opGetACL), join(someACL, someStat))
-	f.Add(int32(opMulti), join(item(opCreate, AppendString(nil, "/a")), lastItem))
+	f.Add(int32(opMulti), join(item(opCreate, jute.AppendString(nil, "/a")), lastItem))
 	f.Add(int32(opMultiRead), join(item(opGetData, join(words(-1), someStat)), item(opGetChildren, someNames), lastItem))
 	f.Fuzz(func(t *testing.T, op int32, body []byte) {
 		if checkReply(op, body) != nil {
 			return
 		}
-		d := Decoder{Rest: body}
+		d := NewDecoder(body)
 		switch op {
 		case opGetChildren, opGetChildren2:
 			if names := d.Strings(); d.Err != nil || 4*len(names) > len(body) {

@@ -196,7 +196,7 @@ func (c *tapConn) recordEvent(body []byte) {
 	if t.onEvent == nil {
 		return
 	}
-	d := Decoder{Rest: body}
+	d := NewDecoder(body)
 	what, _ := zk.EventType(d.Int()), d.Int()
 	c.due = append(c.due, notice{event: t.onEvent, path: string(d.Buffer()), what: what})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/internal/jute"
+
 	"github.com/go-zookeeper/zk"
 )
 
@@ -26,16 +28,16 @@ func sendNow(t testing.TB, tap *Tap, session int64, requests ...Request) []Reply
 }
 
 func createRequest(path string, acl []zk.ACL, flags int32) Request {
-	body := AppendBuffer(AppendString(nil, path), []byte("data"))
-	return Request{Op: opCreate2, Body: AppendInt(AppendACL(body, acl), flags)}
+	body := jute.AppendBuffer(jute.AppendString(nil, path), []byte("data"))
+	return Request{Op: opCreate2, Body: jute.AppendInt(AppendACL(body, acl), flags)}
 }
 
 func watchRequest(path string) Request {
-	return Request{Op: opGetData, Body: AppendBool(AppendString(nil, path), true)}
+	return Request{Op: opGetData, Body: jute.AppendBool(jute.AppendString(nil, path), true)}
 }
 
 func listRequest(path string) Request {
-	return Request{Op: opGetChildren, Body: AppendBool(AppendString(nil, path), false)}
+	return Request{Op: opGetChildren, Body: jute.AppendBool(jute.AppendString(nil, path), false)}
 }
 
 // Requests of our own are executed in order in one flight, beside go-zookeeper's, and their replies are whole.
@@ -58,12 +60,12 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 					t.Error(r[0].Err, r[1].Err, r[0].Sent)
 					return
 				}
-				d := Decoder{Rest: r[0].Body}
+				d := NewDecoder(r[0].Body)
 				path, stat := string(d.Buffer()), d.Stat()
 				if d.Err != nil || stat.EphemeralOwner != conn.SessionID() || stat.Czxid == 0 || stat.DataLength != 4 {
 					t.Errorf("created %q, %+v, %v", path, stat, d.Err)
 				}
-				d = Decoder{Rest: r[1].Body}
+				d = NewDecoder(r[1].Body)
 				var seen bool
 				for _, name := range d.Strings() {
 					seen = seen || "/own/"+name == path
@@ -160,9 +162,9 @@ func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
 	if id != session || timeout != 2*time.Second || last.IsZero() {
 		t.Errorf("a new session: 0x%x, %v, %v", id, timeout, last)
 	}
-	path := AppendString(nil, "/")
-	check := append(AppendInt(AppendBool(AppendInt(nil, 13), false), -1), AppendInt(path, -1)...)
-	check = AppendInt(AppendBool(AppendInt(check, -1), true), -1)
+	path := jute.AppendString(nil, "/")
+	check := append(jute.AppendInt(jute.AppendBool(jute.AppendInt(nil, 13), false), -1), jute.AppendInt(path, -1)...)
+	check = jute.AppendInt(jute.AppendBool(jute.AppendInt(check, -1), true), -1)
 	for _, tt := range []struct {
 		what    string
 		r       Request
@@ -173,7 +175,7 @@ func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
 		{"a failure", createRequest("/no/parent", zk.WorldACL(zk.PermAll), 0), false},
 		{"a creation", createRequest("/c", zk.WorldACL(zk.PermAll), 0), true},
 		{"a multi that checks", Request{Op: opMulti, Body: check}, true},
-		{"a deletion", Request{Op: opDelete, Body: AppendInt(AppendString(nil, "/c"), -1)}, true},
+		{"a deletion", Request{Op: opDelete, Body: jute.AppendInt(jute.AppendString(nil, "/c"), -1)}, true},
 	} {
 		before := time.Now()
 		r := sendNow(t, tap, session, tt.r)[0]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/internal/zkwire"
 )
 
 // clock relates the clock that dates what is in the ensemble to ours. That is its leader's

@@ -1,0 +1,33 @@
+// Package zkwire is the one place that touches go-zookeeper's connection. It adds what that client lacks: requests
+// of other kinds and several in one flight, events in order with their answers, and the time at which a quorum of
+// the servers last answered.
+//
+// # How the socket is shared
+//
+// go-zookeeper makes the session: it dials through Tap.Dial, greets the server, sends pings and the requests of its
+// own API, and connects again. Tap gives it a connection of type tapConn (conn.go) instead of the plain one. Every
+// byte that either side sends passes that connection's Write and Read, where it is cut into frames (frames.go).
+//
+// Requests of ours (Tap.Send, request.go) are written between two frames of go-zookeeper. Each frame starts with an
+// xid. go-zookeeper counts its own up from 1; ours count down through negative numbers that neither it nor the
+// protocol uses, so each reply is told apart by its first four bytes. Replies to ours are taken out of the stream
+// before go-zookeeper reads it. Everything else goes on unchanged, but for events that somebody listens to
+// (Tap.Listen): they are handed over in the order in which they came between the replies, which go-zookeeper's
+// channels do not keep.
+//
+// A request belongs to the connection that it was sent on and ends with it. So does a watch: go-zookeeper knows
+// nothing of ours and sets none of them again. Each connection has a number (Tap.Connection) by which callers
+// compare.
+//
+// # What is learnt in passing
+//
+// From the greeting: the session's id and its timeout. From replies: when the request was sent that was answered
+// last (Tap.Lease), when a quorum last committed something (Tap.Committed), which is the only proof that the session
+// lives, and how late the server is (latency.go). From silence: a server that accepts a connection and does not
+// answer is left after Greeting; go-zookeeper alone would wait for several session timeouts.
+//
+// Lengths that a server announces are checked before go-zookeeper makes room for them (replies.go): one reply of a
+// few bytes could end the program otherwise.
+//
+// multiread.go has the operations that go-zookeeper does not know, fields.go and package jute the records.
+package zkwire
