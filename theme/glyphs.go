@@ -18,9 +18,7 @@ type Glyphs struct {
 	// Bar is the full cell of a bar; the others are for a bar that runs down. They are low, so that bars in rows below
 	// each other stay apart.
 	Bar, BarFull, BarHalf, BarRest string
-	// The cells of a contender's lane: it waits, holds, did either before we looked, was there when we began to look,
-	// left without a grant. LaneStart marks the beginning of our look.
-	LaneWait, LaneHold, LaneUnclear, LaneOpen, LaneLeft, LaneStart string
+	Lane LaneGlyphs
 	// Steps are the heights of a plot's cell, the lowest first.
 	Steps [8]string
 	// Up and Down mark a list that goes on; Opened and Closed a group of rows that is or is not shown.
@@ -29,6 +27,10 @@ type Glyphs struct {
 	Handover, Expired, Forced, Cleared, Came, Went string
 	Border                                         lipgloss.Border
 }
+
+// LaneGlyphs are the cells of a contender's lane: it waits, holds, did either before we looked, was there when we
+// began to look, left without a grant. Start marks the beginning of our look.
+type LaneGlyphs struct{ Wait, Hold, Unclear, Open, Left, Start string }
 
 // Translate writes a sentence with the signs … · – → ≤ ≥ in these glyphs.
 func (g *Glyphs) Translate(text string) string {
@@ -45,7 +47,7 @@ func unicodeGlyphs() Glyphs {
 		Branch: "├─", LastBranch: "└─",
 		Breadcrumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤", AtLeast: "≥",
 		Bar: "▇", BarFull: "━", BarHalf: "╸", BarRest: "╌",
-		LaneWait: "─", LaneHold: "▇", LaneUnclear: "╌", LaneOpen: "◂", LaneLeft: "×", LaneStart: "┊",
+		Lane: LaneGlyphs{Wait: "─", Hold: "▇", Unclear: "╌", Open: "◂", Left: "×", Start: "┊"},
 		Steps: [8]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 		Up:    "↑", Down: "↓", Opened: "▾", Closed: "▸",
 		Handover: "»", Expired: "◌", Forced: "×", Cleared: "✓", Came: "+", Went: "-",
@@ -60,7 +62,7 @@ func asciiGlyphs() Glyphs {
 		Branch: "|-", LastBranch: "`-",
 		Breadcrumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<", AtLeast: ">",
 		Bar: "=", BarFull: "=", BarHalf: "=", BarRest: "-",
-		LaneWait: "-", LaneHold: "#", LaneUnclear: ":", LaneOpen: "<", LaneLeft: "x", LaneStart: "|",
+		Lane: LaneGlyphs{Wait: "-", Hold: "#", Unclear: ":", Open: "<", Left: "x", Start: "|"},
 		Steps: [8]string{"_", "-", "-", "=", "=", "+", "#", "#"},
 		Up:    "^", Down: "v", Opened: "-", Closed: "+",
 		Handover: ">", Expired: "~", Forced: "#", Cleared: "=", Came: "+", Went: "-",

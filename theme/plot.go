@@ -24,7 +24,7 @@ func (t *Theme) Sparks(values []float64, most float64) string {
 	var b strings.Builder
 	for _, v := range values {
 		if v < 0 {
-			b.WriteString(t.Glyphs.LaneUnclear)
+			b.WriteString(t.Glyphs.Lane.Unclear)
 		} else {
 			b.WriteString(t.Spark(v, most))
 		}

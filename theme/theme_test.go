@@ -20,10 +20,12 @@ func TestGlyphsAreOneCellAndDiffer(t *testing.T) {
 			seen[s] = true
 		}
 	}
-	v := reflect.ValueOf(asciiGlyphs())
-	for i := range v.NumField() {
-		if s, ok := v.Field(i).Interface().(string); ok && (s == "" || strings.TrimFunc(s, func(r rune) bool { return r > ' ' && r < 0x7f }) != "") {
-			t.Errorf("%s is %q", v.Type().Field(i).Name, s)
+	glyphs := asciiGlyphs()
+	for _, v := range []reflect.Value{reflect.ValueOf(glyphs), reflect.ValueOf(glyphs.Lane)} {
+		for i := range v.NumField() {
+			if s, ok := v.Field(i).Interface().(string); ok && (s == "" || strings.TrimFunc(s, func(r rune) bool { return r > ' ' && r < 0x7f }) != "") {
+				t.Errorf("%s is %q", v.Type().Field(i).Name, s)
+			}
 		}
 	}
 }

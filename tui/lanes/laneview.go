@@ -280,7 +280,7 @@ func laneSign(v *View, l *Lane) widget.Span {
 		s, _ := screen.ContenderSign(t, l.Contender)
 		return s
 	case l.Left:
-		return widget.Span{t.Glyphs.LaneLeft, t.Muted}
+		return widget.Span{t.Glyphs.Lane.Left, t.Muted}
 	default:
 		return widget.Span{t.Glyphs.Free, t.Muted}
 	}
@@ -306,19 +306,19 @@ func (v *View) glyph(c Cell) (string, lipgloss.Style) {
 	t, g := v.Theme(), v.Theme().Glyphs
 	switch c {
 	case cellStart:
-		return g.LaneStart, t.Faint
+		return g.Lane.Start, t.Faint
 	case cellWaiting:
-		return g.LaneWait, t.Waiting
+		return g.Lane.Wait, t.Waiting
 	case cellUnclear:
-		return g.LaneUnclear, t.Unknown
+		return g.Lane.Unclear, t.Unknown
 	case cellHolding:
-		return g.LaneHold, t.Holding
+		return g.Lane.Hold, t.Holding
 	case cellOvertaken:
 		return g.Warning, t.Warning
 	case cellLeft:
-		return g.LaneLeft, t.Muted
+		return g.Lane.Left, t.Muted
 	case cellOpen:
-		return g.LaneOpen, t.Unknown
+		return g.Lane.Open, t.Unknown
 	default:
 		return " ", t.Text
 	}

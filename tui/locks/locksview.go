@@ -82,7 +82,7 @@ func (s *Screen) summary() widget.Line {
 	if n := len(s.marks); n > 0 {
 		left = left.Add(t.Muted, dot).Add(t.Waiting, fmt.Sprintf("%d marked", n))
 	}
-	left = append(left, s.looking()...)
+	left = append(left, looking(s)...)
 	if s.width < 60 { // whole parts, the worst of them first
 		left = widget.Whole(left, s.width-1)
 	}
@@ -105,7 +105,7 @@ func (s *Screen) matchCount() widget.Line {
 }
 
 // looking is the progress of the first pass.
-func (s *Screen) looking() widget.Line {
+func looking(s screen.Context) widget.Line {
 	scanned, busy := screen.Scanned(s)
 	if !busy {
 		return nil
@@ -207,9 +207,9 @@ type rowInputs struct {
 func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	l := s.Snapshot().Lock(e.Row.ID)
 	if l == nil { // until the locks are arranged anew
-		return s.goneRow(e.Row.ID, width, selected)
+		return goneRow(s.Theme(), e.Row.ID, width, selected)
 	}
-	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside, s.justGranted(l), s.marks[l.ID], s.keysInChain()}
+	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside, justGranted(s, l), s.marks[l.ID], s.keysInChain()}
 	if before, ok := s.cachedRows[l.ID]; ok && before.inputs == in {
 		return before.drawn
 	}
@@ -222,8 +222,7 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 }
 
 // goneRow is the row of a lock that is no more.
-func (s *Screen) goneRow(id inspect.ID, width int, selected bool) string {
-	t := s.Theme()
+func goneRow(t *theme.Theme, id inspect.ID, width int, selected bool) string {
 	l := widget.Line{{"   ", t.Text}, {id.String() + " is gone", t.Faint}}
 	if selected {
 		return l.Render(width, t.Glyphs.Ellipsis, t.Selected)
@@ -270,7 +269,7 @@ func rowSign(c cell) widget.Span {
 }
 
 // justGranted reports whether a lock has just changed hands.
-func (s *Screen) justGranted(l *inspect.Lock) bool {
+func justGranted(s screen.Context, l *inspect.Lock) bool {
 	return slices.ContainsFunc(l.Holders, func(c inspect.Contender) bool { return s.JustGranted(l.ID, c.Name) })
 }
 

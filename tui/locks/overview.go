@@ -31,7 +31,7 @@ func (s *Screen) overview(width, lines int) []string {
 	if lines < overviewLeast || s.Index.Lines(s.Opened) > len(s.Visible()) || len(s.Visible()) == 0 {
 		return nil
 	}
-	grants := s.grantLines(width)
+	grants := grantLines(s, width)
 	all := append(s.waitLines(width, min(waitsShown, lines-len(grants)-3)), nil)
 	all = append(append([]widget.Line{nil}, all...), grants...)
 	out := make([]string, len(all))
@@ -96,7 +96,7 @@ func (s *Screen) waitLines(width, rows int) []widget.Line {
 
 // grantLines draw how often locks were granted, and which of them most. Before the newest event that is not
 // kept nothing is known.
-func (s *Screen) grantLines(width int) []widget.Line {
+func grantLines(s screen.Context, width int) []widget.Line {
 	t, log, now := s.Theme(), s.Log(), s.Now()
 	lines := []widget.Line{widget.Section(t, width, "grants in the last 5m")}
 	from := now.Truncate(grantStep).Add(-(grantCells - 1) * grantStep)
