@@ -28,7 +28,7 @@ type acquisition struct {
 	waits    bool // for the time of wait; false: for ever
 	output   string
 	command  []string
-	trail    *ownTrail
+	ended    func(error) // records the end of the hold
 	printing sync.Mutex
 	name     string // of our entry, as the last event had it
 }
@@ -81,9 +81,9 @@ func (q *acquisition) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return q.setup.Explain(q.notAcquired(ctx, err))
 	}
-	q.trail = newOwnTrail(q.lockChoice.App, q.setup)
-	defer q.trail.close()
-	q.trail.acquired(q.target, q.id, hold)
+	audit := newOwnAudit(q.lockChoice.App, q.setup)
+	defer audit.close()
+	q.ended = audit.acquired(q.target, q.id, hold)
 	q.report("acquired", hold)
 	return q.end(hold, q.keep(ctx, hold))
 }
@@ -221,15 +221,14 @@ func (q *acquisition) keep(ctx context.Context, hold *lockops.Hold) error {
 func (q *acquisition) giveBack(hold *lockops.Hold) error {
 	ctx, cancel := context.WithTimeout(context.Background(), q.Timeout)
 	defer cancel()
-	switch err := hold.Release(ctx); {
+	err := hold.Release(ctx)
+	q.ended(err)
+	switch {
 	case errors.Is(err, lockops.ErrLost):
-		q.trail.lost(hold, err)
 		return err
 	case err != nil:
-		q.trail.failed(hold, err)
 		return q.notReleased(err)
 	}
-	q.trail.released(hold)
 	q.report("released", hold)
 	return nil
 }

@@ -44,11 +44,10 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.trail.record(audit)
-		l.trail.acquired(connect.Target{}, inspect.ID{}, hold)
+		l.Record(audit)
 		var said strings.Builder
 		l.app.Stdout = &said
-		q := &acquisition{lockChoice: lockChoice{App: l.app}, output: "jsonl", trail: l.trail}
+		q := &acquisition{lockChoice: lockChoice{App: l.app}, output: "jsonl", ended: l.audit.acquired(connect.Target{}, inspect.ID{}, hold)}
 		if err := q.end(hold, kept); app.ExitCode(err) != app.ExitLost || !errors.Is(err, lockops.ErrLost) {
 			t.Errorf("behind %v: %v, code %d", kept, err, app.ExitCode(err))
 		}

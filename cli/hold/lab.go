@@ -30,7 +30,7 @@ type Lab struct {
 	label string
 	// forget a lock that was made for a run and is needed no more.
 	forget func(inspect.ID)
-	trail  *ownTrail
+	audit  *ownAudit
 	armed  func() bool // nil: always
 
 	mu       sync.Mutex
@@ -52,7 +52,7 @@ func NewLab(a *app.App, s app.Setup, forget func(inspect.ID), armed func() bool)
 	host, _ := os.Hostname()
 	return &Lab{
 		app: a, setup: s, forget: forget, armed: armed, label: fmt.Sprintf("%s:%d", host, os.Getpid()),
-		trail: &ownTrail{app: a, holds: make(map[*lockops.Hold]act.Owned)}, sessions: make(map[string]*labSession),
+		audit: &ownAudit{}, sessions: make(map[string]*labSession),
 		holds: make(map[*labHold]bool), runs: make(map[*contend.Run]bool),
 	}
 }
@@ -152,8 +152,7 @@ func (l *Lab) held(ctx context.Context, of taken, acquire func(context.Context) 
 	if err != nil {
 		return nil, err
 	}
-	h := &labHold{hold, l, of}
-	l.trail.acquired(of.target, of.id, hold)
+	h := &labHold{hold, l, of, l.audit.acquired(of.target, of.id, hold)}
 	l.mu.Lock()
 	closed := l.closed
 	var lost []*labHold
@@ -166,7 +165,7 @@ func (l *Lab) held(ctx context.Context, of taken, acquire func(context.Context) 
 	l.holds[h] = true
 	l.mu.Unlock()
 	for _, other := range lost {
-		l.trail.lost(other.Hold, context.Cause(other.Context()))
+		other.ended(context.Cause(other.Context()))
 	}
 	if closed {
 		l.release(h)
@@ -201,13 +200,18 @@ func (l *Lab) session(ctx context.Context, q *lockChoice) (lockops.Session, erro
 }
 
 // Record writes what is taken from now on to an audit file.
-func (l *Lab) Record(audit *act.Audit) { l.trail.record(audit) }
+func (l *Lab) Record(audit *act.Audit) {
+	l.audit.mu.Lock()
+	defer l.audit.mu.Unlock()
+	l.audit.audit = audit
+}
 
 // labHold is a hold that knows its lock.
 type labHold struct {
 	*lockops.Hold
-	lab *Lab
-	of  taken
+	lab   *Lab
+	of    taken
+	ended func(error)
 }
 
 // Reenter takes the lock again inside of the hold.
@@ -224,14 +228,7 @@ func (h *labHold) Release(ctx context.Context) error {
 	delete(h.lab.holds, h)
 	h.lab.mu.Unlock()
 	err := h.Hold.Release(ctx)
-	switch {
-	case err == nil:
-		h.lab.trail.released(h.Hold)
-	case errors.Is(err, lockops.ErrLost):
-		h.lab.trail.lost(h.Hold, err)
-	default:
-		h.lab.trail.failed(h.Hold, err)
-	}
+	h.ended(err)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,21 +79,6 @@ func (p localProbe) answered(ctx context.Context) bool {
 		return false
 	}
 	reply := make([]byte, 64)
-	n := 0
-	for n < len(reply) && !p.matches(string(reply[:n])) {
-		more, err := c.Read(reply[n:])
-		if n += more; err != nil {
-			break
-		}
-	}
-	return p.matches(string(reply[:n]))
-}
-
-func (p localProbe) matches(reply string) bool {
-	for _, a := range p.answers {
-		if strings.HasPrefix(reply, a) {
-			return true
-		}
-	}
-	return false
+	n, _ := c.Read(reply) // as short an answer comes at once
+	return slices.ContainsFunc(p.answers, func(a string) bool { return strings.HasPrefix(string(reply[:n]), a) })
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,35 +101,8 @@ func replayLines(ctx context.Context, a *app.App, path string, speed float64) er
 	if err != nil {
 		return err
 	}
-	s := &stage{Replay: played}
 	lines := *a
-	lines.Now, lines.Write = s.Now, false
-	observer := a.Diagnosing(s.Now, s)
+	lines.Now, lines.Write = played.Now, false
+	observer := a.Diagnosing(played.Now, played)
 	return showScreen(ctx, &lines, observer, app.Setup{}, screenOptions{title: recordingTitle(path), replay: true})
-}
-
-// stage is a recording that is played, with a clock that stops at its end.
-type stage struct {
-	*recording.Replay
-	mu    sync.Mutex
-	ended time.Time
-}
-
-// Run plays the recording, then stops the clock.
-func (s *stage) Run(ctx context.Context, emit func(inspect.Update)) error {
-	err := s.Replay.Run(ctx, emit)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = s.Replay.Now()
-	return err
-}
-
-// Now is the recording's clock.
-func (s *stage) Now() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended.IsZero() {
-		return s.ended
-	}
-	return s.Replay.Now()
 }
