@@ -12,7 +12,7 @@ import (
 )
 
 // changedBackend returns the backend's state when a report is due, else nil. Before any master has answered or failed
-// there is none: it is not known to be down.
+// it is nil: the backend is not known to be down.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	if !slices.ContainsFunc(r.masters, func(p *masterState) bool {
 		return p.server.State == inspect.ServerUp || p.server.State == inspect.ServerDown
@@ -24,63 +24,45 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 
 // describe builds the backend's state.
 func (r *run) describe() *inspect.Backend {
-	b := &inspect.Backend{Name: r.cfg.Backend, Kind: inspect.Redis, Topology: r.topology(), User: r.masters[0].User(), Mode: r.mode(), FirstPass: true, Scanned: len(r.table.entries)}
-	up, down, unsought := 0, 0, 0
-	var errors []string
+	b := &inspect.Backend{
+		Name: r.cfg.Backend, Kind: inspect.Redis, Topology: r.topology(), User: r.masters[0].User(), Mode: r.mode(),
+		FirstPass: true, Scanned: len(r.table.entries),
+	}
+	up, troubles := 0, []string(nil)
 	for _, p := range r.masters {
-		server := p.server
-		server.Addr = p.Address()
-		switch server.State {
-		case inspect.ServerUp:
+		if p.up() {
 			up++
-			b.FirstPass = b.FirstPass && p.passed
+		}
+		b.FirstPass = b.FirstPass && (p.down() || p.up() && p.passed)
+		if text := p.trouble(); text != "" {
+			troubles = append(troubles, text)
+		}
+		if p.up() {
 			b.Unseen = append(b.Unseen, p.blindness(r.table.replicas[p.index])...)
-			if p.unsought != nil {
-				unsought++
-				errors = append(errors, p.cannotLook())
-			}
-		case inspect.ServerDown:
-			down++
-			errors = append(errors, server.Error)
-		default:
-			server.State, server.Latency = inspect.ServerUnknown, -1
-			b.FirstPass = false
 		}
-		server.Requests, server.Heartbeats = p.Traffic()
-		b.Servers = append(b.Servers, server)
-		b.Cost.Requests += server.Requests
-		b.Cost.Heartbeats += server.Heartbeats
+		b.Servers = append(b.Servers, p.describe())
 		b.Lost += p.lost
-		if slower := p.pace.Slow && !b.Cost.Slowed; slower || p.pace.Slow == b.Cost.Slowed && p.pace.Quickest > b.Cost.Quickest {
-			b.Cost.Quickest, b.Cost.StartQuickest = p.pace.Quickest, p.pace.Start // of one that is asked less often, if any is
-		}
-		b.Cost.Slowed = b.Cost.Slowed || p.pace.Slow
+		p.pacing(&b.Cost)
 	}
 	for _, p := range r.replicas {
-		server := p.server
-		server.Addr, server.Role, server.Cluster = p.Address(), cmp.Or(server.Role, node.RoleReplica), true
-		if server.State == "" {
-			server.State, server.Latency = inspect.ServerUnknown, -1
-		}
-		server.Requests, _ = p.Traffic()
+		server := p.describe()
+		server.Role, server.Cluster = cmp.Or(server.Role, node.RoleReplica), true
 		b.Servers = append(b.Servers, server)
+	}
+	for _, server := range b.Servers {
 		b.Cost.Requests += server.Requests
+		b.Cost.Heartbeats += server.Heartbeats
 	}
-	if !r.cfg.Once {
-		b.Cost.Duty = r.cfg.Budget.Duty
-		if b.Mode == inspect.ModePoll && !r.cfg.Budget.Unlimited {
-			b.Cost.Limit = float64(len(r.masters) * (r.cfg.Budget.Polls + withPolls))
-		}
-	}
+	r.limitsOf(b)
 	if r.backend.Last != nil && r.backend.Last.FirstPass {
 		b.FirstPass = true
 	} else if b.FirstPass && up > 0 {
 		b.FirstPass = r.table.complete()
 	}
 	b.Unseen = append(b.Unseen, r.table.blind()...)
-	b.Error = strings.Join(errors, "; ")
+	b.Error = strings.Join(troubles, "; ")
 	switch {
-	case up > 0 && down == 0 && unsought == 0: // those that have not answered yet may still do so
+	case up > 0 && len(troubles) == 0: // those that have not answered yet may still do so
 		b.State = inspect.Connected
 	case up > 0:
 		b.State = inspect.Degraded
@@ -88,6 +70,47 @@ func (r *run) describe() *inspect.Backend {
 		b.State = inspect.Down
 	}
 	return b
+}
+
+// limitsOf fills in what reading may cost.
+func (r *run) limitsOf(b *inspect.Backend) {
+	if r.cfg.Once {
+		return
+	}
+	b.Cost.Duty = r.cfg.Budget.Duty
+	if b.Mode == inspect.ModePoll && !r.cfg.Budget.Unlimited {
+		b.Cost.Limit = float64(len(r.masters) * (r.cfg.Budget.Polls + withPolls))
+	}
+}
+
+// describe is the server's state, with what was sent to it.
+func (p *masterState) describe() inspect.Server {
+	server := p.server
+	server.Addr = p.Address()
+	if !p.up() && !p.down() {
+		server.State, server.Latency = inspect.ServerUnknown, -1
+	}
+	server.Requests, server.Heartbeats = p.Traffic()
+	return server
+}
+
+// trouble says why the locks of a master are unknown, all or new ones; empty where nothing is wrong, or not yet known.
+func (p *masterState) trouble() string {
+	switch {
+	case p.down():
+		return p.server.Error
+	case p.up() && p.unsought != nil:
+		return p.cannotLook()
+	}
+	return ""
+}
+
+// pacing puts the master's pace into the cost, where it is the slowest of those asked less often, or of all.
+func (p *masterState) pacing(c *inspect.Cost) {
+	if slower := p.pace.Slow && !c.Slowed; slower || p.pace.Slow == c.Slowed && p.pace.Quickest > c.Quickest {
+		c.Quickest, c.StartQuickest = p.pace.Quickest, p.pace.Start
+	}
+	c.Slowed = c.Slowed || p.pace.Slow
 }
 
 func (r *run) topology() inspect.Topology {
@@ -137,27 +160,29 @@ func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	if p.server.Cluster && !p.InCluster() {
 		unseen = append(unseen, inspect.Unseen{
 			Aspect: inspect.AspectLocks, Where: p.Address(), Read: "the keys of its Redis Cluster",
-			Reason: "it is one node of a Redis Cluster, and has only the keys of its own slots", Advice: "give redis+cluster://" + p.Address(),
+			Reason: "it is one node of a Redis Cluster, and has only the keys of its own slots",
+			Advice: "give redis+cluster://" + p.Address(),
 		})
 	}
 	if p.unsought != nil {
 		unseen = append(unseen, *p.unsought)
 	}
-	if p.refused != (node.Refusal{}) {
-		unseen = append(unseen, inspect.Unseen{
-			Aspect: inspect.AspectChanges, Where: p.Address(), Read: "CLIENT TRACKING", Reason: p.refused.String(), Right: p.refused.Right,
-		})
+	if p.refused != nil {
+		unseen = append(unseen, *p.refused)
 	}
 	return unseen
 }
 
 // cannotLook says in a line why the master's keys could not be looked for, and what would allow it.
 func (p *masterState) cannotLook() string {
-	if right := p.unsought.Right; strings.HasPrefix(right, "+") {
-		return fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s %s)", p.Address(), p.User(), inspect.Escape(p.User()), right)
+	right := p.unsought.Right
+	if strings.HasPrefix(right, "+") {
+		return fmt.Sprintf("master %s: user %q may not look for keys (allow it: ACL SETUSER %s %s)",
+			p.Address(), p.User(), inspect.Escape(p.User()), right)
 	}
-	text := fmt.Sprintf("master %s: keys cannot be looked for: %s", p.Address(), strings.TrimSpace(inspect.Escape(p.unsought.Reason)))
-	if right := p.unsought.Right; right != "" {
+	reason := strings.TrimSpace(inspect.Escape(p.unsought.Reason))
+	text := fmt.Sprintf("master %s: keys cannot be looked for: %s", p.Address(), reason)
+	if right != "" {
 		text += " (it takes " + inspect.Escape(right) + ")"
 	}
 	return text

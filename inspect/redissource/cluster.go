@@ -23,7 +23,7 @@ const slots = 16384
 // topology of a Redis Cluster: its nodes, and the owner of each slot.
 type topology struct {
 	masters, replicas []string     // by address, in order
-	owner             [slots]int16 // of a slot, in masters; -1: nobody
+	owner             [slots]int16 // of a slot, in masters; -1: unserved
 }
 
 // sameNodes reports whether only slots have moved.
@@ -68,7 +68,7 @@ func newTopology(said []redis.ClusterSlot, from string) *topology {
 	return t
 }
 
-// ownerOf is the place in masters of the one that has a key; -1 when nobody serves its slot.
+// ownerOf is the place in masters of the one that has a key; -1 when its slot is not served.
 func (t *topology) ownerOf(key string) int { return int(t.owner[slotOf(key)]) }
 
 // slotOf is the slot of a key: CRC16 (XMODEM) of it, or of what stands in its first braces
@@ -187,7 +187,9 @@ func (c *cluster) unreadable(err error) *inspect.Backend {
 		b.Mode = inspect.ModeOnce
 	}
 	for _, m := range c.seeds {
-		b.Servers = append(b.Servers, inspect.Server{Addr: m.Address(), State: inspect.ServerDown, Cluster: true, Latency: -1, Error: b.Error})
+		b.Servers = append(b.Servers, inspect.Server{
+			Addr: m.Address(), State: inspect.ServerDown, Cluster: true, Latency: -1, Error: b.Error,
+		})
 	}
 	return b
 }
@@ -260,7 +262,7 @@ func (r *run) watchTopology() {
 	}
 }
 
-// adopt takes in who serves what now; true when the nodes are others.
+// adopt applies a newer topology; true when the nodes are others.
 func (r *run) adopt(t *topology) bool {
 	if !t.sameNodes(r.table.topology) {
 		r.replaced = t

@@ -82,7 +82,6 @@ const (
 	beforeExpiry = 100 * time.Millisecond
 
 	withPolls     = 15              // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
-	followEvery   = time.Second     // the sentinels are asked who the master is: one that was replaced may live on
 	topologyEvery = 2 * time.Second // a cluster is asked who serves what
 	burstSeconds  = 10              // of a master's reads
 
@@ -97,15 +96,10 @@ func (c Config) withDefaults() Config {
 		c.Match = recipe.RedisPatterns()
 		c.Custom = slices.DeleteFunc(slices.Clone(c.Custom), func(r recipe.Custom) bool { return r.Backend != "redis" })
 	}
-	if c.Tick <= 0 {
-		c.Tick = 250 * time.Millisecond
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Timeout <= 0 {
-		c.Timeout = time.Second
-	}
+	c.Tick, c.Timeout = positive(c.Tick, 250*time.Millisecond), positive(c.Timeout, time.Second)
 	b := &c.Budget
 	if b.Duty <= 0 || b.Duty > 1 {
 		b.Duty = 0.05
@@ -113,32 +107,26 @@ func (c Config) withDefaults() Config {
 			b.Duty = 0.25
 		}
 	}
-	if b.ScanCount <= 0 && (c.Once || b.Unlimited) {
-		b.ScanCount = node.MostScanned
+	if c.Once || b.Unlimited {
+		b.ScanCount = positive(b.ScanCount, node.MostScanned)
 	}
 	b.ScanCount = min(b.ScanCount, node.MostScanned)
-	if b.ScanEvery <= 0 {
-		b.ScanEvery = 2 * time.Second
-	}
-	if b.KeysPerTick <= 0 {
-		b.KeysPerTick = 250
-	}
-	if b.Reads <= 0 {
-		b.Reads = 50
-	}
-	if b.Polls <= 0 {
-		b.Polls = 35
-	}
-	if b.ReadsPerKey <= 0 {
-		b.ReadsPerKey = 20
-	}
-	if b.Keys <= 0 {
-		b.Keys = 500_000
-	}
-	if b.Pushes <= 0 {
-		b.Pushes = 5000
-	}
+	b.ScanEvery = positive(b.ScanEvery, 2*time.Second)
+	b.KeysPerTick = positive(b.KeysPerTick, 250)
+	b.Reads = positive(b.Reads, 50)
+	b.Polls = positive(b.Polls, 35)
+	b.ReadsPerKey = positive(b.ReadsPerKey, 20)
+	b.Pushes = positive(b.Pushes, 5000)
+	b.Keys = positive(b.Keys, 500_000)
 	return c
+}
+
+// positive returns a value above zero, or else the default.
+func positive[T int | time.Duration](value, otherwise T) T {
+	if value > 0 {
+		return value
+	}
+	return otherwise
 }
 
 // patterns returns those that match all keys to look for, and maybe more; matcher then decides each key.
@@ -159,7 +147,7 @@ func (c Config) scanLimits() node.ScanLimits {
 
 // settings of how the masters are asked.
 func (s *Source) settings() node.Settings {
-	return node.Settings{Timeout: s.cfg.Timeout, Now: s.cfg.Now, Stall: s.stall, Named: s.cfg.Only, Patient: s.cfg.Once}
+	return node.Settings{Timeout: s.cfg.Timeout, Now: s.cfg.Now, Named: s.cfg.Only, Patient: s.cfg.Once}
 }
 
 // addr returns the name of master i for the screen.

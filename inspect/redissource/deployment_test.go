@@ -86,8 +86,8 @@ func TestASentinelsMasterPushesAndIsFollowed(t *testing.T) {
 	awaitPush(v)
 }
 
-// A master that was replaced lives on for a while as it was: it is left at once, and what happened meanwhile
-// was not seen.
+// A master that was replaced lives on for a while as it was: it is left when the sentinels are asked next,
+// and what happened meanwhile was not seen.
 func TestAMasterThatWasReplacedIsLeft(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)

@@ -32,18 +32,13 @@ func (r *run) auditSweep() {
 			continue
 		}
 		r.audit(p, sample, now)
-		r.tasks.Go(func() {
-			if locks := p.Joined(r.ctx); len(locks) > 0 {
-				send(r.ctx, r.audited, locks)
-			}
-		})
 	}
 }
 
-// counted reports the keys that a master should have and does not. The sample is to be read after that.
+// counted reports the keys that a master should have and does not, and others to be read after that.
 type counted struct {
 	master       int
-	gone, sample []string
+	gone, others []string
 	asked        time.Time
 	err          error
 }
@@ -56,26 +51,21 @@ func (r *run) counted(c counted) {
 	if p.pushing && slices.ContainsFunc(c.gone, func(key string) bool { return r.endedUnpushed(p, key, c.asked) }) {
 		r.table.unwatch(p.index, later(p.countedAt, p.armedAt))
 		r.readAll(p)
-		p.armedAt = r.cfg.Now() // its keys have to be gone over once more: others may have come
-		p.resting.Store(false)
+		p.goOverAgain(r.cfg.Now()) // others may have come
 	}
 	r.wantAll(c.gone)
 	if c.err == nil {
 		p.countedAt = c.asked
 	}
-	for _, key := range c.sample {
+	for _, key := range c.others {
 		p.want(key, r.perKey, r.cfg.Now())
 	}
 }
 
 // endedUnpushed reports whether a key that was not there when a master was asked still is by all that it pushed.
 func (r *run) endedUnpushed(p *masterState, key string, asked time.Time) bool {
-	e := r.table.entries[key]
-	at, ok := r.table.place(key, p.index)
-	if e == nil || !ok || p.wanted[key] || r.asked[key] > 0 {
-		return false
-	}
-	return e.votes[at].Present && e.votes[at].ReadAt.Before(asked)
+	v := r.table.voteOf(p.index, key)
+	return v != nil && !p.wanted[key] && r.asked[key] == 0 && v.Present && v.ReadAt.Before(asked)
 }
 
 // audit asks a master which of the keys that it should have are gone, unless it is still at it. One command
@@ -95,7 +85,8 @@ func (r *run) audit(p *masterState, sample []string, now time.Time) {
 		if len(gone) > 0 && pushing && sourcekit.Sleep(r.ctx, r.cfg.Timeout) != nil { // for pushes on their way
 			return
 		}
-		send(r.ctx, r.counts, counted{master: p.index, gone: gone, sample: sample, asked: now, err: err})
+		others := slices.Concat(sample, p.Joined(r.ctx))
+		send(r.ctx, r.counts, counted{master: p.index, gone: gone, others: others, asked: now, err: err})
 	})
 }
 
@@ -103,12 +94,12 @@ func (r *run) audit(p *masterState, sample []string, now time.Time) {
 func (r *run) present(p *masterState, now time.Time) []string {
 	soon := now.Add(sweepEvery)
 	var keys []string
-	for key, e := range r.table.entries {
-		at, ok := r.table.place(key, p.index)
-		if !ok {
+	for key := range r.table.entries {
+		v := r.table.voteOf(p.index, key)
+		if v == nil || !v.Up || !v.Present || v.Held != nil && v.Held.Auxiliary {
 			continue
 		}
-		if v := e.votes[at]; v.Up && v.Present && (v.Held == nil || !v.Held.Auxiliary) && (v.ExpiresAt.IsZero() || v.ExpiresAt.After(soon)) {
+		if v.ExpiresAt.IsZero() || v.ExpiresAt.After(soon) {
 			keys = append(keys, key)
 		}
 	}

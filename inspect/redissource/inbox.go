@@ -3,13 +3,15 @@ package redissource
 import (
 	"sync"
 	"time"
+
+	"lockscope/inspect"
 )
 
 // pushState is a change of a master's tracking connection.
 type pushState struct {
-	master int
-	armed  bool
-	err    error // why it is not armed
+	master  int
+	armed   bool
+	refused *inspect.Unseen // why it is not armed, where the server will not push
 }
 
 // mostKept keys are in an inbox: above it all may have changed.

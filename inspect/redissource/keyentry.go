@@ -37,17 +37,17 @@ type entry struct {
 	confirmed int // how often masters that do not agree have said the same again
 	// changedAfter is the time at which the newest verdict that changed was last known to stand, which counts
 	// where its changes may not have been reported: on masters that are polled, where what was read first
-	// after nobody reported changed it (unreported), or when it is late (outOfSight).
+	// after an unreported change changed it (unreported), or when it is late (outOfSight).
 	changedAfter time.Time
 	unreported   bool
-	// unwatched are the votes whose next reading may show what nobody reported: of a master that has just
+	// unwatched are the votes whose next reading may show an unreported change: of a master that has just
 	// begun to push, where another node of the cluster has the key, or where a pass over all keys came upon
 	// it. All changes until watchedUntil were reported.
 	unwatched    []bool
 	watchedUntil time.Time
 }
 
-// cameUnreported notes that the key came at some time after an instant; zero: nobody looked before.
+// cameUnreported notes that the key came at some time after an instant; zero: unknown.
 func (e *entry) cameUnreported(since time.Time) {
 	for i := range e.votes {
 		e.unwatch(i, time.Time{})
@@ -62,7 +62,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// cameUnseen reports whether nobody saw the key come.
+// cameUnseen reports whether the key came unseen.
 func (e *entry) cameUnseen() bool { return !e.read && slices.Contains(e.unwatched, true) }
 
 func (e *entry) unwatch(at int, since time.Time) {
@@ -100,7 +100,7 @@ func ending(v inspect.Vote, now time.Time) bool {
 	})
 }
 
-// outOfSight reports whether a holder ran out that nobody had seen for a while before, although changes are
+// outOfSight reports whether a holder ran out that had not been seen for a while, although changes are
 // reported: what reports them may have stood still.
 func (e *entry) outOfSight(now time.Time) bool {
 	return e.lock != nil && slices.ContainsFunc(e.lock.Holders, func(h inspect.Contender) bool {
@@ -111,7 +111,7 @@ func (e *entry) outOfSight(now time.Time) bool {
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
 // stoodAt is the time up to which the verdict is known to have stood before a vote changes: the last reading
-// of a quorum of masters that agree. While too few are left that do, it is what it was; where nobody agreed,
+// of a quorum of masters that agree. While too few are left that do, it is what it was; where no masters agreed,
 // the vote's own reading.
 func (e *entry) stoodAt(at int) time.Time {
 	i := -1
@@ -197,7 +197,8 @@ func (e *entry) partOf() string {
 // sameVotes compares all but who agrees, which follows from the rest.
 func sameVotes(a, b []inspect.Vote) bool {
 	return slices.EqualFunc(a, b, func(x, y inspect.Vote) bool {
-		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error && x.Present == y.Present && x.Foreign == y.Foreign && x.Unsure == y.Unsure &&
+		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error &&
+			x.Present == y.Present && x.Foreign == y.Foreign && x.Unsure == y.Unsure &&
 			x.Value == y.Value && x.Digest == y.Digest && x.NoExpiry == y.NoExpiry && x.ExpiresAt.Equal(y.ExpiresAt) &&
 			x.Held.Equal(y.Held) && slices.Equal(x.Unseen, y.Unseen)
 	})

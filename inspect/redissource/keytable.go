@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockscope/inspect"
+	"lockscope/inspect/recipe"
 	"lockscope/inspect/redissource/node"
 )
 
@@ -36,7 +37,7 @@ type keyTable struct {
 	deniedKey       string // one of the denied; empty: there is none
 	// clients lists each master's connections.
 	clients []node.Clients
-	// replicas are, by master, whose replica it is known to be; nil where it is none.
+	// replicas say, by master, whose replica it is; nil for a master.
 	replicas []*inspect.Unseen
 	// topology maps keys to the masters of a cluster; nil where each has all.
 	topology *topology
@@ -56,7 +57,8 @@ type postponed struct {
 func newKeyTable(cfg Config, masters []*node.Master) *keyTable {
 	b := &keyTable{
 		backend: cfg.Backend, only: cfg.Only, once: cfg.Once, most: cfg.Budget.Keys,
-		entries: map[string]*entry{}, foreign: map[string]postponed{}, parts: map[string]string{}, denied: map[string]bool{}, refused: map[string]bool{},
+		entries: map[string]*entry{}, foreign: map[string]postponed{}, parts: map[string]string{},
+		denied: map[string]bool{}, refused: map[string]bool{},
 	}
 	for _, m := range masters {
 		b.addrs = append(b.addrs, m.Address())
@@ -73,6 +75,16 @@ func (b *keyTable) place(key string, master int) (at int, ok bool) {
 	default:
 		return 0, b.topology.ownerOf(key) == master
 	}
+}
+
+// voteOf is a master's vote on a key; nil where there is none.
+func (b *keyTable) voteOf(master int, key string) *inspect.Vote {
+	e := b.entries[key]
+	at, ok := b.place(key, master)
+	if e == nil || !ok {
+		return nil
+	}
+	return &e.votes[at]
 }
 
 // add makes a key known; false when it is already, or was found to be no lock a moment ago.
@@ -152,19 +164,24 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 		v.ExpiresAt = steady(old.ExpiresAt, v.ExpiresAt, now)
 	}
 	if v.Held != nil && old.Held != nil {
-		was := make(map[string]time.Time, len(old.Held.Claims))
-		for _, c := range old.Held.Claims {
-			was[c.Name] = c.ExpiresAt
-		}
-		for i := range v.Held.Claims { // the record is the reader's no more
-			c := &v.Held.Claims[i]
-			c.ExpiresAt = steady(was[c.Name], c.ExpiresAt, now)
-		}
+		steadyClaims(old.Held, v.Held, now)
 	}
 	if refused(v) {
 		b.refused[key] = true
 	}
 	*old = lastPresent(*old, v, now)
+}
+
+// steadyClaims keeps the old expiries of claims that only jittered. The record is no longer the reader's.
+func steadyClaims(old, is *recipe.Record, now time.Time) {
+	was := make(map[string]time.Time, len(old.Claims))
+	for _, c := range old.Claims {
+		was[c.Name] = c.ExpiresAt
+	}
+	for i := range is.Claims {
+		c := &is.Claims[i]
+		c.ExpiresAt = steady(was[c.Name], c.ExpiresAt, now)
+	}
 }
 
 // votes are those that count: of the masters. Where all servers given are replicas, theirs are all there is
@@ -206,27 +223,15 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	if e == nil || e.unread() {
 		return nil, false
 	}
-	named := key == b.only
-	if lock := e.partOf(); lock != "" {
-		b.forget(e, now)
-		b.postpone(key, now)
-		b.parts[key] = lock
-		b.found = append(b.found, lock)
+	if !b.keep(e, now) {
 		return nil, e.lock != nil
 	}
-	if e.lock == nil && !named && !e.isLock() {
-		b.forget(e, now)
-		return nil, false
-	}
-	delete(b.foreign, key)
-	delete(b.parts, key)
-	b.allow(key)
 	lock := inspect.KeyLock(inspect.ID{Backend: b.backend, Path: key}, b.votes(e), now)
 	if lock.State != inspect.StateFree {
 		e.freeSince = time.Time{}
 	} else if e.freeSince.IsZero() {
 		e.freeSince = now
-	} else if !named && now.Sub(e.freeSince) >= freeFor {
+	} else if key != b.only && now.Sub(e.freeSince) >= freeFor {
 		delete(b.entries, key)
 		return nil, e.lock != nil
 	}
@@ -247,6 +252,25 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	return lock, false
 }
 
+// keep reports whether a key is a lock of its own, and forgets it where it is not.
+func (b *keyTable) keep(e *entry, now time.Time) bool {
+	if lock := e.partOf(); lock != "" {
+		b.forget(e, now)
+		b.postpone(e.key, now)
+		b.parts[e.key] = lock
+		b.found = append(b.found, lock)
+		return false
+	}
+	if e.lock == nil && e.key != b.only && !e.isLock() {
+		b.forget(e, now)
+		return false
+	}
+	delete(b.foreign, e.key)
+	delete(b.parts, e.key)
+	b.allow(e.key)
+	return true
+}
+
 // forget drops a key that is no lock. One that holds something else, or that may not be read, is not looked at again
 // for a while; one that is merely absent, or whose master did not answer, may
 // come back at any time.
@@ -257,7 +281,7 @@ func (b *keyTable) forget(e *entry, now time.Time) {
 	case denied:
 		b.deny(e.key)
 	case slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up }):
-		b.allow(e.key) // else nobody has said anything else
+		b.allow(e.key) // else no master has said anything else
 	}
 	if denied || slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Foreign }) {
 		b.postpone(e.key, now)

@@ -9,7 +9,7 @@ import (
 	"lockscope/inspect/redissource/node"
 )
 
-// report takes in a master's answer.
+// report records a master's answer.
 func (r *run) report(rep report) {
 	r.read() // what was pushed before it was answered
 	p := r.masters[rep.master]
@@ -29,7 +29,7 @@ func (r *run) report(rep report) {
 		return
 	}
 	took := rep.answered.Sub(rep.asked)
-	if p.down() && len(rep.keys) == 0 { // a PING, which is answered where all keys are refused, too: what it says of itself decides
+	if p.down() && len(rep.keys) == 0 { // PING is answered where all keys are refused, too: its status decides
 		p.requestStatusNow()
 		return
 	}
@@ -55,7 +55,7 @@ func (r *run) report(rep report) {
 	}
 }
 
-// attend takes in that this process stood still, and returns the time. Everything is read again: what was
+// attend handles a standstill of this process, and returns the time. Everything is read again: what was
 // asked for before counts for nothing (see report and errStood), what was pushed may have been lost, and new
 // keys may have come.
 func (r *run) attend() time.Time {
@@ -65,8 +65,7 @@ func (r *run) attend() time.Time {
 	}
 	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: now}})
 	for _, p := range r.masters {
-		p.armedAt = now // its keys have to be gone over once more
-		p.resting.Store(false)
+		p.goOverAgain(now)
 		p.requestStatusNow()
 		if !p.down() {
 			r.readAll(p)
@@ -76,7 +75,7 @@ func (r *run) attend() time.Time {
 	return now
 }
 
-// alive records that a master answers; one that did not before is read anew, and asked about itself.
+// alive records that a master answers; one that did not before is read again, and asked about itself.
 func (r *run) alive(p *masterState, latency time.Duration) {
 	if p.down() {
 		p.requestStatusNow()
@@ -90,8 +89,7 @@ func (r *run) alive(p *masterState, latency time.Duration) {
 // says what has changed, not when: that may have waited in the network.
 func (r *run) back(p *masterState) {
 	if p.pushing {
-		p.armedAt = r.cfg.Now() // its keys have to be gone over once more
-		p.resting.Store(false)
+		p.goOverAgain(r.cfg.Now())
 	}
 	r.readAll(p)
 }
@@ -114,7 +112,7 @@ func (r *run) down(p *masterState, err error) {
 	}
 }
 
-// status takes in what a master says of itself.
+// status records what a master says of itself.
 func (r *run) status(rep statusReport) {
 	if i := rep.master - len(r.masters); i >= 0 {
 		r.replicas[i].replicaStatus(rep)
@@ -129,7 +127,7 @@ func (r *run) status(rep statusReport) {
 		}
 		return
 	}
-	if p.down() { // what it says of itself is known with that: asked again at once, who refuses all else is asked without end
+	if p.down() {
 		r.back(p)
 	}
 	p.answered(rep.status.Latency)
@@ -141,7 +139,7 @@ func (r *run) status(rep statusReport) {
 	}
 }
 
-// readdress takes in where a master is now, which with Sentinel may change, and reports whether it took the
+// readdress records where a master is now, which with Sentinel may change, and reports whether it took the
 // place of another. Nobody knows then what happened on it before it was known to be the master, nor how much
 // it got of what the other had.
 func (r *run) readdress(p *masterState) (replaced bool) {
@@ -166,13 +164,17 @@ func (r *run) readdress(p *masterState) (replaced bool) {
 	return true
 }
 
-// setReplica takes in whether a server is a replica: then it has no vote.
+// setReplica records whether a server is a replica: then it has no vote.
 func (r *run) setReplica(p *masterState, st node.Status) {
 	var u *inspect.Unseen
 	if st.Role == node.RoleReplica {
-		u = &inspect.Unseen{Aspect: inspect.AspectVotes, Where: p.Address(), Read: "ROLE", Reason: "it is a replica, has no vote, and may lag behind its master", Advice: "give its master instead"}
+		u = &inspect.Unseen{
+			Aspect: inspect.AspectVotes, Where: p.Address(), Read: "INFO",
+			Reason: "it is a replica, has no vote, and may lag behind its master", Advice: "give its master instead",
+		}
 		if st.Master != "" {
-			u.Reason, u.Advice = fmt.Sprintf("it is a replica of %s, has no vote, and may lag behind", st.Master), fmt.Sprintf("give %s instead", st.Master)
+			u.Reason = fmt.Sprintf("it is a replica of %s, has no vote, and may lag behind", st.Master)
+			u.Advice = fmt.Sprintf("give %s instead", st.Master)
 		}
 	}
 	old := r.table.replicas[p.index]
@@ -184,7 +186,7 @@ func (r *run) setReplica(p *masterState, st node.Status) {
 	}
 }
 
-// pass takes in that a master's keys were gone over.
+// pass records the end of a pass over a master's keys.
 func (r *run) pass(rep passed) {
 	p := r.masters[rep.master]
 	p.passed, p.unsought = true, rep.unsought

@@ -1,8 +1,6 @@
 package redissource
 
 import (
-	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -39,8 +37,8 @@ type masterState struct {
 type tracking struct {
 	pushing     bool
 	armedAt     time.Time
-	pushedUntil time.Time    // all changes until then were pushed; zero before the first connection was lost
-	refused     node.Refusal // why it does not, empty while it may come
+	pushedUntil time.Time       // all changes until then were pushed; zero before the first connection was lost
+	refused     *inspect.Unseen // why it does not; nil while it may come
 	inbox       inbox
 	heard       time.Time   // when the newest ping that was answered was sent: what was pushed before is known
 	resting     atomic.Bool // it pushes, and its keys were gone over since it does
@@ -92,6 +90,12 @@ func (p *masterState) down() bool { return p.server.State == inspect.ServerDown 
 // came while nothing was pushed, and the keys were not gone over since.
 func (p *masterState) mayHaveHad() bool {
 	return !p.resting.Load() && !p.wentOver.IsZero() && p.armedAt.Sub(p.wentOver) > inspect.MostLate
+}
+
+// goOverAgain makes the next pass over its keys one that counts: what was pushed so far may not be all.
+func (p *masterState) goOverAgain(now time.Time) {
+	p.armedAt = now
+	p.resting.Store(false)
 }
 
 // want puts a key on the list of those to read.
@@ -175,27 +179,26 @@ func (p *masterState) answered(latency time.Duration) {
 	p.err = nil
 }
 
-// setStatus keeps old instants that only jittered.
+// setStatus keeps old instants that only jittered, and the limit of memory that is not reported.
 func (p *masterState) setStatus(st node.Status) {
+	was := p.server
+	p.server, p.unseen = st.Server, st.Unseen
 	s := &p.server
-	p.unseen = st.Unseen
-	s.Role, s.Version, s.RunID, s.Cluster = st.Role, st.Version, st.RunID, st.Cluster
-	s.Replicas, s.NeedsReplicas = st.Replicas, st.NeedsReplicas
-	s.Persistence = st.Persistence
+	s.State, s.Error = was.State, was.Error
 	if st.Reported {
-		s.MaxMemory, s.EvictionPolicy, p.reported = st.MaxMemory, st.EvictionPolicy, true
+		p.reported = true
+	} else {
+		s.MaxMemory, s.EvictionPolicy = was.MaxMemory, was.EvictionPolicy
 	}
-	s.WritesRefused = st.Refused
-	if (st.Offset-s.ClockOffset).Abs() > 5*time.Millisecond || !s.ClockKnown {
-		s.ClockOffset, s.ClockKnown, s.ClockWithin = st.Offset, st.OffsetKnown, st.Latency/2
+	if was.ClockKnown && (s.ClockOffset-was.ClockOffset).Abs() <= 5*time.Millisecond {
+		s.ClockOffset, s.ClockKnown, s.ClockWithin = was.ClockOffset, was.ClockKnown, was.ClockWithin
 	}
-	if st.StartedAt.Sub(s.StartedAt).Abs() > 2*time.Second {
-		s.StartedAt = st.StartedAt
+	if s.StartedAt.Sub(was.StartedAt).Abs() <= 2*time.Second {
+		s.StartedAt = was.StartedAt
 	}
-	s.Latency = st.Latency
 }
 
-// replicaStatus takes in what a replica of a cluster says of itself. It has no vote: nothing depends on it now.
+// replicaStatus records what a replica of a cluster says of itself. It has no vote: nothing depends on it now.
 func (p *masterState) replicaStatus(rep statusReport) {
 	p.asked = true
 	if rep.err != nil {
@@ -204,32 +207,6 @@ func (p *masterState) replicaStatus(rep statusReport) {
 	}
 	p.answered(rep.status.Latency)
 	p.setStatus(rep.status)
-}
-
-// requestStatus asks the master about itself until the context ends: at a slow beat, and when it came back.
-func (p *masterState) requestStatus(ctx context.Context, report func(node.Status, error) bool) {
-	for {
-		st, err := p.ReadStatus(ctx)
-		if errors.Is(err, node.ErrStood) && ctx.Err() == nil {
-			continue
-		}
-		if !report(st, err) {
-			return
-		}
-		rest := statusEvery
-		if err != nil {
-			rest = 2 * node.RetryEvery
-		}
-		timer := time.NewTimer(rest)
-		select {
-		case <-timer.C:
-		case <-p.restart:
-			timer.Stop()
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
-	}
 }
 
 // requestStatusNow makes requestStatus ask at once.

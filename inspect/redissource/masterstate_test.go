@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"lockscope/inspect"
 	"lockscope/inspect/internal/sourcekit"
 	"lockscope/inspect/redissource/node"
 )
@@ -11,7 +12,7 @@ import (
 // A clock stays as inexact as its reading was slow, however fast the server answers other questions.
 func TestAClockIsAsExactAsItsReading(t *testing.T) {
 	p := &masterState{}
-	p.setStatus(node.Status{Offset: -1400 * time.Millisecond, OffsetKnown: true, Latency: 2800 * time.Millisecond})
+	p.setStatus(node.Status{Server: inspect.Server{ClockOffset: -1400 * time.Millisecond, ClockKnown: true, ClockWithin: 1400 * time.Millisecond}})
 	p.answered(time.Millisecond)
 	if s := p.server; !s.ClockKnown || s.ClockWithin != 1400*time.Millisecond || s.Latency != time.Millisecond {
 		t.Errorf("%+v", s)

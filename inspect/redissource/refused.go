@@ -18,9 +18,8 @@ const (
 // refused reports whether a master that answers would not report all of a key.
 func refused(v inspect.Vote) bool { return len(v.Unseen) > 0 }
 
-// retryRefused has the masters that push read some of their refused keys again; those that are polled come to
-// theirs in turn. Of the keys of which nothing but the name is known some are tried whatever reports them:
-// nobody reads these otherwise.
+// retryRefused asks for some of the refused keys again. Of the keys of which nothing but the name is known some
+// are tried, too: these are not read otherwise.
 func (r *run) retryRefused(now time.Time) {
 	if r.cfg.Once || now.Sub(r.refusedAt) < refusedEvery || !slices.ContainsFunc(r.masters, (*masterState).up) {
 		return
@@ -30,21 +29,8 @@ func (r *run) retryRefused(now time.Time) {
 		n = refusedMany
 	}
 	r.refusedAt, r.readable = now, false
-	for _, key := range r.table.refusedKeys(n) {
-		for _, p := range r.masters {
-			if p.up() && p.pushing && r.table.refusedBy(p.index, key) {
-				p.want(key, r.perKey, now)
-			}
-		}
-	}
-	for _, key := range r.table.takeDenied(n, now) {
-		if !r.table.add(key, now) {
-			continue
-		}
+	for _, key := range slices.Concat(r.table.refusedKeys(n), r.table.takeDenied(n, now)) {
 		r.wantOf(key, now)
-		for _, p := range r.masters {
-			p.polled = r.pollsOf(p).Spend(p.polled, now, p.Cost(key))
-		}
 	}
 }
 
@@ -75,12 +61,8 @@ func (b *keyTable) allow(key string) {
 
 // refusedBy reports whether a master would not report all of a key when it was last asked.
 func (b *keyTable) refusedBy(master int, key string) bool {
-	e := b.entries[key]
-	if e == nil {
-		return false
-	}
-	at, ok := b.place(key, master)
-	return ok && refused(e.votes[at])
+	v := b.voteOf(master, key)
+	return v != nil && refused(*v)
 }
 
 // refusedKeys are at most n of the keys that a master refuses.
@@ -98,17 +80,16 @@ func (b *keyTable) refusedKeys(n int) (keys []string) {
 	return keys
 }
 
-// takeDenied has at most n of the keys of which nothing but the name is known looked at before it is their time.
+// takeDenied makes at most n of the keys known again of which nothing but the name is known, before it is their time.
 func (b *keyTable) takeDenied(n int, now time.Time) (keys []string) {
 	for key := range b.denied {
 		if len(keys) == n {
 			break
 		}
-		if b.entries[key] != nil {
-			continue // it is being read
-		}
 		b.foreign[key] = postponed{now, b.foreign[key].wait}
-		keys = append(keys, key)
+		if b.add(key, now) {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }

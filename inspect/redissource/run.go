@@ -83,8 +83,7 @@ func (r *run) read() {
 			r.table.unwatch(p.index, p.heard)
 			p.requestStatusNow() // a replica that begins to copy its master flushes, too
 			r.readAll(p)
-			p.armedAt = now // its keys have to be gone over once more: there may be new ones
-			p.resting.Store(false)
+			p.goOverAgain(now) // there may be new ones
 		}
 		locks, others := p.LockKeys(slices.Collect(maps.Keys(keys)))
 		others = slices.DeleteFunc(others, func(key string) bool { return r.table.entries[key] == nil })
@@ -123,12 +122,12 @@ func (r *run) readAll(p *masterState) {
 	}
 }
 
-// push takes in that a master began or ceased to push.
+// push handles a master that began or ceased to push.
 func (r *run) push(st pushState) {
 	p := r.masters[st.master]
 	was := p.pushing
 	p.pushing = st.armed
-	p.refused, _ = node.AsRefusal(st.err)
+	p.refused = st.refused
 	p.resting.Store(false) // until its keys were gone over once more
 	if st.armed {
 		p.armedAt = r.cfg.Now()
@@ -142,7 +141,7 @@ func (r *run) push(st pushState) {
 	if was {
 		p.pushedUntil = p.heard // what was pushed before that ping has come
 	}
-	p.probe = p.probe || was && p.refused == node.Refusal{} // is it still there?
+	p.probe = p.probe || was && p.refused == nil // is it still there?
 }
 
 // wake does what has become due.
@@ -158,8 +157,11 @@ func (r *run) wake(now time.Time) {
 		asked := e.askAgain()
 		disputed := !asked.IsZero() && !now.Before(asked)
 		for _, p := range r.masters {
-			at, ok := r.table.place(key, p.index)
-			if ok && e.votes[at].Up && (disputed || ending(e.votes[at], now) || overdue(e.votes[at], now.Add(jitter))) && !p.down() { // the instant shown may be so much too late
+			v := r.table.voteOf(p.index, key)
+			if v == nil || !v.Up || p.down() {
+				continue
+			}
+			if disputed || ending(*v, now) || overdue(*v, now.Add(jitter)) { // which may be shown so much too late
 				p.want(key, r.perKey, now)
 			}
 		}

@@ -2,7 +2,6 @@ package redissource
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -72,7 +71,8 @@ func (r *run) run() {
 
 func (s *Source) newRun(ctx context.Context, emit func(inspect.Update), masters []*node.Master) *run {
 	r := &run{
-		cfg: s.cfg, ctx: ctx, stall: s.stall, emit: emit, table: newKeyTable(s.cfg, masters), inputs: newInputs(s.focused), limits: newLimits(s.cfg),
+		cfg: s.cfg, ctx: ctx, stall: s.stall, emit: emit,
+		table: newKeyTable(s.cfg, masters), inputs: newInputs(s.focused), limits: newLimits(s.cfg),
 		news: news{dirty: map[string]bool{}, asked: map[string]int{}, held: map[string]time.Time{}},
 	}
 	for i, m := range masters {
@@ -117,7 +117,6 @@ type inputs struct {
 	statuses   chan statusReport
 	pushes     chan pushState
 	inboxes    chan struct{} // something came into an inbox
-	audited    chan []string // keys of which something changed that is not pushed
 	counts     chan counted
 	topologies chan *topology
 }
@@ -126,7 +125,7 @@ func newInputs(focused sourcekit.Focus) inputs {
 	return inputs{
 		focused: focused, reports: make(chan report), found: make(chan []string), passed: make(chan passed),
 		statuses: make(chan statusReport), pushes: make(chan pushState), inboxes: make(chan struct{}, 1),
-		audited: make(chan []string), counts: make(chan counted), topologies: make(chan *topology),
+		counts: make(chan counted), topologies: make(chan *topology),
 	}
 }
 
@@ -233,8 +232,6 @@ func (r *run) loop() {
 			if r.adopt(t) {
 				return
 			}
-		case keys := <-r.audited:
-			r.wantAll(keys)
 		case c := <-r.counts:
 			r.counted(c)
 		case r.focus = <-r.focused:
@@ -243,14 +240,13 @@ func (r *run) loop() {
 	}
 }
 
-// start starts what runs beside the loop.
+// start starts the tasks that run next to the loop.
 func (r *run) start() {
 	for _, p := range r.masters {
 		r.tasks.Go(func() { r.scan(p) })
 		r.tasks.Go(func() { r.requestStatus(p) })
 		if !r.cfg.Once {
 			r.tasks.Go(func() { r.track(p) })
-			r.tasks.Go(func() { r.follow(p) })
 		}
 	}
 	for _, p := range r.replicas {
@@ -264,23 +260,30 @@ func (r *run) start() {
 	}
 }
 
-// requestStatus asks a master about itself, again and again unless one pass is all.
+// requestStatus asks a master about itself: at a slow beat, and when it came back.
 func (r *run) requestStatus(p *masterState) {
-	p.requestStatus(r.ctx, func(st node.Status, err error) bool {
-		return send(r.ctx, r.statuses, statusReport{p.index, st, err}) && !r.cfg.Once
-	})
-}
-
-// follow asks the sentinels who the master is, again and again, and has it asked about itself when it is another.
-func (r *run) follow(p *masterState) {
-	if !p.BySentinel() {
-		return
-	}
-	for at := p.Address(); sourcekit.Sleep(r.ctx, followEvery) == nil; {
-		p.Follow(r.ctx)
-		if now := p.Address(); now != at {
-			at = now
-			p.requestStatusNow()
+	for {
+		asked := r.cfg.Now()
+		st, err := p.ReadStatus(r.ctx)
+		if r.stall.Since(asked) && r.ctx.Err() == nil {
+			continue // its clock would be off by that
+		}
+		if !send(r.ctx, r.statuses, statusReport{p.index, st, err}) || r.cfg.Once {
+			return
+		}
+		rest := statusEvery
+		if err != nil {
+			rest = 2 * node.RetryEvery
+		}
+		timer := time.NewTimer(rest)
+		select {
+		case <-timer.C:
+		case <-p.restart:
+		case <-r.ctx.Done():
+		}
+		timer.Stop()
+		if r.ctx.Err() != nil {
+			return
 		}
 	}
 }
@@ -294,38 +297,24 @@ func (r *run) scan(p *masterState) {
 	s := node.NewScanner(p.Master, r.cfg.patterns(), r.cfg.matcher(), r.cfg.scanLimits(), p.resting.Load)
 	for {
 		start := r.cfg.Now()
-		unsought, err := s.Pass(r.ctx, r.hand)
-		if errors.Is(err, node.ErrStood) && r.ctx.Err() == nil {
-			continue
+		unsought, err := s.Pass(r.ctx, func(keys []string) { send(r.ctx, r.found, keys) })
+		if err != nil && r.stall.Since(start) && r.ctx.Err() == nil {
+			continue // a server that did not answer meanwhile is not to blame
 		}
 		if !send(r.ctx, r.passed, passed{p.index, start, unsought, err}) || r.cfg.Once {
 			return
 		}
-		for first := true; first || r.cfg.Now().Sub(start) < r.scanEvery(p); first = false {
-			rest := min(r.cfg.Budget.ScanEvery, time.Second)
-			if first {
-				rest = max(r.cfg.Budget.ScanEvery-r.cfg.Now().Sub(start), r.cfg.Budget.ScanEvery/4)
-			}
-			if first && (err != nil || unsought != nil) {
-				rest = max(rest, node.RetryEvery)
-			}
+		every := r.cfg.Budget.ScanEvery
+		rest := max(every-r.cfg.Now().Sub(start), every/4)
+		if err != nil || unsought != nil {
+			rest = max(rest, node.RetryEvery)
+		}
+		for rest > 0 {
 			if sourcekit.Sleep(r.ctx, rest) != nil {
 				return
 			}
+			rest = min(r.scanEvery(p)-r.cfg.Now().Sub(start), time.Second) // the master may cease to push
 		}
-	}
-}
-
-// hand takes keys that were found to the loop; false when it is busy and nobody waits for it.
-func (r *run) hand(keys []string, wait bool) bool {
-	if wait {
-		return send(r.ctx, r.found, keys)
-	}
-	select {
-	case r.found <- keys:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -353,5 +342,7 @@ func (r *run) track(p *masterState) {
 		News:    func(keys []string) { p.inbox.add(keys); signal() },
 		Flushed: func() { p.inbox.addAll(); signal() },
 	}
-	pusher.Run(r.ctx, func(armed bool, err error) { send(r.ctx, r.pushes, pushState{p.index, armed, err}) })
+	pusher.Run(r.ctx, func(armed bool, refused *inspect.Unseen) {
+		send(r.ctx, r.pushes, pushState{p.index, armed, refused})
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockscope/inspect"
-	"lockscope/inspect/redissource/node"
 )
 
 // watchedRun is a run that watches over its own stalls, by a clock that the test moves, with lock:a read of
@@ -101,7 +100,7 @@ func TestWhatChangedWhileNothingWasPushedHasABound(t *testing.T) {
 		w.clock = noon.Add(after)
 		w.attend() // as its heartbeat does, all the time
 		for i := range w.masters {
-			w.push(pushState{master: i, armed: yes, err: node.ErrLost})
+			w.push(pushState{master: i, armed: yes})
 		}
 	}
 	armed(0, true)

@@ -13,13 +13,8 @@ import (
 // mayHaveEvicted reports whether a key is gone, or another's, on a master that evicts. A master whose INFO was never
 // answered may.
 func (r *run) mayHaveEvicted(p *masterState, key string, is *inspect.Vote) bool {
-	e := r.table.entries[key]
-	at, ok := r.table.place(key, p.index)
-	if e == nil || !ok {
-		return false
-	}
-	was := &e.votes[at]
-	return vanished(was, is) && (!p.reported || p.server.MayEvict(was))
+	was := r.table.voteOf(p.index, key)
+	return was != nil && vanished(was, is) && (!p.reported || p.server.MayEvict(was))
 }
 
 func there(v *inspect.Vote) bool { return v.Present || v.Held != nil }
@@ -56,6 +51,7 @@ func (e *entry) staysUnsure(at int, v *inspect.Vote) bool {
 	if !v.Up || !old.Unsure {
 		return false
 	}
-	emitted := e.lock != nil && slices.ContainsFunc(e.lock.Masters, func(m inspect.Vote) bool { return m.Addr == old.Addr && m.Unsure })
+	marked := func(m inspect.Vote) bool { return m.Addr == old.Addr && m.Unsure }
+	emitted := e.lock != nil && slices.ContainsFunc(e.lock.Masters, marked)
 	return !emitted || !there(v) && !there(old)
 }

@@ -51,7 +51,7 @@ func limited(maxMemory int64) node.Status {
 	if maxMemory < 0 {
 		return node.Status{}
 	}
-	return node.Status{Reported: true, MaxMemory: maxMemory, EvictionPolicy: "allkeys-lru"}
+	return node.Status{Reported: true, Server: inspect.Server{MaxMemory: maxMemory, EvictionPolicy: "allkeys-lru"}}
 }
 
 // After a flush of any database it is unknown how a key ended, until the key was read again.

@@ -25,7 +25,6 @@ var clocks = map[string]struct {
 	"inspect/recording/replay.go":          {"NewTimer", "waits for a recorded instant to come"},
 	"inspect/internal/sourcekit/sleep.go":  {"NewTimer", "rests between requests"},
 	"inspect/redissource/config.go":        {"Now", "the default clock"},
-	"inspect/redissource/masterstate.go":   {"NewTimer", "rests between attempts"},
 	"inspect/redissource/source.go":        {"NewTicker NewTimer", "the loop's beats and its alarm"},
 	"inspect/zkadmin/server.go":            {"Until", "shares out what a context has left, whose deadline is by the process' clock"},
 	"inspect/zksource/config.go":           {"Now", "the default clock"},

@@ -11,42 +11,36 @@ import (
 	"lockscope/inspect/recipe"
 )
 
-// readAuxiliary reads what is missing beside the keys, in one round trip, the keys themselves too where main is set.
+// readAuxiliary reads what is missing next to the keys, in one round trip, the keys themselves too where main is set.
 func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main bool) error {
 	var counted subscribers
 	var clock *redis.TimeCmd
-	channels, scored := m.channels(readings), slices.ContainsFunc(readings, func(r *keyReading) bool { return r.scored(main) })
+	channels := m.channels(readings)
+	scored := slices.ContainsFunc(readings, func(r *keyReading) bool { return r.scored(main) })
 	if scored && m.keys != nil {
 		m.rereadClock(ctx)
 	}
-	asked := m.now()
-	var start, end time.Time // of the request itself, which may have to wait until others are answered
-	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+	var start time.Time // of the request itself, which may have to wait until others are answered
+	err := m.pipelinedKeys(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		start = m.now()
-		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			if scored && m.keys == nil {
-				clock = m.requestClock(ctx, p)
-			}
-			for _, r := range readings {
-				r.request(ctx, p, main)
-			}
-			if m.siblings == nil && !m.cluster { // there each node counts its own
-				if counted = m.requestSubscribers(ctx, p, channels); len(channels) > 0 {
-					counted.replication = p.Info(ctx, "replication")
-				}
-			}
-			return nil
-		})
-		end = m.now()
-		return m.serverError(err, cmds)
+		if scored && m.keys == nil {
+			clock = m.requestClock(ctx, p)
+		}
+		for _, r := range readings {
+			r.request(ctx, p, main)
+		}
+		if m.siblings != nil || m.cluster {
+			return // there each node counts its own
+		}
+		if counted = m.requestSubscribers(ctx, p, channels); len(channels) > 0 {
+			counted.replication = p.Info(ctx, "replication")
+		}
 	})
 	if err != nil {
 		return err
 	}
+	end := m.now()
 	middle := start.Add(end.Sub(start) / 2).Round(0)
-	if err := m.fresh(asked, nil); err != nil {
-		return err
-	}
 	if clock != nil {
 		m.readClock(new(Status), clock, "", middle)
 	}
@@ -55,8 +49,8 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 		counts = m.countEverywhere(ctx, channels)
 	}
 	for _, r := range readings {
-		r.keys.Now, r.keys.Offset, r.vote.Within = middle, time.Duration(m.offset.Load()), middle.Sub(start)
-		r.keys.ClockUnknown = m.clock.Load() != nil
+		r.keys.Now, r.keys.Offset, r.vote.Within = middle, time.Duration(m.clock.offset.Load()), middle.Sub(start)
+		r.keys.ClockUnknown = m.clock.unknown.Load() != nil
 		m.readCounts(r, counts, counted)
 		for _, p := range r.probes {
 			m.readProbe(r, p, middle)
@@ -66,7 +60,7 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	return nil
 }
 
-// readCounts takes in the subscribers of the channels that were asked for, or that they could not be counted.
+// readCounts records the subscribers of the channels that were asked for, or that they could not be counted.
 func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, counted subscribers) {
 	for _, query := range r.missing {
 		if query.Type != recipe.TypeChannel {
@@ -75,13 +69,16 @@ func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, count
 		if counts == nil { // of a client of a whole cluster
 			r.put(query.Key, recipe.Value{Type: recipe.TypeChannel, Unknown: true})
 			r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
-				Aspect: aspectOf(query.Feeds), Where: m.Address(), Read: "PUBSUB NUMSUB", Reason: "each node of a cluster counts its own subscribers",
+				Aspect: aspectOf(query.Feeds), Where: m.Address(), Read: "PUBSUB NUMSUB",
+				Reason: "each node of a cluster counts its own subscribers",
 			})
 		}
 		if v, ok := counts[query.Key]; ok {
 			r.put(query.Key, v.Value)
 			if v.failed != nil {
 				r.miss(m, aspectOf(query.Feeds), v.failed, query.Key)
+			} else {
+				m.typed.count(query.Key, v.Subscribers)
 			}
 		}
 	}
@@ -90,7 +87,7 @@ func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, count
 	}
 }
 
-// nobodySubscribes reports whether the channels that were asked for wake a waiter each, and nobody was seen on any.
+// nobodySubscribes reports whether the channels that were asked for wake a waiter each, and none has a subscriber.
 func (r *keyReading) nobodySubscribes() bool {
 	waiters := 0
 	for _, query := range r.missing {
@@ -104,7 +101,7 @@ func (r *keyReading) nobodySubscribes() bool {
 	return waiters > 0
 }
 
-// request asks for what is missing beside the key, and with main for the key.
+// request asks for what is missing next to the key, and with main for the key.
 func (r *keyReading) request(ctx context.Context, p redis.Pipeliner, main bool) {
 	if main {
 		r.main = newProbe(ctx, p, recipe.Query{Key: r.keys.Key, Type: r.shape.kind})
@@ -117,7 +114,7 @@ func (r *keyReading) request(ctx context.Context, p redis.Pipeliner, main bool) 
 	}
 }
 
-// readProbe takes in what a helper key holds, or that it could not be read.
+// readProbe records what a helper key holds, or that it could not be read.
 func (m *Master) readProbe(r *keyReading, p probe, middle time.Time) {
 	v := p.value(middle)
 	r.put(p.query.Key, v)
@@ -137,15 +134,11 @@ func (m *Master) countEverywhere(ctx context.Context, channels []string) map[str
 	sum := make(map[string]channelValue, len(channels))
 	for _, node := range m.siblings {
 		var counted subscribers
-		var first redis.Cmder
-		err := node.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-			cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-				counted = node.requestSubscribers(ctx, p, channels)
-				return nil
-			})
-			first = cmds[0]
-			return serverError(err, cmds)
+		err := node.pipelined(ctx, func(ctx context.Context, p redis.Pipeliner) {
+			counted = node.requestSubscribers(ctx, p, channels)
 		})
+		unasked := redis.NewCmd(ctx, "pubsub", "numsub")
+		unasked.SetErr(err)
 		here := node.counts(channels, counted)
 		for _, channel := range channels {
 			v := sum[channel]
@@ -154,7 +147,7 @@ func (m *Master) countEverywhere(ctx context.Context, channels []string) map[str
 			if failed := here[channel].failed; failed != nil {
 				v.failed, v.Unknown = failed, true
 			} else if err != nil {
-				v.failed, v.Unknown = first, true
+				v.failed, v.Unknown = unasked, true
 			}
 			sum[channel] = v
 		}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,6 +27,12 @@ type Clients map[string]origin
 // connection, else again the host. Both are empty when that is not one host for certain.
 type origin struct{ Host, Client string }
 
+// clientList is what the goroutine that asks for the status knows of the list of clients.
+type clientList struct {
+	refused *inspect.Unseen // why it is unknown
+	after   time.Time       // it is not asked for before
+}
+
 // readClients asks a master for its connections, where INFO says that these are few: the list of many is worth neither
 // what it costs the server nor anything else that rests on it. One that was refused is not asked for again for a while.
 func (m *Master) readClients(ctx context.Context, st *Status, info string) error {
@@ -33,11 +40,11 @@ func (m *Master) readClients(ctx context.Context, st *Status, info string) error
 	if !ok || n > maxClients {
 		return nil
 	}
-	if refused := m.listRefused; refused != nil && m.now().Before(m.listAfter) {
+	if refused := m.list.refused; refused != nil && m.now().Before(m.list.after) {
 		st.Unseen = append(st.Unseen, *refused)
 		return nil
 	}
-	m.listRefused = nil
+	m.list.refused = nil
 	var list *redis.StringCmd
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		list = c.ClientList(ctx) // of every type: one that subscribes has its name from somewhere, too
@@ -54,7 +61,7 @@ func (m *Master) readClients(ctx context.Context, st *Status, info string) error
 		return nil // the server has no such list
 	}
 	u := m.miss(inspect.AspectSessions, list, rightFor(list, ""))
-	m.listRefused, m.listAfter = &u, m.now().Add(rearmEvery)
+	m.list.refused, m.list.after = &u, m.now().Add(rearmEvery)
 	st.Unseen = append(st.Unseen, u)
 	return nil
 }
@@ -94,7 +101,7 @@ func clientLine(line string) (addr, name string, ok bool) {
 	return addr, name, addrs == 1 && names == 1 && strings.HasPrefix(line, "id=")
 }
 
-// Add takes in a connection. One of which the address is none, such as a socket's path, may come from anywhere.
+// Add records a connection. One without a network address, such as a socket's path, may come from anywhere.
 func (c Clients) Add(name, addr string) {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {

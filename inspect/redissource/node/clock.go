@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,6 +13,15 @@ import (
 	"lockscope/inspect/recipe"
 	"lockscope/internal/redisreply"
 )
+
+// serverClock is the server's clock, as it was last read.
+type serverClock struct {
+	offset atomic.Int64 // from ours, in nanoseconds
+	// unknown holds why the offset is unknown; nil when it is known.
+	unknown atomic.Pointer[inspect.Unseen]
+	// refused: TIME is, and not asked for with the keys.
+	refused atomic.Bool
+}
 
 // scored reports whether what is missing of a key holds instants of the server's clock, or with main the key
 // itself. They are read together with that clock: it may have stepped since anything else was read.
@@ -23,7 +33,7 @@ func (r *keyReading) scored(main bool) bool {
 
 // requestClock asks for the clock; nil where that was refused the last time: the server would log it.
 func (m *Master) requestClock(ctx context.Context, p redis.Pipeliner) *redis.TimeCmd {
-	if m.noTime.Load() { // the status asks for it again
+	if m.clock.refused.Load() { // the status asks for it again
 		return nil
 	}
 	return p.Time(ctx)
@@ -31,20 +41,16 @@ func (m *Master) requestClock(ctx context.Context, p redis.Pipeliner) *redis.Tim
 
 // rereadClock asks a cluster's node itself: what reads keys goes to any. One that does not tell has an unknown clock.
 func (m *Master) rereadClock(ctx context.Context) {
-	if m.noTime.Load() {
+	if m.clock.refused.Load() {
 		return
 	}
 	var clock *redis.TimeCmd
-	var start, end time.Time
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+	var start time.Time
+	err := m.pipelined(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		start = m.now()
-		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			clock = p.Time(ctx)
-			return nil
-		})
-		end = m.now()
-		return serverError(err, cmds)
+		clock = p.Time(ctx)
 	})
+	end := m.now()
 	if err != nil {
 		clock = redis.NewTimeCmd(ctx, "time")
 		clock.SetErr(err)
@@ -55,17 +61,17 @@ func (m *Master) rereadClock(ctx context.Context) {
 // readClock takes the server's clock from TIME, or where that may not be asked, from INFO (since Redis 6.2).
 func (m *Master) readClock(st *Status, clock *redis.TimeCmd, info string, middle time.Time) {
 	at, err := clock.Result()
-	m.noTime.Store(redisreply.Denied(err) || redisreply.UnknownCommand(err))
+	m.clock.refused.Store(redisreply.Denied(err) || redisreply.UnknownCommand(err))
 	if us, ok := infoNumber(info, "server_time_usec"); err != nil && ok {
 		at, err = time.UnixMicro(us), nil
 	}
 	if err != nil {
 		u := m.miss(inspect.AspectServer, clock, rightFor(clock, ""))
 		st.Unseen = append(st.Unseen, u)
-		m.clock.Store(&u)
+		m.clock.unknown.Store(&u)
 		return
 	}
-	st.Offset, st.OffsetKnown = at.Sub(middle.Round(0)), true
-	m.offset.Store(int64(st.Offset))
-	m.clock.Store(nil)
+	st.ClockOffset, st.ClockKnown = at.Sub(middle.Round(0)), true
+	m.clock.offset.Store(int64(st.ClockOffset))
+	m.clock.unknown.Store(nil)
 }

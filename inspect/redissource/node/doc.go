@@ -3,6 +3,6 @@
 // can leave it: see ErrRefused.
 //
 // A vote is made of the replies to one key. The key is read by the type that it is believed to have
-// (keyreading.go, typing.go), recipes ask for the keys and channels that belong to it (recognise.go,
-// auxiliary.go), and each command that is refused leaves its own part unknown (blind.go, commands.go).
+// (keyreading.go), recipes ask for the keys and channels that belong to it (recognise.go, auxiliary.go), and
+// each command that is refused leaves its own part unknown (replyfault.go, commands.go).
 package node

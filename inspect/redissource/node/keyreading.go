@@ -52,24 +52,13 @@ const (
 func (m *Master) newReadings(keys []string, once bool) []*keyReading {
 	readings := make([]*keyReading, len(keys))
 	for i, key := range keys {
-		r, ok := m.spare.Get().(*keyReading)
-		if !ok {
-			r = new(keyReading)
-		}
+		r := new(keyReading)
 		r.shape, r.once, r.keys.Key, r.keys.Named = m.typed.shape(key), once, key, key == m.typed.named
 		r.wanted, r.missing, r.keys.Hint = r.shape.queries, r.shape.queries, r.shape.hint
 		r.vote = inspect.Vote{Addr: m.Address(), Up: true}
 		readings[i] = r
 	}
 	return readings
-}
-
-// recycle makes readings spare whose votes were taken: each is three quarters of a kilobyte.
-func (m *Master) recycle(readings []*keyReading) {
-	for _, r := range readings {
-		*r = keyReading{}
-		m.spare.Put(r)
-	}
 }
 
 // miss notes that something of the lock could not be read besides its key, once.
@@ -98,14 +87,7 @@ func (m *Master) readMain(r *keyReading) {
 		r.there = isAbsent
 		return
 	}
-	switch {
-	case !timed:
-		r.missOwn(m, inspect.AspectExpiry, ttl)
-	case ttl.Val() == forEver:
-		r.vote.NoExpiry = true
-	default:
-		r.vote.ExpiresAt = r.keys.Now.Add(ttl.Val())
-	}
+	m.readExpiry(r, ttl)
 	r.content = faultOf(body.Err())
 	r.keys.Main = r.main.value(r.keys.Now)
 	if r.shape.kind == recipe.TypeHash && r.keys.Main.More { // no lock has so many holders
@@ -116,13 +98,25 @@ func (m *Master) readMain(r *keyReading) {
 		r.empty = text.Val() == ""
 		r.vote.Value = inspect.Untrusted(r.keys.Main.Text)
 	} else if r.content == noFault && r.keys.Main.Type == recipe.TypeNone && !r.keys.Main.More {
-		r.there = isAbsent // an empty collection is none: it has ended since PTTL was answered
+		r.there = isAbsent // an empty collection does not exist: it has ended since PTTL was answered
 		return
 	}
 	if timed || r.content == otherType || r.content == noFault && !r.empty {
 		r.there = isPresent
 	}
 	r.again = r.empty && !r.once // it may have run out since PTTL was answered
+}
+
+// readExpiry reads when the key expires, which is there.
+func (m *Master) readExpiry(r *keyReading, ttl *redis.DurationCmd) {
+	switch {
+	case faultOf(ttl.Err()) != noFault:
+		r.missOwn(m, inspect.AspectExpiry, ttl)
+	case ttl.Val() == forEver:
+		r.vote.NoExpiry = true
+	default:
+		r.vote.ExpiresAt = r.keys.Now.Add(ttl.Val())
+	}
 }
 
 // questions are those that some replies raise about a key; nil where they do not.
@@ -153,16 +147,10 @@ func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questio
 // settle asks the questions that some replies raise, in one pipeline.
 func (m *Master) settle(ctx context.Context, readings []*keyReading) error {
 	asked := make([]questions, len(readings))
-	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		p := c.Pipeline()
+	err := m.pipelinedKeys(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		for i, r := range readings {
 			asked[i] = r.question(ctx, p)
 		}
-		if p.Len() == 0 {
-			return nil
-		}
-		cmds, err := p.Exec(ctx)
-		return m.serverError(err, cmds)
 	})
 	if err != nil {
 		return err

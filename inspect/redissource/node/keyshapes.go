@@ -2,7 +2,6 @@ package node
 
 import (
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,51 +28,43 @@ func (s shape) plain() bool {
 type typedKeys struct {
 	mu     sync.Mutex
 	shapes map[string]shape
-	// channels are those on which locks wake their waiters, with the subscribers when they were last read.
-	channels map[string]subscribed
+	// subscribers are those of the channels on which locks wake their waiters, when they were last counted.
+	subscribers map[string]int
 	// suspects are entries that looked dead, and since when.
 	suspects map[string]time.Time
 	// noShards: the server does not know sharded channels.
 	noShards atomic.Bool
-	// named is the one key that somebody asked for; patient waits to confirm what looks dead.
+	// named is the one key that a user asked for; patient waits to confirm what looks dead.
 	named   string
 	patient bool
 }
 
-// subscribed is the number of a channel's subscribers, and the lock that it belongs to.
-type subscribed struct {
-	lock  string
-	count int
-}
-
-// watched are the channels of the locks that are there.
-func (t *typedKeys) watched() map[string]subscribed {
+// watched are the locks whose waiters subscribe to channels, by channel, with the subscribers so far.
+func (t *typedKeys) watched() (locks map[string]string, subscribers map[string]int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return maps.Clone(t.channels)
-}
-
-// record keeps the subscribers of a lock's channels; of none where there is no lock.
-func (t *typedKeys) record(r *keyReading, there bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, query := range slices.Concat(r.shape.queries, r.wanted) {
-		if query.Type != recipe.TypeChannel {
-			continue
+	locks = map[string]string{}
+	for key, s := range t.shapes {
+		for _, query := range s.queries {
+			if _, counted := t.subscribers[query.Key]; counted {
+				locks[query.Key] = key
+			}
 		}
-		v, read := r.keys.Auxiliary[query.Key]
-		if !there || !read || v.Unknown {
-			delete(t.channels, query.Key)
-			continue
-		}
-		if t.channels == nil || len(t.channels) > maxRemembered {
-			t.channels = map[string]subscribed{}
-		}
-		t.channels[query.Key] = subscribed{r.keys.Key, v.Subscribers}
 	}
+	return locks, maps.Clone(t.subscribers)
 }
 
-// maxRemembered bounds what is remembered of a master's keys; beyond it everything is learned anew.
+// count keeps the subscribers of a channel.
+func (t *typedKeys) count(channel string, subscribers int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.subscribers == nil || len(t.subscribers) > maxRemembered {
+		t.subscribers = map[string]int{}
+	}
+	t.subscribers[channel] = subscribers
+}
+
+// maxRemembered bounds what is remembered of a master's keys; beyond it everything is learned again.
 const maxRemembered = 100_000
 
 func (t *typedKeys) shape(key string) shape {

@@ -13,8 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"lockscope/inspect"
-	"lockscope/inspect/internal/stall"
 	"lockscope/internal/connect"
 	"lockscope/internal/redisreply"
 )
@@ -27,35 +25,23 @@ type Master struct {
 	options redis.UniversalOptions
 	timeout time.Duration
 	now     func() time.Time
-	stall   *stall.Watch
 	slots   chan struct{} // a place for each request at the same time
 	sent    traffic
-	spare   sync.Pool // of *keyReading
 	typed   typedKeys
-	// borrowed: the client is somebody else's, cluster: it is one of a cluster.
+	clock   serverClock
+	list    clientList
+	Silent  atomic.Int32 // 1 while it does not answer
+
+	// borrowed: the client is the caller's, cluster: it is one of a cluster.
 	borrowed, cluster bool
 	// Of a node of a cluster: keys reads keys, which may move, siblings are all masters of it, this one too.
 	keys     redis.UniversalClient
 	siblings []*Master
-	Silent   atomic.Int32 // 1 while it does not answer
-	offset   atomic.Int64 // the server's clock minus ours, in nanoseconds
-	// clock holds why the offset is unknown; nil when it is known.
-	clock atomic.Pointer[inspect.Unseen]
-	// noTime: TIME is refused, and not asked for with the keys.
-	noTime atomic.Bool
-	// listRefused holds why the list of clients is unknown; it is not asked for before listAfter. Both belong to the
-	// goroutine that asks for the status.
-	listRefused *inspect.Unseen
-	listAfter   time.Time
 
-	mu     sync.Mutex
-	client redis.UniversalClient // nil until it is needed
-	// dropped is the newest client that was thrown away, droppedBy the error for which it was.
-	dropped   redis.UniversalClient
-	droppedBy error
-	// clientAt holds the addresses that it connects to.
-	clientAt []string
-	addr     string // how it is shown; with Sentinel where the master was last found
+	mu       sync.Mutex
+	client   redis.UniversalClient // nil until it is needed
+	clientAt []string              // the addresses that it connects to
+	addr     string                // how it is shown; with Sentinel where the master was last found
 	// namedAt and formerAt date Sentinel's last answers with this master and with the one before it; zero: none.
 	namedAt, formerAt time.Time
 	// quickest is the time of the quickest request so far, about the way to the server and back; zero before the first.
@@ -66,15 +52,15 @@ type Master struct {
 type Settings struct {
 	Timeout time.Duration // of a request, the dial included
 	Now     func() time.Time
-	Stall   *stall.Watch // nil: this process never stands still
-	Named   string       // the one key that a user asked for
-	Patient bool         // wait to confirm what looks dead: there is no second look
+	Named   string // the one key that a user asked for
+	Patient bool   // wait to confirm what looks dead: there is no second look
 }
 
 // New is a master that is shown as addr. It does not connect.
 func New(addr string, options redis.UniversalOptions, s Settings) *Master {
 	timeout := s.Timeout
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = timeout, timeout, timeout, timeout
+	options.DialTimeout, options.PoolTimeout = timeout, timeout
+	options.ReadTimeout, options.WriteTimeout = timeout, timeout
 	options.ContextTimeoutEnabled = true
 	options.MaxRetries = -1
 	options.DialerRetries = 1
@@ -83,7 +69,7 @@ func New(addr string, options redis.UniversalOptions, s Settings) *Master {
 	// Our own slots bound the connections. A pool that is never full starts no goroutine that dials in the background
 	// and outlives it.
 	options.PoolSize, options.PipelinePoolSize, options.MinIdleConns = 64, -1, 0
-	m := &Master{addr: addr, options: options, timeout: timeout, now: s.Now, stall: s.Stall, slots: make(chan struct{}, connections)}
+	m := &Master{addr: addr, options: options, timeout: timeout, now: s.Now, slots: make(chan struct{}, connections)}
 	m.typed.named, m.typed.patient = s.Named, s.Patient
 	return m
 }
@@ -109,26 +95,59 @@ func IsCluster(o *redis.UniversalOptions) bool {
 	return o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
 }
 
-// ErrStood is the error of what was asked for before this process stood still: the answer may be as old as
-// that, and a server that has not answered in time had none.
-var ErrStood = errors.New("this process stood still while it waited for the answer")
-
-// fresh is the error of a request, or errStood where the process has stood still since it was asked.
-func (m *Master) fresh(asked time.Time, err error) error {
-	if m.stall.Since(asked) {
-		return ErrStood
-	}
-	return err
-}
-
 // do runs one request, or one pipeline, within the time limit. A client whose connection failed is thrown away, so
 // that the next request dials again.
 func (m *Master) do(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
-	asked := m.now()
-	return m.fresh(asked, m.try(ctx, request))
+	return m.inTurn(ctx, func(ctx context.Context) error {
+		client, err := m.connect(ctx)
+		if err != nil {
+			return err
+		}
+		asked := m.now()
+		err = request(ctx, client)
+		if err == nil || redisreply.Is(err) {
+			m.took(m.now().Sub(asked))
+		} else if !m.borrowed {
+			m.drop(client)
+		}
+		return err
+	})
 }
 
-func (m *Master) try(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
+// doKeys is do for a request about keys: of a cluster they may be on another node by now.
+func (m *Master) doKeys(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
+	if m.keys == nil {
+		return m.do(ctx, request)
+	}
+	return m.inTurn(ctx, func(ctx context.Context) error { return request(ctx, m.keys) })
+}
+
+// pipelined sends what fill asks for, if anything, in one round trip. An error means that the server answers nothing.
+func (m *Master) pipelined(ctx context.Context, fill func(context.Context, redis.Pipeliner)) error {
+	return m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		p := c.Pipeline()
+		if fill(ctx, p); p.Len() == 0 {
+			return nil
+		}
+		cmds, err := p.Exec(ctx)
+		return serverError(err, cmds)
+	})
+}
+
+// pipelinedKeys is pipelined for questions about keys.
+func (m *Master) pipelinedKeys(ctx context.Context, fill func(context.Context, redis.Pipeliner)) error {
+	return m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+		p := c.Pipeline()
+		if fill(ctx, p); p.Len() == 0 {
+			return nil
+		}
+		cmds, err := p.Exec(ctx)
+		return m.serverError(err, cmds)
+	})
+}
+
+// inTurn runs a request once a place for it is free, within the time limit.
+func (m *Master) inTurn(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	select {
@@ -137,18 +156,7 @@ func (m *Master) try(ctx context.Context, request func(context.Context, redis.Un
 	case <-ctx.Done():
 		return m.explain(ctx.Err())
 	}
-	client, err := m.connect(ctx)
-	if err != nil {
-		return fmt.Errorf("master %s: %w", m.Address(), err)
-	}
-	asked := m.now()
-	err = request(ctx, client)
-	if err == nil || redisreply.Is(err) {
-		m.took(m.now().Sub(asked))
-	} else if !m.borrowed {
-		err = m.drop(client, err)
-	}
-	return m.explain(err)
+	return m.explain(request(ctx))
 }
 
 // took records the duration of a request.
@@ -165,27 +173,6 @@ func (m *Master) way() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.quickest
-}
-
-// doKeys is do for a request about keys: of a cluster they may be on another node by now.
-func (m *Master) doKeys(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
-	if m.keys == nil {
-		return m.do(ctx, request)
-	}
-	asked := m.now()
-	return m.fresh(asked, m.tryKeys(ctx, request))
-}
-
-func (m *Master) tryKeys(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
-	ctx, cancel := context.WithTimeout(ctx, m.timeout)
-	defer cancel()
-	select {
-	case m.slots <- struct{}{}:
-		defer func() { <-m.slots }()
-	case <-ctx.Done():
-		return m.explain(ctx.Err())
-	}
-	return m.explain(request(ctx, m.keys))
 }
 
 // Address returns the master's name for the screen.
@@ -238,8 +225,8 @@ func (m *Master) direct(ctx context.Context) (redis.UniversalOptions, error) {
 	return o, nil
 }
 
-// Follow drops the connection to a master that the sentinels have replaced.
-func (m *Master) Follow(ctx context.Context) {
+// follow drops the connection to a master that the sentinels have replaced.
+func (m *Master) follow(ctx context.Context) {
 	if m.options.MasterName == "" {
 		return
 	}
@@ -252,7 +239,7 @@ func (m *Master) Follow(ctx context.Context) {
 	replaced := client != nil && !slices.Equal(m.clientAt, now.Addrs)
 	m.mu.Unlock()
 	if replaced {
-		_ = m.drop(client, errReplaced)
+		m.drop(client)
 	}
 }
 
@@ -264,22 +251,14 @@ func (m *Master) ReplacedAfter() time.Time {
 	return m.formerAt
 }
 
-// errReplaced ends the requests to a master that is none any more.
-var errReplaced = errors.New("the sentinels name another master")
-
-// drop throws a client away because of an error, and returns that; to the others that use it, and find it
-// closed, the error of the first.
-func (m *Master) drop(client redis.UniversalClient, why error) error {
+// drop throws a client away, so that the next request dials again.
+func (m *Master) drop(client redis.UniversalClient) {
 	m.mu.Lock()
 	if m.client == client {
-		m.client, m.dropped, m.droppedBy = nil, client, why
-	}
-	if m.dropped == client && (errors.Is(why, net.ErrClosed) || errors.Is(why, redis.ErrClosed)) {
-		why = m.droppedBy
+		m.client = nil
 	}
 	m.mu.Unlock()
 	client.Close()
-	return why
 }
 
 func (m *Master) Close() {
@@ -321,8 +300,11 @@ func (m *Master) explain(err error) error {
 	case err == nil:
 		return nil
 	case redisreply.Login(err):
-		advice := "check the profile's username and password_file, password_command or password, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
+		advice := "check the profile's username and password_file, password_command or password, or " +
+			"LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
 		return fmt.Errorf("master %s: user %q: the server refused the login: %w (%s)", m.Address(), m.User(), err, advice)
+	case errors.Is(err, redis.ErrClosed), errors.Is(err, net.ErrClosed):
+		return fmt.Errorf("master %s: connection lost: %w", m.Address(), err) // by the failure of another request
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("master %s: %w", m.Address(), late{m.timeout, err})
 	default:

@@ -54,27 +54,31 @@ func (pr probe) failed() redis.Cmder { return pr.body }
 
 // value decodes the answers; middle is the middle of the round trip. What cannot be known of its expiry is zero.
 func (pr probe) value(middle time.Time) recipe.Value {
-	switch faultOf(pr.body.Err()) {
-	case noFault:
-	case otherType:
-		return recipe.Value{Type: recipe.TypeNone} // a helper of another type is none of that lock
-	default:
-		if pr.ttl != nil && pr.ttl.Err() == nil && pr.ttl.Val() == gone {
-			return recipe.Value{Type: recipe.TypeNone}
-		}
+	timed := pr.ttl != nil && pr.ttl.Err() == nil
+	switch fault := faultOf(pr.body.Err()); {
+	case fault == otherType, timed && pr.ttl.Val() == gone: // a helper of another type does not belong to that lock
+		return recipe.Value{Type: recipe.TypeNone}
+	case fault != noFault:
 		return recipe.Value{Type: recipe.TypeNone, Unknown: true}
 	}
 	v := recipe.Value{Type: pr.query.Type}
-	if pr.ttl != nil && pr.ttl.Err() == nil {
-		switch left := pr.ttl.Val(); left {
-		case gone:
-			return recipe.Value{Type: recipe.TypeNone}
-		case forEver:
-			v.NoExpiry = true
-		default:
-			v.ExpiresAt = middle.Add(left)
-		}
+	if timed && pr.ttl.Val() == forEver {
+		v.NoExpiry = true
+	} else if timed {
+		v.ExpiresAt = middle.Add(pr.ttl.Val())
 	}
+	pr.readBody(&v)
+	if v.More = v.More || len(v.Items) > maxItems; v.More {
+		v.Items = v.Items[:min(len(v.Items), maxItems)]
+	}
+	if len(v.Items) == 0 && (v.Type != recipe.TypeString || v.Text == "" && !timed) {
+		v.Type = recipe.TypeNone // an empty collection does not exist; an empty string may
+	}
+	return v
+}
+
+// readBody decodes what the key holds.
+func (pr probe) readBody(v *recipe.Value) {
 	switch body := pr.body.(type) {
 	case *redis.StringCmd:
 		v.Text = cut(body.Val())
@@ -90,13 +94,6 @@ func (pr probe) value(middle time.Time) recipe.Value {
 	case *redis.ScanCmd:
 		v.Items, v.More = scanned(body, pr.query.Type)
 	}
-	if v.More = v.More || len(v.Items) > maxItems; v.More {
-		v.Items = v.Items[:min(len(v.Items), maxItems)]
-	}
-	if len(v.Items) == 0 && (v.Type != recipe.TypeString || v.Text == "" && pr.ttl.Err() != nil) {
-		v.Type = recipe.TypeNone // a collection that is empty is not there; a string that is may be there
-	}
-	return v
 }
 
 // What go-redis makes of PTTL's answers for a key that is not there, and for one that never expires.

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,27 +23,28 @@ const (
 	rearmEvery = time.Minute // a master that would not push is asked again
 )
 
-// Refusal of a master that answers to push. It is asked again at a slow beat. said is its own answer, right what would
-// allow it.
-type Refusal struct{ why, said, Right string }
+// refusal of a master that answers to push. It is asked again at a slow beat.
+type refusal struct{ inspect.Unseen }
 
-func (r Refusal) String() string {
-	if r.said == "" {
-		return r.why
-	}
-	return r.why + ": " + r.said
-}
+func (r refusal) Error() string { return r.Reason }
 
 // newer names the requirement, for a server without tracking.
 const newer = "Redis 6 or later, without a proxy before it"
 
-func (r Refusal) Error() string { return r.why }
+// refuse is the refusal by the answer to a command; right would allow it, unless the answer names another.
+func (p *Pusher) refuse(why string, cmd redis.Cmder, right string) refusal {
+	u := inspect.Unseen{
+		Aspect: inspect.AspectChanges, Where: p.Master.Address(), Read: "CLIENT TRACKING", Reason: why, Right: right,
+	}
+	if cmd != nil && cmd.Err() != nil {
+		u.Reason += ": " + inspect.Untrusted(cmd.Err().Error()).Cut(120)
+		u.Right = cmp.Or(rightFor(cmd, ""), right)
+	}
+	return refusal{u}
+}
 
-// AsRefusal finds a refusal in an error; the empty one when there is none.
-func AsRefusal(err error) (Refusal, bool) { return errors.AsType[Refusal](err) }
-
-// ErrLost ends a tracking connection that go-redis made anew by itself: what was pushed meanwhile is lost.
-var ErrLost = errors.New("the tracking connection was lost")
+// errLost ends a tracking connection that go-redis has replaced on its own: what was pushed meanwhile is lost.
+var errLost = errors.New("the tracking connection was lost")
 
 // Pusher lets one master push the keys that change, over a connection of its own: client-side caching's invalidation
 // messages in broadcast mode (https://redis.io/docs/latest/develop/reference/client-side-caching/).
@@ -61,7 +63,7 @@ type Pusher struct {
 }
 
 // Run keeps the connection until the context ends and reports its states.
-func (p *Pusher) Run(ctx context.Context, report func(armed bool, err error)) {
+func (p *Pusher) Run(ctx context.Context, report func(armed bool, refused *inspect.Unseen)) {
 	for ctx.Err() == nil {
 		began, armed := p.Master.now(), false
 		err := p.session(ctx, func() {
@@ -71,23 +73,20 @@ func (p *Pusher) Run(ctx context.Context, report func(armed bool, err error)) {
 		if ctx.Err() != nil {
 			return
 		}
-		report(false, err)
-		if sourcekit.Sleep(ctx, restAfter(p.Master.now().Sub(began), armed, err)) != nil {
+		rest := time.Millisecond
+		if !armed || p.Master.now().Sub(began) < RetryEvery {
+			rest = RetryEvery // the server ended it at once
+		}
+		if r, ok := errors.AsType[refusal](err); ok {
+			rest = rearmEvery
+			report(false, &r.Unseen)
+		} else {
+			report(false, nil)
+		}
+		if sourcekit.Sleep(ctx, rest) != nil {
 			return
 		}
 	}
-}
-
-// restAfter returns the rest after the end of a connection. One that the server ends at once is not made again at once.
-func restAfter(lived time.Duration, armed bool, err error) time.Duration {
-	_, refused := AsRefusal(err)
-	switch {
-	case refused:
-		return rearmEvery
-	case !armed || lived < RetryEvery:
-		return RetryEvery
-	}
-	return time.Millisecond
 }
 
 // session is the life of one connection; it returns why that ended.
@@ -100,7 +99,7 @@ func (p *Pusher) session(ctx context.Context, armed func()) error {
 	options.Protocol = 3
 	options.OnConnect = func(ctx context.Context, c *redis.Conn) error {
 		if connected.Swap(true) {
-			return ErrLost
+			return errLost
 		}
 		return p.arm(ctx, c)
 	}
@@ -128,7 +127,7 @@ func (p *Pusher) arm(ctx context.Context, c *redis.Conn) error {
 	case err != nil && !redisreply.Is(err):
 		return err
 	case err != nil || fields["proto"] != int64(3):
-		return Refusal{"the server does not speak RESP3, which change notifications need", saidBy(err), rightOr(hello, newer)}
+		return p.refuse("the server does not speak RESP3, which change notifications need", hello, newer)
 	}
 	args := []any{"client", "tracking", "on", "bcast"}
 	for _, prefix := range p.Prefixes {
@@ -141,28 +140,12 @@ func (p *Pusher) arm(ctx context.Context, c *redis.Conn) error {
 	case err == nil:
 		return nil
 	case redisreply.Denied(err):
-		return Refusal{"our user may not run CLIENT TRACKING", saidBy(err), rightFor(tracking, "")}
+		return p.refuse("our user may not run CLIENT TRACKING", tracking, "")
 	case redisreply.Is(err):
-		return Refusal{"the server does not report which keys change (CLIENT TRACKING)", saidBy(err), rightOr(tracking, newer)}
+		return p.refuse("the server does not report which keys change (CLIENT TRACKING)", tracking, newer)
 	default:
 		return err
 	}
-}
-
-// rightOr is the right that is missing for a command, or else what is missing.
-func rightOr(cmd redis.Cmder, otherwise string) string {
-	if right := rightFor(cmd, ""); right != "" {
-		return right
-	}
-	return otherwise
-}
-
-// saidBy returns the server's own words, for the evidence; empty when there were none.
-func saidBy(err error) string {
-	if err == nil {
-		return ""
-	}
-	return inspect.Untrusted(err.Error()).Cut(120)
 }
 
 // ping sends a sign of life; its answer comes through listen.
@@ -247,10 +230,8 @@ func (p *Pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 		}
 		switch {
 		case h.over.Load():
-			return Refusal{
-				why:   fmt.Sprintf("more than %.0f keys a second change", 1/p.Rate.Every.Seconds()),
-				Right: "match=PREFIX* in the target, so that fewer changes are pushed",
-			}
+			why := fmt.Sprintf("more than %.0f keys a second change", 1/p.Rate.Every.Seconds())
+			return p.refuse(why, nil, "match=PREFIX* in the target, so that fewer changes are pushed")
 		case err != nil:
 			return err
 		}

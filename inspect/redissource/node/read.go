@@ -23,7 +23,9 @@ const (
 // a whole could not be asked.
 func (m *Master) Votes(ctx context.Context, keys []string) ([]inspect.Vote, error) {
 	if len(keys) == 0 { // still a sign of life
-		return nil, m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return onlyBroken(c.Ping(ctx).Err()) })
+		return nil, m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+			return onlyBroken(c.Ping(ctx).Err())
+		})
 	}
 	votes, err := m.readTyped(ctx, keys)
 	if err != nil {
@@ -50,7 +52,7 @@ func (m *Master) readTyped(ctx context.Context, keys []string) ([]inspect.Vote, 
 	return votes, err
 }
 
-// unsteady is the vote of a key that was another each time that it was read: for all that is known somebody holds it.
+// unsteady is the vote of a key that was another each time that it was read: it may be held.
 func (m *Master) unsteady() inspect.Vote {
 	v := inspect.Vote{Addr: m.Address(), Error: "the key changed each time that it was read"}
 	for _, a := range []inspect.Aspect{inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectVotes} {
@@ -61,14 +63,8 @@ func (m *Master) unsteady() inspect.Vote {
 
 // replace puts the newer votes of some keys into those of all.
 func replace(votes []inspect.Vote, keys []string, again []inspect.Vote, some []string) {
-	newer := make(map[string]inspect.Vote, len(some))
 	for i, key := range some {
-		newer[key] = again[i]
-	}
-	for i, key := range keys {
-		if v, ok := newer[key]; ok {
-			votes[i] = v
-		}
+		votes[slices.Index(keys, key)] = again[i]
 	}
 }
 
@@ -97,7 +93,6 @@ func (m *Master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 // were read before.
 func (m *Master) readOnce(ctx context.Context, keys []string, once bool) (votes []inspect.Vote, odd []string, err error) {
 	readings := m.newReadings(keys, once)
-	defer m.recycle(readings)
 	if err := m.readAuxiliary(ctx, readings, true); err != nil {
 		return nil, nil, err
 	}

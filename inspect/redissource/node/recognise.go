@@ -16,7 +16,7 @@ import (
 // rounds limits the questions that arise from answers.
 const rounds = 3
 
-// recognise reads what recipes ask for beside the keys, and makes votes of what they know.
+// recognise reads what recipes ask for next to the keys, and makes votes of what they know.
 func (m *Master) recognise(ctx context.Context, readings []*keyReading) error {
 	for range rounds {
 		var asking []*keyReading
@@ -54,8 +54,7 @@ func (m *Master) recognise(ctx context.Context, readings []*keyReading) error {
 // be a lock's.
 func (m *Master) skipLarge(ctx context.Context, readings []*keyReading) error {
 	sizes := map[string]*redis.IntCmd{}
-	err := m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		p := c.Pipeline()
+	err := m.pipelinedKeys(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		for _, r := range readings {
 			for _, query := range r.missing {
 				if query.Type != recipe.TypeChannel && query.Type != recipe.TypeString && sizes[query.Key] == nil {
@@ -63,11 +62,6 @@ func (m *Master) skipLarge(ctx context.Context, readings []*keyReading) error {
 				}
 			}
 		}
-		if p.Len() == 0 {
-			return nil
-		}
-		_, err := p.Exec(ctx)
-		return onlyBroken(err) // not every server reports
 	})
 	if err != nil {
 		return err
@@ -101,7 +95,6 @@ func (m *Master) decode(r *keyReading) {
 	}
 	record, ok := recipe.DecodeKeys(r.keys)
 	r.wanted = slices.DeleteFunc(r.wanted, func(query recipe.Query) bool { return slices.Contains(r.large, query) })
-	m.typed.record(r, r.vote.Present || ok)
 	if !ok {
 		m.plain(r)
 		return
@@ -138,7 +131,7 @@ func (m *Master) blind(r *keyReading) {
 	}
 	if r.content != noFault || r.there == thereUnknown {
 		u := r.own[len(r.own)-1]
-		u.Aspect = inspect.AspectWaiters // what is to be read beside it is not known either
+		u.Aspect = inspect.AspectWaiters // nor are the keys next to it known
 		r.own = append(r.own, u)
 	}
 	v.Present, v.Unseen = r.there == isPresent, append(r.own, v.Unseen...)
@@ -158,7 +151,7 @@ func (m *Master) plain(r *keyReading) {
 		v.Foreign, v.Value = true, inspect.Untrusted(kind)
 	case len(v.Unseen) == 0:
 	case recipe.DecodeToken(r.keys.Key, v.Value.Raw()).Confidence == recipe.Certain: // whoever waits, this value holds it
-	default: // it may be more than a plain string where what a recipe asks for beside it was not seen
+	default: // it may be more than a plain string where the keys next to it were not seen
 		for _, u := range slices.Clone(v.Unseen) {
 			if u.Aspect == inspect.AspectWaiters {
 				for _, a := range []inspect.Aspect{inspect.AspectKind, inspect.AspectHolders} {
@@ -198,7 +191,7 @@ func (m *Master) hold(r *keyReading, held *recipe.Record) {
 	if v.Present || !v.Up || len(names) == 0 {
 		return
 	}
-	v.Present, held.Auxiliary = true, true // by keys beside the first
+	v.Present, held.Auxiliary = true, true // by keys next to the first
 	for _, c := range held.Claims {
 		if c.Waiting {
 			continue
@@ -215,7 +208,7 @@ func (m *Master) hold(r *keyReading, held *recipe.Record) {
 
 // blindClock marks entries as unknown that expire by a clock which is unknown.
 func (m *Master) blindClock(r *keyReading) {
-	unseen := m.clock.Load()
+	unseen := m.clock.unknown.Load()
 	timed := r.keys.Main.Type == recipe.TypeZSet
 	for _, v := range r.keys.Auxiliary {
 		timed = timed || v.Type == recipe.TypeZSet

@@ -16,7 +16,7 @@ import (
 type fault int8
 
 const (
-	noFault      fault = iota // there is none, or the reply is that there is no such thing
+	noFault      fault = iota // no error, or a reply that there is no such thing
 	otherType                 // WRONGTYPE: the key holds another type
 	elsewhere                 // another node of the Redis Cluster has the key, or none
 	commandFault              // this command, or this key, is refused; others may be answered
@@ -60,7 +60,7 @@ func serverError(err error, cmds []redis.Cmder) error {
 }
 
 // serverError returns the error of a whole request about keys. Of a cluster, other nodes may have failed than this one:
-// it has when nobody answered.
+// it has when no node answered.
 func (m *Master) serverError(err error, cmds []redis.Cmder) error {
 	if m.keys != nil && slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return faultOf(cmd.Err()) != serverFault }) {
 		return nil

@@ -23,7 +23,6 @@ const (
 	longPause      = 200 * time.Millisecond // after it one SCAN looks at more keys, so that the pass ends
 
 	Gather           = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
-	mostHeld         = 100_000               // found keys that wait for a busy loop
 	restingScanPause = 2500 * time.Millisecond
 )
 
@@ -56,27 +55,20 @@ func NewScanner(m *Master, patterns []string, match Matcher, limits ScanLimits, 
 	return &scanner{m: m, patterns: patterns, match: match, limits: limits, resting: resting}
 }
 
-// Pass looks at every key once and hands those that match to found, which may get one more than once. Where it is not
-// made to wait it may refuse them; they come again then. unsought is the server's refusal of the scan.
-func (s *scanner) Pass(ctx context.Context, found func(keys []string, wait bool) bool) (unsought *inspect.Unseen, err error) {
+// Pass looks at every key once and hands those that match to found, which may get one more than once. unsought is
+// the server's refusal of the scan.
+func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought *inspect.Unseen, err error) {
 	match := "" // SCAN takes one pattern: of several, all names are sifted here, which costs the server the same
 	if len(s.patterns) == 1 {
 		match = s.patterns[0]
 	}
-	var some []string
-	var handed time.Time
-	hand := func(wait bool) {
-		if len(some) > 0 && found(some, wait) {
-			some, handed = nil, s.m.now()
-		}
-	}
-	defer func() { hand(true) }() // an error takes nothing back
 	from, given := s.calls, 0
 	for cursor, done := uint64(0), false; !done; {
 		var cmd *redis.ScanCmd
 		start := s.m.now()
 		err := s.m.do(ctx, func(ctx context.Context, client redis.UniversalClient) error {
-			cmd = s.scan(ctx, client, cursor, match)
+			// Of any type: keys of other types cost less than another pass over all keys.
+			cmd = client.Scan(ctx, cursor, match, int64(s.count()))
 			return onlyBroken(cmd.Err())
 		})
 		if err != nil {
@@ -88,21 +80,17 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string, wait bool)
 		}
 		keys, next := cmd.Val() // of none where it was refused
 		cursor, done = next, next == 0
-		locks := s.locks(keys)
-		some = append(some, locks...)
+		locks, _ := s.m.LockKeys(slices.DeleteFunc(keys, func(key string) bool { return !s.match.Any(key) }))
+		if len(locks) > 0 {
+			found(locks)
+		}
 		if given += len(locks); s.limits.Keys > 0 && given > 2*s.limits.Keys { // some come more than once
 			unsought, done = &inspect.Unseen{
 				Aspect: inspect.AspectLocks, Where: s.m.Address(), Read: "SCAN",
 				Reason: fmt.Sprintf("SCAN has named %d keys that match, and does not end", given),
 			}, true
 		}
-		took := s.m.now().Sub(start)
-		if !s.limits.Unlimited {
-			hand(true)
-		} else if s.m.now().Sub(handed) >= Gather { // each time takes of the processor, which the server may need
-			hand(len(some) > mostHeld)
-		}
-		s.rested = s.pause(took)
+		s.rested = s.pause(s.m.now().Sub(start))
 		if err := sourcekit.Sleep(ctx, s.rested); err != nil {
 			return nil, err
 		}
@@ -110,11 +98,6 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string, wait bool)
 	s.passes++
 	s.long = s.calls-from > manyScans
 	return unsought, nil
-}
-
-func (s *scanner) scan(ctx context.Context, node redis.Cmdable, cursor uint64, match string) *redis.ScanCmd {
-	// Of any type: keys of other types, see keyTable.forget, cost less than another pass over all keys.
-	return node.Scan(ctx, cursor, match, int64(s.count()))
 }
 
 // count of one SCAN, in keys. Between long pauses it may be large, unless the budget gives it.
@@ -130,14 +113,6 @@ func (s *scanner) count() int {
 }
 
 func (s *scanner) rests() bool { return s.resting != nil && s.resting() }
-
-// locks keeps the keys that may be locks, or the locks that they belong to, in place.
-func (s *scanner) locks(keys []string) []string {
-	locks, _ := s.m.LockKeys(slices.DeleteFunc(keys, func(key string) bool {
-		return !s.match.Any(key)
-	}))
-	return locks
-}
 
 // pause returns the rest after a SCAN: so long that SCAN takes no more than its share of the server's time,
 // within a bound. The quickest of the last calls tells that time: a slow server delays every call, our own

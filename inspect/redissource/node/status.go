@@ -15,25 +15,11 @@ import (
 
 // Status of a master by its own report. Each part may be missing.
 type Status struct {
-	Latency time.Duration
-	Role    string
-	// Offset is the server's clock minus ours.
-	Offset      time.Duration
-	OffsetKnown bool
-	StartedAt   time.Time
-	RunID       string
-	Version     string
-	MaxMemory   int64
-	Replicas    int
-	// NeedsReplicas: min-replicas-to-write is set.
-	NeedsReplicas bool
-
-	EvictionPolicy, Persistence string
-	Reported                    bool // INFO was answered: what is not in it, a server does not do
-	// Cluster: it is a node of a Redis Cluster. master is the address of a replica's master.
-	Cluster bool
-	Master  string
-	Refused inspect.WriteRefusal
+	inspect.Server
+	// Reported: INFO was answered. What is not in it, a server does not do.
+	Reported bool
+	// Master is the address of a replica's master.
+	Master string
 	// Unseen lists the refused and failed questions.
 	Unseen  []inspect.Unseen
 	Clients Clients
@@ -41,28 +27,21 @@ type Status struct {
 
 // ReadStatus asks a master about itself. Parts that it refuses stay empty; an error means that it did not answer.
 func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
-	m.Follow(ctx)
+	m.follow(ctx)
 	var st Status
 	var clock *redis.TimeCmd
 	var ping *redis.StatusCmd
 	var info *redis.StringCmd
-	asked := m.now()
-	var start, end time.Time // of the request itself, which may have to wait until others are answered
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+	var start time.Time // of the request itself, which may have to wait until others are answered
+	err := m.pipelined(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		start = m.now()
-		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			ping = p.Ping(ctx)                     // while it loads its data, or lost its master, it refuses that, as all keys, and not what follows
-			clock, info = p.Time(ctx), p.Info(ctx) // one request for all sections that are not asked for by name
-			return nil
-		})
-		end = m.now()
-		return serverError(err, cmds)
+		// While it loads its data, or lost its master, it refuses PING, as all keys, and not what follows.
+		ping, clock = p.Ping(ctx), p.Time(ctx)
+		info = p.Info(ctx) // one request for all sections that are not asked for by name
 	})
+	end := m.now()
 	if err != nil {
 		return st, err
-	}
-	if err := m.fresh(asked, nil); err != nil {
-		return st, err // the clocks would be off by that
 	}
 	st.Latency = end.Sub(start)
 	st.readInfo(info.Val(), end)
@@ -73,6 +52,7 @@ func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 	}
 	m.readWrites(&st, ping, info.Val())
 	m.readClock(&st, clock, info.Val(), start.Add(st.Latency/2))
+	st.ClockWithin = st.Latency / 2
 	if info.Err() != nil {
 		st.Unseen = append(st.Unseen, m.miss(inspect.AspectServer, info, rightFor(info, "")))
 	}
@@ -88,12 +68,8 @@ func (m *Master) readRole(ctx context.Context, st *Status) error {
 		return nil
 	}
 	var hello *redis.Cmd
-	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			hello = p.Do(ctx, "hello", cmp.Or(m.options.Protocol, 3)) // as the connection was greeted
-			return nil
-		})
-		return serverError(err, cmds)
+	err := m.pipelined(ctx, func(ctx context.Context, p redis.Pipeliner) {
+		hello = p.Do(ctx, "hello", cmp.Or(m.options.Protocol, 3)) // as the connection was greeted
 	})
 	if err != nil {
 		return err
@@ -130,8 +106,8 @@ func (st *Status) readHello(hello *redis.Cmd) {
 func (st *Status) readInfo(info string, now time.Time) {
 	st.Role = roleName(infoField(info, "role"))
 	st.Cluster = infoField(info, "redis_mode") == "cluster"
-	if host, port := infoField(info, "master_host"), infoField(info, "master_port"); st.Role == RoleReplica && host != "" {
-		st.Master = net.JoinHostPort(host, port)
+	if host := infoField(info, "master_host"); st.Role == RoleReplica && host != "" {
+		st.Master = net.JoinHostPort(host, infoField(info, "master_port"))
 	}
 	if up, ok := infoNumber(info, "uptime_in_seconds"); ok && up < 1e10 {
 		st.StartedAt = now.Add(-time.Duration(up) * time.Second).Round(0)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockscope/inspect"
 	"lockscope/internal/redisreply"
 	"lockscope/internal/servertest"
 )
@@ -130,7 +131,7 @@ func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	defer m.Close()
 	p := &Pusher{Master: m, Heard: func(time.Time) {}, Prefixes: []string{""}}
 	began, ended := time.Now(), 0
-	p.Run(ctx, func(yes bool, _ error) {
+	p.Run(ctx, func(yes bool, _ *inspect.Unseen) {
 		if yes {
 			t.Error("it is said to push")
 		}

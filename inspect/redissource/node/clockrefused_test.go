@@ -12,49 +12,6 @@ import (
 	"lockscope/internal/servertest"
 )
 
-// A request waits until others are answered, and its server's clock is read once it is sent: how long it
-// waited is not in the offset.
-func TestAClockIsReadWhenItIsAskedFor(t *testing.T) {
-	server := servertest.StartRedis(t)
-	ctx := t.Context()
-	for name, ask := range map[string]func(m *Master) error{
-		"with a key": func(m *Master) error {
-			m.typed.remember("lock:a", shape{kind: recipe.TypeZSet})
-			return m.readAuxiliary(ctx, m.newReadings([]string{"lock:a"}, false), true)
-		},
-		"with the status": func(m *Master) error { _, err := m.ReadStatus(ctx); return err },
-	} {
-		t.Run(name, func(t *testing.T) {
-			clock, asked := make(chan time.Time, 1), make(chan bool, 100)
-			clock <- time.Now()
-			m := New(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, Settings{Timeout: 30 * time.Second, Now: func() time.Time {
-				now := <-clock
-				clock <- now
-				asked <- true
-				return now
-			}})
-			defer m.Close()
-			for range cap(m.slots) {
-				m.slots <- struct{}{}
-			}
-			done := make(chan error, 1)
-			go func() { done <- ask(m) }()
-			<-asked
-			<-asked // now it waits
-			clock <- (<-clock).Add(time.Hour)
-			for range cap(m.slots) {
-				<-m.slots
-			}
-			if err := <-done; err != nil {
-				t.Fatal(err)
-			}
-			if off := time.Duration(m.offset.Load()); off > -45*time.Minute {
-				t.Errorf("the server's clock is %v off, and ours is an hour ahead", off)
-			}
-		})
-	}
-}
-
 // A server that tells its clock by neither TIME nor INFO is not asked for it with each reading, which it
 // would log: only with its status, by which a right that was given shows.
 func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
@@ -100,7 +57,7 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 		t.Fatal("nothing was refused")
 	}
 	for range 5 {
-		if read(); m.clock.Load() == nil {
+		if read(); m.clock.unknown.Load() == nil {
 			t.Error("the clock is known")
 		}
 	}
@@ -111,7 +68,7 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 	if _, err := m.ReadStatus(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if read(); m.clock.Load() != nil {
-		t.Errorf("INFO tells it by now: %+v", m.clock.Load())
+	if read(); m.clock.unknown.Load() != nil {
+		t.Errorf("INFO tells it by now: %+v", m.clock.unknown.Load())
 	}
 }

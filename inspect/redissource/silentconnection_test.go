@@ -2,8 +2,6 @@ package redissource_test
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -14,43 +12,6 @@ import (
 
 	"lockscope/internal/servertest"
 )
-
-// A server that stands still for longer than the time limit, as for a long command, keeps its tracking
-// connection: nothing is read again, and what changed right after it comes as a push.
-func TestAServerThatIsLateIsNotReadAgain(t *testing.T) {
-	t.Parallel()
-	m := servertest.StartRedis(t)
-	c, ctx := client(t, m), context.Background()
-	for i := range 100 {
-		set(t, m, fmt.Sprintf("lock:%d", i), "x", 0)
-	}
-	cfg := pushConfig(m)
-	cfg.Timeout = 3 * time.Second
-	v, _ := watch(t, cfg)
-	awaitPush(v)
-	v.Await("100 locks", func() bool { return len(v.Locks) == 100 })
-	before := commands(t, m)
-	for read := -1; read != before["getrange"]; before = commands(t, m) { // the last of the first look
-		read = before["getrange"]
-		time.Sleep(500 * time.Millisecond) // a reading takes a round trip, and has no end that could be awaited
-	}
-	start := time.Now()
-	m.Pause(t)
-	time.Sleep(3300 * time.Millisecond) // longer than the limit: a ping was sent before 1.5 s, and is not asked after elsewhere before 3
-	m.Resume(t)
-	stood := time.Since(start)
-	if err := c.Set(ctx, "lock:1", "y", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	v.Await("the change", holder(v, "lock:1", "y"))
-	after := commands(t, m)
-	if after["client|tracking"] != before["client|tracking"] {
-		t.Errorf("%d tracking connections for one, after %v", after["client|tracking"], stood)
-	}
-	if read := after["getrange"] - before["getrange"]; read > 5 && stood < 5*time.Second {
-		t.Errorf("%d keys were read after %v", read, stood)
-	}
-}
 
 // deaf is a way to a server; on the tracking connection nothing comes back any more once it is told so, and
 // no connection ends.

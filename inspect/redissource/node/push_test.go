@@ -1,0 +1,42 @@
+package node
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9/push"
+)
+
+// A master may push as many keys as the burst of the rate lets through, and then as many as the rate.
+func TestTooManyPushesAreRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first, then int // keys, a second apart
+		want        bool
+	}{
+		"a burst":                 {first: 2000},
+		"more than a burst":       {first: 2001, want: true},
+		"a burst, then the rate":  {first: 2000, then: 1000},
+		"a burst, then more":      {first: 2000, then: 1001, want: true},
+		"a little, then a burst":  {first: 1000, then: 2000},
+		"a little, then too many": {first: 1000, then: 2001, want: true},
+	} {
+		clock, news := first, 0
+		h := &invalidations{Pusher: &Pusher{
+			Master: &Master{now: func() time.Time { return clock }}, Rate: Limit{Every: time.Millisecond, Burst: 2000},
+			Wanted: func(string) bool { return true }, News: func(keys []string) { news += len(keys) },
+		}}
+		for range 2 {
+			for i := range tt.first {
+				message := []any{"invalidate", []any{fmt.Sprint("lock:", i)}}
+				if err := h.HandlePushNotification(t.Context(), push.NotificationHandlerContext{}, message); err != nil {
+					t.Fatal(err)
+				}
+			}
+			clock, tt.first, tt.then = clock.Add(time.Second), tt.then, 0
+		}
+		if h.over.Load() != tt.want || !tt.want && news == 0 {
+			t.Errorf("%s: refused %v after %d keys", name, h.over.Load(), news)
+		}
+	}
+}
