@@ -191,15 +191,17 @@ func (p *masterState) cannotLook() string {
 // blind reports the keys that match but may not be read, so that nothing but their names is known, and that
 // there are too many.
 func (b *keyTable) blind() (list []inspect.Unseen) {
-	unseen := inspect.Unseen{Aspect: inspect.AspectLocks, Where: strings.Join(b.addrs, ", "), Read: "the keys that match"}
-	if len(b.denied) > 0 {
+	where := strings.Join(b.addrs, ", ")
+	unseen := inspect.Unseen{Aspect: inspect.AspectLocks, Where: where, Read: "the keys that match"}
+	if n, key := len(b.denied), b.deniedKey; n > 0 {
 		u := unseen
-		u.Reason, u.Right = fmt.Sprintf("%d keys match but may not be read, such as %s", len(b.denied), b.deniedKey), "~"+b.deniedKey
+		u.Reason, u.Right = fmt.Sprintf("%d keys match but may not be read, such as %s", n, key), "~"+key
 		list = append(list, u)
 	}
 	if b.full {
 		u := unseen
-		u.Reason, u.Advice = fmt.Sprintf("more than %d keys match, the others are not looked at", b.most), "give match=PREFIX* in the target"
+		u.Reason = fmt.Sprintf("more than %d keys match, the others are not looked at", b.most)
+		u.Advice = "give match=PREFIX* in the target"
 		list = append(list, u)
 	}
 	return list

@@ -180,7 +180,8 @@ func (c *cluster) close() {
 // unreadable is the backend of a cluster of which no node says who serves what.
 func (c *cluster) unreadable(err error) *inspect.Backend {
 	b := &inspect.Backend{
-		Name: c.cfg.Backend, Kind: inspect.Redis, Topology: inspect.Cluster, State: inspect.Down, Mode: inspect.ModePoll,
+		Name: c.cfg.Backend, Kind: inspect.Redis, Topology: inspect.Cluster,
+		State: inspect.Down, Mode: inspect.ModePoll,
 		Error: inspect.Escape(err.Error()), FirstPass: c.cfg.Once,
 	}
 	if c.cfg.Once {

@@ -81,7 +81,7 @@ const (
 	// changed is not known.
 	beforeExpiry = 100 * time.Millisecond
 
-	withPolls     = 15              // commands a second that a polled master gets besides: 10 SCANs, its status, the audit
+	withPolls     = 15              // more commands a second to a polled master: 10 SCANs, its status, the audit
 	topologyEvery = 2 * time.Second // a cluster is asked who serves what
 	burstSeconds  = 10              // of a master's reads
 

@@ -89,7 +89,8 @@ func ends(v inspect.Vote) []time.Time {
 }
 
 func overdue(v inspect.Vote, now time.Time) bool {
-	return doubtful(v) || slices.ContainsFunc(ends(v), func(at time.Time) bool { return !at.Add(afterExpiry).After(now) })
+	past := func(at time.Time) bool { return !at.Add(afterExpiry).After(now) }
+	return doubtful(v) || slices.ContainsFunc(ends(v), past)
 }
 
 // ending reports whether something in a vote runs out in a moment, and was not seen for a while.
@@ -104,7 +105,8 @@ func ending(v inspect.Vote, now time.Time) bool {
 // reported: what reports them may have stood still.
 func (e *entry) outOfSight(now time.Time) bool {
 	return e.lock != nil && slices.ContainsFunc(e.lock.Holders, func(h inspect.Contender) bool {
-		return !h.ExpiresAt.IsZero() && !now.Add(grace).Before(h.ExpiresAt) && e.changedAfter.Before(h.ExpiresAt.Add(-inspect.MostUnseen))
+		end := h.ExpiresAt
+		return !end.IsZero() && !now.Add(grace).Before(end) && e.changedAfter.Before(end.Add(-inspect.MostUnseen))
 	})
 }
 

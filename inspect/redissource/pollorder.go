@@ -25,7 +25,8 @@ func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]
 		chosen, room = append(chosen, key), room-c
 		return true
 	}
-	focused := slices.DeleteFunc(slices.Collect(maps.Keys(focus)), func(key string) bool { return b.entries[key] == nil })
+	unknown := func(key string) bool { return b.entries[key] == nil }
+	focused := slices.DeleteFunc(slices.Collect(maps.Keys(focus)), unknown)
 	slices.SortFunc(focused, func(x, y string) int {
 		return cmp.Or(b.entries[x].readAt.Compare(b.entries[y].readAt), strings.Compare(x, y))
 	})

@@ -133,15 +133,20 @@ func newInputs(focused sourcekit.Focus) inputs {
 type limits struct{ perKey, perMaster, polls node.Limit }
 
 func newLimits(cfg Config) limits {
+	b := cfg.Budget
 	l := limits{
-		perKey:    node.Limit{Every: time.Second / time.Duration(cfg.Budget.ReadsPerKey), Burst: cfg.Budget.ReadsPerKey},
-		perMaster: node.Limit{Every: time.Second / time.Duration(cfg.Budget.Reads), Burst: burstSeconds * cfg.Budget.Reads},
-		polls:     node.Limit{Every: time.Second / time.Duration(cfg.Budget.Polls), Burst: cfg.Budget.Polls},
+		perKey:    perSecond(b.ReadsPerKey, b.ReadsPerKey),
+		perMaster: perSecond(b.Reads, burstSeconds*b.Reads),
+		polls:     perSecond(b.Polls, b.Polls),
 	}
 	if cfg.Once {
 		l.perKey = node.Limit{} // each is read once
 	}
 	return l
+}
+
+func perSecond(n, burst int) node.Limit {
+	return node.Limit{Every: time.Second / time.Duration(n), Burst: burst}
 }
 
 // news are the keys about which something is to be emitted.
@@ -338,7 +343,7 @@ func (r *run) track(p *masterState) {
 		Heard:  func(asked time.Time) { p.inbox.hear(asked); signal() },
 		Late:   p.requestStatusNow,
 		Master: p.Master, Prefixes: node.Prefixes(r.trackedPatterns()), Wanted: r.wanted(),
-		Rate:    node.Limit{Every: time.Second / time.Duration(r.cfg.Budget.Pushes), Burst: 2 * r.cfg.Budget.Pushes},
+		Rate:    perSecond(r.cfg.Budget.Pushes, 2*r.cfg.Budget.Pushes),
 		News:    func(keys []string) { p.inbox.add(keys); signal() },
 		Flushed: func() { p.inbox.addAll(); signal() },
 	}

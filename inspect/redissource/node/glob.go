@@ -17,6 +17,7 @@ type Matcher struct {
 	custom                 []recipe.Custom
 }
 
+// NewMatcher matches the keys that one of the patterns does, and those that a custom recipe owns.
 func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
 	m := Matcher{custom: custom}
 	for _, p := range patterns {

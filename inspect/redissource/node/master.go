@@ -41,7 +41,10 @@ type Master struct {
 	mu       sync.Mutex
 	client   redis.UniversalClient // nil until it is needed
 	clientAt []string              // the addresses that it connects to
-	addr     string                // how it is shown; with Sentinel where the master was last found
+	// dropped is the newest client that was thrown away, droppedBy the error for which it was.
+	dropped   redis.UniversalClient
+	droppedBy error
+	addr      string // how it is shown; with Sentinel where the master was last found
 	// namedAt and formerAt date Sentinel's last answers with this master and with the one before it; zero: none.
 	namedAt, formerAt time.Time
 	// quickest is the time of the quickest request so far, about the way to the server and back; zero before the first.
@@ -108,7 +111,7 @@ func (m *Master) do(ctx context.Context, request func(context.Context, redis.Uni
 		if err == nil || redisreply.Is(err) {
 			m.took(m.now().Sub(asked))
 		} else if !m.borrowed {
-			m.drop(client)
+			err = m.drop(client, err)
 		}
 		return err
 	})
@@ -239,7 +242,7 @@ func (m *Master) follow(ctx context.Context) {
 	replaced := client != nil && !slices.Equal(m.clientAt, now.Addrs)
 	m.mu.Unlock()
 	if replaced {
-		m.drop(client)
+		_ = m.drop(client, errReplaced)
 	}
 }
 
@@ -251,16 +254,25 @@ func (m *Master) ReplacedAfter() time.Time {
 	return m.formerAt
 }
 
-// drop throws a client away, so that the next request dials again.
-func (m *Master) drop(client redis.UniversalClient) {
+// errReplaced ends the requests to a demoted master.
+var errReplaced = errors.New("the sentinels name another master")
+
+// drop throws a client away because of an error, and returns that. The other requests on it, which find it
+// closed, get the error of the first.
+func (m *Master) drop(client redis.UniversalClient, why error) error {
 	m.mu.Lock()
 	if m.client == client {
-		m.client = nil
+		m.client, m.dropped, m.droppedBy = nil, client, why
+	}
+	if m.dropped == client && (errors.Is(why, net.ErrClosed) || errors.Is(why, redis.ErrClosed)) {
+		why = m.droppedBy
 	}
 	m.mu.Unlock()
 	client.Close()
+	return why
 }
 
+// Close ends the connection; a later request makes another.
 func (m *Master) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -302,9 +314,8 @@ func (m *Master) explain(err error) error {
 	case redisreply.Login(err):
 		advice := "check the profile's username and password_file, password_command or password, or " +
 			"LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"
-		return fmt.Errorf("master %s: user %q: the server refused the login: %w (%s)", m.Address(), m.User(), err, advice)
-	case errors.Is(err, redis.ErrClosed), errors.Is(err, net.ErrClosed):
-		return fmt.Errorf("master %s: connection lost: %w", m.Address(), err) // by the failure of another request
+		return fmt.Errorf("master %s: user %q: the server refused the login: %w (%s)",
+			m.Address(), m.User(), err, advice)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("master %s: %w", m.Address(), late{m.timeout, err})
 	default:

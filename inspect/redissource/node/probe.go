@@ -151,7 +151,11 @@ func (s subscribers) elsewhere() bool {
 
 // hidden reports whether the server does not tell us if it has replicas.
 func (s subscribers) hidden() bool {
-	return s.replication != nil && (redisreply.Denied(s.replication.Err()) || redisreply.UnknownCommand(s.replication.Err()))
+	if s.replication == nil {
+		return false
+	}
+	err := s.replication.Err()
+	return redisreply.Denied(err) || redisreply.UnknownCommand(err)
 }
 
 // channelValue holds the subscribers of a channel, and the command that failed where they are unknown.

@@ -247,7 +247,9 @@ type invalidations struct {
 
 // HandlePushNotification implements push.NotificationHandler: "invalidate" and a list of keys; no list when the
 // database was flushed.
-func (h *invalidations) HandlePushNotification(_ context.Context, _ push.NotificationHandlerContext, message []any) error {
+func (h *invalidations) HandlePushNotification(
+	_ context.Context, _ push.NotificationHandlerContext, message []any,
+) error {
 	if len(message) < 2 {
 		return nil
 	}

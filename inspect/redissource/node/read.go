@@ -55,7 +55,9 @@ func (m *Master) readTyped(ctx context.Context, keys []string) ([]inspect.Vote, 
 // unsteady is the vote of a key that was another each time that it was read: it may be held.
 func (m *Master) unsteady() inspect.Vote {
 	v := inspect.Vote{Addr: m.Address(), Error: "the key changed each time that it was read"}
-	for _, a := range []inspect.Aspect{inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectVotes} {
+	for _, a := range []inspect.Aspect{
+		inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectVotes,
+	} {
 		v.Unseen = append(v.Unseen, inspect.Unseen{Aspect: a, Where: v.Addr, Read: "TYPE", Reason: v.Error})
 	}
 	return v
@@ -91,7 +93,7 @@ func (m *Master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 
 // readOnce reads keys by the types that they are believed to have; odd are those to be read again. once: they
 // were read before.
-func (m *Master) readOnce(ctx context.Context, keys []string, once bool) (votes []inspect.Vote, odd []string, err error) {
+func (m *Master) readOnce(ctx context.Context, keys []string, once bool) ([]inspect.Vote, []string, error) {
 	readings := m.newReadings(keys, once)
 	if err := m.readAuxiliary(ctx, readings, true); err != nil {
 		return nil, nil, err
@@ -105,7 +107,7 @@ func (m *Master) readOnce(ctx context.Context, keys []string, once bool) (votes 
 	if err := m.recognise(ctx, readings); err != nil {
 		return nil, nil, err
 	}
-	votes = make([]inspect.Vote, len(keys))
+	votes, odd := make([]inspect.Vote, len(keys)), []string(nil)
 	for i, r := range readings {
 		votes[i] = r.vote
 		if r.again {

@@ -11,10 +11,12 @@ import (
 
 // ReadKey reads one key as a Source does, with what belongs to it, over the caller's client, which it leaves open.
 // now is the clock; limit bounds each round trip. An error means that the master, shown as addr, could not be asked.
-func ReadKey(ctx context.Context, now func() time.Time, client redis.UniversalClient, addr, key string, limit time.Duration) (inspect.Vote, error) {
-	m := &Master{addr: addr, timeout: limit, slots: make(chan struct{}, connections), client: client, borrowed: true, now: now}
+func ReadKey(
+	ctx context.Context, now func() time.Time, client redis.UniversalClient, addr, key string, limit time.Duration,
+) (inspect.Vote, error) {
+	m := New(addr, redis.UniversalOptions{}, Settings{Timeout: limit, Now: now, Named: key, Patient: true})
+	m.client, m.borrowed = client, true
 	_, m.cluster = client.(*redis.ClusterClient)
-	m.typed.named, m.typed.patient = key, true
 	if err := m.do(ctx, m.readTime); err != nil {
 		return DownVote(addr, err), err
 	}

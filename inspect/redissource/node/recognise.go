@@ -150,7 +150,7 @@ func (m *Master) plain(r *keyReading) {
 	case kind != recipe.TypeString:
 		v.Foreign, v.Value = true, inspect.Untrusted(kind)
 	case len(v.Unseen) == 0:
-	case recipe.DecodeToken(r.keys.Key, v.Value.Raw()).Confidence == recipe.Certain: // whoever waits, this value holds it
+	case recipe.DecodeToken(r.keys.Key, v.Value.Raw()).Confidence == recipe.Certain: // this value holds it
 	default: // it may be more than a plain string where the keys next to it were not seen
 		for _, u := range slices.Clone(v.Unseen) {
 			if u.Aspect == inspect.AspectWaiters {

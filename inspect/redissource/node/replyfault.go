@@ -62,7 +62,8 @@ func serverError(err error, cmds []redis.Cmder) error {
 // serverError returns the error of a whole request about keys. Of a cluster, other nodes may have failed than this one:
 // it has when no node answered.
 func (m *Master) serverError(err error, cmds []redis.Cmder) error {
-	if m.keys != nil && slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return faultOf(cmd.Err()) != serverFault }) {
+	answered := func(cmd redis.Cmder) bool { return faultOf(cmd.Err()) != serverFault }
+	if m.keys != nil && slices.ContainsFunc(cmds, answered) {
 		return nil
 	}
 	return serverError(err, cmds)
@@ -70,7 +71,9 @@ func (m *Master) serverError(err error, cmds []redis.Cmder) error {
 
 // miss is something that could not be read.
 func (m *Master) miss(aspect inspect.Aspect, cmd redis.Cmder, right string) inspect.Unseen {
-	return inspect.Unseen{Aspect: aspect, Where: m.Address(), Read: readName(cmd), Reason: reason(cmd.Err()), Right: right}
+	return inspect.Unseen{
+		Aspect: aspect, Where: m.Address(), Read: readName(cmd), Reason: reason(cmd.Err()), Right: right,
+	}
 }
 
 // reason of a command without an answer, in the server's words.
