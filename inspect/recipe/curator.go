@@ -70,27 +70,24 @@ func dashed(guid string) string {
 }
 
 func isUUID(s string) bool {
-	if len(s) != 36 {
+	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+	if len(s) != len(form) {
 		return false
 	}
 	for i := range len(s) {
-		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash && s[i] != '-' || !dash && !isHexDigit(s[i]) {
+		if (s[i] == '-') != (form[i] == '-') {
 			return false
 		}
 	}
-	return true
+	return strings.Trim(s, hexDigits+"-") == ""
 }
 
-func isHex(s string) bool {
-	for i := range len(s) {
-		if !isHexDigit(s[i]) {
-			return false
-		}
-	}
-	return true
-}
+const (
+	decimals  = "0123456789"
+	hexDigits = decimals + "abcdef"
+)
 
-func isHexDigit(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
+func isHex(s string, digits int) bool { return len(s) == digits && strings.Trim(s, hexDigits) == "" }
 
 // curatorOwner: the default data is the client's address as text (CuratorFrameworkFactory.getLocalAddress), but a
 // LeaderLatch writes its participant's id and nothing else.

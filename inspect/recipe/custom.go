@@ -105,21 +105,13 @@ func (c Custom) Read(path, name, data string) (CustomEntry, bool) {
 }
 
 func (e *CustomEntry) set(group, text string) {
-	switch group {
-	case "host":
-		e.Host = text
-	case "pid":
-		e.PID = text
-	case "thread":
-		e.Thread = text
-	case "label":
-		e.Label = text
-	case "library_id":
-		e.LibraryID = text
-	case "mode":
+	if group == "mode" {
 		e.Mode, e.HasMode = Exclusive, true
 		if slices.Contains([]string{"r", "read", "reader", "s", "shared"}, strings.ToLower(text)) {
 			e.Mode = Shared
 		}
+		return
 	}
+	fields := map[string]*string{"host": &e.Host, "pid": &e.PID, "thread": &e.Thread, "label": &e.Label, "library_id": &e.LibraryID}
+	*fields[group] = text
 }

@@ -10,16 +10,13 @@ import (
 // nothing else does; the word is a guess, as good as its writer's choice of it.
 func ElectsByPath(path string) bool {
 	segments := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == ':' })
-	if n := len(segments); n > 2 {
-		segments = segments[n-2:]
-	}
-	for _, segment := range segments {
-		words := strings.FieldsFunc(strings.ToLower(segment), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	for _, segment := range segments[max(0, len(segments)-2):] {
+		words := wordsOf(segment)
 		if slices.ContainsFunc(words, electionWord) {
 			return true
 		}
 		// "master-data" and "primary-key" are locks on these.
-		if n := len(words); n > 0 && (words[n-1] == "master" || words[n-1] == "primary") {
+		if n := len(words); n > 0 && slices.Contains([]string{"master", "primary"}, words[n-1]) {
 			return true
 		}
 	}

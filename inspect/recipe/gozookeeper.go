@@ -17,7 +17,7 @@ func goZooKeeper() Queue {
 
 func parseGoZooKeeper(child string) (Entry, bool) {
 	rest, ok := strings.CutPrefix(child, curatorProtection)
-	if !ok || len(rest) < 32 || !isHex(rest[:32]) {
+	if !ok || len(rest) < 32 || !isHex(rest[:32], 32) {
 		return Entry{}, false
 	}
 	number, ok := strings.CutPrefix(rest[32:], "-lock-")

@@ -22,7 +22,7 @@ func kazoo() Queue {
 }
 
 func parseKazoo(child string) (Entry, bool) {
-	if len(child) < 32 || !isHex(child[:32]) {
+	if len(child) < 32 || !isHex(child[:32], 32) {
 		return Entry{}, false
 	}
 	if IsPermit(child) {
@@ -78,4 +78,4 @@ func KazooLimit(data []byte) (int, bool) {
 }
 
 // IsPermit reports whether a name looks like a permit of a kazoo Semaphore.
-func IsPermit(child string) bool { return len(child) == 32 && isHex(child) }
+func IsPermit(child string) bool { return isHex(child, 32) }

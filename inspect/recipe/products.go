@@ -54,7 +54,7 @@ func parseHBase(child string) (Entry, bool) {
 		return Entry{}, false
 	}
 	name, port, ok := strings.Cut(who, ":")
-	return e, ok && name != "" && port != "" && strings.Trim(port, "0123456789") == ""
+	return e, ok && name != "" && port != "" && strings.Trim(port, decimals) == ""
 }
 
 // hbaseOwner: the process stands in the name; the data is a protobuf message behind the letters PBUF.

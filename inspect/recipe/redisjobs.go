@@ -15,11 +15,11 @@ func bullMQ(key, value string) (Token, bool) {
 		return Token{}, false
 	}
 	t := Token{Recipe: "bullmq", Confidence: Possible, LibraryID: value[:36]}
-	usual := strings.HasPrefix(key, "bull:") && strings.Count(key, ":") >= 3 && isRandomUUID(value[:36])
-	if value == value[:36] {
-		return t, strings.HasPrefix(key, "bull:")
+	usual := strings.HasPrefix(key, "bull:")
+	if len(value) == 36 {
+		return t, usual
 	}
-	if t.Confidence = Likely; usual {
+	if t.Confidence = Likely; usual && isRandomUUID(value[:36]) {
 		t.Confidence = Certain
 	}
 	return t, strings.Count(key, ":") >= 3 && value[36] == ':' && isNumber(value[37:])
@@ -47,9 +47,9 @@ func rqScheduler(key, value string) (Token, bool) {
 	}
 	parts := strings.Split(value, ":")
 	switch {
-	case len(parts) == 3 && isNumber(parts[0]) && (parts[1] == "" || isNumber(parts[1])) && len(parts[2]) == 64 && isHex(parts[2]):
+	case len(parts) == 3 && isNumber(parts[0]) && isNumber(cmp.Or(parts[1], parts[0])) && isHex(parts[2], 64):
 		t.PID, t.LibraryID = cmp.Or(parts[1], parts[0]), parts[2]
-	case len(value) == 32 && isHex(value):
+	case isHex(value, 32):
 		t.LibraryID = value
 	case len(value) <= 10 && isNumber(value):
 		t.PID = value

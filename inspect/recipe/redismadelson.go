@@ -31,7 +31,7 @@ func MadelsonReaders(key string) (string, bool) {
 // madelsonID reads MachineName_pid_guid.
 func madelsonID(id string) (Claim, bool) {
 	rest, guid, ok := cutLast(id, "_")
-	if !ok || len(guid) != 32 || !isHex(guid) || !isRandomUUID(dashed(guid)) {
+	if !ok || !isHex(guid, 32) || !isRandomUUID(dashed(guid)) {
 		return Claim{}, false
 	}
 	host, pid, ok := cutLast(rest, "_")

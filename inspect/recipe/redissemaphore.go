@@ -64,17 +64,17 @@ func redisSemaphoreDecode(k Keys) (Record, bool) {
 // takenBy returns the identifier of the client behind an entry: the entry itself or, of a multi-semaphore, its part
 // before the number.
 func takenBy(entry string, scores map[string]float64) string {
-	id, number, ok := cutLast(entry, "_")
-	n, err := strconv.Atoi(number)
-	if !ok || err != nil || n < 0 || n >= len(scores) || strconv.Itoa(n) != number {
+	id, number, _ := cutLast(entry, "_")
+	n, err := strconv.ParseUint(number, 10, 32)
+	if err != nil || n >= uint64(len(scores)) {
 		return entry
 	}
 	for i := range n + 1 {
-		if score, found := scores[id+"_"+strconv.Itoa(i)]; !found || score != scores[entry] {
+		if scores[id+"_"+strconv.FormatUint(i, 10)] != scores[entry] {
 			return entry
 		}
 	}
-	if score, more := scores[id+"_1"]; n == 0 && !isIdentifier(id) && (!more || score != scores[entry]) {
+	if n == 0 && !isIdentifier(id) && scores[id+"_1"] != scores[entry] {
 		return entry // a name that happens to end so
 	}
 	return id

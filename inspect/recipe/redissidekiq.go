@@ -31,11 +31,11 @@ func sidekiqDigest(key string) (digest, suffix string, ok bool) {
 	if !ok {
 		return "", "", false
 	}
-	hexDigits, _, _ := strings.Cut(rest, ":")
-	if n := len(hexDigits); n != 32 && n != 64 || !isHex(hexDigits) {
+	digits, _, _ := strings.Cut(rest, ":")
+	if !isHex(digits, 32) && !isHex(digits, 64) {
 		return "", "", false
 	}
-	digest = sidekiqPrefix + hexDigits
+	digest = sidekiqPrefix + digits
 	if rest := key[len(digest):]; strings.HasPrefix(rest, ":RUN") {
 		digest += ":RUN"
 	}

@@ -52,17 +52,7 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s, "", false
 }
 
-func isNumber(s string) bool {
-	if s == "" || len(s) > 19 {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return true
-}
+func isNumber(s string) bool { return s != "" && len(s) <= 19 && strings.Trim(s, decimals) == "" }
 
 // RedissonKey names a helper key or channel of a lock: prefix:{name}, without braces of its own where the name has
 // some (RedissonObject.prefixName).
@@ -95,7 +85,7 @@ func redissonOwner(field string) (Claim, bool) {
 		return Claim{}, false
 	}
 	thread, tail, more := strings.Cut(field[37:], ":")
-	if !isNumber(thread) || more && tail != "write" && (tail == "" || strings.Trim(tail, "0123456789abcdef-") != "") {
+	if !isNumber(thread) || more && tail != "write" && (tail == "" || strings.Trim(tail, hexDigits+"-") != "") {
 		return Claim{}, false
 	}
 	c := Claim{Name: field, LibraryID: field[:36], Thread: thread, Count: 1}
@@ -244,7 +234,7 @@ func redissonReadWrite(k Keys, r *Record, claims []Claim, mode string) {
 		}
 		r.Claims = append(r.Claims, c)
 	}
-	r.subscribers(k, RedissonKey(redissonRWChannel, k.Key))
+	r.WaitersAtLeast = k.Auxiliary[RedissonKey(redissonRWChannel, k.Key)].Subscribers
 }
 
 func redissonReader(k Keys, c *Claim) {
@@ -296,13 +286,7 @@ func redissonWaiters(k Keys, r *Record) {
 		}
 		r.Claims = append(r.Claims, c)
 	}
-	r.subscribers(k, RedissonKey(redissonLockChannel, k.Key))
-}
-
-// subscribers counts the client instances that wait on a channel.
-func (r *Record) subscribers(k Keys, channel string) {
-	v := k.Auxiliary[channel]
-	r.WaitersAtLeast = v.Subscribers
+	r.WaitersAtLeast = k.Auxiliary[RedissonKey(redissonLockChannel, k.Key)].Subscribers
 }
 
 // redissonCounted is a semaphore or a latch. A plain counter shows neither holders nor limit, and looks like any other
@@ -315,7 +299,7 @@ func redissonCounted(k Keys) (Record, bool) {
 	timeouts := k.Auxiliary[RedissonSuffix(k.Key, "timeout")]
 	semaphore, latch := k.Auxiliary[RedissonKey(redissonSemaphore, k.Key)], k.Auxiliary[redissonLatchChannel+k.Key+"}"]
 	r := Record{Recipe: redissonName, Confidence: Likely, Kind: "semaphore", Opaque: true}
-	r.subscribers(k, RedissonKey(redissonSemaphore, k.Key))
+	r.WaitersAtLeast = k.Auxiliary[RedissonKey(redissonSemaphore, k.Key)].Subscribers
 	if permits, ok := redissonPermitItems(timeouts); ok {
 		if slices.ContainsFunc(permits, func(c Claim) bool { return !isText(c.Name) }) {
 			r.Confidence = Certain // random bytes are no text

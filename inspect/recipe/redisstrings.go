@@ -63,21 +63,16 @@ func shedLockRedis(key, value string) (Token, bool) {
 // (RedisLockRegistry.java). Many others write a random UUID for each lock; those with prefixes of their own
 // are asked before.
 func springIntegration(key, value string) (Token, bool) {
-	if !isRandomUUID(value) || !strings.Contains(key, ":") {
-		return Token{}, false
-	}
-	if strings.HasPrefix(key, "bull:") {
-		return Token{}, false
-	}
-	return Token{Recipe: springName, Confidence: Possible, LibraryID: value}, true
+	ok := isRandomUUID(value) && strings.Contains(key, ":") && !strings.HasPrefix(key, "bull:")
+	return Token{Recipe: springName, Confidence: Possible, LibraryID: value}, ok
 }
 
 const springName = "spring-integration"
 
 // springChannels are the channels of which one is that of a lock's release where the registry's locks listen
 // (PUB_SUB_LOCK in RedisLockRegistry.java): REGISTRY-channel:KEY. The message is the key. Where in it the
-// registry's name ends is not known when it has several colons: who is told about a lock that it does not
-// wait for does nothing.
+// registry's name ends is not known when it has several colons. A client that hears of a lock for which it
+// does not wait does nothing.
 func springChannels(key string) []string {
 	var channels []string
 	for i := range len(key) {
@@ -94,23 +89,16 @@ func laravelLock(key, value string) (Token, bool) {
 	if inner, ok := strings.CutPrefix(value, `s:16:"`); ok {
 		value = strings.TrimSuffix(inner, `";`)
 	}
-	if len(value) != 16 {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	if len(value) != 16 || strings.Trim(value, letters+strings.ToUpper(letters)+decimals) != "" {
 		return Token{}, false
-	}
-	digit := false
-	for i := range len(value) {
-		c := value[i]
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return Token{}, false
-		}
-		digit = digit || c <= '9'
 	}
 	for _, word := range []string{"laravel", "-cache-", "_cache_", "_cache:", "framework/schedule-"} {
 		if strings.Contains(key, word) {
 			return Token{Recipe: "laravel", Confidence: Likely}, true
 		}
 	}
-	return Token{Recipe: "laravel", Confidence: Possible}, digit
+	return Token{Recipe: "laravel", Confidence: Possible}, strings.ContainsAny(value, decimals)
 }
 
 // timeUUID is a version 1 UUID with dashes, as ioredis-lock writes: no recipe of its own, but time and MAC address.

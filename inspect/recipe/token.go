@@ -47,7 +47,7 @@ func redsync(key, value string) (Token, bool) {
 	return Token{Recipe: "redsync", Confidence: ifNamed(key)}, ok
 }
 
-// ifNamed grades a value that much else has the shape of: likely under a key that says what it is.
+// ifNamed grades a value of a common shape: likely under a key that names a lock.
 func ifNamed(key string) Confidence {
 	if namesLock(key) {
 		return Likely
@@ -58,8 +58,7 @@ func ifNamed(key string) Confidence {
 // namesLock reports whether one of a key's words is that of a lock, or ends so: "lock:orders",
 // "orders-mutex", "orderLock", not "unlock:orders".
 func namesLock(key string) bool {
-	words := strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	return slices.ContainsFunc(words, func(word string) bool {
+	return slices.ContainsFunc(wordsOf(key), func(word string) bool {
 		switch word = strings.TrimSuffix(word, "s"); {
 		case word == "redsync", strings.HasSuffix(word, "mutex"), strings.HasSuffix(word, "semaphore"):
 			return true
@@ -68,6 +67,11 @@ func namesLock(key string) bool {
 		}
 		return strings.HasSuffix(word, "lock") && !slices.Contains(otherLocks, word)
 	})
+}
+
+// wordsOf cuts a name into its runs of letters and digits, in lower case.
+func wordsOf(name string) []string {
+	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
 // otherLocks are words that end like one for a lock.
@@ -113,7 +117,7 @@ func redisPy(key, value string) (Token, bool) {
 
 // nodeRedlock writes 16 random bytes as 32 hex digits (node-redlock src/index.ts). Others do so too.
 func nodeRedlock(_, value string) (Token, bool) {
-	return Token{Recipe: "node-redlock", Confidence: Possible}, len(value) == 32 && isHex(value)
+	return Token{Recipe: "node-redlock", Confidence: Possible}, isHex(value, 32)
 }
 
 func isBase64(enc *base64.Encoding, s string, bytes int) bool {

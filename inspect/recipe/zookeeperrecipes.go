@@ -42,7 +42,7 @@ func parseZooKeeperRecipes(child string) (Entry, bool) {
 
 // sessionOf reads a session's id as the recipes write it: in decimal from Java, in 16 hex digits from C.
 func sessionOf(s string) (id int64, ok bool) {
-	if len(s) == 16 && isHex(s) {
+	if isHex(s, 16) {
 		n, err := strconv.ParseUint(s, 16, 64)
 		return int64(n), err == nil
 	}
