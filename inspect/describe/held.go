@@ -91,19 +91,17 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 		return Held{Duration: granted.Duration, Known: Exactly}
 	}
 	once := b != nil && b.Mode == inspect.ModeOnce
-	seen := c.Seen
 	entered, made := v.Since(l, c)
-	most := entered.Duration
-	least := v.Now.Sub(c.Seen)
+	most, least := entered.Duration, v.Now.Sub(c.Seen)
 	switch {
 	case made && !entered.Known:
-		return Held{Duration: most, Known: About, once: once, seen: seen, now: v.Now}
-	case made && !c.Seen.IsZero() && most >= least-Near && most-least <= Near:
+		return Held{Duration: most, Known: About, once: once, seen: c.Seen, now: v.Now}
+	case made && !c.Seen.IsZero() && (most-least).Abs() <= Near:
 		return Held{Duration: most, Known: Exactly}
 	case made:
-		return Held{Duration: most, Known: AtMost, once: once, seen: seen, now: v.Now}
+		return Held{Duration: most, Known: AtMost, once: once, seen: c.Seen, now: v.Now}
 	case !c.Seen.IsZero() && !once:
-		return Held{Duration: least, Known: AtLeast, seen: seen, now: v.Now}
+		return Held{Duration: least, Known: AtLeast, seen: c.Seen, now: v.Now}
 	}
 	return Held{once: once}
 }

@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,32 +10,20 @@ import (
 
 // Aspect is the question that is open where an aspect is unknown.
 func Aspect(a inspect.Aspect) string {
-	switch a {
-	case inspect.AspectLocks:
-		return "which locks there are"
-	case inspect.AspectKind:
-		return "what kind of lock it is"
-	case inspect.AspectHolders:
-		return "who holds it"
-	case inspect.AspectWaiters:
-		return "who waits for it"
-	case inspect.AspectExpiry:
-		return "when it expires"
-	case inspect.AspectVotes:
-		return "what it holds under this key"
-	case inspect.AspectWatches:
-		return "who watches whom"
-	case inspect.AspectSessions:
-		return "which clients the sessions belong to"
-	case inspect.AspectOwner:
-		return "how the owners identify themselves"
-	case inspect.AspectServer:
-		return "the state of the server"
-	case inspect.AspectChanges:
-		return "what happens between two reads"
-	default:
-		return Printable(string(a))
+	questions := map[inspect.Aspect]string{
+		inspect.AspectLocks:    "which locks there are",
+		inspect.AspectKind:     "what kind of lock it is",
+		inspect.AspectHolders:  "who holds it",
+		inspect.AspectWaiters:  "who waits for it",
+		inspect.AspectExpiry:   "when it expires",
+		inspect.AspectVotes:    "what it holds under this key",
+		inspect.AspectWatches:  "who watches whom",
+		inspect.AspectSessions: "which clients the sessions belong to",
+		inspect.AspectOwner:    "how the owners identify themselves",
+		inspect.AspectServer:   "the state of the server",
+		inspect.AspectChanges:  "what happens between two reads",
 	}
+	return cmp.Or(questions[a], Printable(string(a)))
 }
 
 // Reason words a failed read and the right that is missing: "GET on 10.0.0.3:6379: NOPERM … (allow +get)".
@@ -46,14 +35,10 @@ func Reason(u inspect.Unseen) string {
 		}
 		text += Printable(u.Where)
 	}
-	reason := u.Reason
-	if reason == "" {
-		reason = "no answer"
-	}
 	if text != "" {
 		text += ": "
 	}
-	text += inspect.Untrusted(reason).Cut(240)
+	text += inspect.Untrusted(cmp.Or(u.Reason, "no answer")).Cut(240)
 	if u.Right != "" {
 		text += " (allow " + Printable(u.Right) + ")"
 	}

@@ -203,16 +203,10 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 }
 
 func stuckCause(library string) string {
-	switch library {
-	case "curator":
-		return "work that hangs, or a znode left behind by an interrupt (CURATOR-79) or a failed release (CURATOR-678)"
-	case "kazoo":
-		return "work that hangs, or a znode left behind by a failed acquire(blocking=False) (kazoo #732, PR #760)"
-	case "go-zookeeper":
-		return "work that hangs, or a znode left behind by a lost reply to create (samuel/go-zookeeper #229)"
-	case "redisson":
-		return "work that hangs, or a watchdog that renews forever (Redisson #1626)"
-	default:
-		return ""
-	}
+	return map[string]string{
+		"curator":      "work that hangs, or a znode left behind by an interrupt (CURATOR-79) or a failed release (CURATOR-678)",
+		"kazoo":        "work that hangs, or a znode left behind by a failed acquire(blocking=False) (kazoo #732, PR #760)",
+		"go-zookeeper": "work that hangs, or a znode left behind by a lost reply to create (samuel/go-zookeeper #229)",
+		"redisson":     "work that hangs, or a watchdog that renews forever (Redisson #1626)",
+	}[library]
 }
