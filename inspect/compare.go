@@ -389,18 +389,11 @@ func byKey(fs []Finding) map[string]*Finding {
 	return m
 }
 
-// sameFindings reports whether two lists are the same.
 func sameFindings(a, b []Finding) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Rule != b[i].Rule || a[i].Message != b[i].Message || a[i].Severity != b[i].Severity || a[i].Confidence != b[i].Confidence || !sameMute(a[i].Muted, b[i].Muted) ||
-			!slices.Equal(a[i].Steps, b[i].Steps) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, func(a, b Finding) bool {
+		return a.Rule == b.Rule && a.Message == b.Message && a.Severity == b.Severity && a.Confidence == b.Confidence &&
+			sameMute(a.Muted, b.Muted) && slices.Equal(a.Steps, b.Steps)
+	})
 }
 
 // compareBackends reports whether a backend's state or mode changed; was is nil before it reported any.

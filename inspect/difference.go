@@ -87,7 +87,8 @@ func appendChanged(list []Difference, was, is *Lock) []Difference {
 		d.contenders(before, now)
 	}
 	d.findings(before.Findings, now.Findings)
-	if was != nil && is != nil && was.State == is.State && d.Acquired == nil && d.Ended == nil && d.Joined == nil && d.Left == nil && d.New == nil && d.Gone == nil {
+	changes := len(d.Acquired) + len(d.Ended) + len(d.Joined) + len(d.Left) + len(d.New) + len(d.Gone)
+	if was != nil && is != nil && was.State == is.State && changes == 0 {
 		return list
 	}
 	return append(list, d)
