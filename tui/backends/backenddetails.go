@@ -224,18 +224,12 @@ var numbered = regexp.MustCompile(`^(zk|redis)[0-9]+$`)
 
 // modeWords are the way by which changes reach us: watches, notifications, polling.
 func modeWords(m inspect.Mode) string {
-	switch m {
-	case inspect.ModeWatch:
-		return "by watch: the servers report changes as they happen"
-	case inspect.ModePush:
-		return "by push: the masters report changed keys as they happen"
-	case inspect.ModePoll:
-		return "by poll: known keys are read again and again, and what happens in between is not seen"
-	case inspect.ModeOnce:
-		return "none: it is read once"
-	default:
-		return ""
-	}
+	return map[inspect.Mode]string{
+		inspect.ModeWatch: "by watch: the servers report changes as they happen",
+		inspect.ModePush:  "by push: the masters report changed keys as they happen",
+		inspect.ModePoll:  "by poll: known keys are read again and again, and what happens in between is not seen",
+		inspect.ModeOnce:  "none: it is read once",
+	}[m]
 }
 
 func (d *backendFacts) discovery(b *inspect.Backend) string {

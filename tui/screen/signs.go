@@ -78,29 +78,25 @@ func BackendSign(t *theme.Theme, s inspect.BackendState) widget.Span {
 func EventSign(t *theme.Theme, e *inspect.Event) widget.Span {
 	g := t.Glyphs
 	switch e.Kind {
-	case inspect.EventAcquired:
-		return widget.Span{g.Holding, t.Holding}
-	case inspect.EventHandover:
-		return widget.Span{g.Handover, t.Holding}
-	case inspect.EventWaiting:
-		return widget.Span{g.Waiting, t.Waiting}
-	case inspect.EventReleased:
-		return widget.Span{g.Free, t.Muted}
-	case inspect.EventExpired:
-		return widget.Span{g.Expired, t.Warning}
-	case inspect.EventForced:
-		return widget.Span{g.Forced, t.Warning}
 	case inspect.EventFinding:
 		return SeveritySign(t, e.Finding.Severity)
-	case inspect.EventCleared:
-		return widget.Span{g.Cleared, t.Holding}
 	case inspect.EventBackend:
 		return BackendSign(t, e.Backend.State)
-	case inspect.EventBlind, inspect.EventChanged:
-		return widget.Span{g.Warning, t.Warning}
-	case inspect.EventAppeared:
-		return widget.Span{g.Came, t.Muted}
-	default:
-		return widget.Span{g.Went, t.Muted}
 	}
+	signs := map[inspect.EventKind]widget.Span{
+		inspect.EventAcquired: {g.Holding, t.Holding},
+		inspect.EventHandover: {g.Handover, t.Holding},
+		inspect.EventWaiting:  {g.Waiting, t.Waiting},
+		inspect.EventReleased: {g.Free, t.Muted},
+		inspect.EventExpired:  {g.Expired, t.Warning},
+		inspect.EventForced:   {g.Forced, t.Warning},
+		inspect.EventCleared:  {g.Cleared, t.Holding},
+		inspect.EventBlind:    {g.Warning, t.Warning},
+		inspect.EventChanged:  {g.Warning, t.Warning},
+		inspect.EventAppeared: {g.Came, t.Muted},
+	}
+	if sign, ok := signs[e.Kind]; ok {
+		return sign
+	}
+	return widget.Span{g.Went, t.Muted}
 }
