@@ -298,9 +298,7 @@ func (o *Observer) drop(p *backendState, id ID, withdrawn bool, now time.Time) {
 		return
 	}
 	was, blindFrom := o.known(p, id, now)
-	if was == nil {
-		was = before
-	}
+	was = cmp.Or(was, before)
 	v := o.view(p, id, was, blindFrom, now)
 	v.withdrawn = withdrawn
 	events := compare(was, nil, v)

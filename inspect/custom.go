@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -50,9 +51,7 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	everyContender(read, func(entry *Contender) {
 		e, ok := c.Read(l.ID.Path, entry.Name.Raw(), entry.Owner.Label.Raw())
 		if !ok {
-			if entry.Recipe == "" {
-				entry.Recipe = l.Recipe
-			}
+			entry.Recipe = cmp.Or(entry.Recipe, l.Recipe)
 			return
 		}
 		known++

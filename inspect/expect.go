@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"time"
 
 	"lockscope/inspect/recipe"
@@ -31,9 +32,7 @@ func (o *Observer) expect(l *Lock) {
 		if !text.Glob(e.Match, id) {
 			continue
 		}
-		if l.ExpectedHold == 0 {
-			l.ExpectedHold = e.Hold
-		}
+		l.ExpectedHold = cmp.Or(l.ExpectedHold, e.Hold)
 		if e.Election && (l.Kind == KindMutex || l.Kind == KindRedlock || l.Kind == KindElection) {
 			l.Kind, l.KindConfidence = KindElection, recipe.Certain
 		}

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -94,9 +95,7 @@ func hostAddress(o *Owner) netip.Addr {
 	if err != nil {
 		host = o.Client
 	}
-	if host == "" {
-		host = o.Host.Raw()
-	}
+	host = cmp.Or(host, o.Host.Raw())
 	addr, _ := netip.ParseAddr(host)
 	return addr.Unmap().WithZone("")
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"time"
@@ -9,9 +10,7 @@ import (
 // differing visits the pages of t that before does not share, the locks in them that are new or changed, and
 // the ids that only before has. before may be nil.
 func (t *table) differing(before *table, own func(page), put func(*Lock), gone func(ID)) {
-	if before == nil {
-		before = &table{}
-	}
+	before = cmp.Or(before, &table{})
 	shared := make(map[**Lock]int)
 	for _, p := range before.pages {
 		shared[&p.locks[0]] = len(p.locks)

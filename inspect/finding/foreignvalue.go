@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 
 	"lockscope/inspect"
@@ -27,9 +28,7 @@ func foreignValue() rule {
 				continue
 			}
 			masters = append(masters, evidence{"addr": inspect.Escape(m.Addr), "type": m.Value.String()})
-			if first == nil {
-				first = m
-			}
+			first = cmp.Or(first, m)
 		}
 		if first == nil || c.History == nil && len(masters) == len(c.Lock.Masters) {
 			return nil // a key of another type that nobody ever saw a lock under is none

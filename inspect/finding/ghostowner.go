@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -117,9 +118,7 @@ func returning(c *inspect.Case, one *inspect.Contender) bool {
 		at = c.Now
 	}
 	timeout := one.Owner.SessionTimeout
-	if timeout == 0 {
-		timeout = longestUsual
-	}
+	timeout = cmp.Or(timeout, longestUsual)
 	if c.Backend == nil {
 		return false
 	}
@@ -175,9 +174,7 @@ func endsBy(c *inspect.Case, one *inspect.Contender, e evidence) time.Time {
 		}
 	}
 	timeout := one.Owner.SessionTimeout
-	if timeout == 0 {
-		timeout = longestUsual
-	}
+	timeout = cmp.Or(timeout, longestUsual)
 	by := since.Add(expiry(timeout)).Truncate(time.Second).Add(time.Second)
 	e["missing_since"], e["ends_by"] = stamp(since), stamp(by)
 	return by

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 
 	"lockscope/inspect"
@@ -49,9 +50,7 @@ func minorityLeftover() rule {
 // firstVote is the first that has a value; nil when none has.
 func firstVote(l *inspect.Lock) (vote *inspect.Vote) {
 	each(l, func(m *inspect.Vote) {
-		if vote == nil {
-			vote = m
-		}
+		vote = cmp.Or(vote, m)
 	})
 	return vote
 }

@@ -45,14 +45,9 @@ func missingWatch() rule {
 	})
 }
 
-// anyConfirmed reports whether the servers confirmed what one of the waiters watches.
+// anyConfirmed reports whether the servers confirmed the watch of one of the waiters.
 func anyConfirmed(l *inspect.Lock) bool {
-	for i := range l.Waiters {
-		if l.Waiters[i].Watch == inspect.Confirmed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
 }
 
 // watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the

@@ -68,17 +68,8 @@ func mixedRecipes() rule {
 }
 
 func mixed(l *inspect.Lock) bool {
-	for i := range l.Holders {
-		if r := l.Holders[i].Recipe; r != "" && r != l.Recipe {
-			return true
-		}
-	}
-	for i := range l.Waiters {
-		if r := l.Waiters[i].Recipe; r != "" && r != l.Recipe {
-			return true
-		}
-	}
-	return false
+	other := func(c inspect.Contender) bool { return c.Recipe != "" && c.Recipe != l.Recipe }
+	return slices.ContainsFunc(l.Holders, other) || slices.ContainsFunc(l.Waiters, other)
 }
 
 // queueTogether reports whether all waiters behind another library's contender watch it, by the table of watches.

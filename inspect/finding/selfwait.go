@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"lockscope/inspect"
@@ -126,19 +127,15 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 // sameClient reports whether both belong to one client: one session, or one thread of one library instance. Different
 // labels in one session are different owners, such as the threads that share it.
 func sameClient(a, b *inspect.Contender) bool {
-	if a.Owner.Session != 0 || b.Owner.Session != 0 {
-		threads := a.Owner.Label != "" && b.Owner.Label != "" && a.Owner.Label != b.Owner.Label
-		return a.Owner.Session == b.Owner.Session && !threads
+	x, y := &a.Owner, &b.Owner
+	if x.Session != 0 || y.Session != 0 {
+		threads := x.Label != "" && y.Label != "" && x.Label != y.Label
+		return x.Session == y.Session && !threads
 	}
-	return a.Owner.LibraryID != "" && a.Owner.Thread != "" && a.Owner.LibraryID == b.Owner.LibraryID && a.Owner.Thread == b.Owner.Thread
+	return x.LibraryID != "" && x.Thread != "" && x.LibraryID == y.LibraryID && x.Thread == y.Thread
 }
 
 // allOf reports whether one client holds every lease.
 func allOf(l *inspect.Lock, h *inspect.Contender) bool {
-	for i := range l.Holders {
-		if !sameClient(h, &l.Holders[i]) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.Holders, func(o inspect.Contender) bool { return !sameClient(h, &o) })
 }

@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -112,9 +113,7 @@ func (t Ticket) markdown() string {
 func (t Ticket) writeFacts(d *document) {
 	if l := t.Lock; l != nil {
 		name := l.Recipe
-		if name == "" {
-			name = "no known library"
-		}
+		name = cmp.Or(name, "no known library")
 		d.line("- lock: %s, %s, %s (%s), %s", code(l.ID.String()), prose(string(l.Kind)), prose(name), l.Confidence, describe.StateWord(l.State))
 		d.line("- seen: %s", stamp(t.View.Now))
 		if asOf := l.AsOf(t.Backend, t.View.Now); !asOf.IsZero() && t.View.Now.Sub(asOf) >= time.Second {
@@ -294,9 +293,7 @@ func (t Ticket) writePast(d *document) {
 	var rows [][]string
 	for _, s := range h.Recent[max(0, len(h.Recent)-mostHolds):] {
 		name := s.Label
-		if name == "" {
-			name = s.Contender
-		}
+		name = cmp.Or(name, s.Contender)
 		held := "unknown"
 		if !s.Granted.IsZero() && !s.Ended.IsZero() {
 			held = describe.Span(s.Ended.Sub(s.Granted))
