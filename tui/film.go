@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,9 +88,7 @@ func (m *Model) nextFilmed() tea.Cmd {
 func (m *Model) receiveFilmed(msg filmedMsg) tea.Cmd {
 	for _, s := range msg.snapshots {
 		before := m.waiting
-		if before == nil {
-			before = m.snapshot
-		}
+		before = cmp.Or(before, m.snapshot)
 		m.past.Add(s)
 		m.addEvents(ownEvents(s.Events), s.Dropped, before, s)
 		m.waiting = s

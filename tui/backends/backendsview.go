@@ -100,12 +100,8 @@ func (s *Screen) summary() widget.Line {
 		return l
 	}
 	l := widget.Line{{" " + describe.Count(len(s.Snapshot().Backends), "backend") + dot + describe.Count(servers, "server"), t.Strong}}
-	if silent > 0 {
-		l = l.Add(t.Muted, dot).Add(t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
-	}
-	if findings > 0 {
-		l = l.Add(t.Muted, dot).Add(t.Text, describe.Count(findings, "finding"))
-	}
+	l = l.Part(silent > 0, t, t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
+	l = l.Part(findings > 0, t, t.Text, describe.Count(findings, "finding"))
 	return widget.Spread(l, s.input.View(t), s.width, t.Glyphs.Ellipsis)
 }
 

@@ -346,7 +346,7 @@ func counted(what string, n int) string {
 
 // summary counts the clients.
 func (s *Screen) summary() widget.Line {
-	t, dot := s.Theme(), " "+s.Theme().Glyphs.Dot+" "
+	t := s.Theme()
 	if s.list == nil {
 		return widget.Line{{" identifying clients", t.Muted}}
 	}
@@ -368,22 +368,15 @@ func (s *Screen) summary() widget.Line {
 			dead++
 		}
 	}
-	if s.width >= 60 {
-		left = left.Add(t.Muted, dot).Add(t.Muted, fmt.Sprintf("%d block others", blocking))
+	nameless, word := s.list.nameless, "unidentified"
+	if s.width < 90 { // next to the order
+		word = "unknown"
 	}
-	if n := len(s.list.graph.cycles); n > 0 {
-		left = left.Add(t.Muted, dot).Add(t.Critical, t.Glyphs.Critical+" "+describe.Count(n, "deadlock"))
-	}
-	if dead > 0 {
-		left = left.Add(t.Muted, dot).Add(t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
-	}
-	if n := s.list.nameless; n > 0 {
-		word := "unidentified"
-		if s.width < 90 { // beside the order
-			word = "unknown"
-		}
-		left = left.Add(t.Muted, dot).Add(t.Unknown, fmt.Sprintf("%s %d %s", t.Glyphs.Unknown, n, word))
-	}
+	cycles := len(s.list.graph.cycles)
+	left = left.Part(s.width >= 60, t, t.Muted, fmt.Sprintf("%d block others", blocking))
+	left = left.Part(cycles > 0, t, t.Critical, t.Glyphs.Critical+" "+describe.Count(cycles, "deadlock"))
+	left = left.Part(dead > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
+	left = left.Part(nameless > 0, t, t.Unknown, fmt.Sprintf("%s %d %s", t.Glyphs.Unknown, nameless, word))
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
 	if filter := s.input.View(t); filter != nil {

@@ -189,28 +189,18 @@ func (s *Screen) stands(f *found) widget.Line {
 }
 
 // severities counts the findings of each severity, and says where the view is partial.
-func (s *Screen) severities(counts map[inspect.Severity]int, dot string, partial bool) widget.Line {
-	t := s.Theme()
-	l := widget.Line{{" ", t.Text}}
-	part := func(shown bool, style lipgloss.Style, text string) {
-		if shown && l.Width() > 1 {
-			l = l.Add(t.Muted, dot)
-		}
-		if shown {
-			l = l.Add(style, text)
-		}
+func (s *Screen) severities(counts map[inspect.Severity]int, partial bool) widget.Line {
+	t, word := s.Theme(), " partial view"
+	if s.width < 60 {
+		word = " partial"
 	}
 	critical, warnings, info := counts[inspect.Critical], counts[inspect.Warning], counts[inspect.Info]
-	part(critical > 0, t.Critical, fmt.Sprintf("%s %s critical", t.Glyphs.Critical, describe.Thousands(critical)))
-	part(warnings > 0, t.Warning, t.Glyphs.Warning+" "+describe.Count(warnings, "warning"))
-	part(info > 0, t.Info, fmt.Sprintf("%s %s info", t.Glyphs.Info, describe.Thousands(info)))
-	part(l.Width() == 1 && s.Arrived(), t.Strong, "no findings")
-	if s.width < 60 {
-		part(partial, t.Unknown, t.Glyphs.Unknown+" partial")
-	} else {
-		part(partial, t.Unknown, t.Glyphs.Unknown+" partial view")
-	}
-	return l
+	var l widget.Line
+	l = l.Part(critical > 0, t, t.Critical, fmt.Sprintf("%s %s critical", t.Glyphs.Critical, describe.Thousands(critical)))
+	l = l.Part(warnings > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(warnings, "warning"))
+	l = l.Part(info > 0, t, t.Info, fmt.Sprintf("%s %s info", t.Glyphs.Info, describe.Thousands(info)))
+	l = l.Part(len(l) == 0 && s.Arrived(), t, t.Strong, "no findings")
+	return l.Part(partial, t, t.Unknown, t.Glyphs.Unknown+word)
 }
 
 // summary counts the findings.
@@ -232,7 +222,7 @@ func (s *Screen) summary() widget.Line {
 	if l := s.input.Prompt(t, "words: rule, lock, message...", matched, s.width); l != nil {
 		return l
 	}
-	left := s.severities(counts, dot, unseen > 0 || screen.BlindBackends(s))
+	left := append(widget.Line{{" ", t.Text}}, s.severities(counts, unseen > 0 || screen.BlindBackends(s))...)
 	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {": ", t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
 		left = append(total, left[1:]...)
 	}

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -55,12 +56,7 @@ type RunTickMsg struct {
 
 // Running reports whether one of the two runs is under way.
 func (c *runs) Running() bool {
-	for _, b := range c.List {
-		if !b.Over {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.List, func(s *Side) bool { return !s.Over })
 }
 
 // begin starts the runs.

@@ -73,15 +73,9 @@ func (s *Screen) summary() widget.Line {
 		all = dot
 	}
 	left = left.Add(t.Muted, fmt.Sprintf("%s%d %s", all, x.Contended, describe.StateWord(inspect.StateContended)))
-	if x.critical > 0 {
-		left = left.Add(t.Muted, dot).Add(t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
-	}
-	if x.Warnings > 0 {
-		left = left.Add(t.Muted, dot).Add(t.Warning, t.Glyphs.Warning+" "+describe.Count(x.Warnings, "warning"))
-	}
-	if n := len(s.marks); n > 0 {
-		left = left.Add(t.Muted, dot).Add(t.Waiting, fmt.Sprintf("%d marked", n))
-	}
+	left = left.Part(x.critical > 0, t, t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
+	left = left.Part(x.Warnings > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(x.Warnings, "warning"))
+	left = left.Part(len(s.marks) > 0, t, t.Waiting, fmt.Sprintf("%d marked", len(s.marks)))
 	left = append(left, looking(s)...)
 	if s.width < 60 { // whole parts, the worst of them first
 		left = widget.Whole(left, s.width-1)

@@ -3,6 +3,7 @@ package screen
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"lockscope/inspect"
@@ -101,12 +102,7 @@ func Down(host Context) int {
 
 // BlindBackends reports whether a part of some backend does not answer.
 func BlindBackends(host Context) bool {
-	for _, b := range host.Snapshot().Backends {
-		if b.State != inspect.Connected {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(host.Snapshot().Backends, func(b *inspect.Backend) bool { return b.State != inspect.Connected })
 }
 
 // Instant orders times with the unknown last.

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -186,9 +187,7 @@ func (s *Screen) seek(quarters int) {
 
 // fix keeps the window's length from following the lock.
 func (s *Screen) fix(length time.Duration) {
-	if s.length == 0 {
-		s.length = length
-	}
+	s.length = cmp.Or(s.length, length)
 }
 
 // first is the first instant that something is known of.

@@ -30,6 +30,17 @@ func (l Line) Width() int {
 
 func (l Line) Add(style lipgloss.Style, text string) Line { return append(l, Span{text, style}) }
 
+// Part appends a part, where it is shown, and a dot before it unless it is the first.
+func (l Line) Part(shown bool, t *theme.Theme, style lipgloss.Style, text string) Line {
+	if !shown {
+		return l
+	}
+	if len(l) > 0 {
+		l = l.Add(t.Muted, " "+t.Glyphs.Dot+" ")
+	}
+	return l.Add(style, text)
+}
+
 // TextWidth is in cells. Most text is ASCII, whose width is its length.
 func TextWidth(s string) int {
 	for i := range len(s) {
