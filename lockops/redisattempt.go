@@ -1,6 +1,7 @@
 package lockops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,9 +74,7 @@ func (a *redisAttempt) record(got verdict) {
 	a.sent, a.at = got.sent, got.at
 	if a.since >= 0 && !got.taken {
 		a.queued = true
-		if a.since == 0 {
-			a.since = got.at
-		}
+		a.since = cmp.Or(a.since, got.at)
 	}
 }
 

@@ -1,6 +1,7 @@
 package lockops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,9 +34,7 @@ func dialClient(given *redis.UniversalOptions, limit time.Duration, dials *atomi
 	o.ReadTimeout = orElse(o.ReadTimeout, 5*time.Second) // the context's deadline comes first
 	o.WriteTimeout = orElse(o.WriteTimeout, 5*time.Second)
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	if o.Protocol == 0 {
-		o.Protocol = 2 // every server knows it
-	}
+	o.Protocol = cmp.Or(o.Protocol, 2) // every server knows it
 	o.OnConnect = withName(o.ClientName, o.OnConnect)
 	o.ClientName = ""
 	c := redis.NewUniversalClient(&o)
@@ -56,9 +55,7 @@ func orElse(given, standard time.Duration) time.Duration {
 
 // withName names a connection. go-redis itself would give a connection up whose user may not do that.
 func withName(name string, next func(context.Context, *redis.Conn) error) func(context.Context, *redis.Conn) error {
-	if name == "" {
-		name = clientName
-	}
+	name = cmp.Or(name, clientName)
 	return func(ctx context.Context, cn *redis.Conn) error {
 		if err := cn.ClientSetName(ctx, name).Err(); err != nil && !answered(err) {
 			return err

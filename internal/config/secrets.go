@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,9 +201,7 @@ type reader struct {
 
 // missing adds to credentials what they lack.
 func (r *reader) missing(ctx context.Context, c connect.Credentials, a Account) (connect.Credentials, error) {
-	if c.Username == "" {
-		c.Username = a.Username
-	}
+	c.Username = cmp.Or(c.Username, a.Username)
 	if c.Password != "" {
 		return c, nil
 	}

@@ -124,14 +124,7 @@ func announcedLength(rest []byte) (n int, ok bool) {
 	return n, ok && onlyDigits(digits)
 }
 
-func onlyDigits(b []byte) bool {
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
-}
+func onlyDigits(b []byte) bool { return len(bytes.Trim(b, "0123456789")) == 0 }
 
 // fits counts bytes of the current reply.
 func (r *respBounds) fits(n int) bool {

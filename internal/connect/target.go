@@ -91,18 +91,10 @@ func (t *Target) merge(other Target) error {
 	if other.Name != "" && t.Name != "" && other.Name != t.Name {
 		return fmt.Errorf("%w: the same servers are named %q and %q (give one name)", ErrTarget, t.Name, other.Name)
 	}
-	if t.Name == "" {
-		t.Name = other.Name
-	}
-	if t.TLS == nil {
-		t.TLS = other.TLS
-	}
-	if t.AdminTLS == nil {
-		t.AdminTLS = other.AdminTLS
-	}
-	if t.Via == nil {
-		t.Via = other.Via
-	}
+	t.Name = cmp.Or(t.Name, other.Name)
+	t.TLS = cmp.Or(t.TLS, other.TLS)
+	t.AdminTLS = cmp.Or(t.AdminTLS, other.AdminTLS)
+	t.Via = cmp.Or(t.Via, other.Via)
 	t.Roots = union(t.Roots, other.Roots)
 	t.Match = union(t.Match, other.Match)
 	t.Admin = union(t.Admin, other.Admin)

@@ -5,6 +5,7 @@ package redisreply
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -19,15 +20,7 @@ func Is(err error) bool {
 // Starts reports whether a reply starts with one of these words.
 func Starts(err error, words ...string) bool {
 	reply, ok := errors.AsType[redis.Error](err)
-	if !ok {
-		return false
-	}
-	for _, w := range words {
-		if strings.HasPrefix(reply.Error(), w) {
-			return true
-		}
-	}
-	return false
+	return ok && slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(reply.Error(), w) })
 }
 
 // Denied reports whether our user lacks a right.

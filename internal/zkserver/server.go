@@ -1,6 +1,7 @@
 package zkserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,12 +46,8 @@ func (c Config) withDefaults() Config {
 			*d = value
 		}
 	}
-	if c.Addr == "" {
-		c.Addr = "127.0.0.1:0"
-	}
-	if c.AdminAddr == "" {
-		c.AdminAddr = "127.0.0.1:0"
-	}
+	c.Addr = cmp.Or(c.Addr, "127.0.0.1:0")
+	c.AdminAddr = cmp.Or(c.AdminAddr, "127.0.0.1:0")
 	set(&c.TickTime, 2*time.Second)
 	set(&c.MinSessionTimeout, 2*c.TickTime)
 	set(&c.MaxSessionTimeout, 20*c.TickTime)

@@ -1,6 +1,7 @@
 package zkserver
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -103,9 +104,7 @@ func isSpecial(path string) bool {
 
 // get finds a node; the empty path is another name of the root, as in the real server.
 func (t *tree) get(path string) *node {
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	return t.nodes[path]
 }
 

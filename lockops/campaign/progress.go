@@ -3,6 +3,7 @@
 package campaign
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -43,9 +44,7 @@ func (h *History) overlooked(lock string, holds []*Hold, from, to int64, v *Verd
 	for _, list := range [][]*Hold{holds, h.Refused} {
 		for _, w := range list {
 			until := w.Granted
-			if until == 0 {
-				until = w.Ended
-			}
+			until = cmp.Or(until, w.Ended)
 			_, killed := h.Killed[w.Worker]
 			waited := w.Lock == lock && w.Called <= from && until >= limit && until != never // never: not known for how long
 			if !waited || killed || h.stalled(w.Worker, from, limit) {

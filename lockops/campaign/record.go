@@ -4,6 +4,7 @@ package campaign
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,9 +94,7 @@ func OpenReport(path string, worker int, fail func(error)) (*Report, error) {
 
 // Add appends a record; its time is now unless it has one.
 func (r *Report) Add(rec Record) {
-	if rec.At == 0 {
-		rec.At = Now()
-	}
+	rec.At = cmp.Or(rec.At, Now())
 	rec.Worker = r.worker
 	line, err := json.Marshal(rec)
 	if err != nil {

@@ -1,6 +1,7 @@
 package contend
 
 import (
+	"slices"
 	"time"
 
 	"lockscope/internal/fairness"
@@ -221,12 +222,7 @@ func (l *ledger) release(i int, at time.Time, handsOver bool) Event {
 }
 
 func (l *ledger) anyWaits() bool {
-	for i := range l.lanes {
-		if l.lanes[i].State == Waiting {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.lanes, func(n lane) bool { return n.State == Waiting })
 }
 
 // lose notes that a hold was lost.

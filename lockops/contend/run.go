@@ -1,6 +1,7 @@
 package contend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,7 @@ func Start(ctx context.Context, target Target, cfg Config) (*Run, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	if cfg.Events == 0 {
-		cfg.Events = defaultEvents
-	}
+	cfg.Events = cmp.Or(cfg.Events, defaultEvents)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
