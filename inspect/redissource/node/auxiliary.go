@@ -15,7 +15,7 @@ import (
 func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main bool) error {
 	var counted subscribers
 	var clock *redis.TimeCmd
-	channels := m.channels(readings)
+	channels := channelsOf(readings)
 	scored := slices.ContainsFunc(readings, func(r *keyReading) bool { return r.scored(main) })
 	if scored && m.keys != nil {
 		m.rereadClock(ctx)
@@ -162,7 +162,7 @@ func (r *keyReading) put(key string, v recipe.Value) {
 	r.keys.Auxiliary[key] = v
 }
 
-func (m *Master) channels(readings []*keyReading) []string {
+func channelsOf(readings []*keyReading) []string {
 	var channels []string
 	for _, r := range readings {
 		for _, query := range r.missing {

@@ -102,7 +102,7 @@ func (m *Master) decode(r *keyReading) {
 	held := new(record) // few are
 	m.typed.remember(r.keys.Key, shape{kind: r.shape.kind, hint: held.Recipe, queries: r.wanted})
 	m.typed.doubt(r.keys.Key, held, m.now())
-	m.hold(r, held)
+	r.hold(held)
 	m.blindClock(r)
 }
 
@@ -176,7 +176,7 @@ func (r *keyReading) unseenHint() string {
 }
 
 // hold puts what a recipe knows of the key into its vote.
-func (m *Master) hold(r *keyReading, held *recipe.Record) {
+func (r *keyReading) hold(held *recipe.Record) {
 	v := &r.vote
 	v.Held = held
 	var names []string
