@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"lockscope/cli/app"
 	"lockscope/internal/servertest"
@@ -67,11 +66,7 @@ func TestCompletionIsQuietAndShort(t *testing.T) {
 	if err := os.WriteFile(file, []byte("default: dev\nprofiles: {dev: {"+targets+"}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	got := run(t, "__complete", "show", "--config", file, "redis:lo")
-	if spent := time.Since(start); spent > 3*time.Second {
-		t.Errorf("it took %v", spent)
-	}
+	got := await(t, "something is offered in time", func(o outcome) bool { return !strings.HasPrefix(o.stdout, ":") }, "__complete", "show", "--config", file, "redis:lo")
 	lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "redis:lock:a\t") || strings.Count(lines[0], "\t") != 1 || strings.Contains(got.stdout, "\x1b") {
 		t.Errorf("offered %q", lines)
@@ -97,9 +92,13 @@ func TestCompletionOfMutesAndClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := map[string]string{"XDG_STATE_HOME": home}
-	offered := func(args ...string) string {
-		got := runIn(t, t.Context(), env, append([]string{"__complete", "--config", file}, args...)...)
-		names, _, _ := strings.Cut(got.stdout, "\n:")
+	offered := func(args ...string) (names string) {
+		for range 10 { // it gives up after a second, which a busy machine may need for less
+			got := runIn(t, t.Context(), env, append([]string{"__complete", "--config", file}, args...)...)
+			if names, _, _ = strings.Cut(got.stdout, "\n:"); !strings.HasPrefix(names, ":") {
+				break
+			}
+		}
 		return names
 	}
 	if got := offered("mute", "redis:lo"); !strings.HasPrefix(got, "redis:lock:a\t") {

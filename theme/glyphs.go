@@ -18,7 +18,7 @@ type Glyphs struct {
 	// Bar is the full cell of a bar; the others are for a bar that runs down. They are low, so that bars in rows below
 	// each other stay apart.
 	Bar, BarFull, BarHalf, BarRest string
-	Lane LaneGlyphs
+	Lane                           LaneGlyphs
 	// Steps are the heights of a plot's cell, the lowest first.
 	Steps [8]string
 	// Up and Down mark a list that goes on; Opened and Closed a group of rows that is or is not shown.
@@ -47,7 +47,7 @@ func unicodeGlyphs() Glyphs {
 		Branch: "├─", LastBranch: "└─",
 		Breadcrumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤", AtLeast: "≥",
 		Bar: "▇", BarFull: "━", BarHalf: "╸", BarRest: "╌",
-		Lane: LaneGlyphs{Wait: "─", Hold: "▇", Unclear: "╌", Open: "◂", Left: "×", Start: "┊"},
+		Lane:  LaneGlyphs{Wait: "─", Hold: "▇", Unclear: "╌", Open: "◂", Left: "×", Start: "┊"},
 		Steps: [8]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 		Up:    "↑", Down: "↓", Opened: "▾", Closed: "▸",
 		Handover: "»", Expired: "◌", Forced: "×", Cleared: "✓", Came: "+", Went: "-",
@@ -62,7 +62,7 @@ func asciiGlyphs() Glyphs {
 		Branch: "|-", LastBranch: "`-",
 		Breadcrumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<", AtLeast: ">",
 		Bar: "=", BarFull: "=", BarHalf: "=", BarRest: "-",
-		Lane: LaneGlyphs{Wait: "-", Hold: "#", Unclear: ":", Open: "<", Left: "x", Start: "|"},
+		Lane:  LaneGlyphs{Wait: "-", Hold: "#", Unclear: ":", Open: "<", Left: "x", Start: "|"},
 		Steps: [8]string{"_", "-", "-", "=", "=", "+", "#", "#"},
 		Up:    "^", Down: "v", Opened: "-", Closed: "+",
 		Handover: ">", Expired: "~", Forced: "#", Cleared: "=", Came: "+", Went: "-",

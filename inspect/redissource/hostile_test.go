@@ -83,6 +83,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 		plantHostile(t, client(t, masters[0]), key)
 		cfg := config(masters)
 		cfg.Match = []string{"*" + name + "*"}
+		cfg.Timeout = 30 * time.Second // nothing is unknown for want of time
 		s := look(t, cfg)
 		text, err := json.Marshal(jsonform.Snapshot(s))
 		if err != nil {

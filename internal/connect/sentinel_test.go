@@ -89,7 +89,7 @@ func TestTheMasterIsWhoMostSentinelsName(t *testing.T) {
 					continue
 				}
 				if name == "one alone answers" { // which has to be waited for
-					limit = 10 * time.Second
+					limit = 16 * time.Second
 				}
 				o.Addrs = append(o.Addrs, aSentinel(t, master))
 			}

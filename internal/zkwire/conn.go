@@ -6,11 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"lockscope/internal/connect"
 	"net"
 	"slices"
 	"sync"
 	"time"
+
+	"lockscope/internal/connect"
 
 	"github.com/go-zookeeper/zk"
 )
