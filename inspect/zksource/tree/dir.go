@@ -119,6 +119,9 @@ func (d *Dir) adopt(names []string, stat *Stat, at time.Time) (added, removed []
 		if d.data == dataRead {
 			d.data = dataStale
 		}
+		for _, part := range d.parts {
+			part.joined = false // what it is is decided again
+		}
 	}
 	d.czxid, d.pzxid, d.ctime, d.aversion = stat.Czxid, stat.Pzxid, stat.Ctime, stat.Aversion
 	d.count, d.created, d.readAt = stat.NumChildren, creations(stat), at

@@ -49,6 +49,15 @@ func (t *Tree) markWhole(d *Dir) {
 	}
 }
 
+// markParts marks what may have been parts of a directory's lock, and may be locks themselves now.
+func (t *Tree) markParts(d *Dir) {
+	for _, where := range recipe.Parts(d.Path) {
+		if part := t.dirs[where.Path]; part != nil && part != d {
+			t.mark(part)
+		}
+	}
+}
+
 // findParts notes which parts the directory has, and reports whether all that is wanted of them was read. A
 // part that may not be read hides who waits, or, where it has the permits, the whole lock.
 func (g *ground) findParts(d *Dir) (complete bool, hidden, waiters []inspect.Unseen) {

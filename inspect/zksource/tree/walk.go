@@ -69,6 +69,7 @@ func (t *Tree) remove(d *Dir) {
 		t.dirs[d.Path] = &Dir{Path: d.Path, root: true, phase: absent, relists: d.relists}
 	}
 	t.markWhole(d)
+	t.markParts(d)
 	if in := t.dirs[parent(d.Path)]; in != nil && in.freed == d {
 		in.freed = nil
 	} else if in != nil && in.aboveRoot {
