@@ -122,8 +122,10 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	r.pacing.answeredMany(b, at)
 	l.distance.learn(at.Sub(b.sent), at.Sub(l.distance.answered))
 	l.distance.answered = at
+	var reply tree.Reply // one for all: there are as many as contenders
 	for i, j := range b.jobs {
-		r.answeredOne(tree.Reply{Job: j, Sent: b.sent, At: at}, &b.results[i])
+		reply = tree.Reply{Job: j, Sent: b.sent, At: at}
+		r.answeredOne(&reply, &b.results[i])
 		if r.conn.link != l {
 			return
 		}
@@ -143,7 +145,7 @@ func (r *run) answerTooLong(b *batch) {
 
 // answeredOne handles one of many answers. What was refused, failed or is in doubt is asked for once more by
 // itself, in the way that shows what can be known without the right, or that there is no chroot.
-func (r *run) answeredOne(reply tree.Reply, got *zkwire.ReadResult) {
+func (r *run) answeredOne(reply *tree.Reply, got *zkwire.ReadResult) {
 	gone := errors.Is(got.Err, zk.ErrNoNode)
 	if got.Err != nil && (!gone || reply.Dir.Root()) {
 		if j := reply.Job; r.tree.Wanted(j) {
@@ -155,5 +157,5 @@ func (r *run) answeredOne(reply tree.Reply, got *zkwire.ReadResult) {
 	if reply.Err = replyError(got.Err); !gone {
 		reply.Names, reply.Data, reply.Stat = got.Names, got.Data, statOf(&got.Stat)
 	}
-	r.apply(&reply)
+	r.apply(reply)
 }

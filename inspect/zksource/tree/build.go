@@ -2,7 +2,6 @@ package tree
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"lockscope/inspect"
@@ -180,31 +179,23 @@ func (t *Tree) lock(d *Dir, now time.Time) *inspect.Lock {
 
 // assemble makes a directory's lock of what was read; nil when it is none, or nobody is in it.
 func (g *ground) assemble(d *Dir, now time.Time) (lock *inspect.Lock, folded bool) {
-	memory := znodes.Get().(*[]inspect.Znode)
-	whole := d.directory(now, (*memory)[:0])
-	lock, folded = whole.Lock(g.id(d), d.newest())
-	clear(whole.Children)
-	*memory = whole.Children
-	znodes.Put(memory)
+	lock, folded = d.directory(now).Lock(g.id(d), d.newest())
 	if lock == nil && d.single() {
 		lock = inspect.NodeLock(g.id(d), d.Own(), d.lone == alone, now)
 	}
 	return lock, folded
 }
 
-// znodes are memory for what a lock is made of, which has no part of it: there are as many as contenders.
-var znodes = sync.Pool{New: func() any { return new([]inspect.Znode) }}
-
-// directory is all that was read of the directory, its children in memory that is given.
-func (d *Dir) directory(now time.Time, memory []inspect.Znode) inspect.Directory {
+// directory is all that was read of the directory.
+func (d *Dir) directory(now time.Time) inspect.Directory {
 	whole := inspect.Directory{Created: d.created, Data: d.Own().Data, Lease: d.lease, Now: now}
-	whole.Children = d.children.shown(memory)
+	whole.Children = d.children.shown()
 	if len(d.parts) == 0 {
 		return whole
 	}
 	whole.Parts = make(map[string][]inspect.Znode, len(d.parts))
 	for place, part := range d.parts {
-		whole.Parts[place] = part.children.shown(nil)
+		whole.Parts[place] = part.children.shown()
 	}
 	// The permits of Curator's are in a container, which a server removes when it finds it empty, between one
 	// permit and the next.

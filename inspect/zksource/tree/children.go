@@ -243,9 +243,9 @@ func (c *children) drop(name string) bool {
 	return listed
 }
 
-// shown adds those that may be shown: what awaits its first reading since the lock was complete may not.
-func (c *children) shown(shown []inspect.Znode) []inspect.Znode {
-	shown = slices.Grow(shown, len(c.names))
+// shown are those that may be shown: what awaits its first reading since the lock was complete may not.
+func (c *children) shown() []inspect.Znode {
+	shown := make([]inspect.Znode, 0, len(c.names))
 	for i, name := range c.names {
 		switch {
 		case c.nodes == nil:

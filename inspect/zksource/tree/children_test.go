@@ -85,7 +85,7 @@ func TestChildrenAreWhatSetsOfNamesWouldBe(t *testing.T) {
 					read[name] = true
 				}
 			}
-			for _, z := range c.shown(nil) {
+			for _, z := range c.shown() {
 				shown[z.Name] = true
 				if z.Known != p.read[z.Name] || z.Known && z.EphemeralOwner != 7 {
 					t.Fatalf("seed %d, step %d: %+v", seed, step, z)
