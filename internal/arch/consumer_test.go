@@ -1,0 +1,45 @@
+package arch
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The lines of README.md by which other modules use a checkout work.
+func TestAnotherModuleCanUseACheckout(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile("(?s)```\n(require github.com/lockscope.*?)```").FindStringSubmatch(string(readme))
+	if lines == nil {
+		t.Fatal("README.md shows no lines for go.mod")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.com/consumer\n\ngo 1.26\n\n" + strings.ReplaceAll(lines[1], "../lockscope", root), "go.sum": "", "main.go": ""} {
+		from := map[string]string{"go.sum": filepath.Join(root, "go.sum"), "main.go": "testdata/consumer/main.go"}[name]
+		if from != "" {
+			copied, err := os.ReadFile(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(copied)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := exec.CommandContext(t.Context(), "go", "run", "-mod=mod", ".")
+	run.Dir, run.Env = dir, append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+	if out, err := run.CombinedOutput(); err != nil || string(out) != "zk:/locks/deploy\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
