@@ -1,4 +1,4 @@
-module lockscope
+module github.com/lockscope/lockscope
 
 go 1.26.0
 

@@ -5,8 +5,8 @@ import (
 	"context"
 	"os"
 
-	"lockscope/cli"
-	"lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli"
+	"github.com/lockscope/lockscope/cli/app"
 )
 
 func main() {

@@ -1,4 +1,4 @@
-module lockscope/release
+module github.com/lockscope/lockscope/release
 
 go 1.26.1
 

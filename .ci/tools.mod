@@ -1,4 +1,4 @@
-module lockscope/tools
+module github.com/lockscope/lockscope/tools
 
 go 1.26.0
 

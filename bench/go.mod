@@ -1,4 +1,4 @@
-module lockscope/bench
+module github.com/lockscope/lockscope/bench
 
 go 1.26.0
 
@@ -6,9 +6,9 @@ require (
 	github.com/bsm/redislock v0.9.4
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/go-zookeeper/zk v1.0.4
+	github.com/lockscope/lockscope v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
-	lockscope v0.0.0
 )
 
 require (
@@ -27,6 +27,6 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 )
 
-replace lockscope => ../
+replace github.com/lockscope/lockscope => ../
 
 replace github.com/redis/rueidis/rueidiscompat => github.com/redis/rueidis/rueidiscompat v1.0.69

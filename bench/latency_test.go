@@ -10,10 +10,10 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/inspect/redissource"
-	"lockscope/inspect/zksource"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 const (

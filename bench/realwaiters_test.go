@@ -14,9 +14,9 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 
-	"lockscope/inspect"
-	"lockscope/internal/servertest"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // realLock joins clients of a library: take waits until the lock is its own. On the server the value under

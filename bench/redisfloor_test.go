@@ -17,7 +17,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func newRedsync(masters []*servertest.Redis, clients *[]*redis.Client) *redsync.Redsync {

@@ -15,9 +15,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/inspect/zksource"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // atRest is the length of the measurement: the lap of the slowest beat, in which all directories are compared

@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/cli/act"
-	"lockscope/cli/hold"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/act"
+	"github.com/lockscope/lockscope/cli/hold"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func TestAcquireRunsACommandUnderTheLock(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/app"
 )
 
 // parsed reports what the program says of a command of a shell, without doing what it asks for.

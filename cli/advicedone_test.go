@@ -14,10 +14,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // trouble on a real server, as a rule finds it, with the deed that its advice asks for.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/cli/look"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/look"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // TestTheAuditTrailIsRead: what was acted on, by whom, why, and what came of it, filtered by lock and time;

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // Labels of the two programs.

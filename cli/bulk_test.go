@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/cli/act"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/act"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func runBulk(t *testing.T, env map[string]string, code int, args ...string) act.BulkJSON {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/cli/app"
-	"lockscope/cli/record"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/record"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // unpacked are the files of a bundle by their names, packed ones unpacked.

@@ -11,13 +11,13 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/act"
-	"lockscope/cli/app"
-	"lockscope/cli/hold"
-	"lockscope/cli/look"
-	"lockscope/cli/record"
-	"lockscope/cli/screen"
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/cli/act"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/hold"
+	"github.com/lockscope/lockscope/cli/look"
+	"github.com/lockscope/lockscope/cli/record"
+	"github.com/lockscope/lockscope/cli/screen"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Main runs one command line, without the program's name, until it is done or ctx ends, and returns

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/cli/app"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func TestCompletionOfLocksAndOwners(t *testing.T) {

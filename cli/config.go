@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/cli/screen"
-	"lockscope/internal/config"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/screen"
+	"github.com/lockscope/lockscope/internal/config"
 )
 
 func configCommand(a *app.App) *cobra.Command {

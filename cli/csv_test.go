@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/cli/app"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // cells are the rows of a CSV as maps by its heads.

@@ -9,8 +9,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/cli/app"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // An action by way of Sentinels names those that refused, and a master that they do not know.

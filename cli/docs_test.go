@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockscope/cli/app"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // section of docs/cli.md about one command.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/cli/app"
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // notRun are the command lines of the pages that no test of this kind can run, by how they begin, with the reason.

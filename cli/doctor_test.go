@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func TestDoctorOnServers(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func TestDoctorNamesWhatIsBrokenOnRealRedisMasters(t *testing.T) {

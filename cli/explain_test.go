@@ -11,10 +11,10 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/cli/app"
-	"lockscope/docs"
-	"lockscope/inspect/finding"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/docs"
+	"github.com/lockscope/lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // explainWidth is the width of the text, in cells.

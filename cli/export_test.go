@@ -15,9 +15,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"lockscope/cli/app"
-	"lockscope/inspect/metrics"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect/metrics"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // exporting starts the command export on a free port, with its state in a directory, and returns what a

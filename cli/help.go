@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/app"
 )
 
 // helpCommand is cobra's, but for a command that is not there, which is an error.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // started is the real program running with its standard error read line by line.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/cli/act"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/act"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // TestKillClient: the connection behind a holder is ended by the command, with the lock in its preview; not without a

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // killed are programs that hold a lock and wait for it, and are killed.

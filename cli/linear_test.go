@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // conversation is a run of --linear with somebody at both ends of its pipes.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unicode"
 
-	"lockscope/cli/app"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // In a locale without UTF-8 people read ASCII: names escaped as arguments accept them. Programs read the same as ever.

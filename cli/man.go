@@ -8,7 +8,7 @@ import (
 	"github.com/muesli/roff"
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/app"
 )
 
 func manCommand(a *app.App) *cobra.Command {

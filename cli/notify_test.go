@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // awaitText polls a file that another process writes until it holds a text so often.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recording"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recording"
 )
 
 // A vote that could not be looked at is told by the exit code though its backend is connected; one that was

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/app"
 )
 
 // A pipe or a directory in the place of a file of ours is an error at once: nobody would ever write to the pipe.

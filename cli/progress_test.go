@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // A server that accepts and says nothing makes a look take long: on a terminal that is reported, elsewhere it is not.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // advised are the words of the command at the end of a text, in brackets or not, as a shell reads them.

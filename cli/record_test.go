@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func TestRecordAndReplay(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/cli/act"
-	"lockscope/cli/app"
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/cli/act"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // TestSweepIsACommand: it shows what it would delete, deletes it when it is told to, and nothing where more

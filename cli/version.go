@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/app"
 )
 
 func versionCommand(a *app.App) *cobra.Command {

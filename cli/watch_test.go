@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"lockscope/cli/app"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // watching is the real program watching, with its lines as they come.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // expirySlack is the tolerance of the computed end of a Redis key: half a round trip and the clocks' rounding.

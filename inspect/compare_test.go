@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // queue is a lock of these sessions in this order; "r10" is a reader.

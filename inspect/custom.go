@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Recognise is a source whose locks are read once more by these recipes; the first that owns a lock's path or

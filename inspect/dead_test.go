@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // queuedKey is a lock of Redis that these processes stand in, the first of which holds; "x:gone" is one that

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 const (

@@ -3,7 +3,7 @@ package inspect
 import (
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // EventKind names an event in the JSON of lockscope watch.

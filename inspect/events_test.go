@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 var zkUp = &Backend{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeWatch, FirstPass: true}

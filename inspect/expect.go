@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"time"
 
-	"lockscope/inspect/recipe"
-	"lockscope/internal/text"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/text"
 )
 
 // Expectation is an operator's knowledge of some locks, which nothing on the servers shows.

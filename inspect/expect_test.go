@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 func TestWhatTheConfigurationExpectsOfALock(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 func TestWhatEndedWhileNobodyLookedIsNotReportedAsReleased(t *testing.T) {

@@ -3,7 +3,7 @@ package inspect
 import (
 	"path"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // findGoneWatches notes which contenders watch a node of the lock that is gone, and reports whether that is

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Identity of a contender across locks: a ZooKeeper session of a backend, or a process (or a thread of it, where its

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // chain is a lock of these contenders in queue order, the first of which holds; "a" is a session of that label, "?" one

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect/recipe"
-	"lockscope/internal/fairness"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/fairness"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 func (a *applied) history() *History { return a.locks.get(ID{"zk", "/l"}).Observed.History }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // clone copies a lock so that its contenders, and what is known of them, can be changed.

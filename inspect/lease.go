@@ -3,7 +3,7 @@ package inspect
 import (
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // leaseLock makes the lock of a kazoo NonBlockingLease: one node has its owner and its end, and who is about to take

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // leaseNode is the node of a lease that ends so many seconds after now.

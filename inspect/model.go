@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Kind of a lock.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"lockscope/inspect/internal/stall"
+	"github.com/lockscope/lockscope/inspect/internal/stall"
 )
 
 // publishEvery is the shortest time between two snapshots: a screen shows no more than 60 a second. What a

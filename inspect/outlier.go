@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Outlier is a client with far more entries in locks than its peers: those who take locks in the same

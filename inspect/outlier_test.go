@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // heldBy are locks in one place, as many of each session as the list says.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 const (

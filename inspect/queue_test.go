@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"

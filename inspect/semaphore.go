@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // curatorSemaphore makes the lock of an InterProcessSemaphoreV2 (or InterProcessSemaphoreMutex, which is one

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // curatorNode is a node of Curator's with a czxid of its own.

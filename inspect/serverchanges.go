@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // run is one run of a Redis server, as it was last reported.

@@ -4,7 +4,7 @@ import (
 	"path"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // NodeLock makes the lock that one znode is by itself, of the same path; nil when no recipe recognises it. alone: no

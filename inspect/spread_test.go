@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // A backend of which every lock stands on one master is reported once all of it was looked at, and no sooner or longer.

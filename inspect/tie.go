@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Tie is a reason to take a ZooKeeper session and a client of Redis for one program. No server says so: it is

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // someone is the owner of a contender in short: "s1" a session; "L=x" a label, "P=web-1:7" host and process,

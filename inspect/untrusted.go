@@ -3,7 +3,7 @@ package inspect
 import (
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/internal/text"
+	"github.com/lockscope/lockscope/internal/text"
 )
 
 // Untrusted is text that came from a server: any bytes. Whatever prints it gets its escaped form, since its String

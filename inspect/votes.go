@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // KeyLock makes the lock of a Redis key from what each master says of it. Votes must be in the order of the

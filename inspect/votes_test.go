@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)

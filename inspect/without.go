@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Elsewhere lists the other locks of a snapshot that whoever stands behind a contender holds and waits for.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/internal/suspend"
+	"github.com/lockscope/lockscope/internal/suspend"
 )
 
 // clock is by what a session judges its leases and waits. Its instants have a monotonic reading, and compare

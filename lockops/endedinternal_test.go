@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect/recipe"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // TestNothingIsGrantedOnceTheWaitHasEnded: a turn that has come, but is not granted yet, is given up when the

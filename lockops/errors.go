@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // Errors that callers branch on, with errors.Is. Returned errors start with the operation and the lock, not with

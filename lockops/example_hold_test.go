@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/zkserver"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // exampleZK starts a ZooKeeper of this process and a session with it.

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
 // Locker is a lock that can be taken. It may be used by any number of goroutines; each Acquire is a separate contender,

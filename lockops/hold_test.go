@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // eachKind runs f with a lock of each kind on embedded servers; name is free on all of them.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Session is a *ZKSession or a *RedisSession. Locks last no longer than the session that they were made with.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // Whoever takes a kind from the list can hold such a lock, sees what that cost, and cannot have it on other servers.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
 // lease keeps an acquisition with a TTL: it renews in time and reports the loss before the TTL has run out on

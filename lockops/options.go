@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Option changes one lock. One that a kind of lock cannot keep makes Check and every Acquire of it fail (ErrOption):

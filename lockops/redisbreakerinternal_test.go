@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // TestOneRequestProbesASilentMaster: when the breaker lets somebody through, it is one until that request's

@@ -3,7 +3,7 @@ package lockops
 import (
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // clockReading is a server's time between two instants of ours.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Waiters are in a

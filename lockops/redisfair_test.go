@@ -12,8 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // TestR11_FirstComeFirstServed: over sessions and within one, whatever comes between.

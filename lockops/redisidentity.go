@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // ErrSameServer: two of a Redlock's masters are one server, so that it would vote twice.

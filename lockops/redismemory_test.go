@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // TestAServerWithoutMemory: a master that takes nothing more (maxmemory, noeviction) refuses a lock with its

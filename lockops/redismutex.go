@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // RedisMutex is an exclusive lock in one Redis: a key with a random value and a TTL (redis.io, "Distributed

@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // lostWithin waits until a hold ends because it was lost.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/redisreply"
+	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
 //go:embed lua/acquire.lua

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 var errRefusedDial = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Redlock is an exclusive lock spread over N independent Redis masters, 3 or 5: held by the client that has

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // Conn is the session's connection, for other uses than locking, such as an operator's guarded look at nodes. It

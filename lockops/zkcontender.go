@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect/recipe"
-	"lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
 // attempt is the side and the patience that a contender queues with.

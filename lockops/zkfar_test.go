@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // farWay is a way to a server: how long connecting takes on it, and a round trip.

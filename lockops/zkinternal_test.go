@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect/recipe"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // TestZ15_OrderIsByNumber, never by name, and ends with the numbers; a node that is not listed is not first.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // A hold in ZooKeeper lasts as long as its session certainly lives. Only a quorum of the servers can confirm that: a

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // ZKMutex is an exclusive lock in ZooKeeper: a fair queue of ephemeral sequential nodes in one directory,

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // TestZKMutexIsExclusiveAndFair: many contenders, one at a time, in the order of their nodes.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // makeDir creates a lock's directory and missing parents, as containers, which servers remove when they have

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // The ensemble's tick and for how many of them a member that is cut off goes on by itself.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect/recipe"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // zkQueue is a directory in which contenders queue for a mutex or, with readers among them, for a read-write lock.

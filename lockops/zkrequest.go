@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/jute"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // The operations that locks need (ZooDefs.OpCode).

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // TestZ1_LostCreateReplyOfEachSide: the reply to the create request is cut off, also that of a read inside of a write.

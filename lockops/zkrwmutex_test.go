@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // rwRecipes are the recipes that a read-write lock can be written by.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // ErrPermits is returned by a ZKSemaphore of the recipe kazoo whose directory says another number of permits: kazoo's

@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // eachSemaphore runs f for both recipes on both servers; leases and queue are the directories of the semaphore at path.

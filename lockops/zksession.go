@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // ZKOption changes a ZooKeeper session.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
-	"lockscope/lockops/campaign"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops/campaign"
 )
 
 // stoppedEnv has the server, the session timeout and the path of a holder that is a process of its own.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // zkWatches are the session's watches on nodes: one on the server for each path. They stay until they fire or their

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // mastersCount of the backend "redis", where a scenario says nothing else.

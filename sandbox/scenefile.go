@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
-	"lockscope/internal/config"
+	"github.com/lockscope/lockscope/internal/config"
 )
 
 // ErrScene is wrapped by every error about what a file of a scenario says.

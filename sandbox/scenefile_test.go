@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 const oneLock = "locks:\n  - id: zk:/locks/a\n"

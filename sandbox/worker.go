@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // span is the shortest and longest of a random time.

@@ -1,11 +1,11 @@
-module lockscope/screenshots
+module github.com/lockscope/lockscope/screenshots
 
 go 1.26.0
 
 require (
 	github.com/charmbracelet/x/vt v0.0.0-20260430013151-79116d1f37bd
 	github.com/creack/pty v1.1.24
-	lockscope v0.0.0
+	github.com/lockscope/lockscope v0.0.0
 )
 
 require (
@@ -57,4 +57,4 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace lockscope => ../
+replace github.com/lockscope/lockscope => ../

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/cli"
-	"lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli"
+	"github.com/lockscope/lockscope/cli/app"
 )
 
 var update = flag.Bool("update", false, "write the checksums of the drawings")

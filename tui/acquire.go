@@ -3,8 +3,8 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/tui/lab"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/lab"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // acquireAction opens the form that takes a lock, from any screen, about what is selected there.

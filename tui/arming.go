@@ -6,9 +6,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect/describe"
-	"lockscope/tui/release"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/release"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // armedMsg has the outcome of allowing writing, or of forbidding it.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/lockops/act"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 // arms are the options of a program in which writing can be allowed, which fails with err; it records what

@@ -1,8 +1,8 @@
 package tui
 
 import (
-	"lockscope/inspect"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // changesKept bounds the changed locks remembered for hidden screens. One that missed more looks at everything again.

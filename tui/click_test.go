@@ -6,10 +6,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/tui/backends"
-	"lockscope/tui/findings"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/backends"
+	"github.com/lockscope/lockscope/tui/findings"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // clickAt clicks on a text, where it first stands.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/locks"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/locks"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // titles are the columns of the list of locks, from left to right.

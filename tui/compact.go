@@ -3,7 +3,7 @@ package tui
 import (
 	"slices"
 
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // The least window in which everything has room. Below it down to minWidth x minHeight the screens are

@@ -5,8 +5,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Letters that would act are typed into a filter as anywhere else.

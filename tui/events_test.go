@@ -8,11 +8,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui/events"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/events"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // happening is a snapshot of everything with events.

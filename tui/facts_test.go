@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 // Five masters, one of them stopped, and a holder that says who it is.

@@ -10,8 +10,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 // noFilm is one of which a test hands out the snapshots itself.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Where there is room for few keys the footer has those that answer most: what is wrong, what happened, the

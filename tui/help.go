@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect/describe"
-	"lockscope/theme"
-	"lockscope/tui/screen"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 
 	tea "charm.land/bubbletea/v2"
 )

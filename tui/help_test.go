@@ -3,8 +3,8 @@ package tui
 import (
 	"testing"
 
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Signs are found by their words, too, and where nothing is found that is said.

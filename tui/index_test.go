@@ -10,11 +10,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/locks"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/locks"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 func TestEveryColumnSorts(t *testing.T) {

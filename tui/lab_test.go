@@ -10,12 +10,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/lockops"
-	"lockscope/theme"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/lab"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/lab"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 var asciiTheme = theme.Options{NoColor: true, ASCII: true}

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/lockops"
-	"lockscope/lockops/contend"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/lab"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/lab"
 )
 
 // fakeHeld is a hold that ends when a test says so.

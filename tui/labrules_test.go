@@ -3,9 +3,9 @@ package tui
 import (
 	"testing"
 
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/lab"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/lab"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Each kind of lock has its own recipes: one that the kind does not have is not offered.

@@ -7,10 +7,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/lockops/contend"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/lab"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/lab"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // run of contenders, as far as a fake one is.

@@ -14,8 +14,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/theme"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 var framesTo = flag.String("frames", "", "write what the golden files have, in every way of colour, into this directory; screenshots -frames draws it")

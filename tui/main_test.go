@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"lockscope/inspect"
-	"lockscope/internal/servertest"
-	"lockscope/theme"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

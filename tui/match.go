@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Ranks of a match, the best first.

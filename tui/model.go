@@ -9,10 +9,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/theme"
-	"lockscope/tui/release"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/release"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // The smallest window that is drawn.

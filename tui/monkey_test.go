@@ -15,11 +15,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/inspect"
-	"lockscope/internal/servertest"
-	"lockscope/lockops/act"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/lab"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/lab"
 )
 
 // evil is text of a server that would steer a terminal, or trip who counts cells.

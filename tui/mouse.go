@@ -6,8 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/tui/screen"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // mouse gives mouse messages to the screen, counted from its own corner.

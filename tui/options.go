@@ -8,12 +8,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/lockops/act"
-	"lockscope/theme"
-	"lockscope/tui/lab"
-	"lockscope/tui/release"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/lab"
+	"github.com/lockscope/lockscope/tui/release"
 )
 
 // Feed hands out snapshots, each newer than the one before. *inspect.Subscription is one.

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/theme"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Below a table that leaves room stand the longest waits and the grants of the last minutes, counted from

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/tui/locks"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/locks"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Look has the part of a configuration that users make the screen their own by.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 func TestFiltersAreChosenByName(t *testing.T) {

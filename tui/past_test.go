@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 // rewound is a model that has seen a minute of hand-overs, one every 5 s, by a clock of its own.

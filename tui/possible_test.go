@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/lockops/act"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 // listing counts how often the connections were listed.

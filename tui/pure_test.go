@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // fingerprint is a hash of all that can be reached from a value, but for what is shared and never changed, such as

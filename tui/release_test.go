@@ -12,10 +12,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/lockops/act"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/release"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/release"
 )
 
 // fakeReleaser answers as a test sets it and counts the releases.

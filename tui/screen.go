@@ -1,15 +1,15 @@
 package tui
 
 import (
-	"lockscope/tui/backends"
-	"lockscope/tui/chain"
-	"lockscope/tui/clients"
-	"lockscope/tui/events"
-	"lockscope/tui/findings"
-	"lockscope/tui/lab"
-	"lockscope/tui/locks"
-	"lockscope/tui/screen"
-	"lockscope/tui/timeline"
+	"github.com/lockscope/lockscope/tui/backends"
+	"github.com/lockscope/lockscope/tui/chain"
+	"github.com/lockscope/lockscope/tui/clients"
+	"github.com/lockscope/lockscope/tui/events"
+	"github.com/lockscope/lockscope/tui/findings"
+	"github.com/lockscope/lockscope/tui/lab"
+	"github.com/lockscope/lockscope/tui/locks"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/timeline"
 )
 
 // screenEntry is a screen in the list of them. Its key opens it from any other at what is selected there;

@@ -7,8 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/theme"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 // The key goes through all themes, wherever one is, and what is drawn changes with it at once.

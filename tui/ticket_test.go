@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // From Locks, Chain and Findings two keys put a ticket into the clipboard.

@@ -8,12 +8,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/internal/servertest"
-	"lockscope/theme"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
-	"lockscope/tui/timeline"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/timeline"
 )
 
 func TestTimelineGolden(t *testing.T) {

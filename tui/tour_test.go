@@ -8,10 +8,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/inspect/finding"
-	"lockscope/inspect/recording"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/inspect/recording"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // demoTour plays the recording of the demo that the pictures show to a model: what is seen of it until an

@@ -3,8 +3,8 @@ package tui
 import (
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // trend caches the samples of a lock's past, in steps that begin at multiples of their length: but for the

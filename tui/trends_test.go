@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/theme"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // A row of Locks and the head of Chain show the queue of the last minutes, and what it was drawn of is what

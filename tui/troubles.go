@@ -7,9 +7,9 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // recovery is a backend's return to Connected, from its state before.

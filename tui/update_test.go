@@ -11,11 +11,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"lockscope/inspect"
-	"lockscope/tui/chain"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/locks"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/chain"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/locks"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // changed is a snapshot as a subscription hands it out: with the list of what changed.

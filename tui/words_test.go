@@ -3,9 +3,9 @@ package tui
 import (
 	"testing"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // The screens that need a lock are about the last one that was selected, by whatever way they are opened.

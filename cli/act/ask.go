@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // ask is one run of the command of that name.

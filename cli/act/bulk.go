@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/finding"
-	"lockscope/inspect/recipe"
-	"lockscope/internal/text"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // mostAtOnce bounds --max: more than that nobody has looked at.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // TestTheTTLsOutcomeIsSaidByMaster: a master that was not asked, or has the value and another expiry, is not

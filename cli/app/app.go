@@ -10,7 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/term"
 
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // Environment holds what the program gets from outside, so that tests can replace it.

@@ -1,8 +1,8 @@
 package app
 
 import (
-	"lockscope/inspect/redissource"
-	"lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/inspect/zksource"
 )
 
 // zkBudget returns the limits of --budget for ZooKeeper; once means a single pass.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/internal/connect"
-	"lockscope/sandbox"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/sandbox"
 )
 
 // TestGentleIsGentler goes by what the sources say that they allow themselves, for one pass and for as long

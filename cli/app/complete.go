@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/render"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/cli/render"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // How long pressing TAB may take, and how many names it offers.

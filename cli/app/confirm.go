@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/finding"
 )
 
 // LookTwice reads the targets, and again a moment later if it found something that one look may

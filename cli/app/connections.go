@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"lockscope/inspect"
-	"lockscope/internal/connect"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // MostUnasked is the number of connections up to which a server is asked for its list unprompted.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect/describe"
-	"lockscope/internal/connect"
-	"lockscope/internal/redisreply"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
 // denied is an error about credentials or rights that names the user and the fix.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // Each refusal is reported with the right that is missing and whose it is, not with the advice to log in.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/internal/config"
-	"lockscope/internal/connect"
-	"lockscope/internal/redisreply"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
 // The exit codes of the contract. COMMAND's own code is passed on by acquire.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // FollowTargets returns the RunE of a command that watches its targets until interrupted.

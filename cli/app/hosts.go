@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"lockscope/inspect"
-	"lockscope/internal/config"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/config"
 )
 
 // hostRules returns the host names of a configuration, the profile's first.

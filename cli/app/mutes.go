@@ -14,9 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/internal/config"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // MuteEntry is a mute in the mutes file and in the output of mute.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/finding"
-	"lockscope/inspect/redissource"
-	"lockscope/inspect/zksource"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // Source makes the Source of a target; once means a single pass, only a single lock.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"lockscope/cli/render"
-	"lockscope/inspect"
-	"lockscope/inspect/jsonform"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/cli/render"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // PrintLocks prints a snapshot as ls does; order is one of render.OrderNames, or empty for names.

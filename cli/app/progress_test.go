@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 func TestProgressLineIsOneLineAndGoneAtTheEnd(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recording"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recording"
 )
 
 // OpenRecording returns the recording in a file as a source.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect/describe"
-	"lockscope/internal/connect"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // quorumWithin limits asking the servers why no session can be made.

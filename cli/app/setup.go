@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
-	"lockscope/internal/config"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // Setup holds the targets of a command and their secrets.

@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // redisOptions returns redis-cli's options for a target, without its server.

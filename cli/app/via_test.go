@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // --via is for the targets without a jump host of their own, and stands in the commands that findings advise.

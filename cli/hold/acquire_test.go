@@ -11,12 +11,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/internal/connect"
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // TestALossThatOnlyTheReleaseFindsIsExitCode4: whatever the command's own code. It is reported, and audited

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/internal/connect"
-	"lockscope/lockops"
-	"lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops/contend"
 )
 
 // contention is one run of contend.

@@ -6,10 +6,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/lockops"
-	"lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops/contend"
 )
 
 // contentionJSON is the contract's report, and figures besides.

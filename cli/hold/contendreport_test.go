@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/cli/app"
-	"lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/lockops/contend"
 )
 
 func TestFairnessInWords(t *testing.T) {

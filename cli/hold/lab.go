@@ -13,13 +13,13 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/internal/connect"
-	"lockscope/lockops"
-	"lockscope/lockops/act"
-	"lockscope/lockops/contend"
-	"lockscope/tui/lab"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/tui/lab"
 )
 
 // Lab takes locks of a setup's backends for the screen. It connects to each at the first use, so

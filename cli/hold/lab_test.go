@@ -11,13 +11,13 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/internal/connect"
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
-	"lockscope/sandbox"
-	"lockscope/tui/lab"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/sandbox"
+	"github.com/lockscope/lockscope/tui/lab"
 )
 
 // redisProbe of a server that is gone sees within a second that its pool was closed.

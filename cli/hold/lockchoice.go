@@ -11,12 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
-	"lockscope/internal/connect"
-	"lockscope/lockops"
-	"lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops/contend"
 )
 
 // lockChoice is the lock that a command takes: its backend, name, kind and recipe.

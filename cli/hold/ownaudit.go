@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"sync"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/internal/connect"
-	"lockscope/lockops"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // ownAudit records in the audit file which locks this program's user took, and how they ended.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/cli/app"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // What a server replied decides, not what a lock is called.

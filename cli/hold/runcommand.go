@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/internal/connect"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // killAfter is the time that COMMAND gets between SIGTERM and SIGKILL.

@@ -11,11 +11,11 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/redissource"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // access lists the reads and actions open to an account on one backend, and the rights that it

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/internal/connect"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // mostCandidates of a contender are shown; the others are counted.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 func found(rule string, severity inspect.Severity) inspect.Finding {

@@ -8,11 +8,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/docs"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/finding"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/docs"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Explain is the command explain.

@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/metrics"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/metrics"
 )
 
 // export is one run of the command of that name.

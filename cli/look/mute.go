@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/finding"
 )
 
 // mute is one run of the commands mute and unmute.

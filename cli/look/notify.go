@@ -19,11 +19,11 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/jsonform"
-	"lockscope/internal/config"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // notifying delivers to a program, a webhook or both findings that come and are cleared, and

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // looks has the events of snapshots that follow one another, as EVENT SUBJECT FINDING.

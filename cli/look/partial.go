@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/cli/app"
-	"lockscope/cli/render"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/render"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // partial says in words what doctor was to see and did not, so that a finding may be hidden in it:

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // withOthers is a look at one lock with what only the others show of it. They are read where it may

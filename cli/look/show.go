@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/cli/render"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/jsonform"
-	"lockscope/inspect/ticket"
-	"lockscope/internal/config"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/render"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/inspect/ticket"
+	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // showForms are the forms of show, the default first.

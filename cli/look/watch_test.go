@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/cli/render"
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/render"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 func TestWatchTellsHowManyEventsItCouldNotPrint(t *testing.T) {

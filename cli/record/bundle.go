@@ -17,14 +17,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/cli/render"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/jsonform"
-	"lockscope/inspect/recording"
-	"lockscope/inspect/ticket"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/render"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/inspect/recording"
+	"github.com/lockscope/lockscope/inspect/ticket"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // bundle is one run of the command of that name.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Ages by a clock that nobody has compared with ours are marked, and a list by age takes them for the least

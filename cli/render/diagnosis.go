@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // Complaint is a finding and the locks or backends that it is about.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 func TestDoctorCountsWhereItDoesNotList(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // graphForm is a language for graphs: the text before and after them, a node with its text, and an

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 func TestLockGraph(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // lockOrder is an order of ls: the locks with the most first, unknown last. An age by a clock that

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // LockTable returns the table of ls, at most width cells wide; 0 means no limit.

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"lockscope/cli/app"
-	"lockscope/cli/render"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/render"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // shellCommands returns lines for a shell about a lock, to be copied from the screen: reads with

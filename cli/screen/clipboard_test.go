@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/internal/config"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 func TestCommandsToCopy(t *testing.T) {

@@ -1,12 +1,12 @@
 package screen
 
 import (
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/internal/config"
-	"lockscope/theme"
-	"lockscope/tui"
-	"lockscope/tui/locks"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui"
+	"github.com/lockscope/lockscope/tui/locks"
 )
 
 // configureScreen puts the configuration's filters, keys and colours into the screen's options. A

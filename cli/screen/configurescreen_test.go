@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/cli/app"
-	"lockscope/tui"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/tui"
 )
 
 // What the screen cannot use of a configuration is bad use, and named.

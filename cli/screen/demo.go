@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/recording"
-	"lockscope/internal/config"
-	"lockscope/internal/connect"
-	"lockscope/sandbox"
-	"lockscope/tui"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recording"
+	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/sandbox"
+	"github.com/lockscope/lockscope/tui"
 )
 
 // demo is one run of the command of that name.

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // However many moments are sought, there is one look at a time; who waits for one can give it up.

@@ -14,11 +14,11 @@ import (
 	"github.com/muesli/cancelreader"
 	"github.com/spf13/cobra"
 
-	"lockscope/cli/app"
-	"lockscope/cli/render"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/render"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // linear is the screen as a conversation in lines, for screen readers and for terminals that cannot

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/tui"
+	"github.com/lockscope/lockscope/tui"
 )
 
 // localProbe asks one port of loopback whether what listens there is a server of a service; nothing

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 func portOf(t *testing.T, addr string) string {

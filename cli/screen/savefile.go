@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/recording"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recording"
 )
 
 // saver makes files for the screen.

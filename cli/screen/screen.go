@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui"
-	"lockscope/tui/lab"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui"
+	"github.com/lockscope/lockscope/tui/lab"
 )
 
 // Run is the command without a name: the TUI on its targets.

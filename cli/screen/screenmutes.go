@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // screenMutes mutes findings for the screen, which hears of it at once.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/cli/app"
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // What the screen mutes is kept as the command keeps it, and can be unmuted; a time that is none is refused.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/cli/app"
-	"lockscope/internal/config"
-	"lockscope/theme"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/theme"
 )
 
 // chosenTheme is the one that LOCKSCOPE_THEME names or, without that, the configuration: also in

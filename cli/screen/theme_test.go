@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"lockscope/cli/app"
-	"lockscope/internal/config"
-	"lockscope/theme"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/theme"
 )
 
 func TestThemes(t *testing.T) {

@@ -1,10 +1,10 @@
 package screen
 
 import (
-	"lockscope/cli/app"
-	"lockscope/inspect"
-	"lockscope/lockops/act"
-	"lockscope/tui/lab"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/lab"
 )
 
 // Lab takes locks for the screen, and records them in an audit file.

@@ -9,13 +9,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/cli/app"
-	"lockscope/cli/hold"
-	"lockscope/inspect"
-	"lockscope/internal/connect"
-	"lockscope/internal/servertest"
-	"lockscope/lockops/act"
-	"lockscope/tui/lab"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/cli/hold"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/lab"
 )
 
 // armoury is a program that may be allowed to write, with a server to write to.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Span writes a measured duration in at most two units, short ones to the millisecond: 812ms, 2.1s, 14m02s, 3h05m,

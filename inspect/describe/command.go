@@ -4,7 +4,7 @@ import (
 	"net"
 	"strings"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Quote makes one word of a POSIX shell of text, whatever is in it: whoever pastes a command must not run a name. A

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // QueueLength of a lock: a bound where not all waiters can be seen, and ? where none can be, or could be.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Fact is a piece of evidence: its name, and its values, records each on a line of its own.

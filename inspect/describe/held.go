@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // View holds what ages are computed from: a snapshot, and the time that is drawn by our clock.

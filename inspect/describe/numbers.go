@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Sentence starts with a capital letter, unless its first word may be a name.

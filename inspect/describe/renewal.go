@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Renewal words the rhythm in which a holder's key is renewed, such as "renewed every 10s, 3s ago, 2 missed";

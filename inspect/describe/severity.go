@@ -3,7 +3,7 @@ package describe
 import (
 	"cmp"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // WorstFirst orders findings by severity, the worst first and those that are muted last.

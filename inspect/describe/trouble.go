@@ -3,7 +3,7 @@ package describe
 import (
 	"strings"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Failure returns the reason why a backend cannot be read in full, on one line and whole, for a log that has

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Aspect is the question that is open where an aspect is unknown.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
-	"lockscope/internal/text"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/text"
 )
 
 func (v View) free(l *inspect.Lock) string {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"lockscope/inspect"
-	"lockscope/internal/text"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/text"
 )
 
 // Printable makes text safe to print that is already escaped or our own: backslashes stay, everything else is escaped

@@ -3,8 +3,8 @@ package finding
 import (
 	"fmt"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // alienChild: a child that no library takes for a contender stands among them. What it does depends on the

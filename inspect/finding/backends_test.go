@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // A master that takes locks without its replicas is named once, whatever locks it has; what has no replicas,

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
-	"lockscope/internal/redisreply"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
 // blind: what was to be looked at and was refused or failed (Unseen of a lock or backend), with what is

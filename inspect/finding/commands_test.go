@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Commands in advices name the server that is meant, with what its client needs.

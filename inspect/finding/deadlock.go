@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // deadlock: owners that wait for each other in a circle, so that none of them ever goes on. It is on each lock of the

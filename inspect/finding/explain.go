@@ -3,7 +3,7 @@ package finding
 import (
 	"slices"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Explanation of a rule, in the words of docs/findings.md (Markdown).

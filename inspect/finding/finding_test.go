@@ -12,9 +12,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"lockscope/inspect"
-	"lockscope/inspect/jsonform"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 var now = time.Date(2026, 11, 21, 3, 14, 15, 0, time.UTC)

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // foreignValue: a master holds something under the key that is no lock. Whoever wants the lock never gets

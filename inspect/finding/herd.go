@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // herdSize in sessions on one node.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 const (

@@ -3,9 +3,9 @@ package finding
 import (
 	"fmt"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // lostWakeUp: a contender watches a node before it that is gone. Such a watch never fires: it was set by

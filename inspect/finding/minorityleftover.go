@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // minorityLeftover: fewer masters than a quorum hold a value, and the others have none: left behind by

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // mixedRecipes: contenders of libraries that cannot be ordered with each other queue in one directory, so

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // noTTL: a Redis key that never expires, so that it stays when its holder dies. Only worth knowing (info) for

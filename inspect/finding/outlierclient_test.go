@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // The figures stand in the message and the evidence; a backend without outliers has no finding.

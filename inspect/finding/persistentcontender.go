@@ -3,9 +3,9 @@ package finding
 import (
 	"fmt"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // persistentContender: a contender that no session owns. It stays when its client is gone, and blocks who

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // replicaFailover: a Redis master with replicas that takes writes whatever becomes of these. Replication is

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // rule is all of one rule; its file has it. [Rules], [Passing] and docs/findings.md are made from these.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // wrapNear is the distance from the end of an int32, in numbers, at which there is still time to act.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 func TestServersDisagree(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // splitQuorum: the masters hold different values and none has a quorum, so nobody holds the lock and nobody can get it

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // staleFairQueue: waiters of a Redis fair queue that are gone, or whose place has lapsed, still stand in it. They lose

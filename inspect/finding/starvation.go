@@ -3,9 +3,9 @@ package finding
 import (
 	"fmt"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // overtakenBy is the number of grants to later contenders that makes starvation, however short the time.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // queue is a mutex on ZooKeeper with n contenders, each behind the one before, that came a second ago.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // stuckHolder: somebody waits, and the holder has held for too long. Too long is StuckAfter, or sooner where

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // suspectTarget: what was given as the masters of one lock is something else. Nine of ten locks are on

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // thinMargin: exactly a quorum of three or more masters holds the lock. One more that fails or restarts

@@ -3,7 +3,7 @@ package finding
 import (
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // each calls f with every vote that names a holder.

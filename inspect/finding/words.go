@@ -3,8 +3,8 @@ package finding
 import (
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // evidence of a finding, by name.

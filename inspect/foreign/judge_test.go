@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/finding"
-	"lockscope/inspect/recipe"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func TestMain(m *testing.M) { servertest.Main(m) }

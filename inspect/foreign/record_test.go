@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 var record = flag.String("record", "", "run the program of this `SCRIPT` in programs and keep what it writes")

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect/redissource"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func TestRedisPrograms(t *testing.T) {

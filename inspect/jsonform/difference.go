@@ -1,6 +1,6 @@
 package jsonform
 
-import "lockscope/inspect"
+import "github.com/lockscope/lockscope/inspect"
 
 // Difference has the Differences of two snapshots in the form of the contract, docs/diff.schema.json. The
 // names stand in it for the snapshots: a file, a moment.

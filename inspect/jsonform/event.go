@@ -1,8 +1,8 @@
 package jsonform
 
 import (
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Event is one line of watch in the contract's form, its times by the clock of its backend; nil: by ours.

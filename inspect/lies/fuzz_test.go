@@ -18,9 +18,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 var (

@@ -3,7 +3,7 @@ package recipe_test
 import (
 	"fmt"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // The children of a lock's directory in the order of their queue, with the library that wrote them.

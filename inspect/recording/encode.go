@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 of Go 1.27
 	"github.com/go-json-experiment/json/jsontext"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // chunk is about how many contenders a line holds at most.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // packedInto packs what is written into a buffer, and notes how long that is after each line.

@@ -15,7 +15,7 @@ import (
 	"errors"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Version of the format that this package writes, and the only one that it reads.

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"lockscope/inspect"
-	"lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/jsonform"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Save writes updates with the times at which they were seen, the oldest first, as a recording that begins

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lockscope/inspect"
-	"lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/jsonform"
 )
 
 // What was kept, saved, plays as what was seen: at its end, and in between.

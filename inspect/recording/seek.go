@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Finder finds any moment of a recording: it plays from the whole snapshot before it, which it

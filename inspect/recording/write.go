@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // wholeEvery is the least time between two whole snapshots; there is as much text between them as

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
 // changedBackend returns the backend's state when a report is due, else nil. Before any master has answered or failed

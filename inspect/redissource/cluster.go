@@ -12,9 +12,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/inspect/internal/sourcekit"
-	"lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
 // slots of a Redis Cluster, over which its keys are spread.

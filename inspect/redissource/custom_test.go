@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/internal/sourcetest"
-	"lockscope/inspect/recipe"
-	"lockscope/inspect/redissource"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // A custom recipe's keys are found, although no other recipe knows them, and nothing else is that only looks alike.

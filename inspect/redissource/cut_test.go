@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"lockscope/inspect"
-	"lockscope/inspect/redissource"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // cutting lets through so many bytes of a server's replies, over all connections one after the other, and

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // disputeAsks times, masters that do not agree are asked again although nothing was pushed: the news of one may

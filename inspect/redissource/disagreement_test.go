@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Masters that do not agree are asked again after a while, three times, and what they all still say is

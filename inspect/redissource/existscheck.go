@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect/internal/sourcekit"
+	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
 )
 
 // At rest a master that pushes is hardly asked anything. What a push cannot be trusted with is caught by a net, cast at

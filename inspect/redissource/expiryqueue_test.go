@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
 func TestExpiryQueueKeepsTheEarliest(t *testing.T) {

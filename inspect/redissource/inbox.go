@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // pushState is a change of a master's tracking connection.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // reportedAgain is the longest time until a polled lock that did not change is reported again: it was read since.

@@ -3,8 +3,8 @@ package redissource
 import (
 	"slices"
 
-	"lockscope/inspect/recipe"
-	"lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
 // wanted returns the filter of pushed keys.

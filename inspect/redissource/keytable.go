@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
-	"lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
 // jitter is the tolerance of a computed expiry: round trips vary, and TTLs are in milliseconds.

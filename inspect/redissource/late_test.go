@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {

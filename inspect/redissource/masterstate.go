@@ -4,9 +4,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/internal/sourcekit"
-	"lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
 // perKey is about what one key in a pipeline adds to its time: it is taken off, so that batches of any size compare.

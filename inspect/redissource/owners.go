@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"lockscope/inspect"
-	"lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
 // clientOf is the address of a contender's client. A client of several masters has a port of its own on each:

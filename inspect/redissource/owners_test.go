@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
 func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {

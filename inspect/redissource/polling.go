@@ -1,6 +1,6 @@
 package redissource
 
-import "lockscope/inspect/redissource/node"
+import "github.com/lockscope/lockscope/inspect/redissource/node"
 
 import "time"
 

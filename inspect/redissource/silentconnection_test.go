@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // deaf is a way to a server; on the tracking connection nothing comes back any more once it is told so, and

@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/internal/sourcekit"
-	"lockscope/inspect/internal/stall"
-	"lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
+	"github.com/lockscope/lockscope/inspect/internal/stall"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
 // Source reads one Redis backend. It is an inspect.Source.

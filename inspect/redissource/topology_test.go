@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
 // A node that has no time for the question is asked nothing, and the next one is.

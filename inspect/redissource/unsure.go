@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // How a key ended is unknown where its master evicts keys, has deleted all of them, or did not push the end. No server

@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // evicting is a master whose memory is limited, with a lock, and a view of it by a user that one command is

@@ -18,8 +18,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/servertest"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 //go:embed clients.py

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // cron runs doctor again and again, as cron does, and demands that it stays silent: exit code 0, or 3 while

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // nemesis does one thing after the other to the servers and the clients; each is whole again when it returns.

@@ -16,8 +16,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // picture is all locks that somebody holds or waits for, by BACKEND:PATH, as "holder holder | waiter waiter".

@@ -19,10 +19,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect"
-	"lockscope/inspect/finding"
-	"lockscope/inspect/zksource"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 const (

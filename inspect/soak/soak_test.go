@@ -15,7 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 var (

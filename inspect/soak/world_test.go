@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // world is all servers, and the wires to some of them.

@@ -21,7 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // maxAnswer bounds an answer, in bytes: 50 000 watches take 4.6 MB.

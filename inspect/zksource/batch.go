@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 const (

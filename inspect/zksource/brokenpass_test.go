@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
 )
 
 // A connection that ends while the last requests are on their way ends no pass: that they get no answer is

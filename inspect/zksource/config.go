@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
 )
 
 // Config holds the servers, the roots and the budgets of a source.

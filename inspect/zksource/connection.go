@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // connection is ours to the ensemble, and what became of those before.

@@ -3,9 +3,9 @@ package zksource_test
 import (
 	"testing"
 
-	"lockscope/inspect"
-	"lockscope/inspect/zksource"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // The directory of a semaphore's permits is a container: a server removes it where it finds it empty, between

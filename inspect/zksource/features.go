@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // Servers from 3.6 on answer many reads in one request, and report all changes below a node by one watch. One

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/internal/sourcetest"
-	"lockscope/inspect/jsonform"
-	"lockscope/inspect/zksource"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
+	"github.com/lockscope/lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -3,9 +3,9 @@ package zksource
 import (
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/zksource/ensemble"
-	"lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource/ensemble"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/zksource"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // link is one connection to the ensemble. When it breaks it is thrown away and a new one is made: our session owns

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"lockscope/inspect/zksource"
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 func TestTheLoadOnEachServerIsReported(t *testing.T) {

@@ -3,9 +3,9 @@ package zksource
 import (
 	"time"
 
-	"lockscope/inspect/internal/sourcekit"
-	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // pacing is how fast the servers are asked, and what that has cost so far.

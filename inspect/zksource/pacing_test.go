@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // contenders are names of so many contenders.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect"
-	"lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
 )
 
 // Transport carries single reads to a server. Paths are the server's. A node that does not exist is

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
-	"lockscope/inspect/finding"
-	"lockscope/inspect/zksource"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // adminFault makes an AdminServer fail in one way.

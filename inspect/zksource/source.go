@@ -7,13 +7,13 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect"
-	"lockscope/inspect/internal/sourcekit"
-	"lockscope/inspect/internal/stall"
-	"lockscope/inspect/zkadmin"
-	"lockscope/inspect/zksource/ensemble"
-	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
+	"github.com/lockscope/lockscope/inspect/internal/stall"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/inspect/zksource/ensemble"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // Source watches one ensemble. It is an inspect.Source.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect"
-	"lockscope/inspect/zksource/ensemble"
-	"lockscope/inspect/zksource/tree"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource/ensemble"
+	"github.com/lockscope/lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // watched is a run that watches over its own stalls, by a clock that the test moves, with a connection on

@@ -3,7 +3,7 @@ package zksource
 import (
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // attend notices that this process stood still, and returns the time. Nothing that was asked for before

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/zksource"
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // A server that throttles requests knows them: it is asked again, in the same way, and all is read.

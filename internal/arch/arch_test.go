@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-const module = "lockscope/"
+const module = "github.com/lockscope/lockscope/"
 
 // imports maps each package of the module, by its folder, to the imports of its files; tests are left out, and other
 // modules within.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // Target of a profile: a URL alone, or a mapping of its URL and what only its servers are told.

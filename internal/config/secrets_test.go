@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 func none(string) string { return "" }

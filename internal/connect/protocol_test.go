@@ -16,10 +16,10 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/connect"
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // pingBy asks the server of a target as all commands do.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // twoAddresses has a name that stands for a dead address and, behind it, the one of this host.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/connect"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // ping asks the server at addr as all commands do, by the options of a target.

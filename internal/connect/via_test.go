@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/connect"
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // fakeSSH puts a program ssh on the PATH: this test's own, which relays to the address behind -W, and notes

@@ -16,7 +16,7 @@ import (
 
 	luaparse "github.com/yuin/gopher-lua/parse"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // TestEveryMutantBuilds: a change that does not compile kills nothing. Each changed file is checked with the

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // tick is the tick time of all ZooKeeper servers here, and longest the longest timeout of a session: from 1 s to 40 s.

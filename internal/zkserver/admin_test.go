@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/jute"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/jute"
 )
 
 // decoder reads the records of clients.

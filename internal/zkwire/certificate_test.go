@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/connect"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // By a certificate this client is somebody only for a server that asks for it.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/connect"
 
 	"github.com/go-zookeeper/zk"
 )

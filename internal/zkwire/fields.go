@@ -3,7 +3,7 @@ package zkwire
 import (
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/jute"
 )
 
 // Decoder reads a reply's fields one after the other.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // frames cuts a stream into frames (four bytes of length, then as many bytes) however it is split or joined, and keeps

@@ -3,7 +3,7 @@ package zkwire
 import (
 	"time"
 
-	"lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/jute"
 )
 
 // MaxLag is the longest time before now at which the newest answered Sync was sent on a connection on which

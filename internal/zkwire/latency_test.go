@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/jute"
 
 	"github.com/go-zookeeper/zk"
 )

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/jute"
 )
 
 // TestReadsAloneLeaveFewMarks: a connection that never commits anything keeps no more of what was answered

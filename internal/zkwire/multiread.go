@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/jute"
 
 	"github.com/go-zookeeper/zk"
 )

@@ -11,10 +11,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/jute"
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 func TestMain(m *testing.M) { servertest.Main(m) }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // Session timeouts that are taken for such. go-zookeeper pings three times in one, and takes none for an interval.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/jute"
 
 	"github.com/go-zookeeper/zk"
 )

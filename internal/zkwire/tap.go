@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // Tap dials ZooKeeper servers for go-zookeeper and reads along: it learns from the frames what that client

@@ -15,8 +15,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/connect"
-	"lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // clientLog is go-zookeeper's: it must not speak of replies that it did not ask for.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Reason for which a release did not happen; empty when it did. The values are the command line's contract.

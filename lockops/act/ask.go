@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // DefaultAskWait is for how long a holder that was asked is watched.

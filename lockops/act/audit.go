@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Audit is the append-only file that every action is written to, one JSON object a line, before it is done

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Item is one lock of a bulk action: previewed, guarded, done, audited and reported separately.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Candidate is a connection to Redis that may be a contender's. None is for certain: Redis keeps no author of

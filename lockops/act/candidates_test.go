@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // What speaks for a connection is said, and who is most likely comes first; links, and who lists them, are none's.

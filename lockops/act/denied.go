@@ -7,9 +7,9 @@ import (
 	"regexp"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/internal/connect"
-	"lockscope/internal/redisreply"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
 // inScript matches the error by which our scripts name the command that failed (lua/prelude.lua).

@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // A user who may not read a part of a lock sees the right that is missing: neither that its holder is gone or

@@ -6,9 +6,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
-	"lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/zksource"
 )
 
 // directory is a lock in ZooKeeper as the leader has it.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
-	"lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource"
 )
 
 // A contender that is not where we could look is not there only if we could look everywhere: else a release

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // endsItself ends the lock right after the script was answered, as its TTL or its holder may; with lost, the

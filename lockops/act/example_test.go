@@ -10,8 +10,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // A lock whose holder is gone is freed: look first, then do what was shown.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Which waiters have been silent for too long is not known without the server's clock: the first may be gone.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Deadlock is the effect of a release on a deadlock that its lock is in. The values are the command line's contract.

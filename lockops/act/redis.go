@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/internal/connect"
-	"lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
 // Redis is a Releaser of locks that one Redis or several independent masters hold. Make one with NewRedis.

@@ -13,7 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // SweepRequest asks for the directories below a path of ZooKeeper that locks have left behind.

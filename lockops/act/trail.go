@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Record is an action as the audit file has it: the lines of one action, joined.

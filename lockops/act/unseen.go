@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // unseen lists the refused and failed reads that leave these aspects of a lock unknown; empty for none, safe

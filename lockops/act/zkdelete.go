@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect"
-	"lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
 // release looks at the whole lock once more and deletes the node if nothing that was confirmed has changed:

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
 // ms is a time of these histories.

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // client is one goroutine of a worker that takes locks.

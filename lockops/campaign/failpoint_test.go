@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/failpoint"
-	"lockscope/internal/servertest"
-	"lockscope/internal/zkserver"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // A hold is looked after from the moment it is granted, and not only when the caller has it: between the two,

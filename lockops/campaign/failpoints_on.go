@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
 // stopAtFailpoints has those who come by a place of package failpoint stand still there now and then, at

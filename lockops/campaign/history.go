@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
 // never is an end that was not seen.

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lockscope/internal/zkserver"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // onClock runs f with an ensemble inside the process, on the clock that jumps: how long something takes there

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // The campaign's length and seed; `make soak` sets them.

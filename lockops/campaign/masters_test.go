@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // redisMaster is a real master that keeps what it acknowledged, behind a wire.

@@ -19,9 +19,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
-	"lockscope/lockops/act"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // fault breaks something; what it returns mends it, nil where it mends itself.

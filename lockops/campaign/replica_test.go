@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // replicated is a master and its replica, behind wires: one that clients take to whoever is the master, and

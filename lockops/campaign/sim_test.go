@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lockscope/internal/zkserver"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 var (

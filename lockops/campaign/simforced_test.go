@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/zkserver"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // simForced is the lock whose nodes the schedule deletes, as an operator does. docs/locks.md promises two

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // team is the worker processes of a round.

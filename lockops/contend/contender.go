@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // After a failure a contender pauses, each time longer; in a run by rounds it gives up after so many in a row.

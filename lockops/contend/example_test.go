@@ -8,8 +8,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/lockops"
-	"lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops/contend"
 )
 
 // Four contenders take a fair lock three times each.

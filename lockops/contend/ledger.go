@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/internal/fairness"
+	"github.com/lockscope/lockscope/internal/fairness"
 )
 
 // ledger keeps a run's events and the figures that follow from them. It is a plain value without clock or

@@ -3,7 +3,7 @@ package contend
 import (
 	"testing"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func TestMain(m *testing.M) { servertest.Main(m) }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect/recipe"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // Redis is a lock in one Redis, or on several masters, that is contended for.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // fakeTarget is a lock in this process that can be as bad as a test needs it. Its contenders queue; choose

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // Target is one lock on its servers: where contenders meet. NewZooKeeper and NewRedis make those of package lockops;

@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect/recipe"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // ZooKeeper is a lock in ZooKeeper that is contended for.

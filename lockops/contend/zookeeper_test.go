@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // A connection that has just begun may tell 0 as its session: what has no owner is nobody's remains.

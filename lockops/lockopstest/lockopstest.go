@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"sync"
 
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // Locker is a lock in this process' memory. One hold has it at a time; waiters get it first come, first

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lockscope/lockops"
-	"lockscope/lockops/lockopstest"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/lockops/lockopstest"
 )
 
 // A test that its program stops when it loses the lock.

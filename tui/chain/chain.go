@@ -3,9 +3,9 @@ package chain
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/inspect/ticket"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/ticket"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Screen shows one lock: its holders and the waiters' predecessors, or the masters' votes.

@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // ClientsListedMsg is a new list.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // order is a way to sort the clients: by one of sortings, perhaps reversed.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // waitGraph has the wait-for cycles and the blocking trees across locks.

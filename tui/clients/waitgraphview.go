@@ -8,12 +8,12 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/internal/text"
-	"lockscope/theme"
-	"lockscope/tui/screen"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // graphRow is a line of the drawn graph. One that is about a lock can be selected.

@@ -5,11 +5,11 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/internal/text"
-	"lockscope/tui/screen"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // eventColumns are those of a table of some width. A narrow one has signs for held and waited.

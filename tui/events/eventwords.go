@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // eventText is the text that filters search.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui/screen"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // clearedFor is as long as the past is kept (inspect.PastKept), so that the moment can be looked at.

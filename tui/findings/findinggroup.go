@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // foundGroup are the findings of one rule and severity.

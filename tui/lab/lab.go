@@ -6,10 +6,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/internal/text"
-	"lockscope/tui/screen"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // LabPane is a part of the lab.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/lockops/contend"
-	"lockscope/tui/lanes"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/tui/lanes"
 )
 
 // attempt is one time that a contender of a run asked for the lock.

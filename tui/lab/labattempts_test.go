@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/lockops/contend"
-	"lockscope/theme"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/lanes"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/lanes"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 func TestTheUsualContestIsAQueueAgainstARace(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 func TestEventsSinceAreTheFirstAndTheNewest(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strings"
 
-	"lockscope/inspect/describe"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 func isLoss(err error) bool { return errors.Is(err, lockops.ErrLost) }

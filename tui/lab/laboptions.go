@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/lockops/contend"
 )
 
 // Driver takes locks by hand and lets contenders compete for locks made for that. Its methods may be called by several

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
-	"lockscope/lockops"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 // usualTaking is the form's default: the recipe and mode of those who use the lock already. l is the

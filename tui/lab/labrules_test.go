@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
-	"lockscope/lockops"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/lockops"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 func TestFaultsOf(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/lockops/contend"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/tui/screen"
 
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // Side is one of the two contention runs beside each other.

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/lockops/contend"
-	"lockscope/tui/lanes"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/lockops/contend"
+	"github.com/lockscope/lockscope/tui/lanes"
+	"github.com/lockscope/lockscope/tui/widget"
 
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // length is the time that the lanes of a run show: long enough to see turns taken.

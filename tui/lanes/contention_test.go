@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Each cell has the mean of those who waited and held in it, as far as its time is known.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // Legend has the signs of the lanes, in shorter words where there is no room for all.

@@ -3,8 +3,8 @@ package lanes
 import (
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // leftKept bounds the remembered contenders that have left a lock.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
-	"lockscope/internal/fairness"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/fairness"
 )
 
 // Lane is one contender's time with a lock, by our clock.

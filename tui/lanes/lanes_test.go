@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
-	"lockscope/tui/internal/fixture"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Readers hold the lock together: one that is granted first takes nothing from another.

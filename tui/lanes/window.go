@@ -3,7 +3,7 @@ package lanes
 import (
 	"time"
 
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // Cell is the sign in one cell of a lane.

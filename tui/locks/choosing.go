@@ -5,8 +5,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/tui/screen"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // choosing is the dialog of the table's columns. The table behind it has them at once.

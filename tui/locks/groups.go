@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // Prefix is common to the locks of a group: a backend, and the directory of a znode or a key up to its last

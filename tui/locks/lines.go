@@ -1,6 +1,6 @@
 package locks
 
-import "lockscope/inspect"
+import "github.com/lockscope/lockscope/inspect"
 
 // tableLine is a line of the table of locks: a group's head, or a lock.
 type tableLine struct {

@@ -6,11 +6,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/inspect/ticket"
-	"lockscope/tui/chain"
-	"lockscope/tui/screen"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/ticket"
+	"github.com/lockscope/lockscope/tui/chain"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // Screen lists all locks of all backends.

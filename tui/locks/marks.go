@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"lockscope/inspect"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Marked are the locks that were marked and are still there, by name.

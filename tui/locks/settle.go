@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // settleEvery is the least time between two changes of the order: rows that move more often cannot be aimed at.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 // arranged are four free locks, and their rows.

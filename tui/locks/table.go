@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect/describe"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // table has the columns of the list, from left to right.

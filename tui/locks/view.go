@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // View is a way to look at the list that has a name in the configuration. Its zero value shows all locks, in

@@ -5,10 +5,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/internal/text"
-	"lockscope/theme"
-	"lockscope/tui/screen"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // confirmation is an operator's consent: a word is typed and the button chosen. Until then Enter cancels.

@@ -3,10 +3,10 @@ package release
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/lockops/act"
-	"lockscope/tui/screen"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Subject of a dialog: a contender of a lock or, with Vote, a value on too few masters, by which nobody holds it.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/lockops/act"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // prompt is something that the dialog asks for before its preview.

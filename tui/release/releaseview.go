@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/internal/text"
-	"lockscope/lockops/act"
-	"lockscope/tui/screen"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // widest bounds the dialog's width, in cells, so that its sentences stay readable.

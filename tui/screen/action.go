@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/theme"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/widget"
 
 	tea "charm.land/bubbletea/v2"
 )

@@ -8,9 +8,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // CopyMenu offers a lock's texts for the clipboard, first the commands that its findings advise; c is the

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 func lockEvent(second int, lock string) inspect.Event {

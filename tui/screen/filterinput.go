@@ -3,10 +3,10 @@ package screen
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/theme"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/widget"
 
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // FilterInput is the filter of a list and the line in which it is typed. A screen that has one names it

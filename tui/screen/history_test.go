@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 // A finding is as old as its event says, also where that comes with the first snapshot, as of a moment of a

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/theme"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // Gauge is a bar that runs down, width cells wide, and what is left, 7 cells. Only a time that somebody holds the lock

@@ -3,7 +3,7 @@ package screen
 import (
 	"fmt"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // MostMarked bounds the locks of one action: nobody reads more previews.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 // Possible are connections to Redis that may be a contender's, the most likely first. None is certain: Redis

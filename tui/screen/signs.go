@@ -3,11 +3,11 @@ package screen
 import (
 	"fmt"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/recipe"
-	"lockscope/theme"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 func ModeCell(t *theme.Theme, c *inspect.Contender) widget.Line {

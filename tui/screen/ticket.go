@@ -8,10 +8,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/inspect/ticket"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/ticket"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 const (

@@ -6,9 +6,9 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"lockscope/inspect"
-	"lockscope/theme"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // A trend is drawn in cells of this time, at most so many.

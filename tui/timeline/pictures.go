@@ -7,9 +7,9 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"lockscope/inspect/describe"
-	"lockscope/tui/lanes"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/lanes"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // The least screen with the strips of contention, with both of them and the histograms, and with high ones.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/describe"
-	"lockscope/tui/lanes"
-	"lockscope/tui/widget"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/lanes"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // figures are of the time since the observer began to watch the lock.

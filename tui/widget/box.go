@@ -5,7 +5,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"lockscope/theme"
+	"github.com/lockscope/lockscope/theme"
 )
 
 // Box draws lines in a border, width cells wide inside and at most height lines high in all.

@@ -6,7 +6,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/theme"
+	"github.com/lockscope/lockscope/theme"
 )
 
 // Section is a rule with a name in it.

@@ -3,7 +3,7 @@ package widget
 import (
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/theme"
+	"github.com/lockscope/lockscope/theme"
 )
 
 func Facts(t *theme.Theme, width int, lead Span, parts ...string) []Line {

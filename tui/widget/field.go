@@ -5,8 +5,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/internal/text"
-	"lockscope/theme"
+	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/theme"
 )
 
 // Field is a line of text that is being typed. Its zero value is empty and ready. Pastes are messages of their own, and

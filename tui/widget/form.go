@@ -3,8 +3,8 @@ package widget
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"lockscope/internal/text"
-	"lockscope/theme"
+	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/theme"
 )
 
 // FormRow is one thing that is asked for: typed, or chosen among a few.

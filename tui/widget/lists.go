@@ -6,7 +6,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"lockscope/theme"
+	"github.com/lockscope/lockscope/theme"
 )
 
 // Sheet draws lines, exactly as many as the height.

@@ -7,8 +7,8 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"lockscope/internal/text"
-	"lockscope/theme"
+	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/theme"
 )
 
 // Span is text in one style; line is a row of them.

@@ -7,7 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/vt"
 
-	"lockscope/theme"
+	"github.com/lockscope/lockscope/theme"
 )
 
 // paint is lipgloss' Render, for what we use of it.

@@ -2,7 +2,7 @@
 // fast servers answer, standstills of this process, and an end that is distinguished from failures.
 package sourcekit
 
-import "lockscope/inspect"
+import "github.com/lockscope/lockscope/inspect"
 
 // Focus hands the newest focus over to a source's Run: the paths or keys that somebody looks at. Receive from it.
 type Focus chan map[string]bool

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // slowBeat for reports of figures that hardly change.

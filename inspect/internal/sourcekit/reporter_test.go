@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 func TestReporterReportsNewsAtOnceAndFiguresSlowly(t *testing.T) {

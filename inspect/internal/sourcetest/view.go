@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Limit of a test's wait for what should happen soon; generous, for a busy machine.

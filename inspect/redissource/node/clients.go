@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/internal/redisreply"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
 const (

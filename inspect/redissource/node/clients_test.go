@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // line is one of a server's list.

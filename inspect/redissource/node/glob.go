@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect/recipe"
-	"lockscope/internal/text"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/text"
 )
 
 // GlobEscape makes a pattern that matches one key and nothing else.

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // DeadAfter is the time for which an entry has to look dead before it is reported so: between a library's

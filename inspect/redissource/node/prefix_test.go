@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockscope/internal/text"
+	"github.com/lockscope/lockscope/internal/text"
 )
 
 func TestPrefixesDoNotOverlap(t *testing.T) {

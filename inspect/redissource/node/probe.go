@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect/recipe"
-	"lockscope/internal/redisreply"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // ReadKey reads one key as a Source does, with what belongs to it, over the caller's client, which it leaves open.

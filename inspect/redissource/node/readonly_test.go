@@ -11,7 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/internal/text"
+	"github.com/lockscope/lockscope/internal/text"
 )
 
 // writes are commands that change something, or tell more than a reader needs.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/internal/redisreply"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/redisreply"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // A server that tells of itself while it refuses every key, as it does while it loads its data or has lost

@@ -5,8 +5,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/internal/redisreply"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
 // readWrites records whether a master refuses writes. Redis refuses PING, too, while it does so for its disk

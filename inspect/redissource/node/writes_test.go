@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockscope/inspect"
-	"lockscope/internal/redisreply"
-	"lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/redisreply"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // What a server does with the writes that locks need, it was tried, is what is said of it.

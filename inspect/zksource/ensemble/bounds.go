@@ -3,7 +3,7 @@ package ensemble
 import (
 	"time"
 
-	"lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
 // bounds of a server's clock minus ours, as they were at an instant.

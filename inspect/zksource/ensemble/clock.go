@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/internal/zkwire"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // clock relates the clock that dates what is in the ensemble to ours. That is its leader's

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
 // Ensemble is what the servers last reported. It belongs to one goroutine.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
 // Inquiry asks all servers for their status, their sessions and the watches of these.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
 // lagGrace in which a server may catch up with the leader before it is reported to lag, and in which nothing

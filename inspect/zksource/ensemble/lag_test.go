@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
 // The lag of a member is the time since which its leader is known to have had what it lacks.

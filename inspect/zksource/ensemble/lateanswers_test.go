@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
 // A member lags since its leader had answered, at the latest, until it was asked, at the earliest: an answer

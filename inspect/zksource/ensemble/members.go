@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
 // configNode holds the list of the ensemble's servers, since 3.5.

@@ -3,7 +3,7 @@ package ensemble
 import (
 	"testing"
 
-	"lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
 func TestAdminServersArePairedWithTheirServers(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"net"
 	"strings"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
-	"lockscope/inspect/zkadmin"
-	"lockscope/internal/connect"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // read is one thing that the servers are asked about themselves. The list is whole.

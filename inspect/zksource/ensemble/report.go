@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
-	"lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
 // Report is the result of one inquiry.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // mostLists of a lock's contenders are asked for who has rights on them, from its holders on.

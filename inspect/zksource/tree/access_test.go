@@ -3,7 +3,7 @@ package tree
 import (
 	"testing"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // A server that is slow to answer is not asked once more at each beat for what it was asked for before;

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // node holds what was read of one child of a directory.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // phase is the result of reading a node as a directory.

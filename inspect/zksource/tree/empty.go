@@ -3,7 +3,7 @@ package tree
 import (
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // emptyBeat is the shortest time between two counts of the empty directories, which go over all of them.

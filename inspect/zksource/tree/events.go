@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // One watch on a root reports all changes below it, and no other is needed there. But newer servers report

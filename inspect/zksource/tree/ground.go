@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // ground is what is known, for all that look things up in it. Nothing of it wants a read or builds a lock.

@@ -3,7 +3,7 @@ package tree
 import (
 	"slices"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // A kazoo NonBlockingLease is a persistent node beside its clients' queue, and is deleted and made again under the same

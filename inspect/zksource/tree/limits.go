@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // namesPerDir limits the names of children, in all directories that are looked at.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // world is a server's tree: it answers in order, and reports a change before it shows it.

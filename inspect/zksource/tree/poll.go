@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Poll wants read again what no watch reports: roots that do not exist yet, directories with too many

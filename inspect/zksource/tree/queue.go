@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Kind is what a read asks for.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Lone reports whether the directory is a node that may be a lock by itself.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // read is one thing that is asked of the servers. The list is whole, beside what ensemble/reads.go has of the

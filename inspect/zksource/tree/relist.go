@@ -3,7 +3,7 @@ package tree
 import (
 	"time"
 
-	"lockscope/inspect/internal/sourcekit"
+	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
 )
 
 // relists is a directory's own budget of lists.

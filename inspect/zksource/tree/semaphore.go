@@ -4,8 +4,8 @@ import (
 	"path"
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // A semaphore is kept in several directories: a base, and parts below or beside it (recipe.Parts). Each is

@@ -3,8 +3,8 @@ package tree
 import (
 	"time"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Changes are the locks that Build made, and those that are none any more.

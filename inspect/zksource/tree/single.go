@@ -3,7 +3,7 @@ package tree
 import (
 	"path"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Some locks are one znode each, without a queue: lone ephemeral nodes, and nodes at paths that a recipe names. Such a

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"lockscope/inspect"
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // hidden returns what keeps the contenders of a directory unknown; nil when its children can be listed.

@@ -3,7 +3,7 @@ package tree
 import (
 	"testing"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // A lock waits for what may be a part of it, and no longer when that turns out to be none.

@@ -3,7 +3,7 @@ package tree
 import (
 	"path"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // child walks into a child, unless it is one that is left out.

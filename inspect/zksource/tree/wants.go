@@ -3,7 +3,7 @@ package tree
 import (
 	"time"
 
-	"lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // wants is what is to be read next, and when.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect"
 )
 
 // Covers are the locks whose watch edges are wanted: those on the screen, or all of a single look.
