@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -116,10 +117,10 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 	if len(servers) < 2 || len(alone) == 0 && len(leaders) < 2 {
 		return nil
 	}
-	odd, other := all[1], all[0]
+	odd, other := slices.Concat(alone, leaders)[0], all[0]
 	if len(alone) == 0 {
 		odd, other = leaders[1], leaders[0]
-	} else if odd = alone[0]; odd == other {
+	} else if odd == other {
 		other = all[1]
 	}
 	f := inspect.Finding{
