@@ -133,7 +133,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	case answeredMsg:
 		return m.answer(msg)
 	case pastSavedMsg:
-		m.pastSaved(msg)
+		m.Flash(msg.words())
 	case armedMsg:
 		m.arming(msg)
 	case connectionsListedMsg:

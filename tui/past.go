@@ -320,10 +320,10 @@ func (m *Model) saveAction() screen.Action {
 	}
 }
 
-func (m *Model) pastSaved(msg pastSavedMsg) {
+// words say so in the footer.
+func (msg pastSavedMsg) words() string {
 	if msg.err != nil {
-		m.Flash("not saved: " + describe.OneLine(msg.err))
-		return
+		return "not saved: " + describe.OneLine(msg.err)
 	}
-	m.Flash("saved: lockscope replay " + describe.Printable(describe.Quote(msg.path)))
+	return "saved: lockscope replay " + describe.Printable(describe.Quote(msg.path))
 }
