@@ -48,6 +48,8 @@ func Reason(err error) string {
 	var refused *RefusedError
 	var untrusted *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, new(severally)): // each has its own reason
+		return err.Error()
 	case errors.As(err, &refused):
 		return refused.Why
 	case errors.As(err, &untrusted):
