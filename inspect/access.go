@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Access is the list of who has rights on a contender's znode. Who makes one gives it the list: most often
-// that names its own account (CREATOR_ALL_ACL), or nobody in particular; it is no proof of who it was.
+// Access is the access list of a contender's znode. Its creator sets the list. Most lists name the
+// creator's own account (CREATOR_ALL_ACL) or everyone, so they do not prove who created it.
 type Access struct {
 	Entries []AccessEntry `json:"entries"`
-	// Unknown is the reason for which it could not be read; empty where it was.
+	// Unknown is the reason why the list could not be read; empty if it was read.
 	Unknown Untrusted `json:"unknown,omitempty"`
 }
 
@@ -42,7 +42,8 @@ func (a *Access) String() string {
 
 func (e AccessEntry) anyone() bool { return e.Scheme == "world" && e.ID == "anyone" }
 
-// Tells reports whether a list names somebody in particular, or could not be read: one for all is as good as none.
+// Tells reports whether a list names a particular account or could not be read. A list open to all
+// is as good as none.
 func (a *Access) Tells() bool {
 	return a != nil && (a.Unknown != "" || slices.ContainsFunc(a.Entries, func(e AccessEntry) bool { return !e.anyone() }))
 }

@@ -66,15 +66,16 @@ func (o *Observer) wasExpired(backend string, session int64, now time.Time) bool
 // passingFor is the time within which a lock that was given to Forget is dropped once it is free.
 const passingFor = 2 * time.Minute
 
-// Forget tells the observer that a lock, which this program made for a while, is needed no more: as soon as
-// nobody holds it or waits for it, it is gone. Sources list other locks that are free for some time more.
+// Forget tells the observer that a lock which this program created temporarily is no longer needed.
+// The lock goes as soon as it has no holders or waiters. Sources list other free locks for some
+// time longer.
 func (o *Observer) Forget(id ID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.passed[id] = o.now()
 }
 
-// dropPassed drops the free locks that nobody needs any more.
+// dropPassed drops the locks given to Forget that are free by now.
 func (o *Observer) dropPassed(now time.Time) {
 	o.mu.Lock()
 	maps.DeleteFunc(o.passed, func(_ ID, reported time.Time) bool { return now.Sub(reported) > passingFor })
@@ -136,7 +137,7 @@ func (o *Observer) judgeSpreads(now time.Time) {
 	}
 }
 
-// updateBackend takes in a newer state of a backend.
+// updateBackend records a newer state of a backend.
 func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
 	p := o.backend(source, b.Name)
 	o.events = append(o.events, p.update(b, now, o.locks.len())...)
@@ -149,8 +150,8 @@ func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
 	o.dirty = true
 }
 
-// moveGrants moves the instants of grants that we saw, which were computed from what was then taken for the backend's
-// clock.
+// moveGrants shifts the grant times that we observed, which were computed from an older estimate of
+// the backend's clock.
 func (o *Observer) moveGrants(p *backendState, by time.Duration) {
 	for l := range o.locks.all() {
 		if moved := l.movedBy(by); l.ID.Backend == p.name && moved != nil {
@@ -165,7 +166,7 @@ func (o *Observer) moveGrants(p *backendState, by time.Duration) {
 	}
 }
 
-// movedBy is the lock with the grants that we saw moved; nil where there is none.
+// movedBy returns a copy of the lock with its observed grant times moved, or nil if it has none.
 func (l *Lock) movedBy(by time.Duration) *Lock {
 	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.grantSeen() }) {
 		return nil
@@ -335,7 +336,8 @@ func (o *Observer) retire(id ID) {
 	o.former = o.former[1:]
 }
 
-// replace puts a newer version of a lock, with what its source found, in place of the one before, which may be nil.
+// replace stores a newer version of a lock with its source's findings. before, the previous
+// version, may be nil.
 func (o *Observer) replace(p *backendState, before, l *Lock, now time.Time) {
 	if p.state != nil && !p.once() {
 		l = o.diagnosed(p, l, now)
@@ -397,7 +399,8 @@ func (o *Observer) confirm(p *backendState, t *WatchTable, now time.Time) {
 	}
 }
 
-// repeats reports whether a table identifies nobody whom the one before did not, and as the same client.
+// repeats reports whether each session of table is also in before, with the same client, server and
+// timeout.
 func repeats(table, before map[int64]Session) bool {
 	for id, s := range table {
 		if was, known := before[id]; !known || s.Client != was.Client || s.Server != was.Server || s.Timeout != was.Timeout {

@@ -46,11 +46,12 @@ type Backend struct {
 	Servers []Server
 	// Topology of a Redis backend's servers; empty for ZooKeeper.
 	Topology Topology
-	// Clock dates what is on a ZooKeeper backend; zero for Redis.
+	// Clock dates the entries on a ZooKeeper backend; zero for Redis.
 	Clock LeaderClock
 	// User is our name as the access lists of its servers have it; empty when unknown, and for ZooKeeper.
 	User string
-	// Unseen lists the refused and failed reads beside the locks' own, which could hide some locks or a finding.
+	// Unseen lists refused and failed reads that no lock lists itself; they could hide some locks
+	// or a finding.
 	Unseen   []Unseen
 	Findings []Finding
 	// Cost to its servers of our reading.
@@ -61,8 +62,8 @@ type Backend struct {
 	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
 	FirstPass bool
 	Scanned   int
-	// Empty are the directories of locks that nobody uses, as of the last slow beat; zero for Redis, and
-	// before the first pass.
+	// Empty counts the unused lock directories, as of the last slow beat; zero for Redis and before
+	// the first pass.
 	Empty EmptyDirs
 	// Reach of it from a command line, as the Observer was advised.
 	Reach Reach
@@ -75,10 +76,10 @@ type Backend struct {
 	// HeardAt is the time, by our clock, at which one of its servers last answered us; zero when none did or
 	// that was not reported. It is as of the report: while the backend answers it is newer than that.
 	HeardAt time.Time
-	// DisturbedAt is the latest time, by our clock, at which clients last had reason to connect anew: a
-	// server started, another leader was elected, a server stopped answering, or we could not look. Whoever
-	// is missing from the servers' tables less than a session timeout after it may be on the way back. Zero:
-	// not known to have happened.
+	// DisturbedAt is the latest time, by our clock, at which clients had a reason to reconnect: a
+	// server started or stopped answering, another leader was elected, or we could not look. A
+	// client that is missing from the servers' tables less than a session timeout later may be on
+	// its way back. Zero if no such time is known.
 	DisturbedAt time.Time
 }
 
@@ -115,11 +116,11 @@ type Cost struct {
 	Items, Bytes                   uint64
 	ItemsPerSecond, BytesPerSecond float64
 	ItemLimit, ByteLimit           float64
-	// Heartbeats are the pings and syncs that we sent besides, on connections on which a server speaks by itself.
+	// Heartbeats counts the extra pings and syncs that we sent on connections where the server pushes.
 	Heartbeats uint64
 	// Watches set by us on the servers now.
 	Watches int
-	// Duty is the greatest share of a Redis master's time that looking for keys may take; 0 where there is none.
+	// Duty is the largest share of a Redis master's time that looking for keys may take; 0 for ZooKeeper.
 	Duty float64
 }
 
@@ -154,8 +155,8 @@ type Server struct {
 	// half of the round trip in which it was read; zero where that is not known.
 	ClockOffset, ClockWithin time.Duration
 	ClockKnown               bool
-	// StartedAt is the start of the server process, by our clock; of a ZooKeeper server the beginning of its
-	// role, which each election begins anew. Zero when unknown.
+	// StartedAt is the start of the server process, by our clock. For a ZooKeeper server it is the
+	// start of its role, which every election restarts. Zero if unknown.
 	StartedAt time.Time
 	// Zxid is a ZooKeeper server's newest transaction, the election's number in its upper half; zero when
 	// unknown. Lagging: it lacks what the leader had a second before.
@@ -222,8 +223,8 @@ type Session struct {
 	LastContact, Established time.Time
 }
 
-// Evicts reports whether a Redis server deletes keys by itself when its memory is full: of all keys, or of
-// those with a time to live.
+// Evicts reports whether a Redis server deletes keys when its memory is full: all keys, or those
+// with a time to live.
 func (s *Server) Evicts() bool {
 	return s.MaxMemory > 0 && (strings.HasPrefix(s.EvictionPolicy, "allkeys-") || strings.HasPrefix(s.EvictionPolicy, "volatile-"))
 }

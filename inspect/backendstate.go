@@ -65,10 +65,10 @@ func (p *backendState) watchTable(id ID) *WatchTable {
 	return p.watches
 }
 
-// tablesLast is the time after which a table is old: it is read every 10 s while somebody looks at the lock.
+// tablesLast is the age above which a table is old. It is read every 10 s while a viewer has the lock open.
 const tablesLast = time.Minute
 
-// ageOf judges a table by when it was read. Who looks once has read it just now.
+// ageOf classifies a table by the time of its reading. A one-shot command has just read it.
 func (p *backendState) ageOf(t *WatchTable, now time.Time) TableAge {
 	switch {
 	case t == nil || p.state == nil || p.once():
@@ -81,8 +81,8 @@ func (p *backendState) ageOf(t *WatchTable, now time.Time) TableAge {
 	return TableOfNow
 }
 
-// keep takes in a table. there reports whether there is such a lock: it may have gone while the table was
-// read, and nothing would forget the table then.
+// keep stores a table. there reports whether a lock still exists: it may have gone during the read,
+// and then nothing would drop its table.
 func (p *backendState) keep(t *WatchTable, there func(ID) bool) {
 	if t.Covers == nil {
 		p.watches, p.covered = t, nil
@@ -98,7 +98,7 @@ func (p *backendState) keep(t *WatchTable, there func(ID) bool) {
 	}
 }
 
-// historyOf returns the history of a lock; nil while nobody watches it.
+// historyOf returns the history of a lock, or nil while the backend is not watched.
 func (p *backendState) historyOf(l *Lock) *History {
 	switch {
 	case p.since.IsZero():
@@ -124,7 +124,8 @@ func (o *Observer) backend(source int, name string) *backendState {
 	return p
 }
 
-// update takes in a newer state of the backend, and says what that means. count is the number of locks.
+// update records a newer state of the backend and returns the resulting events. count is the number
+// of locks.
 func (p *backendState) update(b *Backend, now time.Time, count int) []Event {
 	was := p.state
 	events := compareBackends(was, b, now)
@@ -143,7 +144,7 @@ func (p *backendState) update(b *Backend, now time.Time, count int) []Event {
 	return append(events, p.cluster.changed(b, now)...)
 }
 
-// skipped takes in that nobody looked for a while, and reports it. count is the number of locks.
+// skipped records a gap in which we did not look, and reports it. count is the number of locks.
 func (p *backendState) skipped(g Gap, now time.Time, count int) []Event {
 	if p.state != nil && p.state.State == Down {
 		return nil // it goes on
@@ -152,7 +153,8 @@ func (p *backendState) skipped(g Gap, now time.Time, count int) []Event {
 	return p.wentBlind(Interval{g.From, g.Until}, now)
 }
 
-// loseSight takes in from when to when all of the backend is out of sight; a zero end: it still is.
+// loseSight records an interval in which the whole backend is out of sight; a zero end means that
+// it still is.
 func (p *backendState) loseSight(i Interval, count int) {
 	p.blindBefore = slices.DeleteFunc(append(p.blindBefore, Interval{p.blindFrom, p.blindUntil}), func(b Interval) bool {
 		return !i.From.Before(b.To.Add(readAgain(count)))
@@ -235,8 +237,8 @@ func (p *backendState) returning(c *Contender, missing time.Time) bool {
 const longestUsual = 40 * time.Second
 
 const (
-	// shortestTimeout that a session can have: servers refuse less than two of their ticks, which nobody sets to less
-	// than half a second.
+	// shortestTimeout is the shortest session timeout. Servers refuse less than two of their ticks,
+	// and ticks below half a second are not used in practice.
 	shortestTimeout = time.Second
 	// contactSlack is the tolerance of a client's last contact: the round trip of the question.
 	contactSlack = 250 * time.Millisecond
@@ -249,9 +251,9 @@ func (p *backendState) sessionLived(c *Contender, at time.Time) bool {
 	return !heard.IsZero() && at.Before(heard.Add(max(timeout, shortestTimeout)-contactSlack))
 }
 
-// heard returns the time, by our clock, at which a contender's client was last heard of: when it made the
-// entry, or as the servers reported since; zero where neither is known. timeout is that of its session, zero
-// where unknown.
+// heard returns the time, by our clock, of the last sign of life from a contender's client: the
+// creation of its entry or a later contact that the servers reported. It is zero if neither is
+// known. timeout is its session's timeout, zero if unknown.
 func (p *backendState) heard(c *Contender) (at time.Time, timeout time.Duration) {
 	if p.dates(c) {
 		at = c.Since.Add(-p.state.ClockOffset())
@@ -282,10 +284,10 @@ func (p *backendState) absent(table map[int64]Session, now time.Time) map[int64]
 	return away
 }
 
-// unheardSince is the time, by our clock, since which nobody has heard of a contender's client where it may
-// have died unseen: a server began to serve since, or we could not look, and a session that was not taken up
-// again then runs out about now. Zero elsewhere. Servers end sessions up to a tick late, which is at most
-// half the least timeout.
+// unheardSince returns the time, by our clock, since which a contender's client has been silent if
+// it may have died unseen; else zero. That is so after a server began to serve, or after we could
+// not look: a session that was not resumed then expires about now. Servers end sessions up to a
+// tick late, which is at most half the shortest timeout.
 func (p *backendState) unheardSince(c *Contender, at time.Time) time.Time {
 	if c.Owner.Session == 0 || p.state == nil || p.sessionLived(c, at) {
 		return time.Time{}

@@ -88,9 +88,9 @@ func contenderOf(c recipe.Claim) Contender {
 	return out
 }
 
-// queue fills in the waiters that the masters list: in the order of the longest queue, then those of others
-// only. Whoever holds a mutex waits for it no more: its place in the queue was read before it was granted, or
-// on another node while the slot of both moves.
+// queue fills in the waiters that the masters list: in the order of the longest queue, then those
+// that only other masters list. The holder of a mutex is no longer a waiter. Its place in the queue
+// was read before the grant, or on another node while the slot of both moves.
 func (l *Lock) queue(readAt time.Time) {
 	records := make([]*recipe.Record, 0, len(l.Masters))
 	for _, m := range l.Masters {
@@ -124,6 +124,6 @@ func (l *Lock) queue(readAt time.Time) {
 	}
 }
 
-// grantsOne reports whether the lock has one holder at most: one that has it cannot wait for it beside that,
-// as a reader can to become a writer, and who has a permit for another.
+// grantsOne reports whether the lock has at most one holder, which then cannot wait for it as well.
+// A reader can wait to become a writer, and the holder of a permit can wait for another.
 func (l *Lock) grantsOne() bool { return l.Kind != KindRW && l.Kind != KindSemaphore }

@@ -15,7 +15,8 @@ const expirySlack = 50 * time.Millisecond
 type view struct {
 	// at is the time of the newer version, by our clock.
 	at time.Time
-	// first: the lock was met while its backend was looked at for the first time; what is in it was there before.
+	// first is set if the lock was found in the first pass over its backend; its contenders were
+	// there before.
 	first bool
 	// blindFrom is, by our clock, since when we could not look for a while between the two versions; zero
 	// where we could.
@@ -25,7 +26,7 @@ type view struct {
 	unseenSince time.Time
 	// within is the tolerance of the older version's expiries where it is more than expirySlack.
 	within time.Duration
-	// withdrawn: the lock that is gone was none, and what was in it has not ended.
+	// withdrawn is set if the lock that is gone was not a lock. Its holds and waits have not ended.
 	withdrawn bool
 	// isKey: the lock is a Redis key.
 	isKey bool
@@ -36,8 +37,8 @@ type view struct {
 	sessionEnded func(*Contender) bool
 	sessionLived func(*Contender) bool
 	restarted    func(Vote) bool
-	// unheardSince is the time since which nobody has heard of a holder's client where it may have died
-	// unseen; it may be nil.
+	// unheardSince returns the time since which a holder's client has been silent if it may have
+	// died unseen. It may be nil.
 	unheardSince func(*Contender) time.Time
 }
 
@@ -54,7 +55,7 @@ func (l *Lock) within() (most time.Duration) {
 // MostLate is the longest time between two sights of a lock for what happened in it to be dated as of the second.
 const MostLate = 2 * time.Second
 
-// late reports whether nothing reported the change, and nobody had looked for so long that its time is unknown.
+// late reports whether the change was not reported and the last look was too long ago to know its time.
 func (v *view) late() bool { return lateSight(v.unseenSince, v.at) }
 
 func lateSight(unseenSince, at time.Time) bool {
@@ -227,11 +228,11 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	}
 }
 
-// takenByServer reports whether a holder may have lost its quorum without giving it up: the next holder was
-// not handed it, and both may work. That is so where masters which voted for it lost its key by a restart, or
-// for an unknown reason, and it would have a quorum with those and the ones where it stands. Where it has
-// none either way, it was given up on the others. Of several holders each has a quorum of its own: what
-// another one keeps is not left of this one's.
+// takenByServer reports whether a holder may have lost its quorum without giving it up: the next
+// holder did not get it by a handoff, and both may work. It checks for masters that voted for the
+// holder and lost its key by a restart or for an unknown reason. It would have a quorum with those
+// and the masters that still have the key. If they make no quorum, it gave the key up on the
+// others. Several holders have a quorum each, so another holder's key does not count for this one.
 func takenByServer(was, is *Lock, h *Contender, v view) bool {
 	gone, left := 0, 0
 	for i := range was.Masters {
@@ -259,7 +260,7 @@ func (m *Vote) counts(h *Contender) bool {
 	return m.Held == nil || slices.Contains(ballotsOf(*m), ballot{value: h.Name})
 }
 
-// voteOf is the vote of the master at an address; nil where there is none.
+// voteOf returns the vote of the master at an address, or nil.
 func (l *Lock) voteOf(addr string) *Vote {
 	if i := slices.IndexFunc(l.Masters, func(m Vote) bool { return m.Addr == addr }); i >= 0 {
 		return &l.Masters[i]
@@ -321,8 +322,8 @@ func gaveUp(was, is *Lock, v view) []Event {
 // and then another, the lease, that it holds by.
 func isPermits(l *Lock) bool { return l.Kind == KindSemaphore && l.Masters == nil }
 
-// wentOn reports whether a client whose entry has left a semaphore's queue has a lease since, or has given up
-// one that was not granted and stands in the queue again.
+// wentOn reports whether a client that left a semaphore's queue has got a lease since. If it gave
+// up an ungranted lease, wentOn reports whether it is in the queue again.
 func wentOn(is *Lock, w *Contender) bool {
 	if w.State == Pending {
 		return ofSession(is.Waiters, w) >= 0

@@ -34,8 +34,8 @@ func (r recogniser) Run(ctx context.Context, emit func(Update)) error {
 	})
 }
 
-// ReadBy reads a lock by the first recipe that owns it; it is returned as it is when there is none, or when no
-// contender of it is of that recipe.
+// ReadBy reads a lock by the first recipe that owns its path. It returns the lock unchanged if no
+// recipe owns it, or if none of its contenders fits the recipe.
 func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	backend := ZooKeeper
 	if len(l.Masters) > 0 {
@@ -86,8 +86,8 @@ func overwrite(o *Owner, e recipe.CustomEntry) {
 	}
 }
 
-// requeue says again who holds and who waits for whom, now that the modes are known: a reader waits for the nearest
-// write before it, anybody else for whoever stands before.
+// requeue recomputes the holders and the waiters with their blockers, now that the modes are known. A
+// reader waits for the nearest write before it, any other entry for the one before it.
 func requeue(l *Lock) {
 	all := append(slices.Clone(l.Holders), l.Waiters...)
 	if slices.ContainsFunc(all, func(c Contender) bool { return !c.Sequential }) {

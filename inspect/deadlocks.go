@@ -199,8 +199,8 @@ func (t ties) of(l *Lock, c *Contender) (Identity, bool) {
 	return c.Identity(l.ID.Backend)
 }
 
-// Blocks reports whether the lock's holders keep its waiters from going on. What is only possibly a lock
-// blocks nobody: a registry of members looks like a queue.
+// Blocks reports whether the lock's holders block its waiters. A merely possible lock blocks no
+// client: a registry of members looks like a queue.
 func (l *Lock) Blocks() bool {
 	return l.Waiting() > l.WaitersAtLeast && l.Confidence != recipe.Possible && l.Kind != KindElection &&
 		(l.Kind != KindSemaphore || l.Limit == 1)

@@ -13,16 +13,17 @@ const (
 	beats     = 20
 	mostBeats = 90
 	beatShare = 200
-	// rulesBudget limits the time of the rules in a beat, 5 % of a core: of that, at most otherBudget on
-	// locks that nobody waits for, and all that these leave on the others. Where that is not enough, each is
-	// looked at as often as it allows.
+	// rulesBudget limits the time for the rules in a beat to 5 % of a core. At most otherBudget of
+	// it goes to locks without waiters, and the rest to the others. If that is too little, each
+	// lock is checked as often as it allows.
 	rulesBudget, otherBudget = beat * 5 / 100, beat / 100
 )
 
-// Diagnose has the observer ask these rules about every lock and backend: when it changes, every 2 s when
-// somebody waits for it, it can expire, no value has a quorum or it has findings (of more than 4 000 locks
-// less often, see mostBeats), and, where a backend is read once, at the end. Their findings are added to the
-// sources'. stuckAfter is handed to the rules. Call it before Run.
+// Diagnose makes the observer run these rules on every lock and backend when it changes. They also
+// run every 2 s on a lock that has waiters or findings, can expire, or has no value with a quorum.
+// With more than 4 000 locks they run less often, see mostBeats. Where a backend is read once, they
+// run at the end. Their findings are added to those of the sources. stuckAfter is passed to the
+// rules. Call Diagnose before Run.
 func (o *Observer) Diagnose(rules []Rule, stuckAfter time.Duration) {
 	o.rules, o.stuckAfter = rules, stuckAfter
 }
@@ -58,7 +59,7 @@ func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 	return &d
 }
 
-// caseOf makes a lock's case, in place of the one before: at rest nothing else would be allocated.
+// caseOf fills in a lock's case. It reuses o.asked, since nothing else would be allocated at rest.
 func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) *Case {
 	watches := p.watchTable(l.ID)
 	o.asked = Case{
@@ -163,7 +164,7 @@ func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now 
 			continue
 		}
 		asked++
-		// What was seen before we lost sight does not grow older.
+		// A state from before we lost sight does not age.
 		if p := o.byName[l.ID.Backend]; p.state != nil && !p.once() && !p.blind(l.ReadAt, now, o.locks.len()) {
 			o.diagnose(p, l, now)
 		}
@@ -190,8 +191,8 @@ func (o *Observer) finish(now time.Time) {
 	}
 }
 
-// setOutliers takes in the clients with far more than their peers, and asks the rules about the backends of
-// which they are others.
+// setOutliers records the clients with far more entries than their peers. It runs the rules on the
+// backends whose outliers changed.
 func (o *Observer) setOutliers(found map[string][]Outlier, now time.Time) {
 	for _, p := range o.backends {
 		if list := found[p.name]; !slices.Equal(list, p.outliers) {

@@ -11,16 +11,16 @@ type EventKind string
 
 // The kinds of events, as in the JSON of watch.
 const (
-	// EventAppeared: a lock that was not there before, and EventGone: a lock that is there no more. Gone with
-	// a contender: a waiter left the queue and was not seen to hold: it gave up, or, on a hot lock, its turn
-	// came and went between two looks. Locks that are found when a backend is looked at for the first time
-	// have not appeared, and nobody in them has come.
+	// EventAppeared is a new lock, and EventGone one that no longer exists. EventGone with a
+	// contender is a waiter that left the queue and was not seen to hold. It gave up or, on a hot
+	// lock, held and released between two looks. Locks and contenders found in the first pass over
+	// a backend cause no events.
 	EventAppeared EventKind = "appeared"
 	EventGone     EventKind = "gone"
 	// EventWaiting: a contender joined the queue.
 	EventWaiting EventKind = "waiting"
-	// EventAcquired: a contender was granted. EventHandover stands in its place when another holder, From,
-	// left in the same change; the end of that one's hold is reported before it.
+	// EventAcquired is a grant. It is an EventHandover instead if another holder, From, left in the
+	// same change. The end of that holder's hold is reported first.
 	EventAcquired EventKind = "acquired"
 	EventHandover EventKind = "handover"
 	// The end of a hold. EventExpired: its key was gone at or after the time it had to live, or its session
@@ -41,7 +41,7 @@ const (
 	EventBackend EventKind = "backend"
 	// EventBlind: a backend could be looked at again; what happened Between was not seen.
 	EventBlind EventKind = "blind"
-	// EventChanged: a backend's master or leader is another one now, or a Redis server started anew. See Change.
+	// EventChanged is a new master or leader of a backend, or a restart of a Redis server. See Change.
 	EventChanged EventKind = "changed"
 )
 
@@ -59,7 +59,7 @@ const (
 	// ChangedMaster: another server is the master now; ChangedLeader: another one leads the ensemble.
 	ChangedMaster ChangeKind = "master"
 	ChangedLeader ChangeKind = "leader"
-	// Restarted: a Redis server started anew; what it had not written down is gone.
+	// Restarted is the restart of a Redis server, which lost all data that it had not persisted.
 	Restarted ChangeKind = "restarted"
 )
 
@@ -69,7 +69,7 @@ type Change struct {
 	From, To string
 }
 
-// Event is one change that was seen. Nobody may change what it points to.
+// Event is one observed change. The values that it points to must not be modified.
 type Event struct {
 	Kind EventKind
 	// At is the time, by our clock, at which it was seen.
@@ -78,10 +78,10 @@ type Event struct {
 	Lock ID
 	// Contender of the event, as it was when it left or as it is; nil for an event of the lock or a backend.
 	Contender *Contender
-	// Certainty of what Kind says. An EventReleased of a znode is only likely where its session may have run
-	// out instead: the servers report no sessions, or what they last reported of this one was too long ago.
-	// That of a Redis key always is: no server reports by what command a key went, and it may have been
-	// renamed, or swapped out with its database.
+	// Certainty of Kind. An EventReleased of a znode is only likely if its session may have expired
+	// instead: the servers report no sessions, or last reported this one too long ago. For a Redis
+	// key it is always only likely: no server reports which command removed a key, and it may have
+	// been renamed, or swapped out with its database.
 	Certainty recipe.Confidence
 	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
 	// at At.
@@ -96,7 +96,7 @@ type Event struct {
 	Change *Change
 }
 
-// Unseen reports whether the event happened at some time before At, while nobody looked.
+// Unseen reports whether the event happened at some time before At, while we did not look.
 func (e *Event) Unseen() bool { return e.Kind != EventBlind && !e.Between.From.IsZero() }
 
 // From is the name of the holder before, of a handover; else empty.

@@ -18,11 +18,11 @@ type Expectation struct {
 	Election bool
 }
 
-// Expect tells the observer what is expected of locks; of several that match a lock, the first that says
-// something counts for that. Call it before Run.
+// Expect sets the expectations on locks. If several match a lock, each value comes from the first
+// that sets it. Call it before Run.
 func (o *Observer) Expect(list []Expectation) { o.expectations = list }
 
-// expect puts what is expected of a lock into it.
+// expect puts the expectations on a lock into it.
 func (o *Observer) expect(l *Lock) {
 	if len(o.expectations) == 0 {
 		return
@@ -42,8 +42,9 @@ func (o *Observer) expect(l *Lock) {
 // usualHolds is the number of complete holds from which their 99th percentile is worth using.
 const usualHolds = 20
 
-// UsualHold is for how long a lock is usually held at most: what is expected of it by the configuration or,
-// learnt, the 99th percentile of the holds that were seen to begin and end; 0 while there are fewer than 20.
+// UsualHold is the longest time for which a lock is usually held. It is the configured expectation
+// or, if learnt, the 99th percentile of the holds that we saw begin and end. It is 0 while there
+// are fewer than 20.
 func (l *Lock) UsualHold() (usual time.Duration, learnt bool) {
 	switch {
 	case l.ExpectedHold > 0:

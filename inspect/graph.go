@@ -159,8 +159,8 @@ func (g *graph) likely() *graph {
 	return &part
 }
 
-// rings adds cycles to those that were found: first the ones of before that are still there, then for each
-// wait that is in none yet a short one through it. It returns also what is left of before.
+// rings adds cycles to found: first those of before that still exist, then a short one through each
+// wait that is in no cycle yet. left has the cycles of before that it did not find again.
 func (g *graph) rings(before []Cycle, covered covered, found [][]edge) (rings [][]edge, left []Cycle) {
 	keep := func(ring []edge) {
 		found = append(found, ring)

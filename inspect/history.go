@@ -47,7 +47,7 @@ func (c *change) eventful() bool {
 	return slices.ContainsFunc(c.events, func(e Event) bool { return e.Contender != nil }) || renewal(c) > 0
 }
 
-// apply takes in a change and returns the history as it is now, which nobody changes any more.
+// apply records a change and returns the current history, which is never modified afterwards.
 func (t *track) apply(c change) *History {
 	for i := range c.events {
 		switch e := &c.events[i]; e.Kind {
@@ -83,7 +83,7 @@ func (t *track) granted(c change, e *Event) {
 		}
 		since = queue[place].Since
 	}
-	// Who waits for a Redis key is known only where its library writes it down.
+	// The waiters for a Redis key are known only if its library records them.
 	if (place >= 0 || c.is.Masters == nil) && !since.IsZero() && !h.HeldSince.IsZero() {
 		t.waits.add(h.HeldSince.Sub(since))
 	}
@@ -159,8 +159,8 @@ type sawtooth struct {
 	until     time.Time // when the key was to run out by the last renewal
 }
 
-// renewal is by how much the holder prolonged its key in a change; 0 when it is another or did not. A
-// semaphore's key is prolonged by whoever takes a permit.
+// renewal returns by how much the holder extended its key in a change; 0 if it did not or another
+// holds. A semaphore's key does not count, since every client that takes a permit extends it.
 func renewal(c *change) time.Duration {
 	if c.was == nil || c.is.Kind == KindSemaphore || len(c.was.Holders) != 1 || len(c.is.Holders) != 1 {
 		return 0
@@ -175,8 +175,8 @@ func renewal(c *change) time.Duration {
 	return 0
 }
 
-// sameVoters reports whether the same masters agree. Otherwise the time to live of the quorum changes
-// although nobody renewed it.
+// sameVoters reports whether the same masters agree. If not, the quorum's time to live changes even
+// without a renewal.
 func sameVoters(was, is *Lock) bool {
 	return slices.EqualFunc(was.Masters, is.Masters, func(a, b Vote) bool { return a.Addr == b.Addr && a.Agrees == b.Agrees })
 }

@@ -19,9 +19,9 @@ type HostRule struct {
 	name   string
 }
 
-// NewHostRule names what has an address, 10.0.3.7 or 10.0.3.0/24, or what wrote a host that the regular
-// expression matches as a whole, such as the name of a pod: one of both is given. In name, {GROUP} stands for
-// the text of the expression's group of that name.
+// NewHostRule names owners by an address, 10.0.3.7 or 10.0.3.0/24, or by a regular expression. That
+// must match the whole host in an entry, such as the name of a pod. Give exactly one of the two. In
+// name, {GROUP} is replaced by the text of the expression's group of that name.
 func NewHostRule(address, host, name string) (HostRule, error) {
 	r := HostRule{name: name}
 	if name == "" || (address == "") == (host == "") {

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// clone copies a lock so that its contenders, and what is known of them, can be changed.
+// clone copies a lock so that its contenders and Observed can be changed.
 func clone(l *Lock) *Lock {
 	c := *l
 	c.Holders = slices.Clone(l.Holders)
@@ -109,7 +109,8 @@ func follow(was *Lock, c, old *Contender, ok bool) bool {
 	return old.State != Holding
 }
 
-// misread reports whether what was taken for a contender by its name alone turned out to be none when it was read.
+// misread reports whether an entry that only its name made a contender turned out not to be one
+// when it was read.
 func misread(was, is *Lock) bool {
 	if len(is.Aliens) == 0 || was.Masters != nil {
 		return false
@@ -217,7 +218,8 @@ func (l *Lock) setUnwatched(c *Contender, unwatched bool) {
 	}
 }
 
-// isRegistry reports whether plain ephemeral sequential nodes are no queue, most likely: nobody waits in it.
+// isRegistry reports whether plain ephemeral sequential nodes are most likely not a queue: none of
+// them waits.
 func isRegistry(l *Lock, t *WatchTable) bool {
 	return l.Recipe == "sequential" && l.Confidence == recipe.Possible && !queues(l, t)
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// LeaderClock is the clock that dates what is on a ZooKeeper backend: its leader's, or its only server's. The
-// zero value, as of Redis, says nothing: instants are then taken as they are.
+// LeaderClock is the clock that dates the entries on a ZooKeeper backend: that of its leader or
+// only server. The zero value, as for Redis, leaves times unchanged.
 type LeaderClock struct {
 	// Offset is that clock minus ours, right to Within; meaningful when Known. Else it is 0, or by how much
 	// at least that clock is ahead of ours.

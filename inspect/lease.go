@@ -6,8 +6,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// leaseLock makes the lock of a kazoo NonBlockingLease: one node has its owner and its end, and who is about to take
-// or to renew it stands beside in kazoo's queue; nil when the directory has none. Whose lease is over holds nothing.
+// leaseLock makes the lock of a kazoo NonBlockingLease, or returns nil if the directory has none.
+// One node has its owner and its end. Clients that are about to take or renew it are next to it, in
+// kazoo's queue. The owner of an expired lease holds nothing.
 func leaseLock(id ID, own queue, d Directory, now time.Time) *Lock {
 	lease, node, ok := d.lease(own)
 	if !ok {
@@ -43,8 +44,8 @@ func leaseLock(id ID, own queue, d Directory, now time.Time) *Lock {
 	return l
 }
 
-// lease is the directory's lease and its node: the one that is there, or, while somebody writes it anew, the
-// one before.
+// lease returns the directory's lease and its node: the current one or, while a client rewrites it,
+// the previous one.
 func (d *Directory) lease(own queue) (lease recipe.Single, node *Znode, ok bool) {
 	node = own.named(recipe.LeaseNode)
 	if node == nil || !node.Known {
@@ -77,7 +78,7 @@ func (c *Contender) leased() bool {
 	return c.Name == recipe.LeaseNode && c.Persistent && c.State == Holding && c.Owner.Label != ""
 }
 
-// renewed reports whether two contenders are one holder, which made its lease anew.
+// renewed reports whether two contenders are one holder before and after it renewed its lease.
 func renewed(a, b *Contender) bool {
 	return a.leased() && b.leased() && a.Owner.Label == b.Owner.Label
 }

@@ -46,7 +46,7 @@ type Lock struct {
 	Recipe         string
 	Confidence     recipe.Confidence
 	State          State
-	// Limit is the number of permits of a semaphore; 0 where it is none or the number is not known.
+	// Limit is the number of permits of a semaphore; 0 for other locks or if the number is unknown.
 	Limit int
 	// Aliens are children of a lock directory that no recipe takes for a contender, those of a semaphore's part with
 	// its place before their name; the first few of them.
@@ -60,21 +60,21 @@ type Lock struct {
 	Masters []Vote
 	// Quorum and Margin (votes - quorum) are meaningful when Masters is not empty.
 	Quorum, Margin int
-	// ValidUntil is the end, by our clock, of a Redis holder's trust in its lock; zero when nobody holds it, the lock
-	// never expires or that is unknown.
+	// ValidUntil is the time, by our clock, until which a Redis holder may trust its lock. Zero if
+	// the lock has no holder, never expires, or that is unknown.
 	ValidUntil time.Time
 	// ReadAt is the time, by our clock, of the lock's newest reading. See AsOf for its age.
 	ReadAt time.Time
-	// Polled: nothing reports its changes, so that what is known of it is as old as ReadAt.
+	// Polled is set if the lock's changes are not reported, so that its state is as old as ReadAt.
 	Polled bool
-	// UnseenSince is the time, by our clock, at which the lock was last seen as it was before this version, where the
-	// change was not reported; zero where it was. NeverSeen: nobody had looked where it is.
+	// UnseenSince is the time, by our clock, at which the previous version was last seen, if the
+	// change was not reported; else zero. NeverSeen means that we had not looked there before.
 	UnseenSince time.Time
 	// Unseen lists the refused and failed reads, whose aspects are unknown.
 	Unseen   []Unseen
 	Findings []Finding
-	// Access has the access lists of its contenders' znodes, by name, where they were asked for: of a lock
-	// that somebody looks at.
+	// Access has the access lists of its contenders' znodes, by name, if they were requested: for a
+	// lock that a viewer has open.
 	Access map[Untrusted]*Access
 	// ExpectedHold is for how long it is usually held at most, by the configuration (Expectation); 0: not
 	// said. See UsualHold.
@@ -96,8 +96,8 @@ type Observed struct {
 	Unwatched map[Untrusted]bool
 }
 
-// NeverSeen is the UnseenSince of a lock that was found where nobody had looked before, such as on a node of
-// a cluster that did not answer while all others were gone over: it may have been there all the time.
+// NeverSeen is the UnseenSince of a lock that was found where we had not looked before, such as on
+// a cluster node that did not answer while the others were scanned. The lock may be much older.
 var NeverSeen = time.Unix(0, 0)
 
 // Contention is the number of contenders of a lock, holders and waiters.
@@ -115,8 +115,8 @@ func (l *Lock) Waiting() int {
 	return n
 }
 
-// AsOf is the instant, by our clock, up to which what is known of a lock holds; b is its backend, which may be nil. A
-// lock whose changes are pushed is up to date while its backend answers.
+// AsOf is the time, by our clock, up to which the state of a lock is known. b is its backend, which
+// may be nil. A lock whose changes are pushed is up to date while its backend answers.
 func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
 	switch {
 	case l.Polled || b == nil || b.Mode != ModeWatch && b.Mode != ModePush:
@@ -129,9 +129,9 @@ func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
 	return l.ReadAt
 }
 
-// agreedAt is the time, by our clock, up to which its verdict is known to have stood: at which the last one
-// of a quorum of masters was read that agree. ReadAt is that of one master, and the others' answers may be
-// from before a gap.
+// agreedAt is the time, by our clock, up to which the lock's verdict is known to be true: the time
+// by which a quorum of agreeing masters was read. ReadAt is the time of one master, and the others'
+// answers may be from before a gap.
 func (l *Lock) agreedAt() time.Time {
 	var read []time.Time
 	for i := range l.Masters {
@@ -161,7 +161,8 @@ func (l *Lock) Contender(name Untrusted) (Contender, bool) {
 // ContenderState distinguishes holders from waiters.
 type ContenderState uint8
 
-// The states of a contender. Pending: a semaphore lease that exists but is not granted. The zero value is none.
+// The states of a contender. Pending is a semaphore lease that exists but is not granted. Zero is
+// no state.
 const (
 	Holding ContenderState = iota + 1
 	Waiting
@@ -218,8 +219,8 @@ type Contender struct {
 	NoExpiry bool
 	// Revocable: it can be asked to let go, since its program listens for that (Curator's makeRevocable).
 	Revocable bool
-	// Dead: its entry is still there although what its library keeps alive beside it is gone (a Redisson reader's
-	// key, a fair-queue waiter's channel).
+	// Dead is set if only its entry remains. The key or channel that its library keeps alive for it
+	// is gone (a Redisson reader's key, a fair-queue waiter's channel).
 	Dead bool
 	// Persistent: a znode that no session owns, so that it stays when its client is gone.
 	Persistent bool
@@ -244,18 +245,19 @@ type Contender struct {
 // Special has what a contender in a hundred has or fewer: a lock of several parts, libraries that share a
 // directory, long values.
 type Special struct {
-	// Digest is that of a Name that is cut; else empty.
+	// Digest is the digest of a truncated Name; else empty.
 	Digest string
-	// Place of its znode, seen from the lock's path, where that is not the lock's own directory: below it
-	// ("leases"), or beside it (".." when the lock's path is the znode itself). See Lock.Node.
+	// Place is the place of its znode relative to the lock's path, if it is not in the lock's own
+	// directory: below it ("leases"), or next to it (".." if the lock's path is the znode itself).
+	// See Lock.Node.
 	Place string
 	// Recipe is the library that wrote it where that is another than the lock's; else empty.
 	Recipe string
 	// WatchesGone is a node of the lock that its session watches although it is gone: nothing will wake it.
 	// Empty: none was seen.
 	WatchesGone Untrusted
-	// Reenters is the write of its own session that a reader holds beside, and watches if it waits after all;
-	// else empty.
+	// Reenters is the write entry of the same session that a reader also holds, and watches if it
+	// has to wait; else empty.
 	Reenters Untrusted
 }
 
@@ -268,7 +270,7 @@ func (c *Contender) Follows(node Untrusted) bool {
 // Owner is the client behind a contender. Empty fields are unknown.
 type Owner struct {
 	Label Untrusted
-	// Session is the ZooKeeper session; 0 is none.
+	// Session is the ZooKeeper session; 0 for no session.
 	Session int64
 	// Client is the session's ip:port, Server the server it is connected to. On Redis, Client is the origin
 	// of the connections that are named exactly like the owner's value, label or library id: the ip:port of a
@@ -286,9 +288,9 @@ type Process struct {
 	LibraryID Untrusted
 }
 
-// HostIsMAC reports whether all that is known of the host is a MAC address, as redis-py writes it into its
-// tokens: every program of the host has the same, and in containers often those of several hosts, so that it
-// names nobody.
+// HostIsMAC reports whether the host is known only as a MAC address, as redis-py writes it into its
+// tokens. All programs on the host share it, and in containers often those of several hosts, so it
+// identifies no client.
 func (o *Owner) HostIsMAC() bool {
 	host := o.Host.Raw()
 	if len(host) != len("00:00:00:00:00:00") {
@@ -341,7 +343,7 @@ const (
 	Critical Severity = "critical"
 )
 
-// Rank orders severities, the worst highest; -1 for what is none.
+// Rank orders severities, the worst highest; -1 for an unknown one.
 func (s Severity) Rank() int { return slices.Index([]Severity{Info, Warning, Critical}, s) }
 
 // Finding is one rule's diagnosis of a lock or a backend.
@@ -355,6 +357,6 @@ type Finding struct {
 	// Steps are what to do, in order; [Finding.Advice] is their text.
 	Steps      []Step            `json:"steps"`
 	Confidence recipe.Confidence `json:"confidence"`
-	// Muted: an operator knows of it, until its end. Nil: nobody said so.
+	// Muted is set if an operator muted the finding, until its end; else nil.
 	Muted *Muted `json:"muted,omitempty"`
 }

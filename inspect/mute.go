@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Mute is an operator's word that a finding is known: until its end it is reported as muted, and is no lock's
-// worst one.
+// Mute is an operator's statement that a finding is known. Until its end the finding is reported as
+// muted, and never as a lock's worst one.
 type Mute struct {
-	// Lock that the finding stands on; with an empty Path it stands on the backend.
+	// Lock that has the finding; with an empty Path, the backend has it.
 	Lock ID
 	// Rule of the finding.
 	Rule string

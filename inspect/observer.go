@@ -98,8 +98,9 @@ type sourceUpdate struct {
 // Sources is the number of backends that it looks at, whether or not a snapshot has them yet.
 func (o *Observer) Sources() int { return len(o.sources) }
 
-// Run runs the sources until ctx ends or, when all are made for one pass, until they are done; the last snapshot
-// then holds all they saw. Its error joins theirs; the end of ctx is none.
+// Run runs the sources until ctx ends or, if all are made for one pass, until they are done. The
+// last snapshot then holds all they saw. Run returns its own error joined with theirs; the end of
+// ctx is not an error.
 func (o *Observer) Run(ctx context.Context) error {
 	updates := make(chan sourceUpdate)
 	ctx, stop := context.WithCancel(ctx)
@@ -211,14 +212,14 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 	}
 }
 
-// pulse notices that this process stood still, or its observer.
+// pulse notices that this process, or its observer, was paused.
 type pulse struct{ beaten, rest time.Time }
 
-// wakeUp is the time after that in which nothing is found because time has passed: the sources say first that
-// nobody looked.
+// wakeUp is the time after a pause in which passed time causes no findings: the sources first
+// report the gap.
 const wakeUp = time.Second
 
-// steady takes in a beat, by the wall clock.
+// steady records a beat, by the wall clock, and reports whether passed time may cause findings.
 func (p *pulse) steady(now time.Time) bool {
 	if !p.beaten.IsZero() && now.Sub(p.beaten) > stall.Limit {
 		p.rest = now.Add(wakeUp)
@@ -262,7 +263,7 @@ func (o *Observer) Snapshot() *Snapshot {
 	return o.latest
 }
 
-// Focus gives every source the locks that somebody looks at.
+// Focus passes the locks that a viewer has open to every source.
 func (o *Observer) Focus(ids ...ID) {
 	for _, s := range o.sources {
 		s.Focus(ids)

@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Outlier is a client with far more entries in locks than its peers: those who take locks in the same
-// directory, or under the same prefix of keys. A service with a place of its own has no peers.
+// Outlier is a client with far more entries in locks than its peers. Peers have locks in the same
+// directory or under the same key prefix. A service with its own place has no peers.
 type Outlier struct {
 	// Owner is its best name, Session and Client are as in its entries.
 	Owner   Untrusted
@@ -24,7 +24,7 @@ type Outlier struct {
 }
 
 const (
-	// fewPeers are too few to say what is usual, and fewEntries too few to be worth a word.
+	// fewPeers are too few to know the usual number, and fewEntries too few to report.
 	fewPeers, fewEntries = 10, 50
 	// timesUsual: so many times the third quartile is far more. That hardly moves with one client, or with a few.
 	timesUsual = 10
@@ -32,8 +32,8 @@ const (
 	mostOutliers = 3
 )
 
-// findOutliers finds the clients with far more entries than their peers, by backend, those with the most
-// first. What is only possibly a lock is not counted.
+// findOutliers finds the clients with far more entries than their peers, by backend, the largest
+// first. Locks that are only possible are not counted.
 func findOutliers(locks iter.Seq[*Lock]) map[string][]Outlier {
 	type place struct{ backend, under string }
 	counts := make(map[place]map[Identity]*Outlier)
@@ -97,8 +97,8 @@ func outliersAmong(there map[Identity]*Outlier) []Outlier {
 	return found
 }
 
-// parentOf is the directory of a lock in ZooKeeper, or the prefix of its key up to the last colon; empty
-// where there is none.
+// parentOf returns the directory of a lock in ZooKeeper, or the prefix of its key up to the last
+// colon, which may be empty.
 func parentOf(l *Lock) string {
 	if len(l.Masters) > 0 {
 		return l.ID.Path[:strings.LastIndexByte(l.ID.Path, ':')+1]

@@ -91,7 +91,7 @@ type numbering struct {
 	others   map[Identity]int32
 }
 
-// of is the number of who stands behind a contender; -1 when that is not known.
+// of returns the number of the owner of a contender; -1 if the owner is unknown.
 func (n *numbering) of(c *Contender, backend string) int32 {
 	if backend != n.backend {
 		n.backend = backend
@@ -116,9 +116,9 @@ func (n *numbering) of(c *Contender, backend string) int32 {
 	return at
 }
 
-// Culprit follows the chain of a lock across other locks to who blocks it at last: from the lock's first
-// holder, which waits elsewhere, to the first holder there, and so on. false when nobody known holds it; when
-// the chain closes, as in a deadlock, it is the last one before that.
+// Culprit follows the chain of a lock across other locks to its root: from the lock's first holder,
+// which waits elsewhere, to the first holder there, and so on. It returns false if no holder is
+// known. If the chain closes, as in a deadlock, it returns the last entry before that.
 func (s *Snapshot) Culprit(l *Lock) (Entry, bool) {
 	if len(l.Holders) == 0 {
 		return Entry{}, false

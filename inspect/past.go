@@ -23,8 +23,8 @@ const statesKept = 1000
 // read again and again.
 const sessionsKept = 500
 
-// Past keeps, lock by lock, what was before the newest snapshot, so that everything can be looked at as it
-// was at a moment. What did not change takes no room. Not for concurrent use.
+// Past keeps, lock by lock, the states before the newest snapshot, so that any moment can be
+// viewed. Unchanged state takes no room. Not for concurrent use.
 type Past struct {
 	keep, step time.Duration
 	budget     int
@@ -72,8 +72,8 @@ func NewPast(keep, step time.Duration, budget int) *Past {
 	return &Past{keep: keep, step: step, budget: budget, locks: make(map[ID]*earlier)}
 }
 
-// Add takes in a snapshot that is newer than those before. Of its events only those are kept that say when
-// nobody looked: what changed meanwhile cannot be distinguished from what was seen to change.
+// Add records a snapshot that is newer than the previous ones. Of its events it keeps only the
+// gaps: a change in a gap cannot be distinguished from an observed one.
 func (p *Past) Add(s *Snapshot) {
 	own := *s
 	own.Changed, own.Events, own.Dropped = nil, nil, 0
@@ -105,8 +105,8 @@ func (p *Past) Add(s *Snapshot) {
 	}
 }
 
-// retire keeps a version, with the end of the time in which it was true. One that came less than a step after
-// the one before is not kept: the next one stands for it.
+// retire keeps a version with the end of the time in which it was true. It skips a version that
+// came less than a step after the previous one; the next version covers its time.
 func (p *Past) retire(id ID, was *Lock, until time.Time) {
 	e := p.locks[id]
 	if e == nil {
@@ -122,7 +122,7 @@ func (p *Past) retire(id ID, was *Lock, until time.Time) {
 	p.bytes += versionSize(was)
 }
 
-// recordState keeps what a snapshot had beside its locks, once a second at most.
+// recordState keeps the parts of a snapshot other than its locks, at most once a second.
 func (p *Past) recordState(before, s *Snapshot) {
 	if slices.Equal(before.Backends, s.Backends) && sameSlice(before.cycles, s.cycles) {
 		return
@@ -144,7 +144,8 @@ func (p *Past) recordState(before, s *Snapshot) {
 	}
 }
 
-// thinStates drops states, for which the next one stands, so that they are further apart, the closest first.
+// thinStates drops states, the closest first, to space them out. The next state covers the time of
+// a dropped one.
 func (p *Past) thinStates() {
 	for apart := 2 * max(p.step, time.Second); len(p.states) > statesKept/4*3; apart *= 2 {
 		last := p.first
@@ -162,7 +163,7 @@ func sameSlice(a, b []Cycle) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// sweep forgets what was true only before a time.
+// sweep drops the state that was true only before a time.
 func (p *Past) sweep(from time.Time) {
 	if from.Before(p.first) {
 		return
@@ -214,8 +215,8 @@ func (p *Past) thin() {
 	maps.DeleteFunc(p.locks, func(_ ID, e *earlier) bool { return len(e.versions) == 0 })
 }
 
-// halve merges every other version of a lock into the one that followed it; one alone is forgotten, so that
-// the newest version stands for it. False when there was none.
+// halve merges every other version of a lock into the one that followed it. A single version is
+// dropped, so that the newest version covers its time. It returns false if the lock had no version.
 func (p *Past) halve(e *earlier) bool {
 	n := len(e.versions)
 	kept := e.versions[:0]
@@ -234,10 +235,10 @@ func (p *Past) halve(e *earlier) bool {
 	return n > 0
 }
 
-// Bytes is about how much memory is taken by what is not in the newest snapshot.
+// Bytes is the approximate memory, in bytes, of all state that is not in the newest snapshot.
 func (p *Past) Bytes() int { return p.bytes }
 
-// From and To are the first and the last moment of which something is known; zero while there is none.
+// From and To are the first and the last moment with known state; zero before the first snapshot.
 func (p *Past) From() time.Time { return p.first }
 
 // To: see From.
@@ -248,8 +249,8 @@ func (p *Past) To() time.Time {
 	return p.last.TakenAt
 }
 
-// At is everything as it was at a moment; nil where nothing is known of that. inexact counts the locks of
-// which another version, from a little later, stands for one that is not kept any more.
+// At returns the state at a moment, or nil if it is unknown. inexact counts the locks that are
+// shown in a slightly later version, because the exact one is no longer kept.
 func (p *Past) At(t time.Time) (s *Snapshot, inexact int) {
 	if p.last == nil || t.Before(p.first) {
 		return nil, 0
@@ -284,7 +285,7 @@ func (p *Past) At(t time.Time) (s *Snapshot, inexact int) {
 	return &at, inexact
 }
 
-// GapsAt are the times in which nobody looked that a moment is in.
+// GapsAt returns the gaps that contain a moment.
 func (p *Past) GapsAt(t time.Time) []Gap {
 	var gaps []Gap
 	for _, g := range p.gaps {
@@ -375,7 +376,7 @@ func (s *Snapshot) Changes(before *Snapshot) []ID {
 	return ids
 }
 
-// Gaps are the times in which nobody looked that were reported after one instant and up to another, the earliest first.
+// Gaps returns the gaps that were reported after one time and up to another, the earliest first.
 func (p *Past) Gaps(after, to time.Time) []Gap {
 	var gaps []Gap
 	for _, g := range p.gaps {

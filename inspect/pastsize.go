@@ -1,6 +1,6 @@
 package inspect
 
-// What the parts of a past take in memory, in bytes: rough, and rather too much.
+// The approximate size of a past's parts in memory, in bytes, on the high side.
 const (
 	lockBytes      = 512
 	contenderBytes = 320

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Play takes in what source emits in the caller's goroutine, in place of Run: all of it as of the observer's
-// clock, which source moves on. In between it does what a running observer does as time passes, and in the
-// end it publishes. What it makes of the same updates is the same every time.
+// Play handles the updates of source in the caller's goroutine, instead of Run. It dates all of
+// them by the observer's clock, which source advances. In between it does the timed work of a
+// running observer, and at the end it publishes. The same updates always give the same result.
 func (o *Observer) Play(source func(emit func(Update)) error) error {
 	p := player{Observer: o}
 	return p.play(source)
@@ -58,7 +58,7 @@ func (p *player) play(source func(emit func(Update)) error) error {
 	return err
 }
 
-// passTime does what is due up to now.
+// passTime does the work that is due up to now.
 func (p *player) passTime() {
 	now := p.now()
 	if p.last.IsZero() {
@@ -86,7 +86,7 @@ func (p *player) passTime() {
 	}
 }
 
-// snap publishes what is as of an instant, unless a step has not passed.
+// snap publishes the state at a time, unless less than a step has passed.
 func (p *player) snap(at time.Time) {
 	if p.published == nil || !p.pending() || !p.taken.IsZero() && at.Sub(p.taken) < p.step {
 		return

@@ -31,7 +31,7 @@ type Znode struct {
 	Created, Modified time.Time
 }
 
-// Directory holds what was read of a lock directory.
+// Directory holds the data read from a lock directory.
 type Directory struct {
 	Children []Znode
 	// Created counts the children ever created in it, which is the number that the server gives next: half of
@@ -86,9 +86,9 @@ func (d *Directory) part(place string) queue {
 	return q
 }
 
-// readQueue takes for contenders what a recipe's name proves, and of other names what is not known to be
-// persistent (those are work items of a queue or the like) and what the server can have numbered: members of
-// a service often end in a time or a port.
+// readQueue accepts a name as a contender if a recipe proves it. It rejects other nodes if they are
+// known to be persistent: those are work items of a queue or the like. It also rejects those that
+// the server cannot have numbered: members of a service often end in a time or a port.
 func readQueue(children []Znode, created int64) queue {
 	q := queue{nodes: children}
 	if !slices.IsSortedFunc(children, byName) { // a source gives them sorted
@@ -122,7 +122,7 @@ func readQueue(children []Znode, created int64) queue {
 
 func byName(a, b Znode) int { return strings.Compare(a.Name, b.Name) }
 
-// node is an entry's; nil where there is none.
+// node returns the node of an entry, or nil.
 func (q *queue) node(e *recipe.Entry) *Znode {
 	if e.Index < len(q.nodes) && q.nodes[e.Index].Name == e.Name { // else some were left out
 		return &q.nodes[e.Index]
@@ -130,7 +130,7 @@ func (q *queue) node(e *recipe.Entry) *Znode {
 	return q.named(e.Name)
 }
 
-// named is the node of that name; nil where there is none.
+// named returns the node of that name, or nil.
 func (q *queue) named(name string) *Znode {
 	i, found := slices.BinarySearchFunc(q.nodes, name, func(z Znode, name string) int { return strings.Compare(z.Name, name) })
 	if !found {
@@ -144,8 +144,8 @@ func (q *queue) leaveOut(names ...string) {
 	q.nodes = slices.DeleteFunc(slices.Clone(q.nodes), func(z Znode) bool { return slices.Contains(names, z.Name) })
 }
 
-// prove grades the entries by what was read of their nodes. Where a node shows that another library made it,
-// those of its recipe that nothing proves are plain sequential ones.
+// prove grades the entries by the data of their nodes. If a node shows that another library made
+// it, the unproven entries of its recipe become plain sequential ones.
 func (q *queue) prove() {
 	var strange []string // recipes
 	repeated := false    // numbers
@@ -220,7 +220,7 @@ func (q *queue) unread(e recipe.Entry) bool {
 	return q.node(&e).Sealed && e.Recipe == "hive"
 }
 
-// queueLock makes a lock of contenders that stand in one directory; nil when there are none.
+// queueLock makes a lock of the contenders in one directory; nil if there are no contenders.
 func queueLock(id ID, q queue) *Lock {
 	// They look like permits, but the directory is no semaphore's.
 	q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool { return e.Unnumbered })
@@ -298,14 +298,14 @@ func (q *queue) lock(id ID) *Lock {
 	return l
 }
 
-// mayQueueForPermits reports whether what looks like a mutex may be the queue of a Curator semaphore: whoever
-// uses that first makes the directory of the permits after its entry here.
+// mayQueueForPermits reports whether an apparent mutex may be the queue of a Curator semaphore. Its
+// first user creates the directory of the permits after its entry here.
 func mayQueueForPermits(id ID, recipeName string) bool {
 	return recipeName == "curator" && path.Base(id.Path) == recipe.CuratorLocks
 }
 
-// FreeDirectory is the lock of a directory that has no contenders: one that held some when it was last seen, or
-// that somebody named. was may be nil.
+// FreeDirectory is the lock of a directory without contenders that had some when it was last seen,
+// or that a user named. was may be nil.
 func FreeDirectory(id ID, was *Lock, readAt time.Time) *Lock {
 	l := &Lock{ID: id, Kind: KindUnknown, Confidence: recipe.Possible, State: StateFree, ReadAt: readAt}
 	if was != nil {
@@ -375,8 +375,9 @@ func (q *queue) contender(e recipe.Entry) Contender {
 // Node is the path of a contender's znode.
 func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place, c.Name.Raw()) }
 
-// Watched reports whether the servers' tables of watches can hold anything about the lock. Of one that nobody waits for
-// they can where its library asks whether the node before exists: that leaves a watch also when it does not.
+// Watched reports whether the servers' tables of watches can hold anything about the lock. Without
+// waiters they can if its library checks that the previous node exists: that leaves a watch even if
+// it does not.
 func (l *Lock) Watched() bool {
 	return len(l.Waiters) > 0 || l.Recipe == "ephemeral" || slices.ContainsFunc(l.Holders, func(c Contender) bool {
 		return c.Reenters != "" || c.Sequential && (l.Recipe == "zookeeper-recipes" || l.Recipe == "sequential")

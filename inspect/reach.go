@@ -1,7 +1,7 @@
 package inspect
 
-// Reach holds what commands need to reach a backend, as words of a shell: quoted, and never with a secret.
-// What is empty is unknown, as of a recording.
+// Reach holds the words of a shell that commands need to reach a backend: quoted, and never with a
+// secret. Empty fields are unknown, as in a recording.
 type Reach struct {
 	// Target names it to lockscope: a target or a profile.
 	Target string
@@ -10,6 +10,6 @@ type Reach struct {
 	Client string
 }
 
-// Advise has the rules' advices name the backends so that their commands can be pasted as they stand. Call it
-// before Run.
+// Advise makes the rules' advice name the backends, so that its commands can be pasted unchanged.
+// Call it before Run.
 func (o *Observer) Advise(reach map[string]Reach) { o.reach = reach }

@@ -18,8 +18,8 @@ type Rule struct {
 	Backend func(*Backend, time.Time) []Finding
 }
 
-// TableAge tells a table of watches of now from one of then: only of locks that somebody looks at is it read
-// again and again.
+// TableAge distinguishes a current table of watches from an old one. Only the tables of locks that
+// a viewer has open are read repeatedly.
 type TableAge uint8
 
 // The ages of a table.
@@ -29,7 +29,7 @@ const (
 	TableVoid           // clients may have connected anew since, and set their watches again
 )
 
-// Case is a lock and what is known around it.
+// Case is a lock with its context.
 type Case struct {
 	Lock    *Lock
 	Backend *Backend // nil while it has not reported its state
@@ -41,9 +41,10 @@ type Case struct {
 	AllSessions bool
 	// SessionsAt is the time, by our clock, at which Sessions were read; zero when unknown.
 	SessionsAt time.Time
-	// Watches is the newest watch table that speaks of the lock; nil when none was read.
+	// Watches is the newest watch table that covers the lock; nil if none was read.
 	Watches *WatchTable
-	// WatchesAre of now, unless they were read a minute ago or before clients may have set theirs anew.
+	// WatchesAre is TableOfNow unless they were read a minute ago, or before clients may have set
+	// theirs again.
 	WatchesAre TableAge
 	// History of the lock so far; nil in a one-shot command.
 	History *History

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// search looks through all locks beside the observer's other work.
+// search looks through all locks, concurrently with the observer's other work.
 type search[T any] struct {
 	now     func() time.Time
 	every   time.Duration
@@ -30,8 +30,8 @@ func (s *search[T]) start(locks *table, find func(iter.Seq[*Lock]) T) bool {
 	return true
 }
 
-// done notes that what was found has been taken. The next search begins so long after this one as the first
-// said, and so late that all of them take at most a twentieth of a core.
+// done records that the result has been taken. The next search begins at least every after the
+// start of this one. All searches together use at most a twentieth of a core.
 func (s *search[T]) done() {
 	s.running = false
 	s.next = s.began.Add(max(s.every, 20*s.now().Sub(s.began)))

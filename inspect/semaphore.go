@@ -7,11 +7,11 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// curatorSemaphore makes the lock of an InterProcessSemaphoreV2 (or InterProcessSemaphoreMutex, which is one
-// of a single permit): permits below "leases", and below "locks" the mutex that whoever wants a permit takes
-// first. Its holder makes its lease and then, with the mutex, waits until there are no more leases than
-// permits: that lease is pending. The number of permits is written nowhere; a pending lease shows it
-// (InterProcessSemaphoreV2.internalAcquire1Lease).
+// curatorSemaphore makes the lock of an InterProcessSemaphoreV2 (or InterProcessSemaphoreMutex,
+// which has a single permit). The permits are below "leases". Below "locks" is the mutex that a
+// client takes before a permit. Its holder makes its lease and keeps the mutex until there are no
+// more leases than permits: until then that lease is pending. The number of permits is written
+// nowhere; a pending lease shows it (InterProcessSemaphoreV2.internalAcquire1Lease).
 func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	leaseNodes, ok := d.Parts[recipe.CuratorLeases]
 	if !ok || len(own.entries) > 0 {
@@ -50,7 +50,7 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	return l
 }
 
-// headsLease is the lease that whoever heads the queue has made since it heads it; -1 when there is none.
+// headsLease is the lease that the head of the queue has made since it joined; -1 if it has not made one.
 func headsLease(leases, locks queue) int {
 	if len(locks.entries) == 0 {
 		return -1
@@ -82,8 +82,9 @@ func (q *queue) queued(waiting []recipe.Entry) []Contender {
 	return list
 }
 
-// kazooSemaphore makes the lock of a kazoo Semaphore: a child for each permit that is taken, the number of permits as
-// the directory's data, and beside it a directory with the queue, whose head waits for a permit.
+// kazooSemaphore makes the lock of a kazoo Semaphore: a child for each taken permit, with the
+// number of permits as the directory's data. Next to it is a directory with the queue, whose head
+// waits for a permit.
 func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 	place := recipe.KazooQueue(id.Path)
 	_, hasQueue := d.Parts[place]

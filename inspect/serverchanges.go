@@ -32,7 +32,7 @@ func (k *cluster) follow(s *Server) bool {
 	return before != k.leader
 }
 
-// changed takes in a newer state of a backend and returns the changes of its servers.
+// changed records a newer state of a backend and returns the changes of its servers.
 func (k *cluster) changed(b *Backend, at time.Time) []Event {
 	if b.State == Down {
 		return nil
@@ -73,8 +73,9 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 // (zoo_sample.cfg).
 const deposed = 30 * time.Second
 
-// newestLeader is the leader of the newest election: one that stood still meanwhile answers as the leader
-// that it was when it goes on. Nil where none leads, or two do in one epoch, and nobody can tell which.
+// newestLeader is the leader of the newest election: a leader that was paused answers as such when
+// it resumes. It is nil if no server leads, or if two lead in one epoch, since either may be the
+// right one.
 func newestLeader(servers []Server) (leader *Server) {
 	newest, found := uint64(0), false
 	for i := range servers {
@@ -130,8 +131,8 @@ func (k *cluster) moved(servers []Server) (moves [][2]string) {
 	return moves
 }
 
-// wentBlind takes in that nobody could look at a backend from one instant to another, and reports it. What was reported
-// of the same time already is not reported again.
+// wentBlind records an interval in which a backend could not be read, and reports the part that was
+// not yet reported.
 func (p *backendState) wentBlind(i Interval, at time.Time) []Event {
 	if i.From.Before(p.blindReported) {
 		i.From = p.blindReported

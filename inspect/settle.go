@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// SettleFor is the time for which the state that a finding rests on must have stood before it is reported,
-// where one look may see a state halfway (see [Rule.AsOf]): who asks one master after the other, sets its
+// SettleFor is how long the state behind a finding must last before it is reported, if one look may
+// see a state halfway (see [Rule.AsOf]). A client that asks one master after the other, sets its
 // watch after its node or moves to another server takes less.
 const SettleFor = time.Second
 
-// suspicion is a finding that may pass, and as of which read, by our clock, it has stood. Settled ones are reported.
+// suspicion is a finding that may pass, with the time of the read, by our clock, since which it has
+// lasted. Settled ones are reported.
 type suspicion struct {
 	Finding
 	since   time.Time
@@ -30,9 +31,9 @@ type dueSuspicion struct {
 	at   time.Time
 }
 
-// settle takes in what the rules found of a lock that may pass, each with the instant as of which that is
-// known, and removes what has not stood for long enough. blindUntil is the end of our last blindness: a state
-// that was not reported yet need not have stood in between.
+// settle records a lock's findings that may pass, each with the time as of which it is known. It
+// removes those that have not lasted long enough. blindUntil is the end of our last gap: a state
+// that was not yet reported may not have lasted through it.
 func (s *suspicions) settle(id ID, found []suspicion, blindUntil, now time.Time) (settled []Finding) {
 	before := s.of[id]
 	if len(found) == 0 {

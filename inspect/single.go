@@ -7,9 +7,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// NodeLock makes the lock that one znode is by itself, of the same path; nil when no recipe recognises it. alone: no
-// other node of its directory is ephemeral. Its waiters, if there are any, only show as watches on it. One that says
-// until when it is held is held then.
+// NodeLock makes the lock that is the single znode at its path; nil if no recipe recognises it.
+// alone means that no other node of its directory is ephemeral. Its waiters show only as watches on
+// it. A node that says until when it is held is held until then.
 func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 	if !n.Known {
 		return nil
@@ -30,7 +30,7 @@ func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 	return l
 }
 
-// entered returns the time of taking the lock: a node that stays is written anew each time.
+// entered returns the time of taking the lock: a persistent node is rewritten each time.
 func entered(n Znode) time.Time {
 	if n.EphemeralOwner == 0 {
 		return n.Modified

@@ -71,7 +71,7 @@ func (s *Snapshot) Len() int { return s.locks.len() }
 // Locks are all locks, sorted by id.
 func (s *Snapshot) Locks() iter.Seq[*Lock] { return s.locks.all() }
 
-// Lock finds a lock by its id; nil when there is none.
+// Lock finds a lock by its id; nil if it does not exist.
 func (s *Snapshot) Lock(id ID) *Lock { return s.locks.get(id) }
 
 // Session of a contender, as the servers of l's backend last reported it; false when they did not.
@@ -83,7 +83,7 @@ func (s *Snapshot) Session(l *Lock, c *Contender) (Session, bool) {
 // Sessions of a backend by its servers' last report, by id; nil when none did. Do not change it.
 func (s *Snapshot) Sessions(backend string) map[int64]Session { return s.sessions[backend] }
 
-// Backend finds a backend by its name; nil when there is none.
+// Backend finds a backend by its name; nil if it does not exist.
 func (s *Snapshot) Backend(name string) *Backend {
 	for _, b := range s.Backends {
 		if b.Name == name {
@@ -101,7 +101,7 @@ type Age struct {
 	Least time.Duration
 }
 
-// Age of a contender since an instant of its own, its arrival or its grant; false when that is zero.
+// Age is the time since a contender's instant, its arrival or its grant; false if that is zero.
 func (s *Snapshot) Age(l *Lock, c *Contender, instant, now time.Time) (Age, bool) {
 	return s.Backend(l.ID.Backend).Age(c, instant, now)
 }

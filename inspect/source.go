@@ -13,18 +13,20 @@ type Source interface {
 	// finds. A server that cannot be reached is no error of Run: it is reported in the Backend of an Update.
 	// emit must not be called concurrently nor after Run has returned.
 	Run(ctx context.Context, emit func(Update)) error
-	// Focus names the locks that somebody looks at: these are read in full and first, the rest may be only counted
-	// and watched. It replaces the focus before and does not block; ids of other backends are ignored.
+	// Focus names the locks that a viewer has open. They are read first and in full; the rest may
+	// be only counted and watched. It replaces the previous focus and does not block. Ids of other
+	// backends are ignored.
 	Focus(ids []ID)
 }
 
-// Update of a source, in whole values, never as deltas. Nobody may change what it points to, neither the source after
-// emitting it nor the receiver.
+// Update of a source, in whole values, never as deltas. Neither the source, after emitting it, nor
+// the receiver may modify the values that it points to.
 type Update struct {
 	// Put holds new versions of locks, Gone the locks that no longer exist.
 	Put  []*Lock
 	Gone []ID
-	// Withdrawn are those of Gone that turned out to be no locks, or parts of another: what was in them has not ended.
+	// Withdrawn lists those of Gone that turned out to be no locks, or parts of another. Their
+	// holds and waits have not ended.
 	Withdrawn []ID
 	// Sessions is the whole table of sessions, by id, when it was read again; nil otherwise.
 	Sessions map[int64]Session
@@ -38,11 +40,13 @@ type Update struct {
 	Watches *WatchTable
 	// Backend is the backend's state when it changed; nil otherwise.
 	Backend *Backend
-	// At is the time, by our clock, by which the source knew it: the observer dates by it what it sees, so
-	// that this process may stand still before it is taken in. Zero: it is taken in at once.
+	// At is the time, by our clock, at which the source knew it. The observer dates its
+	// observations by it, so that a pause of this process before the update is handled does no
+	// harm. Zero: it is handled at once.
 	At time.Time
-	// Gap is a time in which the source did not look, such as while this process was stopped; nil otherwise. It comes
-	// before what was read after it. (A backend that was down has a state for that.)
+	// Gap is a time in which the source did not look, such as while this process was stopped; else
+	// nil. It comes before the updates read after it. (A backend that was down has a state for
+	// that.)
 	Gap *Gap
 }
 
@@ -54,7 +58,8 @@ func (u *Update) sessionsAsked(now time.Time) time.Time {
 	return u.SessionsAt
 }
 
-// Gap is a time, by our clock, in which nobody looked at a backend: what changed in it is known, but not when.
+// Gap is a time, by our clock, in which we did not look at a backend. We know what changed in it,
+// but not when.
 type Gap struct {
 	Backend     string
 	From, Until time.Time

@@ -3,9 +3,10 @@ package inspect
 // Spread of the locks of a backend over its Redis masters, counted over those of which every master answered
 // and at least one has the key.
 type Spread struct {
-	// Masters there are, Locks that were counted, and OnOne those of which no value stands on more than one master.
+	// Masters and Locks are the numbers of masters and of counted locks. OnOne counts the locks
+	// with no value on more than one master.
 	Masters, Locks, OnOne int
-	// Used is on how many different masters the locks of OnOne stand.
+	// Used is the number of different masters that have the locks of OnOne.
 	Used int
 }
 

@@ -12,7 +12,7 @@ type Subject struct {
 	Server Untrusted `json:"server,omitzero"`
 	// Node is the path of a znode.
 	Node Untrusted `json:"node,omitzero"`
-	// Locks of a finding that is about several: it stands on each of them.
+	// Locks of a finding that is about several: each of them has it.
 	Locks []ID `json:"locks,omitzero"`
 	// Unseen are the aspects that a blind finding speaks of.
 	Unseen []Aspect `json:"unseen,omitzero"`
@@ -28,8 +28,8 @@ func (s *Subject) Is(c *Contender) bool {
 	return s.Contender != "" && s.Contender == c.Name && s.Digest == c.Digest
 }
 
-// Key distinguishes a finding from the others on the same lock or backend. The locks of a deadlock are not in
-// it: it stands once on each.
+// Key distinguishes a finding from the others on the same lock or backend. It leaves out the locks
+// of a deadlock, each of which has the finding once.
 func (f *Finding) Key() string {
 	s := &f.Subject
 	var b strings.Builder

@@ -96,7 +96,7 @@ func (t *table) own(i int) *page {
 	return p
 }
 
-// put puts l in place of the lock of the same id, or where it belongs.
+// put replaces the lock with the same id, or inserts l in order.
 func (t *table) put(l *Lock) {
 	i, at, found := t.find(l.ID)
 	p := t.own(i)

@@ -63,8 +63,8 @@ func (i Identity) process() Identity {
 	return i
 }
 
-// findTies ties the sessions and the clients of Redis in these locks. Whoever could be two is tied to nobody:
-// of a name, a process or a host there is to be one session and one client.
+// findTies ties the sessions and the clients of Redis in these locks. Ambiguous ones are not tied:
+// a name, a process or a host must have exactly one session and one client.
 func findTies(locks iter.Seq[*Lock]) ties {
 	sessions, clients := make(map[Identity]*party), make(map[Identity]*party)
 	threads := make(map[Identity]Identity) // each identity on Redis with its process
@@ -108,7 +108,7 @@ func add(to map[Identity]*party, who Identity, l *Lock, c *Contender) {
 	p.learn(&c.Owner)
 }
 
-// learn takes in what an entry says of its owner.
+// learn adds the facts in an entry about its owner.
 func (p *party) learn(o *Owner) {
 	addOnce := func(list *[]string, text string) {
 		if text != "" && !slices.Contains(*list, text) {
@@ -253,8 +253,8 @@ func (c *Cycle) tiesUsed(lock func(ID) *Lock, all ties) []Tie {
 	return used
 }
 
-// Certainty of a cycle is that of its weakest tie, and likely without any. It is possible where an owner may be several
-// threads, and in a single look.
+// Certainty of a cycle is the certainty of its weakest tie, and likely without any. It is possible
+// if an owner may be several threads, and in a single look.
 func (c *Cycle) Certainty() recipe.Confidence {
 	if c.Shared || c.OneLook || slices.ContainsFunc(c.Ties, func(t Tie) bool { return t.Certainty == recipe.Possible }) {
 		return recipe.Possible

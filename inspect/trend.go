@@ -78,8 +78,8 @@ func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until ti
 	}
 }
 
-// BackendTrend samples a number of a backend from a time on, in n steps: its mean in each, as far as it is
-// kept. -1 is what is not known: what comes after to, or where of returns less than 0.
+// BackendTrend samples a number of a backend from a time on, in n steps. It returns the mean in
+// each step, as far as it is kept. -1 means unknown: after to, or where of returns less than 0.
 func (p *Past) BackendTrend(name string, from time.Time, step time.Duration, n int, to time.Time, of func(*Backend) float64) []float64 {
 	sums, known := make([]float64, n), make([]time.Duration, n)
 	if end := from.Add(step * time.Duration(n)); to.After(end) {

@@ -2,7 +2,7 @@ package inspect
 
 import "slices"
 
-// Aspect is a part of what is said of a lock or a backend that can be unknown by itself.
+// Aspect is a part of the state of a lock or a backend that can be unknown on its own.
 type Aspect string
 
 // The aspects, as in the JSON.
@@ -31,11 +31,11 @@ const (
 	AspectChanges Aspect = "changes"
 )
 
-// Unseen is something that was to be looked at and was refused or failed, so that an aspect is unknown. What nobody
-// asked for (an AdminServer that was never named) is not in it.
+// Unseen is a read that was refused or failed, so that an aspect is unknown. Reads that no user
+// requested (of an AdminServer that was never named) are not in it.
 type Unseen struct {
 	Aspect Aspect `json:"aspect"`
-	// Where is the server (host:port), and Read what was asked of it: a command, a node, a URL.
+	// Where is the server (host:port), and Read the request: a command, a node, a URL.
 	Where string `json:"where"`
 	Read  string `json:"read"`
 	// Reason why it was not answered, in the server's words where it gave any; not escaped.
@@ -57,7 +57,7 @@ func (b *Backend) Unknown(a Aspect) bool { return unknown(b.Unseen, a) }
 // Unknown reports whether an aspect of the key could not be seen on the master.
 func (v *Vote) Unknown(a Aspect) bool { return unknown(v.Unseen, a) }
 
-// admitUnknown takes back that a lock is free where who holds it could not be seen: on so many masters that
+// admitUnknown makes a free lock unknown if its holders could not be seen: on so many masters that
 // the others are no quorum, or on ZooKeeper at all.
 func (l *Lock) admitUnknown() {
 	if l.State != StateFree || !l.Unknown(AspectHolders) && !l.Unknown(AspectKind) {

@@ -35,7 +35,7 @@ func (u Untrusted) Cut(cells int) string {
 // it back.
 func Escape(s string) string { return text.Escape(s) }
 
-// Unescape reads what Escape wrote. Text without a backslash is taken as it stands.
+// Unescape reads what Escape wrote. Text without a backslash is returned unchanged.
 func Unescape(s string) (string, error) { return text.Unescape(s) }
 
 // MarshalText is the escaped form, so that JSON holds nothing else.

@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Elsewhere lists the other locks of a snapshot that whoever stands behind a contender holds and waits for.
-// known is false where who that is is not known.
+// Elsewhere lists the other locks of a snapshot that the owner of a contender holds and waits for.
+// known is false if the owner is unknown.
 func (s *Snapshot) Elsewhere(id ID, c *Contender) (holds, waits []ID, known bool) {
 	who, known := c.Identity(id.Backend)
 	same := s.likelyTies()
@@ -39,8 +39,8 @@ func (s *Snapshot) likelyTies() ties {
 	return found
 }
 
-// DeadlockWithout reports whether a lock stands in a deadlock, and whether its owners would still wait for
-// each other were one of its contenders gone, so that the next in line holds.
+// DeadlockWithout reports whether a lock is in a deadlock. then reports whether its owners would
+// still wait for each other if one of its contenders were gone and the next in line held it.
 func (s *Snapshot) DeadlockWithout(id ID, gone *Contender) (now, then bool) {
 	l := s.Lock(id)
 	if l == nil {
@@ -63,7 +63,8 @@ func (s *Snapshot) DeadlockWithout(id ID, gone *Contender) (now, then bool) {
 	return true, false
 }
 
-// without is a lock without one of its contenders; where nobody holds it then, those hold that come next together.
+// without is a lock without one of its contenders. If it then has no holder, the next contenders
+// hold it together.
 func (l *Lock) without(gone *Contender) *Lock {
 	rest := clone(l)
 	is := func(c Contender) bool { return same(&c, gone) }
