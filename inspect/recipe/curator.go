@@ -28,8 +28,8 @@ const curatorProtection = "_c_"
 // CuratorRevoke is the data that asks the holder of a revocable lock to let go (LockInternals.REVOKE_MESSAGE).
 const CuratorRevoke = "__REVOKE__"
 
-// CuratorListens reports whether the data is that of a contender whose program made its lock revocable: empty
-// (attemptLock writes that in place of any other data), or the request itself.
+// CuratorListens reports whether data shows a contender whose program made its lock revocable. Such
+// data is empty (attemptLock writes that instead of any other data), or the request itself.
 func CuratorListens(data []byte) bool { return len(data) == 0 || string(data) == CuratorRevoke }
 
 // CuratorPermit builds what the name of an InterProcessSemaphoreV2's permit starts with; guid is 32
@@ -51,7 +51,7 @@ func parseCurator(child string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// curatorTokens stand between the protection and the number.
+// curatorTokens are the parts of a name between the protection and the number.
 var curatorTokens = [...]struct {
 	text string
 	mode Mode

@@ -17,7 +17,7 @@ type Custom struct {
 	Name string
 	// Backend is zookeeper or redis.
 	Backend string
-	// Kind as in the JSON; empty keeps what was found.
+	// Kind as in the JSON; empty keeps the detected kind.
 	Kind string
 
 	lock, contender, data *regexp.Regexp // contender and data may be nil

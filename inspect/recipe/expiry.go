@@ -1,10 +1,11 @@
 package recipe
 
-// TTLKeys are the keys of a lock that is more than one plain string whose TTL is the lock's; the first is the
-// one that its holder stands in. kind is as in a Record. False where its entries have times of their own,
-// which no TTL changes, or its library would not know of one: Symfony, redis-semaphore, madelson's semaphores
-// and readers, Redisson's semaphores and readers, and rueidislock, which sets that of its three keys anew
-// every few seconds.
+// TTLKeys returns the keys whose TTL decides a lock's TTL, if the lock is more than one plain
+// string. The first is the key with its holder. kind is as in a Record. It returns false for
+// libraries whose entries have their own times, which no TTL changes, or that would not notice a
+// new TTL. These are Symfony, redis-semaphore, madelson's semaphores and readers, Redisson's
+// semaphores and readers, and rueidislock, which renews the TTL of its three keys every few
+// seconds.
 func TTLKeys(library, kind, key string) ([]string, bool) {
 	switch {
 	case library == sidekiqName: // as its lock.lua does

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// LeaseNode is the znode in the directory of a kazoo NonBlockingLease that says who has the lease and until
-// when. It is persistent, and deleted and made again to renew the lease; whoever looks at it or writes it has
-// kazoo's Lock in the same directory meanwhile. A MultiNonBlockingLease is several of them, in directories
-// that are named by numbers (kazoo/recipe/lease.py).
+// LeaseNode is the znode of a kazoo NonBlockingLease, in its directory, with the owner and the end
+// of the lease. It is persistent. A renewal deletes it and creates it again. A client that reads or
+// writes it holds kazoo's Lock in the same directory meanwhile. A MultiNonBlockingLease is several
+// of them, in directories named by numbers (kazoo/recipe/lease.py).
 const LeaseNode = "lease_holder"
 
-// leaseVersion is the only version of the format that there is; of another, kazoo gives nobody the lease.
+// leaseVersion is the only version of the format. With any other, kazoo grants the lease to no client.
 const leaseVersion = 1
 
-// ReadLease reads the data of a LeaseNode; false when it is none. The end is in UTC, without a zone, by the
-// clock of the client that wrote it.
+// ReadLease reads the data of a LeaseNode; false if the data is not a lease. The end is in UTC,
+// without a zone, by the clock of the client that wrote it.
 func ReadLease(data []byte) (Single, bool) {
 	var lease struct {
 		Version *int    `json:"version"`

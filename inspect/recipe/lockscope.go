@@ -13,16 +13,18 @@ const (
 	lockscopePrefix = "lockscope:"
 )
 
-// What our own package keeps beside a lock's key, each in a key of this prefix and the lock's name (see LockscopeKey).
+// The prefixes of the keys that our own package keeps next to a lock's key. The lock's name follows
+// (see LockscopeKey).
 const (
 	// FencePrefix: a string, the newest fencing token. It expires a day after the last acquisition.
 	FencePrefix = "lockscope:fence:"
-	// WaitPrefix: a sorted set of who waits for a plain mutex: values, by when they came in µs of the server's clock,
-	// negative from when one was woken.
+	// WaitPrefix: a sorted set of the waiters for a plain mutex. The members are values, the scores
+	// their arrival in µs of the server's clock, or the negative time at which a waiter was woken.
 	WaitPrefix = "lockscope:wait:"
 	// TurnPrefix: the same for a Redlock, on the one of its masters that orders the waiters.
 	TurnPrefix = "lockscope:turn:"
-	// QueuePrefix: a sorted set of who waits for a fair mutex: values, by when they came in µs of the server's clock.
+	// QueuePrefix: a sorted set of the waiters for a fair mutex: values, by their arrival in µs of
+	// the server's clock.
 	QueuePrefix = "lockscope:queue:"
 	// AlivePrefix: a hash of when those of them that have waited for a while were last heard of, in µs of the
 	// server's clock.
@@ -33,9 +35,9 @@ const (
 	RunPrefix = "lockscope:run:"
 )
 
-// LockscopeKey is the key beside a lock with one of these prefixes. Both fall into one slot of a Redis
-// Cluster: the name stands in braces, a name with a hash tag keeps its own, and one that braces cannot make a
-// hash tag of is led by another tag of the same slot.
+// LockscopeKey returns the key with one of these prefixes that belongs to a lock. The two keys fall
+// into one slot of a Redis Cluster. The name is put in braces, but a name with a hash tag keeps its
+// own. If braces cannot make the name a hash tag, another tag of the same slot goes before it.
 func LockscopeKey(prefix, key string) string {
 	if hasHashTag(key) {
 		return prefix + key
@@ -58,8 +60,8 @@ func lockscopeLocks(rest string) []string {
 	return braced(rest)
 }
 
-// hasHashTag: only what stands between the first brace and the next closing one decides about the key's slot (Redis
-// Cluster specification, "Hash tags").
+// hasHashTag reports whether key has a hash tag. Only the text between the first brace and the next
+// closing one decides the key's slot (Redis Cluster specification, "Hash tags").
 func hasHashTag(key string) bool {
 	_, behind, ok := strings.Cut(key, "{")
 	return ok && strings.IndexByte(behind, '}') > 0
@@ -120,8 +122,8 @@ func LockscopeChannel(key string) string { return "lockscope:wake:" + key }
 // LockscopeSessionChannel is the channel that wakes one session when one of its waiters is next.
 func LockscopeSessionChannel(session string) string { return "lockscope:wake:@" + session }
 
-// lockscopeShape: the waiters of our own package's locks. What it keeps beside a lock makes none known by
-// itself, but for the queues: they name the lock that they belong to.
+// lockscopeShape reads the waiters of our own package's locks. The keys next to a lock do not
+// identify it, except for the queues: they name the lock that they belong to.
 func lockscopeShape() Shape {
 	return Shape{Name: lockscopeName, LockOf: lockscopeLockOf, Queries: lockscopeQueries, Decode: lockscopeDecode}
 }
@@ -156,8 +158,8 @@ func lockscopeQueries(k Keys) []Query {
 	return queries
 }
 
-// lockscopeTwin is the other lock, x of {x} and {x} of x, whose waiters would stand in the same keys; empty:
-// there is none.
+// lockscopeTwin returns the other lock whose waiters would use the same keys, x for {x} and {x} for
+// x. It is empty if there is no such lock.
 func lockscopeTwin(key string) string {
 	if both := braced(key); len(both) == 2 {
 		return both[0]
@@ -168,8 +170,9 @@ func lockscopeTwin(key string) string {
 	return ""
 }
 
-// lockscopeTwinWaits reports whether what waits beside an absent key waits for its twin: that one is held,
-// or, while neither is, it is the one that people use.
+// lockscopeTwinWaits reports whether the waiters next to an absent key wait for its twin. They do
+// if the twin is held or, while neither is held, if the twin is the usual name, the one without
+// braces.
 func lockscopeTwinWaits(k Keys) bool {
 	twin := lockscopeTwin(k.Key)
 	if twin == "" {
@@ -182,7 +185,7 @@ func lockscopeTwinWaits(k Keys) bool {
 	return isBraced(k.Key)
 }
 
-// lockscopeDecode reads a lock that somebody waits for; one without waiters is a plain string.
+// lockscopeDecode reads a lock that has waiters; one without waiters is a plain string.
 func lockscopeDecode(k Keys) (Record, bool) {
 	r := Record{Recipe: lockscopeName, Confidence: Certain, Kind: "mutex"}
 	if t, ok := lockscopeToken(k.Key, k.Main.Text); ok && k.Main.Type == TypeString {
@@ -199,8 +202,8 @@ func lockscopeDecode(k Keys) (Record, bool) {
 	return r, len(r.Claims) > holds
 }
 
-// lockscopeSilence is two of a fair mutex's longest heartbeats: a waiter that was silent for longer is passed
-// over when the lock is handed on, and stands in the queue until then.
+// lockscopeSilence is two of a fair mutex's longest heartbeats. A waiter that was silent for longer
+// is skipped at the next handoff, and stays in the queue until then.
 const lockscopeSilence = 2 * time.Second
 
 // lockscopeSilent finds the waiters of a fair mutex that were not heard of for too long, by the server's clock.

@@ -12,7 +12,8 @@ const (
 	kazooQueue    = "-__lock__"
 )
 
-// KazooQueue returns the path of the queue of a kazoo Semaphore at p, seen from p: a directory beside it.
+// KazooQueue returns the path of the queue of a kazoo Semaphore at p, relative to p: a directory
+// next to it.
 func KazooQueue(p string) string { return "../" + path.Base(p) + kazooQueue }
 
 // KazooQueuePath is the path of that directory.

@@ -57,7 +57,7 @@ func parseHBase(child string) (Entry, bool) {
 	return e, ok && name != "" && port != "" && strings.Trim(port, decimals) == ""
 }
 
-// hbaseOwner: the process stands in the name; the data is a protobuf message behind the letters PBUF.
+// hbaseOwner reads the process from the name. The data is a protobuf message after the letters PBUF.
 func hbaseOwner(e Entry, _ []byte) (host, label string) {
 	prefix, _, _ := SplitSequence(e.Name)
 	_, who, _ := strings.Cut(prefix, "-")
@@ -104,9 +104,10 @@ func hiveOwner(_ Entry, data []byte) (host, label string) {
 	return host, fields[0]
 }
 
-// solr is the election of Solr's overseer and shard leaders: the session in decimal, the node's or replica's
-// name, and "-n_" with the number. Who joins at the head takes the number of the second in line, without the
-// server's doing: equal numbers stand in the order of their names (LeaderElector.java).
+// solr is the election of Solr's overseer and shard leaders. A name is the session in decimal, the
+// node's or replica's name, and "-n_" with the number. A client that joins at the head reuses the
+// number of the second in line, without the server's doing. Equal numbers are in the order of their
+// names (LeaderElector.java).
 func solr() Queue {
 	return Queue{Name: "solr", Parse: parseSolr, Owner: solrOwner, Proof: func(e Entry, _ []byte, _ bool) Confidence {
 		session, _, _ := cutSolr(e.Name)

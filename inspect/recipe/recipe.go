@@ -1,6 +1,7 @@
-// Package recipe knows how client libraries write their locks on a server: names, values and who blocks whom.
-// It parses and builds them and does nothing else; it is a leaf that both the reading side (inspect) and the lock
-// package (lockops) stand on. One file a library, one line each in the tables of this file.
+// Package recipe knows how client libraries write their locks on a server: names, values and which
+// contender blocks which. It only parses and builds them. It is a leaf under both the reading side
+// (inspect) and the lock package (lockops). Each library has one file, and one line in the tables
+// of this file.
 package recipe
 
 import (
@@ -63,7 +64,7 @@ type Queue struct {
 	// ReadPrefix and WritePrefix are the same for the contenders of a read-write lock; nil where the recipe has none.
 	ReadPrefix, WritePrefix func(guid string) string
 	CarriesGUID             bool
-	// Owner reads a contender's data: the host that the library wrote by itself, the label that its user chose.
+	// Owner reads a contender's data: the host that the library wrote, and the label that its user chose.
 	Owner func(e Entry, data []byte) (host, label string)
 	// Proof grades a contender by its node, whose session is known: Certain where nothing but this library
 	// can have made it, "" where another has, and else what its name is. sealed: the data may not be read.
@@ -90,14 +91,15 @@ const (
 // Queues are the recipes of queues in the order in which a name is shown to them: the surest first.
 func Queues() []Queue { return slices.Clone(queues()) }
 
-// queues are made once: a name is shown to them for every node that is read. Nobody changes them.
+// queues are made once, since every node name that is read is matched against them. They must not
+// be modified.
 var queues = sync.OnceValue(func() []Queue {
 	return []Queue{
 		curator(), kazoo(), goZooKeeper(), zooKeeperRecipes(), hbase(), hive(), solr(), madelson(), zkRuby(), sequential(),
 	}
 })
 
-// QueueByName finds a recipe of a queue; false for a name that is none.
+// QueueByName finds a recipe of a queue; false if no recipe has that name.
 func QueueByName(name string) (Queue, bool) {
 	all := queues()
 	for i := range all {
@@ -108,7 +110,7 @@ func QueueByName(name string) (Queue, bool) {
 	return Queue{}, false
 }
 
-// Proves reports whether a name like this is a contender's: a recipe, and nobody else, writes such names.
+// Proves reports whether a name like this proves a contender: only one recipe writes such names.
 func Proves(child string) bool {
 	e, ok := Parse(child)
 	return ok && e.Confidence == Certain
@@ -120,8 +122,8 @@ func Contends(child string) bool {
 	return ok
 }
 
-// Parse asks the recipes about a name, the surest first; false where none knows it. Read also sees what shows
-// only beside others.
+// Parse asks the recipes about a name, the surest first; false if none knows it. Read also
+// recognises names that mean something only next to others.
 func Parse(child string) (Entry, bool) {
 	all := queues()
 	for i := range all {

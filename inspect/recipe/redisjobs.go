@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// bullMQ writes the worker's uuid and a number (src/classes/worker.ts: `${this.id}:${tokenPostfix++}`) under
-// prefix:queue:job:lock, the prefix being bull unless somebody chose another; Bull, before it, the uuid of
-// the queue's client under bull:queue:job:lock. Locks that are written by hand after Redisson's have a uuid
-// and the number of a thread under any name.
+// bullMQ writes the worker's uuid and a number (src/classes/worker.ts:
+// `${this.id}:${tokenPostfix++}`) under prefix:queue:job:lock. The prefix is bull unless the user
+// chose another. Its predecessor Bull writes the uuid of the queue's client under
+// bull:queue:job:lock. Hand-written locks modelled on Redisson have a uuid and the number of a
+// thread under any name.
 func bullMQ(key, value string) (Token, bool) {
 	if !strings.HasSuffix(key, ":lock") || len(value) < 36 || !isUUID(value[:36]) {
 		return Token{}, false

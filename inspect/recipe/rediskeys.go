@@ -68,8 +68,9 @@ type Keys struct {
 	Main Value
 	// Auxiliary has the values of helper keys and channels, by name.
 	Auxiliary map[string]Value
-	// Hint is the recipe that the key is known to belong to, from a helper key or an earlier reading; empty when it
-	// is not. Named: somebody asked for this very key, so that it is worth looking for all that it may be.
+	// Hint is the recipe that the key is known to belong to, from a helper key or an earlier
+	// reading; else empty. Named is set if a user requested this very key, so that every possible
+	// recipe is worth a try.
 	Hint  string
 	Named bool
 	// Now is by our clock, Offset is the server's clock minus ours.
@@ -99,10 +100,11 @@ type Claim struct {
 	Label, Host, PID, Thread, LibraryID string
 	// Since is the time of the acquisition, by the clock of its client; zero when the entry does not have it.
 	Since time.Time
-	// ExpiresAt is the expiry of its entry, by our clock; zero with NoExpiry or where it has no time of its own.
+	// ExpiresAt is the expiry of its entry, by our clock; zero with NoExpiry or if the entry itself
+	// has no time.
 	ExpiresAt time.Time
 	NoExpiry  bool
-	// Dead: what its library keeps alive beside the entry is gone.
+	// Dead is set if the key or channel that its library keeps alive for the entry is gone.
 	Dead bool
 }
 
@@ -118,14 +120,14 @@ type Record struct {
 	Claims []Claim
 	// Partial are values that hold too few of the lock's several keys on this master.
 	Partial []string
-	// Opaque: without a claim it is not known whether somebody holds it; otherwise it is free then.
+	// Opaque: without a claim it is unknown whether the lock is held; otherwise it is free then.
 	Opaque bool
 	// WaitersAtLeast counts the client instances that are known to wait, without their entries.
 	WaitersAtLeast int
-	// Auxiliary: keys beside the one that names the lock hold it, which itself is absent. Recordings have it
-	// under its first name.
+	// Auxiliary: keys next to the one that names the lock hold it, and that one is absent.
+	// Recordings have it under another name.
 	Auxiliary bool `json:"Beside"`
-	// PartOf: the key is none of its own, but belongs to the lock of this key.
+	// PartOf is the key of the lock that this key belongs to, if it is not a lock itself.
 	PartOf string
 	// Doubtful: something in it has to be confirmed by another reading.
 	Doubtful bool
@@ -157,14 +159,15 @@ type Shape struct {
 	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong to; none for
 	// noise. May be nil.
 	LockOf func(key string) (locks []string, helper bool)
-	// Queries returns what else to read of a lock, as far as it is known, and is called again with what was read then.
+	// Queries returns further reads for a lock, given the data so far. It is called again with
+	// their results.
 	Queries func(Keys) []Query
-	// Decode returns the lock; false when it is none of this library.
+	// Decode returns the lock; false if it is not one of this library.
 	Decode func(Keys) (Record, bool)
 }
 
-// shapes are the recipes of locks with structure, the surest first. A library of plain strings stands in
-// stringLocks. They are made once, since every key that is read is held against all.
+// shapes are the recipes of locks with structure, the surest first. Libraries of plain strings are
+// in stringLocks. They are made once, since every key that is read is matched against all of them.
 var shapes = sync.OnceValue(func() []Shape {
 	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(), pythonSignal(), redbeatKeys(), lockscopeShape()}
 })
@@ -180,8 +183,7 @@ func Queries(k Keys) []Query {
 	return queries
 }
 
-// DecodeKeys returns the lock that a key is part of when that is more than a plain string; false for a plain string and
-// for what is no lock.
+// DecodeKeys returns the lock that a key is part of, if that is more than a plain string; else false.
 func DecodeKeys(k Keys) (Record, bool) {
 	for _, s := range shapes() {
 		if s.Decode == nil {
@@ -221,8 +223,8 @@ func MayBelongTo(key string) (lock string, ok bool) {
 	return "", false
 }
 
-// RedisPatterns are the SCAN patterns that find the keys of every recipe with a prefix of its own, besides the
-// generic words that most people put in a lock's name.
+// RedisPatterns are the SCAN patterns that find locks: the generic words in most locks' names, and
+// the patterns of every recipe with its own prefix.
 func RedisPatterns() []string {
 	patterns := []string{"*lock*", "*mutex*", "*semaphore*"}
 	for i := range stringLocks() {
@@ -260,6 +262,6 @@ func braced(rest string) []string {
 
 func isBraced(key string) bool { return strings.HasPrefix(key, "{") && strings.HasSuffix(key, "}") }
 
-// RecordsWaiters reports whether a library on Redis writes down who waits, or has subscribers that are
-// counted: where there are none, nobody waits.
+// RecordsWaiters reports whether a library on Redis records its waiters, or has subscribers that
+// are counted. If neither shows any, the lock has no waiters.
 func RecordsWaiters(recipe string) bool { return recipe == redissonName || recipe == lockscopeName }

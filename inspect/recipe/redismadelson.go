@@ -19,7 +19,7 @@ const (
 	madelsonWaiting = "_WRITERWAITING"
 )
 
-// MadelsonReaders is the key of the readers of the lock with this writer's key; false for a key that is none.
+// MadelsonReaders is the key of the readers of the lock with this writer's key; false if key is not one.
 func MadelsonReaders(key string) (string, bool) {
 	name, ok := strings.CutSuffix(key, madelsonWriter)
 	if !ok {

@@ -13,12 +13,13 @@ const (
 	redisSemaphoreMutex  = "mutex:"
 )
 
-// redisSemaphore is npm's redis-semaphore (5.8.0): a semaphore is a sorted set semaphore:NAME of who has a
-// permit, by when it was taken or last renewed, in milliseconds of that client's clock; the same script gives
-// the key the lock timeout of that client to live (lib/semaphore/acquire/lua.js, refresh/lua.js). A
-// multi-semaphore is one too, in which a client that took n permits has the members ID_0 to ID_n-1 with one
-// score (lib/multiSemaphore/acquire/lua.js). Its Redlock variants write the same on every master. How many
-// permits there are and who waits is written nowhere.
+// redisSemaphore is npm's redis-semaphore (5.8.0). A semaphore is a sorted set semaphore:NAME of
+// the permit holders. The score is when a permit was taken or last renewed, in milliseconds of that
+// client's clock. The same script sets the key's time to live to that client's lock timeout
+// (lib/semaphore/acquire/lua.js, refresh/lua.js). A multi-semaphore is one too. There, a client
+// that took n permits has the members ID_0 to ID_n-1 with one score
+// (lib/multiSemaphore/acquire/lua.js). Its Redlock variants write the same on every master. The
+// number of permits and the waiters are recorded nowhere.
 func redisSemaphore() Shape {
 	return Shape{Name: redisSemaphoreName, Decode: redisSemaphoreDecode}
 }
@@ -27,9 +28,10 @@ func redisSemaphore() Shape {
 // jobs, in which they are those of the future, is no semaphore.
 const clockSlack = time.Minute
 
-// redisSemaphoreDecode: an entry counts until it is as old as the lock timeout of whoever writes next, which
-// is what the newest entry and the key's time to live are apart. That is at most too long: when the newest
-// entry was given back, the one before it is measured by the key's end.
+// redisSemaphoreDecode reads the entries. An entry counts until it is as old as the lock timeout of
+// the next writer. That timeout is the difference between the newest entry and the key's expiry. It
+// can only be too long: if the newest entry was released, the previous one is measured by the key's
+// end.
 func redisSemaphoreDecode(k Keys) (Record, bool) {
 	v := k.Main
 	if v.Type != TypeZSet || len(v.Items) == 0 || v.NoExpiry || !strings.HasPrefix(k.Key, redisSemaphorePrefix) {

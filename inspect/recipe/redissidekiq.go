@@ -25,7 +25,7 @@ func sidekiqUniqueJobs() Shape {
 	}
 }
 
-// sidekiqDigest cuts a key into uniquejobs:HEX, :RUN included, and what is behind it.
+// sidekiqDigest splits a key into uniquejobs:HEX, with :RUN if it has that, and the rest.
 func sidekiqDigest(key string) (digest, suffix string, ok bool) {
 	rest, ok := strings.CutPrefix(key, sidekiqPrefix)
 	if !ok {

@@ -54,8 +54,8 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 
 func isNumber(s string) bool { return s != "" && len(s) <= 19 && strings.Trim(s, decimals) == "" }
 
-// RedissonKey names a helper key or channel of a lock: prefix:{name}, without braces of its own where the name has
-// some (RedissonObject.prefixName).
+// RedissonKey names a helper key or channel of a lock: prefix:{name}, or prefix:name if the name
+// already has braces (RedissonObject.prefixName).
 func RedissonKey(prefix, name string) string {
 	if strings.Contains(name, "{") {
 		return prefix + ":" + name
@@ -163,7 +163,8 @@ func redissonOwnChannel(key, owner string) string {
 	return RedissonKey(redissonLockChannel, key) + ":" + owner
 }
 
-// WakesOne reports whether a channel is that of one waiter for a lock, who is dead where nobody subscribes to it.
+// WakesOne reports whether a channel wakes a single waiter for a lock. The waiter is dead if the
+// channel has no subscribers.
 func WakesOne(key, channel string) bool {
 	return strings.HasPrefix(channel, redissonOwnChannel(key, ""))
 }
@@ -204,10 +205,10 @@ func redissonDecode(k Keys) (Record, bool) {
 	return r, true
 }
 
-// redissonSure grades a lock's hash. Re-entrant locks that are written by hand after Redisson's have its
-// fields too, so that it is certain only with what Redisson alone keeps beside it: a queue, the keys of read
-// holds, subscribers of its channels. Redisson's hashes always expire, and its ids are random UUIDs: a hash
-// of others may count anything.
+// redissonSure grades a lock's hash. Hand-written re-entrant locks modelled on Redisson have the
+// same fields. The lock is certain only with keys or channels that Redisson alone adds: a queue,
+// the keys of read holds, subscribers of its channels. Redisson's hashes always expire, and its ids
+// are random UUIDs; a foreign hash may count anything.
 func redissonSure(k Keys, claims []Claim) Confidence {
 	for name, v := range k.Auxiliary {
 		if strings.HasPrefix(name, "redisson_") && (v.Subscribers > 0 || v.Type == TypeList || v.Type == TypeZSet) ||
@@ -260,7 +261,7 @@ func redissonReader(k Keys, c *Claim) {
 	c.Dead = asked > 0 && asked == c.Count && found == 0 && !unseen
 }
 
-// redissonWaiters reads a fair lock's queue, and who has subscribed.
+// redissonWaiters reads a fair lock's queue and its subscribers.
 func redissonWaiters(k Keys, r *Record) {
 	lapses := map[string]float64{}
 	for _, t := range k.Auxiliary[RedissonKey("redisson_lock_timeout", k.Key)].Items {
@@ -289,8 +290,8 @@ func redissonWaiters(k Keys, r *Record) {
 	r.WaitersAtLeast = k.Auxiliary[RedissonKey(redissonLockChannel, k.Key)].Subscribers
 }
 
-// redissonCounted is a semaphore or a latch. A plain counter shows neither holders nor limit, and looks like any other
-// number: only who waits for it, its permits, or its name give it away.
+// redissonCounted is a semaphore or a latch. A plain counter shows neither holders nor limit, and
+// looks like any other number. Only its waiters, its permits or its name give it away.
 func redissonCounted(k Keys) (Record, bool) {
 	available, err := strconv.Atoi(k.Main.Text)
 	if err != nil {
@@ -333,8 +334,8 @@ func redissonCounted(k Keys) (Record, bool) {
 // redissonNever is the score of a permit that does not expire.
 const redissonNever = 922337203685477
 
-// redissonPermitItems reads the members of a permit-expirable semaphore: 16 bytes, of which Java shows the hex digits.
-// Expiries are by the server's clock; zero when there is none.
+// redissonPermitItems reads the members of a permit-expirable semaphore: 16 bytes, of which Java
+// shows the hex digits. Expiries are by the server's clock; zero without expiry.
 func redissonPermitItems(v Value) ([]Claim, bool) {
 	if v.Type != TypeZSet || len(v.Items) == 0 {
 		return nil, false

@@ -17,7 +17,7 @@ func pythonSignal() Shape {
 	}}
 }
 
-// WakeList is the list by which python-redis-lock's release wakes the one who waits longest for a lock
+// WakeList is the list by which python-redis-lock's release wakes the longest waiter for a lock
 // (BLPOP; UNLOCK_SCRIPT in redis_lock/__init__.py); false for a lock of another library.
 func WakeList(key, value string) (list string, ok bool) {
 	if _, ok := pythonRedisLock(key, value); !ok {
@@ -69,10 +69,10 @@ func springIntegration(key, value string) (Token, bool) {
 
 const springName = "spring-integration"
 
-// springChannels are the channels of which one is that of a lock's release where the registry's locks listen
-// (PUB_SUB_LOCK in RedisLockRegistry.java): REGISTRY-channel:KEY. The message is the key. Where in it the
-// registry's name ends is not known when it has several colons. A client that hears of a lock for which it
-// does not wait does nothing.
+// springChannels returns the channels of which one announces a lock's release, if the registry's
+// locks listen (PUB_SUB_LOCK in RedisLockRegistry.java): REGISTRY-channel:KEY. The message is the
+// key. If the key has several colons, the end of the registry's name is unknown. A client that does
+// not wait for the lock ignores the message.
 func springChannels(key string) []string {
 	var channels []string
 	for i := range len(key) {
@@ -101,7 +101,8 @@ func laravelLock(key, value string) (Token, bool) {
 	return Token{Recipe: "laravel", Confidence: Possible}, strings.ContainsAny(value, decimals)
 }
 
-// timeUUID is a version 1 UUID with dashes, as ioredis-lock writes: no recipe of its own, but time and MAC address.
+// timeUUID recognises a version 1 UUID with dashes, as ioredis-lock writes. It is not a separate
+// recipe, but it has a time and a MAC address.
 func timeUUID(key, value string) (Token, bool) {
 	if !isUUID(value) {
 		return Token{}, false

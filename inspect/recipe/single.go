@@ -26,8 +26,8 @@ func Singles(dir string) (ephemeralNodes, persistent bool) {
 	return dir == "/", path.Base(dir) == "shedlock" || isHelix(dir)
 }
 
-// ReadSingle reads the data of a node in a directory as a lock; false when it is none. alone: it is the only ephemeral
-// node of the directory.
+// ReadSingle reads the data of a node in a directory as a lock; false if it is not one. alone means
+// that it is the only ephemeral node of the directory.
 func ReadSingle(dir string, data []byte, ephemeral, alone bool) (Single, bool) {
 	everyOne, persistent := Singles(dir)
 	switch {
@@ -59,10 +59,10 @@ func readShedLock(data []byte) (Single, bool) {
 	return Single{Recipe: "shedlock", Confidence: Likely, Until: until}, true
 }
 
-// Vacated returns the data by which a lock that is a znode which stays, and is held as its data says, is
-// free; false for other locks, which are free without their znode. ShedLock's holder could not unlock a znode
-// that is gone (ZookeeperCuratorLockProvider.java, doUnlock), and who waits for a lock of Helix looks only at
-// changes of its data (ZKDistributedNonblockingLock.java, handleDataDeleted).
+// Vacated returns the data that frees a lock that is a persistent znode, held as its data says. It
+// returns false for other locks, which are free without their znode. ShedLock's holder could not
+// unlock a deleted znode (ZookeeperCuratorLockProvider.java, doUnlock). A waiter for a lock of
+// Helix looks only at changes of its data (ZKDistributedNonblockingLock.java, handleDataDeleted).
 func Vacated(library string, data []byte) ([]byte, bool) {
 	switch library {
 	case "shedlock":

@@ -5,16 +5,17 @@ import (
 	"sync"
 )
 
-// StringLock declares a recipe whose locks are one plain string each. What is true of its library beyond what
-// its values show stands here, and nowhere else.
+// StringLock declares a recipe whose locks are one plain string each. Facts about its library that
+// its values do not show belong here, and nowhere else.
 type StringLock struct {
 	// Name of the recipe.
 	Name string
-	// Key and Value are one lock as the library writes it, NAME standing for the lock's own name. What reads,
-	// lists, releases and explains locks is tried on it.
+	// Key and Value are one lock as the library writes it, with NAME for the lock's own name. The
+	// code that reads, lists, releases and explains locks is tried on it.
 	Key, Value string
-	// Patterns are SCAN patterns of keys that have none of the generic words of [RedisPatterns]. Whatever
-	// string matches is listed, at least as possibly a lock: they take no more than the library writes.
+	// Patterns are SCAN patterns of keys that have none of the generic words of [RedisPatterns].
+	// Every string that they match is listed, at least as possibly a lock, so they match no more
+	// than the library writes.
 	Patterns []string
 	// OneServer: see [OneServer]. NoTTL: see [NoTTLByDefault].
 	OneServer, NoTTL bool
@@ -23,8 +24,8 @@ type StringLock struct {
 	decode  func(key, value string) (Token, bool)
 }
 
-// stringLocks are all recipes of plain strings. The first that takes a value for its own wins, so the surest
-// stand first.
+// stringLocks are all recipes of plain strings. The first that recognises a value wins, so the
+// surest come first.
 var stringLocks = sync.OnceValue(func() []StringLock {
 	const (
 		random4 = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718" // a UUID of random bytes
@@ -95,9 +96,9 @@ func Clients(library string) []string {
 	return nil
 }
 
-// NoTTLByDefault reports whether a library writes its locks of a kind, as in the JSON, to Redis without an
-// expiry unless it is told one: redis-py (timeout=None), python-redis-lock (expire=None), Laravel (0
-// seconds), sidekiq-unique-jobs, Redisson's semaphores.
+// NoTTLByDefault reports whether a library writes its locks of a kind, as in the JSON, to Redis
+// without an expiry unless the user sets one: redis-py (timeout=None), python-redis-lock
+// (expire=None), Laravel (0 seconds), sidekiq-unique-jobs, Redisson's semaphores.
 func NoTTLByDefault(library, kind string) bool {
 	return library == sidekiqName || library == redissonName && kind == "semaphore" ||
 		slices.ContainsFunc(stringLocks(), func(s StringLock) bool { return s.NoTTL && s.Name == library })

@@ -55,8 +55,8 @@ func ifNamed(key string) Confidence {
 	return Possible
 }
 
-// namesLock reports whether one of a key's words is that of a lock, or ends so: "lock:orders",
-// "orders-mutex", "orderLock", not "unlock:orders".
+// namesLock reports whether one of a key's words means a lock or ends in such a word:
+// "lock:orders", "orders-mutex", "orderLock", not "unlock:orders".
 func namesLock(key string) bool {
 	return slices.ContainsFunc(wordsOf(key), func(word string) bool {
 		switch word = strings.TrimSuffix(word, "s"); {
