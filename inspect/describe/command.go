@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Quote makes one word of a POSIX shell of text, whatever is in it: whoever pastes a command must not run a name. A
-// leading = is quoted, since zsh looks a command up behind it.
+// Quote makes text a single word of a POSIX shell, whatever it contains: a pasted command must not
+// run a name. A leading = is quoted, since zsh looks up the command after it.
 func Quote(text string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
 	if text != "" && text[0] != '=' && strings.Trim(text, plain) == "" {

@@ -1,6 +1,6 @@
-// Package describe puts what inspect found into words for people: verdicts, ages, evidence, what is unknown and why,
-// refusals, and the commands that an advice names. The command line, the screens and the findings all take their words
-// from here.
+// Package describe puts the results of inspect into words for people: verdicts, ages, evidence,
+// refusals, unknown facts with their reasons, and the commands in advice. The command line, the
+// screens and the findings all take their words from here.
 //
 // It knows no colours and no glyphs. Text from servers comes out escaped, and may hold the signs … · – → ≤ ≥, which a
 // face that prints only ASCII replaces.

@@ -21,8 +21,8 @@ func QueueLength(l *inspect.Lock) string {
 	}
 }
 
-// QueueHidden reports whether somebody may wait for a lock of whom the servers know nothing: most libraries
-// on Redis only ask again and again for a key that is there.
+// QueueHidden reports whether a lock may have waiters that the servers do not know of. Most
+// libraries on Redis only retry while the key exists.
 func QueueHidden(l *inspect.Lock) bool {
 	return len(l.Masters) > 0 && l.State != inspect.StateFree && !recipe.RecordsWaiters(l.Recipe)
 }

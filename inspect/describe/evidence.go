@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Fact is a piece of evidence: its name, and its values, records each on a line of its own.
+// Fact is a piece of evidence: its name and its values, with each record on a separate line.
 type Fact struct {
 	Name   string
 	Values []string

@@ -106,7 +106,7 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	return Held{once: once}
 }
 
-// Sign stands before a time that is only bounded.
+// Sign returns the sign that goes before a time that is only bounded.
 func (b Bound) Sign() string {
 	switch b {
 	case AtMost:
@@ -165,8 +165,8 @@ func (v View) LongestWait(l *inspect.Lock) (inspect.Age, bool) {
 	return inspect.Age{}, false
 }
 
-// LongestWaiter returns the waiter that came first, by the servers' clocks; nil where that is unknown. Who is
-// most likely gone waits no more.
+// LongestWaiter returns the waiter that came first, by the servers' clocks; nil if that is unknown.
+// Contenders that are most likely gone do not count.
 func LongestWaiter(l *inspect.Lock) *inspect.Contender {
 	var oldest *inspect.Contender
 	for i := range l.Waiters {
@@ -185,7 +185,7 @@ func OldestWaiter(l *inspect.Lock) time.Time {
 	return time.Time{}
 }
 
-// SignOf stands before an age that a clock gives that nobody has compared with ours.
+// SignOf returns the sign that goes before an age, if its clock has not been compared with ours.
 func SignOf(a inspect.Age) string {
 	if a.Known {
 		return ""

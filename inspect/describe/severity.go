@@ -11,7 +11,7 @@ func WorstFirst(a, b inspect.Finding) int {
 	return cmp.Or(compareBool(a.Muted != nil, b.Muted != nil), cmp.Compare(b.Severity.Rank(), a.Severity.Rank()))
 }
 
-// compareBool orders what is not before what is.
+// compareBool orders false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -22,7 +22,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// Worst is the worst of some findings that are not muted, the first of several; nil where there is none.
+// Worst returns the worst of the findings that are not muted, the first of several, or nil.
 func Worst(findings []inspect.Finding) *inspect.Finding {
 	var worst *inspect.Finding
 	for i := range findings {

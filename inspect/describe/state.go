@@ -12,7 +12,8 @@ import (
 type stateWords struct {
 	state inspect.State
 	level Level
-	// brief says in a few words who holds the lock, or why nobody does; detail adds a figure to it, nil for none.
+	// brief names the holder in a few words, or the reason for no holder. detail adds a figure and
+	// may be nil.
 	brief, detail func(*inspect.Lock) string
 	// verdict says it in a sentence.
 	verdict func(View, *inspect.Lock) string
@@ -45,7 +46,7 @@ func States() []inspect.State {
 	return list
 }
 
-// Summary says in a few words who holds a lock, or why nobody does, and adds a detail, empty where there is none.
+// Summary names a lock's holder in a few words, or the reason for no holder. detail may be empty.
 func Summary(l *inspect.Lock) (brief, detail string) {
 	w := wordsOf(l.State)
 	if w.detail != nil {
@@ -57,7 +58,8 @@ func Summary(l *inspect.Lock) (brief, detail string) {
 // StateLevel returns the level of a lock's state, whatever was found about it.
 func StateLevel(l *inspect.Lock) Level { return wordsOf(l.State).level }
 
-// Verdict says in a sentence who holds a lock, for how long, and who waits; or why that is not known.
+// Verdict is a sentence on the holder of a lock, how long it has held it, and the waiters; or on
+// why they are unknown.
 func (v View) Verdict(l *inspect.Lock) string { return doubt(l) + wordsOf(l.State).verdict(v, l) }
 
 // Doubtful reports whether it is only possible that what seems held is a lock at all: a name and a value of
@@ -66,7 +68,7 @@ func Doubtful(l *inspect.Lock) bool {
 	return l.Confidence == recipe.Possible && (l.State == inspect.StateHeld || l.State == inspect.StateContended)
 }
 
-// doubt stands before what is said of a doubtful lock; empty for others.
+// doubt returns the words before a verdict on a doubtful lock; empty for others.
 func doubt(l *inspect.Lock) string {
 	if Doubtful(l) {
 		return "if it is a lock, "

@@ -53,7 +53,7 @@ func briefError(b *inspect.Backend) string {
 	return strings.Join(lines, "; ")
 }
 
-// Cause returns the end of a server's error, without the server's name, which stands beside it.
+// Cause returns the end of a server's error, without the server's name, which is shown next to it.
 func Cause(text, addr string) string {
 	if at := strings.LastIndex(text, addr+": "); addr != "" && at >= 0 {
 		text = text[at+len(addr)+2:]
@@ -61,7 +61,7 @@ func Cause(text, addr string) string {
 	return Printable(strings.TrimPrefix(strings.ReplaceAll(plain(text), "\n", ": "), "connect: "))
 }
 
-// Errors returns the errors of a backend, each on a line of its own, safe to print.
+// Errors returns the errors of a backend, one per line, safe to print.
 func Errors(b *inspect.Backend) []string {
 	lines := strings.Split(plain(b.Error), "\n")
 	for i := range lines {

@@ -58,7 +58,8 @@ func (v View) minority(l *inspect.Lock) string {
 	}
 }
 
-// unknown gives the reason why the holder is unknown: what was refused or failed, where a source reported it.
+// unknown gives the reason why the holder is unknown: the refused or failed reads, if a source
+// reported them.
 func unknown(l *inspect.Lock) string {
 	if why := Reasons(l.Unseen, inspect.AspectHolders, inspect.AspectVotes, inspect.AspectKind); why != "" {
 		return why
@@ -89,7 +90,7 @@ func Structured(l *inspect.Lock) bool {
 	return slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool { return v.Held != nil })
 }
 
-// vacant words a lock without a holder, for which somebody may wait all the same.
+// vacant words a lock without a holder, which may still have waiters.
 func vacant(l *inspect.Lock, free string) string {
 	switch listed := inQueue(l); {
 	case len(l.Waiters) == 0:
@@ -218,7 +219,7 @@ type Votes struct {
 	Absent, Silent int
 }
 
-// Tally counts the votes on a Redis lock. What is no lock is no vote.
+// Tally counts the votes on a Redis lock. A value that is not a lock is not a vote.
 func Tally(l *inspect.Lock) Votes {
 	var t Votes
 	counts := make(map[string]int)

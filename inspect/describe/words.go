@@ -14,7 +14,7 @@ import (
 // as inspect.Escape does.
 func Printable(s string) string { return text.Printable(s) }
 
-// OneLine is an error as Printable, with what was joined of several servers behind one another: a line feed
+// OneLine is an error as Printable, with the errors of several servers on one line: a line feed
 // would be shown escaped.
 func OneLine(err error) string { return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
@@ -34,8 +34,8 @@ func Count(n int, one string) string {
 	return fmt.Sprintf("%d %s", n, one)
 }
 
-// Owner names who is behind a contender in a word: the label, else the client, host, session or the
-// contender's name, also where the host is only a MAC address.
+// Owner names the owner of a contender in a word: the label, else the client, host, session or the
+// contender's name. A host that is only a MAC address is passed over.
 func Owner(c *inspect.Contender) string {
 	o := &c.Owner
 	switch {
@@ -74,7 +74,7 @@ func BriefName(name inspect.Untrusted) string {
 	return name.Cut(start) + inspect.Untrusted(raw[cut:]).Cut(end)
 }
 
-// Host is the word for what is known of an owner's host.
+// Host is the label for an owner's host, which may be known only as a MAC address.
 func Host(o *inspect.Owner) string {
 	if o.HostIsMAC() {
 		return "MAC address"
@@ -90,7 +90,7 @@ func Client(o *inspect.Owner) string {
 	return o.Host.String()
 }
 
-// Client is the same with the name of the host in place of its address, where it has one.
+// Client is the function Client with the host's name instead of its address, if it has one.
 func (v View) Client(o *inspect.Owner) string {
 	n, ok := v.Snapshot.HostName(o)
 	if !ok {
