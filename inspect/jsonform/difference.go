@@ -2,8 +2,8 @@ package jsonform
 
 import "github.com/lockscope/lockscope/inspect"
 
-// Difference has the Differences of two snapshots in the form of the contract, docs/diff.schema.json. The
-// names stand in it for the snapshots: a file, a moment.
+// Difference has the Differences of two snapshots in the form of the contract,
+// docs/diff.schema.json. The names in it identify the snapshots: a file, a moment.
 func Difference(from, to *inspect.Snapshot, fromName, toName string) any {
 	list, skipped := inspect.Differences(from, to)
 	j := jsonDifference{
