@@ -71,7 +71,7 @@ func code(text string) string {
 	return fence + pad + text + pad + fence
 }
 
-// cell is code for a cell of a table, which a bar would end although it stands in code.
+// cell is code for a cell of a table, where a bar would end the cell even inside code.
 func cell(text string) string { return strings.ReplaceAll(code(text), "|", `\|`) }
 
 // block is a block of code for a shell.
@@ -132,7 +132,7 @@ func (t Ticket) writeFacts(d *document) {
 	d.WriteByte('\n')
 }
 
-// writeFinding writes what is wrong, by what signs, and what to do; each command stands in a block of its own.
+// writeFinding writes the problem, its evidence and the remedy; each command is in a separate block.
 func (t Ticket) writeFinding(d *document, f *inspect.Finding) {
 	d.heading(2, fmt.Sprintf("%s: %s", f.Severity, prose(f.Rule)))
 	d.line("%s\n", prose(f.Message))
@@ -165,7 +165,7 @@ func (t Ticket) writeFinding(d *document, f *inspect.Finding) {
 	}
 }
 
-// writeQueue lists who holds and who waits, in order.
+// writeQueue lists the holders and the waiters, in order.
 func (t Ticket) writeQueue(d *document) {
 	l := t.Lock
 	if len(l.Holders) > 0 {
@@ -305,7 +305,7 @@ func (t Ticket) writePast(d *document) {
 	}
 }
 
-// writeUnseen lists what was to be looked at and was not.
+// writeUnseen lists the reads that were refused or failed.
 func (t Ticket) writeUnseen(d *document, list []inspect.Unseen) {
 	if len(list) == 0 {
 		return

@@ -1,5 +1,5 @@
-// Package ticket writes what is known of a lock, or of a finding, for those who were not there: as Markdown and as
-// JSON. All text from servers is escaped twice over, for terminals and for the form that it stands in.
+// Package ticket reports on a lock, or on a finding, for people who were not there: as Markdown and
+// as JSON. All text from servers is escaped twice, for terminals and for the output format.
 package ticket
 
 import (
