@@ -18,7 +18,7 @@ const mostDebt = 0.5
 // NewBucket makes a full Bucket of so many tokens a second, with room for burst of them.
 func NewBucket(rate, burst float64) *Bucket { return &Bucket{rate: rate, burst: burst, tokens: burst} }
 
-// Take takes a token. When there is none it returns the time until there is.
+// Take takes a token. If there is no token, it returns the time until there is one.
 func (b *Bucket) Take(now time.Time) (wait time.Duration) {
 	if wait = b.Await(now); wait == 0 {
 		b.Spend(1)

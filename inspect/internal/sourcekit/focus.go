@@ -4,13 +4,14 @@ package sourcekit
 
 import "github.com/lockscope/lockscope/inspect"
 
-// Focus hands the newest focus over to a source's Run: the paths or keys that somebody looks at. Receive from it.
+// Focus passes the newest focus to a source's Run: the paths or keys that a viewer has open.
+// Receive from it.
 type Focus chan map[string]bool
 
 // NewFocus makes a Focus.
 func NewFocus() Focus { return make(Focus, 1) }
 
-// Set replaces what was not received yet by the ids of that backend. It does not block.
+// Set replaces a focus that was not received yet with the ids of that backend. It does not block.
 func (f Focus) Set(backend string, ids []inspect.ID) {
 	paths := make(map[string]bool, len(ids))
 	for _, id := range ids {

@@ -104,7 +104,7 @@ func sameServer(a, b inspect.Server) bool {
 
 func near(a, b time.Duration) bool { return (a - b).Abs() < 5*time.Millisecond }
 
-// noticeable reports whether a figure changed so much that somebody who looks at it should see it.
+// noticeable reports whether a figure changed enough for a viewer to notice.
 func noticeable(a, b *inspect.Backend) bool {
 	if differs(a.Cost.PerSecond, b.Cost.PerSecond, 1) || a.Scanned != b.Scanned || a.Cost.Watches != b.Cost.Watches {
 		return true

@@ -1,7 +1,7 @@
-// Package stall notices that this process stood still: a debugger, SIGSTOP and a closed lid do that, and so
-// does a machine with too much to do. No server reports afterwards what happened meanwhile, and what was read
-// before, or was asked for before and is answered by what lay in a socket, is taken for the present only by
-// mistake.
+// Package stall notices that this process was paused: by a debugger, SIGSTOP, a closed lid or an
+// overloaded machine. No server reports afterwards what happened meanwhile. Data from before the
+// pause must not be taken for the present. The same goes for a request from before it, if the
+// answer was waiting in a socket.
 package stall
 
 import (
@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Limit is the time without a beat after which the process must have stood still.
+// Limit is the time without a beat after which the process must have been paused.
 const Limit = 3 * time.Second
 
 // every is the interval of the beats.
 const every = 250 * time.Millisecond
 
-// Watch notices stalls from its Start on. Its methods may be called by any goroutine; of a nil Watch nothing
-// ever stood still.
+// Watch notices stalls from its Start on. Its methods may be called by any goroutine. A nil Watch
+// never reports a stall.
 type Watch struct {
 	now   func() time.Time
 	woken chan struct{}
@@ -29,15 +29,15 @@ type Watch struct {
 	fresh bool      // there was a stall since
 }
 
-// New makes a watch by a clock. Of its two readings the one counts that went further: the monotonic one goes
-// on while the process is stopped, the wall clock also while the machine sleeps. (A wall clock that is set
-// forward looks the same.)
+// New makes a watch with a clock. Of its two readings the one that advanced further counts. The
+// monotonic one goes on while the process is stopped, the wall clock also while the machine sleeps.
+// (A wall clock that is set forward looks the same.)
 func New(now func() time.Time) *Watch {
 	return &Watch{now: now, woken: make(chan struct{}, 1)}
 }
 
-// Start begins to watch. The beats are those of a goroutine of their own, so that who is only busy did not
-// stand still. They end with ctx; call the returned function to wait for that.
+// Start begins to watch. The beats come from a separate goroutine, so that a busy process does not
+// look paused. They end with ctx; call the returned function to wait for that.
 func (w *Watch) Start(ctx context.Context) (wait func()) {
 	w.mu.Lock()
 	w.last = w.now()
@@ -62,7 +62,7 @@ func (w *Watch) Start(ctx context.Context) (wait func()) {
 	return func() { <-ended }
 }
 
-// beat takes in that the process runs now. mu is held.
+// beat records that the process runs now. mu is held.
 func (w *Watch) beat() (now time.Time) {
 	now = w.now()
 	if w.last.IsZero() {
@@ -82,8 +82,9 @@ func (w *Watch) beat() (now time.Time) {
 // Woken receives after a stall.
 func (w *Watch) Woken() <-chan struct{} { return w.woken }
 
-// Take returns the time, and when Take was called last if the process has stood still since then: what was
-// not reported by then was not seen when it happened. Only one goroutine may call it.
+// Take returns the time, and whether the process has been paused since the last call of Take. from
+// is the time of that call: later changes were then not seen when they happened. Only one goroutine
+// may call it.
 func (w *Watch) Take() (now, from time.Time, stalled bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,8 +94,8 @@ func (w *Watch) Take() (now, from time.Time, stalled bool) {
 	return now, from, stalled
 }
 
-// Since reports whether the process has stood still since an instant: an answer to what was asked then may be
-// as old as that.
+// Since reports whether the process has been paused since an instant. The answer to a request from
+// then may be as old as that.
 func (w *Watch) Since(asked time.Time) bool {
 	if w == nil {
 		return false
