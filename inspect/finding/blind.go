@@ -15,10 +15,10 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// blind: what was to be looked at and was refused or failed (Unseen of a lock or backend), with what is
-// unknown for it and the right that would allow it; a master that did not answer; and, for a one-shot
-// command, a contended ZooKeeper lock whose watch table or sessions no server was asked for. (Who watches on
-// asks for these only when somebody looks.)
+// blind reports refused and failed reads (Unseen of a lock or backend), with the facts that stay
+// unknown and the right that would allow the read. It also reports masters that did not answer. For
+// a one-shot command, it reports a contended ZooKeeper lock whose watch table or sessions were not
+// requested. (A continuous watch requests these only for locks on the screen.)
 func blind() rule {
 	r := rule{
 		name: "blind", severity: inspect.Info,
@@ -57,8 +57,8 @@ type gap struct {
 // refused reports whether a right is missing.
 func (g *gap) refused() bool { return g.from[0].Right != "" }
 
-// gapsOf groups what is unseen by what is unknown for it: first what one missing right or failed read hides,
-// and then all that hide the same.
+// gapsOf groups unseen aspects. It first collects what one missing right or failed read hides, and
+// then merges the reads that hide the same.
 func gapsOf(list []inspect.Unseen) []gap {
 	type read struct{ right, where, read string }
 	hides := make(map[read][]inspect.Aspect, len(list))
@@ -290,7 +290,8 @@ var userRefused = regexp.MustCompile(`^NOPERM User (\S+) has no permissions`)
 // nodeRight begins the right to read a znode.
 const nodeRight = "READ on "
 
-// grant advises to allow what is missing. Names and rules are quoted, to be typed; sentences are not.
+// grant advises to allow what is missing. It quotes names and rules, which users type, but not
+// sentences.
 func (g *gap) grant(rights []string) string {
 	acl := true
 	quoted := make([]string, len(rights))
@@ -315,7 +316,8 @@ func (g *gap) grant(rights []string) string {
 	}
 }
 
-// refusedUser is our user's name on Redis, as a server told it or we logged in.
+// refusedUser returns our user's name on Redis: from the server's refusal, else the name that we
+// logged in with.
 func (g *gap) refusedUser() string {
 	for i := range g.from {
 		if said := userRefused.FindStringSubmatch(g.from[i].Reason); said != nil {
@@ -359,8 +361,8 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 	})
 }
 
-// admins is a target's option for the AdminServers of a backend's servers, where they stand by default.
-// Servers of one host have other ports.
+// admins returns a target's option for the AdminServers of a backend, at their default addresses.
+// Servers that share a host use other ports.
 func admins(b *inspect.Backend) string {
 	var list []string
 	for i := range b.Servers {

@@ -13,10 +13,10 @@ import (
 // deadlock: owners that wait for each other in a circle, so that none of them ever goes on. It is on each lock of the
 // circle. The locks of a circle have not changed hands for a second.
 //
-// Only likely: owners are told apart by session or process, by thread where the library names it, and by
-// label where the entries of one session have several. Other threads that share a session may each wait for
-// something else: then the circle is only possible, as it is in a single look, where the locks may be
-// changing hands.
+// The circle is only likely: rules tell owners apart by session or process, by thread where the
+// library names it, and by label where one session's entries have several. Other threads that share
+// a session may each wait for something else, so the circle is only possible then. It is also only
+// possible in a single look, during which the locks may change hands.
 //
 // Cause in the wild: the same locks taken in different orders; a reader that asks for the write lock
 // (Curator's read-write lock never grants it); tools that show the circle were asked for in Redisson #755.

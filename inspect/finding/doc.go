@@ -1,21 +1,27 @@
-// Package finding diagnoses locks: a rule a file, each a pure function from the state of one lock (or
-// backend) and what is known around it to findings. A finding has the fault with names and figures (message),
-// what it rests on (evidence, with stable keys that each rule documents; evidence.cause is the likely cause),
-// what to do about it (advice) and how sure it is (confidence). [Rules] lists them; [inspect.Observer] asks
-// them. A file has all of its rule.
+// Package finding diagnoses locks. Each file has one rule, a pure function from the state of a lock
+// (or backend) and its surroundings to findings. A finding states the fault with names and figures
+// (message) and the facts behind it (evidence, with stable keys that each rule documents;
+// evidence.cause is the likely cause). It also states what to do (advice) and how sure it is
+// (confidence). [Rules] lists the rules; [inspect.Observer] runs them.
 //
-// What holds for all of them:
+// Rules for all findings:
 //
-//   - On what is only possibly a lock nothing is worse than info, and nothing is advised but to find out; where something
-//     was not seen that a rule rests on, its findings are only possible and advise no action.
-//   - What is not known is not guessed. A table that was not read, a master that did not answer or a history that is too
-//     short makes a rule silent, or less sure.
-//   - What one look may see halfway ([Passing]) is reported, by who watches and by doctor, when a second look, a second later, finds
-//     the same; ls and show, which look once, report it at once.
-//   - The same state gives the same finding: messages have instants and round spans ("for over 10m"), never running ages.
-//   - All text is escaped. Names in commands are quoted for a shell, and guarded: release refuses when what was seen has
-//     changed. No advice removes a waiter whose client may still run: some clients (go-zookeeper) then grant twice.
-//   - Limits come from the lock's own history where there is one: ten times the 99th percentile of at least 20 spans.
+//   - A lock that is only possibly one gets no finding worse than info, and no advice but to find
+//     out. If a rule could not see something that it needs, its findings are only possible and
+//     advise no action.
+//   - Rules do not guess. An unread table, a silent master or a short history makes a rule silent,
+//     or less sure.
+//   - One look may see a change halfway ([Passing]). A continuous watch and doctor report such a
+//     finding only when a second look, a second later, finds it again. ls and show look once and
+//     report it at once.
+//   - The same state gives the same finding: messages have instants and round spans ("for over
+//     10m"), never running ages.
+//   - All text is escaped. Names in commands are quoted for a shell and guarded: release refuses
+//     once the lock has changed. No advice removes a waiter whose client may still run: some
+//     clients (go-zookeeper) then grant twice.
+//   - Limits come from the lock's own history, if it has one: ten times the 99th percentile of at
+//     least 20 spans.
 //
-// docs/findings.md lists all of them with what they mean, their evidence and what to do; it is made from the rules.
+// docs/findings.md lists every rule with its meaning, its evidence and what to do. It is generated
+// from the rules.
 package finding

@@ -14,8 +14,9 @@ type Explanation struct {
 	Means, Evidence, Do string
 	// RestsOn are the aspects without which it may be wrong.
 	RestsOn []inspect.Aspect
-	// Quiet: it is silent on what is only possibly a lock. Twice: one look may see it halfway, and it is
-	// reported when a second finds it, too. Watched: it needs a lock to have been watched for a while.
+	// Quiet rules are silent on locks that are only possible. Twice rules may see a change halfway,
+	// so a second look must confirm their findings. Watched rules need a lock to have been watched
+	// for a while.
 	Quiet, Twice, Watched bool
 }
 

@@ -14,23 +14,27 @@ const (
 	// arrived is the least age of a contender, at the reading of the sessions, to be missed there: reading
 	// the tables of several servers takes a while.
 	arrived = 5 * time.Second
-	// arrivedUntimed is the same when nobody knows how old the table is: longer than any source waits between two.
+	// arrivedUntimed replaces arrived for a table of unknown age. It is longer than any source
+	// waits between two tables.
 	arrivedUntimed = time.Minute
 )
 
-// ghostOwner: a contender whose owner is not there any more.
+// ghostOwner reports a contender whose owner is gone.
 //
-// ZooKeeper: all servers reported who is connected, and the session is connected to none of them (likely: its
-// client may be on its way back), or the last its server heard of it is older than its timeout. Watched, it
-// is worth knowing only until the session must have timed out: that it is still there afterwards is wrong.
-// Without all servers' tables it is silent. Nor does it speak while clients may be on their way back, since a
-// server has just begun to serve (Backend.DisturbedAt), nor before a server is due to end a session. Redis:
-// what the library keeps alive beside the entry is gone, such as a Redisson reader's own key; a dead waiter
-// in a fair queue is stale-fair-queue instead.
+// ZooKeeper: all servers listed their connections and none has the session. The finding is only
+// likely then, since its client may be reconnecting. Or its server has not heard of it for longer
+// than its timeout. In a continuous watch the finding is info until the session must have timed
+// out; a session that exists afterwards is wrong. Without the tables of all servers the rule is
+// silent. It is also silent until a server is due to end the session, and while clients may be
+// reconnecting after a server began to serve (Backend.DisturbedAt).
 //
-// Cause in the wild: a client that was cut off or killed, and whose session has not timed out yet; dCache PR
-// #5526 (stale leaders "may go undetected for a longer time"); CURATOR-604 (the znode of the session before);
-// in Redisson another reader renews the key that a dead reader's field stands in.
+// Redis: a key that the library keeps alive next to the entry is gone, such as a Redisson reader's
+// own key. A dead waiter in a fair queue is reported by stale-fair-queue instead.
+//
+// Cause in the wild: a client that was cut off or killed, and whose session has not timed out yet;
+// dCache PR #5526 (stale leaders "may go undetected for a longer time"); CURATOR-604 (the znode of
+// the session before); in Redisson another reader renews the key that contains a dead reader's
+// field.
 func ghostOwner() rule {
 	return rule{
 		name: "ghost-owner", severity: inspect.Warning, sometimes: inspect.Info,
@@ -102,16 +106,17 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 // its nodes then.
 const twoTicks = 4 * time.Second
 
-// expiry returns the time after which a session that nobody heard of, and its nodes, should be gone. No
-// session may time out in less than two ticks, unless the server is configured otherwise.
+// expiry returns the time after the last contact by which a session and its nodes should be gone.
+// No session may time out in less than two ticks, unless the server is configured otherwise.
 func expiry(timeout time.Duration) time.Duration { return timeout + min(timeout, twoTicks) }
 
 // longestUsual is the longest timeout that a server grants unless it is configured otherwise: 20 ticks of 2
 // s. Where it grants more, sessions that it reported before are known by theirs.
 const longestUsual = 40 * time.Second
 
-// returning reports whether a client may be on its way back: the servers take each session up for its whole
-// timeout when they begin to serve anew. Who made its entry since then has been back, and left.
+// returning reports whether a client may be reconnecting: servers that begin to serve again keep
+// each session for its whole timeout. A client that has made its entry since then came back and
+// left again.
 func returning(c *inspect.Case, one *inspect.Contender) bool {
 	at := c.SessionsAt
 	if at.IsZero() {

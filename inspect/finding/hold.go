@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// defaultStuckAfter is --stuck-after where nobody set it.
+	// defaultStuckAfter is the default of --stuck-after.
 	defaultStuckAfter = 10 * time.Minute
 	// enough is the number of complete spans that makes a percentile worth using.
 	enough = 20
@@ -115,7 +115,7 @@ func pastFor(c *inspect.Case, one *inspect.Contender, at time.Time) time.Duratio
 	return least
 }
 
-// waits reports whether somebody is known to wait for the lock.
+// waits reports whether the lock is known to have waiters.
 func waits(l *inspect.Lock) bool {
 	return l.Waiting() > 0 || l.State == inspect.StateContended && len(l.Waiters) == 0
 }

@@ -63,7 +63,7 @@ const startSlack = 2 * time.Second
 
 const forEver = time.Duration(1<<63 - 1)
 
-// longestTTL is the longest time to live that was seen on the key; 0 when nobody has it.
+// longestTTL returns the longest time to live that was seen on the key, or 0 if there is none.
 func longestTTL(c *inspect.Case) time.Duration {
 	var ttl time.Duration
 	voted := false
@@ -84,10 +84,9 @@ func longestTTL(c *inspect.Case) time.Duration {
 // knownSince reports whether it is known when the lock was granted.
 func knownSince(l *inspect.Lock) bool { return len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() }
 
-// forgot reports whether a master which does not have the key has lost it with its start. A holder that came
-// after it has lost nothing, whoever held before. Else it is decided by an earlier sight of the key on the
-// master; where nobody looked before the start, by the time of the grant; and where that is unknown, by the
-// lock's age as its time to live shows it.
+// forgot reports whether a master that lacks the key lost it in its restart. A holder that came
+// after the restart has lost nothing. Otherwise an earlier sight of the key on the master decides;
+// without one, the time of the grant; and if that is unknown, the lock's age by its time to live.
 func forgot(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Duration) bool {
 	switch {
 	case c.Now.Sub(s.StartedAt) >= ttl:

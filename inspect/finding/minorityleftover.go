@@ -9,9 +9,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// minorityLeftover: fewer masters than a quorum hold a value, and the others have none: left behind by
-// somebody who does not hold the lock. It takes its votes away from whoever tries next. A key that was set
-// within the last moment is left alone: its client may be asking the other masters just now.
+// minorityLeftover reports a value that fewer masters than a quorum hold, while the others have
+// none. Its client does not hold the lock, and the leftover votes block the next client. A key that
+// was set within the last moment is left alone, since its client may still be asking the other
+// masters.
 //
 // Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when the
 // caller's context ends); redsync PR #147, #149 (renewed on after a restart took the quorum); minio #10948,

@@ -9,11 +9,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// missingWatch: a waiter does not watch the contender that it waits for, so nothing wakes it up when that
-// leaves, and all behind it wait with it. The server's own watch table says so, between two looks at the same
-// queue. Nodes of no known library none of which watches another are a registry rather than a queue: silent.
-// So is one whose client has no connection. Curator's deprecated InterProcessSemaphore writes the nodes of
-// its mutex and is not told from it.
+// missingWatch reports a waiter that does not watch the contender ahead of it. Nothing wakes it up
+// when that contender leaves, and all behind it wait, too. The server's own watch table, read
+// between two looks at the same queue, shows this. The rule is silent about a client without a
+// connection. It is also silent if nodes of no known library do not watch each other, since they
+// are more likely a registry than a queue. Curator's deprecated InterProcessSemaphore writes the
+// same nodes as its mutex and looks the same.
 //
 // Cause in the wild: CURATOR-527 and CURATOR-495 (a wake-up lost between reading and waiting), dolphinscheduler #2020;
 // tutorials that call exists() on a predecessor that is gone and wait all the same.
@@ -67,15 +68,16 @@ func away(c *inspect.Case, w *inspect.Contender) bool {
 	return c.AllSessions && !connected || returning(c, w)
 }
 
-// unlisted reports whether the servers did not say who is connected, a waiter's client neither: who is not
-// has no watches until it comes back. One that watches something, if only what is gone, is there.
+// unlisted reports whether the waiter's client may be disconnected because the servers did not list
+// their connections. A disconnected client has no watches until it comes back. A client that
+// watches anything, even a deleted node, is connected.
 func unlisted(c *inspect.Case, w *inspect.Contender) bool {
 	_, connected := c.Sessions[w.Owner.Session]
 	return !connected && !c.AllSessions && w.WatchesGone == "" && w.Owner.Session != 0
 }
 
-// listRight is the right for want of which a server does not say who is connected; one that was asked by
-// four-letter words only does not name it.
+// listRight returns the missing right because of which a server does not list its connections. A
+// server that was only asked by four-letter words does not name it.
 func listRight(b *inspect.Backend) string {
 	if b != nil {
 		for _, u := range b.Unseen {

@@ -9,17 +9,19 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// mixedRecipes: contenders of libraries that cannot be ordered with each other queue in one directory, so
-// that two of them hold the lock at once. Exclusive contenders of Curator and go-zookeeper read each other's
-// names and are left alone.
+// mixedRecipes reports contenders in one directory whose libraries order them differently, so that
+// two of them hold the lock at once. Exclusive contenders of Curator and go-zookeeper read each
+// other's names and are left alone.
 //
-// Likely, since a client may have been taught the other names (kazoo's extra_lock_patterns); only possible
-// where a name is a plain sequential node's, which any client may have written. Silent where the table of
-// watches shows that each that comes after another library's contender watches it.
+// The finding is likely, since a client may know the other names (kazoo's extra_lock_patterns). It
+// is only possible for names of plain sequential nodes, which any client may have written. The rule
+// is silent if the watch table shows that each contender behind another library's contender watches
+// it.
 //
-// Cause in the wild: kazoo ignores names with -lock- unless extra_lock_patterns says otherwise (kazoo 2.7.1), so kazoo
-// beside go-zookeeper or Curator gives two holders; go-zookeeper counts Curator's and kazoo's read locks as exclusive;
-// libraries also disagree on the order once numbers wrap (kazoo #730).
+// Cause in the wild: kazoo ignores names with -lock- unless extra_lock_patterns says otherwise
+// (kazoo 2.7.1), so kazoo together with go-zookeeper or Curator gives two holders; go-zookeeper
+// counts Curator's and kazoo's read locks as exclusive; libraries also disagree on the order once
+// numbers wrap (kazoo #730).
 func mixedRecipes() rule {
 	return rule{
 		name: "mixed-recipes", severity: inspect.Critical,

@@ -75,8 +75,8 @@ func noTTL() rule {
 	})
 }
 
-// endOf advises to give a holder's key an end: for as long as its client works, the lock stays its own, and
-// one whose client is gone ends by itself. Where no TTL of the key can do that, the release is left.
+// endOf advises to give a holder's key an expiry. A working client keeps its lock, and the lock of
+// a dead client expires. If no TTL on the key can do that, it advises a release.
 func endOf(c *inspect.Case, holder *inspect.Contender) inspect.Step {
 	if structured(c.Lock) {
 		if _, ok := recipe.TTLKeys(c.Lock.Recipe, string(c.Lock.Kind), c.Lock.ID.Path); !ok {

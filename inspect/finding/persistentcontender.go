@@ -8,9 +8,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// persistentContender: a contender that no session owns. It stays when its client is gone, and blocks who
-// comes after it for ever. Not for what is persistent by design and expires by itself: ShedLock, Helix, Hive,
-// kazoo's NonBlockingLease.
+// persistentContender reports a contender that no session owns. It stays after its client is gone
+// and blocks all later contenders for ever. Nodes that are persistent by design and expire are
+// exempt: ShedLock, Helix, Hive, kazoo's NonBlockingLease.
 //
 // Cause in the wild: kazoo's acquire(ephemeral=False) (kazoo PR #492: such locks need manual removal); plain code that
 // creates PERSISTENT_SEQUENTIAL nodes.

@@ -16,9 +16,10 @@ const (
 	lateAfter = 2.5
 )
 
-// renewalStopped: a holder that renewed its key in a rhythm has missed two renewals, and the key runs out
-// while its owner may still work. Silent while fewer than a quorum of masters answer: renewals cannot be seen
-// then. What was not looked at since they were due was not missed.
+// renewalStopped reports a holder that renewed its key at a steady rhythm and has missed two
+// renewals. The key expires while its owner may still work. The rule is silent while fewer than a
+// quorum of masters answer, since renewals cannot be seen then. A renewal counts as missed only if
+// the key was read after it was due.
 //
 // Cause in the wild: a watchdog that stops without telling its owner (Redisson #4698, #5697, #5698, #3194,
 // #2807); a paused or overloaded process; a network that is cut.
@@ -55,7 +56,7 @@ func renewalStopped() rule {
 	})
 }
 
-// renewed is the one holder whose key is renewed in a rhythm; nil when there is none.
+// renewed returns the one holder whose key is renewed at a steady rhythm, or nil.
 func renewed(c *inspect.Case) *inspect.Contender {
 	l, r := c.Lock, c.History.Renewal
 	if r.Count < rhythm || r.Every <= 0 || len(l.Masters) == 0 || len(l.Holders) != 1 {

@@ -24,12 +24,12 @@ type rule struct {
 	// watching another, a client that moves from one server to the next, two locks that were read one after
 	// the other.
 	asOf func(*inspect.Case) time.Time
-	// quiet: registries, caches, counters and queues of jobs look like this as well, so that the rule is
-	// silent on what is only possibly a lock.
+	// quiet rules are silent on locks that are only possible, since registries, caches, counters
+	// and job queues look the same.
 	quiet bool
-	// asFound: its findings hold whatever is not known of the lock.
+	// asFound rules keep their findings unchanged, whatever is unknown about the lock.
 	asFound bool
-	// needsHistory: it says something only of what was watched for a while.
+	// needsHistory rules need a lock to have been watched for a while.
 	needsHistory bool
 	lock         func(*inspect.Case) []inspect.Finding
 	backend      func(*inspect.Backend, time.Time) []inspect.Finding
@@ -96,7 +96,7 @@ func Passing(name string) bool {
 	return slices.ContainsFunc(all, func(r rule) bool { return r.name == name && r.asOf != nil })
 }
 
-// rule holds the rule's findings to what is known, and signs them.
+// rule adapts the rule's findings to what is known about the lock, and signs them.
 func (r rule) rule() inspect.Rule {
 	out := inspect.Rule{Name: r.name, NeedsHistory: r.needsHistory, AsOf: r.asOf}
 	if r.lock != nil {
@@ -132,22 +132,22 @@ func (r *rule) sign(lock inspect.ID, fs []inspect.Finding) []inspect.Finding {
 	return fs
 }
 
-// blindAdvice replaces the advice of a finding that rests on what was not seen.
+// blindAdvice replaces the advice of findings that rest on unseen aspects.
 const blindAdvice = "do nothing yet: part of the evidence could not be read (see blind); look again once it can be"
 
 // oldAdvice replaces that of a finding that rests on watches that were read a while ago.
 const oldAdvice = "look at the lock (lockscope show, or its chain) before you act: who watches what was read a while ago, and may have changed since"
 
-// possibleAdvice replaces the advice of a finding about what is only possibly a lock.
+// possibleAdvice replaces the advice of findings about locks that are only possible.
 const possibleAdvice = "this may not be a lock: find out which program writes it before you act"
 
 // suspectAdvice replaces the advice about any lock of servers that are most likely not the masters of one lock.
 const suspectAdvice = "give each server as a target of its own first (see suspect-target): then look at this lock again"
 
-// temper holds the findings of a rule to what is known of the lock. On what is only possibly a lock (a name,
-// a value of no known shape) nothing is worse than worth knowing, and nothing is advised but to find out.
-// Where something was not seen that the rule rests on, its findings are only possible, and no action is
-// advised; the same where it was seen long ago.
+// temper adapts a rule's findings to what is known about the lock. A lock that is only possible (a
+// name, a value of no known shape) gets no finding above info, and no advice but to find out. If an
+// aspect that the rule rests on was unseen, or was read long ago, its findings are only possible
+// and advise no action.
 func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Finding {
 	if len(found) == 0 || r.asFound {
 		return found
@@ -185,7 +185,7 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 
 func one(f inspect.Finding) []inspect.Finding { return []inspect.Finding{f} }
 
-// known is the instant up to which what is known of the lock holds.
+// known returns the instant up to which the lock's state is known.
 func known(c *inspect.Case) time.Time { return c.Lock.AsOf(c.Backend, c.Now) }
 
 // votesRead dates the votes. A source reads a key again on which the masters do not agree.

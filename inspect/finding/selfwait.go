@@ -10,16 +10,18 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// selfWait: a client waits for a lock that it holds itself. For a while that is normal, since the threads of one client
-// share its session (info; to a continued watch it is reported after a few seconds); once it has lasted longer than
-// StuckAfter it is a warning. On a semaphore only when the client holds every lease.
+// selfWait reports a client that waits for a lock that it holds itself. That is normal for a while,
+// since the threads of one client share its session, so the finding is info. A continuous watch
+// reports it after a few seconds, and as a warning after StuckAfter. On a semaphore the client must
+// hold every lease.
 //
-// A waiter behind another one of its own that does not watch whom it waits for: no thread waits with that
-// entry, and when its turn comes the lock stays with it until the session ends (a warning). One session may
-// have leaked several.
+// It also reports a waiter behind another entry of its own session that does not watch its
+// predecessor. No thread waits with that entry. When its turn comes, the lock stays with it until
+// the session ends (a warning). One session may have leaked several.
 //
-// Cause in the wild: a lost reply to create leaves an orphan that the same client then queues behind (samuel/go-zookeeper
-// #229); a lock that is not re-entrant taken twice (kazoo blocks for ever).
+// Cause in the wild: a lost reply to create leaves an orphan that the same client then queues
+// behind (samuel/go-zookeeper #229); a lock that is not re-entrant taken twice (kazoo blocks for
+// ever).
 func selfWait() rule {
 	return rule{
 		name: "self-wait", severity: inspect.Info, sometimes: inspect.Warning,

@@ -11,25 +11,27 @@ import (
 )
 
 const (
-	// farBehind is the lag at which a server should have left by itself: syncLimit is 5 ticks of 2 s in the
-	// sample configuration (zoo_sample.cfg). Until then it is an election, a pause, a slow disk.
+	// farBehind is the lag at which a server should have left the ensemble: syncLimit is 5 ticks of
+	// 2 s in the sample configuration (zoo_sample.cfg). A smaller lag is an election, a pause or a
+	// slow disk.
 	farBehind = 10 * time.Second
-	// elected is for how long after an election its loser may still take itself for the leader.
+	// elected is the time after an election in which its loser may still believe that it leads.
 	elected = time.Minute
-	// deposed is for how long one that stood still meanwhile may: it leaves when its followers have not
-	// answered for syncLimit.
+	// deposed is that time for a server that was paused during the election. It gives up when its
+	// followers have not answered for syncLimit.
 	deposed = 30 * time.Second
 )
 
-// serversDisagree: servers of a ZooKeeper target that do not show the same locks. They are no ensemble: one
-// stands alone among others, or two lead, and no election explains that: one that stood still while another
-// was elected leads on for some seconds. Or a member hangs far behind its leader and serves its clients all
-// the same. Or it has another number of znodes at the same transaction; other differences cannot be seen.
+// serversDisagree reports servers of a ZooKeeper target that do not show the same locks. They may
+// be no ensemble: one is standalone, or two lead without an election that explains it. (A server
+// that was paused during an election leads on for some seconds.) Or a member is far behind its
+// leader and still serves clients. Or it has another number of znodes at the same transaction;
+// other differences cannot be seen.
 //
-// Cause in the wild: addresses of several standalone servers in one list of servers; a member that was
-// started without the list of the others; a split of an ensemble whose configuration was changed by hand.
-// ZOOKEEPER-2845, ZOOKEEPER-4712 and ZOOKEEPER-4785: after elections in which connections broke, a member has
-// what no other has, or lacks it, until it loads all anew.
+// Cause in the wild: addresses of several standalone servers in one list of servers; a member that
+// was started without the list of the others; a split of an ensemble whose configuration was
+// changed by hand. ZOOKEEPER-2845, ZOOKEEPER-4712 and ZOOKEEPER-4785: after elections in which
+// connections broke, a member has extra or missing data until it loads everything again.
 func serversDisagree() rule {
 	return rule{
 		name: "servers-disagree", severity: inspect.Warning, sometimes: inspect.Info,

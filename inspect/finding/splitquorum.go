@@ -8,9 +8,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// splitQuorum: the masters hold different values and none has a quorum, so nobody holds the lock and nobody can get it
-// before the leftovers run out. A key whose votes were all set within the last moment is left alone: its clients may be
-// about to take them back.
+// splitQuorum reports masters that hold different values, none with a quorum. The lock has no
+// holder, and no client can get it before the leftovers expire. A key whose votes were all set
+// within the last moment is left alone, since its clients may be about to withdraw them.
 //
 // Cause in the wild: clients that asked the masters at the same time and did not release all of them (the
 // Redlock page asks for it), or that are configured with different lists of masters: node-redlock #168, #185,

@@ -9,11 +9,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// staleFairQueue: waiters of a Redis fair queue that are gone, or whose place has lapsed, still stand in it. They lose
-// their place only when somebody else asks, and hold everybody up until then.
+// staleFairQueue reports waiters in a Redis fair queue that are gone, or whose place has lapsed.
+// They lose their place only when another client asks, and hold up all others until then.
 //
-// Cause in the wild: Redisson's fair lock after a deploy or a crash: #4661 (the queue survives, tryLock is false for ever),
-// #1104, #2099 (places that lapse hours ahead), #3004; each dead waiter costs 5 s (#1353) to 5 min (newer versions).
+// Cause in the wild: Redisson's fair lock after a deploy or a crash: #4661 (the queue survives,
+// tryLock is false for ever), #1104, #2099 (places that lapse hours ahead), #3004; each dead waiter
+// costs 5 s (#1353) to 5 min (newer versions).
 func staleFairQueue() rule {
 	return rule{
 		name: "stale-fair-queue", severity: inspect.Warning,
@@ -86,7 +87,7 @@ func are(n int) string {
 	return "are"
 }
 
-// expiryAdvice differs by library: each drops dead waiters after a time of its own.
+// expiryAdvice depends on the library, since each drops dead waiters after another time.
 func expiryAdvice(l *inspect.Lock) string {
 	if l.Recipe == "redisson" {
 		return "wait: Redisson drops each within 5 min"

@@ -9,20 +9,20 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// stuckHolder: somebody waits, and the holder has held for too long. Too long is StuckAfter, or sooner where
-// the lock's own history says so: ten times the 99th percentile of at least 20 holds, but no sooner than 10
-// s. It is never later than StuckAfter, which is the operator's word; a hold within the longest that was seen
-// is only possible. Where the operator gives the usual time of such a lock, it is twice that. In a deadlock
-// that is the reason, and its advice the one to follow.
+// stuckHolder reports a holder that has held for too long while others wait. The limit is
+// StuckAfter, which the operator sets. The lock's own history can lower it to ten times the 99th
+// percentile of at least 20 holds, but not below 10 s. A hold within the longest one seen is only
+// possible. If the operator configured the usual time of such a lock, the limit is twice that time.
+// In a deadlock, the deadlock is the reason and its advice is the one to follow.
 //
-// A leader of an election holds for as long as it lives: it is never stuck. Where the lock is only likely or
-// possibly an election, that somebody leads it for long is worth knowing, no more, unless it was seen to be
-// held again and again. Of a lock that was watched for an hour without any hand-over either may be true: the
-// finding is only possible, and says so.
+// A leader of an election holds for as long as it lives and is never stuck. If the lock is only
+// likely or possibly an election, a long hold is info, unless many holds of it were seen. If a lock
+// was watched for an hour without any handoff, both may be true: the finding is only possible, and
+// says so.
 //
-// Where the clock by which the servers dated its entry could not be compared with ours, only the time between
-// that and the last thing that the same clock has dated counts; what goes beyond is only worth knowing, and
-// no release rests on it.
+// If the servers' clock could not be compared with ours, only the time between the entry and the
+// last thing dated by the same clock counts. A hold that exceeds the limit only beyond that is
+// info, and no release rests on it.
 //
 // When the grant was not seen, a holder that held at our first look has held at least since then (likely), and one that
 // was in the queue for longer than the limit may have been granted just now (possible).
@@ -113,8 +113,8 @@ func holdLimit(c *inspect.Case) (limit time.Duration, byHistory bool) {
 	return limit, false
 }
 
-// elects grades the belief that the lock's holder is a leader; empty: it is no election. What was seen to be
-// held again and again is none, unless that is certain.
+// elects returns how likely the lock's holder is a leader; empty if the lock is no election. After
+// many holds it is none, unless its kind is certain.
 func elects(c *inspect.Case) recipe.Confidence {
 	l := c.Lock
 	switch {
@@ -134,8 +134,8 @@ func neverHandedOver(c *inspect.Case) bool {
 	return h != nil && h.Grants == 0 && h.Holds.Count == 0 && !h.Since.IsZero() && c.Now.Sub(h.Since) > watchedLong
 }
 
-// surer reports whether that somebody has held for d is more worth telling than that another has for held:
-// what rests on a clock that was not checked counts behind all else that is over the limit.
+// surer reports whether a hold of d is more worth reporting than another of held. A hold by an
+// unchecked clock counts behind all others over the limit.
 func surer(k knowledge, d time.Duration, how knowledge, held, limit time.Duration) bool {
 	if (k == unchecked) != (how == unchecked) {
 		return how == unchecked && d > limit || k == unchecked && held <= limit

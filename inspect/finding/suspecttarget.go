@@ -9,10 +9,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// suspectTarget: what was given as the masters of one lock is something else. Nine of ten locks are on
-// exactly one of N servers: they are independent, and each is a target of its own. Or one of them is a
-// replica, whose vote is its master's once more. What the other rules would say of such locks is left out. A
-// single lock is enough where its library takes it on one server only.
+// suspectTarget reports a target whose servers are not the masters of one lock. Either nine of ten
+// locks are on exactly one of N servers: then the servers are independent, and each needs its own
+// target. Or one server is a replica, whose vote only repeats its master's. Other rules skip such
+// locks. One lock is enough evidence if its library uses only one server.
 //
 // Cause in the wild: a list of all Redis servers of an application, copied behind redis:// with commas.
 func suspectTarget() rule {
@@ -78,7 +78,7 @@ func ofOneServer(c *inspect.Case) []inspect.Finding {
 	})
 }
 
-// replicasAmong are the findings about replicas that were given beside masters.
+// replicasAmong returns the findings about replicas that were given together with masters.
 func replicasAmong(b *inspect.Backend) []inspect.Finding {
 	var found []inspect.Finding
 	masters := 0

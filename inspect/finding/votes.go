@@ -15,7 +15,7 @@ func each(l *inspect.Lock, f func(*inspect.Vote)) {
 	}
 }
 
-// hidden reports whether who holds the key on the master could not be seen.
+// hidden reports whether the master's holder could not be read.
 func hidden(m *inspect.Vote) bool { return m.Held == nil && m.Unknown(inspect.AspectHolders) }
 
 // settling reports whether all votes on a key were set a moment ago, so that the others may be about to
@@ -44,11 +44,12 @@ func ending(l *inspect.Lock) (at time.Time, never bool) {
 	return at, never
 }
 
-// endless reports whether a plain key never expires. Keys of structures may be there without an expiry while
-// nobody holds the lock; their holders have expiries of their own.
+// endless reports whether a plain key never expires. Keys of structures may lack an expiry while
+// the lock is free; their holders have their own expiries.
 func endless(m *inspect.Vote) bool { return m.NoExpiry && m.Held == nil }
 
-// part is a value that holds only some of the keys that its library makes of one lock; empty when there is none.
+// part returns a value that holds only some of the keys that its library uses for one lock, and its
+// vote; empty if there is none.
 func part(l *inspect.Lock) (m *inspect.Vote, value inspect.Untrusted) {
 	for i := range l.Masters {
 		if h := l.Masters[i].Held; l.Masters[i].Up && h != nil && len(h.Partial) > 0 {
@@ -58,8 +59,8 @@ func part(l *inspect.Lock) (m *inspect.Vote, value inspect.Untrusted) {
 	return nil, ""
 }
 
-// ballots is evidence of every master's vote: addr and says, which is the value, "absent", "no answer" or, for what is
-// no lock, the type.
+// ballots returns every master's vote as evidence: addr and says. says is the value, "absent", "no
+// answer" or, if the key is no lock, its type.
 func ballots(l *inspect.Lock) []evidence {
 	list := make([]evidence, 0, len(l.Masters))
 	for i := range l.Masters {

@@ -22,8 +22,8 @@ func utc(t, now time.Time) string { return describe.When(t, now.UTC()) + " UTC" 
 // at is a server's address in a few cells.
 func at(addr string) string { return inspect.Untrusted(addr).Cut(40) }
 
-// about is evidence of one contender: contender is its name, owner who stands behind it, session and client
-// where known; since and held_since by the backend's clock where known.
+// about returns the evidence for one contender: its name (contender) and its owner; session and
+// client if known; since and held_since by the backend's clock if known.
 func about(c *inspect.Contender) evidence {
 	e := evidence{"contender": c.Name.String(), "owner": c.Who().String()}
 	if c.Digest != "" {

@@ -43,8 +43,8 @@ func writesRefused() rule {
 
 func refusing(s inspect.Server) bool { return s.State == inspect.ServerUp && s.WritesRefused != "" }
 
-// refusal has the words for one reason: why and harm of the message, the cause, and what to do about a
-// server, with the command of its client that helps and then what is left.
+// refusal has the words for one reason: the message's why and harm, the cause, and what to do about
+// a server. command is its client's command that helps, and then is what remains.
 type refusal struct {
 	reason            inspect.WriteRefusal
 	why, harm, cause  string
