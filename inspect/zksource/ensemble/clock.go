@@ -8,9 +8,9 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// clock relates the clock that dates what is in the ensemble to ours. That is its leader's
-// (PrepRequestProcessor sets the time of each transaction), so that it starts again with each election, and
-// where it was set.
+// clock relates the ensemble's clock to ours. The leader dates every transaction
+// (PrepRequestProcessor), so the relation starts again with each election, and whenever that clock
+// is set.
 type clock struct {
 	election       int64         // the newest one of which something was read
 	from           int64         // the first transaction after the clock was set; 0: it was not
@@ -134,7 +134,8 @@ func (c *clock) mayBeLater(a answer) bool {
 	return !a.serves() || a.status.Zxid == 0 || a.epoch() >= c.election
 }
 
-// liveSince bounds the clock of who leads since an election by what was created under it and seen live.
+// liveSince returns the bounds of the leader's clock since an election, from nodes created under it
+// and seen live.
 func (c *clock) liveSince(election int64) bounds {
 	if election > c.election {
 		return bounds{}
@@ -142,7 +143,8 @@ func (c *clock) liveSince(election int64) bounds {
 	return c.live
 }
 
-// ofServer bounds a server's clock, by its answer and, of the leader, by what was seen live.
+// ofServer returns the bounds of a server's clock: from its answer and, for the leader, from nodes
+// seen live.
 func (c *clock) ofServer(i int, answers []answer) bounds {
 	a := &answers[i]
 	if i == leader(answers) {

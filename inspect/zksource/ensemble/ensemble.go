@@ -1,6 +1,6 @@
-// Package ensemble knows the servers of one ZooKeeper ensemble: who is connected to them, who leads, whose
-// clock dates the tree, and whether there is a quorum. An Inquiry asks all of them; its Report goes back into
-// the Ensemble, which keeps what the reports before said.
+// Package ensemble knows the servers of one ZooKeeper ensemble: their clients, the leader, the
+// clock that dates the tree, and whether there is a quorum. An Inquiry asks all servers. Its Report
+// goes back into the Ensemble, which remembers the previous reports.
 package ensemble
 
 import (

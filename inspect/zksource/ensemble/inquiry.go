@@ -16,11 +16,11 @@ type Inquiry struct {
 	// Limit of a question to one server.
 	Limit time.Duration
 	Now   func() time.Time
-	// Ours is our own connection; nil while there is none.
+	// Ours is our own connection, or nil.
 	Ours Connection
-	// Spawn runs what may outlast the inquiry.
+	// Spawn runs tasks that may outlast the inquiry.
 	Spawn func(func())
-	// Covers are the locks whose watches are wanted; none: they are not asked for.
+	// Covers are the locks whose watches are wanted. If it is empty, no watch table is requested.
 	Covers []inspect.ID
 
 	admins []*zkadmin.Server

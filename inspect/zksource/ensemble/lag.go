@@ -103,8 +103,8 @@ type commit struct {
 // mostCommits limits the remembered transactions of the leader, one an inquiry.
 const mostCommits = 64
 
-// measureLag takes in what the leader has, and for how long each server has lacked some of it. What an
-// earlier leader had counts for nothing: it may have been taken back.
+// measureLag records the leader's newest transaction, and how long each server has lacked some of
+// it. Transactions of an earlier leader do not count, since they may have been withdrawn.
 func (e *Ensemble) measureLag(servers []answer) {
 	leader := leaderOf(servers)
 	if leader < 0 {

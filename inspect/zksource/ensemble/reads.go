@@ -41,7 +41,7 @@ var reads = [...]blindness{
 	readWatches:    {"watches_by_path", "wchp", inspect.AspectWatches, "wchp in 4lw.commands.whitelist"},
 }
 
-// configUnseen is what is unknown without the list of the ensemble's servers, which a server refused.
+// configUnseen reports what is unknown because a server refused to list the ensemble's servers.
 func configUnseen(server string) inspect.Unseen {
 	b := &reads[readConfig]
 	return inspect.Unseen{
@@ -49,8 +49,9 @@ func configUnseen(server string) inspect.Unseen {
 	}
 }
 
-// serverUnseen returns what is unknown without a server's answer. Where no AdminServer was given, a
-// four-letter word that is not allowed is a finding instead: the user did not ask for its answer.
+// serverUnseen reports what is unknown without a server's answer. If no AdminServer is configured
+// and the four-letter word is not allowed, it returns a finding instead: the user did not ask for
+// that answer.
 func serverUnseen(s *zkadmin.Server, what read, err error) (*inspect.Unseen, *inspect.Finding) {
 	if err == nil {
 		return nil, nil
@@ -75,7 +76,8 @@ func serverUnseen(s *zkadmin.Server, what read, err error) (*inspect.Unseen, *in
 	return u, nil
 }
 
-// why returns the reason of an error of zkadmin, without the names that stand beside it.
+// why returns the reason of an error of zkadmin, without the names that the caller shows next to
+// it.
 func why(err error) string {
 	failures, ok := errors.AsType[zkadmin.Failures](err)
 	if !ok {

@@ -2,7 +2,8 @@ package ensemble
 
 import "time"
 
-// Disturb notes that clients had reason to connect anew at an instant of our clock, however soon after another.
+// Disturb records that clients had reason to reconnect at an instant of our clock, however soon
+// after the last one.
 func (e *Ensemble) Disturb(at time.Time) {
 	if at.After(e.disturbedAt) {
 		e.disturbedAt = at.Round(0)
@@ -19,8 +20,8 @@ func (e *Ensemble) disturbAbout(at time.Time) {
 // jitter is the tolerance of an instant that was computed from an age: round trips vary.
 const jitter = 5 * time.Second
 
-// disturbedBy derives from the servers' reports the last time that clients had reason to connect anew: a
-// server began to serve, which each does anew after an election, or stopped. answers are the new ones.
+// disturbedBy derives from new answers the last time that clients had reason to reconnect: a server
+// stopped serving, or began to. Every server begins again after an election.
 func (e *Ensemble) disturbedBy(answers []answer) {
 	for i := range answers {
 		a, before := &answers[i], e.answers[i]

@@ -90,8 +90,9 @@ func (r *Report) join(admins []*zkadmin.Server, answers []tables, watches bool) 
 	}
 }
 
-// settling is the time after connecting again in which a client may be without its watches: it sets them anew on each
-// connection, right after the server took it. It allows for a server's clock that is behind ours.
+// settling is the time after a reconnect during which a client may be without its watches. It sets
+// them again right after the server accepts the connection. The time allows for a server's clock
+// that is behind ours.
 const settling = 2 * time.Second
 
 // Hears reports whether the table of watches has all of a session's that queued up then. One that is
