@@ -8,10 +8,11 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// mostLists of a lock's contenders are asked for who has rights on them, from its holders on.
+// mostLists is the number of a lock's contenders whose access lists are read, starting with the
+// holders.
 const mostLists = 50
 
-// accessList is that of one node. is is nil until the first answer.
+// accessList is one node's access list. is is nil until the first answer.
 type accessList struct {
 	czxid int64
 	is    *inspect.Access

@@ -201,13 +201,13 @@ func (t *Tree) readAll(d *Dir, added []string) {
 	d.answers = false
 	t.readWanted(d, list)
 	for i, name := range d.names {
-		// What is read now shows by itself whether it can have children.
+		// Nodes that are read anyway will show whether they can have children.
 		if n := d.at(i); !n.wasRead() && !n.isAwaited() && !recipe.Proves(name) {
 			t.child(d, name)
 		}
 	}
-	// A contender that left changes the holder: that is shown at once. One that came queues behind the others: it
-	// is shown when it was read.
+	// A contender that left changes the holder, so the lock is shown at once. A new one queues
+	// behind the others and is shown after it was read.
 	if d.judged && d.awaited > 0 {
 		for _, name := range added {
 			d.hold(name)

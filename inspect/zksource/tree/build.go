@@ -167,7 +167,8 @@ func (t *Tree) ready(d *Dir, now time.Time) bool {
 	return false
 }
 
-// lock makes a directory's lock; nil when it is none. One that was a lock, or is named, is free when nobody is in it.
+// lock builds a directory's lock, or returns nil. A former or named lock is free while it has no
+// contenders.
 func (t *Tree) lock(d *Dir, now time.Time) *inspect.Lock {
 	lock, isFolded := t.assemble(d, now)
 	d.foldedIs(isFolded)
@@ -177,7 +178,8 @@ func (t *Tree) lock(d *Dir, now time.Time) *inspect.Lock {
 	return lock
 }
 
-// assemble makes a directory's lock of what was read; nil when it is none, or nobody is in it.
+// assemble builds a directory's lock from the nodes read so far. It returns nil if the directory is
+// no lock, or has no contenders.
 func (g *ground) assemble(d *Dir, now time.Time) (lock *inspect.Lock, folded bool) {
 	lock, folded = d.directory(now).Lock(g.id(d), d.newest())
 	if lock == nil && d.single() {
@@ -215,7 +217,7 @@ func (t *Tree) hide(d *Dir, named bool, why []inspect.Unseen) {
 	t.show(d, lock)
 }
 
-// conceal shows a directory's lock of which it is known that it is one, and not who holds it.
+// conceal shows a directory's lock whose holders cannot be read.
 func (t *Tree) conceal(d *Dir, why []inspect.Unseen) {
 	d.pending = false
 	if d.fold = max(d.fold, separate); len(d.parts) > 0 {
@@ -229,7 +231,7 @@ func (t *Tree) conceal(d *Dir, why []inspect.Unseen) {
 	}
 }
 
-// expiresWith notes when a lock runs out by itself, so that it is shown then.
+// expiresWith records when a lock expires, so that the expiry is shown then.
 func (t *Tree) expiresWith(d *Dir, lock *inspect.Lock) {
 	delete(t.expiring, d)
 	if lock == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// node holds what was read of one child of a directory.
+// node is the last reading of one child of a directory.
 type node struct {
 	data              []byte
 	czxid, owner      int64
@@ -19,7 +19,7 @@ type node struct {
 	wait              nodeWait
 }
 
-// nodeRead is what came of reading a node.
+// nodeRead is the outcome of reading a node.
 type nodeRead uint8
 
 const (
@@ -41,17 +41,17 @@ const (
 // maxData limits the bytes that are kept of a node's data.
 const maxData = 1 << 10
 
-// children are those of a directory: names, sorted, with what was read of each.
+// children has the sorted names of a directory's children, and their last readings.
 type children struct {
 	names []string
 	nodes []node // one for each of names, or nil: nothing was read
-	// early are those that are read before a list has them.
+	// early has the nodes that are read before a list names them.
 	early   map[string]*node
 	awaited int // how many are
 	fresh   int
 }
 
-// find returns what is known of a child; nil: nothing. It is good until the next list.
+// find returns the last reading of a child, or nil. The pointer is valid until the next list.
 func (c *children) find(name string) *node {
 	if c.nodes != nil {
 		if i, listed := slices.BinarySearch(c.names, name); listed {
@@ -174,7 +174,7 @@ func (c *children) settle(n *node) {
 	n.wait = nodeIdle
 }
 
-// awaitNone forgets what is about to be read.
+// awaitNone cancels all awaited reads.
 func (c *children) awaitNone() {
 	if c.awaited == 0 {
 		return
@@ -188,11 +188,11 @@ func (c *children) awaitNone() {
 	})
 }
 
-// forget drops what was read, and what is about to be.
+// forget drops all readings and awaited reads.
 func (c *children) forget() { *c = children{names: c.names} }
 
-// list takes in a new list, and returns what came and what left. The names of a list are in memory together:
-// of one after the first, none is kept with the others.
+// list applies a new list, and returns the added and removed names. All names of a list share
+// memory. New names of a later list are cloned, so that they do not keep the whole list.
 func (c *children) list(names []string) (added, removed []string) {
 	slices.Sort(names)
 	old, were := c.names, c.nodes

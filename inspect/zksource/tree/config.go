@@ -19,7 +19,7 @@ type Config struct {
 	// Depth, Children and Dirs are those of zksource.Budget; Relists, too.
 	Depth, Children, Dirs int
 	Relists               float64
-	// Intervals of what is read again: see the beats of zksource.
+	// Intervals of repeated reads: see the beats of zksource.
 	Focused, Others, Doubtful, Sweep time.Duration
 }
 

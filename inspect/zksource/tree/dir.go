@@ -29,7 +29,8 @@ const (
 	askAgain        // and the directory changed meanwhile
 )
 
-// dataState is what is known of a directory's own data, for recipes that keep something there; see wantData.
+// dataState is the state of a directory's own data, for recipes that keep something there; see
+// wantData.
 type dataState uint8
 
 const (
@@ -39,7 +40,7 @@ const (
 	dataStale // it was read, and has changed since
 )
 
-// lone is whether a node is a lock by itself; see single.go.
+// lone tells whether a single node is a lock; see single.go.
 type lone uint8
 
 const (
@@ -58,8 +59,8 @@ const (
 	folded         // they are parts of this lock
 )
 
-// Dir is one directory that we walked, or one node that turned out to have no children of interest. There is
-// one for each lock, so that its small fields stand together and what few have is behind a pointer.
+// Dir is one directory of the walk, or one node without children of interest. Every lock has one,
+// so its small fields are packed and rare fields are behind a pointer.
 type Dir struct {
 	Path  string
 	depth int32
@@ -132,8 +133,9 @@ func (d *Dir) adopt(names []string, stat *Stat, at time.Time) (added, removed []
 	return added, removed, another
 }
 
-// isAnother reports whether a node is another than the one that was read by that name, which is gone: an
-// ephemeral one in place of a directory, or the reverse. What it is in was listed too late to show it.
+// isAnother reports whether a new node has replaced the one that was read by that name: an
+// ephemeral node instead of a directory, or the reverse. Its parent was listed too late to show the
+// change.
 func (d *Dir) isAnother(stat *Stat) bool {
 	if stat.EphemeralOwner != 0 {
 		return !d.readAt.IsZero()

@@ -7,7 +7,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// ground is what is known, for all that look things up in it. Nothing of it wants a read or builds a lock.
+// ground has the known nodes, and looks things up in them. It neither requests reads nor builds
+// locks.
 type ground struct {
 	// FirstPass: all directories were looked at, once.
 	FirstPass bool
@@ -20,7 +21,7 @@ type ground struct {
 	empty  emptyCount
 }
 
-// Roots are the paths of all roots, a directory before what is below it.
+// Roots returns the paths of all roots, a directory before those below it.
 func (g *ground) Roots() []string {
 	var roots []string
 	for p, d := range g.dirs {

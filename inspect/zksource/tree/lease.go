@@ -6,8 +6,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// A kazoo NonBlockingLease is a persistent node beside its clients' queue, and is deleted and made again under the same
-// name: it is read again whenever the directory is listed. What it was is remembered while it is made anew.
+// A kazoo NonBlockingLease is a persistent node next to its clients' queue. Clients delete it and
+// create it again under the same name, so it is read again whenever the directory is listed. Its
+// previous value is remembered in between.
 
 // rereadLease notes that a directory's lease is to be read, if there is one.
 func (d *Dir) rereadLease() {
@@ -27,5 +28,6 @@ func (d *Dir) wantsLease() bool {
 	return d.hasLease() && !d.awaits(recipe.LeaseNode) && (!d.has(recipe.LeaseNode) || d.reread[recipe.LeaseNode])
 }
 
-// betweenLeases reports whether the directory had a lease and has none: it may be about to be made anew.
+// betweenLeases reports whether the directory had a lease and has none now. A client may be about
+// to create it again.
 func (d *Dir) betweenLeases() bool { return d.lease != nil && !d.hasLease() }

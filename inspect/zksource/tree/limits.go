@@ -19,7 +19,7 @@ func (w *wants) full() bool {
 	return true
 }
 
-// deeper reports whether a child is deeper than what is looked at.
+// deeper reports whether a child is below the depth limit.
 func (w *wants) deeper(d *Dir, child string) bool {
 	if int(d.depth) < w.cfg.Depth {
 		return false

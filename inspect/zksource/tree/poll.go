@@ -57,7 +57,7 @@ func (w *wants) pollIfDue(d *Dir, now time.Time) {
 	}
 }
 
-// pollAgain wants a directory, or a node that is a lock by itself, read again.
+// pollAgain requests a directory, or a node that is a lock, again.
 func (w *wants) pollAgain(d *Dir, list *[]Job, now time.Time) {
 	d.triedAt = now
 	switch d.phase {
@@ -73,7 +73,7 @@ func (w *wants) pollAgain(d *Dir, list *[]Job, now time.Time) {
 	}
 }
 
-// doubt wants the node read again that was refused the longest ago: no watch reports that a right was given.
+// doubt requests the node that was refused the longest ago, since no watch reports a new right.
 func (w *wants) doubt(now time.Time) {
 	var kept map[string]refusal
 	oldest, at := "", now
@@ -117,8 +117,8 @@ type sweep struct {
 // comparedAtOnce are as many as go into one request.
 const comparedAtOnce = 200
 
-// compareSome compares directories with their Stats, a request's worth at a time, each once a lap. That shows
-// what came in silence, and a changed ACL, which no watch reports.
+// compareSome compares directories with their Stats, a request's worth at a time, each once a lap.
+// That finds unreported changes, and changed ACLs, which no watch reports.
 func (w *wants) compareSome(now time.Time) {
 	s := &w.sweep
 	if !w.FirstPass || len(w.server.Watched) == 0 || now.Before(s.at) {

@@ -10,8 +10,9 @@ import (
 // Kind is what a read asks for.
 type Kind uint8
 
-// The kinds of reads: the Stat or the list of a directory, or its own data; a child with its data; the
-// directory's Stat to compare with its list; and who has rights on a child or, without a name, on the directory.
+// The kinds of reads: the Stat or the list of a directory, or its own data; a child with its data;
+// the directory's Stat to compare with its list; the access list of a child or, without a name, of
+// the directory.
 const (
 	JobStat Kind = iota
 	JobList
@@ -47,7 +48,7 @@ func (j *Job) Node() string {
 // Root reports whether the walk begins here.
 func (d *Dir) Root() bool { return d.root }
 
-// Stat is what a server says of a node beside its data. Times are in ms since 1970, by the servers' clock.
+// Stat is a node's Stat record. Times are in ms since 1970, by the servers' clock.
 type Stat struct {
 	Czxid, Mzxid, Pzxid         int64
 	Ctime, Mtime                int64
@@ -80,13 +81,13 @@ type Reply struct {
 // HasStat reports whether the reply has the node's Stat.
 func (r *Reply) HasStat() bool { return (r.Err == nil || r.Sealed) && r.Kind != JobAccess }
 
-// Queue holds what is to be read. What changed goes before what was never seen, and of that the rest of the
-// walk, which finds locks, mostly before the contenders of those that were found: first the lists of
-// directories that are known to be some, so that a lock shows at once however wide the tree is, then the
-// Stats of others. What is only polled goes last.
+// Queue holds the wanted reads. Changes come before new nodes, and polls come last. Among new
+// nodes, the rest of the walk mostly comes before the contenders of known locks, since it finds
+// more locks. The walk takes the lists of known directories first and then the Stats of others, so
+// that a lock shows at once however wide the tree is.
 type Queue struct {
 	Urgent, Reads, Lists, Walk, Polls []Job
-	// Alone are those that cannot share a request.
+	// Alone has the reads that cannot share a request.
 	Alone []Job
 
 	turn int
@@ -124,7 +125,7 @@ func (q *Queue) Pick() Job {
 	return Pop(&q.Polls)
 }
 
-// Discovery is the list that the next job comes from of what was never seen.
+// Discovery returns the list of new nodes that supplies the next job.
 func (q *Queue) Discovery() *[]Job {
 	q.turn++
 	list := &q.Lists

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Lone reports whether the directory is a node that may be a lock by itself.
+// Lone reports whether the directory is a single node that may be a lock.
 func (d *Dir) Lone() bool { return d.single() }
 
 // Find returns the first znode that was read of a name, in the directory or one of its parts, and is as wanted.
@@ -34,8 +34,8 @@ func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) 
 	return l
 }
 
-// Ask begins a look at one lock by its list and that of the queue that may be beside it. servers names those that
-// are asked.
+// Ask begins a look at one lock with its list and the list of the queue that may be next to it.
+// servers names the servers asked.
 func (w *wants) Ask(servers string) {
 	w.server.Addr = servers
 	w.Plant()

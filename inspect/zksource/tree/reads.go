@@ -9,11 +9,11 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// read is one thing that is asked of the servers. The list is whole, beside what ensemble/reads.go has of the
-// servers themselves: nothing else is sent but heartbeats (ping and sync) and the login, without which all of
-// the backend is down. The watch of all below a root needs no right, and says nothing of what may not be read.
-// A request for many reads has an answer to each: one that was refused or failed is asked for again by
-// itself, and noted by what came of that.
+// read is one kind of request to the servers. Together with ensemble/reads.go, which has the reads
+// about the servers themselves, the list is complete. Only heartbeats (ping and sync) and the login
+// are sent besides; without the login all of the backend is down. The watch below a root needs no
+// right, and does not cover unreadable nodes. A request for many reads has an answer to each: a
+// refused or failed one is repeated as a request for one read, and that outcome is recorded.
 type read uint8
 
 const (
@@ -30,7 +30,7 @@ type blindness struct {
 	name string // of the request
 	// ofLock: unknown aspects of the lock that the read was for; ofBackend: of the backend where it was for no lock.
 	ofLock, ofBackend []inspect.Aspect
-	// right needed for the read, with the node in place of %s; empty: none.
+	// right needed for the read, with %s for the node; empty if none.
 	right string
 }
 
@@ -65,7 +65,7 @@ func newBlind() blind {
 	return blind{refused: map[string]refusal{}, sealed: map[string]refusal{}, crowds: map[string]*Dir{}}
 }
 
-// forget drops what is known of a directory that is gone.
+// forget drops the records of a deleted directory.
 func (b *blind) forget(p string) {
 	delete(b.refused, p)
 	delete(b.sealed, p)
@@ -79,7 +79,7 @@ type refusal struct {
 	at   time.Time // when it was last tried
 }
 
-// record keeps what came of a read of a node, and reports whether that is news.
+// record keeps the outcome of a read of a node, and reports whether it is news.
 func (b *blind) record(kept map[string]refusal, p string, what read, r *Reply) (changed bool) {
 	was, refused := kept[p]
 	if r.Err == nil {

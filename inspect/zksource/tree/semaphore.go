@@ -8,9 +8,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// A semaphore is kept in several directories: a base, and parts below or beside it (recipe.Parts). Each is
-// walked, watched and read like any other; but the lock is made at the base, of all of them, whenever one
-// changes, and the parts are no locks themselves.
+// A semaphore uses several directories: a base, and parts below or next to it (recipe.Parts). Each
+// is walked, watched and read like any other. The lock is built from all of them, at the base,
+// whenever one changes. The parts are no locks themselves.
 
 // semaphore is what a directory knows of the parts of its lock.
 type semaphore struct {
@@ -19,8 +19,8 @@ type semaphore struct {
 	// pending: something of it that came, or changed, since fold was decided has not been read.
 	pending bool
 	joined  bool // a part: its base was decided with it
-	// queue is the czxid of the queue that Curator's permits were last seen beside; another may be a mutex's.
-	// 0: none was.
+	// queue is the czxid of the queue that was last seen next to Curator's permits, or 0. Another
+	// one may be a mutex's.
 	queue int64
 	// heldBack is the time since which the lock is not shown, because not all of its parts were read again.
 	heldBack time.Time
@@ -42,7 +42,8 @@ func (g *ground) base(d *Dir) *Dir {
 	return b
 }
 
-// markWhole marks the lock that a directory was a part of, or that waited for what it is, when it is none.
+// markWhole marks the lock that a directory was a part of, or that waited for its kind, once the
+// directory is no lock.
 func (t *Tree) markWhole(d *Dir) {
 	if b := t.base(d); b != nil && (b.fold != separate || b.pending) {
 		t.mark(b)
@@ -58,8 +59,8 @@ func (t *Tree) markParts(d *Dir) {
 	}
 }
 
-// findParts notes which parts the directory has, and reports whether all that is wanted of them was read. A
-// part that may not be read hides who waits, or, where it has the permits, the whole lock.
+// findParts records the directory's parts, and reports whether all wanted ones were read. An
+// unreadable part hides the waiters or, if it has the permits, the whole lock.
 func (g *ground) findParts(d *Dir) (complete bool, hidden, waiters []inspect.Unseen) {
 	clear(d.parts)
 	complete = true
@@ -94,8 +95,8 @@ func (g *ground) hasPermits(d *Dir) bool {
 	return d.fold == folded || queue != nil && (queue.queued() || g.hidden(queue) != nil)
 }
 
-// foldedIs notes whether the directory was a semaphore now. One that was goes on to be one, while nobody is
-// in it, as long as a part of it is there that was one then.
+// foldedIs records whether the directory was a semaphore now. A former semaphore stays one while it
+// is empty, as long as one of its parts from then exists.
 func (d *Dir) foldedIs(now bool) {
 	leases, locks := d.parts[recipe.CuratorLeases], d.parts[recipe.CuratorLocks]
 	if now && leases != nil && locks != nil {
@@ -118,9 +119,10 @@ func (d *Dir) keepsQueue() bool {
 // holdBack limits the wait of a semaphore's news for those of its other directory.
 const holdBack = 500 * time.Millisecond
 
-// awaitsPart reports whether a semaphore's permits changed, or its queue lost somebody, and that news of the other
-// directory are on their way: a client makes its permit before it leaves the queue, and leaves it before the next makes
-// another. A server answers in order, and reports a change before it shows it.
+// awaitsPart reports whether a semaphore's permits changed, or its queue lost a contender, and news
+// of the other directory is on its way. A client creates its permit before it leaves the queue, and
+// leaves the queue before the next client creates another. A server answers in order, and reports a
+// change before it shows it.
 func (w *wants) awaitsPart(d *Dir, now time.Time) bool {
 	permits, queue := d, d.parts[recipe.KazooQueue(d.Path)]
 	if queue == nil {
@@ -144,8 +146,8 @@ func (w *wants) behind(d, other *Dir) bool {
 	return d.fresh > 0 || !d.sentAt.After(other.readAt) && (d.asked != idle || w.due[d])
 }
 
-// wantData wants the data of a directory read that looks like a kazoo Semaphore's: it has children that look
-// like permits and are ephemeral, or a queue beside it.
+// wantData requests the data of a directory that looks like a kazoo Semaphore's. It has ephemeral
+// children that look like permits, or a queue next to it.
 func (w *wants) wantData(d *Dir) {
 	if _, queue := d.parts[recipe.KazooQueue(d.Path)]; d.data != dataUnwanted || !queue && !d.looksLikePermits() {
 		return
@@ -168,7 +170,7 @@ func (d *Dir) looksLikePermits() bool {
 	return false
 }
 
-// requestData wants the data of a directory, or of a node that is a lock by itself, read again.
+// requestData requests the data of a directory, or of a node that is a lock, again.
 func (w *wants) requestData(d *Dir) {
 	list := &w.Queue.Reads
 	if w.inFocus(d) {

@@ -56,7 +56,7 @@ func (t *Tree) silence(d *Dir) {
 	}
 }
 
-// freeLock is the lock with nobody in it, at a directory that may have had it.
+// freeLock returns a free lock for a directory that may have had one.
 func (g *ground) freeLock(d *Dir, readAt time.Time) *inspect.Lock {
 	var was *inspect.Lock
 	if s := d.shown; s != nil {

@@ -2,9 +2,9 @@ package tree
 
 import "path"
 
-// An ephemeral node that a user named is a lock by itself where it would be one in a look at everything:
-// alone in its directory. So that is listed too, for the node's sake only: no lock is made of it or of what
-// else is in it, and nothing below is walked.
+// An ephemeral node that a user named is a lock if a look at the whole tree would show one: if it
+// is alone in its directory. So its directory is listed, too, for the node's sake only. Neither it
+// nor its other children become locks, and the walk does not go below it.
 
 // lookAtSiblings wants the directory of a root that is an ephemeral node looked at.
 func (w *wants) lookAtSiblings(c *Dir) {
@@ -19,10 +19,10 @@ func (w *wants) lookAtSiblings(c *Dir) {
 	}
 }
 
-// outside reports whether a directory is only looked at for the sake of a root in it, or beside it.
+// outside reports whether a directory is only read for a root in it or next to it.
 func (g *ground) outside(d *Dir) bool { return d.aboveRoot || g.isSibling(d) }
 
-// isSibling reports whether a node is only looked at for the sake of a root beside it.
+// isSibling reports whether a node is only read for a root next to it.
 func (g *ground) isSibling(d *Dir) bool {
 	in := g.dirs[parent(d.Path)]
 	return in != nil && in.aboveRoot && !d.root

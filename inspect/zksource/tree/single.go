@@ -20,7 +20,7 @@ type singles struct {
 	freed  *Dir            // the one that there was
 }
 
-// single reports whether a node may be a lock by itself.
+// single reports whether a single node may be a lock.
 func (d *Dir) single() bool { return d.lone == byPath || d.lone == alone }
 
 // stoodAlone reports whether a node is, or was, the only ephemeral one in its directory.
@@ -116,8 +116,8 @@ func (t *Tree) findPersisted(d *Dir) {
 	}
 }
 
-// contended reports whether recipes take some of the children for contenders: then an ephemeral node beside
-// them is no lock.
+// contended reports whether recipes treat some of the children as contenders. An ephemeral node
+// next to them is no lock.
 func (d *Dir) contended() bool {
 	if d.fold == folded || d.shown != nil && d.shown.contended {
 		return true
@@ -128,7 +128,7 @@ func (d *Dir) contended() bool {
 	return false
 }
 
-// makeSingle wants a node's data read: it may be a lock by itself.
+// makeSingle requests a node's data, since the node may be a lock.
 func (t *Tree) makeSingle(c *Dir, what lone) {
 	if c.lone == what {
 		return
@@ -148,8 +148,8 @@ func (t *Tree) makeSingle(c *Dir, what lone) {
 	t.requestData(c)
 }
 
-// free keeps a lone node's lock when the node is gone, as a free one: whoever creates it holds it. A
-// directory keeps one.
+// free keeps the lock of a deleted lone node as a free one, which the next creator of the node
+// holds. A directory keeps one.
 func (t *Tree) free(in, c *Dir) {
 	if in.freed != nil && in.freed != c {
 		t.remove(in.freed)

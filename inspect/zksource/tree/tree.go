@@ -1,12 +1,12 @@
-// Package tree is what a walk of a ZooKeeper tree knows: replies of servers go in, the reads that are wanted
-// next come out, and so do the locks that changed. It is pure: it sends nothing, starts nothing, and has no
-// clock of its own.
+// Package tree holds the state of a walk of a ZooKeeper tree. Replies of servers go in. The next
+// reads and the changed locks come out. It is pure: it sends nothing, starts nothing, and has no
+// clock.
 //
 // Three steps with values between them: Apply puts a reply into its directory and marks what that makes
 // dirty; Build makes each dirty lock once; Changes hands over what Build made.
 //
-// Three layers, each on the one below: ground looks things up, wants adds what is to be read next, and Tree
-// puts replies in and builds locks.
+// Three layers, each on the one below: ground looks things up, wants adds the next reads, and Tree
+// applies replies and builds locks.
 package tree
 
 import "time"
@@ -50,7 +50,7 @@ func (t *Tree) Next() (at time.Time) {
 	return at
 }
 
-// Wake marks what is due: directories whose budget allows a list again, and locks that run out by themselves.
+// Wake marks what is due: directories whose budget allows a list again, and locks that expire.
 func (t *Tree) Wake(now time.Time) {
 	for d := range t.due {
 		if !now.Before(d.due) {

@@ -42,7 +42,7 @@ func (w *wants) firstLook(d *Dir) Kind {
 	return JobStat
 }
 
-// remove forgets a directory that is gone, and what was below it.
+// remove forgets a deleted directory and everything below it.
 func (t *Tree) remove(d *Dir) {
 	if t.dirs[d.Path] != d {
 		return
@@ -77,7 +77,7 @@ func (t *Tree) remove(d *Dir) {
 	}
 }
 
-// childLeft forgets what was known of a child that a directory has no longer.
+// childLeft forgets a child that has left its directory.
 func (t *Tree) childLeft(d *Dir, name string) {
 	p := join(d.Path, name)
 	switch c := t.dirs[p]; {

@@ -6,10 +6,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// wants is what is to be read next, and when.
+// wants decides what to read next, and when.
 type wants struct {
 	ground
-	// Queue is what is to be read.
+	// Queue has the wanted reads.
 	Queue Queue
 
 	names    int           // of children, in all directories
@@ -38,8 +38,8 @@ func (w *wants) root(p string) *Dir {
 	return d
 }
 
-// Start reads everything that is known again, what is on the screen first, and then walks on: there is a new
-// connection.
+// Start handles a new connection. It requests everything known again, starting with the nodes on
+// the screen, and then continues the walk.
 func (w *wants) Start(s Server) {
 	w.server = s
 	for _, d := range w.dirs {
@@ -59,8 +59,8 @@ func (w *wants) Start(s Server) {
 	}
 }
 
-// Stop forgets what only held on a connection, which is gone: what was asked, and what was about to be. servers names
-// those that could be asked next.
+// Stop forgets the state of the lost connection: outstanding requests and awaited reads. servers
+// names the servers that could be asked next.
 func (w *wants) Stop(servers string) {
 	w.server.Addr, w.server.Connected = servers, false
 	w.Queue.clear()

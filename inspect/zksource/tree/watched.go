@@ -36,7 +36,7 @@ type Watches struct {
 	Hears func(session int64, queued time.Time) bool
 }
 
-// WatchTable keeps what stands on children of the locks that were asked about.
+// WatchTable returns the watches on children of the requested locks.
 func (g *ground) WatchTable(w Watches) *inspect.WatchTable {
 	wanted, unheard := make(map[string]bool, len(w.Covers)), map[int64]bool{}
 	for _, id := range w.Covers {
