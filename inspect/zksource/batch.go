@@ -97,7 +97,7 @@ func (r *run) sendMany(b *batch, now time.Time) {
 	}, zkwire.MultiRead(b.reads, nil))
 }
 
-// answered handles what came of a request for many reads.
+// answered handles the answer to a request for many reads.
 func (r *run) answered(l *link, b *batch, at time.Time) {
 	if l != r.conn.link {
 		return
@@ -143,8 +143,8 @@ func (r *run) answerTooLong(b *batch) {
 	q.Urgent = append(b.jobs, q.Urgent...)
 }
 
-// answeredOne handles one of many answers. What was refused, failed or is in doubt is asked for once more by
-// itself, in the way that shows what can be known without the right, or that there is no chroot.
+// answeredOne handles one of many answers. A refused, failed or doubtful read is repeated as a
+// request for one read. That shows what can be known without the right, or that there is no chroot.
 func (r *run) answeredOne(reply *tree.Reply, got *zkwire.ReadResult) {
 	gone := errors.Is(got.Err, zk.ErrNoNode)
 	if got.Err != nil && (!gone || reply.Dir.Root()) {

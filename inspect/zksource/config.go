@@ -30,11 +30,12 @@ type Config struct {
 	Chroot string
 	// Admin are the base URLs of the servers' AdminServers. Without them the four-letter words are tried.
 	Admin []string
-	// Dial connects to the servers and AdminServers; nil is that of connect.Names. TLS is spoken over what it gives.
+	// Dial connects to the servers and AdminServers; nil uses connect.Names. TLS runs over its
+	// connections.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// AdminTLS is used for AdminServers with https; nil: TLS is.
+	// AdminTLS is used for AdminServers with https; nil uses TLS.
 	AdminTLS *tls.Config
-	// AdminUser and AdminPassword are sent to AdminServers as HTTP Basic; no user: nothing is.
+	// AdminUser and AdminPassword are sent to AdminServers as HTTP Basic, unless the user is empty.
 	AdminUser, AdminPassword string
 	// Once makes Run return after one pass.
 	Once bool
@@ -50,15 +51,16 @@ type Config struct {
 type Budget struct {
 	// Unlimited: reads are not paced.
 	Unlimited bool
-	// Discovering and Steady are reads a second, of what was never seen and of what changed; defaults 500 and 50, for
-	// one pass 5000.
+	// Discovering and Steady limit the reads a second of new nodes and of changes; defaults 500 and
+	// 50, for one pass 5000.
 	Discovering, Steady float64
-	// Requests for many reads a second while discovering, on servers from 3.6 on, of 50 reads each; default
-	// 1000, for one pass without bound. Afterwards, for what changed, there are Steady.
+	// Requests limits the requests for many reads a second while discovering, on servers from 3.6
+	// on, of 50 reads each. Default 1000, for one pass without bound. Afterwards Steady limits
+	// changes.
 	Requests float64
-	// Items (reads) and Bytes (of answers) limit those a second; defaults 40 000 and 4 MiB, for one pass 100
-	// 000 and 10 MiB. Within one second there may be a tenth more, of what was saved up or missed just
-	// before; never over a longer time.
+	// Items (reads) and Bytes (of answers) limit those a second; defaults 40 000 and 4 MiB, for one
+	// pass 100 000 and 10 MiB. One second may have a tenth more, saved up or missed just before;
+	// longer times may not.
 	Items, Bytes float64
 	// Events limits the reports a second of a watch on a root; a tree above it is read again and again. Default 20 000.
 	Events float64
@@ -82,8 +84,9 @@ type beats struct {
 	session time.Duration
 	// identity: between inquiries into sessions and watches.
 	identity time.Duration
-	// poll: between checks for reads of what no watch reports. Of that, focused: what is on the screen;
-	// others: the rest; doubtful: what may not be read, or may be so no longer.
+	// poll is the interval between checks for reads that no watch covers. focused, others and
+	// doubtful are their intervals: for nodes on the screen, elsewhere, and for refused nodes,
+	// whose rights may change without a report.
 	poll, focused, others, doubtful time.Duration
 	// sweep is the interval in which each directory is compared with its Stat, where a watch on the root
 	// reports changes.

@@ -29,7 +29,7 @@ type connection struct {
 	heartbeats uint64            // on links that are gone
 }
 
-// connect makes a link when there is none and it is time for one.
+// connect opens a link if there is none and a retry is due.
 func (r *run) connect(now time.Time) {
 	if r.conn.link != nil || now.Before(r.conn.retryAt) {
 		return
@@ -57,9 +57,9 @@ func (r *run) patience() time.Duration {
 	return min(time.Second<<min(r.conn.failures, 8), most)
 }
 
-// sessionTimeout returns the one to ask for: a third of it is for how long a request may go unanswered. A
-// single look waits for as long as it was told to, of which each server has its part: when one hangs, another
-// is tried. A watch is to notice sooner.
+// sessionTimeout returns the timeout to request; a request may go unanswered for a third of it. A
+// single look waits for its whole Timeout, shared among the servers: if one hangs, the next is
+// tried. A continuous watch has to notice sooner.
 func (r *run) sessionTimeout() time.Duration {
 	if r.cfg.Once {
 		return max(r.beats.session, 3*r.cfg.Timeout/time.Duration(max(1, len(r.cfg.Servers))))
@@ -73,7 +73,7 @@ func (c *connection) backoff(now time.Time) {
 	c.retryAt = now.Add(min(time.Second, 100*time.Millisecond<<min(c.failures, 8)))
 }
 
-// requestsTo counts what was sent to a server so far.
+// requestsTo returns the number of requests sent to a server so far.
 func (c *connection) requestsTo(server string) uint64 {
 	n := c.spent[server]
 	if c.link != nil && c.link.connectedTo() == server {
@@ -95,7 +95,7 @@ func (c *connection) cost() (requests, heartbeats uint64) {
 	return requests, heartbeats
 }
 
-// session is ours; 0 while there is none.
+// session returns the id of our session, or 0.
 func (c *connection) session() (id int64) {
 	if c.link != nil {
 		id, _ = c.link.tap.Session()
@@ -173,7 +173,8 @@ func (r *run) forgetLink() {
 	r.tree.Stop(r.serving())
 }
 
-// reconnect makes a new connection at once, for a reason of our own: nobody was disturbed, and nothing was down.
+// reconnect makes a new connection at once, for a reason of our own: no client was disturbed and no
+// server was down.
 func (r *run) reconnect(now time.Time) {
 	r.forgetLink()
 	r.conn.why, r.conn.retryAt = "", now
@@ -203,7 +204,8 @@ func (r *run) loggedIn(res result) {
 	r.conn.why = "user " + r.user() + ": the server refused the login: " + res.Err.Error() + advice
 }
 
-// started reads everything that is known again, what is on the screen first, and then walks on.
+// started reads everything known again, starting with the nodes on the screen, and then continues
+// the walk.
 func (r *run) started() {
 	c, now := &r.conn, r.cfg.Now()
 	c.ready, c.since, c.failures, c.why, c.reasons = true, now, 0, "", nil

@@ -10,11 +10,11 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// Servers from 3.6 on answer many reads in one request, and report all changes below a node by one watch. One
-// that knows neither answers so and closes the connection; the next is made without, and the lack is
-// remembered. Such a server is read one node a request, again and again, what is on the screen first. So is,
-// many nodes a request, a tree that changes so fast that reporting every change costs more than reading what
-// is looked at.
+// Servers from 3.6 on answer many reads in one request, and report all changes below a node with
+// one watch. A server that knows neither says so and closes the connection. The next connection
+// does without, and the lack is remembered. Such a server is read one node a request, repeatedly,
+// starting with the nodes on the screen. A tree that changes very fast is read the same way, with
+// many nodes a request: reading only the visible nodes is cheaper than every report.
 
 // lacking records why a server does without the requests of 3.6: it refused them as unknown, or failed.
 type lacking struct {

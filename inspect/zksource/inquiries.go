@@ -93,9 +93,8 @@ func (r *run) startInquiry(now time.Time) {
 	})
 }
 
-// queryTime returns the limit of a question to one server. A single look waits for half of its time, and
-// five seconds where it has them: one server that hangs is not to hold up for long what was read of all
-// locks.
+// queryTime returns the limit of a question to one server. A single look waits for half of its
+// time, or five seconds if it has them. One hanging server must not delay the result for long.
 func (r *run) queryTime() time.Duration {
 	if !r.cfg.Once {
 		return queryLimit
@@ -103,7 +102,7 @@ func (r *run) queryTime() time.Duration {
 	return max(queryLimit, min(r.cfg.Timeout, 5*time.Second), r.cfg.Timeout/2)
 }
 
-// identify handles what came of an inquiry.
+// identify handles the result of an inquiry.
 func (r *run) identify(report *ensemble.Report) {
 	for range len(r.results) { // read before the table was: emitted before it
 		r.result(<-r.results)

@@ -104,7 +104,7 @@ func (b *inbox) take() []linkEvent {
 	return events
 }
 
-// open starts connecting. What comes of it goes to the inbox.
+// open starts connecting. Results go to the inbox.
 func open(cfg Config, servers []string, session, patience time.Duration, in *inbox) (*link, error) {
 	ctx, end := context.WithCancel(context.Background()) // until close
 	l := &link{
@@ -171,7 +171,7 @@ func (l *link) fired(path string, what zk.EventType) {
 	}
 }
 
-// event takes in a change of the session. It must not block.
+// event handles a change of the session. It must not block.
 func (l *link) event(e zk.Event) {
 	now := l.now()
 	if e.Type != zk.EventSession {
@@ -249,7 +249,8 @@ func (l *link) wasSlow() bool {
 	return l.slow
 }
 
-// close ends the session and waits until go-zookeeper's goroutines have ended: up to a second when nobody answers.
+// close ends the session and waits for go-zookeeper's goroutines to end, up to a second if the
+// server does not answer.
 func (l *link) close() {
 	l.end()
 	l.conn.Close()

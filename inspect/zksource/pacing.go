@@ -63,8 +63,9 @@ func (p *pacing) takeMany(discovers bool, now time.Time) time.Duration {
 	return p.steady.Take(now)
 }
 
-// next takes the next job for a request of its own. Where others share requests, these are only those that
-// cannot. When there is one, and the budget has no request left, it says how long to wait.
+// next takes the next job for a request with a single read. If other jobs share requests, it only
+// takes those that cannot. If the budget has no request left for a job, it returns the time to
+// wait.
 func (p *pacing) next(q *tree.Queue, many, firstPass bool, now time.Time) (j tree.Job, wait time.Duration, ok bool) {
 	type source struct {
 		list *[]tree.Job
@@ -125,16 +126,17 @@ func (p *pacing) throttled(firstPass bool, now time.Time) {
 func (p *pacing) gentle(q *tree.Queue) bool { return !p.cfg.Budget.Unlimited && q.Discovers() }
 
 const (
-	// requestsInFlight limits the requests for many reads without an answer yet: a server answers one
-	// session's one after the other, so that more would only wait there, in front of what is urgent.
+	// requestsInFlight limits the unanswered requests for many reads. A server answers the requests
+	// of a session one after the other, so more would only queue there ahead of urgent ones.
 	requestsInFlight = 4
-	// eagerInFlight are those of a look without a budget: the server is not to wait for us while we work on
-	// what it has answered.
+	// eagerInFlight is the limit for a look without a budget. The server should not wait while we
+	// handle its answers.
 	eagerInFlight = 8
-	// gentleItems and gentleInFlight are for a first look by a budget, while others are served: a server
-	// answers them after the request that it answers. With 200 reads and four requests another program's p99
-	// was 2.2 times what it was alone, and 2.7 times while ls looked; with these 1.05 and 1.1 times, for
-	// twice the server's processor time (BenchmarkNeighbour).
+	// gentleItems and gentleInFlight are the limits for a first look with a budget, while the
+	// server also serves others. It answers them after the request that it is working on. With 200
+	// reads and four requests another program's p99 was 2.2 times its value alone, and 2.7 times
+	// while ls looked. With these limits it was 1.05 and 1.1 times, for twice the server's
+	// processor time (BenchmarkNeighbour).
 	gentleItems, gentleInFlight = 50, 2
 	// mostInFlight limits those to servers far away.
 	mostInFlight = 64
@@ -164,9 +166,9 @@ func (p *pacing) mayFly(q *tree.Queue, d *distance) int {
 	return gentleInFlight + int(min(onTheWay, mostInFlight-gentleInFlight, float64(d.spare)))
 }
 
-// distance is how far away a server is. One far away answers each request as late as the one before, however
-// many are on their way; one that is slow lets them wait for each other, and has no more than it can answer:
-// whether it is slow or far cannot be told by its greeting.
+// distance estimates how far away a server is. A distant server answers each request as late as the
+// one before, however many are in flight. A slow server lets them wait for each other, and more of
+// them do not help. The greeting cannot tell a slow server from a distant one.
 type distance struct {
 	quickest time.Duration // answer of the server, at first to the request for a session; zero: there was none
 	// spare requests for many reads may be on their way beyond the first ones: as many as were answered as

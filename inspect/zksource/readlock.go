@@ -34,10 +34,10 @@ type Reading struct {
 	stat *tree.Stat
 }
 
-// ReadLock reads the lock at cfg.Only as a Source does: the same reads in the same order, and unknown is what
-// becomes so there. The transport decides how new the answers are: ReadLock lists a directory before it reads
-// what is in it, and asks for nothing else before. Of cfg, Backend, Chroot, Only and Now count, and Servers,
-// as the name of what was asked. An error is the transport's.
+// ReadLock reads the lock at cfg.Only as a Source does: with the same reads in the same order, and
+// the same unknowns. The transport decides how new the answers are: ReadLock lists a directory
+// before it reads its children, and sends no other request first. From cfg it uses Backend, Chroot,
+// Only and Now, and Servers as the name of the servers asked. Errors are the transport's.
 func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 	cfg.Once = true
 	cfg.Budget = Budget{Unlimited: true, Children: math.MaxInt32} // whoever acts on a lock reads it however long it is
@@ -120,10 +120,10 @@ func (r *Reading) Own(c *inspect.Contender) ([]byte, bool) {
 	return r.own, r.dir.Lone() && n.Known && !n.Sealed && isContender(n, c)
 }
 
-// Stands returns the czxid of the ephemeral node of a contender's name, where the lock's node or its
-// contenders are; false where none is. Where the lock has no such contender it is there all the same, and is
-// none by what is around it now: another node beside the one that was alone, or names in its queue that no
-// server can have numbered.
+// Stands returns the czxid of the ephemeral node with a contender's name, at the lock's node or
+// among its contenders; false if there is none. The node may exist although the lock has no such
+// contender, because of other nodes: a second node next to a lone one, or impossible sequence
+// numbers in its queue.
 func (r *Reading) Stands(name string) (czxid int64, ok bool) {
 	if r.stat != nil && r.stat.EphemeralOwner != 0 && name == path.Base(r.dir.Path) {
 		return r.stat.Czxid, true

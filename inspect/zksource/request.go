@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// result is what came of a request for one read, or of the login.
+// result is the outcome of a request for one read, or of the login.
 type result struct {
 	tree.Reply
 	link  *link // when it was sent
@@ -55,7 +55,7 @@ func (r *run) sendAlone(j tree.Job) {
 	r.tasks.Go(func() { r.deliver(result{Reply: l.request(r.ctx, r.cfg, j), link: l}) })
 }
 
-// result handles what came of a request for one read.
+// result handles the outcome of a request for one read.
 func (r *run) result(res result) {
 	r.pacing.flying--
 	switch {

@@ -196,7 +196,7 @@ func (r *run) fired(e linkEvent) {
 	}
 }
 
-// receive handles what came of a request, after the events that came before it.
+// receive handles the outcome of a request, after the events that came before it.
 func (r *run) receive(res result) {
 	for _, e := range r.inbox.take() {
 		r.event(e)
@@ -249,7 +249,7 @@ func (r *run) endsEarly(now time.Time) bool {
 	return refused && r.inquiries.ended > 0 && !r.inquiries.asking
 }
 
-// refocus takes what is on the screen.
+// refocus handles a change of the locks on the screen.
 func (r *run) refocus(focus map[string]bool) {
 	fresh := r.tree.Focus(focus)
 	if now := r.cfg.Now(); fresh && now.Sub(r.inquiries.watchesAt) >= r.beats.identity {

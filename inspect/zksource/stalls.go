@@ -6,9 +6,9 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// attend notices that this process stood still, and returns the time. Nothing that was asked for before
-// counts for what is now: its answers may have been given long ago, and lie in the socket. The connection is
-// made again, so that none of them comes, and nobody says that the servers were away.
+// attend notices that this process was paused, and returns the time. Answers to earlier requests no
+// longer count: they may be old, and still in the socket's buffer. A new connection discards them,
+// without a report that the servers were away.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
 	if !stalled {
@@ -27,8 +27,8 @@ func (r *run) attend() time.Time {
 	return now
 }
 
-// looksAgain handles a new connection. The first one after a stall that took its time to come made
-// that longer: nobody could look.
+// looksAgain handles a new connection. After a stall, a slow first connection extends the gap,
+// since no events were received meanwhile.
 func (r *run) looksAgain(now time.Time) {
 	if !r.stood.To.IsZero() && now.Sub(r.stood.To) > time.Second {
 		r.blindUntil(now)
@@ -36,12 +36,12 @@ func (r *run) looksAgain(now time.Time) {
 	r.stood = inspect.Interval{}
 }
 
-// blindUntil reports that nobody has looked since the stall began.
+// blindUntil reports a gap in our observation since the stall began.
 func (r *run) blindUntil(now time.Time) {
 	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: r.stood.From, Until: now}})
 }
 
-// cameLate reports that news from the servers came so late that nobody knows when it happened.
+// cameLate reports a gap if news from the servers came so late that its time is unknown.
 func (r *run) cameLate() {
 	if r.conn.link == nil {
 		return
