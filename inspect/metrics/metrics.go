@@ -1,5 +1,6 @@
-// Package metrics makes Prometheus metrics of what an Observer publishes. What is unknown has no sample: a
-// backend that is down has no locks, holds or queues, instead of none.
+// Package metrics turns the snapshots of an Observer into Prometheus metrics. Unknown values have
+// no sample. For a backend that is down, the numbers of locks, holds and queues are absent, not
+// zero.
 package metrics
 
 import (
@@ -35,7 +36,7 @@ func New(now func() time.Time, eachLock int) *Collector {
 	return &Collector{now: now, each: eachLock, grants: make(map[string]float64), ends: make(map[[2]string]float64), reached: make(map[string]bool)}
 }
 
-// Observe takes in the newest snapshot, and counts its events.
+// Observe stores the newest snapshot, and counts its events.
 func (c *Collector) Observe(s *inspect.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +58,8 @@ func (c *Collector) Observe(s *inspect.Snapshot) {
 	}
 }
 
-// Ready reports whether each of so many backends was looked at in full once, or is known to be down. Those to
-// which nobody has got through yet are in no snapshot.
+// Ready reports whether this many backends were each looked at in full once, or are known to be
+// down. Backends that were never reached are in no snapshot.
 func (c *Collector) Ready(backends int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,7 +205,7 @@ func (o samples) locks(s *inspect.Snapshot, now time.Time, each int) {
 	}
 }
 
-// severity is the rank of a lock's worst finding that nobody muted; -1 without any.
+// severity is the rank of a lock's worst unmuted finding; -1 without any.
 func severity(l *inspect.Lock) int {
 	worst := -1
 	for i := range l.Findings {
@@ -256,8 +257,8 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 	}
 }
 
-// heldFor is the age of a hold; false where its beginning is not known, or was dated by a clock that nobody
-// has compared with ours.
+// heldFor is the age of a hold; false if its beginning is unknown, or was dated by a clock that was
+// not compared with ours.
 func heldFor(s *inspect.Snapshot, l *inspect.Lock, h *inspect.Contender, now time.Time) (time.Duration, bool) {
 	age, ok := s.Age(l, h, h.HeldSince, now)
 	return age.Duration, ok && age.Known
