@@ -98,7 +98,7 @@ func decoding(by time.Duration) json.Options {
 	))
 }
 
-// readText reads a string and what it stands for; null is as if it were not there.
+// readText reads a string and converts it; null counts as absent.
 func readText(d *jsontext.Decoder, as func(string) (string, error)) (string, error) {
 	token, err := d.ReadToken()
 	if err != nil {

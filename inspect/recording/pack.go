@@ -54,7 +54,7 @@ func isPacked(begin []byte) bool {
 	return len(begin) >= len(zstdMagic) && (string(begin[:len(gzipMagic)]) == gzipMagic || string(begin[:len(zstdMagic)]) == zstdMagic)
 }
 
-// unpack reads what is in a file, packed or not, of that name; end frees what that took.
+// unpack returns the text of a file, packed or not. name is for errors. end frees the decoder.
 func unpack(name string, file io.Reader) (text io.Reader, end func(), err error) {
 	in := bufio.NewReader(file)
 	begin, _ := in.Peek(len(zstdMagic))

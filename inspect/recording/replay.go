@@ -108,7 +108,8 @@ func (r *Replay) Now() time.Time {
 	}
 }
 
-// Cut reports whether the last line was not whole, as after a crash; what was before it has been played.
+// Cut reports whether the last line was incomplete, as after a crash. All earlier lines were
+// played.
 func (r *Replay) Cut() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,8 +127,8 @@ func (r *Replay) Run(ctx context.Context, emit func(inspect.Update)) error {
 	})
 }
 
-// To plays, without any pause, what was recorded in the first part of the recording, and leaves the clock at
-// its end; at the end of the recording where that comes first.
+// To plays the first part of the recording without any pause, and leaves the clock after that time.
+// A shorter recording is played to its end.
 func (r *Replay) To(part time.Duration, emit func(inspect.Update)) error {
 	var end time.Time
 	return r.each(func(began time.Time) {

@@ -68,11 +68,12 @@ func (f *Finder) End(ctx context.Context) (time.Time, error) {
 // forever is after any moment.
 var forever = time.Unix(1<<40, 0)
 
-// runUp is the time that is played before a moment: what is not so for a second is not reported.
+// runUp is the time that is played before a moment, since findings are only reported after a
+// second.
 const runUp = 5 * time.Second
 
-// Moment returns a source that emits what was so at an instant, without most of what was before it.
-// An instant after the recording's end stands for the end.
+// Moment returns a source that emits the state at an instant, without most of the earlier updates.
+// An instant after the recording's end means the end.
 func (f *Finder) Moment(ctx context.Context, at time.Time) (*Moment, error) {
 	latest := at.Add(-runUp)
 	from, err := f.partBefore(latest)
@@ -225,8 +226,8 @@ func (f *Finder) partAt(offset int64) (time.Time, bool) {
 	return at, err == nil
 }
 
-// Moment is a source of what was so at an instant: first the whole snapshot before it, as a first
-// look sees it, then what was recorded from there on.
+// Moment is a source of the state at an instant. It emits the last whole snapshot before it, as a
+// first look would see it, and then the updates recorded since.
 type Moment struct {
 	name  string
 	lines [][]byte

@@ -47,7 +47,7 @@ func newWriter(w io.Writer, at time.Time) (*writer, error) {
 	return own, own.line(first)
 }
 
-// write writes an update, after a whole snapshot of what was so before it where one is due.
+// write writes an update, after a whole snapshot of the previous state if one is due.
 func (w *writer) write(at time.Time, u inspect.Update) error {
 	if at.After(w.to) {
 		w.to = at
