@@ -14,7 +14,7 @@ type Connection struct {
 	Timeout time.Duration
 	// Established is the time of connecting, by the server's wall clock; zero when unknown.
 	Established time.Time
-	// LastResponse of the server, on a clock of its own that counts from no known instant: only differences between
+	// LastResponse of the server, by a clock with an unknown start. Only differences between
 	// connections of one server mean something.
 	LastResponse time.Duration
 }
@@ -24,20 +24,20 @@ type WatchSummary struct{ Connections, Paths, Watches int }
 
 // Status of a server by its own report.
 type Status struct {
-	// Role is leader, follower, observer, standalone, or read-only (without quorum, it serves clients that
-	// only read); empty when it is none of them.
+	// Role is leader, follower, observer, standalone, or read-only (without quorum, it serves
+	// clients that only read); empty for any other.
 	Role string
 	// Version such as 3.8.0, without the build's hash; empty when unknown.
 	Version string
-	// Uptime of the server in this role: it starts anew with each election (ServerStats is the serving
-	// ZooKeeperServer's, not the process's). Zero when it is not reported.
+	// Uptime of the server in this role. It starts again with each election (ServerStats belongs to
+	// the serving ZooKeeperServer, not to the process). Zero if unreported.
 	Uptime time.Duration
 	// Zxid is its newest transaction: the election's number in the upper half, a count in the lower; zero when unknown.
 	Zxid uint64
 	// Nodes counts its znodes; zero when unknown.
 	Nodes int
-	// Date is the server's wall clock, cut to the second, as it made the answer; zero where it does not give it: only
-	// the AdminServer does.
+	// Date is the server's wall clock when it made the answer, cut to the second. Zero without an
+	// AdminServer, which alone reports it.
 	Date time.Time
 }
 

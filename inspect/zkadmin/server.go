@@ -32,13 +32,15 @@ var (
 	// ErrNotAllowed: the four-letter word is not in the server's 4lw.commands.whitelist, or the AdminServer
 	// does not give the command's answer.
 	ErrNotAllowed = errors.New("the server does not allow this command")
-	// ErrUnauthorized: the AdminServer, or what stands before it, wants other credentials than it got (HTTP 401, 403).
+	// ErrUnauthorized: the AdminServer, or a proxy before it, wants other credentials (HTTP 401,
+	// 403).
 	ErrUnauthorized = errors.New("credentials are wanted")
-	// ErrNoQuorum: the server runs and serves nobody, since it is part of no quorum, or is still starting.
+	// ErrNoQuorum: the server runs but serves no clients, since it is part of no quorum, or is
+	// still starting.
 	ErrNoQuorum = errors.New("not serving requests: no quorum")
 	// ErrTooLarge: the answer is longer than 16 MiB.
 	ErrTooLarge = errors.New("answer larger than 16 MiB")
-	// ErrSyntax: the answer is not what a ZooKeeper server says, or was cut.
+	// ErrSyntax: no ZooKeeper server sends such an answer, or the answer is incomplete.
 	ErrSyntax = errors.New("not an answer of a ZooKeeper server")
 	// ErrNoAddress: neither an AdminServer nor a client port is known.
 	ErrNoAddress = errors.New("no AdminServer and no client port to ask")
@@ -85,9 +87,11 @@ type Config struct {
 	// TLS is used on the client port when it is not nil, and for an Admin URL of https where AdminTLS is nil.
 	TLS      *tls.Config
 	AdminTLS *tls.Config
-	// Dial connects to both, without a proxy; nil is that of connect.Names. TLS is spoken over what it gives.
+	// Dial connects to both, without a proxy; nil uses connect.Names. TLS runs over its
+	// connections.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Username and Password are sent to the AdminServer, or the proxy before it, as HTTP Basic; no user: nothing is.
+	// Username and Password are sent to the AdminServer, or the proxy before it, as HTTP Basic,
+	// unless Username is empty.
 	Username, Password string
 }
 
@@ -118,12 +122,12 @@ func New(cfg Config) *Server {
 	}
 	return &Server{cfg: cfg, http: &http.Client{
 		Transport: transport,
-		// An AdminServer does not redirect; whoever does is not one.
+		// An AdminServer does not redirect, so a server that does is not one.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Addr is the client port's address, or the AdminServer's URL when there is none.
+// Addr is the client port's address or, without one, the AdminServer's URL.
 func (s *Server) Addr() string {
 	if s.cfg.Addr != "" {
 		return s.cfg.Addr

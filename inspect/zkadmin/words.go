@@ -127,7 +127,7 @@ func parseSrvr(text string) (Status, error) {
 	return s, nil
 }
 
-// parseUptime reads a line "zk_uptime", a tab, and milliseconds; zero when there is none.
+// parseUptime reads a line "zk_uptime", a tab, and milliseconds; zero without one.
 func parseUptime(text string) time.Duration {
 	_, after, found := strings.Cut("\n"+text, "\nzk_uptime\t")
 	value, _, whole := strings.Cut(after, "\n")
