@@ -11,7 +11,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// readAuxiliary reads what is missing next to the keys, in one round trip, the keys themselves too where main is set.
+// readAuxiliary reads the missing data next to the keys in one round trip. With main it also reads
+// the keys.
 func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main bool) error {
 	var counted subscribers
 	var clock *redis.TimeCmd
@@ -101,7 +102,7 @@ func (r *keyReading) nobodySubscribes() bool {
 	return waiters > 0
 }
 
-// request asks for what is missing next to the key, and with main for the key.
+// request requests the missing data next to the key and, with main, the key.
 func (r *keyReading) request(ctx context.Context, p redis.Pipeliner, main bool) {
 	if main {
 		r.main = newProbe(ctx, p, recipe.Query{Key: r.keys.Key, Type: r.shape.kind})

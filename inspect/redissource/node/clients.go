@@ -81,8 +81,9 @@ func ParseClients(text string) Clients {
 	return list
 }
 
-// clientLine finds the two fields in a line like "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis lets no name have a
-// blank or a line's end in it; a line in which a field stands twice is refused in case another server does.
+// clientLine finds the two fields in a line like "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis
+// allows no blanks or line ends in names. A line that repeats a field is refused, in case another
+// server allows them.
 func clientLine(line string) (addr, name string, ok bool) {
 	addrs, names := 0, 0
 	for field := range strings.SplitSeq(line, " ") {

@@ -23,8 +23,9 @@ type serverClock struct {
 	refused atomic.Bool
 }
 
-// scored reports whether what is missing of a key holds instants of the server's clock, or with main the key
-// itself. They are read together with that clock: it may have stepped since anything else was read.
+// scored reports whether the missing data of a key or, with main, the key itself holds instants of
+// the server's clock. They are read together with that clock, since it may have stepped since any
+// other read.
 func (r *keyReading) scored(main bool) bool {
 	return main && r.shape.kind == recipe.TypeZSet || slices.ContainsFunc(r.missing, func(q recipe.Query) bool {
 		return q.Type == recipe.TypeZSet || strings.HasPrefix(q.Key, recipe.AlivePrefix)

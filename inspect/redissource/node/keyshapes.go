@@ -64,7 +64,8 @@ func (t *typedKeys) count(channel string, subscribers int) {
 	t.subscribers[channel] = subscribers
 }
 
-// maxRemembered bounds what is remembered of a master's keys; beyond it everything is learned again.
+// maxRemembered bounds the remembered shapes of a master's keys; beyond it everything is learned
+// again.
 const maxRemembered = 100_000
 
 func (t *typedKeys) shape(key string) shape {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Prefixes returns the literal beginnings of the patterns: as few as possible, none the beginning of another, since
-// CLIENT TRACKING refuses those that overlap. The empty prefix is that of every key.
+// Prefixes returns the literal beginnings of the patterns. They are as few as possible and do not
+// overlap, since CLIENT TRACKING refuses those that do. The empty prefix covers every key.
 func Prefixes(patterns []string) []string {
 	all := make([]string, len(patterns))
 	for i, p := range patterns {
@@ -22,7 +22,7 @@ func Prefixes(patterns []string) []string {
 	return kept
 }
 
-// literal is the beginning of a pattern up to the first byte that may stand for others.
+// literal returns the beginning of a pattern up to its first wildcard.
 func literal(pattern string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {

@@ -22,7 +22,7 @@ const (
 	channelsAtOnce = 500
 )
 
-// probe reads one key by the type that it is believed to have: its time to live, where that matters, and what is in it.
+// probe reads one key by its presumed type: its value and, where it matters, its time to live.
 type probe struct {
 	query recipe.Query
 	ttl   *redis.DurationCmd

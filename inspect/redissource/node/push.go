@@ -43,11 +43,12 @@ func (p *Pusher) refuse(why string, cmd redis.Cmder, right string) refusal {
 	return refusal{u}
 }
 
-// errLost ends a tracking connection that go-redis has replaced on its own: what was pushed meanwhile is lost.
+// errLost ends a tracking connection that go-redis has replaced. Pushes were lost meanwhile.
 var errLost = errors.New("the tracking connection was lost")
 
-// Pusher lets one master push the keys that change, over a connection of its own: client-side caching's invalidation
-// messages in broadcast mode (https://redis.io/docs/latest/develop/reference/client-side-caching/).
+// Pusher lets one master push the keys that change, over a separate connection. It uses the
+// invalidation messages of client-side caching in broadcast mode
+// (https://redis.io/docs/latest/develop/reference/client-side-caching/).
 type Pusher struct {
 	Master   *Master
 	Prefixes []string

@@ -13,8 +13,8 @@ import (
 // what it lets pass.
 type readOnly struct{ sent *traffic }
 
-// traffic counts what was sent: every command of every pipeline, and the signs of life on connections that
-// are pushed to.
+// traffic counts requests: every command of every pipeline, and the signs of life on connections
+// for pushes.
 type traffic struct{ commands, heartbeats atomic.Uint64 }
 
 func (t *traffic) add(commands int) { t.commands.Add(uint64(commands)) }

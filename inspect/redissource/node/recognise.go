@@ -84,7 +84,7 @@ func (m *Master) skipLarge(ctx context.Context, readings []*keyReading) error {
 	return nil
 }
 
-// decode makes the vote of a key of what was read, and remembers how to read it the next time.
+// decode makes a key's vote from its reading, and remembers how to read the key next time.
 func (m *Master) decode(r *keyReading) {
 	if r.again {
 		return

@@ -105,7 +105,8 @@ func rightFor(cmd redis.Cmder, keys string) string {
 	return "~" + keys
 }
 
-// helperPattern is the pattern of the keys that stand to other locks as this helper does to its lock.
+// helperPattern returns the pattern of the keys that relate to other locks as this helper does to
+// its lock.
 func helperPattern(helper, lock string) string {
 	if helper == lock || lock == "" {
 		return helper

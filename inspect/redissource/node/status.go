@@ -16,7 +16,8 @@ import (
 // Status of a master by its own report. Each part may be missing.
 type Status struct {
 	inspect.Server
-	// Reported: INFO was answered. What is not in it, a server does not do.
+	// Reported tells that INFO was answered. Features that the answer lacks are absent on the
+	// server.
 	Reported bool
 	// Master is the address of a replica's master.
 	Master string
@@ -128,7 +129,7 @@ func (st *Status) readInfo(info string, now time.Time) {
 	_, st.NeedsReplicas = infoNumber(info, "min_slaves_good_slaves")
 }
 
-// versionOf accepts what is a version: it is printed.
+// versionOf returns s if it is a version, since it is printed; else it is empty.
 func versionOf(s string) string {
 	if len(s) > 32 || !only(s, "0123456789.") {
 		return ""
