@@ -83,7 +83,7 @@ func (r *run) limitsOf(b *inspect.Backend) {
 	}
 }
 
-// describe is the server's state, with what was sent to it.
+// describe returns the server's state, with the number of requests sent to it.
 func (p *masterState) describe() inspect.Server {
 	server := p.server
 	server.Addr = p.Address()

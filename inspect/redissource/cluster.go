@@ -71,7 +71,8 @@ func newTopology(said []redis.ClusterSlot, from string) *topology {
 // ownerOf is the place in masters of the one that has a key; -1 when its slot is not served.
 func (t *topology) ownerOf(key string) int { return int(t.owner[slotOf(key)]) }
 
-// slotOf is the slot of a key: CRC16 (XMODEM) of it, or of what stands in its first braces
+// slotOf returns the slot of a key: CRC16 (XMODEM) of the key, or of the text inside its first
+// braces
 // (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model).
 func slotOf(key string) int {
 	if open := strings.IndexByte(key, '{'); open >= 0 {
@@ -127,7 +128,7 @@ func newCluster(cfg Config, how node.Settings) *cluster {
 	return c
 }
 
-// node is one node, with a connection of its own for all but keys.
+// node returns one node, with a separate connection for everything but keys.
 func (c *cluster) node(addr string) *node.Master {
 	if m := c.nodes[addr]; m != nil {
 		return m
@@ -195,8 +196,8 @@ func (c *cluster) unreadable(err error) *inspect.Backend {
 	return b
 }
 
-// runCluster reads a cluster node by node. When its nodes are others, it goes on with those and what is known
-// of the keys.
+// runCluster reads a cluster node by node. When its nodes change, it continues with the new ones
+// and the known keys.
 func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
 	c := newCluster(s.cfg, s.settings())
 	defer c.close()
@@ -246,7 +247,7 @@ func (r *run) inherit(before *run) {
 	}
 }
 
-// inherit takes over what was known of the key when the nodes were others.
+// inherit copies the state of the key from before a change of nodes.
 func (e *entry) inherit(before *entry) {
 	e.lock, e.freeSince, e.readAt = before.lock, before.freeSince, before.readAt
 	e.cameUnreported(before.readAt)

@@ -77,15 +77,15 @@ const (
 	settle      = 5 * time.Millisecond   // and for the other masters to push the same
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
 
-	// A key is read once more so long before it runs out: while a server, or this process, stands still, what
-	// changed is not known.
+	// beforeExpiry is how long before its expiry a key is read once more. While a server or this
+	// process is paused, changes are not seen.
 	beforeExpiry = 100 * time.Millisecond
 
 	withPolls     = 15              // more commands a second to a polled master: 10 SCANs, its status, the audit
 	topologyEvery = 2 * time.Second // a cluster is asked who serves what
 	burstSeconds  = 10              // of a master's reads
 
-	// While a master pushes, passes over its keys only look for what is never pushed.
+	// While a master pushes, passes over its keys only look for changes that are never pushed.
 	restingScanEvery = 30 * time.Second
 )
 

@@ -7,12 +7,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
 )
 
-// At rest a master that pushes is hardly asked anything. What a push cannot be trusted with is caught by a net, cast at
-// a slow beat: one EXISTS for many keys at once, which counts those that are there, and one key in turn read in full.
+// At rest a master that pushes gets hardly any requests. Changes that a push may miss are found at
+// a slow beat: by one EXISTS that counts many keys at once, and by reading one key in turn in full.
 const (
 	auditSize   = 1000 // keys in one EXISTS
 	sweepSample = 1    // keys read in full: with more a master at rest gets more than a command a second
-	// auditEvery is the interval of asking a master that does not push: it reports no deletion by itself.
+	// auditEvery is the interval of asking a master that does not push, and so reports no deletion.
 	auditEvery = 2 * time.Second
 )
 

@@ -35,13 +35,13 @@ type entry struct {
 	readAt    time.Time
 	freeSince time.Time
 	confirmed int // how often masters that do not agree have said the same again
-	// changedAfter is the time at which the newest verdict that changed was last known to stand, which counts
-	// where its changes may not have been reported: on masters that are polled, where what was read first
-	// after an unreported change changed it (unreported), or when it is late (outOfSight).
+	// changedAfter is the time at which the last changed verdict was last known to hold. It counts
+	// where changes may be unreported: on polled masters, where the first reading after an
+	// unreported change showed it (unreported), or when it is late (outOfSight).
 	changedAfter time.Time
 	unreported   bool
-	// unwatched are the votes whose next reading may show an unreported change: of a master that has just
-	// begun to push, where another node of the cluster has the key, or where a pass over all keys came upon
+	// unwatched has the votes whose next reading may show an unreported change: the master has just
+	// begun to push, or the key moved to another node of the cluster, or a pass over all keys found
 	// it. All changes until watchedUntil were reported.
 	unwatched    []bool
 	watchedUntil time.Time
@@ -181,7 +181,7 @@ func (e *entry) forbidden(v inspect.Vote) bool {
 	return !v.Up && slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Right == "~"+e.key })
 }
 
-// partOf is the key of the lock that this one belongs to; empty when it is a lock of its own.
+// partOf returns the key of the lock that this one belongs to; empty if it is a separate lock.
 func (e *entry) partOf() string {
 	hidden := false
 	for _, v := range e.votes {

@@ -77,7 +77,7 @@ func (b *keyTable) place(key string, master int) (at int, ok bool) {
 	}
 }
 
-// voteOf is a master's vote on a key; nil where there is none.
+// voteOf returns a master's vote on a key, or nil.
 func (b *keyTable) voteOf(master int, key string) *inspect.Vote {
 	e := b.entries[key]
 	at, ok := b.place(key, master)
@@ -252,7 +252,7 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 	return lock, false
 }
 
-// keep reports whether a key is a lock of its own, and forgets it where it is not.
+// keep reports whether a key is a separate lock, and forgets it if not.
 func (b *keyTable) keep(e *entry, now time.Time) bool {
 	if lock := e.partOf(); lock != "" {
 		b.forget(e, now)

@@ -55,9 +55,9 @@ func (r *run) report(rep report) {
 	}
 }
 
-// attend handles a standstill of this process, and returns the time. Everything is read again: what was
-// asked for before counts for nothing (see report and errStood), what was pushed may have been lost, and new
-// keys may have come.
+// attend handles a pause of this process, and returns the time. Everything is read again: earlier
+// requests no longer count (see report and errStood), pushes may have been lost, and new keys may
+// exist.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
 	if !stalled {
@@ -139,9 +139,9 @@ func (r *run) status(rep statusReport) {
 	}
 }
 
-// readdress records where a master is now, which with Sentinel may change, and reports whether it took the
-// place of another. Nobody knows then what happened on it before it was known to be the master, nor how much
-// it got of what the other had.
+// readdress records a master's current address, which may change with Sentinel. It reports whether
+// the master has replaced another. Its earlier history is unknown then, as is how much it got of
+// the other's data.
 func (r *run) readdress(p *masterState) (replaced bool) {
 	addr := p.Address()
 	if r.table.addrs[p.index] == addr {

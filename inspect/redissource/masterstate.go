@@ -12,7 +12,7 @@ import (
 // perKey is about what one key in a pipeline adds to its time: it is taken off, so that batches of any size compare.
 const perKey = 5 * time.Microsecond
 
-// masterState is a master and what is known of it, as the loop has it.
+// masterState is the loop's view of one master.
 type masterState struct {
 	*node.Master
 	index    int
@@ -48,7 +48,8 @@ type tracking struct {
 type auditing struct {
 	auditedAt time.Time
 	counting  bool
-	// countedAt is when the newest count that ended was asked for: what was not pushed ended after it.
+	// countedAt is when the newest finished count was requested. Keys that ended without a push did
+	// so after it.
 	countedAt time.Time
 }
 
@@ -92,7 +93,7 @@ func (p *masterState) mayHaveHad() bool {
 	return !p.resting.Load() && !p.wentOver.IsZero() && p.armedAt.Sub(p.wentOver) > inspect.MostLate
 }
 
-// goOverAgain makes the next pass over its keys one that counts: what was pushed so far may not be all.
+// goOverAgain makes the next pass over its keys count, since pushes so far may be incomplete.
 func (p *masterState) goOverAgain(now time.Time) {
 	p.armedAt = now
 	p.resting.Store(false)
@@ -148,7 +149,7 @@ func (p *masterState) nextRead(now time.Time, perMaster node.Limit) (time.Time, 
 	return at, ok
 }
 
-// forgetReads drops what was to be read.
+// forgetReads drops all pending reads.
 func (p *masterState) forgetReads() {
 	p.turn, p.probe = nil, false
 	clear(p.wanted)

@@ -9,9 +9,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
-// clientOf is the address of a contender's client. A client of several masters has a port of its own on each:
-// there it is the host, if all that answer see the same one. What is the loopback address to several is not
-// one host.
+// clientOf returns the address of a contender's client. A client of several masters uses another
+// port on each, so the address is the host, if all answering masters see the same one. Loopback
+// addresses on several masters are not one host.
 func (b *keyTable) clientOf(l *inspect.Lock, c *inspect.Contender) string {
 	host, seen := "", 0
 	for i := range l.Masters {
@@ -47,7 +47,8 @@ func (b *keyTable) identify(l *inspect.Lock) {
 	}
 }
 
-// meet records who is connected to a master, and returns new versions of the locks whose clients are others now.
+// meet records the clients connected to a master. It returns new versions of the locks whose
+// clients changed.
 func (b *keyTable) meet(master int, list node.Clients) []*inspect.Lock {
 	before := b.clients[master]
 	b.clients[master] = list

@@ -19,7 +19,8 @@ func (r *run) add(keys []string) {
 	}
 }
 
-// discover is add for keys that a pass over a master's keys came upon. Nobody reported those that it adds.
+// discover is add for keys that a pass over a master's keys found. Keys that it adds were not
+// reported before.
 func (r *run) discover(keys []string) {
 	now := r.cfg.Now()
 	for _, key := range keys {

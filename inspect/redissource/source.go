@@ -52,7 +52,7 @@ func (s *Source) masters() []*node.Master {
 	return list
 }
 
-// run reads until the context ends, or the run by itself, and leaves nothing behind.
+// run reads until the context or the run ends, and leaves nothing running.
 func (r *run) run() {
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.ctx = ctx
