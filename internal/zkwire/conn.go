@@ -48,7 +48,7 @@ type tapConn struct {
 	spare   []notice              // the due before, for its memory
 }
 
-// Write notes what is sent, and when, before it is sent.
+// Write records a request and its time before it is sent.
 func (c *tapConn) Write(p []byte) (int, error) {
 	given := len(p)
 	c.writing.Lock()
@@ -67,15 +67,17 @@ func (c *tapConn) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if _, err := c.Conn.Write(p); err != nil {
-		// Told to the reader only: go-zookeeper (1.0.4, sendData) answers a request whose write failed, and
-		// once more when it flushes, for ever where its Close has made that requester leave.
+		// Only the reader learns of the failure. go-zookeeper (1.0.4, sendData) answers a request
+		// whose write failed, and answers it again when it flushes. That blocks for ever once its
+		// Close has made the requester leave.
 		c.Conn.Close()
 	}
 	return given, nil
 }
 
-// Read returns what came but replies to requests of our own, which go-zookeeper would complain of. It returns
-// whole frames: those with lengths that cannot be right never reach go-zookeeper.
+// Read returns the received bytes without replies to our own requests, which go-zookeeper would
+// report as errors. It returns whole frames: those with impossible lengths never reach
+// go-zookeeper.
 func (c *tapConn) Read(p []byte) (int, error) {
 	for c.passed.Len() == 0 {
 		if c.readErr != nil {
@@ -90,7 +92,7 @@ func (c *tapConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fill takes in the next bytes.
+// fill reads the next bytes from the connection.
 func (c *tapConn) fill() {
 	c.tap.mu.Lock()
 	if len(c.pending) > 0 {
@@ -264,7 +266,8 @@ func (c *tapConn) recordRequest(f *frames) error {
 	return nil
 }
 
-// leastGreetingLimit lets a session be made over a way that is too far for its timeout, so that this can be said.
+// leastGreetingLimit is the least time to make a session. It allows for servers that are too
+// distant for the timeout, so that this can be reported.
 const leastGreetingLimit = time.Second
 
 // setLimit is for how long a server may leave a request unanswered while it sends nothing at all: a third of
@@ -320,7 +323,7 @@ func (c *tapConn) recordReply(f *frames) error {
 	if xid != xidPing && request.op != opSync { // these have no news
 		c.cameLate(request.at)
 	}
-	// Replies come in order. Pings are answered at once, before what is still being worked on.
+	// Replies come in order, except that pings are answered at once, ahead of unfinished requests.
 	if i == 0 {
 		c.pending[0] = sent{}
 		c.pending = c.pending[1:]

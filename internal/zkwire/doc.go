@@ -8,23 +8,24 @@
 // own API, and connects again. Tap gives it a connection of type tapConn (conn.go) instead of the plain one. Every
 // byte that either side sends passes that connection's Write and Read, where it is cut into frames (frames.go).
 //
-// Requests of ours (Tap.Send, request.go) are written between two frames of go-zookeeper. Each frame starts with an
-// xid. go-zookeeper counts its own up from 1; ours count down through negative numbers that neither it nor the
-// protocol uses, so each reply is told apart by its first four bytes. Replies to ours are taken out of the stream
-// before go-zookeeper reads it. Everything else goes on unchanged, but for events that somebody listens to
-// (Tap.Listen): they are handed over in the order in which they came between the replies, which go-zookeeper's
-// channels do not keep.
+// Requests of ours (Tap.Send, request.go) are written between two frames of go-zookeeper. Each
+// frame starts with an xid. go-zookeeper counts its own up from 1. Ours count down through negative
+// numbers that neither it nor the protocol uses, so the first four bytes identify each reply.
+// Replies to ours are removed from the stream before go-zookeeper reads it. Everything else passes
+// unchanged, except events that have a listener (Tap.Listen). The listener receives them in their
+// order among the replies, which go-zookeeper's channels do not keep.
 //
 // A request belongs to the connection that it was sent on and ends with it. So does a watch: go-zookeeper knows
 // nothing of ours and sets none of them again. Each connection has a number (Tap.Connection) by which callers
 // compare.
 //
-// # What is learnt in passing
+// # What passing frames show
 //
-// From the greeting: the session's id and its timeout. From replies: when the request was sent that was answered
-// last (Tap.Lease), when a quorum last committed something (Tap.Committed), which is the only proof that the session
-// lives, and how late the server is (latency.go). From silence: a server that accepts a connection and does not
-// answer is left after Greeting; go-zookeeper alone would wait for several session timeouts.
+// The greeting shows the session's id and its timeout. Replies show three more things: when the
+// request was sent that was answered last (Tap.Lease), when a quorum last committed a change
+// (Tap.Committed), and how late the server is (latency.go). Only a commit proves that the session
+// lives. Silence counts, too: a server that accepts a connection and does not answer is left after
+// Greeting. go-zookeeper alone would wait for several session timeouts.
 //
 // Lengths that a server announces are checked before go-zookeeper makes room for them (replies.go): one reply of a
 // few bytes could end the program otherwise.

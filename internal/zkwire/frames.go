@@ -74,7 +74,7 @@ func (f *frames) until(patience time.Duration) time.Time {
 	return f.begun.Add(patience + time.Duration(float64(patience)*float64(f.size)/(1<<20)))
 }
 
-// handOver gives the current frame away: the next has memory of its own.
+// handOver gives the current frame away. The next one uses new memory.
 func (f *frames) handOver() []byte {
 	head := f.head
 	f.head = nil

@@ -13,12 +13,13 @@ const MaxLag = 2500 * time.Millisecond
 // interval is a time between two instants of our clock.
 type interval struct{ from, until time.Time }
 
-// Late returns, once, the bounds of a time of which news came late; zeros when none did. A server's answers
-// and events come in order: what had happened when a change or a Sync was executed comes before its answer.
-// An event may therefore be as old as the newest of these that was answered before it, and an answer as its
-// own request. A wire that was cut, a follower that was cut off from its leader (which answers pings and
-// questions by itself), a server or a process that stood still for a while, and then went on, makes both old
-// by more than MaxLag, while the connection lasts. Bounds have a monotonic reading.
+// Late returns, once, the bounds of a time whose news came late; zeros if there was none. A server
+// sends answers and events in order, so everything that happened before a change or a Sync was
+// executed comes before its answer. An event may therefore be as old as the newest of these that
+// was answered before it, and an answer as old as its own request. Either can exceed MaxLag while
+// the connection lasts: after a cut wire, or a pause of a server or of this process. So can those
+// of a follower without its leader, which answers pings and reads alone. Bounds have a monotonic
+// reading.
 func (t *Tap) Late() (from, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -27,7 +28,7 @@ func (t *Tap) Late() (from, until time.Time) {
 	return late.from, late.until
 }
 
-// cameLate notes that what came in just now may have happened since an instant.
+// cameLate records that the latest news may date back to an instant.
 func (c *tapConn) cameLate(since time.Time) {
 	t := c.tap
 	if t.current != c || since.IsZero() || c.heard.Sub(since) <= MaxLag {

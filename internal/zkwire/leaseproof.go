@@ -18,8 +18,7 @@ const (
 	reportsPerTimeout = 4
 )
 
-// mark notes an answered request, and forgets what was sent so long before that no lease can be counted from
-// it any more.
+// mark records an answered request, and forgets requests that are too old to prove a lease.
 func (c *tapConn) mark(request sent) {
 	n := len(c.marks)
 	if n == 0 || request.at.Sub(c.marks[n-1].sent) < c.tap.timeout/marksPerTimeout {

@@ -20,11 +20,12 @@ const (
 	watchRecursive = 1 // AddWatchMode.PERSISTENT_RECURSIVE
 )
 
-// Read is one read of a multiRead: of a node's data and Stat, and with Children also of the names of its children. A
-// multiRead knows no exists: a node that may not be read has to be asked for by itself.
+// Read is one read of a multiRead: a node's data and Stat, and with Children also the names of its
+// children. A multiRead has no exists, so an unreadable node needs a separate request.
 type Read struct {
 	Path string
-	// Child of the node at Path is read in its place where it is not empty: nobody has to join the two.
+	// Child, if not empty, names a child of Path to read instead, so that callers need not join the
+	// two.
 	Child    string
 	Children bool
 }
@@ -58,9 +59,9 @@ type ReadResult struct {
 	Err   error    // of this read alone: zk.ErrNoNode, zk.ErrNoAuth, ErrTorn
 }
 
-// ErrTorn is the error of a Read with Children whose names and Stat do not belong together. Servers execute a
-// multiRead between two changes (FinalRequestProcessor runs alone, or CommitProcessor waits for it); what
-// stands in for a server may not.
+// ErrTorn is the error of a Read with Children whose names and Stat do not belong together. Servers
+// execute a multiRead between two changes (FinalRequestProcessor runs alone, or CommitProcessor
+// waits for it). A proxy may not.
 var ErrTorn = errors.New("zookeeper: a node changed while it was read")
 
 // MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads. Its body
@@ -147,9 +148,9 @@ func WatchBelow(path string) Request {
 	return Request{Op: opAddWatch, Body: jute.AppendInt(jute.AppendString(nil, path), watchRecursive)}
 }
 
-// ReadSize learns how many items fit in a multiRead: the answer to one has no limit on the server, and one
-// that is too long for the client (maxOwnReply here, go-zookeeper's buffer, what stands between) is lost or
-// ends the connection. The zero value is ready. It is for one goroutine.
+// ReadSize learns how many items fit in a multiRead. The server does not limit the answer. One that
+// is too long for the client (maxOwnReply here, go-zookeeper's buffer, or a proxy's limit) is lost
+// or ends the connection. The zero value is ready. It is for one goroutine.
 type ReadSize struct {
 	most    int     // that may be asked for, as far as is known
 	limit   int     // half of the least that was too much; 0: none was
@@ -175,7 +176,7 @@ func (s *ReadSize) Items() int {
 	return s.most
 }
 
-// Answered takes in a reply's length: a size that worked may be doubled.
+// Answered records a reply's length. A size that worked may be doubled.
 func (s *ReadSize) Answered(items, bytes int) {
 	if items == 0 {
 		return
@@ -193,7 +194,7 @@ func (s *ReadSize) Answered(items, bytes int) {
 	}
 }
 
-// Broke takes in that a request of so many items was answered by the end of the connection, or by too much.
+// Broke records that a request for this many items ended the connection, or had too long an answer.
 func (s *ReadSize) Broke(items int) {
 	s.limit = max(1, min(s.Items(), items)/2)
 	s.most = max(1, s.limit/2)

@@ -107,7 +107,7 @@ func (d *Decoder) skipVector(least int, item func()) {
 	}
 }
 
-// skipString goes over a string. There is none that is nil.
+// skipString skips a string, which is never nil here.
 func (d *Decoder) skipString() { d.Take(int(d.Int())) }
 
 const statBytes = 6*8 + 5*4

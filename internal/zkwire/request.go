@@ -12,10 +12,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Request is a request of our own to a ZooKeeper server. It travels on the connection that go-zookeeper has
-// made, beside that client's own, with an xid that it never uses and whose replies it never sees. This
-// reaches operations that go-zookeeper does not know, sends several in one flight, and hears when each was
-// sent.
+// Request is a request of our own to a ZooKeeper server. It uses go-zookeeper's connection together
+// with that client, with an xid that the client never uses and whose replies it never sees. This
+// reaches operations that go-zookeeper lacks, sends several in one flight, and records when each
+// was sent.
 type Request struct {
 	Op   int32 // ZooDefs.OpCode
 	Body []byte
@@ -262,11 +262,11 @@ var (
 	// ErrUnimplemented: the server does not know the operation. It closes the connection, and the session,
 	// behind this answer.
 	ErrUnimplemented = errors.New("zookeeper: the server does not know this operation")
-	// ErrThrottled: the server has more to do than it wants, and did not run the request
-	// (KeeperException.Code.THROTTLEDOP, since 3.7). Go-zookeeper has no error of its own for it: see
+	// ErrThrottled: the server is overloaded and did not run the request
+	// (KeeperException.Code.THROTTLEDOP, since 3.7). go-zookeeper has no error for it: see
 	// Throttled.
 	ErrThrottled = errors.New("zookeeper: the server throttles requests")
-	// ErrTooLong: the answer to a request of our own was too long to be taken.
+	// ErrTooLong: the answer to a request of our own exceeded the limit.
 	ErrTooLong = errors.New("zookeeper: the reply is too long")
 )
 
@@ -294,8 +294,8 @@ func Throttled(err error) bool {
 
 var goThrottled = fmt.Sprintf("unknown error: %d", errThrottled) // ErrCode.toError in go-zookeeper 1.0.4
 
-// Authenticated reports whether this client has authenticated as somebody, by an account or by a certificate
-// of its own.
+// Authenticated reports whether this client has authenticated, by an account or by its own
+// certificate.
 func (t *Tap) Authenticated() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,24 +14,25 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// Tap dials ZooKeeper servers for go-zookeeper and reads along: it learns from the frames what that client
-// does not expose (negotiated timeout, acknowledgements and when their requests were sent, dial errors), and
-// it leaves a server that accepts and then hangs, on which go-zookeeper alone would wait for several session
-// timeouts. Give each connection (zk.Connect) a Tap of its own, with Dial as the zk.Dialer. Methods may be
-// called by any goroutine; the fields must not change after the first Dial.
+// Tap dials ZooKeeper servers for go-zookeeper and reads along. It learns from the frames what that
+// client does not expose: the negotiated timeout, acknowledgements and when their requests were
+// sent, and dial errors. It also leaves a server that accepts and then hangs, for which
+// go-zookeeper alone would wait for several session timeouts. Give each connection (zk.Connect) its
+// own Tap, with Dial as the zk.Dialer. Methods may be called by any goroutine. The fields must not
+// change after the first Dial.
 type Tap struct {
 	// TLS, when not nil, is the configuration to speak TLS with. An empty ServerName is filled in with the
 	// host dialled: use a ServerList, since go-zookeeper's own host provider dials addresses, never names.
 	TLS *tls.Config
-	// DialContext connects to a server; nil is that of Names.
+	// DialContext connects to a server; nil uses connect.Names.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Greeting is for how long a server that has accepted a connection may take to make the session, or to
-	// resume it; 0 is a third of the session's timeout, a second at least, and a sixth. A tunnel (see Via)
-	// accepts before it has reached the server.
+	// Greeting is the time in which a server that has accepted a connection must make or resume the
+	// session. 0 means a third of the session's timeout, and at least a second, to make one, and a
+	// sixth to resume one. A tunnel (see Via) accepts before it has reached the server.
 	Greeting time.Duration
-	// Gather is for how long events are left to gather where many in a row have come closer to each other
-	// than twice that, and no request is unanswered: what changes fast wakes its reader once in that time. 0:
-	// each event as it comes.
+	// Gather is the time for which events are collected, if many in a row came closer together than
+	// twice that and no request is unanswered. Fast changes then wake their reader once in that
+	// time. 0 delivers each event at once.
 	Gather time.Duration
 	// Context ends attempts to connect that are under way; nil is one that never ends.
 	Context context.Context
@@ -158,8 +159,8 @@ func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error
 	return conn, err
 }
 
-// misfit asks, by connections of dial, what the server at addr speaks if not ZooKeeper. While there is a session
-// nobody is asked: other servers are to be tried at once.
+// misfit asks the server at addr, over connections of dial, for its protocol if it is not
+// ZooKeeper. It does not ask while there is a session, since other servers are to be tried at once.
 func (t *Tap) misfit(network, addr string, dial dialFunc, secure bool) string {
 	if id, _ := t.Session(); id != 0 {
 		return ""
@@ -184,8 +185,8 @@ func (t *Tap) Server() string {
 	return t.server
 }
 
-// Connection is the number of the connection that has the session now, as in Reply.Conn; 0 when none has.
-// What is bound to one connection, as watches are, has ended once this is another.
+// Connection is the number of the connection that has the session now, as in Reply.Conn; 0 if none
+// has. Watches and other state of one connection end when this number changes.
 func (t *Tap) Connection() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,10 +205,11 @@ func (t *Tap) Lease() (id int64, timeout time.Duration, lastAck time.Time) {
 	return t.session, t.timeout, t.lastAck
 }
 
-// Committed returns the session's id, its negotiated timeout, and when the newest request was sent that a quorum of the
-// servers has committed: a change that succeeded, the making of the session, or a multi that only checks. All other
-// answers a server may give by itself, also one that is cut off from its leader, or a leader that is cut off from the
-// others, while these let the session expire. Zeros when there is no session.
+// Committed returns the session's id, its negotiated timeout, and when the newest request was sent
+// that a quorum of the servers has committed. That is a change that succeeded, the making of the
+// session, or a multi that only checks. A server may give any other answer alone: even if it is cut
+// off from its leader, or is a leader cut off from the others, while these let the session expire.
+// Zeros if there is no session.
 func (t *Tap) Committed() (id int64, timeout time.Duration, sent time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,7 +251,7 @@ func (t *Tap) Latency() time.Duration {
 	return t.latency
 }
 
-// Limits on what is read along.
+// Limits of reading along.
 const (
 	maxConnectReply = 4 << 10
 	maxRequest      = 1 << 10 // what is kept of one: longer authentications are not repeated
