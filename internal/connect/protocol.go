@@ -33,7 +33,7 @@ const askingTakes = time.Second
 // dialFunc connects to a server, with TLS or without.
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// protocol of a server, as far as it can be told.
+// protocol is a server's protocol, as far as it can be recognised.
 type protocol string
 
 const (
@@ -44,9 +44,9 @@ const (
 	tlsProtocol     protocol = "TLS"
 )
 
-// What servers are asked: ZooKeeper for its version, by a four-letter word, which it answers or says that it
-// does not; a web server takes that for a request that is none, and says so. Redis behind a proxy may know
-// only commands that are written as arrays.
+// The questions to servers. ZooKeeper is asked for its version by a four-letter word, and answers
+// it or refuses it. A web server reports it as a bad request. Redis behind a proxy may only know
+// commands that are written as arrays.
 var questions = [...]string{"srvr\r\n", "*1\r\n$4\r\nPING\r\n"}
 
 // spoken returns the protocol of the server at addr, found out by connections of their own.

@@ -8,25 +8,26 @@ import (
 )
 
 const (
-	// nextAddress is the pause before the next address of a name is tried beside those before it (RFC 8305, 5).
+	// nextAddress is the pause before the next address of a name is tried alongside the earlier
+	// ones (RFC 8305, 5).
 	nextAddress = 250 * time.Millisecond
 	// mostAddresses of a name are tried.
 	mostAddresses = 16
 )
 
-// Names dials servers by name. A net.Dialer gives the first address of a family its share of the time, at
-// least 2 s, before it tries the second: a name with a dead address could then not be reached within a short
-// limit. Here each further address is tried a moment after the one before, beside it, and the first
-// connection is taken.
+// Names dials servers by name. A net.Dialer gives the first address of a family its share of the
+// time, at least 2 s, before it tries the second. A name with a dead address then fails within a
+// short limit. Names tries each further address a moment after the previous one, in parallel, and
+// uses the first connection.
 type Names struct {
-	// Lookup returns the addresses of a host; nil is the system's.
+	// Lookup returns the addresses of a host; nil uses the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]net.IPAddr, error)
-	// Dial connects to an address; nil is a net.Dialer's.
+	// Dial connects to an address; nil uses a net.Dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// DialContext connects to host:port by the first of the host's addresses that answers. Its error is that of
-// the lookup, or of the address that was tried first.
+// DialContext connects to host:port by the first of the host's addresses that answers. It returns
+// the error of the lookup, or of the address that was tried first.
 func (n Names) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial, lookup := n.Dial, n.Lookup
 	if dial == nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// respBounds follows the replies of a Redis server, however they are cut, and finds what is out of bounds
-// before a client reads it. The zero value is at the beginning of a reply.
+// respBounds follows the replies of a Redis server, however they are split, and finds violations of
+// the bounds before a client reads them. The zero value is at the beginning of a reply.
 type respBounds struct {
 	head   [32]byte // the beginning of the current line
 	length int      // of the current line, as far as it has come

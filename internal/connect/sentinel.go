@@ -20,10 +20,10 @@ var ErrNoSuchMaster = errors.New("no sentinel knows a master of that name")
 // sentinels that answer, as for a moment around a failover.
 var ErrSentinelsDisagree = errors.New("the sentinels disagree about who the master is")
 
-// SentinelMaster asks the sentinels of o, all at once, where the master o.MasterName is now, as host:port:
-// where most of them say, as one that was cut off or has just been started again may name the one before for
-// a while. They have half of the time that ctx leaves; then most of those that have answered decide. hooks
-// see what is sent to them.
+// SentinelMaster asks the sentinels of o, all at once, for the current address of the master
+// o.MasterName, as host:port. The majority decides, since a sentinel that was cut off or has just
+// restarted may name the previous master for a while. They have half of the time that ctx leaves;
+// then the majority of the answers decides. hooks see the commands sent.
 func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redis.Hook) (string, error) {
 	ctx, cancel := halfOf(ctx)
 	type answer struct {

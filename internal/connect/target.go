@@ -188,8 +188,8 @@ func parseTarget(s string) (Target, error) {
 	return t, nil
 }
 
-// holdsSecret reports whether a target has an @ before its first option's value: user and password of some
-// kind, whatever slashes and question marks stand in them.
+// holdsSecret reports whether a target has an @ before its first option's value. It then holds a
+// user and password of some kind, whatever slashes and question marks they contain.
 func holdsSecret(rest string) bool {
 	at, query := strings.IndexByte(rest, '@'), strings.IndexByte(rest, '?')
 	if at < 0 {
@@ -202,7 +202,7 @@ func holdsSecret(rest string) bool {
 	return value < 0 || at < query+value
 }
 
-// redact is as much of a target as may be printed: no options, and nothing but the scheme where an @ stands.
+// redact returns the printable part of a target: no options, and only the scheme if there is an @.
 func redact(s string) string {
 	base, _, options := strings.Cut(s, "?")
 	if strings.Contains(s, "@") {
@@ -285,8 +285,8 @@ func (t *Target) setPath(path string, given bool) error {
 	return nil
 }
 
-// setOptions reads the part behind the question mark. Only %25 and %23 are decoded, so that patterns may hold
-// anything else as it stands.
+// setOptions reads the options after the question mark. It decodes only %25 and %23, so that
+// patterns may hold anything else unchanged.
 func (t *Target) setOptions(query string) error {
 	for _, option := range strings.Split(query, "&") {
 		if option == "" {

@@ -75,8 +75,9 @@ func (t *TLS) Config() (*tls.Config, error) {
 	return c, nil
 }
 
-// WithShown is a configuration that calls shown with each certificate of ours that a server was shown, before
-// the handshake is over: only by a server that asks for one is this client somebody.
+// WithShown is a configuration that calls shown with each of our certificates that a server
+// receives, before the handshake is over. A client certificate identifies this client only to a
+// server that requests one.
 func WithShown(config *tls.Config, shown func(*tls.Certificate)) *tls.Config {
 	if len(config.Certificates) == 0 {
 		return config
@@ -96,7 +97,8 @@ func WithShown(config *tls.Config, shown func(*tls.Certificate)) *tls.Config {
 	return config
 }
 
-// chooseOf takes the first that the server accepts, as crypto/tls does by itself; without one, none is shown.
+// chooseOf picks the first certificate that the server accepts, as crypto/tls does. Without one it
+// sends none.
 func chooseOf(ours []tls.Certificate) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		for i := range ours {
