@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Access lists, enforced as ZooKeeper 3.8 does without providers of its own: schemes world, auth, digest and ip.
-// (PrepRequestProcessor.fixupACL, ZooKeeperServer.checkACL, DigestAuthenticationProvider, IPAuthenticationProvider.)
+// Access lists are enforced as in ZooKeeper 3.8 without extra providers, with the schemes world,
+// auth, digest and ip. (PrepRequestProcessor.fixupACL, ZooKeeperServer.checkACL,
+// DigestAuthenticationProvider, IPAuthenticationProvider.)
 
 // Rights (ZooDefs.Perms).
 const (
@@ -21,7 +22,7 @@ const (
 	permAdmin  = 16
 )
 
-// identity is somebody: what a connection is authenticated as, or whom an entry of an access list admits.
+// identity is one identity of a connection, or one that an entry of an access list admits.
 type identity struct{ scheme, id string }
 
 // acl is an entry of an access list.
@@ -37,7 +38,7 @@ var (
 	super = []identity{{scheme: "super"}}
 )
 
-// allow checks that somebody with these identities has one of the rights.
+// allow checks that one of the identities has one of the rights.
 func allow(list []acl, perms int32, who []identity) errCode {
 	if slices.Contains(who, super[0]) {
 		return codeOK

@@ -17,7 +17,7 @@ const (
 	lingerTime   = time.Second      // for a client to close after its last answer
 )
 
-// conn is one TCP connection. Its reader executes requests; its writer sends what is queued.
+// conn is one TCP connection. Its reader executes requests; its writer sends the queue.
 type conn struct {
 	srv    *Server
 	nc     net.Conn
@@ -111,7 +111,8 @@ func (c *conn) read(br *bufio.Reader) {
 	}
 }
 
-// linger reads on until the client closes, so that closing does not reset what was just sent.
+// linger reads until the client closes. Closing earlier would reset the connection and lose the
+// last replies.
 func (c *conn) linger(br *bufio.Reader) {
 	c.finish()
 	c.nc.SetReadDeadline(time.Now().Add(lingerTime))
@@ -188,7 +189,7 @@ func (c *conn) queue(put func(*encoder)) {
 	c.signal()
 }
 
-// finish lets the writer send what is queued and then close.
+// finish lets the writer send its queue and then close.
 func (c *conn) finish() {
 	c.out.Lock()
 	defer c.out.Unlock()

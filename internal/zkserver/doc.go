@@ -15,8 +15,9 @@
 // watches of different modes on one path do not replace each other; a client that lets 64 MiB of answers pile
 // up is cut off; and a check request outside a multi is refused at once, where the real server falls silent.
 //
-// How it works: one mutex around the tree, the sessions and the watches makes all requests one sequence. Each
-// connection has a reader, which executes its requests one after another under that mutex, and a writer, which sends
-// what was queued for it under the same mutex. Hence the guarantees clients build on: replies in request order, and a
-// watch event before the reply of any request that was executed after the change.
+// How it works: one mutex around the tree, the sessions and the watches puts all requests in one
+// sequence. Each connection has a reader and a writer. The reader executes its requests one after
+// another under that mutex. The writer sends the replies and events queued under the same mutex.
+// Clients build on the resulting guarantees: replies come in request order, and a watch event comes
+// before the reply of any request executed after the change.
 package zkserver

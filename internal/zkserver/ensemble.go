@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// Ensemble is a leader and followers that replicate it, as far as clients can see: every change is one entry of a log,
-// which the leader executes when a majority is in reach and each follower behind it, in order. A follower answers reads
-// and pings by itself, also while it is cut off, and reports to the leader the sessions that it heard of only with the
-// leader's pings, every half tick. A member that is cut off for longer than the sync limit serves nobody. There are no
-// elections: the first server leads for ever. Methods may be called by any goroutine.
+// Ensemble is a leader and followers that replicate it, as far as clients can see. Every change is
+// one entry of a log. The leader executes it when it can reach a majority, and each follower
+// executes it later, in order. A follower answers reads and pings alone, even while it is cut off.
+// It reports its active sessions to the leader only with the leader's pings, every half tick. A
+// member that is cut off for longer than the sync limit serves no clients. There are no elections:
+// the first server leads for ever. Methods may be called by any goroutine.
 type Ensemble struct {
 	cfg       Config
 	syncLimit time.Duration
@@ -49,8 +50,8 @@ type outcome struct {
 // opCreateSession begins a session in the log; clients do not send it.
 const opCreateSession = -10
 
-// StartEnsemble starts a server for each of these listeners, one ensemble without AdminServers; the first one leads. A
-// member that is cut off serves nobody any more after syncLimit ticks.
+// StartEnsemble starts a server for each of these listeners, as one ensemble without AdminServers.
+// The first one leads. A member that is cut off stops serving after syncLimit ticks.
 func StartEnsemble(cfg Config, syncLimit int, listeners ...net.Listener) (*Ensemble, error) {
 	cfg = cfg.withDefaults()
 	if len(listeners) < 3 {
@@ -96,8 +97,8 @@ func (e *Ensemble) Lag(follower int, lag time.Duration) {
 	e.set(func() { e.members[follower].lag = lag })
 }
 
-// Heal ends all cuts and lags. What was held back arrives before all that is sent afterwards, the leader's
-// pings and the answers to them among it.
+// Heal ends all cuts and lags. Delayed messages arrive before all later ones, including the
+// leader's pings and their answers.
 func (e *Ensemble) Heal() {
 	e.set(func() {
 		for _, m := range e.members {
@@ -128,8 +129,9 @@ func (e *Ensemble) hear(m *member) {
 // Sessions are the ids of all living sessions, in ascending order.
 func (e *Ensemble) Sessions() []int64 { return e.servers[0].Sessions() }
 
-// Delete removes a node, as an operator does, when a majority is in reach. It returns before that, and calls
-// done with whether it has removed one: not where there is none, or where the leader serves nobody.
+// Delete removes a node, as an operator does, once a majority can be reached. It returns before
+// that, and calls done later. deleted is false if the node does not exist, or the leader serves no
+// clients.
 func (e *Ensemble) Delete(path string, done func(deleted bool)) {
 	var enc encoder
 	enc.string(path)

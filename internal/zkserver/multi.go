@@ -108,7 +108,8 @@ func applyMulti(tx *txn, d *decoder) (body, errCode) {
 	return encodeParts(results), codeOK
 }
 
-// runMultiRead executes getData and getChildren requests as one; each has a result or an error of its own. No watches.
+// runMultiRead executes getData and getChildren requests as one. Each has its own result or error.
+// There are no watches.
 func runMultiRead(r request) (body, errCode) {
 	var results []part
 	for {

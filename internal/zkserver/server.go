@@ -30,8 +30,9 @@ type Config struct {
 	WithoutMultiRead, WithoutAddWatch bool
 	// Words are the four-letter words in the whitelist (4lw.commands.whitelist); nil: all.
 	Words []string
-	// Throttled, when not nil, is asked for every request of an operation (ZooDefs.OpCode) whether to answer
-	// that it was throttled (-127, since 3.7 with zookeeper.throttled_op_wait_time) in place of running it.
+	// Throttled, when not nil, is called for every request with its operation (ZooDefs.OpCode). If
+	// it returns true, the server answers that the request was throttled (-127, since 3.7 with
+	// zookeeper.throttled_op_wait_time) instead of running it.
 	Throttled func(op int32) bool
 	// Numbers makes directories below the root in which so many nodes were created before.
 	Numbers map[string]int32

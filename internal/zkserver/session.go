@@ -58,7 +58,7 @@ func (s *Server) overdue() []int64 {
 	return slices.DeleteFunc(s.sessionIDs(), func(id int64) bool { return s.sessions[id].deadline > now })
 }
 
-// expire ends a session and, after what is still queued for it, its connection.
+// expire ends a session. Its connection ends after the queued replies.
 func (s *Server) expire(sess *session) {
 	c := sess.conn
 	s.endSession(sess)

@@ -19,7 +19,7 @@ var writeOps = map[int32]writeOp{
 	opCheck:           {"CHEC", parseCheck}, // in a multi only
 }
 
-// write executes one change request as a transaction of its own.
+// write executes one change request as a separate transaction.
 func (s *Server) write(r request, w writeOp) (body, errCode) {
 	apply := w.parse(r.op, r.d)
 	tx := s.begin(r.c.session.id, r.c.who)
