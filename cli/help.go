@@ -48,7 +48,7 @@ func noCommand(root *cobra.Command, arg string) error {
 	return app.Usagef("%q is neither a command nor a target (%ssee lockscope --help)", arg, meant(root, arg))
 }
 
-// meant asks whether a command was meant that is written alike; empty when there is none.
+// meant suggests commands that are spelled like the typed one; empty if there are none.
 func meant(on *cobra.Command, typed string) string {
 	var names []string
 	for changed := 1; changed <= 2 && len(names) == 0; changed++ { // lss is ls rather than ask
