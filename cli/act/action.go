@@ -29,8 +29,8 @@ type guarded interface {
 	confirm() (how string, err error)
 	// do acts, if the servers still show what look saw.
 	do(ctx context.Context, confirmed string) error
-	// report prints what came of it and makes the exit code. stopped is the reason for which it was
-	// not done, where that is none of the servers'.
+	// report prints the outcome and returns the exit code. stopped is the reason why the action was
+	// not done, if the servers are not the reason.
 	report(stopped act.Reason, err error) error
 }
 
@@ -179,7 +179,7 @@ func (r *action) outcome(unknown bool, reason act.Reason, detail string) outcome
 	return outcomeJSON{Unknown: unknown, Reason: reason, Detail: inspect.Escape(detail), DryRun: r.dryRun}
 }
 
-// errorText is an error in JSON; empty where there is none.
+// errorText returns an error for JSON; empty for nil.
 func errorText(err error) string {
 	if err == nil {
 		return ""

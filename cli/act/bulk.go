@@ -21,11 +21,11 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// mostAtOnce bounds --max: more than that nobody has looked at.
+// mostAtOnce bounds --max: no user reviews more locks than that.
 const mostAtOnce = 1000
 
-// bulk is one run of release --match: many locks, each previewed, guarded, released, audited and
-// reported by itself.
+// bulk is one run of release --match. It previews, guards, releases, audits and reports each of
+// many locks separately.
 type bulk struct {
 	*release
 	items []*act.Item
@@ -100,8 +100,8 @@ func (r *release) checkBulk() error {
 	return nil
 }
 
-// choose collects the locks that match and what is to be taken out of each. What is only possibly a
-// lock, and what several hold, is never among them.
+// choose collects the matching locks and the contender to remove from each. It leaves out possible
+// locks, and locks without a single contender to name.
 func (b *bulk) choose(s *inspect.Snapshot) {
 	for l := range s.Locks() {
 		if !text.Glob(b.match, l.ID.String()) {
@@ -139,7 +139,7 @@ func ownerName(name inspect.Untrusted, digest string) inspect.Untrusted {
 	return name
 }
 
-// confirm implements guarded. What is agreed to is a number of locks.
+// confirm implements guarded. The operator agrees to a number of locks.
 func (b *bulk) confirm() (how string, err error) {
 	production := b.reason == "" && b.setup.Profile.Environment == "production"
 	_, asks := app.Terminal(b.Stdin)

@@ -90,8 +90,8 @@ func (r *action) previewOf(ctx context.Context, releaser act.Releaser, request a
 	return releaser.Preview(ctx, request)
 }
 
-// execute acts. Interrupted, or out of time, it says what is known: a request that was sent is
-// waited for a little longer.
+// execute performs the action. After an interrupt or a timeout, it waits a little longer for a
+// request that was already sent, and reports what it knows.
 func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act.Preview, confirmed string) (act.Result, error) {
 	acting, stop := app.Interruptible(ctx)
 	defer stop()
@@ -122,8 +122,8 @@ func (r *lockAction) agreeTo(does string, show func(io.Writer)) (how string, err
 	return r.agree(r.request.ID, does, &r.seen.Request.Why, show)
 }
 
-// answer prints what came of it, as JSON or as text, and makes the exit code; not is the text for
-// what was not done.
+// answer prints the outcome, as JSON or as text, and returns the exit code. not is the text for an
+// action that was not done.
 func (r *lockAction) answer(stopped act.Reason, err error, json func() any, text func(), not string) error {
 	r.result.Reason = cmp.Or(stopped, r.result.Reason)
 	if r.output != "json" {
@@ -177,7 +177,7 @@ func (r *lockAction) misnamed(p act.Preview) error {
 		r.setup.Command(r.verb, p.Request.ID, flags...))
 }
 
-// contender in JSON; nil where there is none.
+// contender returns a contender for JSON; nil for nil.
 func (r *action) contender(c *inspect.Contender) any {
 	if c == nil {
 		return nil
@@ -185,7 +185,7 @@ func (r *action) contender(c *inspect.Contender) any {
 	return jsonform.Contender(c, r.Now(), nil)
 }
 
-// afterJSON is whom an action was about, who is next, and who holds the lock afterwards.
+// afterJSON is the contender that an action was about, the next one, and the holders afterwards.
 type afterJSON struct {
 	Seen         any   `json:"seen"`
 	Next         any   `json:"next"`

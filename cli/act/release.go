@@ -1,4 +1,5 @@
-// Package act has the commands that act on other clients' locks, each guarded by what was seen.
+// Package act has the commands that act on other clients' locks. Each acts only while the servers
+// still show the state that its preview showed.
 package act
 
 import (
@@ -59,8 +60,8 @@ func (r *release) run(ctx context.Context, args []string) error {
 	return r.perform(ctx, r)
 }
 
-// look implements guarded. Where it is shown to somebody, it shows what it means for other locks,
-// too.
+// look implements guarded. If the preview is shown to the user, it includes the effects on other
+// locks.
 func (r *release) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if err := r.preview(ctx, all); err != nil {
 		return false, err

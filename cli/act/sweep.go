@@ -93,7 +93,7 @@ func (r *sweep) look(ctx context.Context, all *app.Releasers) (may bool, err err
 	return len(r.seen.Found) > 0 || r.dryRun, nil
 }
 
-// dating reads what is known of the servers' clock; nil where nothing is.
+// dating reads how the servers' clock compares with ours; nil if it cannot be read.
 func (r *sweep) dating(ctx context.Context) *inspect.Backend {
 	looking, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
@@ -121,7 +121,7 @@ func (r *sweep) show(to io.Writer) {
 	}
 }
 
-// counts prints what was found, and what stays.
+// counts prints the number of directories found, and of those that stay.
 func (r *sweep) counts(to io.Writer) {
 	p := &r.seen
 	fmt.Fprintf(to, "%s of at most %d are empty and idle; of %d znodes\n", describe.Count(len(p.Found), "directory"), r.max, p.Walked)
