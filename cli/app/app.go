@@ -1,5 +1,5 @@
-// Package app is what the commands share: flags and targets, observing them, what is said, and exit
-// codes.
+// Package app has the code that the commands share: flags and targets, observing, messages, and
+// exit codes.
 package app
 
 import (

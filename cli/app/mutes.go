@@ -29,7 +29,7 @@ type MuteEntry struct {
 	At      time.Time `json:"at"`
 }
 
-// mutesPath is the file of the mutes, beside the audit file.
+// mutesPath is the file of the mutes, next to the audit file.
 func (a *App) mutesPath() (string, error) {
 	audit, err := act.DefaultAuditPath(a.Getenv)
 	return filepath.Join(filepath.Dir(audit), "mutes.json"), err
@@ -65,7 +65,7 @@ func (a *App) changeMutes(change func([]MuteEntry) []MuteEntry) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("mutes: %w", err)
 	}
-	// A file of its own: that of the mutes is replaced, and with it a lock on it.
+	// The lock needs a separate file: the file of the mutes is replaced, and a lock on it with it.
 	turn, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("mutes: %w", err)

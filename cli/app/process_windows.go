@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// OwnGroup gives a program a process group of its own, so that an interrupt of ours is not its own.
+// OwnGroup gives a program a separate process group, so that our interrupts do not reach it.
 func OwnGroup(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

@@ -26,7 +26,7 @@ type Setup struct {
 	Config      config.Config
 	recipes     []recipe.Custom
 	hostRules   []inspect.HostRule
-	// recording is a file to look at in place of targets; empty: there is none.
+	// Recording is a file to read instead of targets; empty: none.
 	Recording string
 }
 
@@ -186,7 +186,7 @@ func customRecipes(cfg config.Config) ([]recipe.Custom, error) {
 	return recipes, nil
 }
 
-// Expectations returns what is expected of locks, the profile's first.
+// Expectations returns the expectations for locks, the profile's first.
 func (s Setup) Expectations() []inspect.Expectation {
 	var list []inspect.Expectation
 	for _, e := range slices.Concat(s.Profile.Expect, s.Config.Expect) {

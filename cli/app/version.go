@@ -20,8 +20,8 @@ func VersionText() string {
 	return fmt.Sprintf("%s (%s%s %s/%s)", Version, built(info, source), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// built repeats what was given of the source, else the go command's note of it: "commit abc,
-// 2026-01-02T03:04:05Z, "; empty where it was built outside a repository.
+// built describes the source: "commit abc, 2026-01-02T03:04:05Z, ". It uses given or, without it,
+// the go command's record. It is empty for a build outside a repository.
 func built(info *debug.BuildInfo, given string) string {
 	notes := make(map[string]string)
 	if info != nil {
