@@ -77,7 +77,7 @@ func inMilliseconds(d time.Duration) string {
 	}
 }
 
-// count is a number and what is counted.
+// count returns a number with its unit.
 func count(n uint64, what string) string { return describe.Count(int(n), what) }
 
 // printReport prints a report for people.
@@ -117,7 +117,7 @@ func spreadText(q contend.Quantiles, none string) string {
 	return fmt.Sprintf("p50 %s, p99 %s, max %s", inMilliseconds(q.P50), inMilliseconds(q.P99), inMilliseconds(q.Max))
 }
 
-// fairness says in words who was served first.
+// fairness describes how many grants overtook a waiter.
 func fairness(r contend.Report) string {
 	switch {
 	case r.Grants == 0:

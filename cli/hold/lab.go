@@ -174,7 +174,7 @@ func (l *Lab) held(ctx context.Context, of taken, acquire func(context.Context) 
 	return h, nil
 }
 
-// session returns that of a backend; it connects if there is none yet.
+// session returns a backend's session, and connects the first time.
 func (l *Lab) session(ctx context.Context, q *lockChoice) (lockops.Session, error) {
 	l.mu.Lock()
 	if l.closed {
@@ -199,7 +199,7 @@ func (l *Lab) session(ctx context.Context, q *lockChoice) (lockops.Session, erro
 	return s.session, err
 }
 
-// Record writes what is taken from now on to an audit file.
+// Record sets the audit file for locks that are acquired from now on.
 func (l *Lab) Record(audit *act.Audit) {
 	l.audit.mu.Lock()
 	defer l.audit.mu.Unlock()
@@ -232,7 +232,7 @@ func (h *labHold) Release(ctx context.Context) error {
 	return err
 }
 
-// Contend starts a run on a lock of its own.
+// Contend starts a run on a temporary lock.
 func (l *Lab) Contend(ctx context.Context, c lab.RunOptions) (lab.Run, error) {
 	if err := l.mayWrite(); err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// ownAudit records in the audit file which locks this program's user took, and how they ended.
-// A failure to write is reported once and stops nothing: nobody else's lock is touched.
+// ownAudit records in the audit file which locks this program's user took, and how they ended. A
+// failure to write is reported once and stops nothing, since no other user's lock is touched.
 type ownAudit struct {
 	report func(error) // nil: a screen has the terminal
 
@@ -40,8 +40,8 @@ func (o *ownAudit) check(err error) {
 	}
 }
 
-// acquired records a hold. ended records its end the first time that it is called: the error is that
-// of the release, or the cause of a loss.
+// acquired records a hold. The first call of ended records its end, with the error of the release
+// or the cause of a loss.
 func (o *ownAudit) acquired(t connect.Target, id inspect.ID, hold *lockops.Hold) (ended func(error)) {
 	o.mu.Lock()
 	audit := o.audit

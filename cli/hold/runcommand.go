@@ -26,8 +26,7 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	c.Stdin, c.Stdout, c.Stderr = q.Stdin, app.Direct(q.Stdout), app.Direct(q.Stderr)
 	c.Env = append(connect.WithoutSecrets(os.Environ()), "LOCKSCOPE_LOCK="+q.id.String(), "LOCKSCOPE_TOKEN="+tokenText(hold))
 	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without
-	// us. Elsewhere it gets a group of its own, so that all that it started can be signalled and
-	// stopped.
+	// us. Elsewhere it gets its own group, so that we can signal and stop all of its processes.
 	_, onTerminal := app.Terminal(q.Stdin)
 	if !onTerminal {
 		app.OwnGroup(c)
