@@ -32,7 +32,7 @@ type access struct {
 	Ask     []string // of sentinels
 }
 
-// denial of a read: what is unknown without it, why, and the right that is missing.
+// denial of a read: what it hides, why it was denied, and the missing right.
 type denial struct {
 	Unknown string
 	Reason  string
@@ -51,8 +51,8 @@ var seenAspects = []inspect.Aspect{
 	inspect.AspectSessions, inspect.AspectOwner, inspect.AspectServer, inspect.AspectChanges,
 }
 
-// actingCommands are those that the locks and a release send to Redis beside what is read, in
-// scripts and by themselves.
+// actingCommands are the Redis commands that the locks and a release send in addition to the reads,
+// within scripts and outside.
 var actingCommands = []string{
 	"eval", "evalsha", "get", "set", "del", "exists", "pexpire", "pttl", "time", "type", "getrange", "incr", "incrby", "hset", "hget", "hdel",
 	"hlen", "hincrby", "lindex", "lpush", "lrem", "zadd", "zrange", "zrevrange", "zscore", "zrem", "zpopmin", "publish", "spublish", "subscribe", "unsubscribe",
@@ -165,9 +165,9 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 	return answer{"yes", "the server allows what a lock sends, on " + key}
 }
 
-// auxiliaryKeys are patterns of keys that libraries keep beside those of their locks, under other
-// names: Redisson's queues, python-redis-lock's signals, our own locks' waiters. Redisson's
-// read-write locks and permits have some as {KEY}:WORD besides.
+// auxiliaryKeys are patterns of keys that libraries keep under other names than their locks. They
+// are Redisson's queues, python-redis-lock's signals, and our own locks' waiters. Redisson's
+// read-write locks and permits also have some named {KEY}:WORD.
 var auxiliaryKeys = []string{"redisson_*", "lock-signal:*", "lockscope:*"}
 
 // sentinelLine makes an account on a sentinel, whose users are its own: who the master is, is all
@@ -217,8 +217,8 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 	return view, act
 }
 
-// mayActOnZooKeeper reads the access list of each root: a contender is created below a directory,
-// and deleted from it. subject is that of the certificate that the server asked for.
+// mayActOnZooKeeper reads the access list of each root, since contenders are created and deleted
+// below a directory. subject is the subject of the client certificate that the server asked for.
 func mayActOnZooKeeper(ctx context.Context, a *app.App, s app.Setup, t connect.Target) (may answer, subject string) {
 	config, err := t.TLS.Config()
 	if err != nil {
@@ -283,8 +283,8 @@ func (i identity) has(entry zk.ACL) bool {
 		if i.login.Username == "" {
 			return false
 		}
-		// Who may not administer a node is shown user:x in place of the digest, from ZooKeeper 3.7
-		// on.
+		// From ZooKeeper 3.7 on, an account that may not administer a node sees user:x instead of
+		// the digest.
 		user, digest, _ := strings.Cut(entry.ID, ":")
 		return i.login.Username == user && digest == "x" || entry.ID == zk.DigestACL(zk.PermAll, i.login.Username, string(i.login.Password))[0].ID
 	default:

@@ -48,7 +48,7 @@ func Candidates(a *app.App) *cobra.Command {
 	return command
 }
 
-// showCandidates looks at the lock, and then at who is connected.
+// showCandidates reads the lock, and then the connected clients.
 func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID, output string) error {
 	target, err := s.BackendOf(id)
 	switch {

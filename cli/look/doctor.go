@@ -74,7 +74,7 @@ func Doctor(a *app.App) *cobra.Command {
 	return command
 }
 
-// printDiagnosis prints what was found; its error is the exit code.
+// printDiagnosis prints the findings; its error is the exit code.
 func printDiagnosis(a *app.App, s *inspect.Snapshot, output string, threshold int, allowPartial bool) error {
 	found := render.Diagnose(s)
 	var err error
@@ -100,8 +100,8 @@ func printDiagnosis(a *app.App, s *inspect.Snapshot, output string, threshold in
 	return failed
 }
 
-// refusedHere is a line about a profile that is read_only and refuses what is advised; empty where
-// nothing is that changes anything.
+// refusedHere is a line about a read_only profile that refuses an advised command. It is empty if
+// no advice changes anything.
 func refusedHere(profile string, s *inspect.Snapshot) string {
 	for _, c := range render.Diagnose(s) {
 		for _, step := range c.Steps {

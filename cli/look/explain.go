@@ -88,7 +88,7 @@ func allWords() string {
 	return b.String()
 }
 
-// places stand in the table in place of words, for errors that have none of their own.
+// places are shown in the table instead of an explanation, for errors that have none.
 var places = []string{"exit code", "release", "ask"}
 
 // explanation is all that is known by a name, of whatever kind; empty: nothing. An error is also

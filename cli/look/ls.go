@@ -59,7 +59,7 @@ func Ls(a *app.App) *cobra.Command {
 	return command
 }
 
-// checkOrder refuses an order that is none, or that cannot be had.
+// checkOrder refuses an order that is unknown, or not available here.
 func checkOrder(order, output string, s app.Setup) error {
 	switch {
 	case order == "":

@@ -46,7 +46,7 @@ func (n *notifying) addFlags(command *cobra.Command) {
 	app.Complete(command, "notify-on", "info", "warning", "critical")
 }
 
-// prepare checks what was asked for.
+// prepare checks the flags.
 func (n *notifying) prepare() error {
 	if n.least = inspect.Severity(n.from).Rank(); n.least < 0 {
 		return app.Usagef("--notify-on %q: give info, warning or critical", n.from)
@@ -70,8 +70,7 @@ func (n *notifying) prepare() error {
 	return nil
 }
 
-// webhookURL is the address to post to. What is wrong with it is said without it: it may be a
-// secret.
+// webhookURL is the address to post to. Its errors do not contain the URL, which may be a secret.
 func (n *notifying) webhookURL() (*url.URL, error) {
 	text := n.webhook
 	if file, ok := strings.CutPrefix(text, "@"); ok {
@@ -98,9 +97,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// run delivers what the snapshots show until ctx ends, then for a few seconds what is left. It
-// reads its own feed: neither the observer nor who prints ever waits for a receiver. ready is
-// closed when it will miss nothing.
+// run delivers the findings in the snapshots until ctx ends, then the rest for a few seconds. It
+// reads a separate feed, so that neither the observer nor the printer ever waits for a receiver.
+// ready is closed once run will miss nothing.
 func (n *notifying) run(ctx context.Context, observer *inspect.Observer, ready chan<- struct{}) {
 	if len(n.receivers) == 0 {
 		close(ready)
@@ -173,7 +172,7 @@ func (n *notifying) cleared(s *inspect.Snapshot, key string, e inspect.Event) {
 	n.emit(s, key, 0, e)
 }
 
-// clearGone clears what is not there any more, where the events that said so were too many to keep.
+// clearGone clears findings that are gone, if the events about it were too many to keep.
 func (n *notifying) clearGone(s *inspect.Snapshot) {
 	here := make(map[string]bool)
 	mark := func(list []inspect.Finding, at inspect.Event) {

@@ -77,12 +77,12 @@ func silentOn(m inspect.Vote) bool {
 	return !m.Up && !slices.ContainsFunc(m.Unseen, func(u inspect.Unseen) bool { return u.Right != "" })
 }
 
-// hides reports whether a finding may be hidden in what was not seen. What happens between two
-// readings is none of a look's.
+// hides reports whether an unseen part may hide a finding. A single look shows no changes between
+// two readings anyway.
 func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
 
-// exitOfPartial returns the exit code of an incomplete look. allowed: what was seen is enough, as
-// long as every backend showed something.
+// exitOfPartial returns the exit code of an incomplete look. allowed accepts it, as long as every
+// backend showed something.
 func exitOfPartial(a *app.App, s *inspect.Snapshot, allowed bool) error {
 	down := slices.DeleteFunc(slices.Clone(s.Backends), func(b *inspect.Backend) bool { return b.State != inspect.Down })
 	failed := a.ExitOfStates(down)

@@ -8,10 +8,10 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// withOthers is a look at one lock with what only the others show of it. They are read where it may
-// be a part of a deadlock, since somebody who is known waits for it, and where it has no quorum,
-// since its servers may be no masters of one lock. Where they cannot all be read in time that is
-// said.
+// withOthers is a look at one lock, with the findings that only the other locks can show. The
+// others are read if the lock may be part of a deadlock, because a known contender waits for it.
+// They are also read if it has no quorum, since its servers may be no masters of one lock. If they
+// cannot all be read in time, a message says so.
 func withOthers(ctx context.Context, a *app.App, s app.Setup, one *inspect.Snapshot, id inspect.ID) *inspect.Snapshot {
 	l := one.Lock(id)
 	if l == nil || !mayBlockEachOther(l) && l.State != inspect.StateMinority {

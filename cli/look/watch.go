@@ -53,8 +53,7 @@ func Watch(a *app.App) *cobra.Command {
 	return command
 }
 
-// run prints events until ctx ends, the user interrupts, nobody reads them any more, or the sources
-// are done.
+// run prints events until ctx ends, the user interrupts, the output is closed, or the sources end.
 func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 	ctx, stop := app.Interruptible(ctx)
 	defer stop()
