@@ -212,7 +212,7 @@ func redactor(targets []connect.Target) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// inJSON is text as it stands between the quotes of our JSON.
+// inJSON returns text as it appears between the quotes of our JSON.
 func inJSON(text string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

@@ -55,7 +55,8 @@ func Diff(a *app.App) *cobra.Command {
 	return command
 }
 
-// momentOf is a recording at its end, or FILE@TIME at that time since its beginning.
+// momentOf returns the final state of a recording or, for FILE@TIME, its state at that time since
+// the start.
 func momentOf(a *app.App, arg string) (*inspect.Snapshot, error) {
 	path, text, ok := cutLast(arg, "@")
 	if _, err := os.Stat(arg); err == nil || !ok {

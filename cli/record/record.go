@@ -155,8 +155,8 @@ func (t attentive) exitOf(a *app.App, backends int) error {
 	return failed
 }
 
-// counter is a file that knows how much was written to it, and has it end where that is the most
-// (0: no bound). What is written then all the same, up to a whole line, is kept.
+// counter is a file that counts the bytes written, and ends the recording when they reach most (0:
+// no bound). It keeps later bytes up to the end of a line.
 type counter struct {
 	file        *os.File
 	bytes, most int64
