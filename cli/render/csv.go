@@ -81,8 +81,8 @@ func holderCSV(view describe.View, l *inspect.Lock) []string {
 	return []string{csvText(c.Who().String()), csvText(inspect.Escape(c.Owner.Client)), inspect.SessionID(c.Owner.Session), since, held, ttl}
 }
 
-// agesKnown is false where a row's held_ms or longest_wait_ms rests on a clock that nobody has
-// compared with ours; empty where it has neither.
+// agesKnown is false where a row's held_ms or longest_wait_ms relies on a clock that was never
+// compared with ours. It is empty where the row has neither.
 func agesKnown(view describe.View, l *inspect.Lock) string {
 	known, some := true, false
 	if len(l.Holders) > 0 {

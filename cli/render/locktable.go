@@ -63,7 +63,7 @@ func of(f func(*inspect.Lock) string) func(*inspect.Snapshot, *inspect.Lock) str
 	return func(_ *inspect.Snapshot, l *inspect.Lock) string { return f(l) }
 }
 
-// Holder says in a few words who holds a lock, or why it is not held.
+// Holder names the holder of a lock, or says briefly why it is not held.
 func Holder(l *inspect.Lock) string {
 	if len(l.Holders) == 1 {
 		return l.Holders[0].Who().String()
@@ -129,8 +129,8 @@ func session(l *inspect.Lock) string {
 	return inspect.SessionID(l.Holders[0].Owner.Session)
 }
 
-// longestWait is that of the waiter who came first: a queue that is not fair may have another at
-// its head.
+// longestWait is the wait of the earliest waiter. In an unfair queue it need not be the first in
+// line.
 func longestWait(s *inspect.Snapshot, l *inspect.Lock) string {
 	if d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).LongestWait(l); ok {
 		return describe.SignOf(d) + describe.Span(d.Duration)

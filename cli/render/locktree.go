@@ -96,7 +96,7 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 	return t
 }
 
-// rights words who has rights on a contender's znode.
+// rights describes which users have rights on a contender's znode.
 func rights(l *inspect.Lock, c *inspect.Contender) string {
 	if a := l.AccessTo(c); a != nil {
 		return a.String()

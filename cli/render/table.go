@@ -1,4 +1,4 @@
-// Package render makes text of what was seen: tables and CSV, one lock, a diagnosis, events and
+// Package render turns observations into text: tables and CSV, one lock, a diagnosis, events and
 // graphs.
 package render
 
