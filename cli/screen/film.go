@@ -46,8 +46,8 @@ func (f *film) seekable(a *app.App, path string) (end func(), err error) {
 	return func() { _ = finder.Close() }, nil // it was only read
 }
 
-// Moment looks for what was so at an instant, or at the end where that comes first, once no other
-// look is under way.
+// Moment returns the state at an instant, or at the end of the recording if that is earlier. It
+// waits until no other look is in progress.
 func (f *film) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
 	if f.look == nil {
 		return nil, recording.ErrNotSeekable
@@ -84,8 +84,7 @@ func (f *film) End() time.Time {
 	return f.ends
 }
 
-// findEnd looks for the end of the recording. What is wrong with the recording is the error of
-// Next.
+// findEnd looks for the end of the recording. Next reports errors in the recording.
 func (f *film) findEnd(ctx context.Context) {
 	if f.finder == nil {
 		return

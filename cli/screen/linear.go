@@ -86,8 +86,8 @@ func (l *linear) converse(ctx context.Context, run func(context.Context) error) 
 	return errors.Join(err, <-ended)
 }
 
-// read returns the lines of the standard input, and what ends the reading. A read from a terminal
-// or a pipe can be cancelled; one from a regular file ends by itself.
+// read returns the lines of the standard input, and a function that ends the reading. It can cancel
+// a read from a terminal or a pipe; a read from a regular file always ends.
 func (l *linear) read(ctx context.Context) (lines <-chan string, end func()) {
 	input := l.Stdin
 	cancel := func() bool { return true }
@@ -144,7 +144,7 @@ func (l *linear) line(format string, args ...any) error {
 	return err
 }
 
-// report keeps a snapshot, and prints what is new in it.
+// report keeps a snapshot, and prints its changes.
 func (l *linear) report(s *inspect.Snapshot) error {
 	l.snapshot = s
 	if s.Dropped > 0 {
@@ -184,7 +184,7 @@ func unmuted(s *inspect.Snapshot) map[inspect.Severity]int {
 	return counts
 }
 
-// answer answers a command, and reports whether it was the last. An error is that of the output.
+// answer answers a command, and reports whether it was the last. Its error is a failure to write.
 func (l *linear) answer(typed string) (quit bool, err error) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(typed), " ")
 	rest = strings.TrimSpace(rest)

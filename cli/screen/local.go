@@ -45,8 +45,8 @@ func localProbes() []localProbe {
 	return all
 }
 
-// localServers are the targets on this machine that answer, in the order of the probes, and what
-// was asked.
+// localServers returns the targets on this machine that answer, in the order of the probes, and the
+// ports that were tried.
 func localServers(ctx context.Context, probes []localProbe) tui.Local {
 	ctx, cancel := context.WithTimeout(ctx, localWithin)
 	defer cancel()

@@ -39,8 +39,8 @@ func openScreen(ctx context.Context, a *app.App, args []string, newLab LabMaker)
 	return showScreen(ctx, a, observer, s, screenOptions{title: s.Title(), newLab: newLab})
 }
 
-// welcome explains itself to somebody who gave no target, and starts the demonstration when asked
-// to. Without a terminal there is nobody to explain it to.
+// welcome explains the program to a user who gave no target, and starts the demonstration on
+// request. Without a terminal it returns ErrNoTarget instead.
 func welcome(ctx context.Context, a *app.App, newLab LabMaker) error {
 	if !interactive(a) {
 		return app.ErrNoTarget
@@ -62,7 +62,7 @@ func welcome(ctx context.Context, a *app.App, newLab LabMaker) error {
 	return (&demo{App: a, newLab: newLab, output: "table", seed: 1}).run(ctx, nil)
 }
 
-// interactive reports whether somebody sits in front of it.
+// interactive reports whether both standard input and output are terminals.
 func interactive(a *app.App) bool {
 	_, in := app.Terminal(a.Stdin)
 	_, out := app.Terminal(a.Stdout)

@@ -9,8 +9,8 @@ import (
 )
 
 // noSuspend is the reason why ctrl+z must not stop us; empty where a shell with job control
-// continues us. Nobody would where our parent is of another session, as that of a container's first
-// program, or runs in our process group and would stop with us.
+// continues us. No shell does if our parent is in another session, as with a container's first
+// program. Nor does one in our process group, which would stop with us.
 func noSuspend() string {
 	parent := os.Getppid()
 	session, err := unix.Getsid(0)
