@@ -30,7 +30,7 @@ type Config struct {
 	Columns []string          `yaml:"columns"`
 	// Bell is the severity, one of Bells, from which on a finding that comes rings the terminal's bell; empty is off.
 	Bell string `yaml:"bell"`
-	// OwnerCommand is shown beside a lock's holder.
+	// OwnerCommand is shown next to a lock's holder.
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
 	// Recipes are users' own, by name.
 	Recipes map[string]Recipe `yaml:"recipes"`
@@ -242,7 +242,8 @@ func ReadFile(path string) ([]byte, error) {
 // largest file that is read, in bytes.
 const largest = 16 << 20
 
-// read a regular file, and its mode as of the reading. A pipe, which may never end, is none.
+// read reads a regular file, and returns its mode as of the reading. It refuses a pipe, which may
+// never end.
 func read(path string) ([]byte, fs.FileInfo, error) {
 	info, err := os.Stat(path) // opening a named pipe would wait for somebody who writes to it
 	if err != nil {

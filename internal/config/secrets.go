@@ -15,7 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// Target of a profile: a URL alone, or a mapping of its URL and what only its servers are told.
+// Target of a profile is either a URL alone, or a mapping of its URL and the credentials for its
+// servers.
 type Target struct {
 	URL     string `yaml:"url"`
 	Account `yaml:",inline"`
@@ -24,7 +25,7 @@ type Target struct {
 	Admin    Account `yaml:"admin"`
 }
 
-// UnmarshalYAML reads a text as the URL of a target without secrets of its own.
+// UnmarshalYAML reads a plain string as the URL of a target without its own secrets.
 func (t *Target) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&t.URL); err == nil {
 		return nil
@@ -72,7 +73,8 @@ func (p Profile) Parsed() ([]connect.Target, error) {
 	return connect.ParseTargets(urls)
 }
 
-// checkAccounts refuses credentials that nothing would be told, and two for the same servers.
+// checkAccounts refuses credentials that no server would receive, and two different ones for the
+// same servers.
 func (p Profile) checkAccounts() error {
 	unused := !p.isEmpty()
 	var seen []Target
@@ -131,7 +133,7 @@ func (t Target) sameAccounts(other Target) bool {
 	return agree(t.Account, other.Account) && agree(t.Sentinel, other.Sentinel) && agree(t.Admin, other.Admin)
 }
 
-// hasPlainPassword reports whether a password stands in the configuration itself.
+// hasPlainPassword reports whether the configuration itself contains a password.
 func (p Profile) hasPlainPassword() bool {
 	return p.Password != "" || slices.ContainsFunc(p.Targets, func(t Target) bool {
 		return t.Password != "" || t.Sentinel.Password != "" || t.Admin.Password != ""
@@ -220,7 +222,8 @@ func (r *reader) missing(ctx context.Context, c connect.Credentials, a Account) 
 // SecretFile is the first line of a file that only its owner may read.
 func SecretFile(path string) (connect.Secret, error) { return fromFile("file", path) }
 
-// fromFile is that of the file that a key of the configuration, or whatever what says, names.
+// fromFile reads a secret from the first line of a file. what names the file's purpose in errors,
+// such as a configuration key.
 func fromFile(what, path string) (connect.Secret, error) {
 	path, err := connect.HomePath(path)
 	if err != nil {
