@@ -1,6 +1,6 @@
-// Package failpoint names the places in the locks and in the operator's actions where a pause hurts most. In
-// a program that was built with the tag "failpoints" a campaign can stop whoever comes by; in any other they
-// are nothing.
+// Package failpoint names the places in the locks and in the operator's actions where a pause hurts
+// most. In a program that was built with the tag "failpoints", a campaign can stop any goroutine at
+// these places. In other programs they do nothing.
 package failpoint
 
 // The places.

@@ -6,7 +6,8 @@ import "sync/atomic"
 
 var stop atomic.Pointer[func(place string)]
 
-// Stop has f called by whoever comes by a place; it returns when they may go on.
+// Stop installs f, which every goroutine calls when it reaches a place. The goroutine goes on when
+// f returns.
 func Stop(f func(place string)) { stop.Store(&f) }
 
 // At marks a place.
