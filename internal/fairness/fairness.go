@@ -16,9 +16,10 @@ func (c Claim) Overtakes(waiter Claim) bool {
 	return waiter.Place-c.Place < 0 && !(c.Shared && waiter.Shared)
 }
 
-// Overtaken returns the waiters that a grant overtakes, by their index. spare is the number of further contenders that
-// could hold the lock beside those that do, as with a semaphore: so many of the first in line may be about to hear of
-// grants of their own, and are not overtaken.
+// Overtaken returns the indexes of the waiters that a grant overtakes. spare is the number of
+// further contenders that could hold the lock together with the present holders, as with a
+// semaphore. That many waiters at the front may be about to learn of their own grants, so they are
+// not overtaken.
 func Overtaken(granted Claim, waiters []Claim, spare int) []int {
 	var passed []int
 	for i, w := range waiters {
