@@ -102,7 +102,7 @@ func (l *lab) verdict(ctx context.Context, m *mutant) (verdict, why string, test
 // complaints of tests: the line of a test, a panic, a data race.
 var complaints = regexp.MustCompile(`(?m)^\s*(\w+_test\.go:\d+: .*|panic: .*|fatal error: .*|WARNING: DATA RACE)$`)
 
-// complaint returns the first line of a failed run that says what is wrong, or its last.
+// complaint returns the first line of a failed run that names the failure, or else its last line.
 func complaint(out []byte) string {
 	if m := complaints.FindSubmatch(out); m != nil {
 		return string(m[1])

@@ -1,9 +1,10 @@
 // Command mutants breaks the locks on purpose, one small change at a time, and makes sure that a test notices each. A
 // mutant that survives is a missing test.
 //
-// The changes are in table/*.txt. They are made in a copy, which the compiler is shown in place of the file (go build
-// -overlay); the tree is never touched. The tests run once without any change: one that fails by itself notices nothing.
-// Those that were quickest then come first. Run from the module's root:
+// The changes are in table/*.txt. They are made in a copy, which replaces the file for the compiler
+// (go build -overlay); the tree is never touched. The tests first run without any change, since a
+// test that already fails detects nothing. Later runs start with the quickest tests. Run from the
+// module's root:
 //
 //	go run ./internal/mutants [-only REGEXP] [-p N] [-list] | tee RUN
 //

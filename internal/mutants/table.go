@@ -14,10 +14,10 @@ import (
 //	NAME, in words
 //	file: lockops/zklease.go
 //	- text that is in the file once (several lines: several of these)
-//	+ text in its place (none: nothing)
+//	+ text that replaces it (none: nothing)
 //	test: ./lockops TestOne TestTwo/embedded
 //
-// In place of "test:" a block may say "equal:" and why the change makes no difference.
+// Instead of "test:" a block may say "equal:" and why the change makes no difference.
 type mutant struct {
 	name, file string
 	old, new   string
@@ -101,7 +101,7 @@ func (m *mutant) apply(root string) ([]byte, error) {
 	return bytes.Replace(text, []byte(m.old), []byte(m.new), 1), nil
 }
 
-// key distinguishes what is run.
+// key distinguishes test runs.
 func (m *mutant) key() string { return m.pkg + " " + m.tests }
 
 // pattern returns the argument of go test -run: each test by its whole name, or by its path.
