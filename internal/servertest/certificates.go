@@ -84,11 +84,13 @@ func (c Certificates) client() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots}, nil
 }
 
-// netty has the jars that a ZooKeeper server needs for TLS beside those that its manifest names.
+// netty has the jars that a ZooKeeper server needs for TLS, in addition to those that its manifest
+// names.
 var netty = []string{"netty-codec.jar", "netty-resolver.jar", "netty-transport-native-unix-common.jar"}
 
-// StartZooKeeperTLS is StartZooKeeper with a port for TLS besides, at secure. Clients must show a certificate
-// of the same authority; each is somebody to access lists by it, in the scheme x509.
+// StartZooKeeperTLS is StartZooKeeper with an additional TLS port, whose address is secure. Clients
+// must show a certificate of the same authority. Access lists know each client by its certificate,
+// in the scheme x509.
 func StartZooKeeperTLS(t testing.TB, c Certificates, lines ...string) (z *ZooKeeper, secure string) {
 	t.Helper()
 	for _, jar := range netty {

@@ -20,7 +20,8 @@ type Clock struct {
 //go:embed testdata/clock.c
 var clockSource []byte
 
-// StartRedisWithClock is StartRedis with a wall clock of its own. It needs a C compiler (cc).
+// StartRedisWithClock is StartRedis with a separate wall clock for the server. It needs a C
+// compiler (cc).
 func StartRedisWithClock(t testing.TB, args ...string) (*Redis, *Clock) {
 	t.Helper()
 	library, err := shared.clockLibrary()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Liar stands before a server, and answers some of what it is asked in its place.
+// Liar is a proxy in front of a server that answers some of the requests itself.
 type Liar struct {
 	Addr string
 
@@ -22,8 +22,8 @@ type Liar struct {
 // ends the connection.
 type Relay func(n int, said []byte, client io.Writer) error
 
-// StartRelay starts a stand-in for the server at addr that says all that it says through a relay, and returns
-// its address.
+// StartRelay starts a proxy for the server at addr that passes all of its answers through relay. It
+// returns the proxy's address.
 func StartRelay(t testing.TB, addr string, relay Relay) string {
 	t.Helper()
 	return startLiar(t, addr, func(int, []byte, io.Writer) bool { return false }, relay).Addr

@@ -60,9 +60,9 @@ func StartKazoo(t testing.TB, addr, path, name string) *Peer {
 	return p
 }
 
-// StartForeign starts a client of a library, kazoo or redis-py, that takes a lock again and again until it is
-// killed, whatever becomes of its servers. ttl is that of its session or of its key. It appends what it held
-// to a report, under the number of a worker (see foreign.py).
+// StartForeign starts a client of a library, kazoo or redis-py. It takes a lock again and again
+// until it is killed, whatever happens to its servers. ttl is the time limit of its session or key.
+// It appends each hold to a report, under the number of a worker (see foreign.py).
 func StartForeign(t testing.TB, library, hosts, name string, ttl time.Duration, report string, worker int) *Peer {
 	t.Helper()
 	python := RequirePython(t, strings.TrimSuffix(library, "-py"))

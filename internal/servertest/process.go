@@ -117,8 +117,9 @@ func (p *process) stop() {
 	}
 }
 
-// freePort finds a loopback port that nobody listens on just now, and if it can one below those that systems give to
-// connections that go out: none of these takes it before the server does, nor do the tests of another package.
+// freePort finds an unused loopback port. It prefers ports below the range that systems use for
+// outgoing connections. Neither these connections nor the tests of another package can then take
+// the port before the server does.
 func freePort() (int, error) {
 	for range startTries {
 		port := 15000 + rand.IntN(17000)

@@ -128,7 +128,7 @@ func (r *Redis) Pause(t testing.TB) {
 	r.signal(t, "Pause", syscall.SIGSTOP)
 }
 
-// Resume lets a paused server go on (SIGCONT); it executes what was sent to it meanwhile.
+// Resume continues a paused server (SIGCONT); it then executes the commands sent meanwhile.
 func (r *Redis) Resume(t testing.TB) {
 	t.Helper()
 	r.signal(t, "Resume", syscall.SIGCONT)

@@ -85,8 +85,8 @@ func (r *Redis) awaitLink(t testing.TB) {
 	})
 }
 
-// StartRedisSentinel starts a real master, a replica of it and one sentinel that fails over by itself (quorum
-// 1) when the master does not answer for a second. They are stopped when the test ends.
+// StartRedisSentinel starts a real master, a replica of it and one sentinel. The sentinel fails
+// over (quorum 1) when the master does not answer for a second. All are stopped when the test ends.
 func StartRedisSentinel(t testing.TB) (sentinel string, master, replica *Redis) {
 	t.Helper()
 	sentinels, servers := StartRedisSentinels(t, 1)

@@ -1,16 +1,16 @@
 // Package servertest gives tests the servers they need: ZooKeeper and Redis, embedded in the test process and real.
 //
-// A test that is about behaviour runs against both kinds, in subtests "embedded" and "real", through
-// EachZooKeeper and EachRedis; these share one set of servers for the whole test process, so use UniqueName
-// or UniquePath and do not break them. A test that is about a fault starts a server of its own with
+// A test of behaviour runs against both kinds, in subtests "embedded" and "real", through
+// EachZooKeeper and EachRedis. These share one set of servers for the whole test process, so use
+// UniqueName or UniquePath and do not break them. A test of a fault starts a separate server with
 // StartZooKeeper or StartRedis and may stop, kill, pause and restart it.
 //
 // Real servers are ZooKeeper's jars as Debian packages them and redis-server from PATH. LOCKSCOPE_REAL
 // decides about them:
 //
 //	(unset)    embedded servers only; tests of real ones are skipped
-//	installed  tests of what is not installed are skipped
-//	require    tests of what is not installed fail
+//	installed  tests of servers that are not installed are skipped
+//	require    tests of servers that are not installed fail
 //
 // Real servers listen on free loopback ports, keep their files in a temporary directory, and never outlive
 // the test process (on Linux not even when it is killed).
@@ -46,8 +46,8 @@ func (s stopAfter) Run() int {
 	return code
 }
 
-// shared holds the servers that tests of one process share. It is the one package-level state here: their life is that
-// of the process, and only Main knows when it ends.
+// shared holds the servers that the tests of one process share. It is the only package-level state
+// here. The servers live as long as the process, and only Main knows when it ends.
 var shared sharedServers
 
 type sharedServers struct {

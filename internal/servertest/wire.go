@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Wire passes bytes on between the clients of a port of its own and a server, and stops where a test says so,
-// as a network does: in silence, in one direction or both, or with resets. Bytes that are held back are not
-// lost: after Heal they arrive late.
+// Wire forwards bytes between a server and the clients of the wire's own port. A test can make it
+// stop as a network does: silently, in one direction or both, or with resets. Bytes that are held
+// back are not lost: after Heal they arrive late.
 type Wire struct {
 	listener net.Listener
 	target   string
@@ -97,7 +97,7 @@ func (w *Wire) Open() int {
 	return len(w.conns) / 2
 }
 
-// Heal lets everything pass again at once, also what was held back.
+// Heal lets everything pass again at once, including the bytes held back.
 func (w *Wire) Heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,8 +145,8 @@ func (w *Wire) Reset() {
 	}
 }
 
-// HalfOpen ends all connections for the server. Their clients are not told: what they send is lost. New ones
-// are as always.
+// HalfOpen ends all connections on the server's side only. Their clients do not notice, and what
+// they send is lost. New connections work as usual.
 func (w *Wire) HalfOpen() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

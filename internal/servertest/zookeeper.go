@@ -226,7 +226,7 @@ func startEmbeddedZooKeeper(cfg zkserver.Config) (*ZooKeeper, error) {
 	return &ZooKeeper{Addr: server.Addr(), Admin: "http://" + server.AdminAddr(), Embedded: server}, nil
 }
 
-// zookeeperInstalled returns an error with what is missing.
+// zookeeperInstalled returns an error that names the missing part.
 func zookeeperInstalled() error {
 	if !useReal() {
 		return errEmbeddedOnly

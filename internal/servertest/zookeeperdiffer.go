@@ -20,13 +20,14 @@ type Apart struct {
 	More, Fewer []string
 }
 
-// Differing finds the members that do not have the ephemeral nodes which their leader has, although they have
-// taken in all that it had; false when the ensemble is not whole, so that nobody can tell.
+// Differing finds the members that lack ephemeral nodes of their leader, or have other ones,
+// although they have applied all of its transactions. whole is false when the ensemble is not
+// complete, so that the members cannot be compared.
 //
-// ZooKeeper 3.8.0 gets there by itself, with nothing but plain clients, when connections between members
-// break during an election or just after it (ZOOKEEPER-4712 and ZOOKEEPER-4785 describe two ways). What was
-// confirmed is then missing on one member, or there again, through many elections, until it happens to load
-// all anew.
+// ZooKeeper 3.8.0 can get into this state with plain clients only, when connections between members
+// break during an election or just after it (ZOOKEEPER-4712 and ZOOKEEPER-4785 describe two ways).
+// Confirmed changes are then lost on one member, or undone there. This lasts through many
+// elections, until the member happens to load a whole snapshot.
 func (e *Ensemble) Differing() (list []Apart, whole bool) {
 	// Until the first transaction after an election a follower reports its newest one of before.
 	if leader, ok := e.leads(); !ok || e.commits(leader, commitTimeout) != nil {
@@ -104,7 +105,8 @@ func (e *Ensemble) follow(zxid uint64, limit time.Duration) bool {
 	return false
 }
 
-// ephemerals are the paths in the answer to the four-letter word dump; nil when it is none.
+// ephemerals returns the paths in the answer to the four-letter word dump, or nil for another
+// answer.
 func ephemerals(dump string) map[string]bool {
 	_, list, ok := strings.Cut(dump, "Sessions with Ephemerals (")
 	if !ok {
@@ -130,10 +132,10 @@ func (e *Ensemble) Rebuild(t testing.TB, member int) {
 	e.Leader(t)
 }
 
-// Diverge gives a follower data of its own: while it is away the others commit what ours, a session with
-// them, makes and removes; it runs alone meanwhile, and what write makes there has numbers of transactions
-// that the others have given otherwise. It waits until the ensemble is whole. See [Ensemble.Differing] for
-// how members come to that by themselves.
+// Diverge gives a follower data that the others do not have. While it is away, the others commit
+// what ours, a session with them, creates and deletes. Meanwhile the follower runs alone, and gives
+// the changes of write transaction numbers that the others have used differently. It waits until
+// the ensemble is complete. See [Ensemble.Differing] for how members diverge without help.
 func (e *Ensemble) Diverge(t testing.TB, member int, ours *zk.Conn, write func(*zk.Conn)) {
 	t.Helper()
 	z := e.Members[member]

@@ -150,12 +150,12 @@ func (e *Ensemble) Reset(member int) {
 
 // Heal mends all wires, and waits until one member leads, all others follow, and they commit.
 //
-// In ZooKeeper 3.8.0, a leader whose followers have left and joined again at the same time may never commit
-// anything more, though all follow: a follower acknowledges a proposal that it got while it joined before it
-// acknowledges that it has joined; the leader takes the one for the other, and drops the second
-// (ZOOKEEPER-4685, the race of 4394 and 4646). Such a leader is started anew. So is one that a member cannot
-// follow, because it has accepted a newer epoch from itself while the others did not hear it: only another
-// election helps.
+// In ZooKeeper 3.8.0, a leader whose followers have left and joined again at the same time may
+// never commit anything more, though all follow. A follower acknowledges a proposal that it got
+// while joining before it acknowledges that it has joined. The leader confuses the two, and drops
+// the second (ZOOKEEPER-4685, the race of 4394 and 4646). Heal restarts such a leader. It also
+// restarts a leader that a member cannot follow because the member has accepted a newer epoch from
+// itself, unheard by the others. Only another election helps there.
 func (e *Ensemble) Heal(t testing.TB) {
 	t.Helper()
 	e.Mend()
@@ -181,7 +181,8 @@ func (e *Ensemble) Heal(t testing.TB) {
 // wholeTimeout is for how long members may take to follow a leader that there is.
 const wholeTimeout = 30 * time.Second
 
-// awaitWhole waits until one member leads, and all others follow; the leader is -1 where there is none at the end.
+// awaitWhole waits until one member leads and all others follow. The leader is -1 when the limit
+// passes without one.
 func (e *Ensemble) awaitWhole(limit time.Duration) (leader int, whole bool) {
 	for deadline := time.Now().Add(limit); ; time.Sleep(pollEvery) {
 		if leader, whole = e.leads(); whole || time.Now().After(deadline) {
@@ -281,7 +282,7 @@ func (e *Ensemble) leads() (leader int, whole bool) {
 // mode of a server by its own report; empty when it does not serve.
 func mode(addr string) string { return after(query(addr, "srvr"), "Mode: ") }
 
-// query returns a server's answer to a four-letter word; empty when there is none.
+// query returns a server's answer to a four-letter word; empty when no answer came.
 func query(addr, word string) string {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
@@ -296,7 +297,7 @@ func query(addr, word string) string {
 	return string(text)
 }
 
-// after is the rest of the line in which a label stands.
+// after returns the rest of the line that follows a label.
 func after(text, label string) string {
 	_, rest, _ := strings.Cut(text, label)
 	line, _, _ := strings.Cut(rest, "\n")
