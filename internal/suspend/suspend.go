@@ -1,5 +1,5 @@
-// Package suspend tells for how long the machine was suspended: Go's monotonic clock stands still meanwhile,
-// and the wall clock goes on, as if it had been set.
+// Package suspend measures for how long the machine was suspended. Meanwhile Go's monotonic clock
+// stops and the wall clock goes on, as if it had been set.
 package suspend
 
 import (
