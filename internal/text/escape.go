@@ -45,7 +45,7 @@ func printable(r rune) bool {
 	return unicode.IsGraphic(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Unescape reads what Escape wrote. Text without a backslash is taken as it stands.
+// Unescape reverses Escape. It returns text without a backslash unchanged.
 func Unescape(s string) (string, error) {
 	if !strings.Contains(s, `\`) {
 		return s, nil
@@ -67,7 +67,7 @@ func Unescape(s string) (string, error) {
 	return b.String(), nil
 }
 
-// unescapeOne reads the escape that s starts with; size 0 when it is none.
+// unescapeOne reads the escape at the start of s; size is 0 if it is invalid.
 func unescapeOne(s string) (text string, size int) {
 	switch {
 	case strings.HasPrefix(s, `\\`):

@@ -2,8 +2,8 @@ package text
 
 import "github.com/charmbracelet/x/ansi"
 
-// Middle cuts text in its middle to at most that many cells, so that its start and its end stay; tail stands for what
-// was cut.
+// Middle shortens text to at most that many cells. It keeps the start and the end, and puts tail
+// between them.
 func Middle(text string, cells int, tail string) string {
 	w := ansi.StringWidth(text)
 	if w <= cells {
