@@ -27,8 +27,8 @@ func (c clock) until(at time.Time) time.Duration { return at.Sub(c.now()) }
 // before reports whether an instant is yet to come.
 func (c clock) before(at time.Time) bool { return c.now().Before(at) }
 
-// sleepClock corrects deadlines for the time that the machine was suspended: Go's monotonic clock, and so its
-// timers, stand still meanwhile, while the servers' clocks go on.
+// sleepClock corrects deadlines for the time that the machine was suspended. Meanwhile Go's
+// monotonic clock and its timers stop, but the servers' clocks go on.
 type sleepClock struct {
 	clock clock
 

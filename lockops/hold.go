@@ -122,14 +122,15 @@ func (h *Hold) Deadline() (time.Time, bool) {
 	return h.grant.backend.deadline()
 }
 
-// Token is the fencing token: it grows with every acquisition of the lock, so that a resource can refuse
-// older ones. ZooKeeper: the czxid of the contender's node (Token waits for that to be read); Redis mutex: µs
-// of the server's clock, or one more than the newest token. False when there is none: on a Redlock, with
-// WithoutToken, or when the hold ended before it was known.
+// Token is the fencing token: it grows with every acquisition of the lock, so that a resource can
+// refuse older ones. ZooKeeper: the czxid of the contender's node (Token waits until it has been
+// read); Redis mutex: µs of the server's clock, or one more than the newest token. It returns false
+// on a Redlock, with WithoutToken, or when the hold ended before the token was known.
 //
-// On a read-write lock, a read's token is above those of the writes that were granted before it and below those granted
-// after it, but readers who hold the lock together may show theirs in any order: a resource is to remember the greatest
-// token of a write, and to refuse reads and writes below it. A read inside of a write has the write's token.
+// On a read-write lock, a read's token is greater than those of the writes granted before it, and
+// less than those granted after it. Simultaneous readers may show theirs in any order. A resource
+// must remember the greatest token of a write, and refuse reads and writes below it. A read inside
+// a write has the write's token.
 func (h *Hold) Token() (uint64, bool) { return h.grant.backend.token() }
 
 // Name is the contender as the servers know it: the name of its znode, or the value of its Redis key.
@@ -271,7 +272,7 @@ func acquireError(lock lockKey, err error) error {
 
 // Custom is an acquisition that does not come from this package, such as that of a test's fake.
 type Custom struct {
-	// Name is the contender's, see Hold.Name. Token is the fencing token; 0: there is none.
+	// Name is the contender's, see Hold.Name. Token is the fencing token; 0: none.
 	Name  string
 	Token uint64
 	// Release gives the lock back. Extend may be nil: then there is nothing to extend.

@@ -136,8 +136,9 @@ func (l *lease) stop() {
 	}
 }
 
-// tick does what is due, in its own goroutine: a renewal every third of the TTL, and when that was not answered
-// sooner again; when the deadline comes near without one the hold is lost.
+// tick does the work that is due, in its own goroutine. It renews every third of the TTL, and
+// sooner after an unanswered renewal. It gives up the hold when the deadline comes near without an
+// answer.
 func (l *lease) tick() {
 	if !l.session.enter() {
 		l.lose(ErrClosed)

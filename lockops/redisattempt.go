@@ -106,8 +106,9 @@ func (a *redisAttempt) request(ctx context.Context) (verdict, error) {
 // does not, the clean-up goes on in the background.
 const cleanUpGrace = 25 * time.Millisecond
 
-// abandon removes what is or may be ours, with its own time limit: it waits for the answer that is due or, without one,
-// until the request can no longer be executed, so that the removal cannot be overtaken.
+// abandon removes a key or queue entry that is or may be ours, with a separate time limit. It first
+// waits for the pending answer or, without one, until the request can no longer be executed. The
+// request can then not arrive after the removal.
 func (a *redisAttempt) abandon() {
 	if a.due == nil && !a.maybe && !a.queued && a.lateUntil.IsZero() {
 		return

@@ -15,8 +15,8 @@ import (
 // ErrSameServer: two of a Redlock's masters are one server, so that it would vote twice.
 var ErrSameServer = errors.New("is the same server as another of the masters")
 
-// ErrRestarted: the master has been started within the lock's TTL, after the others. It may have forgotten a lock that
-// somebody holds.
+// ErrRestarted reports a master that was started within the lock's TTL, after the others. It may
+// have forgotten a lock that is still held.
 var ErrRestarted = errors.New("master was restarted within the TTL, and does not vote yet")
 
 // identity is a master's run id and start, from INFO server. A server that hides them (ACL, proxies,

@@ -82,8 +82,8 @@ func transient(err error) bool { return redisreply.Transient(err) }
 // refused reports whether a server has answered with an error that it will answer with again.
 func refused(err error) bool { return err != nil && answered(err) && !transient(err) }
 
-// foreignReply is the error of a reply that the script does not give: something else has answered, and what
-// came of the request is as unknown as without an answer.
+// foreignReply is the error for a reply that the script never gives. Another program has answered,
+// and the outcome of the request is as unknown as without an answer.
 func foreignReply(reply string) error {
 	return fmt.Errorf("it answered %.40q, which this program's script never does (is there a proxy, or another script in its place?): "+
 		"what came of the request is unknown", reply)

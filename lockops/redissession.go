@@ -69,10 +69,10 @@ type RedisSession struct {
 // sessionBytes of a value's sixteen random bytes are the session's.
 const sessionBytes = 9
 
-// NewRedisSession connects to one Redis, or to N independent masters for Redlock (an odd number, 3 or 5), and
-// waits until a majority of them has answered, or all that will. It fails with ErrNoQuorum and a NodeError
-// for each when none did. The options are copied; retries are switched off and context deadlines on, since
-// both decide about locks. Close ends it.
+// NewRedisSession connects to one Redis, or to N independent masters for Redlock (an odd number, 3
+// or 5). It waits until a majority has answered, or all have answered or failed. If none answered,
+// it fails with ErrNoQuorum and a NodeError for each. It copies the options, and switches retries
+// off and context deadlines on, since both matter for locks. Close ends the session.
 //
 // For stand-alone masters and a Cluster, go-redis prints nothing about failed connections: they are in the
 // errors. About Sentinels it prints to the standard error unless the program calls redis.SetLogger.

@@ -130,8 +130,9 @@ type candidate struct {
 	w       *waiter
 }
 
-// try holds one election, with its own value. Where the lock was just contended, the master that orders the waiters
-// is asked first, and the others only when it agrees; a contender that was told that it is next asks all at once.
+// try holds one election, with a new value. If the lock was just contended, it first asks the
+// master that orders the waiters, and the others only when that master agrees. A contender that was
+// notified that it is next asks all at once.
 func (c *candidate) try(ctx context.Context) (*Hold, error) {
 	l, s := c.l, c.l.session
 	e := l.newElection()
@@ -192,9 +193,9 @@ const (
 	redlockLook = 200 * time.Millisecond
 )
 
-// pause waits for the message that it is next, or for a random time, so that contenders that split the votes
-// do not do so again. A contender that stands nowhere, since it was to have the lock and found masters that
-// have not heard of the release yet, tries again soon.
+// pause waits for the message that the contender is next, or for a random time, so that contenders
+// do not split the votes again. A contender may be in no queue although the ordering master voted
+// for it: other masters have not received the release yet. It tries again soon.
 func (c *candidate) pause(ctx context.Context, failed error) error {
 	s := c.l.session
 	var news <-chan struct{}

@@ -11,21 +11,25 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// A hold in ZooKeeper lasts as long as its session certainly lives. Only a quorum of the servers can confirm that: a
-// follower that is cut off from its leader still answers reads and pings, and a leader that is cut off
-// from its followers answers sync, while the others let the session expire.
+// A hold in ZooKeeper lasts as long as its session certainly lives. Only a quorum of the servers
+// can confirm that. A follower that is cut off from its leader still answers reads and pings. A
+// leader that is cut off from its followers answers sync, while the others let the session expire.
 //
-// While a hold is in hand, the session therefore sends every eighth of its timeout a transaction that only
-// checks that the nodes of its holds are there, which a quorum has to commit. What it cannot prove by that is
-// when the leader has last heard of the session: a leader counts the timeout from when a follower reports who
-// was there, in its answer to the leader's ping, every half tick. A timeout is two ticks at least, so that
-// report is a quarter of the timeout old at most when a transaction is answered that was sent after it. Hence
-// the timeout, counted from when something was sent that the server had answered a quarter of the timeout
-// before the transaction was sent: three quarters of the timeout behind the transaction at most, an eighth
-// less with heartbeats alone, and after a silence less by that (see zkwire.Tap's Kept).
+// During a hold, the session therefore sends a transaction every eighth of its timeout. It only
+// checks that the nodes of its holds exist, but a quorum has to commit it. The transaction cannot
+// prove when the leader has last heard of the session. A leader counts the timeout from a
+// follower's report of its active sessions, in its answer to the leader's ping, every half tick. A
+// timeout is at least two ticks. So the report is at most a quarter of the timeout old when a
+// transaction is answered that was sent after it.
+//
+// Hence a hold lasts the timeout, counted from the sending of a message that the server had
+// answered a quarter of the timeout before the transaction was sent. That ends at most three
+// quarters of the timeout after the transaction. With heartbeats alone it is an eighth less, and
+// after a silence less by the length of the silence (see zkwire.Tap's Kept).
 const (
 	beatsPerTimeout = 8
-	// earlyZK ends a hold before that, besides one percent for clocks that run at different rates.
+	// earlyZK ends a hold before that, in addition to one percent for clocks that run at different
+	// rates.
 	earlyZK = 2 * time.Millisecond
 )
 

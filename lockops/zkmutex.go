@@ -56,11 +56,11 @@ func (m *ZKMutex) String() string { return fmt.Sprintf("zookeeper mutex %s", m.q
 // in any case):
 //
 //   - Acquire of the same side re-enters.
-//   - Read inside of a write is granted at once, and lasts on when the write is released: the lock is then held for reading,
-//     and no other writer had it in between: a downgrade. The read has its own node, with the number of
-//     the write's, as Curator writes it since 5.5.
-//   - Write inside of a read would wait for itself for ever: it fails with ErrUpgrade. Only a read inside of a write that is
-//     still held may write again.
+//   - Read inside a write is granted at once, and lasts on when the write is released: a downgrade.
+//     The lock is then held for reading, and no other writer had it in between. The read has its own
+//     node, with the number of the write's, as Curator writes it since 5.5.
+//   - Write inside a read would wait for itself forever: it fails with ErrUpgrade. Only a read inside
+//     a write that is still held may write again.
 //
 // A process with Curator before 5.5 that reads inside its own write queues the read behind other writers, which do
 // not wait for it (CURATOR-621).
@@ -114,7 +114,8 @@ func (l *zkSide) acquire(ctx context.Context, queue func(context.Context, recipe
 	return queue(ctx, l.mode)
 }
 
-// reenter gives a hold where the context is that of a hold of the lock; otherwise both results are nil.
+// reenter returns a hold if the context belongs to a hold of the same lock; otherwise both results
+// are nil.
 func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
 	var reads bool
 	for g := grantOf(ctx, l.queue.lock); g != nil; g = g.inside {

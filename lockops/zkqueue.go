@@ -197,8 +197,8 @@ func (q *zkQueue) spent() error {
 		"or delete this one while nobody uses it", q.dir)
 }
 
-// list asks for the children of the directory that a contender has a node in: where there is no directory, somebody has
-// deleted it with the node.
+// list asks for the children of a directory in which a contender has a node. If the directory is
+// missing, another client has deleted it together with the node.
 func (q *zkQueue) list(ctx context.Context, session int64) (listing, error) {
 	r, err := q.session.call(ctx, session, listRequest(q.dir))
 	switch {

@@ -19,15 +19,17 @@ import (
 // clients refuse to use it then, too.
 var ErrPermits = errors.New("the semaphore has another number of permits")
 
-// ZKSemaphore is a semaphore in ZooKeeper: at most so many hold it at once, first come first served. It can share its
-// directory with clients of the library whose recipe is chosen, which must use the same number of permits: Curator's
-// InterProcessSemaphoreV2 ("curator", the default) or kazoo's Semaphore ("kazoo", which keeps the number in the
-// directory).
+// ZKSemaphore is a semaphore in ZooKeeper: up to a number of holders at once, first come, first
+// served. It can share its directory with clients of the chosen recipe's library, which must use
+// the same number of permits. These are Curator's InterProcessSemaphoreV2 ("curator", the default)
+// and kazoo's Semaphore ("kazoo", which keeps the number in the directory).
 //
-// In both, contenders queue for a mutex, and the first in that queue waits for a permit to become free: with Curator in
-// PATH/locks, while its own permit stands in PATH/leases beside those granted; with kazoo in PATH-__lock__, before its
-// permit is made in PATH. Here a permit is granted only when it is there and there are no more than allowed, its own
-// counted in, so that not even an operator who deletes nodes of the queue can make them too many.
+// In both, contenders queue for a mutex, and the first in that queue waits for a free permit. With
+// Curator, the queue is in PATH/locks, and the contender's own permit is already in PATH/leases
+// next to the granted ones. With kazoo, the queue is in PATH-__lock__, and the permit in PATH is
+// created later. Here a permit is granted only once it exists and the number of permits, including
+// it, is within the limit. Even an operator who deletes nodes of the queue cannot cause too many
+// holders.
 type ZKSemaphore struct {
 	queue   *zkQueue // for the turn to take a permit
 	leases  *zkQueue // the permits
