@@ -71,8 +71,8 @@ type Preview struct {
 	Alike []inspect.Contender
 	// Next is the contender that would get the lock, as it waits now; nil without waiters, or when they cannot be seen.
 	Next *inspect.Contender
-	// NextUnknown is the reason why Next is not known, escaped for printing; empty where it is, or nobody
-	// waits.
+	// NextUnknown is the reason why Next is not known, escaped for printing. It is empty if Next is
+	// known, or there are no waiters.
 	NextUnknown string
 	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it, such as the missing right.
 	Refused Reason

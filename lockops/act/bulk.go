@@ -21,9 +21,9 @@ type Item struct {
 // Releasers finds the Releaser of a backend, if it has one.
 type Releasers func(backend string) (Releaser, bool)
 
-// PreviewAll previews each item, with the effects on the other locks as they were last seen; nil: they were
-// not read. What is refused says so in its own preview. The first whose servers cannot be asked ends it with
-// an error.
+// PreviewAll previews each item, including the effects on the other locks as last seen in s; nil:
+// these were not read. The preview of a refused item contains the reason. The first item whose
+// servers cannot be asked ends it with an error.
 func PreviewAll(ctx context.Context, of Releasers, s *inspect.Snapshot, items []*Item) error {
 	for _, item := range items {
 		releaser, ok := of(item.Request.ID.Backend)

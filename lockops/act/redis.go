@@ -245,10 +245,10 @@ func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (boo
 	return deleted, r.explain(way.name, key, err)
 }
 
-// timeLimit is the last instant, in milliseconds of the master's clock, at which a request may be executed; 0
-// where the master refuses to say its time, or it is that of any node of a Cluster: no limit. Where no answer
-// comes, also to a second question on another connection, the request is not to be sent: who does not answer
-// now may take it up much later.
+// timeLimit is the last instant, in milliseconds of the master's clock, at which a request may be
+// executed. 0 means no limit: the master refuses to say its time, or the clock could be any Cluster
+// node's. If no answer comes, timeLimit asks again on another connection. If none comes again, the
+// request must not be sent, since the server may execute it much later.
 func (r *Redis) timeLimit(ctx context.Context, i int) (int64, error) {
 	if _, cluster := r.masters[i].(*redis.ClusterClient); cluster {
 		return 0, unlessOver(ctx)

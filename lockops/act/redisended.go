@@ -38,9 +38,9 @@ func (e Ended) Words() string {
 // they fail, nothing is changed. The others go on to a command that may be refused.
 var refusedWhole = []string{"string", "redisson", "redisson_waiter", "member", "expire"}
 
-// endedByKeys fills in Ended, of masters that failed, by what their keys say: the contender that stood there
-// right before and, for all of what was read, does no longer is gone. Its TTL may have run out meanwhile, or
-// its holder have released it.
+// endedByKeys fills in Ended for failed masters, by their keys. A contender is gone if it was there
+// right before, and is no longer there in anything read since. Its TTL may have run out meanwhile,
+// or its holder may have released it.
 func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect.Contender, before, after reading) {
 	for i := range masters {
 		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]

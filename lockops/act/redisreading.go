@@ -160,8 +160,8 @@ func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
 	return nil
 }
 
-// next is the waiter that gets the lock when the contender is gone, one that is not most likely gone itself;
-// nil when nobody waits, or others hold it still.
+// next is the waiter that gets the lock when the contender is gone. It skips waiters that are most
+// likely gone themselves. It is nil without waiters, or if others still hold the lock.
 func (rd reading) next(c *inspect.Contender) *inspect.Contender {
 	if c.State != inspect.Holding || len(rd.lock.Holders) > 1 {
 		return nil

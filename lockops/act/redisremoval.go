@@ -189,8 +189,9 @@ func permitsRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 	return r
 }
 
-// Redisson's channels and messages are those of its own forceUnlock and unlock (RedissonLock, RedissonWriteLock,
-// RedissonReadLock, RedissonFairLock, RedissonPermitExpirableSemaphore).
+// redissonRemoval uses the same channels and messages as Redisson's own forceUnlock and unlock
+// (RedissonLock, RedissonWriteLock, RedissonReadLock, RedissonFairLock,
+// RedissonPermitExpirableSemaphore).
 func redissonRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 	key, name := l.ID.Path, c.Name.Raw()
 	queue := recipe.RedissonKey("redisson_lock_queue", key)
@@ -248,7 +249,7 @@ func readHolds(key, owner string, count int) []string {
 	return keys
 }
 
-// stands reports whether a master still has the contender that was seen.
+// stands reports whether a master still has the previously seen contender.
 func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 	if v.Held == nil {
 		return v.Up && v.Present && !v.Foreign && v.Value == seen.Name && v.Digest == seen.Digest

@@ -51,12 +51,13 @@ type SweepPreview struct {
 	Request SweepRequest
 	// Found are the directories, the longest idle first.
 	Found []EmptyDir
-	// Walked counts the znodes that were looked at. Of the empty directories Recent were used since, of
-	// Undated that cannot be told, and WithData have data of their own: these stay.
+	// Walked counts the znodes that were read. Some empty directories stay: Recent were used since,
+	// the last use of Undated is unknown, and WithData contain data.
 	Walked, Recent, Undated, WithData int
-	// WhyUndated is a sentence about those; empty where there are none.
+	// WhyUndated is a sentence about the Undated directories; empty if there are none.
 	WhyUndated string
-	// Unread names what could not be listed, as far as that is said.
+	// Unread names directories that could not be listed, with the missing right; at most
+	// shownUnread.
 	Unread []string
 }
 
@@ -180,8 +181,9 @@ func (z *ZooKeeper) inChroot(node string) string {
 	return node
 }
 
-// judge keeps the candidates that are idle for as long as was asked for, by the clock that dated what came
-// after them: what another leader dated, or this one before its clock was set, proves nothing about them.
+// judge keeps the candidates that have been idle for long enough, by the clock that dated later
+// changes. Times from another leader, or from this one before its clock was set, prove nothing
+// about them.
 func (w *sweepWalk) judge() {
 	b, now := w.p.Request.Backend, w.p.Request.Now
 	if b == nil || b.Clock == (inspect.LeaderClock{}) {

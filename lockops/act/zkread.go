@@ -51,8 +51,8 @@ func (z *ZooKeeper) goDo(f func()) bool {
 	return true
 }
 
-// synced is the Transport to a server that was brought up to the leader's state: each list, and what is read after it,
-// is read behind a new sync.
+// synced is the Transport to a server that is up to date with the leader. Each list, and the reads
+// after it, come after a new sync.
 type synced struct{ z *ZooKeeper }
 
 // Children implements zksource.Transport.
@@ -105,13 +105,13 @@ func (z *ZooKeeper) unread(what, node string, err error) error {
 	return z.failed(what, node, err)
 }
 
-// sync makes what is read next at least as new as the leader's state now.
+// sync makes later reads at least as new as the leader's state now.
 func (z *ZooKeeper) sync(ctx context.Context, node string) error {
 	_, err := request(ctx, z, "sync", node, func() (string, error) { return z.conn.Sync(node) })
 	return z.failed("sync", node, err)
 }
 
-// rights of ZooKeeper's ACLs by what is done; for a delete it is the directory's.
+// rights are ZooKeeper's ACL rights by request. A delete needs the right on the directory.
 var rights = map[string]string{"delete": "DELETE", "set": "WRITE"}
 
 // failed names the request that failed and, where a right is missing, that.
