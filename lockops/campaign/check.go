@@ -15,7 +15,7 @@ import (
 type Rule struct {
 	// Permits is the number of simultaneous holders, by kinds that exclude each other.
 	Permits int
-	// Readers is the kind that any number may hold together, while nobody holds it by another.
+	// Readers is the kind that any number may hold together, while nothing else holds the lock.
 	Readers string
 	// Tokens: it has fencing tokens, which grow from each holder to the next.
 	Tokens bool
@@ -204,8 +204,8 @@ type step struct {
 	take bool
 }
 
-// lockModel is a lock with so many permits: whoever takes one must find it free, and only that one frees it.
-// Its state is the sorted list of holders.
+// lockModel is a lock with a number of permits. A permit can be taken only while one is free, and
+// only its holder returns it. The state is the sorted list of holders.
 func lockModel(permits int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return []int(nil) },

@@ -10,9 +10,9 @@ import (
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
-// stopAtFailpoints has those who come by a place of package failpoint stand still there now and then, at
-// times until after the end of a lease; report notes each. end has those who stand go on, and waits until
-// none writes to the report any more.
+// stopAtFailpoints pauses goroutines now and then at the places of package failpoint, for up to one
+// and a half leases. report gets a record of each pause. end resumes all of them, and waits until
+// no one writes to the report any more.
 func stopAtFailpoints(report *Report, seed uint64, lease time.Duration) (end func()) {
 	var mu sync.Mutex // of what follows
 	var standing sync.WaitGroup

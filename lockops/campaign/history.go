@@ -151,18 +151,19 @@ func (h *History) wasForced(hold *Hold, until int64) bool {
 	})
 }
 
-// tookEarlier reports whether the nemesis took a holder out of its lock after it had been granted it, and
-// before that was reported: its grant stood at a failpoint, and is older than the report. Nobody has reported
-// it by then, if what would have reported it stood still as well.
+// tookEarlier reports whether the nemesis removed a holder after its grant, but before the grant
+// was reported. The goroutine with the grant had stopped at a failpoint, so the grant is older than
+// its report. The loss can also go unreported until then, if the goroutine that would report it had
+// stopped, too.
 func (h *History) tookEarlier(hold *Hold) bool {
 	return h.wasForced(hold, hold.Granted) && slices.ContainsFunc(h.stood[hold.Worker], func(s Record) bool {
 		return s.Text == failpoint.Granted && s.At > hold.Called && s.At < hold.Granted
 	})
 }
 
-// mayLag bounds how long after its removal a waiter may be granted the lock by a member that is behind: at
-// its next heartbeat, an eighth of the session timeout, it is told. cutFor is longer than a cut between
-// members lasts.
+// mayLag bounds how late after its removal a waiter may still be granted the lock by a member that
+// lags behind. The waiter learns of its removal at its next heartbeat, an eighth of the session
+// timeout. cutFor is longer than any cut between members.
 const (
 	mayLag = 300 * time.Millisecond
 	cutFor = 10 * time.Second

@@ -54,7 +54,8 @@ type Record struct {
 	Token uint64 `json:"token,omitempty"`
 	Name  string `json:"name,omitempty"`
 	Err   string `json:"err,omitempty"`
-	// Seq is the place of a read or write in the order of the store, and Value what was read or written.
+	// Seq is the place of a read or write in the order of the store, and Value the value read or
+	// written.
 	Seq   int64 `json:"seq,omitempty"`
 	Value int64 `json:"v,omitempty"`
 	// Since is the start of a stall, ns of CLOCK_MONOTONIC.

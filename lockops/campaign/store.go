@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Store is a resource that a lock guards: a counter in a file, which remembers the greatest fencing token
-// that it has seen and refuses smaller ones. Each of its two steps is one step for all processes (flock), but
-// what is between a read and its write is guarded by nothing but the lock.
+// Store is a resource that a lock guards: a counter in a file. It remembers the greatest fencing
+// token that it has seen and refuses smaller ones. A read and a write are each atomic for all
+// processes (flock), but only the lock guards the time between them.
 type Store struct {
 	path string
 	// Fenced is false for one that looks at no token.

@@ -239,7 +239,7 @@ func (w *worker) session(ctx context.Context) error {
 	return nil
 }
 
-// random is a source of its own for each use.
+// random is a separate source for each use.
 func (w *worker) random(use int64) *rand.Rand {
 	return rand.New(rand.NewPCG(w.cfg.Seed, uint64(w.cfg.Worker)<<32|uint64(uint32(use))))
 }
