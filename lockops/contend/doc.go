@@ -1,9 +1,13 @@
-// Package contend lets a number of contenders compete for one lock and reports how that went: how many
-// grants, how long a handoff and a wait take, whether the first to come was the first to be served, how
-// evenly the grants fell, what it cost the servers, and whether two ever held the lock at once.
+// Package contend lets a number of contenders compete for one lock and reports the results. These
+// are the number of grants, the times of handoffs and waits, whether grants followed the order of
+// arrival, how evenly they fell, the load on the servers, and whether holds overlapped.
 //
-//	target := contend.NewZooKeeper(contend.ZooKeeper{Servers: servers, Site: contend.Site{Name: "/locks/try", Kinds: kinds}})
-//	run, err := contend.Start(ctx, target, contend.Config{Contenders: 8, Hold: 10 * time.Millisecond, For: 10 * time.Second})
+//	target := contend.NewZooKeeper(contend.ZooKeeper{
+//		Servers: servers, Site: contend.Site{Name: "/locks/try", Kinds: kinds},
+//	})
+//	run, err := contend.Start(ctx, target, contend.Config{
+//		Contenders: 8, Hold: 10 * time.Millisecond, For: 10 * time.Second,
+//	})
 //	…
 //	report, err := run.Wait()
 //
@@ -12,20 +16,22 @@
 //
 // # Measurements
 //
-// A wait lasts from the call of Acquire to its return; a handoff from the moment a holder begins to release
-// to the next grant, if there was a waiter at that moment. Hold and think times are drawn evenly from half to
-// one and a half of what was asked for, from the seed and the contender's number alone: the same seed gives
-// each contender the same times again.
+// A wait lasts from the call of Acquire to its return. A handoff lasts from the moment a holder
+// begins to release to the next grant, if there was a waiter at that moment. Hold and think times
+// are drawn evenly from half to one and a half of the configured time. They depend only on the seed
+// and the contender's number, so the same seed gives each contender the same times again.
 //
-// An inversion is a grant to a contender that came after one who still waits, and who could not have held the
-// lock together with it. Who came when is the servers' own order where they have one: ZooKeeper's sequence
-// numbers; for a Redis mutex the clock of the master when it first looked at the attempt; for a Redlock,
-// whose masters have no common order, the calls of Acquire in this process, which is exact to about a round
-// trip. Report.Order names the one of them.
+// An inversion is a grant that overtakes an earlier, still waiting contender that could not have
+// held the lock together with the new holder. The order of arrival is the servers' own where they
+// have one. For ZooKeeper it is the sequence numbers. For a Redis mutex it is the clock of the
+// master when it first handled the attempt. The masters of a Redlock have no common order, so the
+// calls of Acquire in this process count, which is exact to about a round trip. Report.Order names
+// the order used.
 //
-// An overlap is a grant while others held the lock whom it excludes, seen from after the grant to before the release or
-// to the notice of loss, or a grant with a fencing token that is not above those of the grants before. There must be
-// none, but for a lock that was taken away from its holder by force.
+// An overlap is a grant while holders that it excludes still have the lock. It is observed from
+// after the grant to before the release or the notice of loss. A grant whose fencing token is not
+// greater than all previous ones is an overlap, too. There must be no overlaps, except on a lock
+// that was taken from its holder by force.
 //
 // Requests are counted on the contenders' connections while the run lasts: ZooKeeper requests without pings; Redis
 // commands, a script as one, without what sets up a connection.

@@ -191,8 +191,8 @@ func (l *ledger) overtakes(i int) bool {
 	return len(fairness.Overtaken(l.lanes[i].claim(), waiters, l.permits-l.holders.exclusive-1)) > 0
 }
 
-// fence takes the fencing token of contender i, who holds the lock: it must be above those before. Those who may hold
-// the lock together can show theirs in any order.
+// fence records the fencing token of contender i, which holds the lock. It must be greater than all
+// previous ones. Contenders that may hold the lock together can show theirs in any order.
 func (l *ledger) fence(i int, token uint64) {
 	c := &l.lanes[i]
 	if c.shared || l.permits > 1 {

@@ -22,8 +22,8 @@ type Report struct {
 	// Overlaps are the grants next to another holder; TokensBack those of them that were noticed by their
 	// fencing token.
 	Overlaps, TokensBack uint64
-	// Lost are the holds that were lost, Failed the acquires and releases that went wrong; LastError is that
-	// of the last.
+	// Lost are the holds that were lost, Failed the acquires and releases that went wrong;
+	// LastError is the last error.
 	Lost, Failed uint64
 	LastError    error
 	// Requests that were sent to the servers.
