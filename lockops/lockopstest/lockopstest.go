@@ -25,7 +25,7 @@ type Locker struct {
 
 var _ lockops.Locker = (*Locker)(nil)
 
-// New makes a lock; the name is that of messages and errors.
+// New makes a lock with a name for messages and errors.
 func New(name string) *Locker { return &Locker{name: name} }
 
 // Acquire waits for its turn until ctx ends; then its error wraps ctx's and lockops.ErrHeld.
