@@ -15,8 +15,8 @@ func (s *Sandbox) ExpireSession(id int64) error { return s.zk.ExpireSession(id) 
 // Cut closes the connection of a ZooKeeper session. Its client comes back and keeps its place.
 func (s *Sandbox) Cut(id int64) error { return s.zk.DropConnection(id) }
 
-// Freeze keeps whoever holds the lock of that id, or is granted it next, from giving it back, as a process does that
-// hangs: its session or its key lives on. It ends with Thaw, or when the holder loses the lock.
+// Freeze keeps the present or next holder of a lock from releasing it, as a hung process does: its
+// session or key lives on. It ends with Thaw, or when the holder loses the lock.
 func (s *Sandbox) Freeze(lock string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

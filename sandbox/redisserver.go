@@ -36,7 +36,8 @@ func startRedis() (*redisServer, error) {
 	return r, nil
 }
 
-// start lets it listen. Who asks before it is ready hears what a real server says while it loads.
+// start begins to listen. Until the server is ready, clients get the error of a real server that is
+// loading.
 func (r *redisServer) start() error {
 	r.SetError("LOADING Redis is loading the dataset in memory")
 	if err := r.StartAddr(r.addr); err != nil {
@@ -92,8 +93,8 @@ func (r *redisServer) stepClock(by time.Duration) {
 	}
 }
 
-// before comes before each command: it sets the clock, which stands still by itself once it is not this
-// process', and answers what miniredis does not.
+// before runs before each command. It sets the clock again if it differs from this process's clock,
+// since miniredis then keeps it fixed. It also answers INFO, which miniredis does not.
 func (r *redisServer) before(c *server.Peer, name string, args ...string) bool {
 	r.mu.Lock()
 	stepped, now := r.stepped, time.Now().Add(r.ahead)

@@ -18,7 +18,7 @@ import (
 // ErrScene is wrapped by every error about what a file of a scenario says.
 var ErrScene = errors.New("not a usable scenario")
 
-// Limits of a scenario of a file: it runs in one process, beside the screen.
+// Limits of a scenario from a file, which runs in the same process as the screen.
 const (
 	mostMasters    = 9
 	mostContenders = 200
@@ -34,7 +34,7 @@ type script struct {
 	Repeat     time.Duration     `yaml:"repeat"`
 }
 
-// line is that of the file in which something begins, from 1.
+// line is a line number in the file, from 1, where something begins.
 type line int
 
 func (l line) errorf(format string, args ...any) error {
@@ -91,7 +91,8 @@ type orphan struct {
 	Label string `yaml:"label"`
 }
 
-// rawVote is a value that a client writes to masters (none: all of them), where there is none.
+// rawVote is a value that a client writes to some masters (none: all of them) where the key does
+// not exist.
 type rawVote struct {
 	Lock    string        `yaml:"lock"`
 	Owner   string        `yaml:"owner"`

@@ -54,7 +54,7 @@ func (s *script) play(box *Sandbox) error {
 	return nil
 }
 
-// client is what a worker does, on a session of its own as processes have.
+// client runs a worker on a separate session, as processes have.
 func (s *script) client(box *Sandbox, who *cast, c *scriptContender, w *worker) (func(context.Context), error) {
 	lock := s.lock(c.Lock)
 	_, key, _ := strings.Cut(lock.ID, ":")
@@ -230,7 +230,7 @@ func redsyncValue(client string) string {
 	return base64.StdEncoding.EncodeToString(sum[:16])
 }
 
-// restartEmpty restarts a master with nothing, but for one that somebody has stopped.
+// restartEmpty restarts a master without its data, unless the user has stopped it.
 func (s *Sandbox) restartEmpty(m *redisServer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
