@@ -4,7 +4,8 @@
 //
 //	go run .             # all pictures, into this directory
 //	go run . locks       # one of them
-//	go run . -frames DIR # sheets of what (cd .. && go test ./tui -args -frames DIR) wrote: each screen, dialog, size and way of colour
+//	go run . -frames DIR # sheets from (cd .. && go test ./tui -args -frames DIR):
+//	                     # each screen, dialog, size and way of colour
 //	go run . -sweep DIR  # every screen and dialog in all sizes and themes, to look at (a name: only that one)
 //
 // What the pictures show is a recording of the demo, tour.jsonl.gz, each at a moment of it: made again, a
@@ -146,7 +147,7 @@ func (s *studio) save(ctx context.Context, p picture) (string, error) {
 	return path, writePNG(path, pixels)
 }
 
-// draw plays a picture's script and draws the screen at its end.
+// draw plays a picture's script and draws the final screen.
 func (s *studio) draw(ctx context.Context, p picture) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, pictureTime)
 	defer cancel()

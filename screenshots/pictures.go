@@ -34,7 +34,8 @@ const (
 	up     = "\x1b[A"
 )
 
-// Moments of the recording: stuck is long after a holder hung, with five readers and a split vote beside it.
+// Moments of the recording: stuck is long after a holder hung, when five readers and a split vote
+// are shown, too.
 const stuck = 45 * time.Second
 
 // pictures are all there are: a new one is one more entry.
@@ -185,7 +186,7 @@ func open(word string) []step {
 	return append(filter(word), press(enter), inBreadcrumb("chain"))
 }
 
-// press types keys, each by itself as a person would.
+// press types keys one at a time, as a person would.
 func press(keys ...string) step {
 	return func(_ context.Context, t *terminal) error {
 		for _, k := range keys {

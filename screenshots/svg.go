@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A cell is whole pixels, or seams show between cells: JetBrains Mono is 9 wide at 15 px. No second font may be named
-// beside it, since an emoji font would take the digits.
+// A cell is whole pixels, or seams show between cells: JetBrains Mono is 9 wide at 15 px. It must
+// be the only font named, since an emoji font would take the digits.
 const (
 	fontSize   = 15
 	cellWidth  = 9
@@ -73,7 +73,7 @@ func (t *terminal) papers(b *bytes.Buffer, y, columns int) {
 	}
 }
 
-// inks draws a row's text, every cell by itself, so that nothing drifts and no ligature forms.
+// inks draws a row's text cell by cell, so that nothing drifts and no ligature forms.
 func (t *terminal) inks(b *bytes.Buffer, y, columns int) {
 	for x := range columns {
 		c := t.screen.CellAt(x, y)

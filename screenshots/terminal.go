@@ -50,7 +50,8 @@ type terminal struct {
 	changed chan struct{}
 }
 
-// start runs the program with a home of its own: nobody's configuration shows in a picture.
+// start runs the program with an empty home directory, so that no user's configuration shows in a
+// picture.
 func start(program string, args []string, p picture, quietFor time.Duration) (*terminal, error) {
 	home, err := os.MkdirTemp("", "lockscope-screenshots-")
 	if err != nil {
