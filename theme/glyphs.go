@@ -13,7 +13,8 @@ type Glyphs struct {
 	WatchConfirmed, WatchExpected, WatchMissing string
 	// Branch and LastBranch start a row of the queue's tree, two cells each.
 	Branch, LastBranch string
-	// Crumb stands between breadcrumbs, Dot between facts, Rule fills a line, Cursor marks the selected row.
+	// Breadcrumb separates breadcrumbs, Dot separates facts, Rule fills a line, Cursor marks the
+	// selected row.
 	Breadcrumb, Dot, Rule, Cursor, Ellipsis, Dash, Arrow, Wall, AtMost, AtLeast string
 	// Bar is the full cell of a bar; the others are for a bar that runs down. They are low, so that bars in rows below
 	// each other stay apart.
@@ -23,7 +24,7 @@ type Glyphs struct {
 	Steps [8]string
 	// Up and Down mark a list that goes on; Opened and Closed a group of rows that is or is not shown.
 	Up, Down, Opened, Closed string
-	// Handover, Expired, Forced, Cleared, Came and Went are kinds of events that no state's sign stands for.
+	// Handover, Expired, Forced, Cleared, Came and Went are kinds of events without a state's sign.
 	Handover, Expired, Forced, Cleared, Came, Went string
 	Border                                         lipgloss.Border
 }

@@ -25,7 +25,7 @@ const (
 	roles
 )
 
-// ink is a colour and its stand-in among 256.
+// ink is a colour and its substitute among 256.
 type ink struct{ full, of256 string }
 
 // palette is all that themes differ in. An empty colour is the terminal's own; the text's always is.

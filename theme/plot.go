@@ -32,7 +32,8 @@ func (t *Theme) Sparks(values []float64, most float64) string {
 	return b.String()
 }
 
-// Pillar is a bar that stands, one cell a row, from the top down: that part of rows which value is of most.
+// Pillar is a vertical bar, one cell a row, from the top down. Its height is to rows as value is to
+// most.
 func (t *Theme) Pillar(value, most float64, rows int) []string {
 	cells := make([]string, rows)
 	height := 0.0

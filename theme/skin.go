@@ -18,7 +18,7 @@ func SkinRoles() []string {
 
 var hexColour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-// NewSkin makes a skin of colours by role. The error names a role that does not exist, or what is no colour.
+// NewSkin makes a skin from colours by role. The error names an unknown role or an invalid colour.
 func NewSkin(colours map[string]string) (Skin, error) {
 	var s Skin
 	for _, name := range slices.Sorted(maps.Keys(colours)) {

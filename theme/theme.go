@@ -37,8 +37,8 @@ type Options struct {
 	ASCII bool
 	// Skin replaces colours of the theme, on terminals of more than 16.
 	Skin Skin
-	// Profile of the terminal's colours. Its zero value, unknown, is taken for true colour: what is written then is
-	// converted further down.
+	// Profile is the terminal's range of colours. The zero value, unknown, counts as true colour,
+	// since the output is converted later.
 	Profile colorprofile.Profile
 }
 
@@ -61,13 +61,14 @@ type Theme struct {
 	// nil: they stay the terminal's.
 	Paper, Ink color.Color
 
-	// Text is ordinary, Strong stands out, Muted is secondary, Faint is structure such as rules and empty bars.
+	// Text is ordinary, Strong is emphasised, Muted is secondary, Faint is structure such as rules
+	// and empty bars.
 	Text, Strong, Muted, Faint lipgloss.Style
 	// Holding and Waiting are the two accents.
 	Holding, Waiting lipgloss.Style
 	// Critical is the only red.
 	Critical, Warning, Info lipgloss.Style
-	// Unknown is for what could not be looked at; Free for what nobody holds.
+	// Unknown is for locks that could not be read, Free for locks without a holder.
 	Unknown, Free lipgloss.Style
 	// Title names the program, Header the columns, Key a key in a hint.
 	Title, Header, Key lipgloss.Style
