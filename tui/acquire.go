@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// acquireAction opens the form that takes a lock, from any screen, about what is selected there.
+// acquireAction opens the form that takes a lock, from any screen, filled in for the selected lock.
 func (w *world) acquireAction() screen.Action {
 	return screen.Action{
 		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Late: true, Help: "acquire the selected lock, or another",

@@ -69,8 +69,8 @@ func (a acting) actions() []screen.Action {
 	)
 }
 
-// hint is the one of these actions that the footer offers: on a chain the release, on a finding its mildest
-// step. A group has none: each of its findings has steps of its own.
+// hint is the one of these actions that the footer offers: on a chain the release, on a finding its
+// mildest step. A group has no hint, since each of its findings has different steps.
 func (a acting) hint() []screen.Action {
 	offer := func(verb inspect.Verb, text string) []screen.Action {
 		for _, k := range actingKeys() {
@@ -116,9 +116,10 @@ func (a acting) finding() (*inspect.Finding, bool) {
 	return nil, false
 }
 
-// aim finds what a verb is about: on a finding the contender of its step for this verb, else of its mildest
-// step. That need not be of the lock that the finding is on: a deadlock has a cheapest hold. Elsewhere it is
-// what is selected. why is not empty where there is nothing, or it may not be done.
+// aim finds the subject of a verb. For a finding it is the contender of its step for this verb, or
+// else of its mildest step. That contender may be in another lock than the finding's: a deadlock
+// has a cheapest hold. Elsewhere it is the selected contender. why is the reason if there is none,
+// or the action is not allowed.
 func (a acting) aim(verb inspect.Verb) (about release.Subject, why string) {
 	if found, ok := a.finding(); ok {
 		about, why = a.stepOf(found, verb)
@@ -143,7 +144,7 @@ func (a acting) stepOf(f *inspect.Finding, verb inspect.Verb) (about release.Sub
 	return about, "no step of it names a contender: enter opens the chain, choose there"
 }
 
-// targetOf is the contender that a step acts on, or the value of a vote; or why there is none.
+// targetOf is the contender or the vote that a step acts on. Without one, why is the reason.
 func (a acting) targetOf(step inspect.Step) (about release.Subject, why string) {
 	l := a.snapshot.Lock(step.Lock)
 	if l == nil || step.Owner == "" {
@@ -174,8 +175,9 @@ func (a acting) targetOf(step inspect.Step) (about release.Subject, why string) 
 
 const stepIsOver = "the contender that the advice names is gone"
 
-// selected is the contender under the cursor or, where a lock is selected, its only holder. Of a finding it is
-// the one that it is about, and nobody else where that is gone: the lock's holder may be well.
+// selected is the contender under the cursor or, if a lock is selected, its only holder. On a
+// finding it is only the finding's contender: once that is gone, the lock's present holder may be
+// well.
 func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 	pointing, points := a.front().(screen.Pointing)
 	if points {
@@ -223,7 +225,8 @@ func (a acting) cannotActOnMany() string {
 	return ""
 }
 
-// actOnMany opens a dialog about all locks that are marked; none where the marked findings advise its key for nobody.
+// actOnMany opens a dialog about all marked locks. It opens none if no marked finding advises its
+// key.
 func (a acting) actOnMany(k actingKey) tea.Cmd {
 	list := a.choices(k.verb)
 	if len(list) > 0 && !slices.ContainsFunc(list, func(c release.Choice) bool { return c.Why == "" }) {
@@ -235,9 +238,10 @@ func (a acting) actOnMany(k actingKey) tea.Cmd {
 	return d.Start()
 }
 
-// choices are the locks that are marked, each once. Those of a group of findings are what these advise the
-// verb for, which need not be the lock that a finding stands on, and is never another's hold of it: each of a
-// lock's contenders that they name, once, and of what is left out each reason.
+// choices are the marked locks, each once. For a group of findings, they are the targets of the
+// findings' steps for the verb. These may be other locks than the findings' own, and only the
+// contenders that the steps name. Each contender is listed once, and so is each reason to leave one
+// out.
 func (a acting) choices(verb inspect.Verb) (list []release.Choice) {
 	add := func(c release.Choice) {
 		if c.Lock != nil && !slices.ContainsFunc(list, func(o release.Choice) bool { return o.Lock == c.Lock && o.Owner == c.Owner && o.Why == c.Why }) {
@@ -268,7 +272,7 @@ func (a acting) choices(verb inspect.Verb) (list []release.Choice) {
 	return list
 }
 
-// choiceOf is the lock and the contender of a finding's step; or why there is none.
+// choiceOf is the lock and the contender of a finding's step; without them, Why is the reason.
 func (a acting) choiceOf(found screen.FoundOn, verb inspect.Verb) release.Choice {
 	step, ok := found.Finding.Step(verb)
 	if !ok {

@@ -48,14 +48,14 @@ func (w *world) whyReadOnly() string {
 	}
 }
 
-// Production reports whether a reason is to be given for what is done.
+// Production reports whether an action needs a reason.
 func (w *world) Production() bool { return w.options.Environment == "production" }
 
 // armLimit bounds opening the audit file.
 const armLimit = 10 * time.Second
 
-// writeActions allow writing, and forbid it again, where that can be chosen. What is held is released before:
-// it could not be otherwise.
+// writeActions allow writing, and forbid it again, where the user can choose. All holds must be
+// released before it is forbidden, since they could not be released afterwards.
 func (w *world) writeActions() []screen.Action {
 	if w.options.Arm == nil {
 		return nil
@@ -94,7 +94,7 @@ func (w *world) arming(msg armedMsg) {
 	}
 }
 
-// muted takes what came of muting: that of a dialog is the dialog's.
+// muted handles the result of muting; a dialog's result goes to that dialog.
 func (w *world) muted(msg release.MutedMsg) tea.Cmd {
 	switch {
 	case msg.Generation != 0:

@@ -12,8 +12,8 @@ import (
 // bellPause is the least time between two bells.
 const bellPause = 3 * time.Second
 
-// ring rings the terminal's bell for findings that came, as severe as the configuration asks for. What was
-// there when its backend was first looked at, and what is muted, is none.
+// ring rings the terminal's bell for new findings of the configured severity or worse. It ignores
+// findings from a backend's first pass, and muted ones.
 func (m *Model) ring(s *inspect.Snapshot) {
 	if m.options.Bell == "" {
 		return

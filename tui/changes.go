@@ -16,7 +16,7 @@ type changes struct {
 	ids   int // in all lists
 }
 
-// add takes in what changed with another snapshot; all: what did is not known.
+// add records the locks that changed with another snapshot; all: any lock may have changed.
 func (c *changes) add(ids []inspect.ID, all bool) {
 	if all {
 		c.forget(len(c.lists))

@@ -6,8 +6,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// The least window in which everything has room. Below it down to minWidth x minHeight the screens are
-// compact, and show without acting: what is done must be seen whole.
+// The least window with room for everything. Below it, down to minWidth x minHeight, the screens
+// are compact and only show: an action must be seen whole.
 const (
 	roomyWidth  = 80
 	roomyHeight = 24

@@ -15,7 +15,7 @@ import (
 // heldBackMost bounds the events kept while the screen is paused.
 const heldBackMost = 10_000
 
-// snapshotArrivedMsg is the feed's next snapshot, or why there is none.
+// snapshotArrivedMsg is the feed's next snapshot, or the error that ended it.
 type snapshotArrivedMsg struct {
 	snapshot *inspect.Snapshot
 	err      error

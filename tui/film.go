@@ -18,16 +18,16 @@ import (
 // after the last.
 type Film interface {
 	Next(ctx context.Context) ([]*inspect.Snapshot, error)
-	// Moment draws from an index an instant that is not handed out yet, or the end where the recording ends
-	// before it: without what is learnt of what was long before it. It may fail where Next will come to that
-	// instant.
+	// Moment uses an index to draw an instant that Next has not reached yet, or the end of the
+	// recording if that is earlier. It lacks facts that come from much earlier updates. It may fail
+	// where Next will reach that instant.
 	Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error)
 	// End of the recording, once that is known; else zero.
 	End() time.Time
 }
 
-// How much of a recording is kept: more than of what is watched, as all of it can be looked at. In the heap
-// it is up to four times as much.
+// How much of a recording is kept: more than of a live feed, as the user can look at all of it. It
+// takes up to four times as much in the heap.
 const (
 	filmBudget = 4 * inspect.PastBudget
 	filmEvents = 40 * screen.EventsKept
@@ -45,7 +45,8 @@ type momentMsg struct {
 	snapshot *inspect.Snapshot
 }
 
-// lookAhead seeks a moment, which is drawn until the film is read up to it, in place of the one that was sought before.
+// lookAhead seeks a moment, instead of the one sought before. The result is drawn until the film
+// has been read that far.
 func (m *Model) lookAhead(to time.Time) tea.Cmd {
 	m.playhead.seekNothing()
 	source := m.options.Film
@@ -114,7 +115,7 @@ func (m *Model) receiveFilmed(msg filmedMsg) tea.Cmd {
 	return tea.Batch(m.draw(m.past.From(), true), m.nextFilmed())
 }
 
-// filmed reports whether a recording is played, in place of a feed.
+// filmed reports whether a recording is played instead of a feed.
 func (m *Model) filmed() bool { return m.options.Film != nil }
 
 // reading reports whether a recording is played that is not read to its end yet.
@@ -145,7 +146,8 @@ func (m *Model) newest() time.Time {
 	return m.options.now()
 }
 
-// atEnd draws the end of the recording, where it stands still; while more is read it plays on.
+// atEnd draws the end of the recording and stops there. While more is still being read, it keeps
+// playing.
 func (m *Model) atEnd() tea.Cmd {
 	if m.filmRead {
 		m.playhead.plays = false

@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// frame draws the window around the screen in front, and does what is clicked in it.
+// frame draws the window around the screen in front, and handles clicks in it.
 type frame struct{ *Model }
 
 // View draws the whole window; it is the only maker of a tea.View.
@@ -67,8 +67,8 @@ func (f frame) tooSmall() string {
 	return lipgloss.Place(f.width, f.height, lipgloss.Center, lipgloss.Center, words)
 }
 
-// head is the title bar and a rule, in which the backends stand that are in trouble: nothing that happens
-// moves the rows below.
+// head is the title bar and a rule that names the backends in trouble. It always has the same
+// height, so that the rows below do not move.
 func (f frame) head() []string {
 	if l := f.troubles(); l != nil {
 		return []string{f.titleBar(), f.inRule(l, "")}
@@ -80,7 +80,7 @@ func (f frame) rule() string {
 	return f.theme.Faint.Render(strings.Repeat(f.theme.Glyphs.Rule, f.width))
 }
 
-// inRule is a rule with words at its start, and others at its end where there is room for both.
+// inRule is a rule with words at its start, and others at the end if there is room for both.
 func (f frame) inRule(words widget.Line, end string) string {
 	t, rule, tail := f.theme, f.theme.Glyphs.Rule, f.theme.Glyphs.Ellipsis
 	var last widget.Line
@@ -95,8 +95,8 @@ func (f frame) inRule(words widget.Line, end string) string {
 	return append(l, last...).Render(f.width, tail, nil)
 }
 
-// foot is a rule, the caption when there is one, and the keys. In the rule stands what has just happened, and
-// where in a long list the cursor is.
+// foot is a rule, the caption if there is one, and the keys. The rule shows the latest message, and
+// the cursor's position in a long list.
 func (f frame) foot() []string {
 	lines := []string{f.footRule()}
 	return append(append(append(lines, f.captionLines()...), f.pastLine()...), f.hints())

@@ -64,7 +64,7 @@ func (h *help) Update(msg tea.Msg) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// search takes a key of what is searched.
+// search handles a key while the user types a search.
 func (h *help) search(msg tea.KeyPressMsg) {
 	switch msg.String() {
 	case "esc":
@@ -79,7 +79,8 @@ func (h *help) search(msg tea.KeyPressMsg) {
 
 func (h *help) scroll(by int) { h.text.Scroll(by, len(h.all), h.rows) }
 
-// helpColumn is the width of a column of the help; two stand side by side from twoColumns on, columnGap apart.
+// helpColumn is the width of a column of the help; two are next to each other from twoColumns on,
+// columnGap apart.
 const helpColumn, twoColumns, columnGap = 88, 110, 2
 
 func (h *help) width(width int) int {
@@ -179,7 +180,7 @@ func columns(entries [][]widget.Line, width int, tail string) []widget.Line {
 	return lines
 }
 
-// matches reports whether texts have what is searched.
+// matches reports whether texts contain the search.
 func (h *help) matches(texts ...string) bool {
 	return strings.Contains(strings.ToLower(strings.Join(texts, " ")), strings.ToLower(strings.TrimSpace(h.field.Value())))
 }
@@ -189,7 +190,8 @@ func (h *help) keysOf(a *screen.Action) string {
 	return strings.ReplaceAll(screen.KeysIn(h.theme, a.Shown), "ctrl-", "^")
 }
 
-// keysWidth is that of the longest key, in cells; several stand below each other where they need more.
+// keysWidth is the width of the longest key, in cells. Where an action needs more, its keys are
+// below each other.
 func (h *help) keysWidth() int {
 	width := 0
 	for _, a := range slices.Concat(h.here, h.everywhere) {

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// namedKeys are the keys with a name that a hint may stand for.
+// namedKeys are the keys with a name that a hint may use.
 func namedKeys() map[string]rune {
 	return map[string]rune{
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "space": tea.KeySpace, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
@@ -28,8 +28,9 @@ func keyPress(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: r[0], Text: name}
 }
 
-// escapes splits a key that came with an escape before it: two escapes in a row, or an escape and a letter,
-// are one key with alt to whoever reads the terminal. Of the letters that is meant where nothing is typed.
+// escapes splits a key that came with an escape before it. Terminal readers turn two escapes in a
+// row, or an escape and a letter, into one key with alt. Letters are split only while the user
+// types no text.
 func (m *Model) escapes(msg tea.Msg) (esc, rest tea.KeyPressMsg, ok bool) {
 	k, isKey := msg.(tea.KeyPressMsg)
 	if !isKey || k.Mod != tea.ModAlt {
@@ -103,7 +104,7 @@ func (w *world) unbound(msg tea.KeyPressMsg) {
 	}
 }
 
-// hintKey is the key that a hint of the footer stands for; empty where it is not one key.
+// hintKey is the key that a hint of the footer means; empty if it means several.
 func hintKey(a *screen.Action) string {
 	if len(a.Keys) > 0 {
 		return a.Keys[0]

@@ -173,7 +173,7 @@ func (w *world) updateDialog(d screen.Dialog, msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// answer gives a screen what came of its own command, also when another is in front.
+// answer gives a screen the result of its command, also while another screen is in front.
 func (m *Model) answer(msg answeredMsg) tea.Cmd {
 	if s := m.screens[msg.to]; s != nil {
 		return s.Update(msg.Msg)
@@ -223,7 +223,7 @@ func (m *Model) keyUnseen(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// filter is the one of the list in front; nil where there is none.
+// filter is the filter of the list in front; nil if it has none.
 func (w *world) filter() *screen.FilterInput {
 	if f, ok := w.front().(screen.Filtering); ok {
 		return f.Input()
@@ -331,7 +331,7 @@ func walk(stack []screen.Place, to screen.Place) []screen.Place {
 	return append(stack, to)
 }
 
-// goToActions are the keys that open the screens, at what is selected on the one in front.
+// goToActions are the keys that open the other screens, with the selection of the one in front.
 func (m *Model) goToActions() []screen.Action {
 	var list []screen.Action
 	for i, e := range screenList() {
@@ -390,7 +390,7 @@ const footLines = 2
 // dialogSize leaves some of the screen in sight around a dialog.
 func (f frame) dialogSize() (width, height int) { return f.width - 4, f.height - footLines }
 
-// pause freezes what is drawn, time included, or shows the newest again.
+// pause freezes the drawing, including its time, or shows the newest snapshot again.
 func (m *Model) pause() tea.Cmd {
 	if m.inPast() {
 		m.play()

@@ -35,7 +35,7 @@ func (f frame) mouse(msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-// click does what is clicked in the frame; the screen hears only of clicks on itself.
+// click handles clicks in the frame, and forwards only clicks on the screen itself.
 func (f frame) click(msg tea.MouseClickMsg, top int) tea.Cmd {
 	switch {
 	case msg.Y == 0:

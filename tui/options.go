@@ -24,34 +24,39 @@ type Feed interface {
 // Options of the program. Only Feed is needed, or Film.
 type Options struct {
 	Feed Feed
-	// Film is a recording, which is played in place of a feed; Speed is that at first, 0: as it was.
+	// Film is a recording, which is played instead of a feed. Speed is its initial speed; 0: the
+	// original speed.
 	Film  Film
 	Speed float64
 	// Past has the snapshots before the feed's first; nil: there were none.
 	Past *inspect.Past
 	// Focus gets the locks that are on the screen, as inspect.Observer.Focus is. It must not block.
 	Focus func(ids ...inspect.ID)
-	// Release finds the Releaser of a backend; false: there is none. Without it there are no previews either.
+	// Release finds the Releaser of a backend; false: it has none. Without it there are no previews
+	// either.
 	Release func(backend string) (act.Releaser, bool)
-	// End finds what ends connections of a backend's clients; nil: there is none.
+	// End finds a way to end connections of a backend's clients; nil: not available.
 	End release.Ender
-	// Connections lists those of a Redis backend's clients, with the database that its locks are in; it may
-	// connect, and returns what some masters listed beside the error of others. nil: nobody does.
+	// Connections lists the connections of a Redis backend's clients, with the database of its
+	// locks. It may connect. It returns the lists of some masters together with the errors of
+	// others. nil: not available.
 	Connections func(ctx context.Context, backend string) (list []act.Connection, db int, err error)
-	// Mutes keeps which findings are acknowledged; nil: nothing does.
+	// Mutes stores the acknowledged findings; nil: not available.
 	Mutes release.Mutes
-	// Lab takes locks by hand and runs contention; nil where nothing may be written.
+	// Lab takes locks by hand and runs contention; nil if writing is not allowed.
 	Lab lab.Driver
-	// Faults of the sandbox, for the lab; nil where there is none.
+	// Faults are the sandbox's faults, for the lab; nil elsewhere.
 	Faults lab.Faults
-	// Arm allows writing in a running program, or forbids it again; it may block. Armed: it is allowed from
-	// the start. Without Arm it is allowed where Release and Lab are there, and nothing is ReadOnly.
+	// Arm allows writing in a running program, or forbids it again; it may block. Armed: it is
+	// allowed from the start. Without Arm it is allowed where Release and Lab are set, and nothing
+	// is ReadOnly.
 	Arm   func(on bool) error
 	Armed bool
-	// ReadOnly is the reason why nothing may be written, where it is another than that nobody asked to.
+	// ReadOnly is the reason why writing is not allowed, if there is another one than a missing
+	// flag.
 	ReadOnly string
-	// Commands are lines for a shell that look at a lock, or at the process behind a contender of it (nil:
-	// nobody), to be copied; nil: none.
+	// Commands are shell lines to copy. They inspect a lock, or the process behind its contender c,
+	// which may be nil. nil: no commands.
 	Commands func(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// NoClipboard is the reason why the terminal has no clipboard for programs (OSC 52); empty where it may have one.
 	NoClipboard string

@@ -54,7 +54,7 @@ type palette struct {
 	all        int
 }
 
-// newPalette offers all screens, at what is selected, and these actions.
+// newPalette offers all screens, with the present selection, and these actions.
 func newPalette(w *world, at screen.Subject, actions []screen.Action) *palette {
 	p := &palette{world: w}
 	for _, e := range screenList() {

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// playhead is the moment of the kept past that is drawn, in place of the present.
+// playhead is the moment of the kept past that is drawn instead of the present.
 type playhead struct {
 	at      time.Time // zero: the present
 	plays   bool
@@ -45,7 +45,7 @@ func (m *Model) present() *inspect.Snapshot {
 	return m.snapshot
 }
 
-// pastActions move through what is kept of the past.
+// pastActions move through the kept past.
 func (m *Model) pastActions() []screen.Action {
 	none := func() string {
 		if m.past.To().IsZero() {
@@ -204,7 +204,7 @@ func (m *Model) advance() tea.Cmd {
 	return m.toPresent()
 }
 
-// changeSpeed doubles or halves the speed, and says so: while it stands still, nothing else shows it.
+// changeSpeed doubles or halves the speed, and says so: while paused, nothing else shows it.
 func (m *Model) changeSpeed(by float64) {
 	p := &m.playhead
 	if to := p.speed * by; to < slowest && by < 1 || to > fastest && by > 1 {
@@ -294,7 +294,8 @@ type pastSavedMsg struct {
 	err  error
 }
 
-// savePastLimit bounds the writing: what is kept is up to some tens of megabytes, and disks may be slow.
+// savePastLimit bounds the writing: the kept past is up to some tens of megabytes, and disks may be
+// slow.
 const savePastLimit = 2 * time.Minute
 
 func (m *Model) saveAction() screen.Action {

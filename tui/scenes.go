@@ -18,15 +18,16 @@ type Scene struct {
 	Lock inspect.ID
 }
 
-// sceneTime is the time after which the tour goes on by itself.
+// sceneTime is the time after which the tour automatically goes on.
 const sceneTime = 14 * time.Second
 
-// tour leads through the scenes. It goes on by itself until somebody presses a key or clicks, and again when asked to.
+// tour leads through the scenes. It goes on automatically until the user presses a key or clicks,
+// and again on request.
 type tour struct {
 	scenes []Scene
 	at     int
 	since  time.Time
-	// stopped: somebody uses the keys, and is not led any more.
+	// stopped: the user has taken over the keys.
 	stopped bool
 }
 
@@ -88,8 +89,8 @@ func (m *Model) showScene() {
 	m.Later(m.open(screen.Place{Screen: m.backStack[0].Screen, Subject: screen.Subject{Lock: m.tour.scene().Lock}}))
 }
 
-// advanceTour keeps the selection on the scene's lock, and goes on to the next scene after a while, for as
-// long as nobody presses a key.
+// advanceTour keeps the selection on the scene's lock, and goes on to the next scene after a while,
+// as long as the user presses no key.
 func (m *Model) advanceTour() {
 	g := &m.tour
 	if len(g.scenes) == 0 || g.stopped || m.paused || m.HasDialog() || len(m.backStack) > 1 {

@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/tui/timeline"
 )
 
-// screenEntry is a screen in the list of them. Its key opens it from any other at what is selected there;
-// without one it is opened in other ways.
+// screenEntry is a screen in the list of screens. Its key opens it from any other screen, with the
+// selection there. A screen without a key is opened in other ways.
 type screenEntry struct {
 	name  screen.Name
 	key   string
@@ -21,8 +21,8 @@ type screenEntry struct {
 	make  func(screen.Context, Options) screen.Screen
 }
 
-// screenList are all screens; the first is shown at the start. A new screen is a folder of its own, a name in
-// package screen and a line here.
+// screenList are all screens; the first is shown at the start. A new screen is a separate folder, a
+// name in package screen and a line here.
 func screenList() []screenEntry {
 	return []screenEntry{
 		{screen.Locks, "", "all locks of all backends", func(c screen.Context, o Options) screen.Screen { return locks.New(c, o.Columns) }},
@@ -41,8 +41,8 @@ func bare(make func(screen.Context) screen.Screen) func(screen.Context, Options)
 	return func(c screen.Context, _ Options) screen.Screen { return make(c) }
 }
 
-// subjectFor finds the subject for a screen that is about to open: what is selected or, where that is no lock
-// and the screen needs one, the last lock that was selected on the way here.
+// subjectFor finds the subject for a screen that is about to open. It is the selection or, if the
+// screen needs a lock and none is selected, the last lock selected on the way here.
 func (w *world) subjectFor(name screen.Name) screen.Subject {
 	about := w.front().Selected()
 	if about.Lock.Path != "" || name != screen.Chain && name != screen.Timeline && name != screen.Lab {

@@ -4,8 +4,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// suspend gives the terminal back to the shell until that continues us, as ctrl+z does anywhere. Who stands
-// still loses what he holds, so that it is not done while we hold or wait for locks.
+// suspend gives the terminal to the shell until it continues us, as ctrl+z usually does. It refuses
+// while we hold or wait for locks, since a stopped program loses them.
 func (w *world) suspend() tea.Cmd {
 	switch held, waiting := w.inHand(); {
 	case held+waiting > 0:

@@ -166,7 +166,8 @@ func (w *welcome) compactLines(command func(text, what string) widget.Line) []wi
 	)
 }
 
-// localLines offer the servers on this machine, and say what was tried; none before that is known.
+// localLines offer the servers on this machine, and name the ports tried; empty before the search
+// has ended.
 func (w *welcome) localLines() []widget.Line {
 	t := w.theme
 	if len(w.local.Tried) == 0 {

@@ -22,12 +22,12 @@ type world struct {
 	// snapshot that is drawn; never nil, empty before the first one came.
 	snapshot *inspect.Snapshot
 	arrived  bool
-	// now is the time that is drawn; it stands still while paused.
+	// now is the time that is drawn; it stops while paused.
 	now     time.Time
 	paused  bool
 	history *screen.History
 	events  screen.EventLog
-	// past keeps the last minutes, trends what was made of it.
+	// past keeps the last minutes, trends the trends computed from it.
 	past   *inspect.Past
 	trends map[inspect.ID]trend
 	// pastEvents are those up to the moment of the past that is drawn; nil at the present.
@@ -158,7 +158,8 @@ func (w *world) close(d screen.Dialog) {
 	w.dialogs = slices.DeleteFunc(w.dialogs, func(o screen.Dialog) bool { return o == d })
 }
 
-// addEvents takes in what happened between two snapshots, and how many events before that were too many to be kept.
+// addEvents records the events between two snapshots, and the number of earlier events that were
+// too many to keep.
 func (w *world) addEvents(events []inspect.Event, missed int, before, s *inspect.Snapshot) {
 	w.history.Add(events, before, s)
 	w.events.Add(events)
