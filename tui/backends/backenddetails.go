@@ -181,7 +181,8 @@ func (d *backendFacts) memory(v *inspect.Server) {
 	}
 }
 
-// backend adds what is known of a backend: how it is read, what that costs, and what is wrong.
+// backend adds the details of a backend: how it is read, the load that this causes, and its
+// problems.
 func (d *backendFacts) backend(b *inspect.Backend) {
 	t := d.Theme()
 	mark := screen.BackendSign(t, b.State)

@@ -132,7 +132,7 @@ func (r serverRow) words() []string {
 	return words
 }
 
-// Row is the selected one; false when there is none.
+// Row is the selected row; false if there is none.
 func (s *Screen) Row() (serverRow, bool) {
 	if s.table.At < len(s.rows) {
 		return s.rows[s.table.At], true

@@ -60,7 +60,7 @@ func (s *Screen) View() string {
 	return summary + "\n" + widget.Sheet(t, append(table, shown...), s.width, s.height-1)
 }
 
-// rule stands above the details and counts those that are out of sight.
+// rule is the line above the details; it counts the lines out of sight.
 func (s *Screen) rule(rows, of int) widget.Line {
 	t, name := s.Theme(), "details"
 	if of > rows {
