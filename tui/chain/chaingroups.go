@@ -15,15 +15,15 @@ import (
 // grouped readers or more, one after another, are shown as one row, unless it is opened.
 const grouped = 4
 
-// group is a row that stands for several contenders.
+// group is a row for several contenders.
 type group struct {
 	key     string
 	members []*inspect.Contender
 	open    bool
 }
 
-// fold puts readers that stand in the queue one after another, in the same state, behind a row of their own. opened are
-// the groups whose members are shown all the same.
+// fold puts consecutive readers in the same state behind one row. opened are the groups whose
+// members are shown as well.
 func fold(rows []chainRow, opened map[string]bool) []chainRow {
 	var out []chainRow
 	behind := ""
@@ -136,7 +136,7 @@ func (g *group) oldest(v describe.View, l *inspect.Lock) (inspect.Age, bool) {
 	return v.Since(l, oldest)
 }
 
-// groupCells are a group's cells in the queue's columns. What is wrong with any of its members is shown.
+// groupCells are a group's cells in the queue's columns. They show the problems of all its members.
 func (p *Pane) groupCells(l *inspect.Lock, r chainRow) []widget.Line {
 	t, g := p.Theme(), r.group
 	dash := widget.Line{{t.Glyphs.Dash, t.Faint}}

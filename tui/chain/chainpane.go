@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Pane draws one lock: what it is, the verdict, findings, its rows (masters, contenders), what is known of the
-// selected one, and the last grants.
+// Pane draws one lock: a summary, the verdict, findings, its rows (masters, contenders), details of
+// the selected row, and the last grants.
 type Pane struct {
 	screen.Context
 	// Unfocused: the keys move in another pane; drawn by the next SetSize.
@@ -111,7 +111,7 @@ func (p *Pane) refresh() {
 	for i := range l.Masters {
 		p.rows = append(p.rows, chainRow{vote: &l.Masters[i]})
 	}
-	// One holder that nobody is seen to wait for stands in the masters' values already.
+	// The masters' values already show a single holder without visible waiters.
 	if len(l.Masters) == 0 || l.Contention() > 1 || l.Kind == inspect.KindSemaphore {
 		p.rows = append(p.rows, tree(l.Holders, l.Waiters, p.Theme().Glyphs.Branch, p.Theme().Glyphs.LastBranch)...)
 	}
@@ -144,8 +144,8 @@ func (p *Pane) Click(y int) bool {
 
 func (p *Pane) page() int { return max(1, p.height/2) }
 
-// target is the contender that a release is about: the selected one, or the holder when a master is selected; nil
-// when there is none, as for a group.
+// target is the contender that a release is about: the selected one, or the holder when a master is
+// selected. It is nil if there is none, as for a group.
 func (p *Pane) target(l *inspect.Lock) *inspect.Contender {
 	if p.list.At < len(p.rows) && (p.rows[p.list.At].contender != nil || p.rows[p.list.At].group != nil) {
 		return p.rows[p.list.At].contender
@@ -289,7 +289,7 @@ func (p *Pane) verdictLines(l *inspect.Lock) []widget.Line {
 	return append(lines, p.findings(l)...)
 }
 
-// verdictRows bounds the verdict: names may be long, and that of the next stands at its end.
+// verdictRows bounds the verdict: names may be long, and the next waiter's name comes last.
 func (p *Pane) verdictRows() int {
 	if p.height < lowPane {
 		return 2
@@ -297,7 +297,8 @@ func (p *Pane) verdictRows() int {
 	return 3
 }
 
-// lowPane is the height below which the rows are shown rather than the findings, which the verdict's sign stands for.
+// lowPane is the height below which the rows replace the findings; the verdict's sign then shows
+// that there are some.
 const lowPane = 11
 
 // most findings are listed with all their advice, and of more this many.
@@ -334,7 +335,7 @@ func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 	return lines
 }
 
-// adviceLines give each command lines of its own, that can be copied and pasted.
+// adviceLines puts each command on separate lines, so that it can be copied and pasted.
 func (p *Pane) adviceLines(f *inspect.Finding) []widget.Line {
 	t, width := p.Theme(), p.width-6
 	var lines []widget.Line
@@ -353,7 +354,7 @@ func (p *Pane) adviceLines(f *inspect.Finding) []widget.Line {
 // roomy is the height from which there is room for all that is known.
 const roomy = 26
 
-// grants are the last times that somebody got the lock while we looked, as many as there is room for.
+// grants are the last grants of the lock that we saw, as many as there is room for.
 func (p *Pane) grants(room int) []widget.Line {
 	t, list := p.Theme(), p.Grants(p.id)
 	if room < 3 || len(list) == 0 {

@@ -258,8 +258,8 @@ func (p *Pane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []wid
 	return []widget.Line{{{describe.Printable(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
 }
 
-// restart is the finding that a master lost the key in a restart; nil where there is none. Its time alone
-// proves nothing: the key may have been written elsewhere since, or be deleted.
+// restart is the finding that a master lost the key in a restart; nil without one. The time of the
+// restart alone proves nothing: the key may have been written elsewhere since, or be deleted.
 func restart(l *inspect.Lock, v *inspect.Vote) *inspect.Finding {
 	i := slices.IndexFunc(l.Findings, func(f inspect.Finding) bool {
 		return f.Rule == "master-restarted" && f.Subject.Server == inspect.Untrusted(v.Addr)

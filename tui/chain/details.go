@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// details is a strip with what is known of the selected row.
+// details is a strip with the details of the selected row.
 func (p *Pane) details(l *inspect.Lock) []widget.Line {
 	if p.list.At >= len(p.rows) || p.height < 14 {
 		return nil

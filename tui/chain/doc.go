@@ -1,3 +1,3 @@
-// Package chain is the screen of one lock: its queue or its votes, what is wrong with it, and the last
-// minutes. Its Pane stands beside the table of locks in a wide window.
+// Package chain is the screen of one lock: its queue or its votes, its problems, and the last
+// minutes. In a wide window, its Pane is next to the table of locks.
 package chain
