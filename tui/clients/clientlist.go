@@ -26,9 +26,10 @@ type clientRow struct {
 	holds, waits int
 	// blocks are the contenders that it blocks over all its locks, through of them in locks of others that wait for it.
 	blocks, through int
-	// oldest is since when, by our clock, it waits the longest; zero when it does not wait or nobody knows.
+	// oldest is the start of its longest wait, by our clock; zero if it does not wait or the time
+	// is unknown.
 	oldest time.Time
-	// expires is the first expiry of its keys, by our clock; zero when none has one.
+	// expires is the first expiry of its keys, by our clock; zero if none expires.
 	expires time.Time
 	dead    bool // a sign that nobody is there any more
 	inCycle bool // it is in a wait-for cycle
@@ -41,7 +42,7 @@ type clientList struct {
 	of    *inspect.Snapshot
 	rows  []*clientRow
 	order order // of the rows
-	// nameless counts the contenders of whom nobody is known.
+	// nameless counts the contenders without a known client.
 	nameless int
 	graph    *waitGraph
 }
@@ -118,7 +119,7 @@ func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.E
 	return r
 }
 
-// count takes in one of the entries; offset is the backend's clock minus ours.
+// count adds one of the entries; offset is the backend's clock minus ours.
 func (r *clientRow) count(e inspect.Entry, offset time.Duration) {
 	c := e.Contender
 	if c.State == inspect.Holding {
@@ -136,7 +137,7 @@ func (r *clientRow) count(e inspect.Entry, offset time.Duration) {
 	r.learn(&c.Owner)
 }
 
-// learn takes over what is not yet known of its owner.
+// learn copies facts that are not yet known about its owner.
 func (r *clientRow) learn(o *inspect.Owner) {
 	fill(&r.owner.Label, o.Label)
 	fill(&r.owner.Session, o.Session)
@@ -149,7 +150,7 @@ func (r *clientRow) learn(o *inspect.Owner) {
 	fill(&r.owner.SessionTimeout, o.SessionTimeout)
 }
 
-// fill sets what is not set.
+// fill sets a value that is still zero.
 func fill[T comparable](at *T, to T) {
 	var zero T
 	if *at == zero {
@@ -164,7 +165,7 @@ func isGhost(e inspect.Entry) bool {
 	})
 }
 
-// compareEntries puts what is held before what is waited for.
+// compareEntries puts holds before waits.
 func compareEntries(a, b inspect.Entry) int {
 	x, y := a.Contender, b.Contender
 	if (x.State == inspect.Holding) != (y.State == inspect.Holding) {

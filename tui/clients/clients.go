@@ -22,10 +22,10 @@ type Screen struct {
 	input         screen.FilterInput
 	Table         widget.Scroller
 	selected      inspect.Identity
-	// moved: somebody chose; until then the first row stays selected.
+	// moved: the user has moved the cursor; until then the first row stays selected.
 	moved bool
 
-	// inEntries: the keys move in what the selected client holds and waits for.
+	// inEntries: the keys move in the selected client's holds and waits.
 	inEntries bool
 	entries   widget.Scroller
 	entry     entryKey
@@ -125,7 +125,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 // settleEvery is the least time between two changes of the order: rows that move more often cannot be aimed at.
 const settleEvery = 5 * time.Second
 
-// show takes over a newer list. Its rows stand where they did until they are put in order again.
+// show displays a newer list. Its rows keep their places until they are sorted again.
 func (s *Screen) show(list *clientList) {
 	if list.order != s.order { // it was made before somebody chose another
 		list.sort(s.order)
@@ -202,7 +202,7 @@ func (s *Screen) selectEntry(at int) {
 	s.entry = entryKeyOf(r.entries[s.entries.At])
 }
 
-// Row is the selected client; nil when there is none.
+// Row is the selected client; nil if there is none.
 func (s *Screen) Row() *clientRow {
 	if s.Table.At < len(s.shown) {
 		return s.shown[s.Table.At]

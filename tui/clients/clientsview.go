@@ -89,7 +89,8 @@ func (s *Screen) header(columns []widget.Column, width int) widget.Line {
 	return append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widget.Lay(columns, width-widget.Margin-1), t.Header)...)
 }
 
-// compactTable is the width below which the table has only who holds, waits and blocks.
+// compactTable is the width below which the table only has the clients' names, holds, waits and
+// blocks.
 const compactTable = 50
 
 // clientColumns are those of a table of some width.
@@ -209,8 +210,9 @@ func (s *Screen) silence(r *clientRow) (time.Duration, bool) {
 	return d, d < r.timeout() || r.dead
 }
 
-// expiresIn is the least time for which the session still lasts, or the time to the first expiry of the
-// process' keys. Less than a second of a session looks like an alarm and is none: unknown.
+// expiresIn is the least time for which the session still lasts, or the time to the first expiry of
+// the process' keys. A session with less than a second left counts as unknown, since it would look
+// like an alarm without being one.
 func (s *Screen) expiresIn(r *clientRow) (time.Duration, bool) {
 	if r.owner.Session == 0 {
 		return max(0, r.expires.Sub(s.Now())), !r.expires.IsZero()

@@ -19,8 +19,8 @@ type (
 	clientsOldMsg struct{ hides int }
 )
 
-// The least rest of a maker of lists, and the time for which a list is kept that nobody looks at: it keeps a
-// snapshot in memory.
+// clientsRest is the least time between the making of two lists. clientsKept is how long a hidden
+// list is kept, since it keeps a snapshot in memory.
 const (
 	clientsRest = time.Second
 	clientsKept = 10 * time.Second

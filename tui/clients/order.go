@@ -14,7 +14,7 @@ type order struct {
 	reversed bool
 }
 
-// sortings are all that clients can be sorted by, the first one as long as nobody chose.
+// sortings are the orders of the clients; the first one is the default.
 var sortings = []struct {
 	name    string
 	compare func(a, b *clientRow) int
@@ -47,8 +47,8 @@ func (l *clientList) sort(o order) {
 	})
 }
 
-// keepPlaces puts the rows where others stood before them. Whoever holds and waits no more rests in its
-// place, and who is new comes last.
+// keepPlaces leaves the rows in the places that they had before. Clients that no longer hold or
+// wait stay in their places, and new ones come last.
 func (l *clientList) keepPlaces(before []*clientRow) {
 	rows := make([]*clientRow, 0, len(l.rows))
 	listed := make(map[inspect.Identity]*clientRow, len(l.rows))
@@ -71,7 +71,7 @@ func (l *clientList) keepPlaces(before []*clientRow) {
 	l.rows = rows
 }
 
-// awake are the rows of who holds or waits.
+// awake are the rows of clients that hold or wait.
 func awake(rows []*clientRow) []*clientRow {
 	return slices.DeleteFunc(slices.Clone(rows), func(r *clientRow) bool { return r.idle })
 }

@@ -12,7 +12,7 @@ import (
 type waitGraph struct {
 	cycles []cycle
 	trees  []blockingTree
-	// blind are the backends of which some contenders are nobody's, so that a cycle through them does not show.
+	// blind are the backends with unidentified contenders; a cycle through these does not show.
 	blind []blindSpot
 	// below counts for a lock the waiters in others that its first holder, or one of its waiters, holds.
 	below map[inspect.ID]int
@@ -21,7 +21,7 @@ type waitGraph struct {
 // cycle is a wait-for cycle: each of its links waits for the next, and the last for the first.
 type cycle struct {
 	links []link
-	// cheapest is the link whose hold costs the least to free; -1 when nobody in it holds anything.
+	// cheapest is the link whose hold costs the least to free; -1 if none of them holds anything.
 	cheapest int
 	// behind are the contenders that wait in the cycle's locks, and in those that hang on them, without being
 	// part of it.
@@ -152,8 +152,9 @@ func dependents(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 	return children
 }
 
-// obstacles are the first holders of two locks that an owner waits for: the one that blocks the most, as
-// inspect.Snapshot.Culprit goes on, and the one that does in the others; empty where there is none.
+// obstacles are the first holders of two locks that an owner waits for. The first blocks the most
+// contenders, as inspect.Snapshot.Culprit counts them, the second the most in the other locks. Each
+// is empty if there is none.
 func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
 	for _, e := range entries {
 		if e.Contender.State == inspect.Holding || e.Lock == best.Lock || len(e.Lock.Holders) == 0 || !e.Lock.Blocks() {
@@ -249,7 +250,7 @@ func findBlockingTrees(s *inspect.Snapshot, children map[inspect.ID][]*inspect.L
 	return list[:min(len(list), mostTrees)]
 }
 
-// blindSpots counts the contenders of contended locks of whom nobody is known.
+// blindSpots counts the unidentified contenders of contended locks.
 func blindSpots(s *inspect.Snapshot) []blindSpot {
 	var list []blindSpot
 	for l := range s.Locks() {

@@ -26,7 +26,7 @@ type graphRow struct {
 // graphHeight is the graph's lines in sight, below the summary.
 func (s *Screen) graphHeight() int { return max(1, s.height-1) }
 
-// graphRows are the drawn graph and the selected row; -1 when there is none to select.
+// graphRows are the drawn graph and the selected row; -1 if there is none to select.
 func (s *Screen) graphRows() ([]graphRow, int) {
 	if s.list == nil {
 		return nil, -1
@@ -39,7 +39,7 @@ func (s *Screen) graphRows() ([]graphRow, int) {
 	return rows, at
 }
 
-// followGraph keeps the selected row in sight, and what stands above the first one.
+// followGraph keeps the selected row in sight, and the lines above the first one.
 func (s *Screen) followGraph() {
 	if !s.graphing {
 		return
