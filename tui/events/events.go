@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Screen lists what happened, the newest at the bottom, and follows it until somebody moves up.
+// Screen lists the events, the newest at the bottom, and follows them until the user moves up.
 type Screen struct {
 	screen.Context
 	width, height int
@@ -165,7 +165,7 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	}
 }
 
-// Current is the event that the cursor is on; nil when there is none.
+// Current is the event under the cursor; nil if there is none.
 func (s *Screen) Current() *inspect.Event {
 	if len(s.Shown) == 0 {
 		return nil
