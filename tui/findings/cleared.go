@@ -16,7 +16,7 @@ const clearedFor = inspect.PastKept
 // cleared is a finding that is no more.
 type cleared struct {
 	on *inspect.Event
-	// stood from its appearance until then; 0: nobody saw when it came.
+	// stood is the time from its appearance until then; 0: its appearance was not seen.
 	stood time.Duration
 }
 
@@ -52,8 +52,8 @@ func (s *Screen) clearedLately() []cleared {
 	return list
 }
 
-// clearedLines are so many lines at most about what was wrong a while ago; none where nothing was, or for
-// fewer than three lines.
+// clearedLines are at most that many lines about recently cleared findings. There are none without
+// such findings, or for fewer than three lines.
 func (s *Screen) clearedLines(width, lines int, columns []widget.Column, widths []int) []widget.Line {
 	const head = 2 // a blank line and the title
 	list := s.clearedLately()

@@ -1,2 +1,2 @@
-// Package findings is the screen of what is wrong, with evidence and advice.
+// Package findings is the screen of problems, with evidence and advice.
 package findings

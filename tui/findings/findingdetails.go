@@ -81,7 +81,7 @@ func (s *Screen) onLines(f *found, width int) []widget.Line {
 	return lines
 }
 
-// adviceLines have each command on lines of its own, that can be copied and pasted.
+// adviceLines puts each command on separate lines, so that it can be copied and pasted.
 func (s *Screen) adviceLines(f *found, width int) []widget.Line {
 	t := s.Theme()
 	var lines []widget.Line

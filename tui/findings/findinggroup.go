@@ -62,8 +62,8 @@ const blindRule = "blind"
 // fewChanges are taken in one by one where everything is shown; more are with a walk over the group.
 const fewChanges = 16
 
-// settle takes in the fresh findings, drops those that are gone, and lists those that are shown. shadows: there may be
-// some.
+// settle adds the fresh findings, drops those that are gone, and lists those that are shown.
+// shadows: there may be some.
 func (g *foundGroup) settle(everything, shadows bool) {
 	if everything && !shadows && g.count == len(g.all) && len(g.fresh)+len(g.left) <= fewChanges {
 		g.edit()

@@ -23,8 +23,8 @@ type found struct {
 	// since is its first sight; early: it may have stood before.
 	since time.Time
 	early bool
-	// cycle are all locks of a finding about several, such as a deadlock, which stands on each of them; shadow: another
-	// of them is in the list for it.
+	// cycle are all locks of a finding about several, such as a deadlock, which appears on each of
+	// them. shadow: it is listed on another of these locks instead.
 	cycle  []string
 	shadow bool
 
@@ -314,7 +314,7 @@ func (x *findingIndex) at(g *foundGroup, f *found) int {
 	return -1
 }
 
-// newest is the finding that has taken the place of one; nil when there is none any more.
+// newest is the finding that has replaced another; nil if it is gone.
 func (x *findingIndex) newest(f *found) *found {
 	for _, other := range x.byID[f.on] {
 		if other.key == f.key && !other.shadow {
@@ -324,7 +324,8 @@ func (x *findingIndex) newest(f *found) *found {
 	return nil
 }
 
-// first is the worst finding on a lock, or the one in the list that speaks of it too; nil when there is none.
+// first is the worst finding on a lock, or the listed one about the same cycle; nil if there is
+// none.
 func (x *findingIndex) first(on inspect.ID) *found {
 	list := slices.Clone(x.byID[on])
 	if len(list) == 0 {

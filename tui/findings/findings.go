@@ -12,7 +12,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Screen lists what is wrong with any lock or backend, the worst first, and all that is known of the selected one.
+// Screen lists the problems of all locks and backends, the worst first, with all details of the
+// selected one.
 type Screen struct {
 	screen.Context
 	Index         *findingIndex
@@ -23,7 +24,7 @@ type Screen struct {
 	// group and Chosen are the selection, which the cursor follows. Chosen is nil on the row of a group.
 	group  *foundGroup
 	Chosen *found
-	// moved: somebody chose; until then the first row stays selected.
+	// moved: the user has moved the cursor; until then the first row stays selected.
 	moved bool
 	// inDetails: the keys move in the details, of which over lines are below the last in sight.
 	inDetails bool
@@ -273,7 +274,7 @@ func (s *Screen) ticket() (ticket.Ticket, bool) {
 	return ticket.OfBackend(screen.Ages(s), b, &s.Chosen.Finding), b != nil
 }
 
-// copy offers the commands of the advice before what is known of the lock.
+// copy offers the commands of the advice before the commands about the lock.
 func (s *Screen) copy() tea.Cmd {
 	menu := &screen.Copying{Context: s.Context, Id: s.Chosen.on, Choices: screen.AdvisedCommands(&s.Chosen.Finding)}
 	menu.Choices = append(menu.Choices, describe.Command{Name: "message", Text: describe.Printable(s.Chosen.Message)})

@@ -16,8 +16,8 @@ type findingsSoughtMsg struct {
 	found  *findingSearch
 }
 
-// finder searches in findings: where there are many, in a command. Until that has answered, what was shown
-// before stays.
+// finder searches in findings, in a command if there are many. Until it answers, the previous
+// results stay.
 type finder struct {
 	number int // of the newest search, so that a late one is dropped
 	cancel context.CancelFunc

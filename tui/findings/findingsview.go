@@ -27,11 +27,12 @@ func (s *Screen) columns(width int) []widget.Column {
 	return list
 }
 
-// beside reports whether the details stand beside the list: only where that leaves room for most messages.
+// sideBySide reports whether the details are next to the list: only if that leaves room for most
+// messages.
 func (s *Screen) sideBySide() bool { return s.width >= screen.SplitWidth+40 }
 
-// tableWidth is the room that a wide window leaves beside the details, which show a command with the longest
-// name that Curator gives (58 cells, of a read/write lock).
+// tableWidth is the room that a wide window leaves next to the details. These fit a command with
+// the longest name that Curator gives (58 cells, of a read/write lock).
 func (s *Screen) tableWidth() int {
 	if !s.sideBySide() {
 		return s.width
@@ -39,8 +40,8 @@ func (s *Screen) tableWidth() int {
 	return s.width - 3 - max(66, s.width*3/10)
 }
 
-// rows of the list are in sight: all there is room for beside the details, and above them two fifths of
-// the height, so that it does not depend on what is selected.
+// rows of the list are in sight: the whole height next to the details, or two fifths of it above
+// them. The number does not depend on the selection.
 func (s *Screen) rows() int {
 	room := max(1, s.height-2)
 	if s.sideBySide() {
@@ -178,7 +179,8 @@ func (s *Screen) onCell(f *found) widget.Line {
 	return l
 }
 
-// stands is the age of a finding, a lower bound where it may have been there before we looked.
+// stands is the age of a finding. It is a lower bound for a finding that may be older than our
+// observation.
 func (s *Screen) stands(f *found) widget.Line {
 	t := s.Theme()
 	l := widget.Line{}
@@ -275,7 +277,7 @@ func (s *Screen) emptyLines(width int) []widget.Line {
 	return lines
 }
 
-// details are all that is known of what is selected, height lines or, where that is less, all there are.
+// details are all details of the selection, at most height lines.
 func (s *Screen) details(width, height int) []string {
 	t := s.Theme()
 	body := s.detailLines(width)
@@ -293,7 +295,7 @@ func (s *Screen) details(width, height int) []string {
 	return out
 }
 
-// detailHead is a rule above the details; beside the list there is none but to say something.
+// detailHead is a rule above the details; next to the list it is an empty line.
 func (s *Screen) detailHead(width int) []widget.Line {
 	if s.sideBySide() {
 		return []widget.Line{nil}

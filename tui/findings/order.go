@@ -13,7 +13,7 @@ type order struct {
 	reversed bool
 }
 
-// sortings are all that groups can be sorted by, the first one as long as nobody chose.
+// sortings are the orders of the groups; the first one is the default.
 var sortings = []struct {
 	name    string
 	compare func(a, b *foundGroup) int
@@ -32,7 +32,7 @@ func (o order) String() string {
 	return sortings[o.by].name
 }
 
-// opened is since when the group's oldest finding stands; zero while none is shown.
+// opened is the start of the group's oldest finding; zero if none is shown.
 func (g *foundGroup) opened() time.Time {
 	if len(g.Shown) == 0 {
 		return time.Time{}
@@ -40,7 +40,7 @@ func (g *foundGroup) opened() time.Time {
 	return g.oldest().since
 }
 
-// newest is since when the group's newest finding stands; zero while none is shown.
+// newest is the start of the group's newest finding; zero if none is shown.
 func (g *foundGroup) newest() (at time.Time) {
 	for _, f := range g.Shown {
 		if f.since.After(at) {
