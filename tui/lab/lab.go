@@ -124,7 +124,8 @@ func (s *Screen) headLines() []widget.Line {
 	return lines
 }
 
-// layout puts all panes beside and below each other where there is room, else the chosen one alone.
+// layout puts all panes next to and below each other if there is room, or else shows only the
+// chosen one.
 func (s *Screen) layout() (rects [3]rect) {
 	head := len(s.headLines())
 	room := s.height - head
@@ -150,7 +151,8 @@ func (s *Screen) layout() (rects [3]rect) {
 	return rects
 }
 
-// Selected is the lock of the selected take in the pane of those, else what one came with.
+// Selected is the lock of the selected take while its pane has the keys; otherwise the lock that
+// the screen was opened for.
 func (s *Screen) Selected() screen.Subject {
 	if k := s.Hand.selected(); k != nil && s.Pane == PaneHand {
 		return screen.Subject{Lock: k.Order.Lock}

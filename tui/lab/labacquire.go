@@ -160,7 +160,7 @@ func (d *acquireForm) suitKind(wanted string) {
 	queue.Choose(wanted)
 }
 
-// backend is the one that the typed lock is on, or why there is none.
+// backend is the backend of the typed lock; without one, why is the reason.
 func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 	id, err := inspect.ParseID(d.Rows[acquireLock].Typed.Value())
 	if err != nil {
@@ -197,7 +197,7 @@ func (d *acquireForm) taking() (b *Backend, o Order, why string) {
 	return b, o, takingRefused(b, &o, l)
 }
 
-// Update takes keys. What is typed elsewhere than in the first row chooses.
+// Update handles keys. Letters typed outside the first row choose an option.
 func (d *acquireForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case tea.PasteMsg:

@@ -20,8 +20,8 @@ type attempt struct {
 // attemptsKept bounds how many are remembered.
 const attemptsKept = 4096
 
-// recordAttempts takes in what happened in a run. Events that are missing end an attempt where the next of
-// its contender begins.
+// recordAttempts records the events of a run. If the end of an attempt is missing, it ends where
+// the contender's next attempt begins.
 func recordAttempts(attempts []attempt, events []contend.Event) []attempt {
 	for _, e := range events {
 		at := len(attempts) - 1

@@ -166,7 +166,7 @@ type (
 	}
 )
 
-// relabelGuard holds back a fault that has just become another one: nobody has read it.
+// relabelGuard delays a fault whose label has just changed, so that the user can read it.
 const relabelGuard = time.Second
 
 // faultLimit bounds a fault: stopping and starting servers takes seconds.
@@ -210,10 +210,10 @@ func (f *faults) repin() {
 	}
 }
 
-// read takes what the selected fault is called for what somebody has read, who has just chosen it.
+// read marks the label of the selected fault as read: the user has just chosen it.
 func (f *faults) read() { f.label, f.changed = f.selected().label, time.Time{} }
 
-// recordLabel notes when the selected fault is called something else than before.
+// recordLabel records when the label of the selected fault changes.
 func (f *faults) recordLabel() {
 	if label := f.selected().label; label != f.label {
 		f.label, f.changed = label, f.Clock()

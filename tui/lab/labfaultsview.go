@@ -22,8 +22,8 @@ func (f *faults) setSize(width, height int) {
 	f.list.To(f.list.At, len(faultsOf(f.target())), f.room(width, height))
 }
 
-// lines draws the faults, what the selected one will show, and what came of the last, in at most height lines. chosen:
-// the keys are for this pane.
+// lines draws the faults, the expected effect of the selected one, and the result of the last one,
+// in at most height lines. chosen: the keys are for this pane.
 func (f *faults) lines(width, height int, chosen bool) []widget.Line {
 	t := f.Theme()
 	list := faultsOf(f.target())
@@ -101,8 +101,8 @@ func (f *faults) afterLines(width, room int) []widget.Line {
 	return lines
 }
 
-// eventsSince are the numbers of n of the events of a lock, and of its backend, from some number on: of the first, that
-// show what came of it, and of the newest.
+// eventsSince returns the numbers of up to n events of a lock and its backend, from number first
+// on. If there are more, it keeps the first ones, which show the immediate effects, and the newest.
 func eventsSince(log *screen.EventLog, first int, lock inspect.ID, n int) []int {
 	var found []int
 	for i := log.Place(first); i < len(log.List); i++ {

@@ -57,7 +57,7 @@ func (k *Take) grant() int {
 	return k.Id
 }
 
-// TakeWaitsMsg has the name under which a take stands in the queue.
+// TakeWaitsMsg has the name of a take in the queue.
 type TakeWaitsMsg struct {
 	Id    int
 	Name  string
@@ -121,7 +121,7 @@ func (h *hand) find(id int) *Take {
 	return h.Takes[at]
 }
 
-// selected is the take that the cursor is on; nil when there is none.
+// selected is the take under the cursor; nil if there is none.
 func (h *hand) selected() *Take {
 	if h.list.At >= len(h.Takes) {
 		return nil
@@ -211,7 +211,7 @@ func (h *hand) reenter(outer *Take) tea.Cmd {
 	})
 }
 
-// end releases a hold, ends a wait, or takes what is over from the list.
+// end releases a hold, ends a wait, or removes a take that is over from the list.
 func (h *hand) end(k *Take) tea.Cmd {
 	switch k.state {
 	case takeAsked, takeWaits:
@@ -289,7 +289,8 @@ func (h *hand) Done(msg TakeDoneMsg) tea.Cmd {
 		}))
 }
 
-// ended reports a loss, over every screen. The end of what is being released is reported by the release.
+// ended reports a loss, over every screen. The release itself reports the end of a take that is
+// being released.
 func (h *hand) ended(msg TakeEndedMsg) {
 	k := h.find(msg.Id)
 	if k == nil || k.state != takeHolds {

@@ -9,11 +9,11 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// gaugeCells is the width of a hold's bar with the time beside it.
+// gaugeCells is the width of a hold's bar including the time.
 const gaugeCells = 15
 
-// lines draws what was taken by hand, in at most height lines: the list, and below it what is known of the
-// selected one. chosen: the keys are for this pane.
+// lines draws the takes in at most height lines. The details of the selected one are below the
+// list. chosen: the keys are for this pane.
 func (h *hand) lines(width, height int, chosen bool) []widget.Line {
 	if len(h.Takes) == 0 {
 		return h.emptyLines(width)
@@ -28,7 +28,7 @@ func (h *hand) lines(width, height int, chosen bool) []widget.Line {
 	return append(append(lines, nil), details...)
 }
 
-// room is the number of takes in sight.
+// room is the number of visible takes.
 func (h *hand) room(width, height int) int {
 	if len(h.Takes) == 0 {
 		return 1
@@ -119,7 +119,7 @@ func (h *hand) standing(k *Take) widget.Line {
 	return append(l, h.countdown(k, at.Sub(now))...)
 }
 
-// countdown is a bar of what is left until the deadline, in whole seconds.
+// countdown is a bar for the time left until the deadline, in whole seconds.
 func (h *hand) countdown(k *Take, left time.Duration) widget.Line {
 	t := h.Theme()
 	k.full = max(k.full, left)

@@ -10,7 +10,7 @@ import (
 
 func isLoss(err error) bool { return errors.Is(err, lockops.ErrLost) }
 
-// isOthers reports that somebody else has the lock, so that nothing of ours is left.
+// isOthers reports that another client has the lock, so that nothing of ours is left.
 func isOthers(err error) bool { return errors.Is(err, lockops.ErrUnknownRelease) }
 
 // lossWords are the cause of a loss, safe to print.

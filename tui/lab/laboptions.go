@@ -16,8 +16,8 @@ type Driver interface {
 	// Acquire takes a lock, waiting for it until ctx ends unless it only tries. waiting is called with the
 	// name under which it waits, again when that changes; it must not block.
 	Acquire(ctx context.Context, o Order, waiting func(name string)) (Held, error)
-	// Contend starts a contention run on a lock of its own, which is removed at the end. It ends with ctx at
-	// the latest.
+	// Contend starts a contention run on a temporary lock, which is removed at the end. It ends
+	// with ctx at the latest.
 	Contend(ctx context.Context, c RunOptions) (Run, error)
 }
 
@@ -60,7 +60,7 @@ type Held interface {
 	Reenter(ctx context.Context) (Held, error)
 }
 
-// RunOptions of a contention run. The lock is one of its own.
+// RunOptions of a contention run. Its lock is temporary.
 type RunOptions struct {
 	Backend, Target  string
 	Contenders       int

@@ -38,7 +38,7 @@ func usualTaking(b *Backend, id inspect.ID, l *inspect.Lock) Order {
 	return o
 }
 
-// queuePrefix stands before the sequence numbers where the recipe leaves that to its users.
+// queuePrefix is the text before the sequence numbers, if the recipe leaves it to its users.
 func queuePrefix(l *inspect.Lock) string {
 	if l.Recipe != "sequential" {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// Side is one of the two contention runs beside each other.
+// Side is one of the two contention runs next to each other.
 type Side struct {
 	Order    RunOptions
 	run      Run // nil before it has begun
