@@ -16,11 +16,11 @@ type laneMemory struct {
 	next   int // the first event not read yet, counted from the very first one
 	ended  []inspect.Event
 	joined map[Key]time.Time
-	// from: the beginning of what is remembered; zero: of our watching.
+	// from is the beginning of the remembered time; zero: the start of our watching.
 	from time.Time
 }
 
-// read takes in what is new in the log about a lock.
+// read records the new events about a lock in the log.
 func (m *laneMemory) read(log *screen.EventLog, lock inspect.ID) {
 	if lock != m.lock || m.joined == nil || m.next > log.End() { // another lock, or an earlier moment
 		*m = laneMemory{lock: lock, joined: make(map[Key]time.Time)}
@@ -61,7 +61,7 @@ func (m *laneMemory) record(e inspect.Event) {
 	}
 }
 
-// Source has the lanes of a lock. They are made anew only for another snapshot, lock or time.
+// Source has the lanes of a lock. They are rebuilt only for another snapshot, lock or time.
 type Source struct {
 	screen.Context
 	memory laneMemory

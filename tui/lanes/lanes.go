@@ -41,8 +41,8 @@ func KeyOf(c *inspect.Contender) Key {
 	return Key{c.Name, c.Since.UnixNano(), c.HeldSince.UnixNano()}
 }
 
-// Fold makes one lane of all attempts of a client of a backend: that of the newest one, at the place of the
-// first. Who is not known has a lane for each.
+// Fold merges all attempts of a client of a backend into one lane: the newest one's, at the place
+// of the first. An unidentified contender keeps one lane per attempt.
 func Fold(lanes []*Lane, backend string) []*Lane {
 	var folded []*Lane
 	place := make(map[inspect.Identity]int)
@@ -63,9 +63,9 @@ func Fold(lanes []*Lane, backend string) []*Lane {
 	return folded
 }
 
-// overlaps reports whether an attempt began before this one ended, as of a client that reads twice at a time.
-// An end is seen late, and the entry of the next attempt may say when it was made: so short an overlap is
-// none.
+// overlaps reports whether an attempt began before this one ended, as with a client that reads
+// twice at a time. Short overlaps do not count: an end is seen late, while the next attempt's entry
+// may contain its exact start.
 func (l *Lane) overlaps(later *Lane) bool {
 	return l.Present || later.Arrival().Add(betweenLooks).Before(l.Ended)
 }
@@ -208,8 +208,8 @@ func endedLane(e *inspect.Event) Lane {
 	return n
 }
 
-// inOrder is the lane with no instant before the one that precedes it, or in the future: two clocks took
-// them, and what is drawn may be a moment behind.
+// inOrder returns the lane with its instants in order, and none in the future. The instants may
+// come from two clocks, and the drawn time may be a moment behind.
 func (l Lane) inOrder(now time.Time) Lane {
 	for _, t := range []*time.Time{&l.Queued, &l.Granted, &l.Ended} {
 		if t.After(now) {

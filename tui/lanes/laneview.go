@@ -32,7 +32,7 @@ type View struct {
 	times bool
 }
 
-// timesWidth is that of the two columns of times with the gaps before them, in cells.
+// timesWidth is the width of the two columns of times with the gaps before them, in cells.
 const timesWidth = 2 * (7 + widget.Gap)
 
 // NewView lays out a window of that length which ends at some time; zero: now.
@@ -61,7 +61,8 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 	return v
 }
 
-// longName is from how many cells on a contender's name is cut beside a sign and a mark in the usual column.
+// longName is the width, in cells, above which a contender's name with a sign and a mark is cut in
+// the usual column.
 const longName = 28
 
 // longNames reports whether the lock's contenders have names as Redisson's: an instance's UUID, and its
@@ -158,7 +159,8 @@ func (v *View) Strip(label widget.Line, values []float64, most float64, style li
 	return out
 }
 
-// Strips are Strip drawn so many rows high, the label beside the highest; what is unknown is in the lowest.
+// Strips is Strip with several rows, and the label next to the highest one. Unknown values are in
+// the lowest row.
 func (v *View) Strips(label widget.Line, values []float64, most float64, rows int, style lipgloss.Style) []widget.Line {
 	lines := make([]widget.Line, rows)
 	for i := range lines {

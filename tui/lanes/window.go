@@ -35,9 +35,9 @@ func WindowTo(end time.Time, length time.Duration, cells int) Window {
 	return Window{end.Truncate(step).Add(-step * time.Duration(cells-1)), step, cells}
 }
 
-// LiveWindow is the window of at least that length up to now. It ends with a stretch of some cells that fill
-// one by one, so that what is drawn moves once a stretch, not with every cell: over a slow link a picture
-// that moves is dear.
+// LiveWindow is the window of at least that length up to now. Its last stretch of some cells fills
+// one by one. The picture therefore moves once per stretch, not with every cell: redrawing it is
+// expensive over a slow link.
 func LiveWindow(now time.Time, length time.Duration, cells int) Window {
 	stretch := max(1, cells/stretches)
 	step := max(time.Millisecond, length/time.Duration(max(1, cells-stretch)))
@@ -137,8 +137,8 @@ func Lengths() []time.Duration {
 	}
 }
 
-// Fitting is the least length, or the shortest longer one of those to choose from, that shows everybody who
-// is in the lock and the last few who were.
+// Fitting is the shortest length that shows all present contenders and the last few that have left.
+// It is least, or a longer one of those to choose from.
 func Fitting(lanes []Lane, now time.Time, least time.Duration) time.Duration {
 	const former = 6
 	var oldest time.Time
