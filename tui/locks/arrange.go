@@ -28,13 +28,13 @@ type arranger struct {
 	screen.Context
 	Index *Index
 	Want  arrangement
-	// generation numbers what is made, so that a late one is dropped.
+	// generation numbers the indexes being made, so that a late one is dropped.
 	generation int
 	Busy       bool
-	// asked: what is being made has an order or a filter that the user asked for.
+	// asked: the index being made has an order or a filter that the user asked for.
 	asked  bool
 	cancel context.CancelFunc
-	// meanwhile are the locks that changed since what is being made was begun, as of arrangedAt.
+	// meanwhile are the locks that have changed since the making of an index began, at arrangedAt.
 	meanwhile  map[inspect.ID]struct{}
 	arrangedAt time.Time
 	// settledAt dates the last move of rows to other places, of which there were settles.
@@ -95,8 +95,8 @@ func (a *arranger) settle(atOnce bool) {
 	a.settles++
 }
 
-// patience is the least time from the last move of rows to the next. What the rules find at the start comes a
-// moment after the locks, and is not to stand for long where the names put it.
+// patience is the least time between two moves of rows. It is shorter at the start: the first
+// findings come a moment after the locks, which are then sorted by name, and should soon move them.
 func (a *arranger) patience() time.Duration {
 	if a.settles <= 1 {
 		return settleStart
@@ -110,7 +110,7 @@ func (a *arranger) arrange() {
 	a.make()
 }
 
-// make arranges all locks anew: at once where they are few.
+// make arranges all locks again, at once if they are few.
 func (a *arranger) make() {
 	a.generation++
 	a.arrangedAt = a.Now()
@@ -133,7 +133,8 @@ func (a *arranger) make() {
 	}))
 }
 
-// arranged takes over what was made, and what changed meanwhile; false when it is none that is waited for.
+// arranged installs a new index, and updates it with the changes since. It reports false for one
+// that is no longer wanted.
 func (a *arranger) arranged(msg arrangedMsg) bool {
 	if msg.generation != a.generation {
 		return false

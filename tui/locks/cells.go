@@ -38,7 +38,7 @@ func libraryCell(c cell) widget.Line {
 	return widget.Line{{c.lock.Recipe, t.Muted}}
 }
 
-// findingCell names the worst finding, and says how old what is known of the lock is where there is room for it.
+// findingCell names the worst finding. It adds the age of an old reading if there is room for it.
 func findingCell(c cell) widget.Line {
 	t := c.Theme()
 	var out widget.Line
@@ -59,8 +59,8 @@ func findingCell(c cell) widget.Line {
 	return out
 }
 
-// noticeablyOld is the age from which a reading is marked as old while its backend answers: a polled lock is read anew
-// every few seconds, or less often where our budget allows no more.
+// noticeablyOld is the age from which a reading is marked as old while its backend answers. A
+// polled lock is read again every few seconds, or less often if our budget allows no more.
 const noticeablyOld = 5 * time.Second
 
 // outdated is the age of the newest reading of a lock; false while it is new.
@@ -73,7 +73,8 @@ func outdated(host screen.Context, l *inspect.Lock) (time.Duration, bool) {
 	return old, b.State == inspect.Down || old >= noticeablyOld
 }
 
-// holderCell names the holder, with its client where there is room for all of it; or the reason why there is none.
+// holderCell names the holder, with its client if there is room for all of it. Without a holder it
+// says why.
 func holderCell(c cell) widget.Line {
 	out := whoHolds(c, c.lock)
 	if len(c.lock.Holders) != 1 {

@@ -118,7 +118,7 @@ func (d *choosing) Actions() []screen.Action {
 	}
 }
 
-// columnsWidth is that of the dialog, in cells: narrow, so that the table is seen behind it.
+// columnsWidth is the width of the dialog, in cells: narrow, so that the table is seen behind it.
 const columnsWidth = 28
 
 func (d *choosing) View(width, height int) string {

@@ -34,7 +34,7 @@ type step struct{ table, width int }
 type cell struct {
 	screen.Context
 	lock *inspect.Lock
-	// group is the prefix that is left out of the path: the row stands under it.
+	// group is the prefix that is left out of the path, because the row is below its group's head.
 	group string
 	// room for the cell, in cells.
 	room int
@@ -152,8 +152,9 @@ func period(t time.Time) int64 {
 	return t.UnixNano() / int64(30*time.Second)
 }
 
-// allColumns are all columns, from left to right; the last of them are shown only where somebody chose them.
-// A finding says more than a gauge, a kind or a library, which go first in a narrow window.
+// allColumns are all columns, from left to right; the last of them are shown only if the user chose
+// them. A finding says more than a gauge, a kind or a library. These are left out first in a narrow
+// window.
 var allColumns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst, byClient, bySession, byBackend}
 
 // needs are the widths that names, holders without and with their clients, and findings need, the largest

@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// Prefix is common to the locks of a group: a backend, and the directory of a znode or a key up to its last
-// colon or slash, with that; empty where there is none.
+// Prefix is common to the locks of a group: a backend, and the directory of a znode or a key up to
+// and including its last colon or slash. It is empty for a path without a directory.
 type Prefix struct{ Backend, Path string }
 
 func prefixOf(id inspect.ID) Prefix {
@@ -23,9 +23,9 @@ type lockGroup struct {
 	// ranks counts the rows of each rank.
 	ranks     [describe.LevelCritical + 1]int
 	contended int
-	// placed is the worst rank by which it stands, until the rows are settled.
+	// placed is the worst rank that the group is sorted by, until the rows are settled.
 	placed describe.Level
-	// late: it came after the rows were settled, and stands last until they are again.
+	// late: it came after the rows were settled, and is last until they are settled again.
 	late bool
 }
 

@@ -17,16 +17,16 @@ type arrangement struct {
 	Grouped bool
 }
 
-// row is a lock in the table. It is replaced, never changed.
-// It does not keep the lock itself: what is drawn is the snapshot's, and no old one stays in memory.
+// row is a lock in the table. It is replaced, never changed. It does not keep the lock itself: the
+// snapshot's lock is drawn, so that no old one stays in memory.
 type row struct {
 	ID   inspect.ID
 	rank describe.Level
-	// Key is the one by which it stands, until the rows are settled; next is the present one.
+	// Key is the key that the row is sorted by, until the rows are settled; next is its newest key.
 	Key, next key
 	contended bool
-	// shown: the filter lets it through. placed: it has a line. gone: there is no such lock any more. A row
-	// that is not to have its line any more keeps it until the rows are settled.
+	// shown: the filter lets it through. placed: it has a line. gone: the lock no longer exists. A
+	// row keeps its line until the rows are settled, even if it should have none.
 	shown, placed, gone bool
 }
 
@@ -39,11 +39,12 @@ type Index struct {
 	groups map[Prefix]*lockGroup
 	list   *sorted[*lockGroup]
 	Shown  int
-	// unsettled are the rows that stand where they did before they changed, and those that came last. gone are those of
-	// locks that are no more.
+	// unsettled are the new rows at the end, and the changed rows that still are at their old
+	// places. gone are the rows of locks that no longer exist.
 	unsettled map[inspect.ID]struct{}
 	gone      map[inspect.ID]*row
-	// pinned stands at the line pinnedAt, whatever the order and the filter; nil: none does. It is not in flat.
+	// pinned stays at the line pinnedAt, whatever the order and the filter; nil: no row does. It is
+	// not in flat.
 	pinned   *row
 	pinnedAt int
 	// Counts over all rows, shown or not.

@@ -6,7 +6,7 @@ import "github.com/lockscope/lockscope/inspect"
 type tableLine struct {
 	Group *lockGroup // of which it is the head; nil for a lock
 	Row   *row
-	// inside: the lock stands below its group's head.
+	// inside: the lock is below its group's head.
 	inside bool
 }
 

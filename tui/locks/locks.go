@@ -24,20 +24,20 @@ type Screen struct {
 	usual, shown table
 	// Current is the selection, which the cursor follows.
 	Current Selection
-	// moved: somebody chose; until then the first line stays selected.
+	// moved: the user has moved the cursor; until then the first line stays selected.
 	moved bool
 	// sought was selected before a filter was typed: the cursor comes back to it where it is shown.
 	sought Selection
 	// Opened are the groups whose locks are shown.
 	Opened map[Prefix]bool
-	// inChain: the keys move in the chain beside the table.
+	// inChain: the keys move in the chain next to the table.
 	inChain    bool
 	input      screen.FilterInput
 	chainPane  *chain.Pane
 	needs      needs
 	waiting    widget.Widest // of the names among the longest waits
 	cachedRows map[inspect.ID]cachedRow
-	// marks are the locks that the next action is about, in place of the selected one.
+	// marks are the locks that the next action is about, instead of the selected one.
 	marks map[inspect.ID]bool
 }
 
@@ -121,7 +121,7 @@ func (s *Screen) measure() {
 
 func (s *Screen) wide() bool { return s.width >= screen.SplitWidth }
 
-// tableWidth is the room that a wide window leaves beside the chain, which needs 74 cells.
+// tableWidth is the room that a wide window leaves next to the chain, which needs 74 cells.
 func (s *Screen) tableWidth() int {
 	if !s.wide() {
 		return s.width
@@ -129,8 +129,8 @@ func (s *Screen) tableWidth() int {
 	return s.width - 3 - max(74, s.width*2/5)
 }
 
-// stacked reports whether the selected lock's chain stands below the table: where there is no room beside it,
-// but height.
+// stacked reports whether the selected lock's chain is below the table, because the window is high
+// enough but not wide enough.
 func (s *Screen) stacked() bool {
 	return !s.wide() && s.width >= stackedWidth && s.height >= stackedHeight
 }
@@ -202,7 +202,7 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	}
 }
 
-// clickChain goes to the chain beside or below the table, at a line of it; a click on what is selected there
+// clickChain moves to a line of the chain next to or below the table. A click on the selected line
 // opens the chain.
 func (s *Screen) clickChain(y int) {
 	if was := s.inChain; s.chainPane.Click(y) && was {
@@ -226,7 +226,7 @@ func (s *Screen) follow() {
 	s.moveTo(s.table.At)
 }
 
-// seek goes to the selected thing, wherever it stands after the user changed the arrangement.
+// seek moves to the selected lock or group, wherever it is after the user changed the arrangement.
 func (s *Screen) seek() {
 	s.needs = needs{}
 	for _, wanted := range []Selection{s.Current, s.sought} { // the last one counts
@@ -237,7 +237,7 @@ func (s *Screen) seek() {
 	s.moveTo(s.table.At)
 }
 
-// keysInChain reports whether the keys move in the chain beside or below the table.
+// keysInChain reports whether the keys move in the chain next to or below the table.
 func (s *Screen) keysInChain() bool { return s.inChain && s.paned() }
 
 func (s *Screen) move(by int) {
@@ -269,7 +269,7 @@ func (s *Screen) onGroup() (Prefix, bool) {
 	return s.Current.group, s.Current.group != (Prefix{})
 }
 
-// enter opens what is selected: a lock's chain, or a group and, the next time, closes it again.
+// enter opens the selected lock's chain, or opens or closes the selected group.
 func (s *Screen) enter() {
 	if p, ok := s.onGroup(); ok {
 		if s.Opened[p] {

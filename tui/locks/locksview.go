@@ -57,7 +57,8 @@ func (s *Screen) draw() string {
 	return s.summary().Render(s.width, tail, nil) + "\n" + body
 }
 
-// summary counts the locks, with their order and filter; while somebody types a filter that comes first.
+// summary counts the locks, with their order and filter. While the user types a filter, it shows
+// the filter first.
 func (s *Screen) summary() widget.Line {
 	t, x, tail := s.Theme(), s.Index, s.Theme().Glyphs.Ellipsis
 	dot := " " + t.Glyphs.Dot + " "
@@ -196,8 +197,8 @@ type rowInputs struct {
 	marked, inChain         bool
 }
 
-// rowView draws a row, or takes what was drawn of it before where nothing is different: between two beats of the clock
-// most rows are the same.
+// rowView draws a row, or returns the previous drawing if nothing has changed: most rows stay the
+// same between two ticks of the clock.
 func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	l := s.Snapshot().Lock(e.Row.ID)
 	if l == nil { // until the locks are arranged anew

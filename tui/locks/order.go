@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// order is that of a column, from its usual end or from the other. Zero is by name.
+// order sorts by a column, from its usual end or from the other. The zero order is by name.
 type order struct {
 	by       *column
 	reversed bool
@@ -25,7 +25,7 @@ func (o order) String() string {
 type key struct {
 	// Missing: the lock has nothing in that column. It comes last either way.
 	Missing bool
-	// late: its row is new, and stands last until the rows are settled.
+	// late: its row is new, and is last until the rows are settled.
 	late    bool
 	numbers [3]int64
 	text    string

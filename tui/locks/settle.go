@@ -13,7 +13,7 @@ const settleEvery = 5 * time.Second
 // settleStart is that time after the first order.
 const settleStart = 3 * time.Second
 
-// settled reports whether every row and group stands where the order puts it.
+// settled reports whether every row and group is where the order puts it.
 func (x *Index) settled() bool {
 	if len(x.unsettled) > 0 {
 		return false
@@ -80,7 +80,7 @@ func (x *Index) pin(id inspect.ID, at int) {
 	x.pinned, x.pinnedAt = r, at
 }
 
-// unpin puts the row that is pinned where it stands in the order.
+// unpin moves the pinned row to its place in the order.
 func (x *Index) unpin() {
 	if r := x.pinned; r != nil {
 		x.pinned = nil

@@ -16,7 +16,7 @@ type table struct {
 	chosen bool
 }
 
-// usualTable is the one where nobody chose columns.
+// usualTable is the default, until the user chooses columns.
 func usualTable() table { return table{columns: allColumns} }
 
 // name of a column in the configuration.

@@ -83,7 +83,8 @@ func (s *Screen) view() View {
 	return v
 }
 
-// columnsInSight are the chosen ones or, where nobody chose, those for which the window is wide enough.
+// columnsInSight are the chosen columns or, if the user chose none, those for which the window is
+// wide enough.
 func (s *Screen) columnsInSight() []*column {
 	if s.shown.chosen {
 		return s.shown.columns
