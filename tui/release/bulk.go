@@ -18,8 +18,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Bulk is the dialog of an action on several locks. Each is previewed, guarded, done, audited and reported by
-// itself; the first that does not go as it was shown ends it.
+// Bulk is the dialog of an action on several locks. Each is previewed, guarded, done, audited and
+// reported separately. The first action that deviates from its preview ends it.
 type Bulk struct {
 	flow
 	releasers act.Releasers
@@ -130,7 +130,7 @@ func (d *Bulk) requestPreviews() tea.Cmd {
 	})
 }
 
-// previewed leaves out what is refused already: that is no surprise.
+// previewed leaves out the locks whose release is refused already.
 func (d *Bulk) previewed(err error) {
 	d.err, d.phase = err, confirming
 	d.items = slices.DeleteFunc(d.items, func(item *act.Item) bool {
@@ -182,7 +182,7 @@ func (d *Bulk) Update(msg tea.Msg) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// SetSize keeps what is scrolled to within what there is.
+// SetSize keeps the scroll position within the text.
 func (d *Bulk) SetSize(width, height int) {
 	if d.phase == confirming || d.phase == finished {
 		lines, _, room := d.parts(min(width-4, widest), height)
@@ -257,7 +257,7 @@ func (d *Bulk) notes() []string {
 	return notes
 }
 
-// itemLines show one lock: who has it and who is next or, once it was tried, what came of it.
+// itemLines show one lock: its holder and the next one or, after an attempt, the result.
 func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 	t, r := d.Theme(), &item.Result
 	name := widget.Span{text.Middle(item.Request.ID.String(), width-2, t.Glyphs.Ellipsis), t.Strong}
@@ -292,7 +292,7 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 	return []widget.Line{{{t.Glyphs.Dot + " ", t.Muted}, name}, line}
 }
 
-// summary counts what was done, or says why nothing was.
+// summary counts the successful actions, or says why there were none.
 func (d *Bulk) summary() widget.Line {
 	t := d.Theme()
 	done := 0

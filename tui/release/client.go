@@ -104,7 +104,7 @@ func (d *Client) Update(msg tea.Msg) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// SetSize keeps what is scrolled to within what there is.
+// SetSize keeps the scroll position within the text.
 func (d *Client) SetSize(width, height int) {
 	if d.phase == confirming {
 		lines, _, room := d.parts(min(width-4, widest), height)

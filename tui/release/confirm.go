@@ -15,7 +15,7 @@ import (
 type confirmation struct {
 	// does is the button's name, what names the word, and word the word as it is shown.
 	does, what, word string
-	// accepts reports whether what was typed is the word.
+	// accepts reports whether the typed text is the word.
 	accepts func(typed string) bool
 
 	field  widget.Field
@@ -103,7 +103,7 @@ func (c *confirmation) fieldLine(t *theme.Theme) widget.Line {
 	return c.field.View(t, confirmWidth)
 }
 
-// confirmWidth is that of the field, in cells.
+// confirmWidth is the width of the field, in cells.
 const confirmWidth = 70
 
 // actions are the keys, for the footer.

@@ -48,7 +48,7 @@ func newFlow(host screen.Context, why *string) flow {
 	return f
 }
 
-// next goes on to what is asked for or, when all of it was answered, to the preview.
+// next goes on to the next prompt or, after the last one, to the preview.
 func (f *flow) next() tea.Cmd {
 	if len(f.prompts) > 0 {
 		f.phase = asking
@@ -134,7 +134,7 @@ func (f *flow) Actions() []screen.Action {
 	}
 }
 
-// fit keeps what is scrolled to within lines of which room are in sight.
+// fit keeps the scroll position within lines, if room of them are in sight.
 func (f *flow) fit(lines []widget.Line, room int) {
 	f.hidden = 0
 	if len(lines) > room {

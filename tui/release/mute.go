@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Mutes keeps which findings are acknowledged, and by whom. Both may block. Of what is to be unmuted only the
-// lock and the rule count.
+// Mutes stores which findings are acknowledged, and by whom. Both methods may block. Unmute only
+// uses the lock and the rule of each mute.
 type Mutes interface {
 	Mute(ctx context.Context, list []inspect.Mute) error
 	Unmute(ctx context.Context, list []inspect.Mute) error
@@ -36,7 +36,7 @@ type Mute struct {
 	err        error
 }
 
-// MutedMsg has what came of muting or unmuting, by the dialog's generation; 0 is none's.
+// MutedMsg has the result of muting or unmuting, with the dialog's generation; 0 means no dialog.
 type MutedMsg struct {
 	Generation int
 	Text       string // what was done

@@ -9,7 +9,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Subject of a dialog: a contender of a lock or, with Vote, a value on too few masters, by which nobody holds it.
+// Subject of a dialog: a contender of a lock or, with Vote, a value on too few masters to hold the
+// lock.
 type Subject struct {
 	Lock      *inspect.Lock
 	Contender *inspect.Contender

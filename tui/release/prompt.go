@@ -13,7 +13,7 @@ import (
 type prompt struct {
 	text  string
 	field widget.Field
-	// accept takes what was typed; the error has what is wrong with it.
+	// accept checks the typed text; its error says what to correct.
 	accept func(typed string) error
 }
 
@@ -47,7 +47,7 @@ func whyPrompt(why *string) *prompt {
 	}}
 }
 
-// promptLines draw what is asked for.
+// promptLines draw the current prompt.
 func (f *flow) promptLines() []widget.Line {
 	t, p := f.Theme(), f.prompts[0]
 	note := widget.Line{{"enter goes on to the preview: nothing is sent yet", t.Muted}}

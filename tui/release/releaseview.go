@@ -51,7 +51,7 @@ func (d *Dialog) warningLines(width int) []widget.Line {
 		widget.Line{{"[ Cancel ]", t.Strong.Reverse(true)}, {"   ", t.Text}, {"w", t.Key}, {" go on to the preview all the same", t.Text}})
 }
 
-// person is a contender in a line of the dialog; nobody is the text for nil.
+// person is a contender in a line of the dialog; the text nobody replaces nil.
 func (d *Dialog) person(c *inspect.Contender, nobody string) widget.Line {
 	t := d.Theme()
 	if c == nil {
@@ -90,7 +90,7 @@ func (d *Dialog) previewLines(width, height int) []widget.Line {
 	return append(d.scrolled(lines, room), tail...)
 }
 
-// SetSize keeps what is scrolled to in the preview within what there is.
+// SetSize keeps the scroll position within the preview.
 func (d *Dialog) SetSize(width, height int) {
 	if d.phase == confirming {
 		lines, _, room := d.previewParts(min(width-4, widest), height)
@@ -157,8 +157,8 @@ func (d *Dialog) overtaken() string {
 	return "It has changed since: the " + d.words.noun + " will be refused. Cancel and look again."
 }
 
-// votes reports whether the value that the preview saw without a quorum is still on some master, and nobody
-// holds the lock by it.
+// votes reports whether the previewed value without a quorum is still on some master, and still
+// does not hold the lock.
 func (d *Dialog) votes(l *inspect.Lock) bool {
 	seen := d.shown.Seen
 	return seen.State != inspect.Holding && slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool {
