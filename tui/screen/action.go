@@ -60,7 +60,7 @@ func Do(f func()) func() tea.Cmd {
 	}
 }
 
-// OpenWhere opens a lock's chain or, of what is about a backend, the backends.
+// OpenWhere opens a lock's chain or, for a backend, the screen of backends.
 func OpenWhere(host Context, id inspect.ID, b *inspect.Backend) {
 	switch {
 	case id != inspect.ID{}:
@@ -75,7 +75,8 @@ func BackAction(host Context) Action {
 	return Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to where you came from", Run: Do(host.Back)}
 }
 
-// LeaveAction goes back from a pane to the list of its screen; it stands before all else that those keys do.
+// LeaveAction goes back from a pane to the list of its screen. It comes before any other action
+// with those keys.
 func LeaveAction(leave func()) Action {
 	return Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "list", Help: "back to the list", Run: Do(leave)}
 }

@@ -19,7 +19,7 @@ type Context interface {
 	Arrived() bool
 	FeedError() error
 	Theme() *theme.Theme
-	// Now is the time that is drawn, by our clock; it stands still while Paused. Clock goes on.
+	// Now is the time that is drawn, by our clock; it stops while Paused. Clock goes on.
 	Now() time.Time
 	Paused() bool
 	// Past reports whether an earlier moment is drawn than the newest that is known.
@@ -46,7 +46,7 @@ type Context interface {
 	// read. Production reports whether a reason is to be given for it.
 	MayAct() string
 	Production() bool
-	// Commands are lines for a shell about a lock and a contender of it (nil: nobody), to be copied.
+	// Commands are shell lines to copy about a lock and a contender of it, which may be nil.
 	Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// NoClipboard is the reason why the terminal has no clipboard for programs; empty where it may have one.
 	// Save writes text to a new file that is named after what it is about, and returns the file's path; it
@@ -72,7 +72,7 @@ type Context interface {
 	Flash(text string)
 	// Report shows the loss of a lock of ours over every screen, until that is acknowledged.
 	Report(l Loss)
-	// Later runs a command that what is under way cannot return.
+	// Later runs a command that the current operation cannot return.
 	Later(cmd tea.Cmd)
 	// Request is a command for a screen: what f returns goes to that screen's Update. Command is one whose
 	// answer goes to the dialogs. f must end with its context: after limit (0: none) or with the program.

@@ -112,8 +112,8 @@ func (d *Copying) copy(at int) tea.Cmd {
 	return ToClipboard(d.Context, d.Choices[at].Text, "copied "+d.Choices[at].Text)
 }
 
-// ToClipboard puts text on the terminal's clipboard, and says so in some words; where there is none it shows
-// the text, which may be selected by hand.
+// ToClipboard puts text on the terminal's clipboard, and shows done. Without a clipboard it shows
+// the text, so that the user can select it.
 func ToClipboard(host Context, text, done string) tea.Cmd {
 	if why := host.NoClipboard(); why != "" {
 		host.Flash("not copied, " + why + ": " + text)

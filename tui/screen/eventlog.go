@@ -41,7 +41,8 @@ type forgotten struct {
 	at     time.Time
 }
 
-// EventNote is worked out from the log when an event comes, since what came before it is forgotten in time.
+// EventNote is worked out from the log when an event comes, since earlier events are forgotten in
+// time.
 type EventNote struct {
 	number int
 	// From is the previous holder of a handover, escaped.
@@ -153,12 +154,13 @@ func (l *EventLog) Until(t time.Time) *EventLog {
 // End is the number that the next event gets.
 func (l *EventLog) End() int { return l.next }
 
-// Place is that in List of the first event whose number is not below number; the length of List where there is none.
+// Place is the index in List of the first event whose number is at least number; the length of List
+// without one.
 func (l *EventLog) Place(number int) int {
 	return sort.Search(len(l.notes), func(i int) bool { return l.notes[i].number >= number })
 }
 
-// Number is that of the event at a place in List.
+// Number is the number of the event at a place in List.
 func (l *EventLog) Number(place int) int { return l.notes[place].number }
 
 // At is an event by its number; nil where it was forgotten.

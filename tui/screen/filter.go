@@ -14,15 +14,16 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// Filter selects the things of a list that match all terms of one of its alternatives, between which stands
-// "or" or |. A term is a word that occurs in what is shown of a thing, ~ and a regular expression that
-// matches it or, on locks, a field such as held, held>5m, lib=curator or holder~^worker; ! before it turns it
-// round. The zero filter matches everything.
+// Filter selects the things of a list that match all terms of one of its alternatives, which are
+// separated by "or" or |. A term is a word that occurs in the texts shown of a thing, or ~ and a
+// regular expression that matches one. On locks it can also be a field such as held, held>5m,
+// lib=curator or holder~^worker. A ! before a term negates it. The zero filter matches everything.
 type Filter struct {
 	alternatives [][]term
-	// problems are the terms that cannot be read, in words. They match everything: what is mistyped hides nothing.
+	// problems describe the terms that cannot be read. They match everything, so that a typing
+	// error hides nothing.
 	problems []string
-	// Timed: what matches changes with time alone.
+	// Timed: the matches change with time alone.
 	Timed bool
 }
 
@@ -40,7 +41,8 @@ type FilterSubject struct {
 	Now      time.Time
 }
 
-// NewWords makes a filter of words and regular expressions only, for what is no lock.
+// NewWords makes a filter of words and regular expressions only, for lists of other things than
+// locks.
 func NewWords(text string) Filter {
 	return newFilter(text, func(string) (term, bool, error) { return term{}, false, errNoField })
 }

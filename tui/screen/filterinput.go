@@ -66,8 +66,8 @@ func (i *FilterInput) key(msg tea.KeyPressMsg) {
 	}
 }
 
-// typed takes over what is typed. What cannot be read yet leaves the rows as they were; behind the name of a
-// field they are those of the other terms.
+// typed applies the typed filter. While it cannot be read yet, the rows stay as they were. After
+// the name of a field, they are the rows of the other terms.
 func (i *FilterInput) typed() {
 	filter := i.parse(i.field.Value())
 	if filter.Problem() == "" {
@@ -108,7 +108,7 @@ func (i *FilterInput) Actions(help string) []Action {
 	return list
 }
 
-// View is the filter at the end of a line; empty when there is none and none is typed.
+// View is the filter at the end of a line; empty without a filter, unless the field is open.
 func (i *FilterInput) View(t *theme.Theme) widget.Line {
 	switch {
 	case i.Open:
@@ -120,8 +120,8 @@ func (i *FilterInput) View(t *theme.Theme) widget.Line {
 	}
 }
 
-// Prompt is the line in which the filter is typed, also once that is done where something is wrong with it;
-// nil otherwise. At its end stands what was found. hint stands there while nothing is typed.
+// Prompt is the line in which the filter is typed. It stays afterwards if the filter has a problem;
+// otherwise it is nil. It ends with the number of matches, and shows hint while the field is empty.
 func (i *FilterInput) Prompt(t *theme.Theme, hint string, found widget.Line, width int) widget.Line {
 	problem := i.Problem()
 	if !i.Open && problem == "" {

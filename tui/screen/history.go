@@ -12,14 +12,14 @@ import (
 const (
 	// grantsKept bounds the remembered grants of a lock.
 	grantsKept = 24
-	// FreshFor is the time for which a lock that changed hands stands out.
+	// FreshFor is the time for which a lock that changed hands is highlighted.
 	FreshFor = 1500 * time.Millisecond
-	// quietFor is the least time between two grants of a lock of which the second stands out: that one which
-	// always changes hands does so again is no news.
+	// quietFor is the least time between two grants of a lock after which the second is
+	// highlighted. A lock that changes hands all the time is no news.
 	quietFor = 10 * time.Second
 )
 
-// Grant is one time that somebody got a lock while we looked.
+// Grant is one grant of a lock while we looked.
 type Grant struct {
 	// Seen by our clock.
 	Seen     time.Time

@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Gauge is a bar that runs down, width cells wide, and what is left, 7 cells. Only a time that somebody holds the lock
-// for has the holder's colour.
+// Gauge is a bar that runs down, width cells wide, and the time left, 7 cells. Only the time of a
+// hold has the holder's colour.
 func Gauge(t *theme.Theme, left, span time.Duration, width int, held bool) widget.Line {
 	bar := t.Holding
 	if !held {
@@ -44,8 +44,8 @@ func HeldSince(l *inspect.Lock) time.Time {
 	return l.Holders[0].Seen
 }
 
-// HeldFor is for how long the first holder has the lock, as it is drawn: exactly, at most or at least; false
-// when nobody holds it and when no bound is known.
+// HeldFor is how long the first holder has had the lock, as it is drawn: exactly, at most or at
+// least. It is false without a holder, or if no bound is known.
 func HeldFor(v describe.View, l *inspect.Lock) (time.Duration, bool) {
 	if len(l.Holders) == 0 {
 		return 0, false
@@ -54,7 +54,7 @@ func HeldFor(v describe.View, l *inspect.Lock) (time.Duration, bool) {
 	return held.Duration, held.Known != describe.Unbounded
 }
 
-// Expiry of a held lock or, when nobody holds it, of the last of its votes; zero when never.
+// Expiry of a held lock or, without a holder, of the last of its votes; zero when never.
 func Expiry(l *inspect.Lock) time.Time {
 	if len(l.Holders) > 0 {
 		return l.Holders[0].ExpiresAt

@@ -6,7 +6,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// MostMarked bounds the locks of one action: nobody reads more previews.
+// MostMarked bounds the locks of one action: no user reads more previews.
 const MostMarked = 100
 
 // TooMany refuses a mark beyond MostMarked.
@@ -19,7 +19,7 @@ type Pointing interface {
 	Contender() (*inspect.Lock, *inspect.Contender)
 }
 
-// FoundOn is a finding and where it stands; of a backend's the lock has its name alone.
+// FoundOn is a finding and its lock. For a backend's finding, On only has the backend's name.
 type FoundOn struct {
 	On      inspect.ID
 	Finding *inspect.Finding
@@ -32,6 +32,6 @@ type Diagnosing interface {
 	Finding() (FoundOn, bool)
 }
 
-// Marking is a screen where several locks can be chosen for an action. Marked are those; none: what is under
-// the cursor counts.
+// Marking is a screen where several locks can be chosen for an action. Marked are these locks;
+// without any, the one under the cursor counts.
 type Marking interface{ Marked() []inspect.ID }

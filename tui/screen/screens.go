@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// SplitWidth is the width from which the selected lock's chain stands beside the table.
+// SplitWidth is the width from which the selected lock's chain is next to the table.
 const SplitWidth = 160
 
 // AtOnce bounds the locks arranged while the user waits; more go into a command.
@@ -67,7 +67,7 @@ type Screen interface {
 	Actions() []Action
 	// View is exactly as many lines as its height, none wider than its width.
 	View() string
-	// Selected is the subject under the cursor, for another screen to open at; zero where there is none.
+	// Selected is the subject under the cursor, for another screen to open; zero without one.
 	Selected() Subject
 	// Focus are the locks it shows.
 	Focus() []inspect.ID

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// longestCopy is the longest text that goes to the clipboard: terminals take at most about 100 000 characters in
-	// base64 (hterm and xterm by default), and drop what is longer without a word.
+	// longestCopy is the longest text that goes to the clipboard. Terminals accept at most about
+	// 100 000 characters in base64 (hterm and xterm by default), and silently drop longer text.
 	longestCopy = 74_000
 	// saveLimit bounds the writing of a file: a network disk may hang.
 	saveLimit = 10 * time.Second
@@ -105,7 +105,8 @@ func (d *Ticket) press(key string) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// copy sends the ticket to the terminal's clipboard or, where there is none or it is too long for it, to a file.
+// copy sends the ticket to the terminal's clipboard. Without a clipboard, or if the ticket is too
+// long, it goes to a file.
 func (d *Ticket) copy(form string) (tea.Cmd, bool) {
 	text, err := d.ticket.In(form)
 	if err != nil {

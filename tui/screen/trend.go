@@ -20,8 +20,8 @@ const (
 // leastScale is the queue that has a trend's full height where there was none longer.
 const leastScale = 4
 
-// Pulse draws the last cells of a trend: how many waited or, where nobody did, that it was held or that it
-// was free. What is not known is blank.
+// Pulse draws the last cells of a trend: the number of waiters or, without any, whether the lock
+// was held or free. Unknown cells are blank.
 func Pulse(t *theme.Theme, trend inspect.Trend, cells int) widget.Line {
 	waiting := trend.Waiting[max(0, len(trend.Waiting)-cells):]
 	holding := trend.Holding[max(0, len(trend.Holding)-cells):]
