@@ -15,7 +15,8 @@ import (
 // The least screen with the strips of contention, with both of them and the histograms, and with high ones.
 const stripsHeight, histogramHeight, highHeight = 18, 30, 42
 
-// classWidth is that of a histogram's class with the gap after it, in cells: its least duration stands below it.
+// classWidth is the width of a histogram's class with the gap after it, in cells. The class's least
+// duration is written below it.
 const classWidth = 6
 
 // contention draws the numbers of waiters and holders over the window's time, below the lanes; the waiters as
@@ -56,7 +57,7 @@ func few(n float64) string {
 	return fmt.Sprintf("%.0f", n)
 }
 
-// histograms are the waits and the holds of the window that are over, beside each other.
+// histograms are the finished waits and holds of the window, next to each other.
 func (s *Screen) histograms(v *lanes.View) []widget.Line {
 	if s.height < histogramHeight {
 		return nil

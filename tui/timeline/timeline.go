@@ -28,7 +28,7 @@ type Screen struct {
 	length time.Duration
 	end    time.Time
 	list   widget.Scroller // of the lanes in the window
-	// selected is the lane that the cursor is on; follow: that of whoever holds the lock.
+	// selected is the lane under the cursor; follow: it follows the lock's holder.
 	selected lanes.Key
 	follow   bool
 	unfolded bool // each attempt has a lane

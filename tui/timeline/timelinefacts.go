@@ -59,8 +59,8 @@ func (s *Screen) spans(name string, d inspect.Spans, counted bool) widget.Line {
 	return l.Add(t.Muted, fmt.Sprintf("of %d", d.Count))
 }
 
-// fairness counts grants before somebody who came earlier, as the lanes show them. Where no grant was seen, a
-// queue says nothing of it.
+// fairness counts the grants that overtook an earlier waiter, as the lanes show them. A queue
+// without a grant says nothing about fairness.
 func (s *Screen) fairness(grants int) widget.Line {
 	t, v := s.Theme(), s.LaneView()
 	queue := false
@@ -84,8 +84,8 @@ func (s *Screen) fairness(grants int) widget.Line {
 	}
 }
 
-// below are the pictures of the window, the key of the cells, and the selected lane in words; above are the
-// rows that stand over the lanes.
+// below are the pictures of the window, the key of the cells, and the selected lane in words. above
+// is the number of rows above the lanes.
 func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.Line {
 	if len(lanes) == 0 || s.low() {
 		return nil
