@@ -8,15 +8,16 @@ import (
 type Column struct {
 	Title string
 	Right bool
-	// Middle cuts what is too wide in its middle rather than at its end.
+	// Middle cuts text that is too wide in its middle rather than at its end.
 	Middle bool
-	// Width is the least, in cells; Grow is its share of the room that is left over; Most bounds it.
+	// Width is the least width, in cells; Grow is the column's share of the remaining room; Most
+	// bounds it.
 	Width, Grow, Most int
 	// From is the table's width from which it is shown at all.
 	From int
 }
 
-// sortMark is the room, in cells, of the arrow beside the title that the table is sorted by.
+// sortMark is the room, in cells, for the arrow next to the title that the table is sorted by.
 const sortMark = 2
 
 // Fit takes no more room than the cells need, if that is known (not 0).
@@ -75,13 +76,13 @@ func Lay(columns []Column, width int) []int {
 	return widths
 }
 
-// leastCut is the least width, in cells, in which what is cut still tells something.
+// leastCut is the least width, in cells, in which cut text is still useful.
 const leastCut = 8
 
 // Gap is between two columns.
 const Gap = 2
 
-// ColumnAt is the column at x cells from the table's start; -1 where there is none.
+// ColumnAt is the column at x cells from the table's start; -1 without one.
 func ColumnAt(widths []int, x int) int {
 	for i, w := range widths {
 		if w == 0 {

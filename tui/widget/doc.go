@@ -1,3 +1,3 @@
-// Package widget draws text, columns, lists, forms and boxes, and takes what is typed into them. It knows no
-// lock: what it is given is safe to print.
+// Package widget draws text, columns, lists, forms and boxes, and handles typing in them. It knows
+// nothing about locks, and expects text that is safe to print.
 package widget

@@ -22,7 +22,7 @@ func NewField(value string) *Field {
 	return f
 }
 
-// start makes the input. It reads no clipboard by itself: a paste comes from the terminal.
+// start makes the input. It never reads the clipboard: a paste comes from the terminal.
 func (f *Field) start() {
 	if f.ready {
 		return

@@ -144,7 +144,7 @@ func choiceLine(t *theme.Theme, r *FormRow, here bool, width int) Line {
 	return Line{{"< ", t.Muted}, {"[" + text.Printable(r.Choice()) + "]", chosen}, {" >", t.Muted}}
 }
 
-// FormButtons are the form's button, and what cancels. refused: what is asked for cannot be done.
+// FormButtons are the form's button and the cancel key. refused: the form's action is not possible.
 func FormButtons(t *theme.Theme, f *Form, refused bool) Line {
 	confirm := t.Text
 	switch {

@@ -4,7 +4,8 @@ package widget
 // scrolls has one. Its zero value is at the start.
 type Scroller struct{ At, Top int }
 
-// To moves the cursor to a place in a list of n, of which rows are in sight, and what is in sight no more than it must.
+// To moves the cursor to a place in a list of n, of which rows are in sight. It scrolls no more
+// than necessary.
 func (c *Scroller) To(at, n, rows int) {
 	c.At = max(0, min(at, n-1))
 	c.Top = max(0, min(c.Top, n-rows))
@@ -12,7 +13,7 @@ func (c *Scroller) To(at, n, rows int) {
 	c.Top = max(c.Top, c.At-rows+1)
 }
 
-// Scroll moves what is in sight of a text of n lines, which has no cursor.
+// Scroll moves the visible part of a text of n lines, which has no cursor.
 func (c *Scroller) Scroll(by, n, rows int) { c.Top = max(0, min(c.Top+by, n-rows)) }
 
 // Center is To with the cursor in the middle where there is more on both sides.
