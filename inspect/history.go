@@ -6,8 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/fairness"
+	"github.com/lockscope/lockscope/internal/text"
 )
 
 const (
@@ -233,4 +236,99 @@ func longestTTL(l *Lock) time.Duration {
 		}
 	}
 	return longest
+}
+
+// durations counts how long something took: exactly while there are few, and then, from 1 ms to a day, with one
+// significant figure.
+type durations struct {
+	few  []uint32 // milliseconds
+	many *hdrhistogram.Histogram
+	max  time.Duration
+}
+
+const (
+	fewDurations = 32
+	longestSpan  = 24 * time.Hour
+)
+
+func (d *durations) add(took time.Duration) {
+	took = max(0, took)
+	d.max = max(d.max, took)
+	ms := min(took, longestSpan).Milliseconds()
+	if d.many == nil && len(d.few) < fewDurations {
+		d.few = append(d.few, uint32(ms))
+		return
+	}
+	if d.many == nil {
+		d.many = hdrhistogram.New(1, longestSpan.Milliseconds(), 1)
+		for _, v := range d.few {
+			_ = d.many.RecordValue(int64(v)) // within the range
+		}
+		d.few = nil
+	}
+	_ = d.many.RecordValue(ms)
+}
+
+func (d *durations) spans() Spans {
+	s := Spans{Max: d.max}
+	if d.many != nil {
+		s.Count = int(d.many.TotalCount())
+		s.P50 = time.Duration(d.many.ValueAtQuantile(50)) * time.Millisecond
+		s.P99 = time.Duration(d.many.ValueAtQuantile(99)) * time.Millisecond
+	} else if s.Count = len(d.few); s.Count > 0 {
+		sorted := slices.Sorted(slices.Values(d.few))
+		at := func(percent int) time.Duration { // nearest rank
+			return time.Duration(sorted[(len(sorted)*percent+99)/100-1]) * time.Millisecond
+		}
+		s.P50, s.P99 = at(50), at(99)
+	}
+	s.P50, s.P99 = min(s.P50, s.Max), min(s.P99, s.Max) // a histogram gives the end of a value's class
+	return s
+}
+
+// Expectation is an operator's knowledge of some locks, which nothing on the servers shows.
+type Expectation struct {
+	// Match is a pattern of locks' ids, BACKEND:PATH, as SCAN's: * is any text, ? any byte, [a-z] one of them.
+	Match string
+	// Hold is for how long they are usually held at most; 0: not said.
+	Hold time.Duration
+	// Election: their holder leads, and is meant to hold for as long as it lives.
+	Election bool
+}
+
+// Expect sets the expectations on locks. If several match a lock, each value comes from the first
+// that sets it. Call it before Run.
+func (o *Observer) Expect(list []Expectation) { o.expectations = list }
+
+// expect puts the expectations on a lock into it.
+func (o *Observer) expect(l *Lock) {
+	if len(o.expectations) == 0 {
+		return
+	}
+	id := l.ID.String()
+	for _, e := range o.expectations {
+		if !text.Glob(e.Match, id) {
+			continue
+		}
+		l.ExpectedHold = cmp.Or(l.ExpectedHold, e.Hold)
+		if e.Election && (l.Kind == KindMutex || l.Kind == KindRedlock || l.Kind == KindElection) {
+			l.Kind, l.KindConfidence = KindElection, recipe.Certain
+		}
+	}
+}
+
+// usualHolds is the number of complete holds from which their 99th percentile is worth using.
+const usualHolds = 20
+
+// UsualHold is the longest time for which a lock is usually held. It is the configured expectation
+// or, if learnt, the 99th percentile of the holds that we saw begin and end. It is 0 while there
+// are fewer than 20.
+func (l *Lock) UsualHold() (usual time.Duration, learnt bool) {
+	switch {
+	case l.ExpectedHold > 0:
+		return l.ExpectedHold, false
+	case l.Observed.History != nil && l.Observed.History.Holds.Count >= usualHolds:
+		return l.Observed.History.Holds.P99, true
+	}
+	return 0, false
 }

@@ -3,7 +3,9 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -268,4 +270,63 @@ func (o *Observer) Focus(ids ...ID) {
 	for _, s := range o.sources {
 		s.Focus(ids)
 	}
+}
+
+// search looks through all locks, concurrently with the observer's other work.
+type search[T any] struct {
+	now     func() time.Time
+	every   time.Duration
+	found   chan T
+	running bool
+	began   time.Time
+	next    time.Time
+}
+
+func newSearch[T any](now func() time.Time, every time.Duration) *search[T] {
+	return &search[T]{now: now, every: every, found: make(chan T, 1)}
+}
+
+// start begins a search unless one runs or the last was a moment ago.
+func (s *search[T]) start(locks *table, find func(iter.Seq[*Lock]) T) bool {
+	if s.running || s.now().Before(s.next) {
+		return false
+	}
+	s.running, s.began = true, s.now()
+	shared := locks.share()
+	go func() { s.found <- find(shared.all()) }()
+	return true
+}
+
+// done records that the result has been taken. The next search begins at least every after the
+// start of this one. All searches together use at most a twentieth of a core.
+func (s *search[T]) done() {
+	s.running = false
+	s.next = s.began.Add(max(s.every, 20*s.now().Sub(s.began)))
+}
+
+// wait waits for a search that runs.
+func (s *search[T]) wait() {
+	if s.running {
+		<-s.found
+		s.running = false
+	}
+}
+
+// PanicError is a panic of a source, a rule or the observer. It ends the observer, so that a screen can
+// restore the terminal.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack) }
+
+// recovered returns the panic of f as an error.
+func recovered(f func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{value, debug.Stack()}
+		}
+	}()
+	return f()
 }
