@@ -152,7 +152,7 @@ func (w *brokenServer) hear(client *zk.Conn, node string) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if stat.Mtime-stat.Ctime > 2*inspect.WatchSettle.Milliseconds() {
+		if stat.Mtime-stat.Ctime > 6*inspect.WatchSettle.Milliseconds() {
 			return
 		}
 	}
