@@ -123,7 +123,7 @@ func newStudio(ctx context.Context, dir string, zoom int) (*studio, error) {
 		program: filepath.Join(temp, "lockscope"), recording: "tour.jsonl.gz", quietFor: quiet,
 		temp: temp, dir: dir, zoom: zoom,
 	}
-	if text, err := exec.CommandContext(ctx, "go", "build", "-o", s.program, "lockscope").CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(ctx, "go", "build", "-o", s.program, "github.com/lockscope/lockscope").CombinedOutput(); err != nil {
 		os.RemoveAll(temp)
 		return nil, fmt.Errorf("go build: %w\n%s", err, text)
 	}

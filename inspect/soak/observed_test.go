@@ -178,7 +178,7 @@ func program(t *testing.T) string {
 		return path
 	}
 	path := t.TempDir() + "/lockscope"
-	build := exec.Command("go", "build", "-o", path, "lockscope")
+	build := exec.Command("go", "build", "-o", path, "github.com/lockscope/lockscope")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the program: %v\n%s", err, out)
 	}
