@@ -25,7 +25,7 @@ type View struct {
 	Sessions map[int64]inspect.Session
 	All      bool // Sessions are all there are
 	Watches  *inspect.WatchTable
-	Gap      *inspect.Gap // the newest
+	Gap      *inspect.Gap // the newest, joined with the one before if they overlap
 
 	t        testing.TB
 	mu       sync.Mutex
@@ -72,7 +72,11 @@ func (v *View) Emit(u inspect.Update) {
 		v.Watches = u.Watches
 	}
 	if u.Gap != nil {
-		v.Gap = u.Gap
+		joined := *u.Gap
+		if v.Gap != nil && v.Gap.Until.After(joined.From) && v.Gap.From.Before(joined.From) {
+			joined.From = v.Gap.From
+		}
+		v.Gap = &joined
 	}
 	close(v.changed)
 	v.changed = make(chan struct{})
