@@ -95,7 +95,7 @@ func (r *release) checkBulk() error {
 	case r.max < 1 || r.max > mostAtOnce:
 		return app.Usagef("--max %d: say how many locks at most, from 1 to %d", r.max, mostAtOnce)
 	case r.finding != "" && !slices.ContainsFunc(finding.Rules(), func(f inspect.Rule) bool { return f.Name == r.finding }):
-		return app.Usagef("--finding %q: there is none of that name (docs/findings.md lists them)", r.finding)
+		return app.Usagef("--finding %q: no such finding (docs/findings.md lists them)", r.finding)
 	}
 	return nil
 }

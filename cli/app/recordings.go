@@ -47,7 +47,7 @@ func (a *App) played(path string, play func(*recording.Replay, func(inspect.Upda
 		return nil, err
 	}
 	if played.Cut() {
-		a.Say("recording %s ends in the middle of an update: whoever recorded it was stopped", path)
+		a.Say("recording %s ends in the middle of an update: the recorder was stopped", path)
 	}
 	return observer.Snapshot(), nil
 }

@@ -157,7 +157,7 @@ func (f *film) caption(drawn time.Time) string {
 	case f.end.IsZero() || drawn.Before(f.end):
 		return ""
 	case f.Cut():
-		return "The recording ends here, in the middle of an update: whoever recorded it was stopped."
+		return "The recording ends here, in the middle of an update: the recorder was stopped."
 	default:
 		return "The recording ends here."
 	}
