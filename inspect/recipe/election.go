@@ -30,3 +30,8 @@ func electionWord(word string) bool {
 	}
 	return false
 }
+
+// wordsOf cuts a name into its runs of letters and digits, in lower case.
+func wordsOf(name string) []string {
+	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+}

@@ -226,7 +226,7 @@ func MayBelongTo(key string) (lock string, ok bool) {
 // RedisPatterns are the SCAN patterns that find locks: the generic words in most locks' names, and
 // the patterns of every recipe with its own prefix.
 func RedisPatterns() []string {
-	patterns := []string{"*lock*", "*mutex*", "*semaphore*"}
+	patterns := []string{anyCase("lock"), anyCase("mutex"), anyCase("semaphore")}
 	for i := range stringLocks() {
 		patterns = append(patterns, stringLocks()[i].Patterns...)
 	}
@@ -234,6 +234,15 @@ func RedisPatterns() []string {
 		patterns = append(patterns, s.Patterns...)
 	}
 	return patterns
+}
+
+// anyCase is the SCAN pattern of the keys that have a word in them, whatever its case.
+func anyCase(word string) string {
+	var b strings.Builder
+	for _, r := range word {
+		b.WriteString("[" + string(r) + strings.ToUpper(string(r)) + "]")
+	}
+	return "*" + b.String() + "*"
 }
 
 // HelperPatterns are the patterns of the helper keys of locks that match patterns, as far as these begin with a word:

@@ -50,7 +50,7 @@ func symfonySure(k Keys) Confidence {
 		}
 	}
 	ends := k.Main.ExpiresAt.Sub(k.local(last)).Abs() < clockSlack || k.Main.ExpiresAt.IsZero() && !k.Main.NoExpiry
-	if ends && namesLock(k.Key) {
+	if ends && NamesLock(k.Key) {
 		return Likely
 	}
 	return Possible

@@ -3,7 +3,6 @@ package recipe
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"time"
 )
@@ -49,33 +48,11 @@ func redsync(key, value string) (Token, bool) {
 
 // ifNamed grades a value of a common shape: likely under a key that names a lock.
 func ifNamed(key string) Confidence {
-	if namesLock(key) {
+	if NamesLock(key) {
 		return Likely
 	}
 	return Possible
 }
-
-// namesLock reports whether one of a key's words means a lock or ends in such a word:
-// "lock:orders", "orders-mutex", "orderLock", not "unlock:orders".
-func namesLock(key string) bool {
-	return slices.ContainsFunc(wordsOf(key), func(word string) bool {
-		switch word = strings.TrimSuffix(word, "s"); {
-		case word == "redsync", strings.HasSuffix(word, "mutex"), strings.HasSuffix(word, "semaphore"):
-			return true
-		case strings.HasSuffix(word, "block"), strings.HasSuffix(word, "clock"), strings.HasSuffix(word, "unlock"):
-			return false
-		}
-		return strings.HasSuffix(word, "lock") && !slices.Contains(otherLocks, word)
-	})
-}
-
-// wordsOf cuts a name into its runs of letters and digits, in lower case.
-func wordsOf(name string) []string {
-	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-}
-
-// otherLocks are words that end like one for a lock.
-var otherLocks = []string{"flock", "padlock", "deadlock", "livelock", "gridlock", "headlock", "warlock", "wedlock", "hemlock"}
 
 // redislock (bsm) writes unpadded URL base64 of 16 random bytes and behind it the caller's metadata (redislock.go).
 func redislock(key, value string) (Token, bool) {

@@ -83,7 +83,7 @@ func TestPushShowsEveryChangeAtOnce(t *testing.T) {
 func TestPushOfEveryKeyWithoutAPrefix(t *testing.T) {
 	m := servertest.StartRedis(t)
 	cfg := pushConfig(m)
-	cfg.Match = nil // *lock* and the like
+	cfg.Match = nil // the word lock and the like
 	cfg.Budget.Pushes = 1000
 	v, _ := watch(t, cfg)
 	awaitPush(v)

@@ -13,8 +13,8 @@ var GlobEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
 // Matcher is a set of patterns. Those of a word between stars and of a prefix, which most are, are matched faster.
 type Matcher struct {
-	words, prefixes, globs []string
-	custom                 []recipe.Custom
+	words, folded, prefixes, globs []string // folded are words of any case
+	custom                         []recipe.Custom
 }
 
 // NewMatcher matches the keys that one of the patterns does, and those that a custom recipe owns.
@@ -23,7 +23,10 @@ func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
 	for _, p := range patterns {
 		inner, trailing := strings.CutSuffix(p, "*")
 		word, leading := strings.CutPrefix(inner, "*")
+		any, ignoresCase := ofAnyCase(word)
 		switch {
+		case trailing && leading && ignoresCase:
+			m.folded = append(m.folded, any)
 		case !trailing || strings.ContainsAny(word, `*?[\`):
 			m.globs = append(m.globs, p)
 		case leading:
@@ -35,9 +38,29 @@ func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
 	return m
 }
 
+// ofAnyCase reads "[lL][oO]" as "lo".
+func ofAnyCase(word string) (string, bool) {
+	var lower []byte
+	for ; len(word) >= 4 && word[0] == '[' && word[1] >= 'a' && word[1] <= 'z' && word[2] == word[1]-'a'+'A' && word[3] == ']'; word = word[4:] {
+		lower = append(lower, word[1])
+	}
+	return string(lower), word == "" && len(lower) > 0
+}
+
+// containsFold looks for a word of lower-case letters, whatever their case in s.
+func containsFold(s, word string) bool {
+	for i := 0; i+len(word) <= len(s); i++ {
+		if s[i]|0x20 == word[0] && strings.EqualFold(s[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
+}
+
 // Any reports whether one of the patterns matches.
 func (m Matcher) Any(key string) bool {
 	return slices.ContainsFunc(m.words, func(w string) bool { return strings.Contains(key, w) }) ||
+		slices.ContainsFunc(m.folded, func(w string) bool { return containsFold(key, w) }) ||
 		slices.ContainsFunc(m.prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) ||
 		slices.ContainsFunc(m.globs, func(p string) bool { return text.Glob(p, key) }) ||
 		slices.ContainsFunc(m.custom, func(c recipe.Custom) bool { return c.Owns(key) })

@@ -123,6 +123,8 @@ func TestGlob(t *testing.T) {
 // FuzzGlob compares with path.Match where the two languages agree: no classes, no slashes, no escapes.
 func FuzzGlob(f *testing.F) {
 	f.Add("*lock*", "my:lock")
+	f.Add("*[lL][oO]*", "oLOl")
+	f.Add("*[lL]*", "\xcc")
 	f.Add("[a-", "\\")
 	f.Fuzz(func(t *testing.T, pattern, key string) {
 		got := text.Glob(pattern, key)
