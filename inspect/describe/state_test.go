@@ -36,13 +36,13 @@ func TestStatesAreThoseOfTheContract(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("words on %v, the schema has %v", got, want)
 	}
-	page, err := os.ReadFile("../../docs/cli.md")
+	page, err := os.ReadFile("../../docs/json.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range got {
 		if !strings.Contains(string(page), "`"+string(s)+"`") {
-			t.Errorf("docs/cli.md does not say what %s is", s)
+			t.Errorf("docs/json.md does not say what %s is", s)
 		}
 	}
 }
