@@ -1,0 +1,98 @@
+package wild
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// report is one file in cases.
+type report struct {
+	name                            string
+	Report, Says, Colleague, Target string
+	Masters                         int
+	Redis                           [][]string
+	ZooKeeper                       []step `yaml:"zookeeper"`
+	Expect                          expectation
+	KnownWrong                      string `yaml:"known_wrong"`
+}
+
+// step of one ZooKeeper session.
+type step struct {
+	Session, Create, Watch, Delete, Data     string
+	Sequential, Persistent, Container, Close bool
+}
+
+// expectation of what doctor says.
+type expectation struct {
+	Locks    map[string]lockExpectation
+	NotLocks []string `yaml:"not_locks"`
+	// Backend has the findings of backends, as "rule severity".
+	Backend []string
+}
+
+type lockExpectation struct {
+	State, Kind, Recipe, Confidence, Waiters string
+	// Holder is a part of what is said of the holders: a name, a label, a host.
+	Holder   string
+	Findings []string
+}
+
+// reports reads all cases and checks that each says where it is from, what happened and what is right.
+func reports(t *testing.T) []report {
+	t.Helper()
+	files, err := filepath.Glob("cases/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	var all []report
+	seen := map[string]bool{"": true}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := report{name: strings.TrimSuffix(filepath.Base(f), ".yaml"), Masters: 1}
+		if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&r); err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		if seen[r.Report] || r.Says == "" || r.Colleague == "" || len(r.Redis)+len(r.ZooKeeper) == 0 {
+			t.Errorf("%s: give says, colleague, redis or zookeeper, and a report that no other case has", f)
+		}
+		seen[r.Report] = true
+		all = append(all, r)
+	}
+	return all
+}
+
+var placeholder = regexp.MustCompile(`<(ms|s|time|hex|session) ([^>]+)>`)
+
+// fill replaces the placeholders in a text; id is that of a session.
+func fill(t *testing.T, text string, id func(session string) int64) string {
+	t.Helper()
+	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		parts := placeholder.FindStringSubmatch(found)
+		if parts[1] == "session" {
+			return fmt.Sprint(id(parts[2]))
+		}
+		if raw, err := hex.DecodeString(parts[2]); parts[1] == "hex" && err == nil {
+			return string(raw)
+		}
+		ago, err := time.ParseDuration(parts[2])
+		if err != nil {
+			t.Fatalf("%s: %v", found, err)
+		}
+		at := time.Now().Add(ago).UTC()
+		return map[string]string{
+			"ms": fmt.Sprint(at.UnixMilli()), "s": fmt.Sprint(at.Unix()), "time": at.Format("2006-01-02T15:04:05.000Z"),
+		}[parts[1]]
+	})
+}

@@ -1,0 +1,153 @@
+package wild
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockscope/lockscope/cli"
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+)
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+func TestReports(t *testing.T) {
+	t.Run("embedded", func(t *testing.T) {
+		for _, r := range reports(t) {
+			t.Run(r.name, func(t *testing.T) {
+				t.Parallel()
+				s := servers{zk: servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})}
+				for range r.Masters {
+					s.redis = append(s.redis, servertest.StartEmbeddedRedis(t))
+				}
+				judge(t, s, r)
+			})
+		}
+	})
+	t.Run("real", func(t *testing.T) {
+		if os.Getenv("LOCKSCOPE_REAL") == "" {
+			t.Skip("real servers are off")
+		}
+		s := servers{zk: servertest.StartZooKeeper(t)}
+		for range 3 {
+			s.redis = append(s.redis, servertest.StartRedis(t))
+		}
+		for _, r := range reports(t) {
+			s.clear(t)
+			t.Run(r.name, func(t *testing.T) { judge(t, s, r) })
+		}
+	})
+}
+
+// judge plays a case and compares what doctor says with what it should say.
+func judge(t *testing.T, s servers, r report) {
+	t.Helper()
+	wrong := r.Expect.complaints(doctor(t, s.play(t, r)))
+	switch {
+	case r.KnownWrong == "" && len(wrong) > 0:
+		t.Errorf("%s\n%s\nA colleague: %s", r.Report, strings.Join(wrong, "\n"), r.Colleague)
+	case r.KnownWrong != "" && len(wrong) == 0:
+		t.Errorf("%s: it is judged rightly now: take known_wrong out", r.Report)
+	}
+}
+
+// said is what doctor printed, as far as it is compared.
+type said struct {
+	code     int
+	Backends []struct{ Findings []finding }
+	Locks    []lock
+}
+
+type lock struct {
+	Path, Kind, Recipe, State string
+	Confidence                string `json:"recipe_confidence"`
+	Holders, Waiters          []json.RawMessage
+	Findings                  []finding
+}
+
+type finding struct{ Rule, Severity, Message string }
+
+// doctor runs the command on the targets.
+func doctor(t *testing.T, targets []string) (s said) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	home := t.TempDir()
+	s.code = cli.Main(t.Context(), append([]string{"doctor", "-o", "json", "--allow-partial"}, targets...), app.Environment{
+		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
+		Getenv: func(name string) string {
+			return map[string]string{"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home}[name]
+		},
+	})
+	if err := json.Unmarshal(stdout.Bytes(), &s); err != nil {
+		t.Fatalf("doctor %v: exit %d: %v\n%s", targets, s.code, err, stderr.String())
+	}
+	return s
+}
+
+// complaints are the differences between what is expected and what was said.
+func (e expectation) complaints(s said) (all []string) {
+	var ofBackends []finding
+	for _, b := range s.Backends {
+		ofBackends = append(ofBackends, b.Findings...)
+	}
+	all = compare("the backend", e.Backend, ofBackends)
+	expected, missing := slices.Clone(e.Backend), e.Locks
+	for _, l := range s.Locks {
+		want, ok := e.Locks[l.Path]
+		delete(missing, l.Path)
+		if ok {
+			all, expected = append(all, want.complaints(l)...), append(expected, want.Findings...)
+		} else if !slices.Contains(e.NotLocks, l.Path) || l.Confidence != "possible" || slices.ContainsFunc(l.Findings, bad) {
+			all = append(all, fmt.Sprintf("%s: is listed: %s %s %v", l.Path, l.Confidence, l.Recipe, l.Findings))
+		}
+	}
+	for path := range missing {
+		all = append(all, path+": is not listed")
+	}
+	if fails := slices.ContainsFunc(expected, func(f string) bool { return !strings.HasSuffix(f, " info") }); fails != (s.code == 1) || s.code > 1 {
+		all = append(all, fmt.Sprintf("exit code %d", s.code))
+	}
+	return all
+}
+
+func bad(f finding) bool { return f.Severity != "info" }
+
+func (want lockExpectation) complaints(l lock) []string {
+	all := compare(l.Path, want.Findings, l.Findings)
+	differs := func(what, want, got string) {
+		if want != "" && want != got {
+			all = append(all, fmt.Sprintf("%s: %s: want %s, got %s", l.Path, what, want, got))
+		}
+	}
+	differs("state", want.State, l.State)
+	differs("kind", want.Kind, l.Kind)
+	differs("recipe", want.Recipe, l.Recipe)
+	differs("confidence", want.Confidence, l.Confidence)
+	differs("waiters", want.Waiters, fmt.Sprint(len(l.Waiters)))
+	if holders := fmt.Sprintf("%s", l.Holders); !strings.Contains(holders, want.Holder) {
+		differs("holder", want.Holder, holders)
+	}
+	return all
+}
+
+// compare returns the differences between the findings that are wanted and those that were found, but for what could
+// not be seen.
+func compare(about string, want []string, found []finding) []string {
+	var got []string
+	for _, f := range found {
+		if f.Rule != "blind" {
+			got = append(got, f.Rule+" "+f.Severity)
+		}
+	}
+	if slices.Equal(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: want %q, found %q", about, want, found)}
+}
