@@ -61,8 +61,8 @@ func TestRecogniseReadsModesOwnersAndTheQueueAnew(t *testing.T) {
 func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 	recipes := []recipe.Custom{acme(t)}
 	foreign := directoryLock(ID{"zk", "/acme/x"}, []Znode{{Name: "lock-0000000001", Known: true, EphemeralOwner: 1}}, time.Now())
-	if ReadBy(foreign, recipes) != foreign {
-		t.Error("a lock without a contender of the recipe")
+	if read := ReadBy(foreign, recipes); read.Recipe != "sequential" || read.Confidence != recipe.Possible {
+		t.Errorf("numbered nodes that are not of the recipe: %+v", read)
 	}
 	mixed := directoryLock(ID{"zk", "/acme/x"}, []Znode{
 		{Name: "w-a-1-0000000001", Known: true, EphemeralOwner: 1}, {Name: "lock-0000000002", Known: true, EphemeralOwner: 2},
@@ -70,8 +70,15 @@ func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 	if read := ReadBy(mixed, recipes); read.Recipe != "acme" || read.Holders[0].Recipe != "" || read.Waiters[0].Recipe != "sequential" {
 		t.Errorf("mixed: %+v", read)
 	}
+	keys, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "v"}}, time.Now())
 	if ReadBy(key, recipes) != key {
 		t.Error("a recipe of another kind of backend")
+	}
+	if read := ReadBy(key, []recipe.Custom{keys}); read.Recipe != "token" || read.Confidence != recipe.Likely || key.Confidence != recipe.Possible {
+		t.Errorf("a key that the recipe names, with another value: %+v", read)
 	}
 }

@@ -156,7 +156,7 @@ func (r recogniser) Run(ctx context.Context, emit func(Update)) error {
 }
 
 // ReadBy reads a lock by the first recipe that owns its path. It returns the lock unchanged if no
-// recipe owns it, or if none of its contenders fits the recipe.
+// recipe owns it, and the lock as named if none of its contenders fits the recipe.
 func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	backend := ZooKeeper
 	if len(l.Masters) > 0 {
@@ -184,7 +184,9 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 		}
 	})
 	if known == 0 && l.Contention() > 0 {
-		return l
+		read = clone(l)
+		read.Named()
+		return read
 	}
 	read.Recipe, read.Confidence = c.Name, recipe.Certain
 	if c.Kind != "" {

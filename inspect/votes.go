@@ -59,6 +59,14 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	return l
 }
 
+// Named makes a lock at least likely, since the operator names it: by its path, a pattern or a recipe. What is
+// no lock for all that can be seen stays that, and of plain numbered nodes the watches decide: a registry has them too.
+func (l *Lock) Named() {
+	if l.Confidence == recipe.Possible && l.Kind != KindUnknown && l.Recipe != "sequential" {
+		l.Confidence = recipe.Likely
+	}
+}
+
 // recognise decodes the recipe of the most common value, or of the structure that the masters hold.
 func (l *Lock) recognise(t tally) {
 	for i := range l.Masters {

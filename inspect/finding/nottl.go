@@ -11,8 +11,8 @@ import (
 )
 
 // noTTL: a Redis key that never expires, so that it stays when its holder dies. Only worth knowing (info) for
-// libraries that write it so by default. Silent about values of no known shape: counters, flags, caches,
-// bitmaps and queues of jobs have no expiry either.
+// libraries that write it so by default, and where the key's name alone says that it is a lock. Silent where not
+// even the name does: counters, flags, caches, bitmaps and queues of jobs have no expiry either.
 //
 // Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon #1738,
 // ShedLock #65, Sentry PR #1509. By default no TTL: [recipe.NoTTLByDefault].
@@ -25,7 +25,8 @@ func noTTL() rule {
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if len(l.Masters) == 0 || l.Confidence == recipe.Possible && (l.Recipe == "token" || l.Recipe == "") {
+		nameless := (l.Recipe == "token" || l.Recipe == "") && !recipe.NamesLock(l.ID.Path)
+		if len(l.Masters) == 0 || l.Confidence == recipe.Possible && nameless {
 			return nil
 		}
 		var holder *inspect.Contender

@@ -97,8 +97,15 @@ func TestNoTTL(t *testing.T) {
 		return present(l)
 	}
 	guess := func(c inspect.Case) inspect.Case { c.Lock.Confidence = recipe.Possible; return c }
+	renamed := func(c inspect.Case, key string) inspect.Case { c.Lock.ID.Path = key; return c }
 	check(t, "no-ttl", []state{
-		{name: "a counter, a flag or a cache", c: guess(endless("a", "token", 0))},
+		{name: "a counter, a flag or a cache", c: renamed(guess(endless("a", "token", 0)), "cache:a")},
+		{name: "a block, a clock", c: renamed(guess(endless("a", "token", 0)), "block:clock:7")},
+		{
+			name: "a key whose name alone says that it is a lock", c: renamed(guess(endless("a", "token", 0)), "resque:resque_scheduler_master_lock"), fires: true,
+			severity: inspect.Info, confidence: recipe.Possible, advice: "find out which program",
+		},
+		{name: "a counter that the operator names", c: renamed(endless("a", "token", 0), "cache:a"), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "what looks like a library's", c: guess(endless("a", "node-redlock", 0)), fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "find out which program"},
 		{
 			name: "a key without expiry", c: endless("a", "custom", 0), fires: true, severity: inspect.Warning, confidence: recipe.Certain,

@@ -226,7 +226,7 @@ func MayBelongTo(key string) (lock string, ok bool) {
 // RedisPatterns are the SCAN patterns that find locks: the generic words in most locks' names, and
 // the patterns of every recipe with its own prefix.
 func RedisPatterns() []string {
-	patterns := []string{anyCase("lock"), anyCase("mutex"), anyCase("semaphore")}
+	patterns := GenericPatterns()
 	for i := range stringLocks() {
 		patterns = append(patterns, stringLocks()[i].Patterns...)
 	}
@@ -234,6 +234,12 @@ func RedisPatterns() []string {
 		patterns = append(patterns, s.Patterns...)
 	}
 	return patterns
+}
+
+// GenericPatterns are those of RedisPatterns, the first ones, for the words in most locks' names. Other names match
+// them too: see [NamesLock].
+func GenericPatterns() []string {
+	return []string{anyCase("lock"), anyCase("mutex"), anyCase("semaphore")}
 }
 
 // anyCase is the SCAN pattern of the keys that have a word in them, whatever its case.

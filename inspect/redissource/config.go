@@ -36,6 +36,8 @@ type Config struct {
 	Timeout time.Duration
 	// Budget bounds what reading costs the servers.
 	Budget Budget
+
+	explicit bool // Match was given
 }
 
 // Budget bounds what reading costs a server. Zero fields have defaults.
@@ -90,7 +92,7 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	if len(c.Match) > 0 {
+	if c.explicit = len(c.Match) > 0; c.explicit {
 		c.Custom = nil
 	} else {
 		c.Match = recipe.RedisPatterns()

@@ -21,6 +21,7 @@ type keyTable struct {
 	addrs   []string
 	only    string
 	once    bool
+	naming  naming
 	entries map[string]*entry
 	// ring is the order in which keys are read in turn, at next; forgotten keys are in it until it is trimmed.
 	ring []string
@@ -56,7 +57,7 @@ type postponed struct {
 
 func newKeyTable(cfg Config, masters []*node.Master) *keyTable {
 	b := &keyTable{
-		backend: cfg.Backend, only: cfg.Only, once: cfg.Once, most: cfg.Budget.Keys,
+		backend: cfg.Backend, only: cfg.Only, once: cfg.Once, naming: newNaming(cfg), most: cfg.Budget.Keys,
 		entries: map[string]*entry{}, foreign: map[string]postponed{}, parts: map[string]string{},
 		denied: map[string]bool{}, refused: map[string]bool{},
 	}
@@ -227,6 +228,14 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 		return nil, e.lock != nil
 	}
 	lock := inspect.KeyLock(inspect.ID{Backend: b.backend, Path: key}, b.votes(e), now)
+	if b.naming.byOperator(key) {
+		lock.Named()
+	}
+	if e.lock == nil && !b.naming.mayBe(lock) {
+		delete(b.entries, key)
+		b.postpone(key, now)
+		return nil, false
+	}
 	if lock.State != inspect.StateFree {
 		e.freeSince = time.Time{}
 	} else if e.freeSince.IsZero() {

@@ -15,7 +15,7 @@ import (
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func testTable(masters int) *keyTable {
-	cfg := Config{Backend: "redis"}
+	cfg := Config{Backend: "redis", explicit: true}
 	for i := range masters {
 		cfg.Masters = append(cfg.Masters, &redis.UniversalOptions{Addrs: []string{fmt.Sprintf("m%d", i)}})
 	}

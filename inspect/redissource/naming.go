@@ -1,0 +1,43 @@
+package redissource
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/redissource/node"
+)
+
+// naming decides what the name of a key says about it.
+type naming struct {
+	only string
+	// operator matches the keys that the operator names. library matches those that a recipe names; else only the
+	// generic words may have found a key.
+	operator, library node.Matcher
+	// explicit: the operator gave the patterns, so that every match is listed.
+	explicit bool
+}
+
+func newNaming(cfg Config) naming {
+	if cfg.explicit {
+		return naming{only: cfg.Only, explicit: true, operator: node.NewMatcher(slices.DeleteFunc(slices.Clone(cfg.Match), matchesAll), nil)}
+	}
+	return naming{
+		only: cfg.Only, operator: node.NewMatcher(nil, cfg.Custom),
+		library: node.NewMatcher(recipe.RedisPatterns()[len(recipe.GenericPatterns()):], nil),
+	}
+}
+
+// matchesAll reports whether a pattern asks for every key, and so names none.
+func matchesAll(pattern string) bool { return strings.Trim(pattern, "*?") == "" }
+
+// byOperator reports whether the operator names the key: then it counts as a lock.
+func (n naming) byOperator(key string) bool { return key == n.only || n.operator.Any(key) }
+
+// mayBe reports whether a key is listed. One that only the generic words found, such as block:7, is a lock by its
+// value or not at all.
+func (n naming) mayBe(l *inspect.Lock) bool {
+	key := l.ID.Path
+	return l.Confidence != recipe.Possible || n.explicit || recipe.NamesLock(key) || n.byOperator(key) || n.library.Any(key)
+}

@@ -1,0 +1,127 @@
+package redissource_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/servertest"
+)
+
+// rules of a lock's findings, with their severities.
+func rulesOf(l *inspect.Lock) map[string]inspect.Severity {
+	found := map[string]inspect.Severity{}
+	if l != nil {
+		for _, f := range l.Findings {
+			found[f.Rule] = f.Severity
+		}
+	}
+	return found
+}
+
+func keysOf(s *inspect.Snapshot) (keys []string) {
+	for l := range s.Locks() {
+		keys = append(keys, l.ID.Path)
+	}
+	return keys
+}
+
+// lockAt is the lock of a key; nil when it is not listed.
+func lockAt(s *inspect.Snapshot, key string) *inspect.Lock {
+	return s.Lock(inspect.ID{Backend: "redis", Path: key})
+}
+
+func TestOnlyALocksNameMakesAKeyALock(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartEmbeddedRedis(t)
+	named := []string{"celery:beat:task_lock", "lock:report", "orderLock:42", "resque:resque_scheduler_master_lock"}
+	for _, key := range named {
+		set(t, m, key, "worker-3:2817", 0)
+	}
+	const shedLock = "ADDED:2026-11-21T09:00:00.123Z@batch-7:" + uuidA
+	for _, key := range []string{"block:10.0.0.7", "clock", "unlock:a", "accounts:locked", "ratelimit:clock:7", "stock:blocks"} {
+		set(t, m, key, "1", 0)
+	}
+	set(t, m, "job-lock:block:clock", shedLock, time.Minute)
+	cfg := config([]*servertest.Redis{m})
+	s := diagnosed(t, cfg)
+	if got, want := keysOf(s), slices.Sorted(slices.Values(append([]string{"job-lock:block:clock"}, named...))); !slices.Equal(got, want) {
+		t.Fatalf("listed %q, want %q", got, want)
+	}
+	for _, key := range named {
+		l := lockAt(s, key)
+		if got := rulesOf(l); !maps.Equal(got, map[string]inspect.Severity{"no-ttl": inspect.Info}) || l.Confidence != recipe.Possible {
+			t.Errorf("%s is %s: %v", key, l.Confidence, got)
+		}
+	}
+}
+
+// What the operator names counts as a lock, whatever its value.
+func TestTheOperatorsNameMakesAKeyALock(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartEmbeddedRedis(t)
+	set(t, m, "jobs:report", "worker-3", 0)
+	set(t, m, "block:7", "1", 0)
+	acme, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `jobs:[a-z]+`, Contender: "[0-9]+"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		change func(*redissource.Config)
+		want   inspect.Severity
+	}{
+		"its pattern":          {func(c *redissource.Config) { c.Match = []string{"jobs:*"} }, inspect.Warning},
+		"the key":              {func(c *redissource.Config) { c.Match = []string{"jobs:report"} }, inspect.Warning},
+		"one to read":          {func(c *redissource.Config) { c.Only = "jobs:report" }, inspect.Warning},
+		"a recipe":             {func(c *redissource.Config) { c.Custom = []recipe.Custom{acme} }, inspect.Warning},
+		"a pattern of all":     {func(c *redissource.Config) { c.Match = []string{"*"} }, ""},
+		"the patterns of none": {func(*redissource.Config) {}, ""},
+	} {
+		cfg := config([]*servertest.Redis{m})
+		tt.change(&cfg)
+		s := diagnosed(t, cfg)
+		if got := rulesOf(lockAt(s, "jobs:report"))["no-ttl"]; got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+		if l := lockAt(s, "block:7"); (l != nil) != (name == "a pattern of all") {
+			t.Errorf("%s: block:7 is %+v", name, l)
+		}
+	}
+}
+
+func TestLeftoversOfNamedKeysAreAsOnAnyLock(t *testing.T) {
+	t.Parallel()
+	var masters []*servertest.Redis
+	for range 3 {
+		masters = append(masters, servertest.StartEmbeddedRedis(t))
+	}
+	for i := range 30 { // these are the masters of one lock
+		for _, m := range masters {
+			set(t, m, fmt.Sprintf("lock:%d", i), "c", time.Minute)
+		}
+	}
+	for i, value := range []string{"a", "b"} {
+		set(t, masters[i], "lock:split", value, time.Minute)
+	}
+	set(t, masters[0], "lock:left", "a", time.Minute)
+	for severity, match := range map[inspect.Severity][]string{inspect.Info: nil, inspect.Warning: {"lock:*"}} {
+		cfg := config(masters)
+		cfg.Match = match
+		s := diagnosed(t, cfg)
+		split := severity
+		if match != nil {
+			split = inspect.Critical
+		}
+		if got := rulesOf(lockAt(s, "lock:split"))["split-quorum"]; got != split {
+			t.Errorf("%q: split-quorum is %q", match, got)
+		}
+		if got := rulesOf(lockAt(s, "lock:left"))["minority-leftover"]; got != severity {
+			t.Errorf("%q: minority-leftover is %q", match, got)
+		}
+	}
+}
