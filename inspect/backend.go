@@ -63,6 +63,7 @@ type Backend struct {
 	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
 	FirstPass bool
 	Scanned   int
+	Sought    Sought
 	// Empty counts the unused lock directories, as of the last slow beat; zero for Redis and before
 	// the first pass.
 	Empty EmptyDirs
@@ -83,6 +84,21 @@ type Backend struct {
 	// its way back. Zero if no such time is known.
 	DisturbedAt time.Time
 }
+
+// Sought is what a source looks for on a backend: what to tell a viewer who finds nothing.
+type Sought struct {
+	// For holds the patterns of keys, the generic words first, or the roots; empty: unknown, or one lock by its name.
+	For []string
+	// Among is the number of keys or nodes that were looked at, if Counted.
+	Among   int
+	Counted bool
+	// Database of a Redis backend, and the others of its servers that hold keys.
+	Database  int
+	Elsewhere []Database
+}
+
+// Database of a Redis server.
+type Database struct{ Index, Keys int }
 
 // Topology of the servers of a Redis backend.
 type Topology string

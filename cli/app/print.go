@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/render"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/jsonform"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -22,11 +23,21 @@ func (a *App) PrintLocks(s *inspect.Snapshot, output, order string) error {
 	if s.Len() == 0 {
 		if !slices.ContainsFunc(s.Backends, Unseen) { // else the reason is reported, and that there are none is unknown
 			a.Say("no locks found in these targets")
+			a.SaySought(s)
 		}
 		return nil
 	}
 	_, err := fmt.Fprint(a.Stdout, render.LockTable(s, output == "wide", order, a.Width()))
 	return err
+}
+
+// SaySought says what was looked for, and where else keys are, for a snapshot without locks.
+func (a *App) SaySought(s *inspect.Snapshot) {
+	for _, b := range s.Backends {
+		if text := describe.Sought(b); text != "" {
+			a.Say("%s: %s", b.Name, text)
+		}
+	}
 }
 
 // PrintJSON writes v as indented JSON.

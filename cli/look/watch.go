@@ -88,6 +88,9 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	if !w.complete && app.LookedAt(s) {
 		w.complete = true
 		w.Say("watching %s%s; interrupt to end", describe.Count(s.Len(), "lock"), notLookedAt(s))
+		if s.Len() == 0 {
+			w.SaySought(s)
+		}
 	}
 	return w.events.To.Flush()
 }

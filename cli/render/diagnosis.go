@@ -104,6 +104,9 @@ func Report(s *inspect.Snapshot, found []Complaint) string {
 	default:
 		fmt.Fprintf(&b, "%s in %s\n", Tally(counts)+apart, describe.Count(s.Len(), "lock"))
 	}
+	if s.Len() == 0 {
+		b.WriteString(sought(s))
+	}
 	b.WriteString(seen.String())
 	if unseen.Len() > 0 {
 		b.WriteString("\nNOT SEEN\n" + unseen.String())
@@ -117,6 +120,17 @@ func Report(s *inspect.Snapshot, found []Complaint) string {
 // Blank reports whether no backend could be read.
 func Blank(s *inspect.Snapshot) bool {
 	return s.Len() == 0 && !slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State != inspect.Down })
+}
+
+// sought has a line for each backend about what was looked for.
+func sought(s *inspect.Snapshot) string {
+	var b strings.Builder
+	for _, backend := range s.Backends {
+		if text := describe.Sought(backend); text != "" {
+			fmt.Fprintf(&b, "  backend %s: %s\n", backend.Name, text)
+		}
+	}
+	return b.String()
 }
 
 // Tally counts the findings in words, such as "2 critical, 1 warning".

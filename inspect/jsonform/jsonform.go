@@ -104,8 +104,39 @@ type jsonBackend struct {
 	Mode     inspect.Mode         `json:"mode"`
 	Error    string               `json:"error"`
 	Servers  []jsonServer         `json:"servers"`
+	Sought   *jsonSought          `json:"looked_for,omitempty"`
 	Unseen   []inspect.Unseen     `json:"unseen,omitempty"`
 	Findings []jsonFinding        `json:"findings"`
+}
+
+// jsonSought is what was looked for. Among is nil where the keys were not counted.
+type jsonSought struct {
+	Patterns  []string       `json:"patterns"`
+	Among     *int           `json:"among"`
+	Elsewhere []jsonDatabase `json:"elsewhere"`
+}
+
+// jsonDatabase is another database of the same servers, with its keys.
+type jsonDatabase struct {
+	Database int `json:"database"`
+	Keys     int `json:"keys"`
+}
+
+func soughtJSON(s *inspect.Sought) *jsonSought {
+	if len(s.For) == 0 {
+		return nil
+	}
+	j := jsonSought{Patterns: []string{}, Elsewhere: []jsonDatabase{}}
+	for _, p := range s.For {
+		j.Patterns = append(j.Patterns, inspect.Escape(p))
+	}
+	if s.Counted {
+		j.Among = &s.Among
+	}
+	for _, d := range s.Elsewhere {
+		j.Elsewhere = append(j.Elsewhere, jsonDatabase{d.Index, d.Keys})
+	}
+	return &j
 }
 
 type jsonServer struct {
@@ -214,7 +245,7 @@ type jsonHostName struct {
 func backendJSON(b *inspect.Backend) jsonBackend {
 	j := jsonBackend{
 		Name: b.Name, Kind: b.Kind, State: b.State, Mode: b.Mode, Error: inspect.Escape(b.Error),
-		Servers: []jsonServer{}, Unseen: unseen(b.Unseen), Findings: findings(b.Findings),
+		Servers: []jsonServer{}, Sought: soughtJSON(&b.Sought), Unseen: unseen(b.Unseen), Findings: findings(b.Findings),
 	}
 	for _, s := range b.Servers {
 		server := jsonServer{Addr: inspect.Escape(s.Addr), State: s.State, Role: inspect.Escape(s.Role), Lagging: s.Lagging}

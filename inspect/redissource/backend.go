@@ -54,6 +54,7 @@ func (r *run) describe() *inspect.Backend {
 		b.Cost.Heartbeats += server.Heartbeats
 	}
 	r.limitsOf(b)
+	b.Sought = r.sought()
 	if r.backend.Last != nil && r.backend.Last.FirstPass {
 		b.FirstPass = true
 	} else if b.FirstPass && up > 0 {

@@ -191,7 +191,7 @@ func (r *run) pass(rep passed) {
 	p := r.masters[rep.master]
 	p.passed, p.unsought = true, rep.unsought
 	if rep.err == nil && rep.unsought == nil {
-		p.wentOver = rep.start
+		p.wentOver, p.scanned = rep.start, rep.keys
 	}
 	p.resting.Store(p.pushing && rep.start.After(p.armedAt))
 	if r.cfg.Once && rep.err != nil && !p.down() {

@@ -26,6 +26,9 @@ type masterState struct {
 	unseen   []inspect.Unseen // what it did not report of itself
 	restart  chan struct{}    // its status is wanted now
 	reported bool             // its INFO was answered once
+	scanned  int              // keys of the newest pass; -1: not counted
+	// databases that hold keys, as INFO listed them.
+	databases []inspect.Database
 
 	tracking
 	auditing
@@ -76,7 +79,7 @@ type inFlight struct {
 
 func newMasterState(m *node.Master, index int) *masterState {
 	return &masterState{
-		Master: m, index: index, restart: make(chan struct{}, 1),
+		Master: m, index: index, restart: make(chan struct{}, 1), scanned: -1,
 		readQueue: readQueue{wanted: map[string]bool{}, spent: map[string]time.Time{}},
 	}
 }
@@ -183,7 +186,7 @@ func (p *masterState) answered(latency time.Duration) {
 // setStatus keeps old instants that only jittered, and the limit of memory that is not reported.
 func (p *masterState) setStatus(st node.Status) {
 	was := p.server
-	p.server, p.unseen = st.Server, st.Unseen
+	p.server, p.unseen, p.databases = st.Server, st.Unseen, st.Databases
 	s := &p.server
 	s.State, s.Error = was.State, was.Error
 	if st.Reported {

@@ -172,6 +172,7 @@ type passed struct {
 	master   int
 	start    time.Time
 	unsought *inspect.Unseen
+	keys     int // of all names, or of those that match
 	err      error
 }
 
@@ -303,10 +304,11 @@ func (r *run) scan(p *masterState) {
 	for {
 		start := r.cfg.Now()
 		unsought, err := s.Pass(r.ctx, func(keys []string) { send(r.ctx, r.found, keys) })
+		keys := s.Keys()
 		if err != nil && r.stall.Since(start) && r.ctx.Err() == nil {
 			continue // a server that did not answer meanwhile is not to blame
 		}
-		if !send(r.ctx, r.passed, passed{p.index, start, unsought, err}) || r.cfg.Once {
+		if !send(r.ctx, r.passed, passed{p.index, start, unsought, keys, err}) || r.cfg.Once {
 			return
 		}
 		every := r.cfg.Budget.ScanEvery

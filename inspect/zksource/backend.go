@@ -41,7 +41,7 @@ func (r *run) describe() *inspect.Backend {
 	r.hear()
 	b := &inspect.Backend{
 		Name: r.cfg.Backend, Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch, State: inspect.Connected,
-		FirstPass: r.tree.FirstPass, Scanned: r.tree.Scanned, Empty: r.tree.Empty(), Reading: r.reading(),
+		FirstPass: r.tree.FirstPass, Scanned: r.tree.Scanned, Sought: r.sought(), Empty: r.tree.Empty(), Reading: r.reading(),
 		Unseen: append(r.tree.Unseen(), r.ensemble.Unseen()...), Findings: r.ensemble.Findings(),
 		HeardAt: r.heardAt, DisturbedAt: r.ensemble.DisturbedAt(), Lost: r.conn.lost,
 		Clock: r.ensemble.Clock(), Cost: r.cost(),
@@ -61,6 +61,14 @@ func (r *run) describe() *inspect.Backend {
 		b.Servers = append(b.Servers, r.serverState(i))
 	}
 	return b
+}
+
+// sought says below which roots locks are looked for, and among how many nodes.
+func (r *run) sought() inspect.Sought {
+	if r.cfg.Only != "" {
+		return inspect.Sought{}
+	}
+	return inspect.Sought{For: r.cfg.Roots, Among: r.tree.Scanned, Counted: true}
 }
 
 // cost is what reading has cost the servers.

@@ -146,8 +146,18 @@ func (s *Screen) emptyWords() (text, more string) {
 	case down > 0:
 		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
 	default:
-		return "No locks.", fmt.Sprintf("Nothing under these roots and patterns is a lock; %d scanned.", scanned)
+		return "No locks.", fmt.Sprintf("Nothing under these roots and patterns is a lock; %d scanned.%s", scanned, sought(s))
 	}
+}
+
+// sought says of each backend what was looked for.
+func sought(host screen.Context) (text string) {
+	for _, b := range host.Snapshot().Backends {
+		if words := describe.Sought(b); words != "" {
+			text += fmt.Sprintf(" %s: %s.", b.Name, words)
+		}
+	}
+	return text
 }
 
 // columns are those of the table, the one that it is sorted by marked, and their widths.

@@ -40,6 +40,7 @@ type scanner struct {
 	// passes over the keys that ended; the last one was long.
 	passes int
 	long   bool
+	keys   int // that the last pass named
 }
 
 // ScanLimits bound what looking for keys costs a server.
@@ -63,6 +64,7 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought
 		match = s.patterns[0]
 	}
 	from, given := s.calls, 0
+	s.keys = 0
 	for cursor, done := uint64(0), false; !done; {
 		var cmd *redis.ScanCmd
 		start := s.m.now()
@@ -80,6 +82,7 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought
 		}
 		keys, next := cmd.Val() // of none where it was refused
 		cursor, done = next, next == 0
+		s.keys += len(keys)
 		locks, _ := s.m.LockKeys(slices.DeleteFunc(keys, func(key string) bool { return !s.match.Any(key) }))
 		if len(locks) > 0 {
 			found(locks)
@@ -98,6 +101,14 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought
 	s.passes++
 	s.long = s.calls-from > manyScans
 	return unsought, nil
+}
+
+// Keys returns how many keys the last pass named; -1 where the server left out those that do not match.
+func (s *scanner) Keys() int {
+	if len(s.patterns) == 1 {
+		return -1
+	}
+	return s.keys
 }
 
 // count of one SCAN, in keys. Between long pauses it may be large, unless the budget gives it.

@@ -24,6 +24,8 @@ type Status struct {
 	// Unseen lists the refused and failed questions.
 	Unseen  []inspect.Unseen
 	Clients Clients
+	// Databases that hold keys.
+	Databases []inspect.Database
 }
 
 // ReadStatus asks a master about itself. Parts that it refuses stay empty; an error means that it did not answer.
@@ -127,6 +129,28 @@ func (st *Status) readInfo(info string, now time.Time) {
 		st.Replicas = int(max(0, n))
 	}
 	_, st.NeedsReplicas = infoNumber(info, "min_slaves_good_slaves")
+	st.Databases = databases(info)
+}
+
+// maxDatabases bounds the databases that are listed.
+const maxDatabases = 16
+
+// databases reads lines such as db1:keys=412,expires=0.
+func databases(info string) (list []inspect.Database) {
+	for line := range strings.Lines(info) {
+		name, rest, ok := strings.Cut(line, ":keys=")
+		number, isDB := strings.CutPrefix(name, "db")
+		if !ok || !isDB || len(list) == maxDatabases {
+			continue
+		}
+		count, _, _ := strings.Cut(strings.TrimSpace(rest), ",")
+		index, badIndex := strconv.ParseUint(number, 10, 31)
+		keys, badKeys := strconv.ParseUint(count, 10, 31)
+		if badIndex == nil && badKeys == nil {
+			list = append(list, inspect.Database{Index: int(index), Keys: int(keys)})
+		}
+	}
+	return list
 }
 
 // versionOf returns s if it is a version, since it is printed; else it is empty.

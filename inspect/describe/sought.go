@@ -1,0 +1,64 @@
+package describe
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lockscope/lockscope/inspect"
+)
+
+// mostSought patterns or roots are listed; the others are counted.
+const mostSought = 4
+
+// Sought says what was looked for on a backend, among how many keys or nodes, and where else keys are; empty where
+// that is unknown.
+func Sought(b *inspect.Backend) string {
+	s := &b.Sought
+	if len(s.For) == 0 {
+		return ""
+	}
+	verb, among, more := "looked for ", "key", "pattern"
+	if b.Kind == inspect.ZooKeeper {
+		verb, among, more = "looked below ", "node", "root"
+	}
+	var words []string
+	for _, w := range s.For[:min(len(s.For), mostSought)] {
+		words = append(words, inspect.Escape(w))
+	}
+	text := verb + strings.Join(words, ", ")
+	if n := len(s.For) - len(words); n > 0 {
+		text += " and " + Count(n, "more "+more)
+	}
+	if s.Counted {
+		text += ", among " + Count(s.Among, among)
+		if b.Kind == inspect.Redis && b.Topology != inspect.Cluster {
+			text += fmt.Sprintf(" of database %d", s.Database)
+		}
+	}
+	for _, d := range s.Elsewhere {
+		text += fmt.Sprintf("; database %d has %s", d.Index, Count(d.Keys, "key"))
+		if at := databaseURL(b, d.Index); at != "" {
+			text += ": try " + at
+		}
+	}
+	return text
+}
+
+// databaseURL is the target of another database of a backend's servers; empty where the form of the target has none.
+func databaseURL(b *inspect.Backend, index int) string {
+	var addrs []string
+	for i := range b.Servers {
+		if strings.HasPrefix(b.Servers[i].Addr, "/") { // a socket
+			return ""
+		}
+		addrs = append(addrs, inspect.Escape(b.Servers[i].Addr))
+	}
+	if b.Topology != inspect.Independent || len(addrs) == 0 {
+		return ""
+	}
+	scheme := "redis"
+	if strings.Contains(b.Reach.Target, "rediss://") {
+		scheme = "rediss"
+	}
+	return fmt.Sprintf("%s://%s/%d", scheme, strings.Join(addrs, ","), index)
+}

@@ -1,0 +1,50 @@
+package redissource
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
+)
+
+// sought says what is looked for, and among how many keys.
+func (r *run) sought() inspect.Sought {
+	s := inspect.Sought{For: r.cfg.soughtPatterns(), Database: r.cfg.Masters[0].DB}
+	most := map[int]int{} // of each database, on the master that has the most
+	for _, p := range r.masters {
+		if p.scanned >= 0 {
+			s.Counted = true
+			s.Among = r.overMasters(s.Among, p.scanned)
+		}
+		for _, d := range p.databases {
+			most[d.Index] = max(most[d.Index], d.Keys)
+		}
+	}
+	for index, keys := range most {
+		if index != s.Database && keys > 0 {
+			s.Elsewhere = append(s.Elsewhere, inspect.Database{Index: index, Keys: keys})
+		}
+	}
+	slices.SortFunc(s.Elsewhere, func(a, b inspect.Database) int { return cmp.Compare(a.Index, b.Index) })
+	return s
+}
+
+// overMasters adds up the keys of a Cluster's nodes. Independent masters may all have the same ones.
+func (r *run) overMasters(sum, keys int) int {
+	if r.cluster != nil {
+		return sum + keys
+	}
+	return max(sum, keys)
+}
+
+// soughtPatterns are the patterns as people write them; none where one key is read.
+func (c Config) soughtPatterns() []string {
+	switch {
+	case c.Only != "":
+		return nil
+	case c.explicit:
+		return slices.Clone(c.Match)
+	}
+	return slices.Concat([]string{"*lock*", "*mutex*", "*semaphore*"}, c.patterns()[len(recipe.GenericPatterns()):])
+}
