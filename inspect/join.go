@@ -186,7 +186,7 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 	})
 	changed = findGoneWatches(l, t) || changed
 	registry := isRegistry(l, t)
-	if !registry && l.Recipe == "sequential" && l.Confidence == recipe.Possible && queues(l, t) {
+	if l.Confidence == recipe.Possible && queues(l, t) {
 		l.Confidence, changed = recipe.Likely, true
 	}
 	everyContender(l, func(c *Contender) {
@@ -218,10 +218,11 @@ func (l *Lock) setUnwatched(c *Contender, unwatched bool) {
 	}
 }
 
-// isRegistry reports whether plain ephemeral sequential nodes are most likely not a queue: none of
-// them waits.
+// isRegistry reports whether nodes whose names other programs write, too, are most likely not a queue: none of
+// them watches another. What was seen to queue once is a queue.
 func isRegistry(l *Lock, t *WatchTable) bool {
-	return l.Recipe == "sequential" && l.Confidence == recipe.Possible && !queues(l, t)
+	seenToQueue := l.Recipe == "sequential" && l.Confidence == recipe.Likely
+	return l.Confidence != recipe.Certain && l.Kind != KindSemaphore && !seenToQueue && !queues(l, t)
 }
 
 // queues reports whether contenders watch others before them and none behind: members of a registry that

@@ -13,10 +13,11 @@ import (
 // two of them hold the lock at once. Exclusive contenders of Curator and go-zookeeper read each
 // other's names and are left alone.
 //
-// The finding is likely, since a client may know the other names (kazoo's extra_lock_patterns). It
-// is only possible for names of plain sequential nodes, which any client may have written. The rule
-// is silent if the watch table shows that each contender behind another library's contender watches
-// it.
+// Watches outrank names, since a client may know the other names (kazoo's extra_lock_patterns). The
+// rule is silent if the watch table shows that each contender behind another library's contender
+// watches it. It is an alarm if one of them does not. Where nothing shows it, the finding is info
+// and possible. It is also only possible for names of plain sequential nodes, which any client may
+// have written.
 //
 // Cause in the wild: kazoo ignores names with -lock- unless extra_lock_patterns says otherwise
 // (kazoo 2.7.1), so kazoo together with go-zookeeper or Curator gives two holders; go-zookeeper
@@ -24,14 +25,18 @@ import (
 // numbers wrap (kazoo #730).
 func mixedRecipes() rule {
 	return rule{
-		name: "mixed-recipes", severity: inspect.Critical,
-		means:    "libraries that cannot queue together",
+		name: "mixed-recipes", severity: inspect.Critical, sometimes: inspect.Info,
+		means:    "libraries that cannot queue together (info where no watch shows whether they do)",
 		evidence: "libraries (name to number of contenders), heads (the first contender of each: who believes to hold it)",
 		do:       "one library a path",
 		restsOn:  []inspect.Aspect{inspect.AspectKind},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if !mixed(l) || queueTogether(l) {
+		if !mixed(l) {
+			return nil
+		}
+		apart, known := queueApart(c)
+		if known && !apart {
 			return nil
 		}
 		counts, heads := map[string]int{}, map[string]string{}
@@ -55,16 +60,21 @@ func mixedRecipes() rule {
 		if counts["sequential"] > 0 {
 			confidence = recipe.Possible
 		}
+		severity, message := inspect.Critical, "%s cannot queue together: the first client of each may hold at the same time"
+		if !apart {
+			severity, confidence = inspect.Info, recipe.Possible
+			message = "no watch shows that %s queue together: the first client of each may hold"
+		}
 		slices.Sort(libraries)
 		steps := do(configure("stop the clients of all libraries but one, or give each its own path"))
 		if counts["kazoo"] > 0 {
 			steps = append(steps, configure(`kazoo can be made to accept other names: extra_lock_patterns=["-lock-"]`))
 		}
 		return one(inspect.Finding{
-			Confidence: confidence,
-			Message:    fmt.Sprintf("%s cannot queue together: the first client of each may hold at the same time", strings.Join(libraries, " and ")),
-			Evidence:   evidence{"libraries": counts, "heads": heads, "cause": mixedCause(counts)},
-			Steps:      steps,
+			Severity: severity, Confidence: confidence,
+			Message:  fmt.Sprintf(message, strings.Join(libraries, " and ")),
+			Evidence: evidence{"libraries": counts, "heads": heads, "cause": mixedCause(counts)},
+			Steps:    steps,
 		})
 	})
 }
@@ -74,22 +84,29 @@ func mixed(l *inspect.Lock) bool {
 	return slices.ContainsFunc(l.Holders, other) || slices.ContainsFunc(l.Waiters, other)
 }
 
-// queueTogether reports whether all waiters behind another library's contender watch it, by the table of watches.
-func queueTogether(l *inspect.Lock) bool {
+// queueApart reports whether a waiter behind another library's contender does not watch it, by the table of
+// watches. It is known once the table has answered for each of them, and there is one.
+func queueApart(c *inspect.Case) (apart, known bool) {
+	l := c.Lock
 	library := make(map[inspect.Untrusted]string, l.Contention())
+	known = true
 	for i := range l.Holders {
 		h := &l.Holders[i]
-		if library[h.Name] = libraryOf(l, h); library[h.Name] != libraryOf(l, &l.Holders[0]) {
-			return false
-		}
+		library[h.Name] = libraryOf(l, h)
+		known = known && library[h.Name] == libraryOf(l, &l.Holders[0]) // holders have no watch to show
 	}
 	for i := range l.Waiters {
 		w := &l.Waiters[i]
-		if library[w.Name] = libraryOf(l, w); w.Watch != inspect.Confirmed && library[w.Watches] != library[w.Name] {
-			return false
+		library[w.Name] = libraryOf(l, w)
+		switch before, found := library[w.Watches]; {
+		case found && before == library[w.Name]:
+		case w.Watch == inspect.Missing && c.WatchesAre != inspect.TableVoid && !away(c, w):
+			apart = true
+		case w.Watch != inspect.Confirmed:
+			known = false
 		}
 	}
-	return true
+	return apart, apart || known
 }
 
 func mixedCause(counts map[string]int) string {

@@ -58,8 +58,8 @@ func TestDeadlock(t *testing.T) {
 
 func TestMixedRecipes(t *testing.T) {
 	t.Parallel()
-	mix := func(first, second string) *inspect.Lock {
-		return with(queue(first, 2), waiter(func(w *inspect.Contender) { w.Recipe = second }))
+	mix := func(first, second string) *inspect.Lock { // the second does not watch the first
+		return with(queue(first, 2), waiter(func(w *inspect.Contender) { w.Recipe, w.Watch = second, inspect.Missing }))
 	}
 	watching := func(answer inspect.Confirmation) *inspect.Lock { // kazoo behind go-zookeeper, by extra_lock_patterns
 		return with(mix("go-zookeeper", "kazoo"), waiter(func(w *inspect.Contender) { w.Watch = answer }))
@@ -67,7 +67,24 @@ func TestMixedRecipes(t *testing.T) {
 	check(t, "mixed-recipes", []state{
 		{name: "it watches the other library's node", c: present(watching(inspect.Confirmed))},
 		{name: "it does not", c: present(watching(inspect.Missing)), fires: true, severity: inspect.Critical, confidence: recipe.Likely},
-		{name: "nobody could look at its watch", c: present(watching(inspect.Unconfirmed)), fires: true, severity: inspect.Critical, confidence: recipe.Likely},
+		{
+			name: "nobody could look at its watch", c: present(watching(inspect.Unconfirmed)), fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			has: []string{"no watch shows that go-zookeeper and kazoo queue together"},
+		},
+		{
+			name: "its client is away", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			c: present(watching(inspect.Missing), func(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true }),
+		},
+		{
+			name: "all may have connected anew since", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			c: read(inspect.TableVoid, present(watching(inspect.Missing))),
+		},
+		{
+			name: "readers of two libraries hold, and nothing shows their order", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			c: present(with(watching(inspect.Confirmed), func(l *inspect.Lock) {
+				l.Holders = append(l.Holders, inspect.Contender{Name: "x", State: inspect.Holding, Mode: recipe.Shared, Special: inspect.Special{Recipe: "kazoo"}})
+			})),
+		},
 		{
 			name: "kazoo ignores Curator", c: present(mix("curator", "kazoo")), fires: true,
 			severity: inspect.Critical, confidence: recipe.Likely, has: []string{"curator and kazoo"},

@@ -20,6 +20,8 @@ def client(name):
 def take(zk, kind, name, path, number):
     if kind == "lock":
         zk.Lock(path, name).acquire()
+    elif kind == "mixing":
+        zk.Lock(path, name, extra_lock_patterns=["-lock-"]).acquire()
     elif kind == "persistent":
         zk.Lock(path, name).acquire(ephemeral=False)
     elif kind == "read":
