@@ -119,8 +119,6 @@ var badUses = []struct{ args, says string }{
 	{"release zk:/a zk://h", "--owner"},
 	{"acquire zk:/a zk://h --kind fair", "--kind"},
 	{"acquire redis:a redis://h --wait -1s", "--wait"},
-	{"show zk:/a/ zk://h", "zk:/a)"},
-	{"acquire zk:a zk://h", "zk:/a)"},
 	{"acquire redis:a redis://h --ttl 1ms", "--ttl"},
 	{"acquire zk:/a zk://h --ttl 20s", "--ttl"},
 	{"contend zk:/a zk://h --ttl 20s", "--ttl"},

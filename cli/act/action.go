@@ -195,7 +195,7 @@ func (r *action) target(ctx context.Context, args []string) (id inspect.ID, t co
 	if r.setup, err = r.SetUp(ctx, args[1:]); err != nil {
 		return id, t, err
 	}
-	t, err = r.setup.Backend(id.Backend)
+	t, err = r.setup.BackendOf(id)
 	return id, t, err
 }
 

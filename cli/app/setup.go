@@ -14,6 +14,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/config"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/zkpath"
 )
 
 // Setup holds the targets of a command and their secrets.
@@ -207,13 +208,21 @@ func (s Setup) Backend(name string) (connect.Target, error) {
 	return connect.Target{}, Usagef("no target is named %q (there are: %s)", name, strings.Join(names, ", "))
 }
 
-// BackendOf returns the target of a lock. A ZooKeeper path must be written as the servers write it.
+// BackendOf returns the target of a lock. A ZooKeeper path that no znode can have is no lock, and no server is
+// asked about it.
 func (s Setup) BackendOf(id inspect.ID) (connect.Target, error) {
 	t, err := s.Backend(id.Backend)
-	if err == nil && t.Service == connect.ZooKeeper && path.Clean("/"+id.Path) != id.Path {
-		return t, Usagef("%s is no path of a znode (write %s:%s)", id, id.Backend, inspect.Escape(path.Clean("/"+id.Path)))
+	if err != nil || t.Service != connect.ZooKeeper {
+		return t, err
 	}
-	return t, err
+	if err := zkpath.Check(id.Path); err != nil {
+		advice := "see: lockscope ls"
+		if whole := path.Clean("/" + id.Path); zkpath.Check(whole) == nil {
+			advice = "write " + inspect.ID{Backend: id.Backend, Path: whole}.String()
+		}
+		return t, Exitf(ExitNo, "%s: no such lock: the path is invalid: %w (%s)", id, err, advice)
+	}
+	return t, nil
 }
 
 // MayWrite returns an error if the profile is read_only.

@@ -132,26 +132,3 @@ func parentOf(path string) (parent, name string, ok bool) {
 	}
 	return path[:i], path[i+1:], true
 }
-
-// validPath applies the rules of the real server's PathUtils: absolute, no empty, "." or ".." element, no
-// trailing slash, no control, surrogate, private-use or special code unit.
-func validPath(path string) bool {
-	if path == "" || path[0] != '/' {
-		return false
-	}
-	if path == "/" {
-		return true
-	}
-	for element := range strings.SplitSeq(path[1:], "/") {
-		if element == "" || element == "." || element == ".." {
-			return false
-		}
-	}
-	for _, r := range path {
-		switch {
-		case r <= 0x1f, r >= 0x7f && r <= 0x9f, r >= 0xd800 && r <= 0xf8ff, r >= 0xfff0 && r <= 0xffff, r > 0xffff:
-			return false // beyond 0xffff: Java sees two surrogates
-		}
-	}
-	return true
-}

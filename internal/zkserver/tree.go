@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/lockscope/lockscope/internal/zkpath"
 )
 
 // stat of a node, as clients see it besides its data. Times are milliseconds since 1970.
@@ -164,7 +166,7 @@ func (tx *txn) create(a createArgs) (string, *node, errCode) {
 		path += fmt.Sprintf("%010d", parent.creates)
 	}
 	switch {
-	case !validPath(path):
+	case zkpath.Check(path) != nil:
 		return "", nil, codeBadArguments
 	case t.nodes[path] != nil:
 		return "", nil, codeNodeExists
@@ -256,7 +258,7 @@ func (tx *txn) check(path string, version int32) errCode {
 
 // node is a node on which the txn needs a right.
 func (tx *txn) node(path string, perm int32) (*node, errCode) {
-	if !validPath(path) {
+	if zkpath.Check(path) != nil {
 		return nil, codeBadArguments
 	}
 	n := tx.tree.nodes[path]
@@ -267,7 +269,7 @@ func (tx *txn) node(path string, perm int32) (*node, errCode) {
 }
 
 func (tx *txn) setACL(path string, list []acl, version int32) (*node, errCode) {
-	if !validPath(path) {
+	if zkpath.Check(path) != nil {
 		return nil, codeBadArguments
 	}
 	list, code := resolve(list, tx.who)

@@ -12,6 +12,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/internal/zkpath"
 	"github.com/lockscope/lockscope/lockops"
 )
 
@@ -64,8 +66,8 @@ func (a *zkTarget) full() string { return strings.TrimRight(a.Chroot, "/") + a.N
 
 // Open makes the directory, unless it is there.
 func (a *zkTarget) Open(ctx context.Context) (err error) {
-	if !strings.HasPrefix(a.Name, "/") || strings.HasSuffix(a.Name, "/") {
-		return fmt.Errorf("%s is no path of a znode: it starts with a slash and does not end in one", a.Name)
+	if err := zkpath.Check(a.Name); err != nil {
+		return fmt.Errorf("%s: no znode can have this path: %w", text.Escape(a.Name), err)
 	}
 	if a.adminClient, err = a.session(ctx); err != nil {
 		return err

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/zkpath"
 	"github.com/lockscope/lockscope/lockops"
 )
 
@@ -56,8 +56,10 @@ func queuePrefix(l *inspect.Lock) string {
 // takingRefused is the reason why a lock cannot be taken like that; empty when it can be tried.
 func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
 	switch {
-	case b.ZooKeeper && !isPath(o.Lock.Path):
-		return "that is no path of a znode: it starts with one slash and does not end in one"
+	case b.ZooKeeper && o.Lock.Path == "/":
+		return "the root of all znodes is no place for a lock"
+	case b.ZooKeeper && zkpath.Check(o.Lock.Path) != nil:
+		return "no znode can have this path: " + zkpath.Check(o.Lock.Path).Error()
 	case l == nil:
 		return ""
 	case !b.ZooKeeper && describe.Structured(l):
@@ -73,10 +75,6 @@ func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
 		return fmt.Sprintf("it is a lock of kind %s: readers and writers would not respect it", l.Kind) // kazoo's writers look like a mutex
 	}
 	return ""
-}
-
-func isPath(path string) bool {
-	return strings.HasPrefix(path, "/") && len(path) > 1 && !strings.HasSuffix(path, "/") && !strings.Contains(path, "//")
 }
 
 // takingPreview lists the nodes and keys that will be made on the servers.

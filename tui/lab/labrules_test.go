@@ -121,8 +121,8 @@ func TestTakingIsRefused(t *testing.T) {
 		{"a writer among readers", &zkBackend, Order{Lock: fixture.Readers().ID, Kind: "write", Recipe: fixture.Readers().Recipe}, fixture.Readers(), nil},
 		{"a reader of a mutex", &zkBackend, Order{Lock: fixture.Orders().ID, Kind: "read", Recipe: "curator"}, fixture.Orders(), []string{"mutex", "readers"}},
 		{"a hash of Redisson's", &redisBackend, Order{Lock: fixture.Thin().ID, Kind: "redlock"}, redisson, []string{"redisson", "plain key"}},
-		{"a path that is none", &zkBackend, Order{Lock: fixture.Id("zk:locks"), Recipe: "curator"}, nil, []string{"no path"}},
-		{"a path with a slash at its end", &zkBackend, Order{Lock: fixture.Id("zk:/locks/"), Recipe: "curator"}, nil, []string{"no path"}},
+		{"a path that is none", &zkBackend, Order{Lock: fixture.Id("zk:locks"), Recipe: "curator"}, nil, []string{"this path"}},
+		{"a path with a slash at its end", &zkBackend, Order{Lock: fixture.Id("zk:/locks/"), Recipe: "curator"}, nil, []string{"this path"}},
 	} {
 		got := takingRefused(tt.backend, &tt.order, tt.lock)
 		if (got == "") != (tt.want == nil) {
