@@ -120,30 +120,6 @@ func TestEveryWordIsExplained(t *testing.T) {
 	}
 }
 
-// The README names each library whose locks are recognised: not those that are known by no name, nor our own.
-func TestTheReadmeNamesEveryLibrary(t *testing.T) {
-	page, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spaced := func(s string) string {
-		return strings.Join(strings.Fields(strings.ToLower(strings.ReplaceAll(s, "-", " "))), " ")
-	}
-	readme := spaced(string(page))
-	for _, r := range docs.Recipes() {
-		name := spaced(r.Name)
-		switch r.Name {
-		case "sequential", "ephemeral", "token", "lockscope":
-			continue
-		case "zookeeper-recipes":
-			name = "zookeeper's own recipes"
-		}
-		if !strings.Contains(readme, name) {
-			t.Errorf("%s is not in the README, in the list of what it decodes", r.Name)
-		}
-	}
-}
-
 // An error that was printed is explained as it stands.
 func TestAPrintedErrorIsExplained(t *testing.T) {
 	t.Parallel()
