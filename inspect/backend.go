@@ -47,6 +47,9 @@ type Backend struct {
 	Servers []Server
 	// Topology of a Redis backend's servers; empty for ZooKeeper.
 	Topology Topology
+	// Voters is the number of servers of a ZooKeeper ensemble, named in the target or not. It is 0 where that is
+	// unknown, or where some have no vote or more than one.
+	Voters int
 	// Clock dates the entries on a ZooKeeper backend; zero for Redis.
 	Clock LeaderClock
 	// User is our name as the access lists of its servers have it; empty when unknown, and for ZooKeeper.
@@ -206,7 +209,19 @@ type Server struct {
 	// does not tell.
 	WritesRefused WriteRefusal
 	Error         string
+	// Fault tells apart why it is ServerDown; empty where it does not answer, or is up.
+	Fault ServerFault
 }
+
+// ServerFault is what is known of a server that is ServerDown and did answer, or may serve others.
+type ServerFault string
+
+const (
+	// FaultOurs: our login, our certificate or our way there failed. It may serve everybody else.
+	FaultOurs ServerFault = "ours"
+	// FaultNoQuorum: a ZooKeeper server runs, and is part of no quorum.
+	FaultNoQuorum ServerFault = "no-quorum"
+)
 
 // WriteRefusal is a reason for which a Redis master answers reads and refuses writes.
 type WriteRefusal string

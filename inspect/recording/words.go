@@ -16,7 +16,7 @@ var ourWords = json.JoinUnmarshalers(
 	word[inspect.Kind](), word[inspect.State](), word[recipe.Confidence](),
 	word[inspect.Aspect](), word[inspect.Severity](),
 	word[inspect.BackendKind](), word[inspect.BackendState](), word[inspect.Mode](), word[inspect.Topology](), word[inspect.ServerState](),
-	word[inspect.WriteRefusal](), word[inspect.Verb](),
+	word[inspect.WriteRefusal](), word[inspect.ServerFault](), word[inspect.Verb](),
 )
 
 func word[T ~string]() *json.Unmarshalers {

@@ -7,6 +7,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
 // perKey is about what one key in a pipeline adds to its time: it is taken off, so that batches of any size compare.
@@ -174,12 +176,16 @@ func (p *masterState) failed(err error) {
 		p.lost++
 	}
 	p.server.State, p.server.Error, p.server.Latency = inspect.ServerDown, inspect.Escape(err.Error()), -1
+	p.server.Fault = ""
+	if connect.Ours(err) || redisreply.Ours(err) {
+		p.server.Fault = inspect.FaultOurs
+	}
 	p.err = err
 }
 
 // answered notes that the master answers.
 func (p *masterState) answered(latency time.Duration) {
-	p.server.State, p.server.Error, p.server.Latency = inspect.ServerUp, "", latency
+	p.server.State, p.server.Error, p.server.Fault, p.server.Latency = inspect.ServerUp, "", "", latency
 	p.err = nil
 }
 
@@ -188,7 +194,7 @@ func (p *masterState) setStatus(st node.Status) {
 	was := p.server
 	p.server, p.unseen, p.databases = st.Server, st.Unseen, st.Databases
 	s := &p.server
-	s.State, s.Error = was.State, was.Error
+	s.State, s.Error, s.Fault = was.State, was.Error, was.Fault
 	if st.Reported {
 		p.reported = true
 	} else {

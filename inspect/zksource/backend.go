@@ -44,7 +44,7 @@ func (r *run) describe() *inspect.Backend {
 		FirstPass: r.tree.FirstPass, Scanned: r.tree.Scanned, Sought: r.sought(), Empty: r.tree.Empty(), Reading: r.reading(),
 		Unseen: append(r.tree.Unseen(), r.ensemble.Unseen()...), Findings: r.ensemble.Findings(),
 		HeardAt: r.heardAt, DisturbedAt: r.ensemble.DisturbedAt(), Lost: r.conn.lost,
-		Clock: r.ensemble.Clock(), Cost: r.cost(),
+		Clock: r.ensemble.Clock(), Cost: r.cost(), Voters: r.ensemble.Voters(),
 	}
 	if r.cfg.Once {
 		b.Mode = inspect.ModeOnce
@@ -113,11 +113,14 @@ func (r *run) hear() {
 func (r *run) serverState(i int) inspect.Server {
 	s := r.ensemble.Server(i)
 	s.Requests = r.conn.requestsTo(s.Addr) + r.ensemble.RequestsTo(i)
-	if reason := r.conn.reasons[s.Addr]; reason != "" {
-		s.State, s.Error, s.Latency = inspect.ServerDown, reason, -1
+	if failed, ok := r.conn.reasons[s.Addr]; ok {
+		s.State, s.Error, s.Latency = inspect.ServerDown, failed.reason, -1
+		if failed.ours && s.Fault == "" {
+			s.Fault = inspect.FaultOurs
+		}
 	}
 	if r.conn.ready && r.conn.link.tap.Server() == s.Addr {
-		s.State, s.Error, s.Latency = inspect.ServerUp, "", r.conn.link.tap.Latency()
+		s.State, s.Error, s.Latency, s.Fault = inspect.ServerUp, "", r.conn.link.tap.Latency(), ""
 	}
 	return s
 }

@@ -21,7 +21,7 @@ type connection struct {
 	failures int
 	why      string // there is none
 	slow     bool   // a server did not answer in time
-	reasons  map[string]string
+	reasons  map[string]failure
 	lost     int // connections that broke
 	lies     int // of these, because of what a server said
 

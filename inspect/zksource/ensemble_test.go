@@ -71,7 +71,7 @@ func TestAnEnsemble(t *testing.T) {
 		})
 	}
 	v = once(t, all)
-	if v.Backend.State != inspect.Connected || v.All || v.Locks["/l"] == nil || v.Backend.Servers[1].State != inspect.ServerDown {
+	if v.Backend.State != inspect.Connected || v.All || v.Locks["/l"] == nil || v.Backend.Servers[1].State != inspect.ServerDown || v.Backend.Voters != 3 {
 		t.Errorf("one server is down: %+v, all sessions %v", v.Backend, v.All)
 	}
 	await(t, "the waiter's watch, which its server may have from it anew", func() bool {

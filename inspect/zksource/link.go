@@ -3,6 +3,7 @@ package zksource
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -41,7 +42,13 @@ type link struct {
 	failed   bool
 	slow     bool // a server did not answer in time
 	raw      net.Conn
-	errors   map[string]string // why each server could not be reached
+	errors   map[string]failure // why each server could not be reached
+}
+
+// failure to connect to a server.
+type failure struct {
+	reason string
+	ours   bool // it may serve others
 }
 
 // maxReply is the longest answer that does not end a connection, in bytes: the first request for many reads
@@ -109,7 +116,7 @@ func open(cfg Config, servers []string, session, patience time.Duration, in *inb
 	ctx, end := context.WithCancel(context.Background()) // until close
 	l := &link{
 		tap: &zkwire.Tap{TLS: cfg.TLS, DialContext: cfg.Dial, Gather: gather, Context: ctx}, now: cfg.Now,
-		inbox: in, ctx: ctx, end: end, patience: patience, servers: len(servers), errors: map[string]string{},
+		inbox: in, ctx: ctx, end: end, patience: patience, servers: len(servers), errors: map[string]failure{},
 	}
 	if l.tap.Greeting = max(patience, session/3); cfg.Once {
 		l.tap.Greeting = patience
@@ -155,7 +162,7 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 
 // attemptFailed notes why a server did not give a session, and reports the failure of the last one. mu is held.
 func (l *link) attemptFailed(addr string, err error) {
-	l.errors[addr] = connect.Reason(err)
+	l.errors[addr] = failure{connect.Reason(err), connect.Ours(err)}
 	l.slow = l.slow || connect.TimedOut(err)
 	if l.attempts >= l.servers && !l.failed {
 		l.failed = true
@@ -232,14 +239,10 @@ func (l *link) established() (from, to time.Time, known bool) {
 }
 
 // reasons returns the newest failure of each server, by address.
-func (l *link) reasons() map[string]string {
+func (l *link) reasons() map[string]failure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	reasons := make(map[string]string, len(l.errors))
-	for addr, text := range l.errors {
-		reasons[addr] = text
-	}
-	return reasons
+	return maps.Clone(l.errors)
 }
 
 // wasSlow reports whether a server did not answer in time: with more patience it may.

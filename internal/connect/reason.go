@@ -79,6 +79,22 @@ func TimedOut(err error) bool {
 		(errors.As(err, &op) && op.Timeout() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded))
 }
 
+// Ours reports whether a connection failed for a reason that may be ours alone: the server, or what stands
+// before it, answered and does not let us in, or we cannot look names up. It may serve every other client.
+func Ours(err error) bool {
+	var refused *RefusedError
+	var untrusted *tls.CertificateVerificationError
+	var op *net.OpError
+	var lookup *net.DNSError
+	switch {
+	case errors.As(err, &refused), errors.As(err, &untrusted), unencrypted(err):
+		return true
+	case errors.As(err, &lookup): // a name that is gone is how some networks say that a server is
+		return !lookup.IsNotFound
+	}
+	return errors.As(err, &op) && op.Op == "remote error" // an alert of TLS
+}
+
 // Unreachable reports whether an error is about a server that could not be reached or did not answer.
 func Unreachable(err error) bool {
 	var dial *DialError

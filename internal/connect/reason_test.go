@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,21 @@ func TestReason(t *testing.T) {
 	}
 	if err := (&DialError{"z:1", refused}); err.Error() != "zookeeper z:1: connection refused" || Reason(fmt.Errorf("x: %w", err)) != "connection refused" || !Unreachable(err) {
 		t.Errorf("%q, %q", err, Reason(err))
+	}
+	for _, err := range []error{
+		&RefusedError{Why: "needs TLS"},
+		tls.RecordHeaderError{},
+		&tls.CertificateVerificationError{Err: io.EOF},
+		&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, &net.DNSError{IsTimeout: true},
+	} {
+		if !Ours(fmt.Errorf("master a: %w", err)) {
+			t.Errorf("%T is not taken for ours", err)
+		}
+	}
+	for _, err := range []error{refused, io.EOF, context.DeadlineExceeded, &net.DNSError{IsNotFound: true}} {
+		if Ours(err) {
+			t.Errorf("%v is taken for ours", err)
+		}
 	}
 	if Plain(nil) != nil || !errors.Is(Plain(refused), refused) || Unreachable(errors.New("x")) {
 		t.Error("errors are not kept")

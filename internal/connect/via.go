@@ -77,11 +77,11 @@ func (v *Via) arguments(addr string) []string {
 func (v *Via) DialContext(_ context.Context, _, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !sshHost.MatchString(host) {
-		return nil, fmt.Errorf("%q is no address for ssh", addr)
+		return nil, &RefusedError{fmt.Sprintf("%q is no address for ssh", addr), err}
 	}
 	ours, its, err := socketPair()
 	if err != nil {
-		return nil, fmt.Errorf("via ssh: %w", err)
+		return nil, &RefusedError{"via ssh: " + err.Error(), err}
 	}
 	defer its.Close()
 	c := &viaConn{Conn: ours, via: v, addr: addr, ended: make(chan struct{})}
@@ -95,7 +95,7 @@ func (v *Via) DialContext(_ context.Context, _, addr string) (net.Conn, error) {
 		if errors.Is(err, exec.ErrNotFound) {
 			err = errors.New("there is no program ssh (install an OpenSSH client)")
 		}
-		return nil, fmt.Errorf("via ssh: %w", err)
+		return nil, &RefusedError{"via ssh: " + err.Error(), err}
 	}
 	go func() {
 		_ = c.cmd.Wait() // why is in what it said

@@ -32,6 +32,12 @@ func WrongType(err error) bool { return Starts(err, "WRONGTYPE") }
 // Login reports whether a server demands another login.
 func Login(err error) bool { return Starts(err, "NOAUTH", "WRONGPASS") }
 
+// Ours reports whether a server that refuses everything may do so to us alone: a login, a right, protected mode,
+// or no connection left, while its other clients keep theirs.
+func Ours(err error) bool {
+	return Login(err) || Denied(err) || Starts(err, "DENIED", "ERR max number of clients")
+}
+
 // UnknownCommand reports whether a command was renamed or taken away (rename-command), or the server is no
 // Redis or too old.
 func UnknownCommand(err error) bool { return Starts(err, "ERR unknown command") }

@@ -37,6 +37,22 @@ func TestRedisIsToldFromAProxy(t *testing.T) {
 	}
 }
 
+func TestARefusalOfUsAloneIsKnown(t *testing.T) {
+	for text, want := range map[string]bool{
+		"NOAUTH Authentication required.":                true,
+		"WRONGPASS invalid username-password pair":       true,
+		"NOPERM this user has no permissions":            true,
+		"DENIED Redis is running in protected mode":      true,
+		"ERR max number of clients reached":              true,
+		"LOADING Redis is loading the dataset in memory": false,
+		"MISCONF Redis is configured to save":            false,
+	} {
+		if got := Ours(fmt.Errorf("master a: %w", reply(text))); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
 func TestADeniedCommandIsNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"NOPERM this user has no permissions to run the 'get' command or its subcommand": "get",

@@ -17,6 +17,7 @@ type Ensemble struct {
 	admins  []*zkadmin.Server // one for each of them, and then others
 	answers []answer          // one for each of admins
 	missed  missed            // of the last inquiry
+	voters  int               // as last known; see inspect.Backend
 	clock   clock
 	commits []commit    // of the leader, the newest last
 	starts  []time.Time // as reported, so that they do not jitter
@@ -61,7 +62,13 @@ func (e *Ensemble) Learn(r *Report) {
 		r.missed.watches, r.missed.neverWatching = e.missed.watches, e.missed.neverWatching
 	}
 	e.missed = r.missed
+	if r.membersKnown {
+		e.voters = r.voters
+	}
 }
+
+// Voters is inspect.Backend's. It is kept while no server can be asked.
+func (e *Ensemble) Voters() int { return e.voters }
 
 // Dated learns from a transaction of a node that was read now, with its time by the leader's clock.
 func (e *Ensemble) Dated(zxid int64, at, now time.Time) { e.clock.dated(transaction{zxid, at}, now) }
@@ -100,7 +107,7 @@ func (e *Ensemble) Server(i int) inspect.Server {
 	switch {
 	case !a.asked:
 	case a.err != "":
-		s.State, s.Error = inspect.ServerDown, a.err
+		s.State, s.Error, s.Fault = inspect.ServerDown, a.err, a.fault()
 	default:
 		s.State, s.Role, s.Version = inspect.ServerUp, a.status.Role, inspect.Escape(a.status.Version)
 		s.Latency, s.Zxid = a.took, a.status.Zxid

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // Inquiry asks all servers for their status, their sessions and the watches of these.
@@ -80,6 +81,17 @@ const mostReason = 240
 
 // lacksQuorum reports whether a server runs and is part of no quorum.
 func (a *answer) lacksQuorum() bool { return errors.Is(a.failed, zkadmin.ErrNoQuorum) }
+
+// fault tells apart why a server serves nobody, or not us.
+func (a *answer) fault() inspect.ServerFault {
+	switch {
+	case a.lacksQuorum():
+		return inspect.FaultNoQuorum
+	case connect.Ours(a.failed):
+		return inspect.FaultOurs
+	}
+	return ""
+}
 
 // tables holds the answers of one server.
 type tables struct {

@@ -46,14 +46,14 @@ func sameHost(addr, admin string) bool {
 	return err == nil && bad == nil && u.Hostname() == host
 }
 
-// members counts the ensemble's servers, in our target or not; 0 when the count is unknown. It waits for as
-// long as for any other answer.
-func (q *Inquiry) members(ctx context.Context, servers []answer) (int, error) {
+// members counts the ensemble's servers, in our target or not, and those with a vote (see [inspect.Backend]);
+// 0 when the count is unknown. It waits for as long as for any other answer.
+func (q *Inquiry) members(ctx context.Context, servers []answer) (all, voters int, err error) {
 	if len(servers) == 1 && servers[0].status.Role == "standalone" {
-		return 1, nil
+		return 1, 1, nil
 	}
 	if q.Ours == nil {
-		return 0, nil
+		return 0, 0, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, q.Limit)
 	defer cancel()
@@ -68,8 +68,22 @@ func (q *Inquiry) members(ctx context.Context, servers []answer) (int, error) {
 	})
 	select {
 	case c := <-answered:
-		return strings.Count("\n"+string(c.text), "\nserver."), c.err
+		all, voters = countMembers(string(c.text))
+		return all, voters, c.err
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return 0, 0, ctx.Err()
 	}
+}
+
+// countMembers counts the servers in an ensemble's configuration, and those with a vote where each has one:
+// none where some are observers, weighed or in groups.
+func countMembers(configuration string) (all, voters int) {
+	lines := "\n" + configuration
+	all = strings.Count(lines, "\nserver.")
+	for _, uneven := range []string{":observer", "\ngroup.", "\nweight."} {
+		if strings.Contains(lines, uneven) {
+			return all, 0
+		}
+	}
+	return all, all
 }

@@ -6,6 +6,22 @@ import (
 	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
+func TestMembersWithOneVoteEachAreCounted(t *testing.T) {
+	t.Parallel()
+	const two = "server.1=a:2888:3888:participant;0.0.0.0:2181\nserver.2=b:2888:3888:participant;0.0.0.0:2181\n"
+	for configuration, want := range map[string][2]int{
+		two + "version=0": {2, 2},
+		two + "server.3=c:2888:3888:observer;0.0.0.0:2181\nversion=0": {3, 0},
+		two + "group.1=1:2\nweight.1=1\nversion=0":                    {2, 0},
+		"version=0": {0, 0},
+		"":          {0, 0},
+	} {
+		if all, voters := countMembers(configuration); all != want[0] || voters != want[1] {
+			t.Errorf("%q: %d servers, %d voters", configuration, all, voters)
+		}
+	}
+}
+
 func TestAdminServersArePairedWithTheirServers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -26,10 +26,13 @@ type Report struct {
 	Watches map[string][]int64
 	Asked   time.Time
 
-	servers    []answer
-	allWatches bool                // every server of the ensemble answered
-	connected  map[int64]time.Time // when each session came to a server that answered for its watches
-	missed     missed
+	servers []answer
+	// voters is inspect.Backend's, and known when membersKnown.
+	voters       int
+	membersKnown bool
+	allWatches   bool                // every server of the ensemble answered
+	connected    map[int64]time.Time // when each session came to a server that answered for its watches
+	missed       missed
 }
 
 // missed collects refusals and failures of servers. Those of the watches stay until these are asked for again.
@@ -119,7 +122,8 @@ func (q *Inquiry) count(ctx context.Context, r *Report, answers []tables) {
 			withWatches++
 		}
 	}
-	members, err := q.members(ctx, r.servers)
+	members, voters, err := q.members(ctx, r.servers)
+	r.voters, r.membersKnown = voters, members > 0
 	if errors.Is(err, zk.ErrNoAuth) {
 		r.missed.unseen = append(r.missed.unseen, configUnseen(q.Ours.Server()))
 	}
