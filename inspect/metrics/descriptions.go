@@ -31,7 +31,7 @@ var (
 	undatedHolds = describe("gauge", "holds_undated", "Holds whose beginning is unknown, or known only by a clock that could not be compared with ours: no other sample has their age.", "backend")
 	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait whose beginning is known, by a clock that was compared with ours. None while there is none.", "backend")
 	queueLength  = describe("histogram", "queue_length", "Waiters of each lock now; locks whose waiters are unknown are left out.", "backend")
-	findings     = describe("gauge", "findings", "Findings by rule and severity, of locks and of the backend; muted: an operator knows of them.", "backend", "rule", "severity", "muted")
+	findings     = describe("gauge", "findings", "Findings by rule and severity, of locks and of the backend; muted: an operator knows of them. While the backend is down: its own only.", "backend", "rule", "severity", "muted")
 
 	grantsTotal   = describe("counter", "grants_total", "Grants that were seen. On a polled or hot lock some may be missed.", "backend")
 	endsTotal     = describe("counter", "holds_ended_total", "Ends of holds by how: released, expired, lost, forced, or ended (how is unknown).", "backend", "how")
@@ -42,7 +42,7 @@ var (
 	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold, dated so, of a lock with such a finding.", "lock")
 	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with a finding from warning on that have no series of their own.")
 
-	serverUp      = describe("gauge", "server_up", "1 for a server that answers, 0 for one that does not. None where that is unknown.", "backend", "server")
+	serverUp      = describe("gauge", "server_up", "1 for a server that answers, 0 for one that does not. None where that is unknown: not yet asked, or it refuses our login or certificate.", "backend", "server")
 	serverLatency = describe("gauge", "server_latency_seconds", "Time of the last request to the server.", "backend", "server")
 	clockOffset   = describe("gauge", "server_clock_offset_seconds", "The server's clock minus ours, where it can be read.", "backend", "server")
 

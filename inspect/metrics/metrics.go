@@ -133,6 +133,11 @@ func (o samples) backend(b *inspect.Backend) {
 	for aspect, n := range refused {
 		o.gauge(unseen, float64(n), b.Name, aspect)
 	}
+	if b.State == inspect.Down { // of its locks nothing is known
+		own := &tally{findings: map[[3]string]int{}}
+		own.addFindings(b.Findings)
+		o.findings(b.Name, own)
+	}
 	seen := make(map[string]bool)
 	for i := range b.Servers {
 		s := &b.Servers[i]
@@ -140,7 +145,7 @@ func (o samples) backend(b *inspect.Backend) {
 			continue
 		}
 		seen[s.Addr] = true
-		if s.State != inspect.ServerUnknown {
+		if s.State != inspect.ServerUnknown && s.Fault != inspect.FaultOurs {
 			o.gauge(serverUp, truth(s.State == inspect.ServerUp), b.Name, s.Addr)
 		}
 		if s.State == inspect.ServerUp && s.Latency >= 0 {
@@ -264,13 +269,17 @@ func heldFor(s *inspect.Snapshot, l *inspect.Lock, h *inspect.Contender, now tim
 	return age.Duration, ok && age.Known
 }
 
+func (o samples) findings(backend string, t *tally) {
+	for key, n := range t.findings {
+		o.gauge(findings, float64(n), backend, key[0], key[1], key[2])
+	}
+}
+
 func (o samples) tally(backend string, t *tally) {
 	for key, n := range t.states {
 		o.gauge(locks, float64(n), backend, key[0], key[1])
 	}
-	for key, n := range t.findings {
-		o.gauge(findings, float64(n), backend, key[0], key[1], key[2])
-	}
+	o.findings(backend, t)
 	for aspect, n := range t.unknown {
 		o.gauge(locksUnknown, float64(n), backend, aspect)
 	}
