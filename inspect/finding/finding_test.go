@@ -217,10 +217,13 @@ func findingsIn(cases []inspect.Case, backend *inspect.Backend) (found []inspect
 	for i := range ensemble.Servers {
 		ensemble.Servers[i].Role = "standalone"
 	}
+	masters := *backend
+	masters.Spread = inspect.Spread{}
 	for _, r := range Rules() {
 		if r.Backend != nil {
 			found = append(found, r.Backend(backend, now)...)
 			found = append(found, r.Backend(ensemble, now)...)
+			found = append(found, r.Backend(&masters, now)...)
 		}
 		if r.Lock == nil {
 			continue

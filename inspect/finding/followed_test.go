@@ -14,6 +14,7 @@ import (
 // followed has a part of what each rule advises, and the tests on servers in which that was done and the
 // finding went away. Where no test does it, the advice itself says that a person has to.
 var followed = []struct{ rule, advice, shown string }{
+	{"no-quorum", "bring one of them back, and stop no other", "cli.TestALostQuorumIsAnAlarm"},
 	{"deadlock", "or release its lock (it keeps running): lockscope release", forty},
 	{"split-quorum", "release the vote that never expires: lockscope release", forty},
 	{"mixed-recipes", "stop the clients of all libraries but one", advisedInZooKeeper},

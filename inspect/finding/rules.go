@@ -48,6 +48,7 @@ func (r rule) ofBackends(diagnose func(*inspect.Backend, time.Time) []inspect.Fi
 // all rules, the worst first. What a rule needs and does not know (a table that was not read, a history that
 // is too short) makes it silent.
 var all = []rule{
+	noQuorum(),
 	deadlock(),
 	splitQuorum(),
 	mixedRecipes(),

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
+)
+
+// threeMasters of one Redlock, with a lock on all of them, and their target.
+func threeMasters(t *testing.T) (masters []*servertest.Redis, target string) {
+	t.Helper()
+	var addrs []string
+	for range 3 {
+		s := servertest.StartEmbeddedRedis(t)
+		if err := s.Client(t).Set(t.Context(), "lock:a", "Y2NjY2NjY2NjY2NjY2NjYw==", time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+		masters, addrs = append(masters, s), append(addrs, s.Addr)
+	}
+	return masters, "redis://" + strings.Join(addrs, ",")
+}
+
+// noQuorum is the finding no-quorum, of no severity where there is none.
+func (d diagnosis) noQuorum() reportedFinding {
+	i := slices.IndexFunc(d.all, func(f reportedFinding) bool { return f.Rule == "no-quorum" })
+	if i < 0 {
+		return reportedFinding{}
+	}
+	return d.all[i]
+}
+
+// Masters that stop one after the other raise an alarm, and those that come back end it, as advised.
+func TestALostQuorumIsAnAlarm(t *testing.T) {
+	t.Parallel()
+	masters, target := threeMasters(t)
+	for _, step := range []struct {
+		what     string
+		do       func()
+		severity inspect.Severity
+		code     int
+	}{
+		{"all are there", func() {}, "", 0},
+		{"one stops", func() { masters[2].Stop(t) }, inspect.Warning, app.ExitNo},
+		{"another stops", func() { masters[1].Stop(t) }, inspect.Critical, app.ExitNo},
+		{"one is brought back", func() { masters[1].Restart(t) }, inspect.Warning, app.ExitNo},
+		{"none is left", func() {
+			masters[0].Stop(t)
+			masters[1].Stop(t)
+		}, "", app.ExitUnreachable},
+	} {
+		step.do()
+		d := doctor(t, target)
+		if f := d.noQuorum(); f.Severity != string(step.severity) || d.code != step.code {
+			t.Errorf("%s: exit %d, %+v", step.what, d.code, f)
+		}
+		if step.severity != inspect.Critical {
+			continue
+		}
+		if got := run(t, "ls", target); got.code != app.ExitUnreachable || !strings.Contains(got.stderr, "no-quorum: 2 of 3 masters lost") {
+			t.Errorf("ls: %+v", got)
+		}
+	}
+}
+
+// Masters that refuse our password serve others: a part of the backend is not seen, and no alarm is raised.
+func TestARefusedLoginIsNoLostQuorum(t *testing.T) {
+	t.Parallel()
+	masters, target := threeMasters(t)
+	for _, m := range masters[1:] {
+		m.Mini.RequireAuth("changed")
+	}
+	if d := doctor(t, target); d.code != app.ExitUnreachable || d.noQuorum().Rule != "" {
+		t.Errorf("exit %d: %+v", d.code, d.all)
+	}
+	scrape := exporting(t, t.TempDir(), target)
+	eventually(t, "the backend is degraded", func() bool {
+		_, text := scrape("/metrics")
+		return strings.Contains(text, `lockscope_backend_state{backend="redis",service="redis",state="degraded"} 1`)
+	})
+	for i, m := range masters {
+		_, text := scrape("/metrics")
+		if has := strings.Contains(text, "lockscope_server_up{backend=\"redis\",server=\""+m.Addr+"\"} "); has != (i == 0) {
+			t.Errorf("server_up of master %d: %v", i, has)
+		}
+	}
+}
+
+// An exporter says which masters are down and that a quorum is lost.
+func TestALostQuorumIsExported(t *testing.T) {
+	t.Parallel()
+	masters, target := threeMasters(t)
+	scrape := exporting(t, t.TempDir(), target)
+	up := func(i int, value string) string {
+		return "lockscope_server_up{backend=\"redis\",server=\"" + masters[i].Addr + "\"} " + value + "\n"
+	}
+	has := func(lines ...string) func() bool {
+		return func() bool {
+			_, text := scrape("/metrics")
+			return !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(text, line) })
+		}
+	}
+	eventually(t, "all are up", has(up(0, "1"), up(1, "1"), up(2, "1")))
+	masters[1].Stop(t)
+	masters[2].Stop(t)
+	eventually(t, "two are down", has(up(0, "1"), up(1, "0"), up(2, "0"),
+		`lockscope_findings{backend="redis",muted="false",rule="no-quorum",severity="critical"} 1`))
+}
+
+// An ensemble of which one member is left says itself that it has no quorum.
+func TestAnEnsembleThatLostItsQuorumIsAnAlarm(t *testing.T) {
+	t.Parallel()
+	var addrs []string
+	servers := servertest.StartZooKeeperEnsemble(t, 3)
+	for _, s := range servers {
+		addrs = append(addrs, s.Addr)
+	}
+	target := "zk://" + strings.Join(addrs, ",")
+	if f := doctor(t, target).noQuorum(); f.Rule != "" {
+		t.Errorf("all are there: %+v", f)
+	}
+	servers[2].Kill(t)
+	eventually(t, "one more failure would do it", func() bool { return doctor(t, target).noQuorum().Severity == "warning" })
+	servers[1].Kill(t)
+	eventually(t, "no quorum is left", func() bool {
+		d := doctor(t, target, "--timeout", "5s")
+		return d.noQuorum().Severity == "critical" && d.code == app.ExitNo
+	})
+}
