@@ -1,6 +1,7 @@
 package wild
 
 import (
+	"context"
 	"path"
 	"strconv"
 	"strings"
@@ -28,11 +29,13 @@ func (s servers) play(t *testing.T, r report) (targets []string) {
 		var addrs []string
 		for _, m := range s.redis[:r.Masters] {
 			addrs = append(addrs, m.Addr)
+			client := m.Client(t)
+			t.Cleanup(func() { client.FlushAll(context.Background()) })
 		}
 		targets = append(targets, "redis://"+strings.Join(addrs, ",")+r.Target)
 	}
 	if len(r.ZooKeeper) > 0 {
-		p := s.player(t)
+		p := player{t: t, addr: s.zk.Addr, sessions: map[string]*zk.Conn{}}
 		for _, step := range r.ZooKeeper {
 			p.do(step)
 		}
@@ -72,13 +75,9 @@ type player struct {
 	sessions map[string]*zk.Conn
 }
 
-func (s servers) player(t *testing.T) *player {
-	return &player{t: t, addr: s.zk.Addr, sessions: map[string]*zk.Conn{}}
-}
-
 func (p *player) session(name string) *zk.Conn {
 	if p.sessions[name] == nil {
-		c, _, err := zk.Connect([]string{p.addr}, 20*time.Second, zk.WithLogInfo(false))
+		c, _, err := zk.Connect([]string{p.addr}, time.Minute, zk.WithLogInfo(false))
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -93,7 +92,7 @@ func (p *player) session(name string) *zk.Conn {
 
 func (p *player) do(s step) {
 	p.t.Helper()
-	c, all := p.session(s.Session), zk.WorldACL(zk.PermAll)
+	operator, c, all := p.session(""), p.session(s.Session), zk.WorldACL(zk.PermAll)
 	text := func(s string) string {
 		return fill(p.t, s, func(name string) int64 { return p.session(name).SessionID() })
 	}
@@ -110,7 +109,7 @@ func (p *player) do(s step) {
 	case s.Delete != "":
 		err = c.Delete(name, -1)
 	case s.Container:
-		_, err = c.CreateContainer(name, data, zk.FlagContainer, all)
+		name, err = c.CreateContainer(name, data, zk.FlagContainer, all)
 	default:
 		flags := int32(zk.FlagPersistent)
 		if s.Session != "" && !s.Persistent {
@@ -119,40 +118,15 @@ func (p *player) do(s step) {
 		if s.Sequential {
 			flags |= zk.FlagSequence
 		}
-		if _, err = c.Create(name, data, flags, all); err == zk.ErrNodeExists && s.Session == "" {
-			err = nil
-		}
+		name, err = c.Create(name, data, flags, all)
+	}
+	if err == zk.ErrNodeExists && s.Session == "" {
+		return // a directory
 	}
 	if err != nil {
 		p.t.Fatalf("%+v: %v", s, err)
 	}
-}
-
-// clear empties the servers for the next case.
-func (s servers) clear(t *testing.T) {
-	t.Helper()
-	for _, m := range s.redis {
-		if err := m.Client(t).FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.player(t).clear("/")
-}
-
-func (p *player) clear(dir string) {
-	p.t.Helper()
-	children, _, err := p.session("").Children(dir)
-	if err != nil {
-		p.t.Fatalf("%s: %v", dir, err)
-	}
-	for _, child := range children {
-		name := path.Join(dir, child)
-		if name == "/zookeeper" {
-			continue
-		}
-		p.clear(name)
-		if err := p.session("").Delete(name, -1); err != nil {
-			p.t.Fatalf("%s: %v", name, err)
-		}
+	if s.Create != "" {
+		p.t.Cleanup(func() { _ = operator.Delete(name, -1) }) // what is below it was created later, and is gone
 	}
 }

@@ -40,7 +40,6 @@ func TestReports(t *testing.T) {
 			s.redis = append(s.redis, servertest.StartRedis(t))
 		}
 		for _, r := range reports(t) {
-			s.clear(t)
 			t.Run(r.name, func(t *testing.T) { judge(t, s, r) })
 		}
 	})
