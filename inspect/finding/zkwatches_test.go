@@ -64,6 +64,7 @@ func TestMissingWatch(t *testing.T) {
 			has:      []string{"does not hear when that leaves"},
 			evidence: map[string]any{"instead": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000", "expected": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000002"},
 		},
+		{name: "Hive never watches", c: watching("hive", recipe.Certain, inspect.Missing)},
 		{name: "all watch", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed)},
 		{name: "nobody could look", c: watching("curator", recipe.Certain, inspect.Unconfirmed, inspect.Unconfirmed)},
 		{
