@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
 )
 
 // Config is the configuration file.
@@ -199,8 +197,8 @@ func Load(path string) (Config, error) {
 	case err != nil:
 		return Config{}, fmt.Errorf("config: %w: %w", ErrInvalid, err)
 	}
-	if others(info, 0o022) {
-		return Config{}, fmt.Errorf("config %s: %w: others may write it, and with it which commands are run (mode %04o; chmod go-w it)", path, ErrInvalid, info.Mode().Perm())
+	if err := us().distrust(path, info); err != nil {
+		return Config{}, fmt.Errorf("config %s: %w: it names commands that are run, and %w", path, ErrInvalid, err)
 	}
 	var c Config
 	if err := Decode(text, &c); err != nil {
@@ -210,37 +208,19 @@ func Load(path string) (Config, error) {
 		return Config{}, fmt.Errorf("config %s: %w: %w", path, ErrInvalid, err)
 	}
 	for name, p := range c.Profiles {
-		if p.hasPlainPassword() && others(info, 0o077) {
+		if p.hasPlainPassword() && us().othersRead(info) {
 			return Config{}, fmt.Errorf("config %s: %w: profile %q has a password in it and others may read it (mode %04o; chmod 600 it)", path, ErrInvalid, name, info.Mode().Perm())
 		}
 	}
 	return c, nil
 }
 
-// Decode reads YAML into a value, and refuses keys that the value does not have. An error is in words for the
-// one who wrote the text. The library panics on some texts that are no YAML (FuzzLoad found one); they are
-// errors, too.
-func Decode(text []byte, into any) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("it cannot be read as YAML")
-		}
-	}()
-	if err := yaml.UnmarshalWithOptions(text, into, yaml.Strict()); err != nil {
-		return errors.New(strings.TrimSpace(yaml.FormatError(err, false, false)))
-	}
-	return nil
-}
-
-// ReadFile reads a regular file of at most 16 MiB. Anything else at path, a pipe or a directory, is an error,
+// ReadFile reads a regular file of at most 256 KiB. Anything else at path, a pipe or a directory, is an error,
 // and is not waited for.
 func ReadFile(path string) ([]byte, error) {
 	text, _, err := read(path)
 	return text, err
 }
-
-// largest file that is read, in bytes.
-const largest = 16 << 20
 
 // read reads a regular file, and returns its mode as of the reading. It refuses a pipe, which may
 // never end.
@@ -260,9 +240,9 @@ func read(path string) ([]byte, fs.FileInfo, error) {
 	if info, err = f.Stat(); err != nil {
 		return nil, nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, largest+1))
-	if err == nil && len(text) > largest {
-		err = fmt.Errorf("%s is larger than %d bytes", path, largest)
+	text, err := io.ReadAll(io.LimitReader(f, largestFile+1))
+	if err == nil && len(text) > largestFile {
+		err = fmt.Errorf("%s is larger than %d bytes", path, largestFile)
 	}
 	return text, info, err
 }

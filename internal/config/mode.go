@@ -1,11 +1,64 @@
 package config
 
 import (
+	"fmt"
 	"io/fs"
-	"runtime"
+	"os"
+	"path/filepath"
+	"slices"
 )
 
-// others reports whether the group or others have one of the rights on a file. Windows has no such bits.
-func others(info fs.FileInfo, rights fs.FileMode) bool {
-	return runtime.GOOS != "windows" && info.Mode().Perm()&rights != 0
+// user who reads a file, and how it looks at directories.
+type user struct {
+	id     int
+	groups []int
+	stat   func(string) (fs.FileInfo, error)
+	// readOnly reports whether a path is on a file system that no one can write to.
+	readOnly func(string) bool
+}
+
+func us() user {
+	groups, _ := os.Getgroups()
+	return user{id: os.Geteuid(), groups: append(groups, os.Getegid()), stat: os.Stat, readOnly: readOnly}
+}
+
+// distrust says why a file that names commands or secrets must not be used, by the rules of sshd: the file and the
+// directories above it must belong to the user or root, and no one else may write to them. A directory with the sticky
+// bit protects its files.
+func (u user) distrust(path string, info fs.FileInfo) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return err
+	}
+	for at := info; ; path = filepath.Dir(path) {
+		owner, _, known := ownerOf(at)
+		switch {
+		case !known:
+			return nil // this system has no such owners
+		case owner != 0 && owner != u.id:
+			return fmt.Errorf("%s belongs to user %d (chown it to yourself or root)", path, owner)
+		case at.Mode().Perm()&0o022 != 0 && at.Mode()&fs.ModeSticky == 0 && !u.readOnly(path):
+			return fmt.Errorf("others may write %s (mode %04o; chmod go-w it)", path, at.Mode().Perm())
+		case path == filepath.Dir(path):
+			return nil
+		}
+		if at, err = u.stat(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
+}
+
+// othersRead reports whether others may read a secret. A secret of root's that one of the user's groups may read is one
+// that Kubernetes mounts for a pod's user.
+func (u user) othersRead(info fs.FileInfo) bool {
+	owner, group, known := ownerOf(info)
+	if !known {
+		return false
+	}
+	mounted := owner == 0 && u.id != 0 && slices.Contains(u.groups, group)
+	rights := info.Mode().Perm() & 0o077
+	return rights != 0 && !(mounted && rights == 0o040)
 }

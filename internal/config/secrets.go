@@ -233,7 +233,10 @@ func fromFile(what, path string) (connect.Secret, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
-	if others(info, 0o077) {
+	if err := us().distrust(path, info); err != nil {
+		return "", fmt.Errorf("%s %s: %w", what, path, err)
+	}
+	if us().othersRead(info) {
 		return "", fmt.Errorf("%s %s may be read by others (mode %04o; chmod 600 it)", what, path, info.Mode().Perm())
 	}
 	return firstLine(what+" "+path, text)

@@ -1,0 +1,79 @@
+//go:build unix
+
+package config
+
+import (
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// file is a file or directory of an owner, a group and a mode.
+type file struct {
+	owner, group uint32
+	mode         fs.FileMode
+}
+
+func (file) Name() string        { return "" }
+func (file) Size() int64         { return 0 }
+func (f file) Mode() fs.FileMode { return f.mode }
+func (file) ModTime() time.Time  { return time.Time{} }
+func (f file) IsDir() bool       { return f.mode.IsDir() }
+func (f file) Sys() any          { return &syscall.Stat_t{Uid: f.owner, Gid: f.group} }
+
+func TestFilesOfOthersAreNotTrusted(t *testing.T) {
+	const nobody = 65534
+	dir := func(owner uint32, mode fs.FileMode) file { return file{owner, 0, mode} }
+	for name, tt := range map[string]struct {
+		file, above file
+		readOnly    bool
+		says        string
+	}{
+		"own":                    {file: file{mode: 0o600, owner: 1000}, above: dir(1000, 0o700)},
+		"root's":                 {file: file{mode: 0o644}, above: dir(0, 0o755)},
+		"nobody's":               {file: file{mode: 0o600, owner: nobody}, above: dir(0, 0o755), says: "belongs to user 65534"},
+		"writable":               {file: file{mode: 0o620, owner: 1000}, above: dir(0, 0o755), says: "mode 0620; chmod go-w it"},
+		"in nobody's directory":  {file: file{mode: 0o600, owner: 1000}, above: dir(nobody, 0o755), says: "belongs to user 65534"},
+		"in a writable one":      {file: file{mode: 0o600, owner: 1000}, above: dir(0, 0o777), says: "mode 0777"},
+		"in a sticky one":        {file: file{mode: 0o600, owner: 1000}, above: dir(0, 0o777|fs.ModeSticky)},
+		"in a read-only mount's": {file: file{mode: 0o644}, above: dir(0, 0o777), readOnly: true},
+	} {
+		u := user{
+			id: 1000, readOnly: func(string) bool { return tt.readOnly },
+			stat: func(path string) (fs.FileInfo, error) {
+				if path == "/" {
+					return dir(0, 0o755), nil
+				}
+				return tt.above, nil
+			},
+		}
+		err := u.distrust(t.TempDir(), tt.file) // only its path counts
+		if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want %q", name, err, tt.says)
+		}
+	}
+}
+
+func TestAPodMayReadItsSecrets(t *testing.T) {
+	pod := user{id: 65532, groups: []int{65532}}
+	for _, tt := range []struct {
+		file
+		others bool
+	}{
+		{file{0, 65532, 0o440}, false},
+		{file{65532, 65532, 0o400}, false},
+		{file{0, 1000, 0o440}, true},
+		{file{0, 65532, 0o444}, true},
+		{file{0, 65532, 0o460}, true},
+		{file{65532, 65532, 0o440}, true},
+	} {
+		if pod.othersRead(tt.file) != tt.others {
+			t.Errorf("%+v: others read is %t", tt.file, !tt.others)
+		}
+	}
+	if root := (user{groups: []int{65532}}); !root.othersRead(file{0, 65532, 0o440}) {
+		t.Error("root takes a secret that a group may read")
+	}
+}

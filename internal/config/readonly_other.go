@@ -1,0 +1,5 @@
+//go:build !linux
+
+package config
+
+func readOnly(string) bool { return false }
