@@ -104,11 +104,16 @@ vuln: ## known vulnerabilities of what we depend on, where the database can be r
 	@out=$$($(TOOL) govulncheck ./... 2>&1); code=$$?; echo "$$out"; \
 	if echo "$$out" | grep -q 'fetching vulnerabilities'; then echo 'not checked: the database cannot be reached'; else exit $$code; fi
 
+GORELEASER = COMMIT=$$(git rev-parse HEAD) COMMIT_DATE=$$(git log -1 --format=%cI) COMMIT_TIME=$$(git log -1 --format=%ct) \
+	DIRTY=$$(git diff --quiet HEAD && echo false || echo true) $(GO) tool -modfile=.ci/release.mod goreleaser release --clean
+
 .PHONY: release
-release: ## archives for linux, macOS and Windows, deb and rpm, and checksums, as dist/
-	LOCKSCOPE_VERSION=$$($(GO) run . version | cut -d ' ' -f 2) COMMIT=$$(git rev-parse HEAD) COMMIT_DATE=$$(git log -1 --format=%cI) \
-		COMMIT_TIME=$$(git log -1 --format=%ct) DIRTY=$$(git diff --quiet HEAD && echo false || echo true) \
-		$(GO) tool -modfile=.ci/release.mod goreleaser release --snapshot --clean $(RELEASEFLAGS)
+release: ## archives for linux, macOS and Windows, deb and rpm, and checksums, as dist/: a dry run of publish
+	LOCKSCOPE_VERSION=$$($(GO) run . version | cut -d ' ' -f 2) $(GORELEASER) --snapshot --skip=sign,sbom $(RELEASEFLAGS)
+
+.PHONY: publish
+publish: ## release the tag that is checked out (needs GITHUB_TOKEN, cosign and syft)
+	LOCKSCOPE_VERSION= $(GORELEASER)
 
 .PHONY: release-try
 release-try: ## make the packages twice, compare them, install the deb into an empty root and run it (Debian; needs root)
