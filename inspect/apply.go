@@ -266,6 +266,7 @@ func (o *Observer) setLock(p *backendState, read *Lock, now time.Time) {
 		}
 	}
 	o.events = append(o.events, events...)
+	o.rememberForced(was, events)
 	l.Observed.LongestTTL = longestTTL(l)
 	if before != nil {
 		l.Observed.History, l.Observed.LongestTTL = before.Observed.History, max(l.Observed.LongestTTL, before.Observed.LongestTTL)

@@ -66,6 +66,7 @@ func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) *Case {
 		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
 		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: watches, WatchesAre: p.ageOf(watches, now),
 		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter, Reach: o.reach, Spread: p.spreadNow(),
+		Led: o.led[l.ID],
 	}
 	return &o.asked
 }

@@ -56,6 +56,8 @@ type Case struct {
 	Spread Spread
 	// Cycle are the locks of a wait-for cycle that this one is in, and the owners between them; nil when in none.
 	Cycle *Cycle
+	// Led are former leaders of the lock that most likely lead on while their sessions live.
+	Led []Led
 	// StuckAfter is the time for which a holder may hold while others wait before that is reported.
 	StuckAfter time.Duration
 	// Reach of each backend from a command line, by the backend's name.

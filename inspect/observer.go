@@ -35,6 +35,7 @@ type Observer struct {
 	forced map[freed]time.Time
 	ended  map[endedSession]time.Time
 	passed map[ID]time.Time // see Forget
+	led    map[ID][]Led     // see Remember
 
 	// Owned by the goroutine of Run.
 	locks    table
@@ -82,6 +83,7 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 		forced:        make(map[freed]time.Time),
 		ended:         make(map[endedSession]time.Time),
 		passed:        make(map[ID]time.Time),
+		led:           make(map[ID][]Led),
 		byName:        make(map[string]*backendState),
 		reported:      make([]*backendState, len(sources)),
 		hidden:        make(map[ID]hiddenLock),

@@ -109,6 +109,28 @@ func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 	wantNoText(t, m, "Released")
 }
 
+// Who forces out a leader that leads on confirms that, and not the path.
+func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
+	t.Parallel()
+	f := newFakeReleaser()
+	f.preview.TwoLeaders, f.preview.Warnings = true, []string{"two would lead: restart it instead"}
+	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
+	run(t, m, press(m, "x"))
+	wantText(t, m, "Two would lead: restart it instead", "Type the words two leaders to confirm")
+	if !f.requests[0].TwoLeaders {
+		t.Error("the preview would be refused")
+	}
+	typeText(m, "/locks/orders")
+	if cmd := press(m, "tab", "enter"); cmd != nil || f.executions() != 0 {
+		t.Fatal("the path was taken for consent")
+	}
+	press(m, "esc")
+	run(t, m, press(m, "x"))
+	typeText(m, "two leaders")
+	run(t, m, press(m, "tab", "enter"))
+	wantText(t, m, "Released: worker-3 no longer has it")
+}
+
 // Another path than the lock's is pointed out, and nothing is sent.
 func TestWrongPathIsSaid(t *testing.T) {
 	t.Parallel()

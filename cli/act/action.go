@@ -147,8 +147,11 @@ func (r *action) verdict(request act.Request, result act.Result, not string, err
 func (r *action) why(request act.Request, result act.Result) string {
 	again := " (look again: " + r.setup.Command("show", request.ID) + ")"
 	if result.Detail != "" {
-		if result.Reason == act.Changed {
+		switch result.Reason {
+		case act.Changed:
 			return result.Detail + again
+		case act.TwoLeaders:
+			return result.Detail + " (add --yes-two-leaders if you must)"
 		}
 		return result.Detail
 	}

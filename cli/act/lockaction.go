@@ -19,12 +19,14 @@ import (
 // it adds how it is shown, confirmed and reported.
 type lockAction struct {
 	action
-	owner    string
-	waiter   bool
-	request  act.Request
-	releaser act.Releaser
-	seen     act.Preview
-	result   act.Result // until it is executed, what the preview shows already
+	owner  string
+	waiter bool
+	// twoLeaders: the operator agrees that the former leader may lead on.
+	twoLeaders bool
+	request    act.Request
+	releaser   act.Releaser
+	seen       act.Preview
+	result     act.Result // until it is executed, what the preview shows already
 }
 
 // flags of every such command.
@@ -49,6 +51,7 @@ func (r *lockAction) prepare(ctx context.Context, args []string) error {
 		return err
 	}
 	r.request = act.Request{ID: id, Owner: inspect.Untrusted(owner), Waiter: r.waiter, Why: r.reason}
+	r.request.Elects, r.request.TwoLeaders = inspect.ExpectsElection(r.setup.Expectations(), id), r.twoLeaders
 	return nil
 }
 

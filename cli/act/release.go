@@ -50,6 +50,7 @@ func Release(a *app.App) *cobra.Command {
 	flags.StringVar(&r.finding, "finding", "", "with --match: only locks with this finding (`NAME`), and what it is about")
 	flags.IntVar(&r.max, "max", 0, "with --match: how many locks at most; more match: nothing is done")
 	flags.BoolVar(&r.waiter, "waiter", false, "allow removing a contender that only waits")
+	flags.BoolVar(&r.twoLeaders, "yes-two-leaders", false, "allow forcing out a leader that does not notice: it leads on until it is restarted")
 	return command
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // Source makes the Source of a target; once means a single pass, only a single lock.
@@ -70,6 +71,9 @@ func (a *App) Observer(s Setup, once bool, only string) (*inspect.Observer, erro
 	observer.Advise(s.Reach())
 	observer.Expect(s.Expectations())
 	observer.Mute(a.Mutes())
+	if audit, err := act.DefaultAuditPath(a.Getenv); err == nil {
+		observer.Remember(act.Led(audit))
+	}
 	observer.Name(a.hosts(s))
 	return observer, nil
 }

@@ -5,14 +5,15 @@ import "cmp"
 // Refusal words the reason that release gives in its JSON for releasing nothing.
 func Refusal(reason string) string {
 	words := map[string]string{
-		"not-holder": "it waits, or its value has no quorum: it does not hold the lock; nothing was done",
-		"changed":    "it changed meanwhile: an entry of that name is there, but not the one that was seen; nothing was done",
-		"ignored":    "it was asked to let go, and holds the lock still",
-		"gone":       "it is no longer in the queue; nothing was done",
-		"declined":   "not confirmed; nothing was done",
-		"no-quorum":  "too few masters deleted it to free the lock; what was deleted stays deleted",
-		"audit":      "the audit file cannot be written; nothing was done",
-		"read-only":  "the profile is read_only; nothing was done",
+		"not-holder":  "it waits, or its value has no quorum: it does not hold the lock; nothing was done",
+		"changed":     "it changed meanwhile: an entry of that name is there, but not the one that was seen; nothing was done",
+		"ignored":     "it was asked to let go, and holds the lock still",
+		"gone":        "it is no longer in the queue; nothing was done",
+		"declined":    "not confirmed; nothing was done",
+		"two-leaders": "its leader would lead on beside the next one: restart it instead; nothing was done",
+		"no-quorum":   "too few masters deleted it to free the lock; what was deleted stays deleted",
+		"audit":       "the audit file cannot be written; nothing was done",
+		"read-only":   "the profile is read_only; nothing was done",
 	}
 	return cmp.Or(words[reason], "nothing was done")
 }

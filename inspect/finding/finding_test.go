@@ -205,6 +205,10 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 		{Lock: minority},
 		{Lock: semaphore},
 		{Lock: first, Watches: &inspect.WatchTable{}},
+		{
+			Lock: queue("curator", 2), Led: []inspect.Led{{Name: raw, Session: 77, At: now}},
+			Sessions: map[int64]inspect.Session{77: {ID: 77, Client: text}},
+		},
 	}
 	for i := range cases {
 		cases[i].Now = now

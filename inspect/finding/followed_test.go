@@ -20,6 +20,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"mixed-recipes", "stop the clients of all libraries but one", advisedInZooKeeper},
 	{"semaphore-overcommit", "Restart those that use more than", advisedInZooKeeper},
 	{"persistent-contender", "only if its client is gone: lockscope release", forty + " " + advisedInZooKeeper},
+	{"two-leaders", "restart that client: it does not notice by itself", "cli.TestAForcedCuratorLeaderLeadsOn"},
 	{"writes-refused", "it takes writes again after a save: redis-cli", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "or raise maxmemory", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "without one a person has to decide", ""},

@@ -54,6 +54,7 @@ var all = []rule{
 	mixedRecipes(),
 	semaphoreOvercommit(),
 	persistentContender(),
+	twoLeaders(),
 	writesRefused(),
 	stuckHolder(),
 	ghostOwner(),

@@ -102,6 +102,37 @@ func TestMixedRecipes(t *testing.T) {
 	})
 }
 
+func TestTwoLeaders(t *testing.T) {
+	t.Parallel()
+	const forced = "_c_e3b0c44298fc1c149afbf4c8996fb924-latch-0000000000"
+	after := func(sessions []int64, all bool, changes ...func(*inspect.Case)) inspect.Case {
+		l := queue("curator", 2)
+		l.Kind = inspect.KindElection
+		return present(l, append([]func(*inspect.Case){func(c *inspect.Case) {
+			c.Led = []inspect.Led{{Lock: l.ID, Name: forced, Session: 77, At: now.Add(-time.Minute)}}
+			c.Sessions, c.AllSessions = map[int64]inspect.Session{}, all
+			for _, id := range sessions {
+				c.Sessions[id] = inspect.Session{ID: id, Client: "10.0.0.7:4711"}
+			}
+		}}, changes...)...)
+	}
+	check(t, "two-leaders", []state{
+		{
+			name: "its session lives", c: after([]int64{1, 77}, true), fires: true, severity: inspect.Critical, confidence: recipe.Likely,
+			has: []string{"was forced out, and lives", "leads on beside"}, advice: "restart that client",
+			evidence: map[string]any{"contender": forced, "session": "0x4d", "client": "10.0.0.7:4711", "leader": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"},
+		},
+		{
+			name: "nobody came after it", fires: true, severity: inspect.Critical, confidence: recipe.Likely, has: []string{"although it has no entry"},
+			c: after([]int64{77}, true, func(c *inspect.Case) { c.Lock.Holders, c.Lock.Waiters = nil, nil }),
+		},
+		{name: "no server says whether it lives", c: after(nil, false), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may lead on"}},
+		{name: "its session has ended", c: after([]int64{1}, true)},
+		{name: "it is a candidate again", c: after([]int64{77}, true, func(c *inspect.Case) { c.Lock.Waiters[0].Owner.Session = 77 })},
+		{name: "nobody was forced out", c: after([]int64{77}, true, func(c *inspect.Case) { c.Led = nil })},
+	})
+}
+
 func TestSemaphoreOvercommit(t *testing.T) {
 	t.Parallel()
 	semaphore := func(held, limit int, changes ...func(*inspect.Lock)) inspect.Case {

@@ -23,6 +23,15 @@ func ElectsByPath(path string) bool {
 	return false
 }
 
+// LeadsOn reports whether a leader by a library leads on when its entry is deleted: the client does not look at
+// its entry again while its session lives. Curator's LeaderLatch and LeaderSelector were seen to (5.4.0), and
+// Spring's LeaderInitiator rests on the latter. kazoo's Election ends with its function (election.py, run), and
+// go-zookeeper's Lock has no watch on its own node. LeaderElectionSupport watches the node before its own alone
+// (LeaderElectionSupport.java, process). Accumulo's ServiceLock and Hadoop's ActiveStandbyElector watch their own.
+func LeadsOn(library string) bool {
+	return slices.Contains([]string{"curator", "kazoo", "go-zookeeper", "zookeeper-recipes"}, library)
+}
+
 func electionWord(word string) bool {
 	switch word {
 	case "leader", "leaders", "leadership", "leaderelection", "leaderselector", "leaderlatch", "election", "elections", "elect", "candidates":

@@ -26,6 +26,8 @@ const (
 	ReadOnly  Reason = "read-only"  // the profile forbids writing, or it is not allowed on the screen any more
 	// Ignored: the holder was asked to let go, and had not when the wait was over.
 	Ignored Reason = "ignored"
+	// TwoLeaders: the leader would lead on beside the next one, since its library never looks at its entry.
+	TwoLeaders Reason = "two-leaders"
 	// Unsupported: how this library's lock is released from outside is not known; it is its holder's to end.
 	Unsupported Reason = "unsupported"
 )
@@ -39,6 +41,9 @@ type Request struct {
 	Owner inspect.Untrusted
 	// Waiter allows deleting an owner that waits: some clients then believe that they hold the lock.
 	Waiter bool
+	// Elects: the configuration says that the lock is an election. TwoLeaders allows a release after which
+	// the former leader leads on.
+	Elects, TwoLeaders bool
 	// TTL that the lock's key is to have left, where the contender is to keep it (see CheckTTL); 0 asks for a
 	// release. Only keys of Redis have one.
 	TTL time.Duration
@@ -77,6 +82,8 @@ type Preview struct {
 	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it, such as the missing right.
 	Refused Reason
 	Detail  string
+	// TwoLeaders: the contender would lead on beside the next leader, until its client is restarted.
+	TwoLeaders bool
 	// Sends lists what would be sent, one line each, escaped for printing; scripts and prior checks are
 	// described in words.
 	Sends []string

@@ -98,6 +98,8 @@ type line struct {
 	// Why is the reason that the operator gave.
 	Why      string `json:"why,omitempty"`
 	Released *bool  `json:"released,omitempty"`
+	// TwoLeaders: a leader was to be forced out that leads on.
+	TwoLeaders bool `json:"two_leaders,omitempty"`
 	// TTLMillis is the TTL asked for, in milliseconds, of an action ttl; Set: it was set.
 	TTLMillis int64 `json:"ttl_ms,omitempty"`
 	Set       *bool `json:"set,omitempty"`

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -78,7 +79,30 @@ func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 	p.Next, p.NextUnknown = d.next(l, seen)
 	p.Sends = z.sends(r, &d, l, seen)
 	p.Warnings = zkWarnings(seen, d.Lock.Recipe)
+	p.considerLeading(l)
 	return p, nil
+}
+
+// considerLeading refuses to make two leaders, unless the request allows it.
+func (p *Preview) considerLeading(l *inspect.Lock) {
+	was := p.Request.Lock
+	if p.Request.Elects || was != nil && was.Kind == inspect.KindElection {
+		election := *l
+		election.Kind, l = inspect.KindElection, &election
+	}
+	if p.TwoLeaders = l.LeadsOn(p.Seen); !p.TwoLeaders {
+		return
+	}
+	beside := "the next candidate"
+	if p.Next != nil {
+		beside = p.Next.Who().String()
+	}
+	text := fmt.Sprintf("two would lead: a leader by %s never looks at its entry again, and leads on beside %s until it is restarted. "+
+		"Restart it instead: the end of its session hands over", cmp.Or(p.Seen.Recipe, l.Recipe), beside)
+	p.Warnings[0] = text
+	if p.Refused == "" && !p.Request.TwoLeaders {
+		p.Refused, p.Detail = TwoLeaders, text
+	}
 }
 
 // sends are the requests of a release, for people.
@@ -146,7 +170,7 @@ func (z *ZooKeeper) Execute(ctx context.Context, p Preview, confirmed string) (R
 		return Result{Reason: p.Refused, Detail: p.Detail, Seen: p.Seen}, nil
 	}
 	intent := line{
-		Action: p.Request.action(), Why: inspect.Escape(p.Request.Why),
+		Action: p.Request.action(), Why: inspect.Escape(p.Request.Why), TwoLeaders: p.TwoLeaders,
 		target: z.target.record(), Lock: p.Request.ID.String(), Confirmed: confirmed, Role: p.Seen.State,
 		Owner: evidence{
 			Name: p.Seen.Name.String(), Czxid: fmt.Sprintf("%#x", p.Seen.Czxid),

@@ -32,6 +32,9 @@ type ReleaseExecutedMsg struct {
 	err        error
 }
 
+// twoLeaders confirms that the former leader leads on.
+const twoLeaders = "two leaders"
+
 // words of an action in its dialog.
 type words struct {
 	title, button, doing, notDone string
@@ -68,7 +71,8 @@ func newDialog(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *i
 	if c.Digest != "" {
 		owner = inspect.Untrusted(c.Digest)
 	}
-	d := &Dialog{releaser: releaser, target: *c, request: act.Request{ID: l.ID, Lock: l, Owner: owner}, words: releaseWords}
+	request := act.Request{ID: l.ID, Lock: l, Owner: owner, TwoLeaders: true} // its preview says so, and other words confirm it
+	d := &Dialog{releaser: releaser, target: *c, request: request, words: releaseWords}
 	d.flow = newFlow(host, &d.request.Why)
 	d.preview, d.execute = d.requestPreview, d.send
 	d.confirm = confirmation{
@@ -139,6 +143,10 @@ func (d *Dialog) Update(msg tea.Msg) (tea.Cmd, bool) {
 
 func (d *Dialog) previewed(msg releasePreviewedMsg) {
 	d.shown, d.err, d.phase = msg.preview, msg.err, confirming
+	if msg.preview.TwoLeaders {
+		d.confirm.what, d.confirm.word = "the words", twoLeaders
+		d.confirm.accepts = func(typed string) bool { return typed == twoLeaders }
+	}
 	switch {
 	case msg.err != nil:
 		d.phase = finished

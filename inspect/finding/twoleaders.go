@@ -1,0 +1,66 @@
+package finding
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/inspect/recipe"
+)
+
+// twoLeaders reports a leader that an operator forced out with this program although its library never looks at
+// its entry again (recipe.LeadsOn). While its session lives, it most likely leads on beside the new leader. A
+// leader whose node vanished in another way is not reported: most have stepped down, which looks the same.
+//
+// Cause in the wild: a forced release of a Curator LeaderLatch, whose client leads on until it restarts.
+func twoLeaders() rule {
+	return rule{
+		name: "two-leaders", severity: inspect.Critical, sometimes: inspect.Info,
+		means: "a leader was forced out and has not noticed: its client lives and most likely leads on (info where the servers do not " +
+			"say whether it lives)",
+		evidence: "contender (the former leader's entry), session, client where known, forced_at, leader (who leads by the entries)",
+		do:       "restart the former leader",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
+	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
+		var found []inspect.Finding
+		for i := range c.Led {
+			former := &c.Led[i]
+			_, lives := c.Sessions[former.Session]
+			if !lives && c.AllSessions || candidate(c.Lock, former.Session) {
+				continue
+			}
+			found = append(found, leadsOn(c, former, lives))
+		}
+		return found
+	})
+}
+
+// candidate reports whether a session has an entry: a client that stands in the queue again has noticed.
+func candidate(l *inspect.Lock, session int64) bool {
+	of := func(c inspect.Contender) bool { return c.Owner.Session == session }
+	return slices.ContainsFunc(l.Holders, of) || slices.ContainsFunc(l.Waiters, of)
+}
+
+func leadsOn(c *inspect.Case, former *inspect.Led, lives bool) inspect.Finding {
+	who := inspect.Contender{Name: former.Name}
+	who.Owner.Session, who.Owner.Client = former.Session, c.Sessions[former.Session].Client
+	e := about(&who)
+	e["forced_at"] = stamp(former.At)
+	e["cause"] = "its library never looks at its own entry again"
+	beside := "although it has no entry"
+	if len(c.Lock.Holders) > 0 {
+		beside = "beside " + describe.BriefOwner(&c.Lock.Holders[0])
+		e["leader"] = c.Lock.Holders[0].Name.String()
+	}
+	f := inspect.Finding{
+		Confidence: recipe.Likely, Evidence: e, Subject: who.Subject(),
+		Message: fmt.Sprintf("%s was forced out, and lives: it most likely leads on %s", describe.BriefOwner(&who), beside),
+		Steps:   do(restart("restart that client: it does not notice by itself")),
+	}
+	if !lives {
+		f.Severity, f.Confidence = inspect.Info, recipe.Possible
+		f.Message = fmt.Sprintf("%s was forced out, and may lead on %s: the servers do not say whether it lives", describe.BriefOwner(&who), beside)
+	}
+	return f
+}

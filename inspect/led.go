@@ -1,0 +1,48 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/text"
+)
+
+// Led is a leader that was forced out by an operator, although its library never looks at its entry again. Most
+// likely it leads on for as long as its session lives.
+type Led struct {
+	Lock ID
+	// Name of the entry that it had, and its Session.
+	Name    Untrusted
+	Session int64
+	// At is the time, by our clock, at which it was forced out.
+	At time.Time
+}
+
+// LeadsOn reports whether a contender is the leader of an election who would lead on without its entry.
+func (l *Lock) LeadsOn(c *Contender) bool {
+	return l.Kind == KindElection && c.State == Holding && recipe.LeadsOn(cmp.Or(c.Recipe, l.Recipe))
+}
+
+// Remember tells the observer of leaders that were forced out before it looked. Call it before Run.
+func (o *Observer) Remember(leaders []Led) {
+	for _, former := range leaders {
+		o.led[former.Lock] = append(o.led[former.Lock], former)
+	}
+}
+
+// rememberForced keeps the leaders that this program has just forced out.
+func (o *Observer) rememberForced(was *Lock, events []Event) {
+	for _, e := range events {
+		if e.Kind == EventForced && e.Contender != nil && was.LeadsOn(e.Contender) {
+			former := Led{Lock: e.Lock, Name: e.Contender.Name, Session: e.Contender.Owner.Session, At: e.At}
+			o.led[e.Lock] = append(slices.Clip(o.led[e.Lock]), former)
+		}
+	}
+}
+
+// ExpectsElection reports whether one of the expectations says that the lock of that id is an election.
+func ExpectsElection(list []Expectation, id ID) bool {
+	return slices.ContainsFunc(list, func(e Expectation) bool { return e.Election && text.Glob(e.Match, id.String()) })
+}

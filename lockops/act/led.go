@@ -1,0 +1,47 @@
+package act
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"github.com/lockscope/lockscope/inspect"
+)
+
+// Led are the leaders that were forced out although they lead on, by an audit file and the older ones next to it.
+// What cannot be read is left out: ReadTrail reports it.
+func Led(path string) []inspect.Led {
+	var list []inspect.Led
+	files, _ := trailFiles(path)
+	for _, file := range files {
+		f, err := openTrail(file)
+		if err != nil {
+			continue
+		}
+		lines := bufio.NewScanner(f)
+		lines.Buffer(nil, maxAuditLine)
+		for lines.Scan() {
+			if former, ok := ledBy(lines.Bytes()); ok {
+				list = append(list, former)
+			}
+		}
+		f.Close()
+	}
+	return list
+}
+
+// ledBy reads a line of the audit file; few are about a leader.
+func ledBy(text []byte) (former inspect.Led, ok bool) {
+	var l line
+	if !bytes.Contains(text, []byte(`"two_leaders":true`)) || json.Unmarshal(text, &l) != nil || !l.TwoLeaders {
+		return former, false
+	}
+	id, err := inspect.ParseID(l.Lock)
+	session, wrong := strconv.ParseUint(l.Owner.Session, 0, 64)
+	name, unreadable := inspect.Unescape(l.Owner.Name)
+	if err != nil || wrong != nil || unreadable != nil || l.Released == nil || !*l.Released {
+		return former, false
+	}
+	return inspect.Led{Lock: id, Name: inspect.Untrusted(name), Session: int64(session), At: l.At}, true
+}

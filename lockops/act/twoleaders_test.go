@@ -1,0 +1,82 @@
+package act
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+)
+
+// A leader that never looks at its node again is forced out only by who knows that two will lead.
+func TestLeadersThatDoNotNoticeAreRefused(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
+	const curator, kazoo = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-", "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__"
+	for name, tt := range map[string]struct {
+		prefix  string
+		elects  bool // by the configuration
+		refused bool
+	}{
+		"latch":            {prefix: curator + "latch-", refused: true},
+		"leader":           {prefix: curator + "lock-", refused: true}, // a LeaderSelector
+		"kazoo-election":   {prefix: kazoo, refused: true},
+		"jobs":             {prefix: curator + "lock-"},
+		"configured":       {prefix: curator + "lock-", elects: true, refused: true},
+		"ready":            {prefix: "n_", refused: true},
+		"accumulo-manager": {prefix: "zlock#0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718#"}, // it watches its own node
+	} {
+		dir := root + "/" + name
+		var names []string
+		for _, p := range []string{root, dir} {
+			if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && err != zk.ErrNodeExists {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			p, err := conn.Create(dir+"/"+tt.prefix, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, filepath.Base(p))
+		}
+		audit, path := openAudit(t)
+		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		id := inspect.ID{Backend: "zk", Path: dir}
+		request := Request{ID: id, Owner: inspect.Untrusted(names[0]), Elects: tt.elects}
+		p, err := releaser.Preview(t.Context(), request)
+		if err != nil || (p.Refused == TwoLeaders) != tt.refused || p.TwoLeaders != tt.refused {
+			t.Fatalf("%s: %+v, %v", name, p, err)
+		}
+		if tt.refused && (!strings.Contains(p.Detail, "Restart it instead") || !strings.Contains(p.Warnings[0], "never looks")) {
+			t.Errorf("%s: %q", name, p.Detail)
+		}
+		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Released == tt.refused {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		if !tt.refused {
+			continue
+		}
+		waiter := request
+		waiter.Owner, waiter.Waiter = inspect.Untrusted(names[1]), true
+		if p, err := releaser.Preview(t.Context(), waiter); err != nil || p.Refused != "" || p.TwoLeaders {
+			t.Errorf("%s: a candidate that does not lead: %+v, %v", name, p, err)
+		}
+		request.TwoLeaders = true
+		if p, err = releaser.Preview(t.Context(), request); err != nil || p.Refused != "" || !p.TwoLeaders {
+			t.Fatalf("%s, allowed: %+v, %v", name, p, err)
+		}
+		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
+			t.Errorf("%s, allowed: %+v, %v", name, result, err)
+		}
+		led := Led(path)
+		if len(led) != 1 || led[0].Lock != id || led[0].Name.Raw() != names[0] || led[0].Session != conn.SessionID() || led[0].At.IsZero() {
+			t.Errorf("%s: the audit file has %+v", name, led)
+		}
+	}
+}
