@@ -23,11 +23,12 @@ func (l *Lock) holders(t tally) []Contender {
 				continue
 			}
 			c := Contender{ // a plain string with a quorum is the most common one
-				Name: b.value, Special: Special{Digest: b.digest}, State: Holding, Count: 1, Since: t.token.Since,
+				Name: b.value, Special: Special{Digest: b.digest}, State: Holding, Mode: t.token.Mode, Count: max(1, int32(t.token.Count)), Since: t.token.Since,
 				Owner: Owner{
 					Label: Untrusted(t.token.Label),
 					Process: Process{
-						Host: Untrusted(t.token.Host), PID: Untrusted(t.token.PID), LibraryID: Untrusted(t.token.LibraryID),
+						Host: Untrusted(t.token.Host), PID: Untrusted(t.token.PID), Thread: Untrusted(t.token.Thread),
+						LibraryID: Untrusted(t.token.LibraryID),
 					},
 				},
 			}

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"path"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
@@ -97,16 +96,19 @@ func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 	if !n.Known {
 		return nil
 	}
-	s, ok := recipe.ReadSingle(path.Dir(id.Path), n.Data[:min(len(n.Data), maxValue)], n.EphemeralOwner != 0, alone)
+	s, ok := recipe.ReadSingle(id.Path, n.Data[:min(len(n.Data), maxValue)], n.EphemeralOwner != 0, alone)
 	if !ok {
 		return nil
 	}
 	l := &Lock{ID: id, Kind: KindMutex, Recipe: s.Recipe, Confidence: s.Confidence, State: StateFree, ReadAt: readAt}
+	if s.Kind != "" {
+		l.Kind = Kind(s.Kind)
+	}
 	if !s.Free && (s.Until.IsZero() || s.Until.After(readAt)) {
 		l.State = StateHeld
 		l.Holders = []Contender{{
 			Name: Untrusted(n.Name), Special: Special{Place: ".."}, State: Holding, Count: 1, Since: entered(n), ExpiresAt: s.Until,
-			Owner: Owner{Session: n.EphemeralOwner, Label: Untrusted(s.Label)},
+			Owner: Owner{Session: n.EphemeralOwner, Label: Untrusted(s.Label), Process: Process{Host: Untrusted(s.Host)}},
 			Czxid: n.Czxid, Version: n.Version, Persistent: n.EphemeralOwner == 0,
 		}}
 	}

@@ -168,7 +168,7 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	}
 	c := recipes[i]
 	read := clone(l)
-	known, moded := 0, false
+	known, moded, sure := 0, false, c.Sure(l.ID.Path)
 	everyContender(read, func(entry *Contender) {
 		e, ok := c.Read(l.ID.Path, entry.Name.Raw(), entry.Owner.Label.Raw())
 		if !ok {
@@ -182,13 +182,17 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 		if e.HasMode {
 			entry.Mode = e.Mode
 		}
+		if !e.Since.IsZero() {
+			entry.Since = e.Since
+		}
+		entry.Count = max(entry.Count, int32(e.Count))
 	})
 	if known == 0 && l.Contention() > 0 {
 		read = clone(l)
 		read.Named()
 		return read
 	}
-	read.Recipe, read.Confidence = c.Name, recipe.Certain
+	read.Recipe, read.Confidence = c.Name, sure
 	if c.Kind != "" {
 		read.Kind, read.KindConfidence = Kind(c.Kind), ""
 	}
@@ -198,7 +202,7 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	return read
 }
 
-func overwrite(o *Owner, e recipe.CustomEntry) {
+func overwrite(o *Owner, e recipe.Token) {
 	for _, field := range []struct {
 		to   *Untrusted
 		from string

@@ -82,6 +82,9 @@ func (l *Lock) recognise(t tally) {
 	}
 	if t.most > 0 {
 		l.Recipe, l.Confidence = t.token.Recipe, t.token.Confidence
+		if t.token.Kind != "" && len(l.Masters) == 1 {
+			l.Kind = Kind(t.token.Kind)
+		}
 	}
 }
 

@@ -178,7 +178,7 @@ func customRecipes(cfg config.Config) ([]recipe.Custom, error) {
 	var recipes []recipe.Custom
 	for _, name := range slices.Sorted(maps.Keys(cfg.Recipes)) {
 		r := cfg.Recipes[name]
-		c, err := recipe.NewCustom(name, r.Backend, r.Kind, recipe.Patterns{Lock: r.Lock, Contender: r.Contender, Data: r.Data})
+		c, err := recipe.NewCustom(name, r.Backend, r.Kind, r.Patterns)
 		if err != nil {
 			return nil, fmt.Errorf("config: %w: recipe %q: %w", config.ErrInvalid, name, err)
 		}

@@ -1,17 +1,17 @@
 package recipe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// Custom is a user's recipe in patterns: for the names of locks, and for the parts of their contenders'
-// names, values and data. Keys of Redis are looked for by it (KeyPattern). In ZooKeeper, where everything is
-// walked, it decodes the directories that are locks by their shape: with nodes that the server numbered, or
-// one ephemeral node alone.
+// Custom is a recipe in patterns: for the names of locks, and for the parts of their contenders' names, values
+// and data. The catalogue has those of known libraries, the configuration those of the user. In ZooKeeper, where
+// everything is walked, a user's recipe decodes the directories that are locks by their shape: with nodes that
+// the server numbered, or one ephemeral node alone.
 type Custom struct {
 	// Name as it is shown.
 	Name string
@@ -20,23 +20,40 @@ type Custom struct {
 	// Kind as in the JSON; empty keeps the detected kind.
 	Kind string
 
-	lock, contender, data *regexp.Regexp // contender and data may be nil
-	keys                  string         // the text of lock
+	patterns              Patterns
+	lock, contender, data *matcher // contender and data may be nil
 }
 
-// Patterns of a Custom: the lock's path or key; a contender's znode name or Redis value; a znode's data. The first is
-// needed. Each has to match all of its text; their named groups (CustomGroups) mark the parts.
-type Patterns struct{ Lock, Contender, Data string }
-
-// CustomGroups are the names of groups that patterns may have. mode is shared for r, read, reader, s or
-// shared, whatever their case, and exclusive for anything else.
-func CustomGroups() []string {
-	return []string{"host", "pid", "thread", "label", "library_id", "mode"}
+// Patterns of a Custom are regular expressions. Each has to match all of its text; their named groups
+// (CustomGroups) mark the parts. {uuid}, {uuid4} and {instant} stand for these.
+type Patterns struct {
+	// Lock matches the lock's path or key. It is needed.
+	Lock string `yaml:"lock"`
+	// Contender matches a contender's znode name or the Redis value, Data a znode's data.
+	Contender string `yaml:"contender"`
+	Data      string `yaml:"data"`
+	// Scan are the SCAN patterns that find the keys; without them the words of Lock do.
+	Scan []string `yaml:"scan"`
+	// Confidence of what matches, and ConfidenceIfNamed of that under a key whose words name a lock.
+	// Empty: certain, and Confidence.
+	Confidence        Confidence `yaml:"confidence"`
+	ConfidenceIfNamed Confidence `yaml:"confidence_if_named"`
+	// Label of contenders that give none; {count} is the text of that group.
+	Label string `yaml:"label"`
 }
+
+// shorthands stand for parts that many libraries write.
+var shorthands = strings.NewReplacer(
+	"{uuid}", "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+	"{uuid4}", "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+	"{instant}", `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`,
+)
 
 // NewCustom makes a Custom. Its errors name the pattern, or the group, that cannot be used.
 func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
-	c := Custom{Name: name, Backend: backend, Kind: kind, keys: patterns.Lock}
+	patterns.Confidence = cmp.Or(patterns.Confidence, Certain)
+	c := Custom{Name: name, Backend: backend, Kind: kind, patterns: patterns}
+	levels := []Confidence{"", Certain, Likely, Possible}
 	switch {
 	case name == "":
 		return c, errors.New("it has no name")
@@ -48,70 +65,66 @@ func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
 		return c, errors.New("it has no pattern lock")
 	case patterns.Data != "" && backend == "redis":
 		return c, errors.New("the pattern data is for znodes; a Redis value is matched by contender")
+	case !slices.Contains(levels, patterns.Confidence), !slices.Contains(levels, patterns.ConfidenceIfNamed):
+		return c, fmt.Errorf("confidence %q or %q is none of certain, likely, possible", patterns.Confidence, patterns.ConfidenceIfNamed)
 	}
 	for _, p := range []struct {
 		field, text string
-		into        **regexp.Regexp
+		into        **matcher
 	}{{"lock", patterns.Lock, &c.lock}, {"contender", patterns.Contender, &c.contender}, {"data", patterns.Data, &c.data}} {
 		if p.text == "" {
 			continue
 		}
-		compiled, err := regexp.Compile(`\A(?s:` + p.text + `)\z`)
+		m, err := newMatcher(shorthands.Replace(p.text))
 		if err != nil {
 			return c, fmt.Errorf("pattern %s: %w", p.field, err)
 		}
-		for _, group := range compiled.SubexpNames() {
-			if group != "" && !slices.Contains(CustomGroups(), group) {
-				return c, fmt.Errorf("pattern %s has a group %q (there are: %s)", p.field, group, strings.Join(CustomGroups(), ", "))
-			}
-		}
-		*p.into = compiled
+		*p.into = m
 	}
 	return c, nil
 }
 
 // Owns reports whether a lock of this path or key is of the recipe.
-func (c Custom) Owns(path string) bool { return c.lock.MatchString(path) }
+func (c Custom) Owns(path string) bool { return c.lock.matches(path) }
 
-// CustomEntry holds the groups that a Custom matched in a contender. Empty fields are unknown.
-type CustomEntry struct {
-	Host, PID, Thread, Label, LibraryID string
-	Mode                                Mode
-	// HasMode: some pattern gave its mode.
-	HasMode bool
+// Read reads a contender of a lock that the recipe owns; false when its name or value is not of the recipe. Data
+// that does not match says nothing.
+func (c Custom) Read(path, name, data string) (Token, bool) {
+	if c.data != nil && !c.data.matches(data) {
+		c.data = nil
+	}
+	return c.read(path, name, data)
 }
 
-// Read reads a contender of a lock that the recipe owns; false when its name or value is not of the recipe.
-func (c Custom) Read(path, name, data string) (CustomEntry, bool) {
-	var e CustomEntry
-	if c.contender != nil && !c.contender.MatchString(name) {
-		return e, false
+// read reads a contender of which everything has to match.
+func (c *Custom) read(path, name, data string) (Token, bool) {
+	if !c.contender.may(name) || !c.lock.may(path) || !c.data.may(data) {
+		return Token{}, false
 	}
-	for _, p := range []struct {
-		pattern *regexp.Regexp
-		text    string
-	}{{c.lock, path}, {c.contender, name}, {c.data, data}} {
-		if p.pattern == nil {
-			continue
-		}
-		match := p.pattern.FindStringSubmatch(p.text)
-		for i, group := range p.pattern.SubexpNames() {
-			if match != nil && group != "" && match[i] != "" {
-				e.set(group, match[i])
-			}
-		}
+	if !c.lock.does(path) || !c.contender.does(name) || !c.data.does(data) {
+		return Token{}, false
 	}
-	return e, true
+	t := Token{Recipe: c.Name, Kind: c.Kind, Label: c.patterns.Label}
+	if !c.lock.read(path, &t) || !c.contender.read(name, &t) || !c.data.read(data, &t) {
+		return Token{}, false
+	}
+	t.Confidence = c.Sure(path)
+	return t, true
 }
 
-func (e *CustomEntry) set(group, text string) {
-	if group == "mode" {
-		e.Mode, e.HasMode = Exclusive, true
-		if slices.Contains([]string{"r", "read", "reader", "s", "shared"}, strings.ToLower(text)) {
-			e.Mode = Shared
-		}
-		return
+// Sure is how sure it is that a lock of this path or key which the patterns match is of the recipe.
+func (c Custom) Sure(path string) Confidence {
+	if named := c.patterns.ConfidenceIfNamed; named != "" && NamesLock(path) {
+		return named
 	}
-	fields := map[string]*string{"host": &e.Host, "pid": &e.PID, "thread": &e.Thread, "label": &e.Label, "library_id": &e.LibraryID}
-	*fields[group] = text
+	return c.patterns.Confidence
+}
+
+// KeyPatterns are SCAN patterns of all keys that the recipe owns, and of others: where it has none, of the words of
+// its pattern.
+func (c Custom) KeyPatterns() []string {
+	if len(c.patterns.Scan) > 0 {
+		return c.patterns.Scan
+	}
+	return []string{c.lock.glob()}
 }

@@ -1,8 +1,10 @@
 package recipe
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestCustomReadsItsGroups(t *testing.T) {
@@ -17,12 +19,12 @@ func TestCustomReadsItsGroups(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, data string
-		want       CustomEntry
+		want       Token
 		ok         bool
 	}{
-		{"r-host1-42-0000000007", "job nightly\nrun", CustomEntry{Host: "host1", PID: "42", Label: "nightly\nrun", LibraryID: "eu", Mode: Shared, HasMode: true}, true},
-		{"w-host1-42-0000000007", "other", CustomEntry{Host: "host1", PID: "42", LibraryID: "eu", HasMode: true}, true},
-		{"x-host1-42-0000000007", "", CustomEntry{}, false},
+		{"r-host1-42-0000000007", "job nightly\nrun", Token{Recipe: "acme", Confidence: Certain, Kind: "rw", Host: "host1", PID: "42", Label: "nightly\nrun", LibraryID: "eu", Mode: Shared, HasMode: true}, true},
+		{"w-host1-42-0000000007", "other", Token{Recipe: "acme", Confidence: Certain, Kind: "rw", Host: "host1", PID: "42", LibraryID: "eu", HasMode: true}, true},
+		{"x-host1-42-0000000007", "", Token{}, false},
 	} {
 		if got, ok := c.Read("/acme/eu/locks/orders", tt.name, tt.data); ok != tt.ok || got != tt.want {
 			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, ok, tt.want)
@@ -42,6 +44,7 @@ func TestCustomSaysWhatCannotBeUsed(t *testing.T) {
 		{"redis", "", Patterns{Lock: "("}, "pattern lock"},
 		{"redis", "", Patterns{Lock: "x", Contender: "(?P<hots>x)"}, `"hots"`},
 		{"redis", "", Patterns{Lock: "x", Data: "x"}, "znodes"},
+		{"redis", "", Patterns{Lock: "x", Confidence: "sure"}, `"sure"`},
 	} {
 		if _, err := NewCustom("acme", tt.backend, tt.kind, tt.patterns); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%+v: %v", tt, err)
@@ -63,9 +66,42 @@ func TestCustomKeyPattern(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.KeyPattern(); got != want {
+		if got := c.KeyPatterns(); !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: %s, want %s", pattern, got, want)
 		}
+	}
+}
+
+func TestCustomReadsTimesAndCounts(t *testing.T) {
+	c, err := NewCustom("acme", "redis", "semaphore", Patterns{
+		Lock: `acme:.+`, Contender: `(?:(?P<count>\d+) of|(?P<uuid1>[^/ ]+)/(?P<since>{instant})) until (?P<until>.+)`,
+		Scan: []string{"acme:*"}, Confidence: Possible, ConfidenceIfNamed: Likely, Label: "{count} permits",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := time.UnixMilli(1795317377191).UTC()
+	for _, tt := range []struct {
+		key, value string
+		want       Token
+		ok         bool
+	}{
+		{"acme:a", "3 of until 1795317377191", Token{Recipe: "acme", Confidence: Possible, Kind: "semaphore", Label: "3 permits", Mode: Shared, HasMode: true, Count: 3, Until: end}, true},
+		{"acme:lock", "3 of until 1795317377.191", Token{Recipe: "acme", Confidence: Likely, Kind: "semaphore", Label: "3 permits", Mode: Shared, HasMode: true, Count: 3, Until: end}, true},
+		{"acme:a", "0 of until 1795317377191", Token{}, false},
+		{"acme:a", "3 of until tomorrow", Token{}, false},
+		{"acme:a", "3 of until 9995317377191", Token{}, false},
+		{"acme:a", uuid + "/2026-11-21T09:00:00Z until 1795317377191", Token{}, false},
+	} {
+		if got, ok := c.Read(tt.key, tt.value, ""); ok != tt.ok || got != tt.want {
+			t.Errorf("%s = %s: %+v, %v; want %+v", tt.key, tt.value, got, ok, tt.want)
+		}
+	}
+	if got, ok := c.Read("acme:a", uuidV1+"/2026-11-21T09:00:00Z until 1795317377191", ""); !ok || got.Host != "3c:52:00:aa:bb:cc" || got.Since.Year() != 2026 {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	if !slices.Equal(c.KeyPatterns(), []string{"acme:*"}) {
+		t.Errorf("%q", c.KeyPatterns())
 	}
 }
 
@@ -74,7 +110,7 @@ func FuzzCustom(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, pattern, name, path string) {
 		if c, err := NewCustom("x", "redis", "", Patterns{Lock: pattern, Contender: pattern}); err == nil && c.Owns(path) {
 			c.Read(path, name, "")
-			c.KeyPattern()
+			c.KeyPatterns()
 		}
 	})
 }

@@ -101,20 +101,6 @@ func tagOf(want uint16) string {
 	}
 }
 
-// Wakes are the channels on which waiters for a plain string lock hear of its release, by the library that
-// wrote the value, and the message that they wait for; none where the library publishes nothing. Every
-// library of plain strings whose release publishes has to be asked here; without that a forced release leaves
-// its waiters to find out by themselves. Those woken by a list: WakeList.
-func Wakes(key, value string) (channels []string, message string) {
-	if strings.HasPrefix(value, lockscopePrefix) {
-		return []string{LockscopeChannel(key)}, ""
-	}
-	if DecodeToken(key, value).Recipe == springName {
-		return springChannels(key), key
-	}
-	return nil, ""
-}
-
 // LockscopeChannel is the channel on which holders and waiters of a lock of our own package are asked to look
 // at it again, with an empty message: it was taken away by force.
 func LockscopeChannel(key string) string { return "lockscope:wake:" + key }

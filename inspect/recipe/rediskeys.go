@@ -154,7 +154,7 @@ type Shape struct {
 	Name string
 	// Patterns are SCAN patterns of its keys.
 	Patterns []string
-	// Clients: see [Clients]. A recipe of plain strings besides has them in stringLocks.
+	// Clients: see [Clients]. A recipe of plain strings besides has them in the catalogue.
 	Clients []string
 	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong to; none for
 	// noise. May be nil.
@@ -167,9 +167,9 @@ type Shape struct {
 }
 
 // shapes are the recipes of locks with structure, the surest first. Libraries of plain strings are
-// in stringLocks. They are made once, since every key that is read is matched against all of them.
+// in the catalogue. They are made once, since every key that is read is matched against all of them.
 var shapes = sync.OnceValue(func() []Shape {
-	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(), pythonSignal(), redbeatKeys(), lockscopeShape()}
+	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(), lockscopeShape()}
 })
 
 // Queries returns what else to read to know the lock of a key; nothing for a plain string.
@@ -207,7 +207,7 @@ func LockOf(key string) (recipe string, locks []string, helper bool) {
 			return s.Name, locks, true
 		}
 	}
-	return "", nil, false
+	return catalogued(key)
 }
 
 // MayBelongTo is the lock that a key may be a part of by its name, for one of which the content cannot be
@@ -227,8 +227,9 @@ func MayBelongTo(key string) (lock string, ok bool) {
 // the patterns of every recipe with its own prefix.
 func RedisPatterns() []string {
 	patterns := GenericPatterns()
-	for i := range stringLocks() {
-		patterns = append(patterns, stringLocks()[i].Patterns...)
+	for _, l := range plainStrings() {
+		patterns = append(patterns, l.Scan...)
+	}
 	}
 	for _, s := range shapes() {
 		patterns = append(patterns, s.Patterns...)

@@ -65,8 +65,8 @@ const (
 )
 
 func redisPyToken(library string, sure Confidence) Token {
-	t, _ := redisPy("lock", uuid1)
-	t.Recipe, t.Confidence = library, sure
+	t := Token{Recipe: library, Confidence: sure}
+	t.setUUID1(uuid1)
 	return t
 }
 
@@ -118,7 +118,7 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"lock:a", "YWFhYWFhYWFhYWFhYWFhYWFh", Token{Recipe: "python-redis-lock", Confidence: Likely}},
 		{"other:a", "YWFhYWFhYWFhYWFhYWFhYQFh", Token{Recipe: "redislock", Confidence: Possible, Label: "Fh"}},
 		{"myapp-cache-a", "abcdefghijklmnop", Token{Recipe: "laravel", Confidence: Likely}},
-		{"lock:a", "abcdefghijklmnop", Token{Recipe: "token", Confidence: Possible}}, // go-zero's are letters only
+		{"lock:a", "abcdefghijklmnop", Token{Recipe: "go-zero", Confidence: Possible}},
 		{"lock:a", `s:16:"abcdefghijk1mnop";`, Token{Recipe: "laravel", Confidence: Possible}},
 		{"lock:a", strings.Repeat("YWFh", 10) + "YWE=", Token{Recipe: "symfony", Confidence: Likely}},
 	} {

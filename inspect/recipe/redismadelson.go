@@ -41,17 +41,12 @@ func madelsonID(id string) (Claim, bool) {
 	return Claim{Name: id, Host: host, PID: pid}, true
 }
 
-func madelsonToken(_, value string) (Token, bool) {
-	c, ok := madelsonID(strings.TrimSuffix(value, madelsonWaiting))
-	return Token{Recipe: "madelson", Confidence: Likely, Host: c.Host, PID: c.PID}, ok
-}
-
 func madelsonQueries(k Keys) []Query {
 	readers, ok := MadelsonReaders(k.Key)
 	if !ok {
 		return nil
 	}
-	if _, ours := madelsonToken("", k.Main.Text); k.Main.Type == TypeNone || k.Main.Type == TypeString && ours {
+	if _, ours := madelsonID(strings.TrimSuffix(k.Main.Text, madelsonWaiting)); k.Main.Type == TypeNone || k.Main.Type == TypeString && ours {
 		return []Query{{readers, TypeSet, Holders}}
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 const (
 	redisSemaphoreName   = "redis-semaphore"
 	redisSemaphorePrefix = "semaphore:"
-	redisSemaphoreMutex  = "mutex:"
 )
 
 // redisSemaphore is npm's redis-semaphore (5.8.0). A semaphore is a sorted set semaphore:NAME of
@@ -86,15 +85,6 @@ func takenBy(entry string, scores map[string]float64) string {
 // a dash and the program's own suffix, where it gives one (lib/Lock.js).
 func isIdentifier(id string) bool {
 	return len(id) >= 36 && isRandomUUID(id[:36]) && (len(id) == 36 || id[36] == '-' && len(id) > 37)
-}
-
-// redisSemaphoreToken is the mutex of redis-semaphore: mutex:NAME, set with NX and PX (lib/mutex/acquire.js). An
-// identifier of the program's own choice identifies nothing.
-func redisSemaphoreToken(key, value string) (Token, bool) {
-	if !strings.HasPrefix(key, redisSemaphoreMutex) || !isIdentifier(value) {
-		return Token{}, false
-	}
-	return Token{Recipe: redisSemaphoreName, Confidence: Likely, LibraryID: value, Label: strings.TrimPrefix(value[36:], "-")}, true
 }
 
 // isRandomUUID reports whether a UUID is of version 4.

@@ -60,8 +60,3 @@ func symfonySure(k Keys) Confidence {
 func symfonyToken(s string) bool {
 	return len(s) == 44 && s[43] == '=' && isBase64(base64.StdEncoding, s, 32)
 }
-
-// symfonyString is Symfony before 5.2: the token as a plain string.
-func symfonyString(key, value string) (Token, bool) {
-	return Token{Recipe: "symfony", Confidence: ifNamed(key)}, symfonyToken(value)
-}

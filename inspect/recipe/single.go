@@ -1,9 +1,9 @@
 package recipe
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"path"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -12,51 +12,43 @@ import (
 type Single struct {
 	Recipe     string
 	Confidence Confidence
+	// Kind as in the JSON; empty: a mutex.
+	Kind string
 	// Until is the instant until which the lock is held, where its data says so; zero: as long as the node is there.
 	Until time.Time
 	// Free: the node stays, and its data mark it free.
 	Free bool
-	// Label that the owner gives itself.
-	Label string
+	// Label that the owner gives itself, and its Host.
+	Label, Host string
 }
 
 // Singles returns which children that no recipe takes for contenders have to be read. ephemeralNodes: each
 // ephemeral one may be a lock, not only one that is alone. persistent: persistent ones are locks.
 func Singles(dir string) (ephemeralNodes, persistent bool) {
-	return dir == "/", path.Base(dir) == "shedlock" || isHelix(dir)
+	node := path.Join(dir, "x")
+	persistent = isHelix(dir) || slices.ContainsFunc(singleNodes(), func(l library) bool { return l.Persistent && l.custom.Owns(node) })
+	return dir == "/", persistent
 }
 
-// ReadSingle reads the data of a node in a directory as a lock; false if it is not one. alone means
-// that it is the only ephemeral node of the directory.
-func ReadSingle(dir string, data []byte, ephemeral, alone bool) (Single, bool) {
-	everyOne, persistent := Singles(dir)
+// ReadSingle reads a node, by its path and data, as a lock; false if it is not one. alone means
+// that it is the only ephemeral node of its directory.
+func ReadSingle(node string, data []byte, ephemeral, alone bool) (Single, bool) {
+	dir, name := path.Dir(node), path.Base(node)
 	switch {
-	case ephemeral && everyOne && isSymfony(data):
-		return Single{Recipe: "symfony", Confidence: Likely}, true
-	case ephemeral && alone:
-		return Single{Recipe: "ephemeral", Confidence: Possible, Label: string(data)}, true
 	case !ephemeral && isHelix(dir):
 		return readHelix(data)
-	case !ephemeral && persistent:
-		return readShedLock(data)
+	case ephemeral && !alone && dir != "/":
+		return Single{}, false
 	}
-	return Single{}, false
-}
-
-// isSymfony: the ZookeeperStore of Symfony's Lock writes standard base64 of 32 random bytes into an ephemeral
-// node at the root (symfony/lock Store/ZookeeperStore.php).
-func isSymfony(data []byte) bool {
-	return len(data) == 44 && isBase64(base64.StdEncoding, string(data), 32)
-}
-
-// readShedLock: ShedLock keeps a persistent node a lock in /shedlock, its data the instant until which it is held. What
-// cannot be read counts as held (ZookeeperCuratorLockProvider.java).
-func readShedLock(data []byte) (Single, bool) {
-	until, err := time.Parse(time.RFC3339Nano, string(data))
-	if err != nil {
-		return Single{Recipe: "shedlock", Confidence: Possible}, true
+	for _, l := range singleNodes() {
+		if l.Persistent == ephemeral {
+			continue
+		}
+		if t, ok := l.custom.read(node, name, string(data)); ok {
+			return Single{Recipe: t.Recipe, Confidence: t.Confidence, Kind: t.Kind, Until: t.Until, Label: t.Label, Host: t.Host}, true
+		}
 	}
-	return Single{Recipe: "shedlock", Confidence: Likely, Until: until}, true
+	return Single{Recipe: "ephemeral", Confidence: Possible, Label: string(data)}, ephemeral && alone
 }
 
 // Vacated returns the data that frees a lock that is a persistent znode, held as its data says. It

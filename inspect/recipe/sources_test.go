@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -55,11 +56,7 @@ func child(name string, session int64, data string) found {
 	return found{sequentialName, Possible}
 }
 
-// texts are the keys and values of the table, once it was made.
-var texts [][2]string
-
 func text(key, value string) found {
-	texts = append(texts, [2]string{key, value})
 	t := DecodeToken(key, value)
 	return found{t.Recipe, t.Confidence}
 }
@@ -89,7 +86,7 @@ func forever(v Value) Value { v.NoExpiry = true; return v }
 func plain(s string) Value { return Value{Type: TypeString, Text: s} }
 
 func alone(dir, data string, ephemeral bool) found {
-	s, _ := ReadSingle(dir, []byte(data), ephemeral, true)
+	s, _ := ReadSingle(dir+"/node", []byte(data), ephemeral, true)
 	return found{s.Recipe, s.Confidence}
 }
 
@@ -102,7 +99,39 @@ func lease(data string) found {
 }
 
 func sources() []written {
-	return slices.Concat(recipeSources(), queueSources(), nodeSources(), keySources, programSources(), tokenSources())
+	return slices.Concat(recipeSources(), queueSources(), nodeSources(), keySources, programSources(), catalogueSources())
+}
+
+// catalogueSources are the rows of the catalogue.
+func catalogueSources() []written {
+	var rows []written
+	for _, l := range catalogue() {
+		if l.Library == "" {
+			continue
+		}
+		w := written{library: l.Library, recipe: l.Name, read: l.Read, proof: l.Proof, alike: l.Alike, is: l.found(l.Example)}
+		w.file, w.function, _ = strings.Cut(l.Source, ": ")
+		if w.sure = l.custom.patterns.ConfidenceIfNamed; w.sure == "" {
+			w.sure = l.Confidence
+		}
+		if w.sure == Certain {
+			w.ours = []string{"NewCustom"}
+		}
+		for _, e := range l.Not {
+			w.near = append(w.near, l.found(e))
+		}
+		rows = append(rows, w)
+	}
+	return rows
+}
+
+// found reads an example, as all recipes of its backend do.
+func (l library) found(e example) found {
+	if l.Backend == "redis" {
+		return text(e.Key, e.Value)
+	}
+	s, _ := ReadSingle(e.Key, []byte(e.Value), !l.Persistent, true)
+	return found{s.Recipe, s.Confidence}
 }
 
 // What the rows write.
@@ -153,17 +182,34 @@ func TestEveryRecipeWasHeldAgainstItsLibrary(t *testing.T) {
 			t.Errorf("through which client libraries %s writes is not said: Shape.Clients", s.Name)
 		}
 	}
-	for _, l := range StringLocks() {
-		if !slices.ContainsFunc(texts, func(e [2]string) bool { _, ok := l.decode(e[0], e[1]); return ok }) {
-			t.Errorf("no row has a value of %s: give it one in redissources_test.go", l.Name)
+}
+
+// Each entry's example is read as its own, with no more confidence than it says, and found by the default patterns.
+func TestEveryEntryOfTheCatalogue(t *testing.T) {
+	for _, l := range catalogue() {
+		want := found{l.Name, l.Confidence}
+		if l.ConfidenceIfNamed != "" && NamesLock(l.Example.Key) {
+			want.sure = l.ConfidenceIfNamed
 		}
-		if l.Clients == nil && l.Name != "token" {
-			t.Errorf("through which client libraries %s writes is not said: StringLock.Clients", l.Name)
+		if got := l.found(l.Example); got != want || l.Confidence == "" {
+			t.Errorf("%s: %s = %s is read as %+v, want %+v", l.Name, l.Example.Key, l.Example.Value, got, want)
 		}
-		if got := DecodeToken(l.Key, l.Value).Recipe; got != l.Name || !strings.Contains(l.Key, "NAME") {
-			t.Errorf("the lock that stringLocks declares for %s is taken for one of %s: its own value has to come after every other's, and its key has NAME in it", l.Name, got)
+		for _, e := range l.Not {
+			if got := l.found(e); got.recipe == l.Name && rank(got.sure) >= rank(want.sure) {
+				t.Errorf("%s: %s = %s is read as %+v", l.Name, e.Key, e.Value, got)
+			}
+		}
+		if l.Backend == "redis" && !slices.ContainsFunc(RedisPatterns(), func(p string) bool { return globs(p, l.Example.Key) }) {
+			t.Errorf("%s: no default pattern finds %s: give the entry scan", l.Name, l.Example.Key)
 		}
 	}
+}
+
+// globs matches a SCAN pattern, where a star matches slashes, too.
+func globs(pattern, key string) bool {
+	flat := strings.NewReplacer("/", "|")
+	ok, _ := path.Match(flat.Replace(pattern), flat.Replace(key))
+	return ok
 }
 
 func rank(c Confidence) int { return slices.Index([]Confidence{"", Possible, Likely, Certain}, c) }
@@ -245,7 +291,7 @@ func TestThePageOfRecipes(t *testing.T) {
 lockscope says of each lock which library wrote it, and how sure that is (` + "`recipe`, `recipe_confidence`" + `). *Certain* is only what nothing
 else can have written, by the library's own source; *likely* is what others hardly write; *possible* is a guess, on which
 no alarm is raised and no action advised. This page is written by the test that holds each row, and what looks like it,
-against the code (` + "`inspect/recipe/sources_test.go`" + `).
+against the code (` + "`inspect/recipe/sources_test.go`" + `); formats that are plain patterns are read and listed from ` + "`inspect/recipe/catalogue.yaml`" + `.
 
 | library | as | called, at most | what cannot be otherwise | who writes alike | read | where it is written |
 |---|---|---|---|---|---|---|
@@ -255,15 +301,19 @@ against the code (` + "`inspect/recipe/sources_test.go`" + `).
 	for _, w := range rows {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s: %s |\n", w.library, w.recipe, w.sure, w.proof, w.alike, w.read, w.file, w.function)
 	}
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := strings.ReplaceAll(b.String(), "| -: - |", "| - |")
+	if _, sections, ok := strings.Cut(string(got), "\n## "); ok { // written by hand
+		want += "\n## " + sections
+	}
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}
-	got, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
+		got = []byte(want)
 	}
 	if string(got) != want {
 		t.Error("docs/recipes.md is not the table: go test ./inspect/recipe -run PageOfRecipes -update")

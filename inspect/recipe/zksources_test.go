@@ -108,12 +108,6 @@ func queueSources() []written {
 func nodeSources() []written {
 	return []written{
 		{
-			library: "ShedLock in ZooKeeper", recipe: "shedlock", read: "047f25b", file: "ZookeeperCuratorLockProvider.java", function: "createNode, serialize",
-			proof: "nothing: a persistent node in a directory `shedlock` whose data is an instant", alike: "anybody's instant in a directory of that name", sure: Likely,
-			is:   alone("/shedlock", "2026-11-21T09:00:00.123Z", false),
-			near: []found{alone("/shedlock", "x", false), alone("/jobs", "2026-11-21T09:00:00.123Z", false)},
-		},
-		{
 			library: "Helix: ZKDistributedNonblockingLock", recipe: "helix", read: "1e9b660", file: "LockInfo.java, HelixLockScope.java", function: "setLockInfoFields",
 			proof: "a persistent node below CLUSTER/LOCK/CLUSTER, PARTICIPANT or RESOURCE, with a ZNRecord `LOCK` that has OWNER, MESSAGE and TIMEOUT", alike: "none known", sure: Certain, ours: []string{"readHelix"},
 			is: alone("/c/LOCK/RESOURCE", `{"id":"LOCK","simpleFields":{"OWNER":"a","MESSAGE":"","TIMEOUT":"1795317377191"}}`, false),
@@ -123,13 +117,8 @@ func nodeSources() []written {
 			},
 		},
 		{
-			library: "Symfony Lock in ZooKeeper", recipe: "symfony", read: "7.1", file: "Store/ZookeeperStore.php", function: "createNewLock",
-			proof: "nothing: an ephemeral node at the root with base64 of 32 bytes", alike: "a token of another program", sure: Likely,
-			is: alone("/", base32, true), near: []found{alone("/", "web-1", true), alone("/app", base32, true)},
-		},
-		{
-			library: "one ephemeral node alone: Patroni, Hadoop's ActiveStandbyElector, Helix' controller, Kafka's, ClickHouse's ZooKeeperLock", recipe: "ephemeral", read: "-", file: "-", function: "-",
-			proof: "nothing", alike: "any presence", sure: Possible, is: alone("/service/pg/leader", "pg-1", true),
+			library: "one ephemeral node alone: Patroni, Helix' controller, other locks of ClickHouse's ZooKeeperLock", recipe: "ephemeral", read: "-", file: "-", function: "-",
+			proof: "nothing", alike: "any presence", sure: Possible, is: alone("/service/pg", "pg-1", true),
 		},
 	}
 }

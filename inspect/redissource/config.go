@@ -135,7 +135,7 @@ func positive[T int | time.Duration](value, otherwise T) T {
 func (c Config) patterns() []string {
 	all := slices.Clone(c.Match)
 	for _, r := range c.Custom {
-		all = append(all, r.KeyPattern())
+		all = append(all, r.KeyPatterns()...)
 	}
 	return all
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Config is the configuration file.
@@ -77,17 +79,12 @@ func (e Expectation) check() error {
 	return nil
 }
 
-// Recipe describes locks of no known library by regular expressions, each of which has to match all of its text. Named
-// groups extract the parts: host, pid, thread, label, library_id, mode.
+// Recipe describes locks of no known library by regular expressions.
 type Recipe struct {
 	// Backend is zookeeper or redis, Kind is mutex, rw, semaphore or election.
-	Backend string `yaml:"backend"`
-	Kind    string `yaml:"kind"`
-	// Lock matches the path of the lock's directory, or the key; Contender a znode's name, or the value; Data a
-	// znode's data.
-	Lock      string `yaml:"lock"`
-	Contender string `yaml:"contender"`
-	Data      string `yaml:"data"`
+	Backend         string `yaml:"backend"`
+	Kind            string `yaml:"kind"`
+	recipe.Patterns `yaml:",inline"`
 }
 
 // Profile is a named set of targets.
@@ -165,14 +162,21 @@ hosts:
     name: pod {app}/{id}
 # Shown by "lockscope show" below a holder of whom all these fields are known; never run.
 owner_command: ssh {host} jstack {pid}
-# Locks of your own making: where they are and what their names contain. Groups: host, pid, thread, label, library_id, mode.
-# Keys of Redis are looked for by these patterns too, where a target has no match=; paths below those of the targets.
+# Locks of your own making: where they are and what their names contain. Groups: host, pid, thread, label, library_id, mode,
+# since and until (instants), uuid1 (its time and MAC address) and count (a number of holders). {uuid}, {uuid4} and {instant}
+# stand for these. Keys of Redis are looked for by these patterns too, where a target has no match=; paths below those of the targets.
 recipes:
   acme:
     backend: zookeeper          # or redis: lock is then the key, and contender the value
     lock: /acme/locks/[^/]+
     contender: (?P<mode>read|write)-(?P<host>[^-]+)-(?P<pid>\d+)-\d{10}
     kind: rw                    # or mutex, semaphore, election
+  legacy-cron:
+    backend: redis
+    lock: cron/.+
+    contender: (?P<host>[^:]+):(?P<pid>\d+)@(?P<until>\d{10})
+    scan: [cron/*]              # where the words of lock would find too much
+    confidence: likely          # certain, unless said; confidence_if_named: where the key's words name a lock
 `
 
 // DefaultPath is $XDG_CONFIG_HOME/lockscope/config.yaml, below ~/.config where that is not set.
