@@ -150,7 +150,7 @@ const anyString, anyQueue = "any other string", "any other queue"
 
 // ofItsForm names the row of all recipes of a recipe's form; empty where it has neither.
 func ofItsForm(name string) string {
-	if slices.ContainsFunc(recipe.StringLocks(), func(l recipe.StringLock) bool { return l.Name == name }) {
+	if recipe.PlainString(name) {
 		return anyString
 	}
 	if _, ok := recipe.QueueByName(name); ok {

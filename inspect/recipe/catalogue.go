@@ -127,6 +127,11 @@ func StringLocks() []StringLock {
 	return all
 }
 
+// PlainString reports whether a recipe's locks on Redis are plain strings.
+func PlainString(name string) bool {
+	return name == lockscopeName || slices.ContainsFunc(plainStrings(), func(l library) bool { return l.Name == name })
+}
+
 // OneServer reports whether a library takes its locks on one Redis server each, and never on several masters
 // at once. Values that may be a Redlock's as well (random ones; those of symfony, Redisson and madelson,
 // which have multi-server locks) do not tell.

@@ -230,7 +230,6 @@ func RedisPatterns() []string {
 	for _, l := range plainStrings() {
 		patterns = append(patterns, l.Scan...)
 	}
-	}
 	for _, s := range shapes() {
 		patterns = append(patterns, s.Patterns...)
 	}

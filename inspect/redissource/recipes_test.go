@@ -41,6 +41,7 @@ type written struct {
 	lock     string // its key
 	commands string
 	channels string // subscribed meanwhile
+	declared bool   // by the catalogue
 }
 
 // states are those of recipes with structure, those worth a second look, and of each other recipe the lock
@@ -49,7 +50,7 @@ func states() []written {
 	all := slices.Clone(structured)
 	for _, l := range recipe.StringLocks() {
 		if !slices.ContainsFunc(all, func(w written) bool { return w.recipe == l.Name }) {
-			all = append(all, written{recipe: l.Name, lock: l.Key, commands: "SET " + l.Key + " " + l.Value + " PX 600000"})
+			all = append(all, written{recipe: l.Name, lock: l.Key, commands: "SET " + l.Key + " " + l.Value + " PX 600000", declared: true})
 		}
 	}
 	return all
@@ -245,6 +246,12 @@ func TestLocksOfEveryLibrary(t *testing.T) {
 				}
 				if found == nil {
 					t.Fatalf("%s is not listed: no pattern of recipe.RedisPatterns finds its key, or its value is taken for no lock", w.lock)
+				}
+				if w.declared {
+					if found.Recipe != w.recipe || found.State != inspect.StateHeld {
+						t.Errorf("%s lock of %s, want one of %s that is held", found.State, found.Recipe, w.recipe)
+					}
+					return
 				}
 				golden(t, w.recipe, s, found, name, masters[0].Addr)
 

@@ -158,7 +158,7 @@ func stringWaits() []waits {
 		{library: "Symfony Lock before 5.2, in Redis", holder: "symfony", try: renewOrSet, until: polls},
 		{library: "python-redis-lock", holder: "python-redis-lock", try: setIfFree, until: until{list: "lock-signal:a"}},
 		{library: "RedLock.net, pottery", holder: "redlock.net", try: setIfFree, until: polls},
-		{library: "Laravel: cache locks, unique jobs; go-zero", holder: "laravel", try: setIfFree, until: polls},
+		{library: "Laravel: cache locks, unique jobs", holder: "laravel", try: setIfFree, until: polls},
 		{library: "bsm/redislock", how: "and its real client in bench", holder: "redislock", try: setIfFree, until: polls},
 		{library: "node-redlock, redlock-universal, @sesamecare-oss/redlock", holder: "node-redlock", try: allFree, until: polls},
 		{library: "ioredis-lock", holder: "token", try: setIfFree, until: polls},
