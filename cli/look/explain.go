@@ -153,6 +153,9 @@ func ofItsForm(name string) string {
 	if recipe.PlainString(name) {
 		return anyString
 	}
+	if recipe.OneNode(name) {
+		return "ephemeral"
+	}
 	if _, ok := recipe.QueueByName(name); ok {
 		return anyQueue
 	}

@@ -128,8 +128,13 @@ func StringLocks() []StringLock {
 }
 
 // PlainString reports whether a recipe's locks on Redis are plain strings.
-func PlainString(name string) bool {
-	return name == lockscopeName || slices.ContainsFunc(plainStrings(), func(l library) bool { return l.Name == name })
+func PlainString(name string) bool { return name == lockscopeName || named(plainStrings(), name) }
+
+// OneNode reports whether a recipe's locks in ZooKeeper are one named znode each.
+func OneNode(name string) bool { return named(singleNodes(), name) }
+
+func named(all []library, name string) bool {
+	return slices.ContainsFunc(all, func(l library) bool { return l.Name == name })
 }
 
 // OneServer reports whether a library takes its locks on one Redis server each, and never on several masters
