@@ -290,6 +290,7 @@ func TestStaleFairQueue(t *testing.T) {
 		{name: "two later ones are dead", c: present(fair(deadAt(1), deadAt(2))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"2 of 3 waiters are most likely gone (first u:2)"}, evidence: map[string]any{"head": false}},
 		{name: "a place has lapsed", c: present(fair(lapsed(0, 5*time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"past due"}, evidence: map[string]any{"lapsed_since": stamp(now.Add(-5 * time.Second))}},
 		{name: "a place lapses this moment", c: present(fair(lapsed(0, 500*time.Millisecond)))},
+		{name: "a dead one's place is good for hours", c: present(fair(deadAt(0), lapsed(0, -3*time.Hour))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, advice: "do not wait: the place of the first is good until"},
 		{name: "all live", c: present(fair())},
 		{name: "our own lock passes over the dead", c: present(fair(deadAt(0), func(l *inspect.Lock) { l.Recipe = "lockscope" }))},
 		{name: "a dead holder is another rule's", c: present(fair(holder(func(h *inspect.Contender) { h.Dead = true })))},

@@ -70,7 +70,7 @@ func staleFairQueue() rule {
 			Confidence: confidence,
 			Message:    message,
 			Evidence:   e,
-			Steps:      do(wait(expiryAdvice(l)), releaseOf(c, "if its client is gone", &stale[0])),
+			Steps:      do(wait(expiryAdvice(l, &stale[0], c.Now)), releaseOf(c, "if its client is gone", &stale[0])),
 		})
 	})
 }
@@ -88,8 +88,12 @@ func are(n int) string {
 }
 
 // expiryAdvice depends on the library, since each drops dead waiters after another time.
-func expiryAdvice(l *inspect.Lock) string {
-	if l.Recipe == "redisson" {
+func expiryAdvice(l *inspect.Lock, first *inspect.Contender, now time.Time) string {
+	const usual = 5 * time.Minute // RedissonFairLock: threadWaitTime
+	switch {
+	case first.ExpiresAt.Sub(now) > usual: // places drift ahead (Redisson #2099)
+		return "do not wait: the place of the first is good until " + utc(first.ExpiresAt, now)
+	case l.Recipe == "redisson":
 		return "wait: Redisson drops each within 5 min"
 	}
 	return "wait for their places to expire"
