@@ -31,7 +31,7 @@ func missingWatch() rule {
 		if lost != nil && behind.Watch != inspect.Confirmed {
 			lost = nil // none of its entries watches: each is named
 		}
-		if l.Recipe == "sequential" && l.Confidence == recipe.Possible && !anyConfirmed(l) {
+		if registry(l) {
 			return nil
 		}
 		if l.Recipe == "hive" {
@@ -49,9 +49,11 @@ func missingWatch() rule {
 	})
 }
 
-// anyConfirmed reports whether the servers confirmed the watch of one of the waiters.
-func anyConfirmed(l *inspect.Lock) bool {
-	return slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
+// registry reports whether nodes of no known library are more likely a registry than a queue: the servers confirmed
+// the watch of none of them on another.
+func registry(l *inspect.Lock) bool {
+	return l.Recipe == "sequential" && l.Confidence == recipe.Possible &&
+		!slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
 }
 
 // watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the

@@ -237,6 +237,7 @@ func TestSelfWait(t *testing.T) {
 			name: "watched for a while", c: watched(6*time.Second, 6*time.Second), fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			advice: "If it lasts, see what that client's threads do",
 		},
+		{name: "a registry, in which nobody watches", c: twice(time.Hour, func(l *inspect.Lock) { l.Recipe, l.Confidence = "sequential", recipe.Possible })},
 		{name: "watched: threads that take turns", c: watched(time.Hour, 4*time.Second)},
 		{name: "watched: it was granted just now", c: watched(4*time.Second, time.Hour)},
 		{
