@@ -15,7 +15,7 @@
 //	expect:
 //	  locks:                            all that are listed; findings are "rule severity", all but blind
 //	    "lock:report": {state: held, findings: [no-ttl info]}
-//	  not_locks: ["block:7"]            not listed, or possible without a warning
+//	  not_locks: ["block:7"]            not listed, or possible without a finding
 //	known_wrong: why                    the program is wrong about it; the test fails once it is right
 //
 // In all texts, <ms -2h>, <s -2h> and <time -2h> are instants, <hex 01ff> is bytes and <session a> is the id of
