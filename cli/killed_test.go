@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -120,4 +121,29 @@ func ephemeralNodes(t *testing.T, addr string) string {
 	_, rest, _ := strings.Cut(string(figures), "zk_ephemerals_count\t")
 	count, _, _ := strings.Cut(rest, "\n")
 	return count
+}
+
+// Its end closes the pipe that the command has inherited.
+func TestTheCommandEndsWithUs(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells a program that its parent has ended")
+	}
+	server := servertest.StartEmbeddedRedis(t)
+	cmd, lines := started(t, "acquire", "redis:lock:a", "redis://"+server.Addr, "--", "sh", "-c", "echo runs >&2; exec sleep 300")
+	awaitLine(t, lines, "runs")
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines.Scan() {
+		}
+	}()
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Error("the command still runs 30 s after lockscope was killed")
+	}
 }

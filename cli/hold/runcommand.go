@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -34,11 +35,20 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	if err := c.Start(); err != nil {
+	app.EndWithUs(c)
+	started, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // Linux ends COMMAND with the thread that started it
+		err := c.Start()
+		started <- err
+		if err == nil {
+			ended <- c.Wait()
+		}
+		runtime.UnlockOSThread()
+	}()
+	if err := <-started; err != nil {
 		return app.Usagef("cannot run %q: %w", inspect.Escape(q.command[0]), err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
 	for {
 		select {
 		case err := <-ended:

@@ -1,0 +1,14 @@
+package app
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// EndWithUs makes a program get SIGTERM when this process, or the thread that starts it, ends in whatever way.
+func EndWithUs(c *exec.Cmd) {
+	if c.SysProcAttr == nil {
+		c.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	c.SysProcAttr.Pdeathsig = syscall.SIGTERM
+}
