@@ -73,6 +73,11 @@ func ParseTargets(urls []string) ([]Target, error) {
 			}
 			continue
 		}
+		for _, other := range targets { // one bastion for all that go through it
+			if t.Via != nil && other.Via != nil && other.Via.String() == t.Via.String() {
+				t.Via = other.Via
+			}
+		}
 		targets = append(targets, t)
 	}
 	return targets, name(targets)

@@ -20,7 +20,10 @@ import (
 
 // Via is a host from which servers are dialled: the system's ssh goes there, with its keys, agent and
 // configuration, and asks nothing.
-type Via struct{ User, Host, Port string }
+type Via struct {
+	User, Host, Port string
+	bastion          *bastion
+}
 
 // What ssh takes for a user, and for a host to go to or on to; nothing that its own configuration could take
 // for an option or a shell's.
@@ -38,7 +41,7 @@ func ParseVia(s string) (*Via, error) {
 	if _, given := u.User.Password(); given {
 		return nil, errors.New("via= holds a password (give ssh a key or an agent)")
 	}
-	v := &Via{User: u.User.Username(), Host: u.Hostname(), Port: u.Port()}
+	v := &Via{User: u.User.Username(), Host: u.Hostname(), Port: u.Port(), bastion: newBastion()}
 	if v.User != "" && !sshUser.MatchString(v.User) {
 		return nil, errors.New("via= has no usable user")
 	}
@@ -74,17 +77,22 @@ func (v *Via) arguments(addr string) []string {
 
 // DialContext connects to addr from there. ssh connects in its own time: that it cannot is the error of the
 // first Read. It ends with the connection.
-func (v *Via) DialContext(_ context.Context, _, addr string) (net.Conn, error) {
+func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !sshHost.MatchString(host) {
 		return nil, &RefusedError{fmt.Sprintf("%q is no address for ssh", addr), err}
 	}
+	settle, err := v.bastion.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ours, its, err := socketPair()
 	if err != nil {
+		settle(true, "")
 		return nil, &RefusedError{"via ssh: " + err.Error(), err}
 	}
 	defer its.Close()
-	c := &viaConn{Conn: ours, via: v, addr: addr, ended: make(chan struct{})}
+	c := &viaConn{Conn: ours, via: v, addr: addr, settle: settle, ended: make(chan struct{})}
 	c.cmd = exec.Command("ssh", v.arguments(addr)...)
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = its, its, &c.said
 	c.cmd.Env = WithoutSecrets(os.Environ())
@@ -92,6 +100,7 @@ func (v *Via) DialContext(_ context.Context, _, addr string) (net.Conn, error) {
 	ownGroup(c.cmd)
 	if err := c.cmd.Start(); err != nil {
 		ours.Close()
+		settle(true, "")
 		if errors.Is(err, exec.ErrNotFound) {
 			err = errors.New("there is no program ssh (install an OpenSSH client)")
 		}
@@ -99,6 +108,9 @@ func (v *Via) DialContext(_ context.Context, _, addr string) (net.Conn, error) {
 	}
 	go func() {
 		_ = c.cmd.Wait() // why is in what it said
+		why := c.why()
+		// Behind the bastion a server is down: the login worked.
+		settle(c.heard.Load() || strings.Contains(why, "stdio forwarding failed"), why)
 		close(c.ended)
 	}()
 	return c, nil
@@ -112,13 +124,16 @@ type viaConn struct {
 	cmd   *exec.Cmd
 	said  lastWords
 	heard atomic.Bool
-	ended chan struct{} // closed when ssh has ended
+	// settle tells the bastion whether the login worked.
+	settle func(reached bool, why string)
+	ended  chan struct{} // closed when ssh has ended
 }
 
 func (c *viaConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.heard.Store(true)
+		c.settle(true, "")
 	}
 	return n, c.explain(err)
 }
@@ -139,18 +154,26 @@ func (c *viaConn) explain(err error) error {
 	case <-time.After(askingTakes): // it closed its end, and ends
 		return err
 	}
+	if why := c.why(); why != "" {
+		return &RefusedError{why, err}
+	}
+	return err
+}
+
+// why is what ssh said, with what to do; empty where it said nothing.
+func (c *viaConn) why() string {
 	said := c.said.String()
 	if said == "" {
-		return err
+		return ""
 	}
 	do := "try: ssh -W " + c.addr + " " + c.via.String()
 	switch {
-	case strings.Contains(said, "Permission denied"):
-		do = "give ssh a key or an agent for " + c.via.String() + ": it is not let ask for a password"
-	case strings.Contains(said, "Host key verification failed"):
-		do = "go there by hand once, and see that the host's key is right: ssh " + c.via.String()
+	case strings.Contains(said, deniedBySSH):
+		do = "give ssh a key or an agent for " + c.via.String() + ", since it is not let ask for a password, and start again"
+	case strings.Contains(said, unknownToSSH):
+		do = "go there by hand once, see that the host's key is right, and start again: ssh " + c.via.String()
 	}
-	return &RefusedError{"ssh: " + said + " (" + do + ")", err}
+	return "ssh: " + said + " (" + do + ")"
 }
 
 // Close ends ssh, too, and waits for it.

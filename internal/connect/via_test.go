@@ -1,6 +1,7 @@
 package connect_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -42,6 +43,15 @@ func fakeSSH(t *testing.T) (calls func() []string) {
 	}
 }
 
+func bastion(t *testing.T) *connect.Via {
+	t.Helper()
+	via, err := connect.ParseVia("ssh://bastion")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return via
+}
+
 func init() {
 	if notes := os.Getenv("LOCKSCOPE_FAKE_SSH"); notes != "" {
 		os.Exit(relaySSH(notes, os.Args[1:]))
@@ -56,9 +66,11 @@ func relaySSH(notes string, args []string) int {
 	}
 	_, _ = io.WriteString(f, strings.Join(args, " ")+" SECRET="+os.Getenv(connect.RedisPassword)+"\n")
 	f.Close()
-	refusals := map[string]string{"closed": "ops@closed: Permission denied (publickey).", "strange": "Host key verification failed."}
+	refusals := map[string]string{"closed": "ops@closed: Permission denied (publickey).", "strange": "Host key verification failed.", "mute": "mute"}
 	if said := refusals[args[len(args)-1]]; said != "" {
-		_, _ = io.WriteString(os.Stderr, "some banner\r\n"+said+"\r\n")
+		if said != "mute" {
+			_, _ = io.WriteString(os.Stderr, "some banner\r\n"+said+"\r\n")
+		}
 		return 255
 	}
 	addr := ""
@@ -147,7 +159,7 @@ func TestWhySSHFailedIsSaid(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	_, err := (&connect.Via{Host: "bastion"}).DialContext(t.Context(), "tcp", nobody)
+	_, err := bastion(t).DialContext(t.Context(), "tcp", nobody)
 	if err == nil || !strings.Contains(err.Error(), "there is no program ssh") {
 		t.Errorf("without ssh: %v", err)
 	}
@@ -162,7 +174,7 @@ func TestSSHEndsWithItsConnection(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c)
 		<-t.Context().Done()
 	})
-	conn, err := (&connect.Via{Host: "bastion"}).DialContext(t.Context(), "tcp", silent)
+	conn, err := bastion(t).DialContext(t.Context(), "tcp", silent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,10 +205,50 @@ func TestAViaIsANameAndNothingElse(t *testing.T) {
 			t.Errorf("%s: %v, %v", good, v, err)
 		}
 	}
-	via := &connect.Via{Host: "bastion"}
+	via := bastion(t)
 	for _, addr := range []string{"-oProxyCommand=x:1", "$(x):1", "a b:1", "host"} { // as a node of a Cluster may name itself
 		if _, err := via.DialContext(t.Context(), "tcp", addr); err == nil {
 			t.Errorf("%s was dialled", addr)
+		}
+	}
+}
+
+// A host that locks out who fails too often is asked once where it refuses us, and ever more seldom where it fails.
+func TestABastionThatFailsIsSpared(t *testing.T) {
+	calls := fakeSSH(t)
+	for _, tt := range []struct {
+		host string
+		most int
+		says string
+	}{
+		{"closed", 1, "Permission denied"},
+		{"strange", 1, "Host key verification failed"},
+		{"mute", 3, ""},
+	} {
+		before := 0
+		if tt.host != "closed" {
+			before = len(calls())
+		}
+		targets, err := connect.ParseTargets([]string{"redis://r1?via=ssh://" + tt.host, "redis://r2?via=ssh://" + tt.host})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		var last error
+		for i := 0; ctx.Err() == nil && i < 50; i++ {
+			conn, err := targets[i%2].Via.DialContext(ctx, "tcp", "r1:6379")
+			if err == nil {
+				_, err = conn.Read(make([]byte, 1))
+				conn.Close()
+			}
+			last = err
+		}
+		cancel()
+		if n := len(calls()) - before; n > tt.most {
+			t.Errorf("%s was asked %d times", tt.host, n)
+		}
+		if last == nil || !strings.Contains(last.Error(), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.host, last, tt.says)
 		}
 	}
 }

@@ -1,0 +1,86 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// bastion spaces the logins to a host of ssh, since hosts lock out who fails too often. Until a login has worked there
+// is one at a time, and after each failure a longer pause. A refused key or an unknown host ends them all.
+type bastion struct {
+	turn chan struct{} // full while a login is tried that others wait for
+
+	mu       sync.Mutex
+	reached  bool
+	failures int
+	next     time.Time
+	refused  string
+}
+
+// What ssh says where another try cannot help.
+const (
+	deniedBySSH  = "Permission denied"
+	unknownToSSH = "Host key verification failed"
+)
+
+// Pauses between failed logins.
+const (
+	firstSSHPause = time.Second
+	mostSSHPause  = time.Minute
+)
+
+func newBastion() *bastion { return &bastion{turn: make(chan struct{}, 1)} }
+
+// enter waits until a login may be tried, and returns what is to be called with its outcome.
+func (b *bastion) enter(ctx context.Context) (settle func(reached bool, why string), err error) {
+	select {
+	case b.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	leave := sync.OnceFunc(func() { <-b.turn })
+	b.mu.Lock()
+	reached, pause, refused := b.reached, time.Until(b.next), b.refused
+	b.mu.Unlock()
+	if refused == "" && pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			leave()
+			return nil, fmt.Errorf("ssh failed before, and is tried again in %v", time.Until(b.next).Round(time.Second))
+		}
+	}
+	if refused != "" || reached {
+		leave()
+	}
+	if refused != "" {
+		return nil, &RefusedError{refused, nil}
+	}
+	var once sync.Once
+	return func(reached bool, why string) {
+		once.Do(func() {
+			b.settle(reached, why)
+			leave()
+		})
+	}, nil
+}
+
+func (b *bastion) settle(reached bool, why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case reached:
+		b.reached, b.failures = true, 0
+		return
+	case strings.Contains(why, deniedBySSH), strings.Contains(why, unknownToSSH):
+		b.refused = why
+	}
+	b.reached = false
+	b.failures++
+	b.next = time.Now().Add(min(firstSSHPause<<min(b.failures-1, 10), mostSSHPause))
+}
