@@ -192,8 +192,10 @@ type Server struct {
 	// LeadsFor is the time from the first to the newest of the answers in a row in which a ZooKeeper server
 	// said that it leads in one and the same election; zero where it said so once, or not at all.
 	LeadsFor time.Duration
-	// RunID changes when a Redis server restarts; empty when unknown.
-	RunID string
+	// RunID changes when a Redis server restarts; empty when unknown. Several: connections to its address reach
+	// different servers in turn.
+	RunID   string
+	Several bool
 	// MaxMemory in bytes, 0 when not limited or unknown, and the policy by which a full Redis server evicts keys;
 	// empty when unknown.
 	MaxMemory      int64

@@ -16,6 +16,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/lockops/act"
 )
 
 // access lists the reads and actions open to an account on one backend, and the rights that it
@@ -127,8 +128,8 @@ func applies(aspect inspect.Aspect, t connect.Target) bool {
 	}
 }
 
-// mayActOnRedis asks the server to judge each command for the user (ACL DRYRUN, from Redis 7 on),
-// which executes none.
+// mayActOnRedis asks whether the server has scripts, and asks it to judge each command for the user (ACL DRYRUN, from
+// Redis 7 on), which executes none.
 func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 	config, err := t.TLS.Config()
 	if err != nil {
@@ -146,6 +147,9 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 		}
 		c := redis.NewUniversalClient(o)
 		defer c.Close()
+		if lacking := act.NoScripts(ctx, c); lacking != "" {
+			return answer{"no", lacking}
+		}
 		for _, try := range [][]any{
 			{"set", key, "x", "nx", "px", "1000"},
 			{"del", key},

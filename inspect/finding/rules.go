@@ -167,7 +167,7 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 			f.Severity, f.Confidence = inspect.Info, recipe.Possible
 			f.Steps = do(wait(possibleAdvice))
 		}
-	case c.Spread.Suspect():
+	case c.Spread.Suspect() || mixture(c.Backend):
 		for i := range found {
 			found[i].Steps = do(configure(suspectAdvice))
 		}
@@ -183,6 +183,11 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 		}
 	}
 	return found
+}
+
+// mixture reports whether what is seen of a backend is of several servers behind one address.
+func mixture(b *inspect.Backend) bool {
+	return b != nil && slices.ContainsFunc(b.Servers, func(s inspect.Server) bool { return s.Several })
 }
 
 func one(f inspect.Finding) []inspect.Finding { return []inspect.Finding{f} }

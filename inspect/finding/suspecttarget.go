@@ -11,22 +11,28 @@ import (
 
 // suspectTarget reports a target whose servers are not the masters of one lock. Either nine of ten
 // locks are on exactly one of N servers: then the servers are independent, and each needs its own
-// target. Or one server is a replica, whose vote only repeats its master's. Other rules skip such
+// target. Or one server is a replica, whose vote only repeats its master's. Or a balancer stands
+// before several servers, each with locks of its own. Other rules skip such
 // locks. One lock is enough evidence if its library uses only one server.
 //
-// Cause in the wild: a list of all Redis servers of an application, copied behind redis:// with commas.
+// Cause in the wild: a list of all Redis servers of an application, copied behind redis:// with commas; a proxy that
+// was meant to find the master, and has two.
 func suspectTarget() rule {
 	r := rule{
 		name: "suspect-target", severity: inspect.Warning,
 		means:    "servers given as masters of one lock that are most likely none",
-		evidence: "masters (addresses), locks and on_one (how many, and how many of them on one only), or master and role of a replica; of a lock value, library and masters (addr, says)",
+		evidence: "masters (addresses), locks and on_one (how many, and how many of them on one only), or master and role of a replica, or server (address) at which several answer; of a lock value, library and masters (addr, says)",
 		do:       "give each as a target of its own",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes},
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
-		if b.Kind != inspect.Redis || len(b.Servers) < 2 || b.Topology == inspect.Cluster || b.Topology == inspect.Sentinel {
+		if b.Kind != inspect.Redis || b.Topology == inspect.Cluster || b.Topology == inspect.Sentinel {
 			return nil // the servers say themselves who is a replica of whom
 		}
-		found := replicasAmong(b)
+		found := behindOneAddress(b)
+		if len(b.Servers) < 2 {
+			return found
+		}
+		found = append(found, replicasAmong(b)...)
 		s := b.Spread
 		if !s.Suspect() {
 			return found
@@ -78,7 +84,26 @@ func ofOneServer(c *inspect.Case) []inspect.Finding {
 	})
 }
 
-// replicasAmong returns the findings about replicas that were given together with masters.
+// behindOneAddress returns the findings about addresses at which several servers answer.
+func behindOneAddress(b *inspect.Backend) (found []inspect.Finding) {
+	for i := range b.Servers {
+		s := &b.Servers[i]
+		if !s.Several || len(found) == listed {
+			continue
+		}
+		found = append(found, inspect.Finding{
+			Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},
+			Confidence: recipe.Certain,
+			Message:    "several servers answer at this address, " + at(s.Addr) + ": connections reach one or the other (run_id), and each has locks of its own",
+			Evidence:   evidence{"server": inspect.Escape(s.Addr), "cause": "a proxy or balancer in front of servers that do not copy each other"},
+			Steps: do(configure("give each server behind it as a target of its own (redis://HOST:PORT); " +
+				"release nothing until then: what is seen is a mixture")),
+		})
+	}
+	return found
+}
+
+// replicasAmong returns the findings about replicas that were given together with others.
 func replicasAmong(b *inspect.Backend) []inspect.Finding {
 	var found []inspect.Finding
 	masters := 0
@@ -89,6 +114,9 @@ func replicasAmong(b *inspect.Backend) []inspect.Finding {
 	}
 	for i := range b.Servers {
 		s := &b.Servers[i]
+		if s.Role == "active-replica" && len(found) < listed {
+			found = append(found, activeReplica(s))
+		}
 		if s.Role != "replica" || masters == 0 || len(found) == listed {
 			continue
 		}
@@ -101,4 +129,15 @@ func replicasAmong(b *inspect.Backend) []inspect.Finding {
 		})
 	}
 	return found
+}
+
+// activeReplica is the finding about a KeyDB server that copies the others and takes writes.
+func activeReplica(s *inspect.Server) inspect.Finding {
+	return inspect.Finding{
+		Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},
+		Confidence: recipe.Certain,
+		Message:    at(s.Addr) + " is an active replica (KeyDB): it copies the keys of others, so it is no independent master and has no vote of its own",
+		Evidence:   evidence{"master": inspect.Escape(s.Addr), "role": "active-replica", "cause": "servers that copy each other were given as the masters of one Redlock"},
+		Steps:      do(configure("give one server of each group that copies; a Redlock needs masters that do not")),
+	}
 }

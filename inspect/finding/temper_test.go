@@ -88,6 +88,10 @@ func TestSuspectTarget(t *testing.T) {
 		c.Backend.Topology = topology
 		return c
 	}
+	several := func(c inspect.Case) inspect.Case {
+		c.Backend.Servers[0].Several = true
+		return c
+	}
 	apart := inspect.Spread{Masters: 3, Locks: 4, OnOne: 4, Used: 3}
 	check(t, "suspect-target", []state{
 		{
@@ -103,6 +107,15 @@ func TestSuspectTarget(t *testing.T) {
 		},
 		{name: "a single lock", c: servers(inspect.Spread{Masters: 3, Locks: 1, OnOne: 1, Used: 1}, "master", "master", "master")},
 		{name: "a replica among them", c: servers(inspect.Spread{}, "master", "replica"), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r2 is a replica"}, evidence: map[string]any{"master": "r2"}},
+		{
+			name: "an active replica among them", c: servers(inspect.Spread{}, "master", "active-replica"), fires: true, severity: inspect.Warning,
+			confidence: recipe.Certain, has: []string{"r2 is an active replica (KeyDB)"}, evidence: map[string]any{"role": "active-replica"},
+		},
+		{name: "one active replica", c: servers(inspect.Spread{}, "active-replica")},
+		{
+			name: "several behind one address", c: several(servers(inspect.Spread{}, "master")), fires: true, severity: inspect.Warning,
+			confidence: recipe.Certain, has: []string{"several servers answer at this address, r1"}, evidence: map[string]any{"server": "r1"},
+		},
 		{name: "a Cluster has replicas", c: of(inspect.Cluster, servers(inspect.Spread{}, "master", "replica"))},
 		{name: "behind Sentinels too", c: of(inspect.Sentinel, servers(inspect.Spread{}, "master", "replica"))},
 		{name: "replicas only", c: servers(inspect.Spread{}, "replica", "replica")},

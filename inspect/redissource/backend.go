@@ -87,7 +87,7 @@ func (r *run) limitsOf(b *inspect.Backend) {
 // describe returns the server's state, with the number of requests sent to it.
 func (p *masterState) describe() inspect.Server {
 	server := p.server
-	server.Addr = p.Address()
+	server.Addr, server.Several = p.Address(), p.several
 	if !p.up() && !p.down() {
 		server.State, server.Latency = inspect.ServerUnknown, -1
 	}
@@ -102,6 +102,8 @@ func (p *masterState) trouble() string {
 		return p.server.Error
 	case p.up() && p.unsought != nil:
 		return p.cannotLook()
+	case p.up() && p.several:
+		return "master " + p.Address() + ": several servers answer at this address (give each as a target of its own)"
 	}
 	return ""
 }

@@ -119,6 +119,10 @@ func (r *run) status(rep statusReport) {
 		return
 	}
 	p := r.masters[rep.master]
+	if rep.met {
+		p.met, p.several = true, rep.several
+		return
+	}
 	p.asked = true
 	r.readdress(p)
 	if rep.err != nil {
@@ -167,7 +171,14 @@ func (r *run) readdress(p *masterState) (replaced bool) {
 // setReplica records whether a server is a replica: then it has no vote.
 func (r *run) setReplica(p *masterState, st node.Status) {
 	var u *inspect.Unseen
-	if st.Role == node.RoleReplica {
+	switch {
+	case st.Role == node.RoleActive && len(r.masters) > 1:
+		u = &inspect.Unseen{
+			Aspect: inspect.AspectVotes, Where: p.Address(), Read: "INFO",
+			Reason: "it is an active replica (KeyDB), copies the keys of other servers, and has no vote of its own",
+			Advice: "give one server of each group that copies",
+		}
+	case st.Role == node.RoleReplica:
 		u = &inspect.Unseen{
 			Aspect: inspect.AspectVotes, Where: p.Address(), Read: "INFO",
 			Reason: "it is a replica, has no vote, and may lag behind its master", Advice: "give its master instead",

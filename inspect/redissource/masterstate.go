@@ -22,6 +22,8 @@ type masterState struct {
 	wentOver time.Time       // when the newest pass over all of its keys began; zero before the first
 	unsought *inspect.Unseen // why its keys could not be looked for; nil when they were
 	asked    bool            // it was asked about itself once
+	met      bool            // and whether several servers answer at its address
+	several  bool            // they do
 	err      error           // why it does not answer; nil when it does
 	lost     int             // how often it stopped answering
 	server   inspect.Server
@@ -210,6 +212,9 @@ func (p *masterState) setStatus(st node.Status) {
 
 // replicaStatus records what a replica of a cluster says of itself. It has no vote: nothing depends on it now.
 func (p *masterState) replicaStatus(rep statusReport) {
+	if rep.met {
+		return
+	}
 	p.asked = true
 	if rep.err != nil {
 		p.failed(rep.err)

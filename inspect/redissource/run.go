@@ -328,7 +328,7 @@ func (r *run) done() bool {
 		return false
 	}
 	return !slices.ContainsFunc(r.masters, func(p *masterState) bool {
-		return !p.down() && !(p.asked && p.passed && p.idle())
+		return !p.down() && !(p.asked && p.met && p.passed && p.idle())
 	})
 }
 

@@ -176,11 +176,13 @@ type passed struct {
 	err      error
 }
 
-// statusReport carries the status of a master, or behind all masters of a replica of a cluster.
+// statusReport carries the status of a master, or behind all masters of a replica of a cluster. met: it only says
+// whether several servers answer at its address.
 type statusReport struct {
-	master int
-	status node.Status
-	err    error
+	master       int
+	status       node.Status
+	err          error
+	met, several bool
 }
 
 // send hands over to the run's goroutine; false when the run has ended.
@@ -274,7 +276,14 @@ func (r *run) requestStatus(p *masterState) {
 		if r.stall.Since(asked) && r.ctx.Err() == nil {
 			continue // its clock would be off by that
 		}
-		if !send(r.ctx, r.statuses, statusReport{p.index, st, err}) || r.cfg.Once {
+		if !send(r.ctx, r.statuses, statusReport{master: p.index, status: st, err: err}) {
+			return
+		}
+		if err == nil {
+			several := p.SeveralServers(r.ctx, st.RunID)
+			send(r.ctx, r.statuses, statusReport{master: p.index, met: true, several: several})
+		}
+		if r.cfg.Once {
 			return
 		}
 		rest := statusEvery

@@ -73,6 +73,16 @@ func spoken(ctx context.Context, dial dialFunc, network, addr string) protocol {
 	return <-found // the zero value is unknownProtocol
 }
 
+// likelyProxy explains a server that answers some commands, and ends the connection at others.
+const likelyProxy = "it answers reads and ends the connection at HELLO: most likely a proxy such as twemproxy (give the servers behind it)"
+
+// selective reports whether a server answers a command that proxies pass on, and none that they do not know.
+func selective(ctx context.Context, dial dialFunc, network, addr string) bool {
+	ask := func(question string) bool { return answered(ctx, dial, network, addr, question) == redisProtocol }
+	const ping, get, hello = "*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$9\r\nlockscope\r\n", "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"
+	return (ask(ping) || ask(get)) && !ask(hello) && ctx.Err() == nil
+}
+
 // answered returns the protocol of an answer to a question.
 func answered(ctx context.Context, dial dialFunc, network, addr, question string) protocol {
 	conn, err := dial(ctx, network, addr)
@@ -87,7 +97,8 @@ func answered(ctx context.Context, dial dialFunc, network, addr, question string
 	answer := make([]byte, 64)
 	n, _ := io.ReadAtLeast(conn, answer, 5)
 	switch answer = answer[:n]; {
-	case bytes.HasPrefix(answer, []byte("-")), bytes.HasPrefix(answer, []byte("+")):
+	case bytes.HasPrefix(answer, []byte("-")), bytes.HasPrefix(answer, []byte("+")),
+		bytes.HasPrefix(answer, []byte("$")), bytes.HasPrefix(answer, []byte("%")):
 		return redisProtocol
 	case bytes.HasPrefix(answer, []byte("Zooke")), bytes.HasPrefix(answer, []byte("srvr ")), bytes.HasPrefix(answer, []byte("This Z")):
 		return zkProtocol

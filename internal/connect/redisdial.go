@@ -147,6 +147,9 @@ func (g *greeted) explain(err error) error {
 	if why := notRedis(spoken(ctx, g.dial, g.network, g.addr)); why != "" {
 		return g.refuse(why, err)
 	}
+	if selective(ctx, g.dial, g.network, g.addr) {
+		return g.refuse(likelyProxy, err)
+	}
 	return err
 }
 

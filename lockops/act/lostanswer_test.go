@@ -31,6 +31,9 @@ func (s *silenced) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements redis.Hook.
 func (s *silenced) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		if triesScripts(cmd) {
+			return next(ctx, cmd)
+		}
 		if cmd.Name() != "evalsha" && cmd.Name() != "eval" {
 			if s.silent {
 				return errRefusedDial

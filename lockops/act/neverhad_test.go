@@ -36,6 +36,9 @@ func (f *faulty) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements redis.Hook.
 func (f *faulty) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
+		if triesScripts(c) {
+			return next(ctx, c)
+		}
 		switch c.Name() {
 		case "evalsha", "eval":
 		default:

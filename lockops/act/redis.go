@@ -74,8 +74,15 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 		p.Refused, p.Detail = Unsupported, "no library of Redis locks knows a request to let go; only Curator's holders in ZooKeeper can be asked"
 		return p, nil
 	}
+	lacking, lacks := r.noScripts(ctx, rd.lock)
+	if lacking != "" {
+		p.Refused, p.Detail = Unsupported, lacking
+		return p, nil
+	}
 	if req.TTL > 0 {
-		return r.previewTTL(p, rd), nil
+		p = r.previewTTL(p, rd)
+		p.Warnings = append(p.Warnings, lacks...)
+		return p, nil
 	}
 	way, ok := removalOf(rd.lock, p.Seen, "")
 	if !ok {
@@ -90,7 +97,7 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 	if p.Next = rd.next(p.Seen); p.Next == nil && p.Seen.State == inspect.Holding {
 		p.NextUnknown = rd.unseenWaiters()
 	}
-	p.Warnings = redisWarnings(rd, p.Seen)
+	p.Warnings = append(redisWarnings(rd, p.Seen), lacks...)
 	return p, nil
 }
 

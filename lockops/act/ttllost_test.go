@@ -88,7 +88,9 @@ func (m *timeless) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 				return m.by
 			}
 		case "evalsha", "eval":
-			m.scripts++
+			if !triesScripts(c) {
+				m.scripts++
+			}
 		}
 		return next(ctx, c)
 	}

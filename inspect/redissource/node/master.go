@@ -30,6 +30,7 @@ type Master struct {
 	typed   typedKeys
 	clock   serverClock
 	list    clientList
+	servers servers      // of the goroutine that asks for the status
 	Silent  atomic.Int32 // 1 while it does not answer
 
 	// borrowed: the client is the caller's, cluster: it is one of a cluster.

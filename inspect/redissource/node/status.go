@@ -109,7 +109,7 @@ func (st *Status) readHello(hello *redis.Cmd) {
 func (st *Status) readInfo(info string, now time.Time) {
 	st.Role = roleName(infoField(info, "role"))
 	st.Cluster = infoField(info, "redis_mode") == "cluster"
-	if host := infoField(info, "master_host"); st.Role == RoleReplica && host != "" {
+	if host := infoField(info, "master_host"); st.Role != roleMaster && host != "" {
 		st.Master = net.JoinHostPort(host, infoField(info, "master_port"))
 	}
 	if up, ok := infoNumber(info, "uptime_in_seconds"); ok && up < 1e10 {
@@ -188,13 +188,15 @@ func onlyBroken(err error) error {
 const (
 	roleMaster  = "master"
 	RoleReplica = "replica"
+	// RoleActive is KeyDB's: it takes writes, and copies those of others.
+	RoleActive = "active-replica"
 )
 
 // roleName accepts the roles there are: the name is printed.
 func roleName(candidates ...string) string {
 	for _, name := range candidates {
 		switch name {
-		case roleMaster, "sentinel":
+		case roleMaster, "sentinel", RoleActive:
 			return name
 		case "slave", RoleReplica:
 			return RoleReplica

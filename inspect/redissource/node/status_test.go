@@ -70,6 +70,9 @@ func TestStatusTextIsNotTrusted(t *testing.T) {
 	if got := roleName("\x1b[31mmaster", "slave"); got != "replica" {
 		t.Errorf("role %q", got)
 	}
+	if st := info("role:active-replica", "master_host:10.0.0.2", "master_port:6379"); st.Role != RoleActive || st.Master != "10.0.0.2:6379" {
+		t.Errorf("KeyDB's: %+v", st)
+	}
 	if got := infoField("# Server\r\nuptime_in_seconds:12\r\n", "uptime_in_seconds"); got != "12" {
 		t.Errorf("field %q", got)
 	}

@@ -1,0 +1,162 @@
+package redissource_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/servertest"
+)
+
+// balancer is one address; pick says which server the nth connection to it reaches.
+func balancer(t *testing.T, pick func(n int) string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for n := 0; ; n++ {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", pick(n))
+			if err != nil {
+				client.Close()
+				continue
+			}
+			relay := func(to, from net.Conn) {
+				_, _ = io.Copy(to, from)
+				to.Close()
+			}
+			go relay(server, client)
+			go relay(client, server)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func TestSeveralServersBehindOneAddress(t *testing.T) {
+	t.Parallel()
+	a, b := servertest.StartRedis(t), servertest.StartRedis(t)
+	set(t, a, "lock:orders", "web-1", 0)
+	set(t, b, "lock:orders", "web-2", 0)
+	for name, tt := range map[string]struct {
+		pick    func(n int) string
+		several bool
+	}{
+		"in turn":        {func(n int) string { return []string{a.Addr, b.Addr}[n%2] }, true},
+		"two and two":    {func(n int) string { return []string{a.Addr, b.Addr}[n/2%2] }, true},
+		"a failover":     {func(n int) string { return []string{a.Addr, b.Addr}[min(n, 1)] }, false},
+		"a later one":    {func(n int) string { return []string{a.Addr, b.Addr}[min(n/4, 1)] }, false},
+		"only one of it": {func(int) string { return a.Addr }, false},
+	} {
+		cfg := config([]*servertest.Redis{{Addr: balancer(t, tt.pick)}})
+		s := diagnosed(t, cfg)
+		backend := s.Backends[0]
+		found := ""
+		for _, f := range backend.Findings {
+			found += f.Rule + ": " + f.Message + "\n"
+		}
+		if got := backend.State == inspect.Degraded; got != tt.several {
+			t.Errorf("%s: %s, %s", name, backend.State, backend.Error)
+		}
+		const says = "suspect-target: several servers answer at this address"
+		if strings.Contains(found, says) != tt.several || strings.Contains(backend.Error, "several servers") != tt.several {
+			t.Errorf("%s: %s; %s", name, backend.Error, found)
+		}
+		for l := range s.Locks() {
+			for _, f := range l.Findings {
+				if strings.Contains(f.Advice(), "lockscope release") && tt.several {
+					t.Errorf("%s: advises %s", name, f.Advice())
+				}
+			}
+		}
+	}
+}
+
+// A server that is started again has another run id, and stays that.
+func TestARestartIsNotAnotherServer(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	v, _ := watch(t, config([]*servertest.Redis{m}))
+	v.Await("connected", func() bool { return v.Backend != nil && v.Backend.State == inspect.Connected })
+	var before string
+	peek(v, func() { before = v.Backend.Servers[0].RunID })
+	m.Restart(t)
+	v.Await("the restarted server", func() bool {
+		s := v.Backend.Servers[0]
+		return s.RunID != before && s.RunID != "" && v.Backend.State == inspect.Connected
+	})
+	peek(v, func() {
+		if v.Backend.Servers[0].Several {
+			t.Error("taken for several servers")
+		}
+	})
+}
+
+// Independent servers given as the masters of one lock; nothing is advised about any lock on them.
+func TestServersThatAreNoRedlock(t *testing.T) {
+	t.Parallel()
+	var masters []*servertest.Redis
+	for range 3 {
+		masters = append(masters, servertest.StartEmbeddedRedis(t))
+	}
+	for i := range 9 {
+		set(t, masters[i%3], fmt.Sprintf("lock:%d", i), "a", time.Hour)
+	}
+	for _, m := range masters[:2] {
+		set(t, m, "lock:both", "a", time.Hour)
+	}
+	cfg := config(masters)
+	cfg.Match = []string{"lock:*"}
+	s := diagnosed(t, cfg)
+	if f := s.Backends[0].Findings; len(f) != 1 || f[0].Rule != "suspect-target" {
+		t.Errorf("the backend: %+v", f)
+	}
+	for l := range s.Locks() {
+		for _, f := range l.Findings {
+			if f.Rule == "minority-leftover" || strings.Contains(f.Advice(), "lockscope release") {
+				t.Errorf("%s: %s, %s", l.ID, f.Rule, f.Advice())
+			}
+		}
+	}
+}
+
+func TestARedlockShortOfAMasterIsNotSuspect(t *testing.T) {
+	t.Parallel()
+	var masters []*servertest.Redis
+	for range 3 {
+		masters = append(masters, servertest.StartEmbeddedRedis(t))
+	}
+	for i := range 9 {
+		for _, m := range masters {
+			set(t, m, fmt.Sprintf("lock:%d", i), "a", time.Hour)
+		}
+	}
+	cfg := config(masters)
+	suspect := func(cfg redissource.Config) bool {
+		cfg.Match = []string{"lock:*"}
+		for _, f := range diagnosed(t, cfg).Backends[0].Findings {
+			if f.Rule == "suspect-target" {
+				return true
+			}
+		}
+		return false
+	}
+	masters[0].Restart(t)
+	if suspect(cfg) {
+		t.Error("one was restarted")
+	}
+	masters[1].Stop(t)
+	if suspect(cfg) {
+		t.Error("one was restarted, another is down")
+	}
+}

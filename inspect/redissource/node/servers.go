@@ -1,0 +1,87 @@
+package node
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// alikeServers connections in a row that reach one server show that it is the only one; where another was reached
+	// before, alikeAfter of them; where several were seen, mostMet.
+	alikeServers = 2
+	alikeAfter   = 4
+	mostMet      = 8
+)
+
+// servers are those that connections to one address have reached.
+type servers struct {
+	met     []string // run ids, in the order of the connections
+	several bool
+}
+
+// meet records the server that a new connection reached. One server replaces another at a restart or a failover, and
+// the first one does not come back. Behind a balancer they take turns.
+func (s *servers) meet(runID string) {
+	if n := len(s.met); n > 0 && s.met[n-1] != runID && slices.Contains(s.met, runID) {
+		s.several = true
+	}
+	s.met = append(s.met, runID)
+}
+
+// alike reports whether the newest n connections reached the server of this run id.
+func (s *servers) alike(n int, runID string) bool {
+	return len(s.met) >= n && !slices.ContainsFunc(s.met[len(s.met)-n:], func(id string) bool { return id != runID })
+}
+
+// SeveralServers reports whether different servers answer at the master's address. runID is what the newest status
+// says. It opens further connections, one after the other, until that is clear. Sentinels and Clusters name each
+// server themselves.
+func (m *Master) SeveralServers(ctx context.Context, runID string) bool {
+	if runID == "" || m.borrowed || m.InCluster() || m.BySentinel() {
+		return false
+	}
+	s, enough := &m.servers, alikeServers
+	switch {
+	case s.several: // it is looked at again: the address may be that of one server now
+		*s, enough = servers{}, mostMet
+	case s.alike(alikeServers, runID):
+		return false
+	}
+	was := len(s.met)
+	for len(s.met)-was < mostMet && !s.several && !s.alike(enough, runID) {
+		id, err := m.newRunID(ctx)
+		if err != nil || id == "" {
+			break
+		}
+		s.meet(id)
+		if id != runID {
+			runID, enough = id, max(enough, alikeAfter)
+		}
+	}
+	if len(s.met) > mostMet {
+		s.met = slices.Clone(s.met[len(s.met)-mostMet:])
+	}
+	return s.several
+}
+
+// newRunID is the run id of the server that a new connection reaches.
+func (m *Master) newRunID(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	options := m.options
+	options.PoolSize = 1
+	client := newClient(options, readOnly{&m.sent})
+	defer client.Close()
+	info := client.Info(ctx, "server")
+	return runIDOf(info), info.Err()
+}
+
+// runIDOf is the run id in INFO's text; empty where it has none.
+func runIDOf(info *redis.StringCmd) string {
+	if id := infoField(info.Val(), "run_id"); len(id) <= 64 && only(id, "0123456789abcdef") {
+		return id
+	}
+	return ""
+}

@@ -1,0 +1,63 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/redisreply"
+)
+
+// NoScripts says which command is missing, without which nothing can be released on a server or given a TTL: EVALSHA
+// or EVAL, renamed, taken away or denied to our user. It is empty where both are there, and where that is unknown.
+// It runs no script but an empty one.
+func NoScripts(ctx context.Context, client redis.UniversalClient) string {
+	const unknownScript = "0000000000000000000000000000000000000000"
+	if why := missing("EVALSHA", client.EvalSha(ctx, unknownScript, nil).Err()); why != "" {
+		return why
+	}
+	return missing("EVAL", client.Eval(ctx, "return 1", nil).Err())
+}
+
+func missing(command string, err error) string {
+	const so = ": nothing can be compared and changed in one step, so no lock can be released or given a TTL"
+	switch {
+	case redisreply.UnknownCommand(err):
+		return "the server has no " + command + " (renamed or taken away by rename-command)" + so
+	case redisreply.Denied(err):
+		return fmt.Sprintf("its ACL denies %s to this user (grant +%s)%s", command, strings.ToLower(command), so)
+	}
+	return ""
+}
+
+// noScripts says why an action cannot work, on so many masters that it would not end a lock; otherwise warnings are
+// about single ones.
+func (r *Redis) noScripts(ctx context.Context, l *inspect.Lock) (why string, warnings []string) {
+	said := make([]string, len(r.masters))
+	var asking sync.WaitGroup
+	for i, m := range r.masters {
+		if !l.Masters[i].Up {
+			continue
+		}
+		asking.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, r.limit)
+			defer cancel()
+			said[i] = NoScripts(ctx, m)
+		})
+	}
+	asking.Wait()
+	for i, text := range said {
+		if text != "" {
+			why = "master " + r.target.Servers[i] + ": " + text
+			warnings = append(warnings, why)
+		}
+	}
+	if len(warnings) <= len(r.masters)-l.Quorum {
+		why = ""
+	}
+	return why, warnings
+}

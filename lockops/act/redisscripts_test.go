@@ -1,0 +1,41 @@
+package act
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockscope/lockscope/internal/servertest"
+)
+
+// triesScripts reports whether a command only finds out if the server has scripts: one that it does not know, or an
+// empty one.
+func triesScripts(c redis.Cmder) bool {
+	script, _ := append(c.Args(), "", "")[1].(string)
+	return script == "0000000000000000000000000000000000000000" || script == "return 1"
+}
+
+func TestMissingScriptsAreNamed(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ args, rule []string }{
+		"EVALSHA": {args: []string{"--rename-command", "EVALSHA", ""}},
+		"EVAL":    {rule: []string{"acl", "setuser", "default", "-eval"}},
+		"":        {},
+	} {
+		client := servertest.StartRedis(t, tt.args...).Client(t)
+		if tt.rule != nil {
+			args := make([]any, len(tt.rule))
+			for i, word := range tt.rule {
+				args[i] = word
+			}
+			if err := client.Do(t.Context(), args...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		why := NoScripts(t.Context(), client)
+		if name == "" && why != "" || name != "" && !strings.Contains(why, " "+name+" ") {
+			t.Errorf("%q: %s", name, why)
+		}
+	}
+}
