@@ -117,7 +117,7 @@ func nodeSources() []written {
 			},
 		},
 		{
-			library: "one ephemeral node alone: Patroni, Helix' controller, other locks of ClickHouse's ZooKeeperLock", recipe: "ephemeral", read: "-", file: "-", function: "-",
+			library: "one ephemeral node alone: Helix' controller, other locks of ClickHouse's ZooKeeperLock", recipe: "ephemeral", read: "-", file: "-", function: "-",
 			proof: "nothing", alike: "any presence", sure: Possible, is: alone("/service/pg", "pg-1", true),
 		},
 	}

@@ -305,7 +305,7 @@ var elsewhere = map[string][2]string{
 	"kazoo: NonBlockingLease":   {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
 	"go-zookeeper: Lock":        {"zkwaiters_test.go", "TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased"},
 	"Symfony Lock in ZooKeeper": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
-	"one ephemeral node alone: Patroni, Helix' controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
+	"one ephemeral node alone: Helix' controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
 	// Their next call reads what the release writes.
 	"Helix: ZKDistributedNonblockingLock": {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},
 	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},
