@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -108,6 +109,38 @@ func TestADamagedAuditTrailIsNotVerified(t *testing.T) {
 	if got := a.do(1, "audit", "verify"); !strings.Contains(got.stderr, "1 action of unknown outcome, 1 line that cannot be read, 1 line not as written") || !strings.Contains(got.stdout, "release  unknown") {
 		t.Errorf("damaged: %+v", got)
 	}
+}
+
+// Neither a trail without its sums nor one without its last lines passes for what was written.
+func TestAStrippedTrailIsNotVerified(t *testing.T) {
+	a := startAuditing(t)
+	a.act()
+	said := a.do(0, "audit", "verify").stdout
+	noted := regexp.MustCompile("[0-9a-f]{64}").FindString(said)
+	a.do(0, "audit", "verify", "--sum", noted)
+	path := filepath.Join(a.env["XDG_STATE_HOME"], "lockscope", "audit.jsonl")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(whole), "\n")
+	sums := regexp.MustCompile(`,"(prev|sum)":"[0-9a-f]*"`)
+	for name, text := range map[string]string{
+		"stripped": sums.ReplaceAllString(string(whole), ""),
+		"empty":    "",
+		"shorter":  strings.Join(lines[:2], ""),
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.do(1, "audit", "verify", "--sum", noted); !strings.Contains(got.stderr, "lockscope: ") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if err := os.WriteFile(path, []byte(sums.ReplaceAllString(string(whole), "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.do(1, "audit", "verify")
 }
 
 // TestProductionAsksWhy: without a terminal to ask on, an action in production needs a reason, which the audit keeps.

@@ -19,6 +19,7 @@ type auditTrail struct {
 	file   string
 	lock   string
 	since  string
+	sum    string
 	output string
 }
 
@@ -30,7 +31,7 @@ func Audit(a *app.App) *cobra.Command {
 		Short: "Say who acted on which lock, when, why, and what came of it",
 		Example: "  lockscope audit --since 24h\n" +
 			"  lockscope audit --lock redis:lock:orders -o json\n" +
-			"  lockscope audit verify",
+			"  lockscope audit verify --sum HEX",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && args[0] != "verify" {
 				return app.Usagef("audit takes no argument but verify")
@@ -44,6 +45,7 @@ func Audit(a *app.App) *cobra.Command {
 	flags.StringVar(&r.file, "file", "", "the audit `FILE` (default: that of this user)")
 	flags.StringVar(&r.lock, "lock", "", "only actions on this `LOCK`")
 	flags.StringVar(&r.since, "since", "", "only actions since `TIME`: a span such as 24h, or RFC 3339")
+	flags.StringVar(&r.sum, "sum", "", "with verify: the line with this sum, noted before as the last `HEX`, is still there")
 	app.OutputFlag(command, &r.output, "text", "json")
 	return command
 }
@@ -119,6 +121,10 @@ func (r *auditTrail) verify(records []act.Record, trail act.Trail) error {
 	if unknown+trail.Damaged+len(trail.Breaks) > 0 {
 		return app.Exitf(app.ExitNo, "%s: %s of unknown outcome, %s that cannot be read, %s not as written", r.file,
 			describe.Count(unknown, "action"), describe.Count(trail.Damaged, "line"), describe.Count(len(trail.Breaks), "line"))
+	}
+	if r.sum != "" && !trail.Has(r.sum) {
+		return app.Exitf(app.ExitNo, "%s: no line has the sum %s: lines were taken off its end, or the file was written again",
+			r.file, inspect.Escape(r.sum))
 	}
 	if r.output == "text" {
 		fmt.Fprintf(r.Stdout, "%d actions, each with its outcome\n", len(records))

@@ -116,8 +116,7 @@ type line struct {
 	// HoldersAfter are names on ZooKeeper, digests of values on Redis.
 	HoldersAfter []string `json:"holders_after,omitempty"`
 	Error        string   `json:"error,omitempty"`
-	// Prev is the sum of the line before, empty in the first one; nil in lines of versions without sums. The
-	// line's own sum follows.
+	// Prev is the sum of the previous line, empty in the first one. The line's own sum follows.
 	Prev *string `json:"prev,omitempty"`
 }
 

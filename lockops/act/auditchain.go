@@ -47,7 +47,7 @@ func digestOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sumOf is the sum that a line ends with; ok when it is its own. A line of an older version has none.
+// sumOf is the sum that a line ends with; ok when it is its own.
 func sumOf(text []byte) (sum string, ok bool) {
 	tail := len(sumBefore) + sumLength + len(sumAfter)
 	if len(text) < tail+1 {
@@ -73,19 +73,16 @@ func linkOf(text []byte) string {
 type chain struct {
 	before string // what the next line has to name
 	begun  bool   // a line was there
-	linked bool   // one with a sum was there
 }
 
 // broken takes the next line, and returns its problem, if any. whole: no older file was removed to make room.
 func (c *chain) broken(text []byte, prev *string, whole bool) string {
 	sum, own := sumOf(text)
-	before, begun, linked := c.before, c.begun, c.linked
-	c.before, c.begun, c.linked = linkOf(text), true, linked || sum != ""
+	before, begun := c.before, c.begun
+	c.before, c.begun = linkOf(text), true
 	switch {
-	case sum == "" && linked:
-		return "it has no sum: it was cut, edited, or written by another program"
 	case sum == "":
-		return "" // of an older version
+		return "it has no sum: it was cut, edited, or written by another program"
 	case !own:
 		return "it was changed since it was written"
 	case prev == nil:

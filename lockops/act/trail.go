@@ -40,9 +40,14 @@ type Trail struct {
 	Damaged int
 	// Breaks are lines that are not as they were written, or not where. A line that was cut is one, too.
 	Breaks []Break
-	// Last is the sum of the last line, which proves to a reader who noted it that no last line is missing; or empty.
+	// Last is the sum of the last line; empty without lines. See Has.
 	Last string
+	sums map[string]bool
 }
+
+// Has reports whether a line with this sum is there: a reader who noted the last sum then knows that no line up to it
+// is missing.
+func (t *Trail) Has(sum string) bool { return t.sums[sum] }
 
 // Break is a line of a trail that was changed, or before which lines were taken out, put in or moved.
 type Break struct {
@@ -57,7 +62,7 @@ const maxAuditLine = 4 << 20
 // ReadTrail reads an audit file, and the older ones next to it. A missing file is empty.
 func ReadTrail(path string) (Trail, error) {
 	files, whole := trailFiles(path)
-	r := trailReader{open: make(map[string]int), whole: whole}
+	r := trailReader{Trail: Trail{sums: make(map[string]bool)}, open: make(map[string]int), whole: whole}
 	for _, file := range files {
 		f, err := openTrail(file)
 		if errors.Is(err, os.ErrNotExist) {
@@ -70,9 +75,7 @@ func ReadTrail(path string) (Trail, error) {
 			return r.Trail, fmt.Errorf("audit: %w", err)
 		}
 	}
-	if r.linked {
-		r.Last = r.before
-	}
+	r.Last = r.before
 	return r.Trail, nil
 }
 
@@ -106,6 +109,9 @@ func (r *trailReader) read(file string, from io.Reader) error {
 		}
 		var l line
 		readable := json.Unmarshal(text, &l) == nil && !l.At.IsZero() && l.Lock != ""
+		if sum, own := sumOf(text); own {
+			r.sums[sum] = true
+		}
 		if what := r.broken(text, l.Prev, r.whole); what != "" {
 			r.Breaks = append(r.Breaks, Break{file, n, what})
 		}
@@ -120,7 +126,7 @@ func (r *trailReader) read(file string, from io.Reader) error {
 
 // add joins a line to its action.
 func (r *trailReader) add(l line, raw json.RawMessage) {
-	key := l.key()
+	key := l.ActionID
 	at, known := r.open[key]
 	if l.Phase == phaseIntent || l.Phase == phaseAcquired || !known {
 		at = len(r.Records)
@@ -128,14 +134,6 @@ func (r *trailReader) add(l line, raw json.RawMessage) {
 		r.Records = append(r.Records, l.begin())
 	}
 	r.Records[at].add(l, raw)
-}
-
-// key joins the lines of one action; those of older versions have no number.
-func (l *line) key() string {
-	if l.ActionID != "" {
-		return l.ActionID
-	}
-	return fmt.Sprint(l.Host, " ", l.PID, " ", l.Action, " ", l.Lock)
 }
 
 func (l *line) begin() Record {
