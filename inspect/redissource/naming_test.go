@@ -39,7 +39,7 @@ func lockAt(s *inspect.Snapshot, key string) *inspect.Lock {
 func TestOnlyALocksNameMakesAKeyALock(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartEmbeddedRedis(t)
-	named := []string{"celery:beat:task_lock", "lock:report", "orderLock:42", "resque:resque_scheduler_master_lock"}
+	named := []string{"celery:beat:task_lock", "lock:report", "orderLock:42", "scheduler:master_lock"}
 	for _, key := range named {
 		set(t, m, key, "worker-3:2817", 0)
 	}
