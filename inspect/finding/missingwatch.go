@@ -94,12 +94,16 @@ func listRight(b *inspect.Backend) string {
 	return "cons in 4lw.commands.whitelist, or the AdminServer in the target"
 }
 
-// unheard reports whether the server has heard nothing of a waiter's client since it queued: the request that
-// sets its watch may be on the way, over a link that stalls.
+// unheard reports whether the server may have heard nothing of a waiter's client since it queued: the request
+// that sets its watch may be on the way, over a link that stalls. When the last contact is unknown, that is so for
+// as long as a silent session lasts.
 func unheard(c *inspect.Case, w *inspect.Contender) bool {
 	s, connected := c.Sessions[w.Owner.Session]
-	if !connected || s.LastContact.IsZero() || w.Since.IsZero() || !c.Backend.Dates(w.Czxid) {
+	switch {
+	case !connected || w.Since.IsZero() || !c.Backend.Dates(w.Czxid):
 		return false
+	case s.LastContact.IsZero():
+		return backendNow(c).Sub(w.Since) < s.Timeout
 	}
 	return s.LastContact.Before(w.Since.Add(-c.Offset).Add(inspect.WatchSettle))
 }
@@ -135,7 +139,7 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 	case unheard(c, w):
 		return inspect.Finding{
 			Severity: inspect.Info, Confidence: recipe.Possible,
-			Message:  fmt.Sprintf("%s does not watch %s, which it waits for, and was not heard of since it queued: it may be about to", describe.BriefOwner(w), describe.BriefName(w.Watches)),
+			Message:  fmt.Sprintf("%s does not watch %s, which it waits for, and may not have been heard of since it queued: it may be about to", describe.BriefOwner(w), describe.BriefName(w.Watches)),
 			Evidence: e, Subject: w.Subject(),
 			Steps: do(wait("look again once its client was heard of: a session that stays silent ends at its timeout")),
 		}

@@ -138,6 +138,13 @@ func TestMissingWatchOfWhoWatchesWhatIsGone(t *testing.T) {
 			c.Sessions, c.AllSessions = map[int64]inspect.Session{w.Owner.Session: {ID: w.Owner.Session, LastContact: now.Add(-10*time.Second + after)}}, true
 		}
 	}
+	contact := func(timeout time.Duration) func(*inspect.Case) { // unknown, of a session of that timeout
+		return func(c *inspect.Case) {
+			heard(0)(c)
+			id := c.Lock.Waiters[0].Owner.Session
+			c.Sessions[id] = inspect.Session{ID: id, Timeout: timeout}
+		}
+	}
 	disturbed := func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} }
 	check(t, "missing-watch", []state{
 		{
@@ -149,6 +156,14 @@ func TestMissingWatchOfWhoWatchesWhatIsGone(t *testing.T) {
 		{name: "it watches the right one beside", c: gone(inspect.Confirmed, inspect.WatchSettle)},
 		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
 		{name: "its client was not heard of since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may be about to"}},
+		{
+			name: "nor is it known whether it was", c: gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second)),
+			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may be about to"},
+		},
+		{
+			name: "its session would have ended by now", c: gone(inspect.Missing, inspect.WatchSettle, contact(10*time.Second)),
+			fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+		},
 		{name: "its client was heard of since", c: gone(inspect.Missing, inspect.WatchSettle, heard(time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "its client may be on its way back", c: gone(inspect.Missing, inspect.WatchSettle, disturbed)},
 	})
