@@ -146,6 +146,7 @@ type reportedFinding struct {
 	Severity, Confidence  string
 	Evidence              map[string]any
 	Steps                 []inspect.Step
+	Muted                 *inspect.Muted
 }
 
 func doctor(t *testing.T, args ...string) diagnosis {
