@@ -185,7 +185,7 @@ func TestRowsThatArePolledTooSeldomSayHowOld(t *testing.T) {
 	for age, want := range map[time.Duration]bool{42 * time.Second: true, 2 * time.Second: false} {
 		queue, key, reported := fixture.FreeLock(), fixture.Minority(), fixture.Thin()
 		queue.ReadAt, queue.Polled = fixture.Ago(age), true
-		key.ReadAt, key.Polled = fixture.Ago(age), true
+		key.ReadAt, key.Polled, key.Findings = fixture.Ago(age), true, nil
 		reported.ReadAt = fixture.Ago(age)
 		m := model(t, Options{}, 160, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{queue, key, reported}))
 		for row, old := range map[string]bool{"/locks/nightly": want, "lock:left": want, "lock:cart:42": false} {

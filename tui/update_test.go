@@ -340,8 +340,8 @@ func TestCells(t *testing.T) {
 		{fixture.Readers(), "● zk:/locks/billing rw kazoo 3 readers ≤20s 12s 3 –"},
 		{fixture.FreeLock(), "· zk:/locks/nightly mutex – free – – – –"},
 		{fixture.Thin(), "● redis:lock:cart:42 redlock redsync Y2Nj…2NjYw== 3/5 0.7s – ? ━━━━ 6.9s"},
-		{fixture.Split(), "✖ redis:lock:invoices redlock token split 2·2 – – ? ━━━━ 7.0s"},
-		{fixture.Minority(), "▲ redis:lock:left redlock token minority 1/5 – – ? ━━━━ 1m10s"},
+		{fixture.Split(), "✖ redis:lock:invoices redlock token split 2·2 – – ? ━━━━ 7.0s split-quorum"},
+		{fixture.Minority(), "▲ redis:lock:left redlock token minority 1/5 – – ? ━━━━ 1m10s minority-leftover"},
 		{fixture.UnknownLock(), "? redis:lock:dark redlock token unknown 2/5 up – – ? ━━━━ 1m10s"},
 	} {
 		row := ""

@@ -25,8 +25,8 @@ var states = []stateWords{
 	{state: inspect.StateHeld, level: LevelHeld, brief: holder, detail: votes, verdict: View.holding},
 	{state: inspect.StateContended, level: LevelContended, brief: holder, detail: votes, verdict: View.holding},
 	{state: inspect.StateUnknown, level: LevelUnknown, brief: named, detail: answering, verdict: View.unknown},
-	{state: inspect.StateMinority, level: LevelWarning, brief: minority, verdict: View.minority},
-	{state: inspect.StateSplit, level: LevelCritical, brief: split, verdict: View.split},
+	{state: inspect.StateMinority, level: LevelUnknown, brief: minority, verdict: View.minority},
+	{state: inspect.StateSplit, level: LevelUnknown, brief: split, verdict: View.split},
 }
 
 // wordsOf returns the words on a lock's state; one that is not known is worded as held.
@@ -55,7 +55,8 @@ func Summary(l *inspect.Lock) (brief, detail string) {
 	return w.brief(l), detail
 }
 
-// StateLevel returns the level of a lock's state, whatever was found about it.
+// StateLevel returns the level of a lock's state, whatever was found about it. No state is a warning by itself: a
+// split or a minority may pass, be muted, or be of no lock, and the findings say so.
 func StateLevel(l *inspect.Lock) Level { return wordsOf(l.State).level }
 
 // Verdict is a sentence on the holder of a lock, how long it has held it, and the waiters; or on

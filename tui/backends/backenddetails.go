@@ -288,12 +288,12 @@ const findingsShown = 100
 func (d *backendFacts) findings(b *inspect.Backend) {
 	t, tail := d.Theme(), d.Theme().Glyphs.Ellipsis
 	found := slices.Clone(b.Findings)
-	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
+	slices.SortStableFunc(found, describe.WorstFirst)
 	rest := max(0, len(found)-findingsShown)
 	for _, f := range found[:len(found)-rest] {
-		mark := screen.SeveritySign(t, f.Severity)
+		mark := screen.FindingSign(t, &f)
 		d.lines = append(d.lines, nil)
-		lead := widget.Line{{" " + mark.Text + " " + describe.Printable(f.Rule) + "  ", mark.Style}}
+		lead := widget.Line{{" " + mark.Text + " " + screen.RuleName(&f) + "  ", mark.Style}}
 		for _, text := range widget.Wrap(screen.Say(d.Theme(), f.Message), d.width-lead.Width()-1, 12, tail) {
 			d.lines = append(d.lines, append(lead[:len(lead):len(lead)], widget.Span{text, t.Text}))
 			lead = widget.Line{{strings.Repeat(" ", lead.Width()), t.Text}}

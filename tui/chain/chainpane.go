@@ -309,15 +309,15 @@ const mostFindings, listedFindings = 3, 2
 func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 	t, tail := p.Theme(), p.Theme().Glyphs.Ellipsis
 	found := slices.Clone(l.Findings)
-	slices.SortStableFunc(found, func(a, b inspect.Finding) int { return b.Severity.Rank() - a.Severity.Rank() })
+	slices.SortStableFunc(found, describe.WorstFirst)
 	rest := 0
 	if len(found) > mostFindings {
 		found, rest = found[:listedFindings], len(found)-listedFindings
 	}
 	var lines []widget.Line
 	for i, f := range found {
-		s := screen.SeveritySign(t, f.Severity)
-		rule := describe.Printable(f.Rule)
+		s := screen.FindingSign(t, &f)
+		rule := screen.RuleName(&f)
 		for j, text := range widget.Wrap(screen.Say(p.Theme(), f.Message), p.width-6-len(rule), 2, tail) {
 			lead := widget.Line{{strings.Repeat(" ", 5+len(rule)), t.Text}}
 			if j == 0 {

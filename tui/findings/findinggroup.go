@@ -32,6 +32,16 @@ const foldedFrom = 3
 
 func (g *foundGroup) folds() bool { return len(g.Shown) >= foldedFrom }
 
+// muted counts the findings that an operator muted.
+func (g *foundGroup) muted() (n int) {
+	for _, f := range g.all {
+		if f.Muted != nil && !f.shadow {
+			n++
+		}
+	}
+	return n
+}
+
 // rows counts the rows of the list that the group takes.
 func (g *foundGroup) rows() int {
 	switch {

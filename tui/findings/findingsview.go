@@ -190,8 +190,8 @@ func (s *Screen) stands(f *found) widget.Line {
 	return l.Add(t.Text, describe.Seconds(s.Now().Sub(f.since)))
 }
 
-// severities counts the findings of each severity, and says where the view is partial.
-func (s *Screen) severities(counts map[inspect.Severity]int, partial bool) widget.Line {
+// severities counts the findings of each severity and those that are muted, and says when the view is partial.
+func (s *Screen) severities(counts map[inspect.Severity]int, muted int, partial bool) widget.Line {
 	t, word := s.Theme(), " partial view"
 	if s.width < 60 {
 		word = " partial"
@@ -201,6 +201,7 @@ func (s *Screen) severities(counts map[inspect.Severity]int, partial bool) widge
 	l = l.Part(critical > 0, t, t.Critical, fmt.Sprintf("%s %s critical", t.Glyphs.Critical, describe.Thousands(critical)))
 	l = l.Part(warnings > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(warnings, "warning"))
 	l = l.Part(info > 0, t, t.Info, fmt.Sprintf("%s %s info", t.Glyphs.Info, describe.Thousands(info)))
+	l = l.Part(muted > 0, t, t.Faint, describe.Thousands(muted)+" muted")
 	l = l.Part(len(l) == 0 && s.Arrived(), t, t.Strong, "no findings")
 	return l.Part(partial, t, t.Unknown, t.Glyphs.Unknown+word)
 }
@@ -210,21 +211,23 @@ func (s *Screen) summary() widget.Line {
 	t := s.Theme()
 	dot := " " + t.Glyphs.Dot + " "
 	counts := map[inspect.Severity]int{}
-	all, unseen, shown := 0, 0, 0
+	all, unseen, shown, muted := 0, 0, 0, 0
 	for _, g := range s.Index.groups {
 		shown += len(g.Shown)
 		all += g.count
-		if g.Rule == blindRule {
+		switch quiet := g.muted(); {
+		case g.Rule == blindRule:
 			unseen += g.count
-		} else {
-			counts[g.severity] += g.count
+		default:
+			counts[g.severity] += g.count - quiet
+			muted += quiet
 		}
 	}
 	matched := widget.Line{{describe.Thousands(shown) + " of " + describe.Count(all, "finding"), t.Strong}}
 	if l := s.input.Prompt(t, "words: rule, lock, message...", matched, s.width); l != nil {
 		return l
 	}
-	left := append(widget.Line{{" ", t.Text}}, s.severities(counts, unseen > 0 || screen.BlindBackends(s))...)
+	left := append(widget.Line{{" ", t.Text}}, s.severities(counts, muted, unseen > 0 || screen.BlindBackends(s))...)
 	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {": ", t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
 		left = append(total, left[1:]...)
 	}

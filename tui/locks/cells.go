@@ -2,6 +2,7 @@ package locks
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -38,12 +39,21 @@ func libraryCell(c cell) widget.Line {
 	return widget.Line{{c.lock.Recipe, t.Muted}}
 }
 
+// shownFinding is the worst finding of a lock, else a muted one; nil without any.
+func shownFinding(l *inspect.Lock) *inspect.Finding {
+	if f := describe.Worst(l.Findings); f != nil || len(l.Findings) == 0 {
+		return f
+	}
+	f := slices.MinFunc(l.Findings, describe.WorstFirst)
+	return &f
+}
+
 // findingCell names the worst finding. It adds the age of an old reading if there is room for it.
 func findingCell(c cell) widget.Line {
 	t := c.Theme()
 	var out widget.Line
-	if f := describe.Worst(c.lock.Findings); f != nil {
-		out = widget.Line{{f.Rule, screen.SeveritySign(t, f.Severity).Style}}
+	if f := shownFinding(c.lock); f != nil {
+		out = widget.Line{{screen.RuleName(f), screen.FindingSign(t, f).Style}}
 	}
 	d, ok := outdated(c, c.lock)
 	if !ok {

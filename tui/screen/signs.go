@@ -62,6 +62,24 @@ func SeveritySign(t *theme.Theme, s inspect.Severity) widget.Span {
 	}
 }
 
+// FindingSign is the glyph of a finding and its style, which is faint when it is muted.
+func FindingSign(t *theme.Theme, f *inspect.Finding) widget.Span {
+	mark := SeveritySign(t, f.Severity)
+	if f.Muted != nil {
+		mark.Style = t.Faint
+	}
+	return mark
+}
+
+// RuleName names the rule of a finding, and says when it is muted.
+func RuleName(f *inspect.Finding) string {
+	name := describe.Printable(f.Rule)
+	if f.Muted != nil {
+		name += " (muted)"
+	}
+	return name
+}
+
 // BackendSign is the glyph of a backend's state and its style.
 func BackendSign(t *theme.Theme, s inspect.BackendState) widget.Span {
 	switch s {
