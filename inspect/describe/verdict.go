@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -137,7 +138,9 @@ func (v View) Standing(l *inspect.Lock) string {
 	}
 	h := &l.Holders[0]
 	text := Owner(h) + " holds it"
-	if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
+	if counted(l, h) {
+		text = Count(int(h.Count), "shared holder")
+	} else if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
 		text = v.holders(l)
 	}
 	if h.HeldSince.IsZero() {
@@ -147,6 +150,11 @@ func (v View) Standing(l *inspect.Lock) string {
 		text += "; " + inQueue(l)
 	}
 	return doubt(l) + text + UnseenWaiters(l)
+}
+
+// counted reports whether a lock's value only counts its shared holders.
+func counted(l *inspect.Lock, h *inspect.Contender) bool {
+	return h.Mode == recipe.Shared && !Structured(l) && h.Name.Raw() == strconv.Itoa(int(h.Count))
 }
 
 // oneSession: all holders are one client, which both reads and writes.
@@ -251,7 +259,9 @@ func (v View) votedHolder(l *inspect.Lock) string {
 	n := len(l.Masters)
 	h := &l.Holders[0]
 	text := text.Middle(Owner(h), 40, "…") + " holds it"
-	if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
+	if counted(l, h) {
+		text = Count(int(h.Count), "shared holder")
+	} else if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
 		text = v.holders(l)
 	}
 	held, spare := "", ": one restart from a double hold"

@@ -20,7 +20,7 @@ func noTTL() rule {
 	return rule{
 		name: "no-ttl", severity: inspect.Warning, sometimes: inspect.Info,
 		means:    "a key that never expires (info where the library writes it so by default)",
-		evidence: "contender, or value where nobody holds it; masters (on which it never expires)",
+		evidence: "contender, or value where nobody holds it; masters (on which it never expires); until (the end in its value, if that has passed)",
 		do:       "release it when its client is gone",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
@@ -60,6 +60,10 @@ func noTTL() rule {
 		})
 		e["masters"] = on
 		f.Message = fmt.Sprintf("the key of %s never expires: it stays when its client dies", name)
+		if until := untilOf(l); !until.IsZero() && until.Before(c.Now.Add(-written)) {
+			e["until"] = stamp(until)
+			f.Message += "; the end of its hold in the value, " + utc(until, c.Now) + ", has passed"
+		}
 		if recipe.NoTTLByDefault(l.Recipe, string(l.Kind)) {
 			f.Severity = inspect.Info
 			e["cause"] = l.Recipe + " sets no expiry by default"
@@ -74,6 +78,19 @@ func noTTL() rule {
 		}
 		return one(f)
 	})
+}
+
+// written is by how much the clock of who wrote a value may be off.
+const written = time.Minute
+
+// untilOf is the end of the hold as the value of a plain key has it; zero where none does.
+func untilOf(l *inspect.Lock) (until time.Time) {
+	each(l, func(m *inspect.Vote) {
+		if m.Held == nil && endless(m) && m.Digest == "" {
+			until = recipe.DecodeToken(l.ID.Path, m.Value.Raw()).Until
+		}
+	})
+	return until
 }
 
 // endOf advises to give a holder's key an expiry. A working client keeps its lock, and the lock of

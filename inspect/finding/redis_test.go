@@ -97,6 +97,7 @@ func TestNoTTL(t *testing.T) {
 		return present(l)
 	}
 	guess := func(c inspect.Case) inspect.Case { c.Lock.Confidence = recipe.Possible; return c }
+	valued := func(c inspect.Case, value inspect.Untrusted) inspect.Case { c.Lock.Masters[0].Value = value; return c }
 	renamed := func(c inspect.Case, key string) inspect.Case { c.Lock.ID.Path = key; return c }
 	check(t, "no-ttl", []state{
 		{name: "a counter, a flag or a cache", c: renamed(guess(endless("a", "token", 0)), "cache:a")},
@@ -114,6 +115,10 @@ func TestNoTTL(t *testing.T) {
 		{name: "redis-py writes none by default", c: endless("a", "redis-py", 0), fires: true, severity: inspect.Info, confidence: recipe.Certain},
 		{name: "on one of three masters", c: endless("aaa", "redsync", 1), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"masters": []string{"r2"}}},
 		{name: "a leftover", c: endless("a--", "redsync", 0), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"value": "a"}},
+		{
+			name: "the end in its value has passed", c: valued(endless("a", "jedis-lock", 0), "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1479560000123"), fires: true,
+			severity: inspect.Info, confidence: recipe.Certain, has: []string{"in the value", "has passed"},
+		},
 		{name: "keys with expiry", c: endless("aaa", "redsync")},
 		{name: "a foreign value", c: endless("f", "", 0)},
 		{name: "the permits of a Redisson semaphore", c: present(inspect.KeyLock(inspect.ID{Backend: "redis", Path: "s"}, []inspect.Vote{{

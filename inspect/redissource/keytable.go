@@ -240,7 +240,7 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 		e.freeSince = time.Time{}
 	} else if e.freeSince.IsZero() {
 		e.freeSince = now
-	} else if key != b.only && now.Sub(e.freeSince) >= freeFor {
+	} else if key != b.only && now.Sub(e.freeSince) >= freeFor && !(lock.Kind == inspect.KindSemaphore && e.isLock()) {
 		delete(b.entries, key)
 		return nil, e.lock != nil
 	}
