@@ -64,7 +64,7 @@ func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
 		}
 	}
 	if l == nil {
-		return nil, false
+		return d.keptLock(id, own, readAt), false
 	}
 	l.ReadAt = readAt
 	l.State = queueState(l)
@@ -87,7 +87,8 @@ func (d *Directory) part(place string) queue {
 }
 
 // readQueue accepts a name as a contender if a recipe proves it. It rejects other nodes if they are
-// known to be persistent: those are work items of a queue or the like. It also rejects those that
+// known to be persistent, unless a session owns another with the same prefix: those are work items of
+// a queue or the like. It also rejects those that
 // the server cannot have numbered: members of a service often end in a time or a port.
 func readQueue(children []Znode, created int64) queue {
 	q := queue{nodes: children}
@@ -99,7 +100,7 @@ func readQueue(children []Znode, created int64) queue {
 		names[i] = q.nodes[i].Name
 	}
 	q.writer, q.entries = recipe.Read(names)
-	q.prove()
+	owned := q.prove()
 	var foreign []string // what stands before numbers that the server did not give
 	for _, e := range q.entries {
 		if e.Confidence != recipe.Certain && !numbered(e, created) {
@@ -111,7 +112,10 @@ func readQueue(children []Znode, created int64) queue {
 			return false
 		}
 		n := q.node(&e)
-		return n.Known && n.EphemeralOwner == 0 && !q.unread(e) || !e.Unnumbered && len(foreign) > 0 && slices.Contains(foreign, prefix(e))
+		if kept := n.Known && n.EphemeralOwner == 0 && !q.unread(e); kept && !owned[prefix(e)] {
+			return true
+		}
+		return !e.Unnumbered && len(foreign) > 0 && slices.Contains(foreign, prefix(e))
 	})
 	if q.disordered() {
 		q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool { return e.Confidence == recipe.Possible && !e.Unnumbered })
@@ -145,8 +149,9 @@ func (q *queue) leaveOut(names ...string) {
 }
 
 // prove grades the entries by the data of their nodes. If a node shows that another library made
-// it, the unproven entries of its recipe become plain sequential ones.
-func (q *queue) prove() {
+// it, the unproven entries of its recipe become plain sequential ones. It returns the prefixes of the
+// names of which sessions own some.
+func (q *queue) prove() (owned map[string]bool) {
 	var strange []string // recipes
 	repeated := false    // numbers
 	for i := range q.entries {
@@ -156,6 +161,13 @@ func (q *queue) prove() {
 		repeated = repeated || i > 0 && !e.Unnumbered && e.Sequence == q.entries[i-1].Sequence
 		if !n.Known || e.Confidence == recipe.Certain {
 			continue
+		}
+		if n.EphemeralOwner == 0 {
+			if kept, ok := recipe.ReadKept(*e, n.Data); ok {
+				*e = kept
+				continue
+			}
+			owned = q.ownedPrefixes(owned)
 		}
 		if c := recipe.Proved(*e, n.Data, n.Sealed); c != "" {
 			e.Confidence = c
@@ -169,6 +181,21 @@ func (q *queue) prove() {
 	for _, name := range slices.Compact(strange) {
 		recipe.Generalise(q.entries, name)
 	}
+	return owned
+}
+
+// ownedPrefixes are the prefixes of the entries that sessions own; it computes them once.
+func (q *queue) ownedPrefixes(owned map[string]bool) map[string]bool {
+	if owned != nil {
+		return owned
+	}
+	owned = map[string]bool{}
+	for i := range q.entries {
+		if q.node(&q.entries[i]).EphemeralOwner != 0 {
+			owned[prefix(q.entries[i])] = true
+		}
+	}
+	return owned
 }
 
 // prefix of an entry's name, before its number.
@@ -302,6 +329,38 @@ func (q *queue) lock(id ID) *Lock {
 // first user creates the directory of the permits after its entry here.
 func mayQueueForPermits(id ID, recipeName string) bool {
 	return recipeName == "curator" && path.Base(id.Path) == recipe.CuratorLocks
+}
+
+// keptLock makes a lock of numbered nodes that no session owns, if their names or the directory's say that they
+// lock something. Nothing shows who of them holds it. Nil for other directories.
+func (d *Directory) keptLock(id ID, own queue, readAt time.Time) *Lock {
+	named := recipe.NamesLock(path.Base(id.Path))
+	for i := range own.nodes {
+		n := &own.nodes[i]
+		before, _, numbered := recipe.SplitSequence(n.Name)
+		if numbered && n.Known && n.EphemeralOwner == 0 && (named || recipe.NamesLock(before)) {
+			return d.Vacant(id, nil, readAt)
+		}
+	}
+	return nil
+}
+
+// Vacant is the lock of a directory without contenders. It is free where it is empty, and where it is known as a
+// lock of some library. Who holds it is unknown where it has children that are no contenders of a known
+// library. was, the lock as it was last seen, may be nil.
+func (d *Directory) Vacant(id ID, was *Lock, readAt time.Time) *Lock {
+	l := FreeDirectory(id, was, readAt)
+	if l.Recipe != "" {
+		return l
+	}
+	for i := range d.Children {
+		name := d.Children[i].Name
+		if name != recipe.CuratorLeases && name != recipe.CuratorLocks && len(l.Aliens) < maxAliens {
+			l.State, l.Aliens = StateUnknown, append(l.Aliens, Untrusted(name))
+		}
+	}
+	slices.Sort(l.Aliens)
+	return l
 }
 
 // FreeDirectory is the lock of a directory without contenders that had some when it was last seen,

@@ -70,6 +70,9 @@ func unknown(l *inspect.Lock) string {
 			return Printable(f.Message)
 		}
 	}
+	if len(l.Masters) == 0 && len(l.Aliens) > 0 {
+		return unexplained(l)
+	}
 	if len(l.Masters) == 0 {
 		return "it could not be read; it may be held"
 	}
@@ -84,6 +87,15 @@ func unknown(l *inspect.Lock) string {
 		return "the key's value does not tell who holds the lock" + UnseenWaiters(l)
 	}
 	return "what is under this key is not a lock"
+}
+
+// unexplained words a directory whose children are no contenders of a known library.
+func unexplained(l *inspect.Lock) string {
+	first := l.Aliens[0]
+	if _, _, numbered := recipe.SplitSequence(first.Raw()); numbered {
+		return fmt.Sprintf("its numbered nodes (%s …) have no session that shows who holds it", first.Cut(40))
+	}
+	return fmt.Sprintf("its children (%s …) are no contenders of a known library", first.Cut(40))
 }
 
 // Structured reports whether a recipe found more than a plain string under the key of a Redis lock.

@@ -333,7 +333,7 @@ func (g *gap) refusedUser() string {
 // neverAsked reports the reads that a one-shot command was given no way to make.
 func neverAsked(c *inspect.Case) []inspect.Finding {
 	l, b := c.Lock, c.Backend
-	if b == nil || b.Mode != inspect.ModeOnce || b.Kind != inspect.ZooKeeper || len(l.Waiters) == 0 {
+	if b == nil || b.Mode != inspect.ModeOnce || b.Kind != inspect.ZooKeeper || !slices.ContainsFunc(l.Waiters, hasSession) {
 		return nil
 	}
 	known := func(a inspect.Aspect) bool { return !l.Unknown(a) && !b.Unknown(a) } // else the reason is reported already
@@ -360,6 +360,9 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 			"), or allow cons, wchs and wchp in 4lw.commands.whitelist")),
 	})
 }
+
+// hasSession reports whether a contender has a session, which may watch: Accumulo's transactions have none.
+func hasSession(c inspect.Contender) bool { return c.Owner.Session != 0 }
 
 // admins returns a target's option for the AdminServers of a backend, at their default addresses.
 // Servers that share a host use other ports.

@@ -9,8 +9,8 @@ import (
 )
 
 // persistentContender reports a contender that no session owns. It stays after its client is gone
-// and blocks all later contenders for ever. Nodes that are persistent by design and expire are
-// exempt: ShedLock, Helix, Hive, kazoo's NonBlockingLease.
+// and blocks all later contenders for ever. Nodes that are persistent by design are exempt:
+// ShedLock, Helix, Hive and kazoo's NonBlockingLease, which expire, and Accumulo's table locks.
 //
 // Cause in the wild: kazoo's acquire(ephemeral=False) (kazoo PR #492: such locks need manual removal); plain code that
 // creates PERSISTENT_SEQUENTIAL nodes.
@@ -26,7 +26,7 @@ func persistentContender() rule {
 		n := 0
 		for _, list := range [2][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {
 			for i := range list {
-				if !list[i].Persistent || expiresByItself(&list[i]) || persistentByDesign(libraryOf(c.Lock, &list[i])) {
+				if !list[i].Persistent || expiresByItself(&list[i]) || recipe.KeepsNodes(libraryOf(c.Lock, &list[i])) {
 					continue
 				}
 				if n++; first == nil {
@@ -55,10 +55,6 @@ func persistentContender() rule {
 
 // expiresByItself reports whether a znode says until when it holds, as kazoo's lease does.
 func expiresByItself(c *inspect.Contender) bool { return !c.ExpiresAt.IsZero() }
-
-func persistentByDesign(library string) bool {
-	return library == "shedlock" || library == "helix" || library == "hive"
-}
 
 func verb(c *inspect.Contender) string {
 	if c.State == inspect.Holding {

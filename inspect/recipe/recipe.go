@@ -95,7 +95,7 @@ func Queues() []Queue { return slices.Clone(queues()) }
 // be modified.
 var queues = sync.OnceValue(func() []Queue {
 	return []Queue{
-		curator(), kazoo(), goZooKeeper(), zooKeeperRecipes(), hbase(), hive(), solr(), madelson(), zkRuby(), sequential(),
+		curator(), kazoo(), goZooKeeper(), accumulo(), zooKeeperRecipes(), hbase(), hive(), solr(), madelson(), zkRuby(), sequential(),
 	}
 })
 

@@ -54,6 +54,23 @@ func recipeSources() []written {
 			},
 		},
 		{
+			library: "Accumulo: service locks", recipe: "accumulo", read: "0bc11f0", file: "ServiceLock.java", function: "lock, validateAndSort",
+			proof: "`zlock#`, a UUID with dashes, `#`, the server's number", alike: "none known; before 2.0 `zlock-`, which is likely",
+			sure: Certain, ours: []string{"parseAccumulo"},
+			is:   child("zlock#"+uuid+"#0000000001", session, "host:9999"),
+			near: []found{child("zlock-0000000001", session, ""), child("zlock#7#0000000001", session, ""), child("zlock#"+uuid+"0000000001", session, "")},
+		},
+		{
+			library: "Accumulo: table locks of FATE transactions", recipe: "accumulo", read: "00db6e1, 1c08a34", file: "DistributedReadWriteLock.java, FateLock.java", function: "ParsedLock.getLockData, addEntry",
+			proof: "a persistent node `lock-` with READ or WRITE, a colon and 16 hex digits; from 4.0 on `flock#`, the mode, a colon, FATE:TYPE:UUID, `#`",
+			alike: "numbered persistent nodes of others: who holds them is unknown", sure: Certain, ours: []string{"ReadKept", "parseAccumulo"},
+			is: kept("lock-0000000001", "WRITE:34d8ff7a20acb0b3"),
+			near: []found{
+				kept("lock-0000000001", "web-1"), kept("lock-0000000001", "WRITE:7"), kept("item-0000000001", "READ:34d8ff7a20acb0b3"),
+				child("flock#OPEN:FATE:USER:"+uuid+"#0000000001", 0, ""), child("flock#READ:0000000001", 0, ""),
+			},
+		},
+		{
 			library: "ZooKeeper's own recipes: LeaderElectionSupport", recipe: "zookeeper-recipes", read: "53a78e3", file: "LeaderElectionSupport.java", function: "makeOffer",
 			proof: "nothing: `n_` and the server's number", alike: "elections after the tutorials", sure: Likely,
 			is: child("n_0000000001", session, "host"), near: []found{child("n-0000000001", session, ""), child("node_0000000001", session, "")},

@@ -262,6 +262,7 @@ func zookeeperActions() []actions {
 		{recipe: "curator", write: "_c_" + uuid + "-lock- _c_" + uuid + "-lock-", wait: done, ttl: "", release: "it does not listen"},
 		{recipe: "kazoo", write: hex + "__lock__ " + hex + "__lock__", release: mute},
 		{recipe: "go-zookeeper", write: "_c_" + hex + "-lock- _c_" + hex + "-lock-", release: mute},
+		{recipe: "accumulo", write: "zlock#" + uuid + "# zlock#" + uuid + "#", release: mute},
 		{recipe: "zookeeper-recipes", write: "x-SESSION- x-SESSION-", release: mute},
 		{recipe: "hbase", write: "write-rs1:16020=PBUF write-rs2:16020=PBUF", release: mute},
 		{recipe: "hive", write: "LOCK-EXCLUSIVE-=q:1:IMPLICIT LOCK-EXCLUSIVE-=q:2:IMPLICIT", release: mute},

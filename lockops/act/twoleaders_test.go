@@ -80,3 +80,23 @@ func TestLeadersThatDoNotNoticeAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A table lock of Accumulo's belongs to a transaction that would go on without it.
+func TestTableLocksOfAccumuloAreNotReleased(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	conn, dir := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
+	if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := conn.Create(dir+"/lock-", []byte("WRITE:34d8ff7a20acb0b3"), zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		t.Fatal(err)
+	}
+	audit, _ := openAudit(t)
+	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+	request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(filepath.Base(p))}
+	if seen, err := releaser.Preview(t.Context(), request); err != nil || seen.Refused != Unsupported || !strings.Contains(seen.Detail, "accumulo admin fate") {
+		t.Errorf("%+v, %v", seen, err)
+	}
+}

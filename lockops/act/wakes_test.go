@@ -21,7 +21,7 @@ import (
 // releaseFirst releases the holder of a lock, which must be the only one, and returns the result.
 func releaseFirst(t *testing.T, r Releaser, id inspect.ID, owner inspect.Untrusted) Result {
 	t.Helper()
-	p, err := r.Preview(t.Context(), Request{ID: id, Owner: owner})
+	p, err := r.Preview(t.Context(), Request{ID: id, Owner: owner, TwoLeaders: true})
 	if err != nil || p.Refused != "" {
 		t.Fatalf("preview of %s: %+v, %v", owner, p, err)
 	}

@@ -42,6 +42,7 @@ func queueWaits() []queues {
 	return []queues{
 		{"ZooKeeper's own recipes: WriteLock (Java), zoo_lock (C)", "x-SESSION-", "", theOneBefore},
 		{"ZooKeeper's own recipes: LeaderElectionSupport", "n_", "client", theOneBefore},
+		{"Accumulo: service locks", "zlock#e3b0c442-98fc-4c14-9afb-f4c8996fb924#", "host:9999", theOneBefore},
 		{"HBase before 2.0: table locks", "write-rs1:16020", "PBUF", theOneBefore},
 		{"Hive: ZooKeeperHiveLockManager", "LOCK-EXCLUSIVE-", "q:1:IMPLICIT", nothing},
 		{"Solr: elections", "SESSION-core1-n_", "", theOneBefore},
@@ -306,6 +307,8 @@ var elsewhere = map[string][2]string{
 	"go-zookeeper: Lock":        {"zkwaiters_test.go", "TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased"},
 	"Symfony Lock in ZooKeeper": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
 	"one ephemeral node alone: Helix' controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
+	// It cannot be released.
+	"Accumulo: table locks of FATE transactions": {"twoleaders_test.go", "TestTableLocksOfAccumuloAreNotReleased"},
 	// Their next call reads what the release writes.
 	"Helix: ZKDistributedNonblockingLock": {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},
 	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},

@@ -173,7 +173,7 @@ func (t *Tree) lock(d *Dir, now time.Time) *inspect.Lock {
 	lock, isFolded := t.assemble(d, now)
 	d.foldedIs(isFolded)
 	if lock == nil && (d.shown != nil || t.named(d)) {
-		lock = t.freeLock(d, d.newest())
+		lock = t.vacant(d, now)
 	}
 	return lock
 }

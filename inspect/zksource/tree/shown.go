@@ -56,12 +56,22 @@ func (t *Tree) silence(d *Dir) {
 	}
 }
 
+// vacant returns the lock of a directory that may have had contenders, and has none.
+func (g *ground) vacant(d *Dir, now time.Time) *inspect.Lock {
+	whole := d.directory(now)
+	return whole.Vacant(g.id(d), d.was(), d.newest())
+}
+
 // freeLock returns a free lock for a directory that may have had one.
 func (g *ground) freeLock(d *Dir, readAt time.Time) *inspect.Lock {
-	var was *inspect.Lock
-	if s := d.shown; s != nil {
-		was = &inspect.Lock{Kind: s.kind, KindConfidence: s.kindSure, Recipe: s.recipe, Confidence: s.confidence}
-		was.Limit = s.limit
+	return inspect.FreeDirectory(g.id(d), d.was(), readAt)
+}
+
+// was is what is known of the lock that was last shown; nil if none was.
+func (d *Dir) was() *inspect.Lock {
+	s := d.shown
+	if s == nil {
+		return nil
 	}
-	return inspect.FreeDirectory(g.id(d), was, readAt)
+	return &inspect.Lock{Kind: s.kind, KindConfidence: s.kindSure, Recipe: s.recipe, Confidence: s.confidence, Limit: s.limit}
 }
