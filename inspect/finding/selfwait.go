@@ -46,7 +46,7 @@ func selfWait() rule {
 			}
 			for j := range l.Waiters {
 				w := &l.Waiters[j]
-				if w.State == inspect.Waiting && !w.Dead && sameClient(h, w) && !(h.Mode == recipe.Shared && w.Mode == recipe.Shared) && lasting(c, h, w) {
+				if w.State == inspect.Waiting && !w.Dead && sameClient(h, w) && sameQueue(l, h, w) && !(h.Mode == recipe.Shared && w.Mode == recipe.Shared) && lasting(c, h, w) {
 					return one(waitingForItself(c, h, w))
 				}
 			}
@@ -72,7 +72,7 @@ func lostEntry(c *inspect.Case) (lost, behind *inspect.Contender) {
 		}
 		for j := i + 1; j < len(l.Waiters); j++ {
 			b := &l.Waiters[j]
-			if !sameClient(w, b) || b.Mode != w.Mode {
+			if !sameClient(w, b) || b.Mode != w.Mode || !sameQueue(l, w, b) {
 				continue
 			}
 			if b.Watch == inspect.Confirmed {
@@ -137,6 +137,13 @@ func sameClient(a, b *inspect.Contender) bool {
 		return x.Session == y.Session && !threads
 	}
 	return x.LibraryID != "" && x.Thread != "" && x.LibraryID == y.LibraryID && x.Thread == y.Thread
+}
+
+// sameQueue reports whether two entries may wait for one another. A client's member node beside its candidate, by
+// another word, waits for nothing.
+func sameQueue(l *inspect.Lock, a, b *inspect.Contender) bool {
+	plain := libraryOf(l, a) == "sequential" && l.Kind != inspect.KindRW
+	return !plain || recipe.Word(a.Name.Raw()) == recipe.Word(b.Name.Raw())
 }
 
 // allOf reports whether one client holds every lease.

@@ -259,6 +259,9 @@ func TestSelfWait(t *testing.T) {
 			name: "it queued long ago, but holds since lately", fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			c: twice(time.Hour, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-time.Minute) })),
 		},
+		{name: "a member node beside a candidate", c: twice(time.Hour, func(l *inspect.Lock) {
+			l.Recipe, l.Waiters[1].Name = "sequential", "member-0000000002"
+		})},
 		{name: "threads that share a session, by their labels", c: twice(time.Hour, func(l *inspect.Lock) {
 			l.Holders[0].Owner.Label, l.Waiters[1].Owner.Label = "worker-1", "worker-2"
 		})},

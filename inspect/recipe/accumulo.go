@@ -59,7 +59,7 @@ func cutTransaction(text string) (mode Mode, id string, ok bool) {
 // accumuloOwner is the transaction, or what a service says of itself.
 func accumuloOwner(e Entry, data []byte) (host, label string) {
 	if e.Role == Candidate {
-		return "", string(data)
+		return ownerIn(data)
 	}
 	text := string(data)
 	if prefix, _, _ := SplitSequence(e.Name); strings.HasPrefix(prefix, "flock#") {

@@ -78,7 +78,7 @@ func labelOnly(_ Entry, data []byte) (host, label string) {
 	if t, ok := lockscopeToken("", string(data)); ok { // package lockops, where a name has no GUID
 		return "", t.Label
 	}
-	return "", string(data)
+	return ownerIn(data)
 }
 
 type writer uint8

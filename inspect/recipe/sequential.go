@@ -70,6 +70,9 @@ func guessModes(entries []Entry) {
 	}
 }
 
+// Word is the word before a node's number, in lower case: "read" of guid-read-0000000001. Empty for other names.
+func Word(child string) string { return lastWord(child) }
+
 // lastWord is the last run of letters of a sequential name's prefix, in lower case: "read" of guid-read-0000000001.
 func lastWord(name string) string {
 	prefix, _, _ := SplitSequence(name)
