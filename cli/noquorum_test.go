@@ -131,3 +131,20 @@ func TestAnEnsembleThatLostItsQuorumIsAnAlarm(t *testing.T) {
 		return d.noQuorum().Severity == "critical" && d.code == app.ExitNo
 	})
 }
+
+// For cron, doctor prints nothing where nothing reaches --fail-on, and says on stderr what it could not see.
+func TestAQuietDoctorPrintsOnlyTrouble(t *testing.T) {
+	t.Parallel()
+	masters, target := threeMasters(t)
+	if got := run(t, "doctor", "--quiet", target); got != (outcome{}) {
+		t.Errorf("all is well: %+v", got)
+	}
+	masters[2].Stop(t)
+	got := run(t, "doctor", "--quiet", "--fail-on", "critical", target)
+	if got.code != app.ExitUnreachable || got.stdout != "" || !strings.Contains(got.stderr, "partial view") {
+		t.Errorf("a warning below the threshold: %+v", got)
+	}
+	if got := run(t, "doctor", "--quiet", target); got.code != app.ExitNo || !strings.Contains(got.stdout, "no-quorum") {
+		t.Errorf("a warning at the threshold: %+v", got)
+	}
+}

@@ -16,7 +16,7 @@ import (
 // Doctor is the command doctor.
 func Doctor(a *app.App) *cobra.Command {
 	var output, failOn string
-	var allowPartial, access bool
+	var allowPartial, access, quiet bool
 	command := &cobra.Command{
 		Use:   "doctor [TARGET…]",
 		Short: "Say what is wrong with the locks, why, and what to do",
@@ -60,6 +60,9 @@ func Doctor(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if quiet && !fails(render.Diagnose(snapshot), threshold) {
+				return exitOfPartial(a, snapshot, allowPartial)
+			}
 			if err = printDiagnosis(a, snapshot, output, threshold, allowPartial); output == "text" && s.Profile.ReadOnly {
 				fmt.Fprint(a.Stdout, refusedHere(s.ProfileName, snapshot))
 			}
@@ -70,6 +73,7 @@ func Doctor(a *app.App) *cobra.Command {
 	command.Flags().StringVar(&failOn, "fail-on", "warning", "exit with 1 from this `SEVERITY` on: info, warning or critical")
 	command.Flags().BoolVar(&allowPartial, "allow-partial", false, "do not exit with 3 because something was refused or failed")
 	command.Flags().BoolVar(&access, "access", false, "say what this account can see and do, and the rights for viewing and for acting")
+	command.Flags().BoolVar(&quiet, "quiet", false, "print nothing when nothing at or above --fail-on was found")
 	app.Complete(command, "fail-on", "info", "warning", "critical")
 	return command
 }
@@ -94,10 +98,17 @@ func printDiagnosis(a *app.App, s *inspect.Snapshot, output string, threshold in
 		quiet.Stderr = io.Discard
 	}
 	failed := exitOfPartial(&quiet, s, allowPartial)
-	if slices.ContainsFunc(found, func(c render.Complaint) bool { return c.Muted == nil && c.Severity.Rank() >= threshold }) {
+	if fails(found, threshold) {
 		return app.ExitError{Code: app.ExitNo}
 	}
 	return failed
+}
+
+// fails reports whether a finding that is not muted reaches the threshold.
+func fails(found []render.Complaint, threshold int) bool {
+	return slices.ContainsFunc(found, func(c render.Complaint) bool {
+		return c.Muted == nil && c.Severity.Rank() >= threshold
+	})
 }
 
 // refusedHere is a line about a read_only profile that refuses an advised command. It is empty if
