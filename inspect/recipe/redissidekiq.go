@@ -13,6 +13,7 @@ const (
 	sidekiqName   = "sidekiq-unique-jobs"
 	sidekiqPrefix = "uniquejobs:"
 	sidekiqLocked = ":LOCKED"
+	sidekiqRun    = ":RUN"
 )
 
 // sidekiqUniqueJobs keeps the holders of a job's lock in the hash DIGEST:LOCKED, by job id, with the time of taking it,
@@ -25,21 +26,32 @@ func sidekiqUniqueJobs() Shape {
 	}
 }
 
-// sidekiqDigest splits a key into uniquejobs:HEX, with :RUN if it has that, and the rest.
+// sidekiqDigest splits a key into uniquejobs:HEX, with :RUN if it has that, and the rest. Of a key with a prefix of the
+// application's own (lock_prefix, redis-namespace) only the lock itself is known.
 func sidekiqDigest(key string) (digest, suffix string, ok bool) {
-	rest, ok := strings.CutPrefix(key, sidekiqPrefix)
-	if !ok {
-		return "", "", false
+	prefix := sidekiqPrefix
+	if !strings.HasPrefix(key, prefix) {
+		before, locked := strings.CutSuffix(key, sidekiqLocked)
+		if !locked {
+			return "", "", false
+		}
+		prefix = sidekiqRegisters(before)
 	}
-	digits, _, _ := strings.Cut(rest, ":")
+	digits, _, _ := strings.Cut(key[len(prefix):], ":")
 	if !isHex(digits, 32) && !isHex(digits, 64) {
 		return "", "", false
 	}
-	digest = sidekiqPrefix + digits
-	if rest := key[len(digest):]; strings.HasPrefix(rest, ":RUN") {
-		digest += ":RUN"
+	digest = prefix + digits
+	if rest := key[len(digest):]; strings.HasPrefix(rest, sidekiqRun) {
+		digest += sidekiqRun
 	}
 	return digest, key[len(digest):], true
+}
+
+// sidekiqRegisters is the prefix of a digest, which its registers have as well.
+func sidekiqRegisters(digest string) string {
+	digest = strings.TrimSuffix(digest, sidekiqRun)
+	return digest[:strings.LastIndex(digest, ":")+1]
 }
 
 func sidekiqLockOf(key string) ([]string, bool) {
@@ -65,8 +77,9 @@ func SidekiqKeys(key string) (keys []string, digest string, ok bool) {
 	if !ok || suffix != sidekiqLocked {
 		return nil, "", false
 	}
+	registers := sidekiqRegisters(digest)
 	return []string{
-		key, digest, digest + ":QUEUED", digest + ":PRIMED", digest + ":INFO", sidekiqPrefix + "digests", sidekiqPrefix + "expiring_digests",
+		key, digest, digest + ":QUEUED", digest + ":PRIMED", digest + ":INFO", registers + "digests", registers + "expiring_digests",
 	}, digest, true
 }
 
@@ -101,6 +114,10 @@ func sidekiqDecode(k Keys) (Record, bool) {
 		return Record{}, false
 	}
 	r := Record{Recipe: sidekiqName, Confidence: Certain, Kind: "mutex"}
+	usual := strings.HasPrefix(k.Key, sidekiqPrefix)
+	if !usual {
+		r.Confidence = Likely
+	}
 	for _, f := range k.Main.Items {
 		if f.Name == "" || len(f.Name) > 64 {
 			return Record{}, false
@@ -111,6 +128,9 @@ func sidekiqDecode(k Keys) (Record, bool) {
 		}
 		c := Claim{Name: f.Name, ExpiresAt: k.Main.ExpiresAt, NoExpiry: k.Main.NoExpiry, Label: info.Worker, Since: epoch(info.Time)}
 		if c.Label == "" && c.Since.IsZero() {
+			if !usual {
+				return Record{}, false
+			}
 			r.Confidence = Likely
 		}
 		r.Limit = max(r.Limit, info.Limit)

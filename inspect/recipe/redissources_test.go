@@ -33,7 +33,7 @@ var keySources = []written{
 	},
 	{
 		library: "sidekiq-unique-jobs 7, 8, 9", recipe: sidekiqName, read: "09e14a8, 119d248", file: "lib/sidekiq_unique_jobs/lua/lock.lua, lua/lock_v9.lua", function: "HSET locked, job_id, current_time",
-		proof: "`uniquejobs:`, 32 or 64 hex digits, `:LOCKED`, a hash of jobs with the time, or JSON with the worker", alike: "none known; other values are likely", sure: Certain, ours: []string{"sidekiqDecode"},
+		proof: "`uniquejobs:`, 32 or 64 hex digits, `:LOCKED`, a hash of jobs with the time, or JSON with the worker", alike: "none known; other values, and another prefix, are likely", sure: Certain, ours: []string{"sidekiqDecode"},
 		is:   keyed("uniquejobs:"+md5Hex+":LOCKED", hash("3fae29d0c1b24e5f9a7b6c8d", "1763715600.5")),
 		near: []found{keyed("uniquejobs:"+md5Hex+":LOCKED", hash("a", "7")), keyed("uniquejobs:"+md5Hex+":LOCKED", hash("a", "yes")), keyed("uniquejobs:stats:LOCKED", hash("a", "1763715600.5"))},
 	},
