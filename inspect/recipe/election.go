@@ -34,13 +34,18 @@ func LeadsOn(library string) bool {
 
 func electionWord(word string) bool {
 	switch word {
-	case "leader", "leaders", "leadership", "leaderelection", "leaderselector", "leaderlatch", "election", "elections", "elect", "candidates":
+	case "leader", "leaders", "leadership", "leaderselector", "leaderlatch", "elections", "elect", "candidates":
 		return true
 	}
-	return false
+	return strings.HasSuffix(word, "election") && !strings.HasSuffix(word, "selection") // BookKeeper: auditorelection
 }
 
-// wordsOf cuts a name into its runs of letters and digits, in lower case.
-func wordsOf(name string) []string {
-	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+// wordsOf cuts a name into its runs of letters and digits, and these where a capital begins a word; in lower case.
+func wordsOf(name string) (words []string) {
+	for _, run := range strings.FieldsFunc(name, func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') }) {
+		for _, word := range camelWords(run) {
+			words = append(words, strings.ToLower(word))
+		}
+	}
+	return words
 }
