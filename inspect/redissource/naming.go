@@ -32,13 +32,12 @@ func newNaming(cfg Config) naming {
 // matchesAll reports whether a pattern asks for every key, and so names none.
 func matchesAll(pattern string) bool { return strings.Trim(pattern, "*?") == "" }
 
-// byOperator reports whether the operator names the key: then it counts as a lock. To look at one key alone says
-// nothing about it, so that it is judged as in the list of all.
-func (n naming) byOperator(key string) bool { return n.operator.Any(key) }
+// byOperator reports whether the operator names the key: then it counts as a lock.
+func (n naming) byOperator(key string) bool { return key == n.only || n.operator.Any(key) }
 
 // mayBe reports whether a key is listed. One that only the generic words found, such as block:7, is a lock by its
 // value or not at all.
 func (n naming) mayBe(l *inspect.Lock) bool {
 	key := l.ID.Path
-	return l.Confidence != recipe.Possible || n.explicit || recipe.NamesLock(key) || key == n.only || n.byOperator(key) || n.library.Any(key)
+	return l.Confidence != recipe.Possible || n.explicit || recipe.NamesLock(key) || n.byOperator(key) || n.library.Any(key)
 }

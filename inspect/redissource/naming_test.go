@@ -77,7 +77,7 @@ func TestTheOperatorsNameMakesAKeyALock(t *testing.T) {
 	}{
 		"its pattern":          {func(c *redissource.Config) { c.Match = []string{"jobs:*"} }, inspect.Warning},
 		"the key":              {func(c *redissource.Config) { c.Match = []string{"jobs:report"} }, inspect.Warning},
-		"one to read":          {func(c *redissource.Config) { c.Only = "jobs:report" }, ""},
+		"one to read":          {func(c *redissource.Config) { c.Only = "jobs:report" }, inspect.Warning},
 		"a recipe":             {func(c *redissource.Config) { c.Custom = []recipe.Custom{acme} }, inspect.Warning},
 		"a pattern of all":     {func(c *redissource.Config) { c.Match = []string{"*"} }, ""},
 		"the patterns of none": {func(*redissource.Config) {}, ""},

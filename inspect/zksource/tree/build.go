@@ -112,6 +112,9 @@ func (t *Tree) buildWhole(d *Dir, now time.Time) {
 		lock.Unseen = slices.Concat(waiters, t.contendersUnseen(d))
 		lock.Polled = slices.ContainsFunc(d.places(), t.polled)
 		d.accessOn(lock)
+		if t.cfg.Only != "" { // it is the one that the operator asked for
+			lock.Named()
+		}
 		t.show(d, lock)
 	}
 	t.wantAccess(d, lock)
