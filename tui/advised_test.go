@@ -202,7 +202,7 @@ func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	typeText(m, l.ID.Path)
 	run(t, m, press(m, "tab", "enter"))
 	wantText(t, m, "Released: ", "deleted")
-	want := act.Request{ID: l.ID, Lock: f.requests[0].Lock, Owner: cmp.Or(inspect.Untrusted(vote.Digest), vote.Value), Waiter: true}
+	want := act.Request{ID: l.ID, Lock: f.requests[0].Lock, Owner: cmp.Or(inspect.Untrusted(vote.Digest), vote.Value), Waiter: true, TwoLeaders: true}
 	if len(f.requests) != 1 || f.requests[0] != want || f.executions() != 1 {
 		t.Errorf("requests %+v, executed %d", f.requests, f.executions())
 	}

@@ -36,8 +36,11 @@ func matchesAll(pattern string) bool { return strings.Trim(pattern, "*?") == "" 
 func (n naming) byOperator(key string) bool { return key == n.only || n.operator.Any(key) }
 
 // mayBe reports whether a key is listed. One that only the generic words found, such as block:7, is a lock by its
-// value or not at all.
+// value or not at all; while its value is unknown, it is unknown.
 func (n naming) mayBe(l *inspect.Lock) bool {
 	key := l.ID.Path
-	return l.Confidence != recipe.Possible || n.explicit || recipe.NamesLock(key) || n.byOperator(key) || n.library.Any(key)
+	if l.Confidence != recipe.Possible || n.explicit || len(l.Unseen) > 0 {
+		return true
+	}
+	return recipe.NamesLock(key) || n.byOperator(key) || n.library.Any(key)
 }

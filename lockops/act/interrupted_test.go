@@ -32,7 +32,7 @@ func (*interrupted) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (i *interrupted) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
-		if strings.HasPrefix(c.Name(), "eval") {
+		if strings.HasPrefix(c.Name(), "eval") && !triesScripts(c) {
 			i.began = true
 			c.SetErr(i.by)
 			return i.by

@@ -71,9 +71,7 @@ func redisActions() []actions {
 	}
 	for _, l := range recipe.StringLocks() {
 		key := strings.Replace(l.Key, "NAME", "a", 1)
-		// Of what is only possibly a lock nothing is said, and what somebody asks for is done.
-		sure := recipe.DecodeToken(key, l.Value).Confidence != recipe.Possible
-		all = append(all, actions{recipe: l.Name, write: "SET " + key + " " + l.Value + " PX 60000", lock: key, holder: l.Value, endless: sure})
+		all = append(all, actions{recipe: l.Name, write: "SET " + key + " " + l.Value + " PX 60000", lock: key, holder: l.Value, endless: true})
 	}
 	return all
 }
@@ -337,6 +335,8 @@ func TestEveryRecipeHasItsActions(t *testing.T) {
 	have := map[string]bool{
 		"ephemeral": true, // TestReleaseOfASemaphoresPermitAndOfALoneNode
 		"helix":     true, // TestReleaseOfALockThatStays
+
+		"redis-semaphore-ruby": true, // TestRubysPermitsAreNotReleased
 	}
 	for _, a := range append(redisActions(), zookeeperActions()...) {
 		have[a.recipe] = true
@@ -354,5 +354,22 @@ func TestEveryRecipeHasItsActions(t *testing.T) {
 	}
 	if rows < 30 {
 		t.Errorf("%d rows: are they still looked for in the right way?", rows)
+	}
+}
+
+// A token says nothing of who took it, and a release would have to put it back.
+func TestRubysPermitsAreNotReleased(t *testing.T) {
+	t.Parallel()
+	_, client, releaser := onOneMaster(t)
+	for _, args := range [][]any{
+		{"SET", "semaphore:x:EXISTS", 1}, {"SET", "semaphore:x:VERSION", 1}, {"HSET", "semaphore:x:GRABBED", 0, "1763715600.5"},
+	} {
+		if err := client.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "semaphore:x"}, Owner: "0"})
+	if err != nil || p.Refused != Unsupported {
+		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // A leader that never looks at its node again is forced out only by who knows that two will lead.
-func TestLeadersThatDoNotNoticeAreRefused(t *testing.T) {
+func TestUnnoticedReleasesAreRefused(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)

@@ -107,7 +107,7 @@ func TestFilterFields(t *testing.T) {
 		"FREE":               {"/locks/nightly"},
 		"waiting":            {"/locks/billing", "/locks/orders"},
 		"contended lib=kaz":  {"/locks/billing"},
-		"finding":            {red, "/locks/orders"},
+		"finding":            {red, "/locks/orders", "lock:invoices", "lock:left"},
 		"critical":           {"lock:invoices"},
 		"warning":            {"/locks/orders", "lock:left"},
 		"split":              {"lock:invoices"},
