@@ -198,6 +198,10 @@ func (r *action) target(ctx context.Context, args []string) (id inspect.ID, t co
 	if r.setup, err = r.SetUp(ctx, args[1:]); err != nil {
 		return id, t, err
 	}
+	if r.verb == "kill-client" { // a client is no path
+		t, err = r.setup.Backend(id.Backend)
+		return id, t, err
+	}
 	t, err = r.setup.BackendOf(id)
 	return id, t, err
 }
