@@ -78,7 +78,11 @@ func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 				if (l != nil) != tt.locked {
 					t.Errorf("%s: %+v", who, l)
 				}
-				if l != nil && (l.Recipe != "ephemeral" || l.Confidence != recipe.Possible || len(l.Holders) != 1) {
+				sure := recipe.Possible
+				if who == "named" || who == "to act on" {
+					sure = recipe.Likely
+				}
+				if l != nil && (l.Recipe != "ephemeral" || l.Confidence != sure || len(l.Holders) != 1) {
 					t.Errorf("%s: %+v", who, l)
 				}
 				if delete(locks, node); who != "everything" && len(locks) > 0 {
