@@ -51,7 +51,7 @@ func (m *Master) SeveralServers(ctx context.Context, runID string) bool {
 	}
 	was := len(s.met)
 	for len(s.met)-was < mostMet && !s.several && !s.alike(enough, runID) {
-		id, err := m.newRunID(ctx)
+		id, err := newRunID(ctx, m)
 		if err != nil || id == "" {
 			break
 		}
@@ -67,7 +67,7 @@ func (m *Master) SeveralServers(ctx context.Context, runID string) bool {
 }
 
 // newRunID is the run id of the server that a new connection reaches.
-func (m *Master) newRunID(ctx context.Context) (string, error) {
+func newRunID(ctx context.Context, m *Master) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	options := m.options
