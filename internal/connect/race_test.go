@@ -50,7 +50,7 @@ func TestANameWithADeadAddressIsReached(t *testing.T) {
 // names that are not known are dialled as ever.
 func TestNamesThatCannotBeReached(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	_, err := connect.Names{Lookup: twoAddresses, Dial: deadAddress}.DialContext(ctx, "tcp", "zk.example:1")
 	if err == nil || connect.Reason(err) != "connection refused" {
