@@ -20,6 +20,15 @@ type bastion struct {
 	refused  string
 }
 
+// login is the end of a try: loginCut is one that we gave up.
+type login int
+
+const (
+	loginWorked login = iota
+	loginFailed
+	loginCut
+)
+
 // What ssh says where another try cannot help.
 const (
 	deniedBySSH  = "Permission denied"
@@ -35,7 +44,7 @@ const (
 func newBastion() *bastion { return &bastion{turn: make(chan struct{}, 1)} }
 
 // enter waits until a login may be tried, and returns what is to be called with its outcome.
-func (b *bastion) enter(ctx context.Context) (settle func(reached bool, why string), err error) {
+func (b *bastion) enter(ctx context.Context) (settle func(result login, why string), err error) {
 	select {
 	case b.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -62,19 +71,21 @@ func (b *bastion) enter(ctx context.Context) (settle func(reached bool, why stri
 		return nil, &RefusedError{refused, nil}
 	}
 	var once sync.Once
-	return func(reached bool, why string) {
+	return func(result login, why string) {
 		once.Do(func() {
-			b.settle(reached, why)
+			b.settle(result, why)
 			leave()
 		})
 	}, nil
 }
 
-func (b *bastion) settle(reached bool, why string) {
+func (b *bastion) settle(result login, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case reached:
+	case result == loginCut:
+		return
+	case result == loginWorked:
 		b.reached, b.failures = true, 0
 		return
 	case strings.Contains(why, deniedBySSH), strings.Contains(why, unknownToSSH):

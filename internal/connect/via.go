@@ -88,7 +88,7 @@ func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error)
 	}
 	ours, its, err := socketPair()
 	if err != nil {
-		settle(true, "")
+		settle(loginCut, "")
 		return nil, &RefusedError{"via ssh: " + err.Error(), err}
 	}
 	defer its.Close()
@@ -100,7 +100,7 @@ func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error)
 	ownGroup(c.cmd)
 	if err := c.cmd.Start(); err != nil {
 		ours.Close()
-		settle(true, "")
+		settle(loginCut, "")
 		if errors.Is(err, exec.ErrNotFound) {
 			err = errors.New("there is no program ssh (install an OpenSSH client)")
 		}
@@ -108,9 +108,14 @@ func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error)
 	}
 	go func() {
 		_ = c.cmd.Wait() // why is in what it said
-		why := c.why()
-		// Behind the bastion a server is down: the login worked.
-		settle(c.heard.Load() || strings.Contains(why, "stdio forwarding failed"), why)
+		switch why := c.why(); {
+		case c.heard.Load(), strings.Contains(why, "stdio forwarding failed"): // a server behind the bastion is down
+			settle(loginWorked, why)
+		case c.closed.Load():
+			settle(loginCut, why)
+		default:
+			settle(loginFailed, why)
+		}
 		close(c.ended)
 	}()
 	return c, nil
@@ -125,7 +130,8 @@ type viaConn struct {
 	said  lastWords
 	heard atomic.Bool
 	// settle tells the bastion whether the login worked.
-	settle func(reached bool, why string)
+	settle func(result login, why string)
+	closed atomic.Bool   // by us
 	ended  chan struct{} // closed when ssh has ended
 }
 
@@ -133,7 +139,7 @@ func (c *viaConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.heard.Store(true)
-		c.settle(true, "")
+		c.settle(loginWorked, "")
 	}
 	return n, c.explain(err)
 }
@@ -178,6 +184,7 @@ func (c *viaConn) why() string {
 
 // Close ends ssh, too, and waits for it.
 func (c *viaConn) Close() error {
+	c.closed.Store(true)
 	err := c.Conn.Close()
 	_ = c.cmd.Process.Kill() // it may have ended
 	<-c.ended
