@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// bastion spaces the logins to a host of ssh, since hosts lock out who fails too often. Until a login has worked there
+// bastion spaces the ssh logins to a host, since hosts lock out clients that fail too often. Until a login has worked there
 // is one at a time, and after each failure a longer pause. A refused key or an unknown host ends them all.
 type bastion struct {
 	turn chan struct{} // full while a login is tried that others wait for
@@ -43,12 +43,12 @@ const (
 
 func newBastion() *bastion { return &bastion{turn: make(chan struct{}, 1)} }
 
-// enter waits until a login may be tried, and returns what is to be called with its outcome.
+// enter waits until a login may be tried. The caller reports the outcome to settle.
 func (b *bastion) enter(ctx context.Context) (settle func(result login, why string), err error) {
 	select {
 	case b.turn <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, &RefusedError{"ssh: another login to the same host did not end in time", ctx.Err()}
 	}
 	leave := sync.OnceFunc(func() { <-b.turn })
 	b.mu.Lock()
@@ -61,7 +61,8 @@ func (b *bastion) enter(ctx context.Context) (settle func(result login, why stri
 		case <-timer.C:
 		case <-ctx.Done():
 			leave()
-			return nil, fmt.Errorf("ssh failed before, and is tried again in %v", time.Until(b.next).Round(time.Second))
+			again := pause.Round(time.Second)
+			return nil, &RefusedError{fmt.Sprintf("ssh: logins failed before, so the next one has to wait %v", again), ctx.Err()}
 		}
 	}
 	if refused != "" || reached {
