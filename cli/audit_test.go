@@ -111,7 +111,7 @@ func TestADamagedAuditTrailIsNotVerified(t *testing.T) {
 	}
 }
 
-// Neither a trail without its sums nor one without its last lines passes for what was written.
+// verify notices missing sums and missing last lines.
 func TestAStrippedTrailIsNotVerified(t *testing.T) {
 	a := startAuditing(t)
 	a.act()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A path that no znode can have is no lock, whoever asks for it, and no server is asked.
+// No command asks a server about a path that no znode can have.
 func TestInvalidPathsAskNoServer(t *testing.T) {
 	t.Parallel()
 	server, err := net.Listen("tcp", "127.0.0.1:0")

@@ -25,7 +25,7 @@ func threeMasters(t *testing.T) (masters []*servertest.Redis, target string) {
 	return masters, "redis://" + strings.Join(addrs, ",")
 }
 
-// noQuorum is the finding no-quorum, of no severity where there is none.
+// noQuorum returns the finding no-quorum; without one its severity is empty.
 func (d diagnosis) noQuorum() reportedFinding {
 	i := slices.IndexFunc(d.all, func(f reportedFinding) bool { return f.Rule == "no-quorum" })
 	if i < 0 {

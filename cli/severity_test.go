@@ -59,10 +59,11 @@ func sickLocks(t *testing.T) (targets []string, want graded) {
 	if err := masters[1].Client(t).Set(t.Context(), "lock:left", "x", time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
-	return []string{
+	targets = []string{
 		"zk://" + zks.Addr + "/sick", "redis://" + single.Addr + "?name=lone&match=lock:*&match=named:*",
 		together + "?name=three&match=lock:*", "redis://" + unnamed.Addr + "?name=any",
-	}, graded{
+	}
+	return targets, graded{
 		"zk:/sick/unwatched missing-watch":      "warning muted:false",
 		"zk:/sick/unwatched stuck-holder":       "warning muted:false",
 		"zk:/sick/stuck stuck-holder":           "warning muted:false",

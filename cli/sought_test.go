@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// Who finds nothing learns what was looked for, and where else keys are.
+// An empty list says what we looked for, and which other databases hold keys.
 func TestNothingFoundSaysWhatWasSought(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

@@ -31,7 +31,7 @@ func (a *App) PrintLocks(s *inspect.Snapshot, output, order string) error {
 	return err
 }
 
-// SaySought says what was looked for, and where else keys are, for a snapshot without locks.
+// SaySought reports what we looked for, and which other databases hold keys, if a snapshot has no locks.
 func (a *App) SaySought(s *inspect.Snapshot) {
 	for _, b := range s.Backends {
 		if text := describe.Sought(b); text != "" {

@@ -122,7 +122,7 @@ func Blank(s *inspect.Snapshot) bool {
 	return s.Len() == 0 && !slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State != inspect.Down })
 }
 
-// sought has a line for each backend about what was looked for.
+// sought says in a line for each backend what we looked for.
 func sought(s *inspect.Snapshot) string {
 	var b strings.Builder
 	for _, backend := range s.Backends {
