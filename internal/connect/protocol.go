@@ -28,7 +28,7 @@ func (e *RefusedError) Error() string { return e.Why }
 func (e *RefusedError) Unwrap() []error { return []error{e.Err} }
 
 // askingTakes is the longest that a server is asked why it ended a connection, or what it speaks.
-const askingTakes = time.Second
+const askingTakes = 2 * time.Second
 
 // dialFunc connects to a server, with TLS or without.
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)

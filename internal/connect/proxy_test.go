@@ -41,8 +41,13 @@ func TestAProxyThatEndsConnectionsIsNamed(t *testing.T) {
 		"it knows only reads": {map[string]string{"GET": "$-1\r\n"}, true},
 		"nothing behind it":   {nil, false},
 	} {
-		err := ping(t, knows(tt.replies))
-		if got := err != nil && strings.Contains(connect.Reason(err), "most likely a proxy"); got != tt.proxy {
+		addr := knows(tt.replies)
+		err := ping(t, addr)
+		likely := func() bool { return err != nil && strings.Contains(connect.Reason(err), "most likely a proxy") }
+		for tries := 1; tries < 10 && tt.proxy && !likely(); tries++ {
+			err = ping(t, addr) // a busy machine may not answer all questions in time
+		}
+		if likely() != tt.proxy {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
