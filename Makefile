@@ -20,7 +20,9 @@ build: ## build the program as bin/lockscope
 # Most tests wait for servers: more of them run at once than there are processors.
 SIDE_BY_SIDE := -p 4 -parallel 8
 # Compiling takes longest, and half as long without what only a debugger reads and without inlining.
-QUICK := -ldflags='-w -s' -gcflags='all=-l -dwarf=false'
+# These few run so often that inlining pays.
+INLINED := runtime internal/runtime/... bytes strings unicode/utf8 github.com/charmbracelet/x/ansi/... github.com/clipperhouse/...
+QUICK := -ldflags='-w -s' -gcflags='all=-l -dwarf=false' $(foreach package,$(INLINED),-gcflags='$(package)=-dwarf=false')
 RACING := $(RACE) -ldflags='-w -s' -gcflags='all=-dwarf=false'
 
 .PHONY: test
