@@ -2,7 +2,6 @@ package recording
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -28,21 +27,12 @@ func Pack(w io.Writer) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	return &packing{Encoder: e, w: w}, nil
+	return packing{e}, nil
 }
 
-type packing struct {
-	*zstd.Encoder
-	w io.Writer
-}
+type packing struct{ *zstd.Encoder }
 
-func (p *packing) Write(line []byte) (int, error) {
-	if bytes.HasPrefix(line, []byte(wholeBegin)) { // it is read from here on: the frame ends
-		if err := p.Close(); err != nil {
-			return 0, err
-		}
-		p.Reset(p.w)
-	}
+func (p packing) Write(line []byte) (int, error) {
 	n, err := p.Encoder.Write(line)
 	if err == nil {
 		err = p.Flush()
