@@ -263,7 +263,7 @@ func TestScreenOnARealQueue(t *testing.T) {
 		r.keys("g", "x")
 		r.awaitText("Force-release", "worker-3", "Cancel")
 		r.keys("wrong", enter)
-		r.awaitText("this is not the path") // and nothing is sent
+		r.awaitText("path does not match") // and nothing is sent
 		r.keys(escape)
 		r.await("the dialog gone", func(s string) bool { return !strings.Contains(s, "Force-release") })
 		r.keys("x")

@@ -364,9 +364,9 @@ func (a acting) cannotMute(muted bool) string {
 	case muted:
 		return "nothing here is muted"
 	case len(a.aimed(true)) > 0:
-		return "it is muted already: M has it call again"
+		return "it is muted already: M unmutes it"
 	}
-	return "no finding here to acknowledge"
+	return "nothing to mute here"
 }
 
 func (a acting) mute() tea.Cmd {

@@ -81,17 +81,17 @@ func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	press(m, "V")
 	wantText(t, m, "4 marked", "▲+zk:/locks/a")
 	drain(t, m, press(m, "x"))
-	wantText(t, m, "Force-release  3 locks", "zk:/locks/a", "worker-a", "left out:", "zk:/locks/b: it is no longer in the queue", "Its client goes on", "Type their number 3 to confirm")
+	wantText(t, m, "Force-release  3 locks", "zk:/locks/a", "worker-a", "left out:", "zk:/locks/b: it is no longer in the queue", "Its client goes on", "Type the number 3 to confirm")
 	if len(f.executed) != 0 {
 		t.Fatalf("released without consent: %v", f.executed)
 	}
 	typeText(m, "4")
 	press(m, "tab", "enter")
-	wantText(t, m, "this is not their number")
+	wantText(t, m, "number does not match")
 	press(m, "backspace")
 	typeText(m, "3")
 	press(m, "enter")
-	wantText(t, m, "nothing was sent: tab chooses Release all")
+	wantText(t, m, "Nothing sent. Tab to Release all")
 	drain(t, m, press(m, "tab", "enter"))
 	wantText(t, m, "done; nobody holds it now", "it changed meanwhile", "1 of 3 done: stopped at the first")
 	if want := []string{"/locks/a typed", "/locks/c typed"}; !slices.Equal(f.executed, want) {
@@ -286,11 +286,11 @@ func TestMuteFromTheScreen(t *testing.T) {
 		f.kept = nil
 		m := model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
 		press(m, way...)
-		wantText(t, m, "Acknowledge  stuck-holder on zk:/locks/a", "does not fail because of it")
+		wantText(t, m, "Acknowledge  stuck-holder on zk:/locks/a", "does not set the lock's severity")
 		if press(m, "tab", "enter"); len(f.kept) != 0 {
 			t.Error("muted without a reason")
 		}
-		wantText(t, m, "say why, for whoever looks next")
+		wantText(t, m, "give a reason")
 		press(m, "up")
 		typeText(m, "OPS-7")
 		run(t, m, press(m, "tab", "enter"))
@@ -308,7 +308,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	press(m, "m")
 	wantText(t, m, "it is muted already")
 	run(t, m, press(m, "M"))
-	wantText(t, m, "calls again: stuck-holder")
+	wantText(t, m, "unmuted: stuck-holder")
 	if len(f.kept) != 0 {
 		t.Errorf("kept %+v", f.kept)
 	}

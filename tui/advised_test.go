@@ -245,7 +245,7 @@ func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
 		key       string
 		want, not []string
 	}{
-		{"who holds each", func(l string) inspect.Step { return release(l, holder) }, "x", []string{"3 locks", "worker-a", "worker-c", "Type their number 3"}, []string{"dead-"}},
+		{"who holds each", func(l string) inspect.Step { return release(l, holder) }, "x", []string{"3 locks", "worker-a", "worker-c", "Type the number 3"}, []string{"dead-"}},
 		{"a waiter of a lock in use", func(l string) inspect.Step { return release(l, dead) }, "x", []string{"3 locks", "dead-a", "dead-b", "dead-c"}, []string{"worker-"}},
 		{"the cheapest of a circle's", func(string) inspect.Step { return release("d", holder) }, "x", []string{"1 lock", "zk:/locks/d", "worker-d"}, []string{"worker-a"}},
 		{"one of three", func(l string) inspect.Step {
@@ -309,7 +309,7 @@ func TestAKeyOnAGroupIsForEachContenderThatItsFindingsName(t *testing.T) {
 		done      int
 		want, not []string
 	}{
-		{true, 3, []string{"3 contenders of 2 locks", "dead", "gone", "does not hold the lock", "worker-b", "Type their number 3"}, []string{"left out", "worker-a"}},
+		{true, 3, []string{"3 contenders of 2 locks", "dead", "gone", "does not hold the lock", "worker-b", "Type the number 3"}, []string{"left out", "worker-a"}},
 		{false, 0, []string{"Force-release  1 lock", "worker-b", "left out", "zk:/locks/a: "}, []string{"worker-a"}},
 	} {
 		f := &waiterGuard{}

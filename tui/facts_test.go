@@ -48,7 +48,7 @@ func TestDialogWords(t *testing.T) {
 		}
 	}
 	m := inConfirm(t, newFakeReleaser())
-	wantText(t, m, "Sends    · delete", "enter/esc cancel", "[ Release ]")
+	wantText(t, m, "Sends    · delete", "esc cancel", "[ Release ]")
 }
 
 // The lanes follow the details, and the grants those; the rest of the window is theirs.

@@ -69,3 +69,54 @@ func TestFiltersAreTypedInOnePlace(t *testing.T) {
 		fits(t, m)
 	}
 }
+
+// Another search replaces the text of the last one, and selects its first match.
+func TestANewFilterStartsFresh(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	press(m, "/")
+	typeText(m, "nightly")
+	press(m, "enter", "/")
+	typeText(m, "lock")
+	wantText(t, m, "/ lock ")
+	press(m, "enter", "/", "backspace", "enter")
+	if got := m.filter().Text(); got != "" {
+		t.Errorf("backspace leaves %q of the selected text", got)
+	}
+	press(m, "/")
+	typeText(m, "nightly")
+	press(m, "enter", "/", "right")
+	typeText(m, "x")
+	if got := m.filter().Text(); got != "nightlyx" {
+		t.Errorf("after an arrow the text is %q", got)
+	}
+}
+
+// The cursor was on a lock that does not match: the first one that does is selected, the worst.
+func TestAFilterSelectsTheFirstMatch(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	s := locksOf(m)
+	at := 0
+	for at = range s.Visible() {
+		if s.Visible()[at].Selection().Lock.Backend == "redis" && at > 1 {
+			break
+		}
+		press(m, "j")
+	}
+	press(m, "/")
+	typeText(m, "zk:/locks/")
+	if first := s.Visible()[0].Selection(); s.Current != first || first.Lock.Backend != "zk" {
+		t.Errorf("from row %d the filter selects %v, the first match is %v", at, s.Current, first)
+	}
+}
+
+// A filter that cannot be read is called so where nothing is left to show, with the names of its fields.
+func TestFieldsAreNamedWhereTheyCanBeRead(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 80, 24, fixture.Everything())
+	press(m, "/")
+	typeText(m, "hots=batch-7")
+	wantText(t, m, "This is not a filter", `no field "hots"`, "holder= host=", "held>5m", "backend=")
+	wantNoText(t, m, "No lock matches")
+}

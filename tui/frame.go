@@ -51,20 +51,37 @@ func (f frame) tooSmall() string {
 	if f.width >= minWidth && f.height >= minHeight {
 		width, height, what = roomyWidth, roomyHeight, "this"
 	}
-	words := fmt.Sprintf("%s needs a window of\nat least %dx%d. This one is %dx%d.", what, width, height, f.width, f.height)
+	need := []string{fmt.Sprintf("%s needs a window of", what), fmt.Sprintf("at least %dx%d. This one is %dx%d.", width, height, f.width, f.height)}
+	words := ""
 	if f.escapable() {
-		words += "\nesc goes back."
+		words = "\nesc goes back."
 	}
 	switch held, waiting := f.inHand(); {
 	case held > 0:
-		words += fmt.Sprintf("\nYou %s: ctrl+c releases and quits.", handWords(held, waiting))
+		words += fmt.Sprintf("\nYou %s.\nctrl+c releases and quits.", handWords(held, waiting))
 	case waiting > 0:
-		words += fmt.Sprintf("\nYou %s: ctrl+c quits.", handWords(held, waiting))
+		words += fmt.Sprintf("\nYou %s.\nctrl+c quits.", handWords(held, waiting))
 	}
 	for _, l := range f.losses {
 		words += "\nLOST: " + text.Middle(l.Lock.String(), max(8, f.width-6), f.theme.Glyphs.Ellipsis)
 	}
-	return lipgloss.Place(f.width, f.height, lipgloss.Center, lipgloss.Center, words)
+	return lipgloss.Place(f.width, f.height, lipgloss.Center, lipgloss.Center, f.notice(need, words))
+}
+
+// notice is a text of lines that fits into the window, however small that is: the need then is "too small".
+func (f frame) notice(need []string, more string) string {
+	wrapped := func(lines []string) (out []string) {
+		for _, line := range lines {
+			out = append(out, widget.Wrap(line, f.width, max(1, f.height), f.theme.Glyphs.Ellipsis)...)
+		}
+		return out
+	}
+	rest := wrapped(strings.Split(more, "\n")[1:])
+	lines := append(wrapped(need), rest...)
+	if len(lines) > f.height {
+		lines = append(wrapped([]string{"too small"}), rest...)
+	}
+	return strings.Join(lines[:min(len(lines), max(1, f.height))], "\n")
 }
 
 // head is the title bar and a rule that names the backends in trouble. It always has the same

@@ -57,6 +57,7 @@ func (h *help) Update(msg tea.Msg) (tea.Cmd, bool) {
 			return nil, true
 		case "/":
 			h.typing = true
+			h.field.SelectAll()
 			return nil, false
 		}
 		_, _ = screen.Press(h, screen.Moves(h.scroll, func() int { return h.rows }), msg.String())

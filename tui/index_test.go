@@ -202,7 +202,7 @@ func TestTimesInTheFilterGoBy(t *testing.T) {
 func TestBadFilterSaysSoAndHidesNothing(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "/")
-	wantText(t, m, "words, or: held free")
+	wantText(t, m, "words, or: lock= holder= host=")
 	fits(t, m)
 	typeText(m, "age>5")
 	wantText(t, m, "age>5: give a time", "zk:/locks/billing")

@@ -86,7 +86,7 @@ func (m *Model) commonActions() []screen.Action {
 		screen.Cannot("tab", "next pane", "this screen has one pane"),
 		screen.Cannot("v", "mark a lock", "nothing can be marked here: locks can, in their list (1)"),
 		screen.Cannot("V", "mark all that is shown", "nothing can be marked here: locks can, in their list (1)"),
-		{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Help: "back", Disabled: func() string { return "this is home; q quits" }},
+		{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Help: "back", Disabled: func() string { return "already on the lock list (q quits)" }},
 	}...)
 }
 

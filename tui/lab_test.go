@@ -76,7 +76,7 @@ func taken(t *testing.T, f *fakeLab) *Model {
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "a")
 	wantText(t, m, "Acquire a lock", "zk:/locks/orders", "[curator]", "ephemeral sequential node below /locks/orders")
-	settle(t, m, press(m, "tab", "enter"))
+	settle(t, m, press(m, "up", "enter"))
 	return m
 }
 
@@ -132,7 +132,7 @@ func expire(m *Model, f *fakeLab) {
 func TestAMixedRecipeIsRefusedWithBothNamed(t *testing.T) {
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
-	press(m, "a", "up", "l")
+	press(m, "a", "down", "down", "right")
 	wantText(t, m, "[kazoo]", "Curator clients use it: those of kazoo would not wait")
 	settle(t, m, press(m, "tab", "tab", "enter"))
 	wantText(t, m, "refused, see above")
@@ -146,7 +146,8 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 	for name, keys := range map[string][]string{
 		"enter alone":          {"enter", "enter", "enter", "enter", "enter", "enter"},
 		"esc":                  {"tab", "esc"},
-		"the button, and back": {"tab", "up", "enter"},
+		"the button, and back": {"up", "up", "enter"},
+		"Cancel":               {"up", "down", "enter"},
 	} {
 		f := newFakeLab()
 		m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
@@ -332,4 +333,27 @@ func TestWaitingIsNoHolding(t *testing.T) {
 	press(m, "q")
 	wantText(t, m, "You wait for 1 lock here.", "Quitting stops waiting.", "y stop waiting and quit")
 	wantNoText(t, m, "release")
+}
+
+// What is typed on a row of choices changes none of them.
+func TestTypingOnAChoiceChangesNothing(t *testing.T) {
+	t.Parallel()
+	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
+	press(m, "a", "tab")
+	typeText(m, "hll")
+	wantText(t, m, "[mutex]", "nothing is typed here")
+	press(m, "up")
+	typeText(m, "zk:/mine")
+	wantText(t, m, "zk:/mine")
+	wantNoText(t, m, "orderszk:")
+}
+
+// The line above names the lock that is held, and the pane says how many wait for it.
+func TestTheLabShowsWhoWaitsForUs(t *testing.T) {
+	t.Parallel()
+	m := taken(t, newFakeLab())
+	m.screens[screen.Lab].Open(screen.Place{Screen: screen.Lab, Subject: screen.Subject{Lock: fixture.FreeLock().ID}}, screen.SnapshotMsg{})
+	press(m, "k")
+	wantText(t, m, "3 waiting  held", "zk:/locks/orders  worker-3")
+	wantNoText(t, m, "/locks/nightly")
 }

@@ -28,7 +28,7 @@ func TestBackAndOpenAreTheSameEverywhere(t *testing.T) {
 			press(m, key)
 			switch back := key == "h" || key == "left"; {
 			case back && e.name == screen.Locks:
-				wantText(t, m, "this is home")
+				wantText(t, m, "already on the lock list")
 			case back && m.inFront != screen.Locks:
 				t.Errorf("%s: %s leads to %s", e.name, key, m.inFront)
 			case !back && content(m) == before:

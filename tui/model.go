@@ -181,6 +181,7 @@ func (m *Model) answer(msg answeredMsg) tea.Cmd {
 
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	key := msg.String()
+	m.flashText = ""
 	switch {
 	case key == "ctrl+c":
 		return m.interrupt()
@@ -271,7 +272,7 @@ func (m *Model) help() {
 
 func (m *Model) goTo() {
 	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), acting{m.world}.actions(), m.writeActions(), m.viewActions())
-	m.Push(newPalette(m.world, m.front().Selected(), all))
+	m.Push(newPalette(m.world, m.front().Selected(), all, m.seek))
 }
 
 func (w *world) front() screen.Screen { return w.screens[w.backStack[len(w.backStack)-1].Screen] }

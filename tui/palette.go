@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -43,6 +44,7 @@ func (c choice) why() string {
 type palette struct {
 	*world
 	fixed   []choice // screens and actions
+	seek    func(time.Time) tea.Cmd
 	field   widget.Field
 	choices []choice // those that match
 	list    widget.Scroller
@@ -54,9 +56,9 @@ type palette struct {
 	all        int
 }
 
-// newPalette offers all screens, with the present selection, and these actions.
-func newPalette(w *world, at screen.Subject, actions []screen.Action) *palette {
-	p := &palette{world: w}
+// newPalette offers all screens, with the present selection, these actions and, to seek, times of day.
+func newPalette(w *world, at screen.Subject, actions []screen.Action, seek func(time.Time) tea.Cmd) *palette {
+	p := &palette{world: w, seek: seek}
 	for _, e := range screenList() {
 		p.fixed = append(p.fixed, choice{
 			name: string(e.name), key: e.key, about: e.about,
@@ -128,6 +130,11 @@ func (p *palette) stop() {
 func (p *palette) choose(f lockMatches) {
 	p.choices, p.all = nil, f.all
 	typed := p.typed()
+	if at, ok := p.timeOfDay(typed); ok {
+		p.choices = append(p.choices, choice{
+			name: at.Format(time.TimeOnly), about: "go back to that time", run: func() tea.Cmd { return p.seek(at) },
+		})
+	}
 	for _, c := range p.fixed {
 		if c.well = matchText(strings.ToLower(c.name), typed); c.well == startsPart {
 			c.well = inText // a word in a description; a lock's name is meant rather
@@ -146,6 +153,26 @@ func (p *palette) choose(f lockMatches) {
 		slices.SortStableFunc(p.choices, func(a, b choice) int { return a.well - b.well })
 	}
 	p.move(0)
+}
+
+// timeOfDay is the last time, before the one that is drawn, that a clock showed as typed: 22:43 or 22:43:10.
+func (p *palette) timeOfDay(typed string) (time.Time, bool) {
+	clock, err := time.Parse(time.TimeOnly, typed)
+	if err != nil {
+		if clock, err = time.Parse("15:04", typed); err != nil {
+			return time.Time{}, false
+		}
+	}
+	newest := p.Clock()
+	if p.options.Film != nil {
+		newest = p.past.To()
+	}
+	newest = newest.Local()
+	at := time.Date(newest.Year(), newest.Month(), newest.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0, time.Local)
+	if at.After(newest) {
+		at = at.AddDate(0, 0, -1)
+	}
+	return at, true
 }
 
 // lockWords are a lock's state in a word or two.
@@ -269,7 +296,7 @@ func (p *palette) nothing() string {
 	if p.searching {
 		return "searching" + p.theme.Glyphs.Ellipsis
 	}
-	return "no match: no screen, no key of this screen, no lock"
+	return "no match: no screen, no key of this screen, no lock, no time such as 22:43"
 }
 
 // count is the footer about matches that are not in sight.

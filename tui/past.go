@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -83,7 +82,33 @@ func (m *Model) pastActions() []screen.Action {
 		{Keys: []string{">"}, Disabled: atPresent, Run: faster(2)},
 		{Keys: []string{"backspace"}, Shown: "backspace", Help: toNow, Disabled: atNow, Run: m.toPresent},
 	}
+	list = append(list, screen.Action{
+		Keys: []string{"@"}, Shown: "@", Help: "to the selected event, or when the selected lock was granted",
+		Disabled: func() string {
+			if m.moment().IsZero() {
+				return "nothing with a known time is selected"
+			}
+			return none()
+		},
+		Run: func() tea.Cmd { return m.seek(m.moment().Add(inspect.PastStep)) },
+	})
 	return append(list, m.saveAction())
+}
+
+// moment is when the selected event happened, or the selected contender or the lock's holder was granted it.
+func (m *Model) moment() time.Time {
+	if s, ok := m.front().(screen.Dated); ok {
+		return s.Moment()
+	}
+	l, c, _ := (acting{m.world}).selected()
+	if c == nil {
+		return time.Time{}
+	}
+	ago, known := m.snapshot.Age(l, c, c.HeldSince, m.now)
+	if !known {
+		return time.Time{}
+	}
+	return m.now.Add(-ago.Duration)
 }
 
 // step moves by a time, from the present, too; past the newest moment it is the present again.
@@ -263,45 +288,4 @@ func (f frame) pastLine() []string {
 		}
 	}
 	return []string{l.Render(f.width, t.Glyphs.Ellipsis, nil)}
-}
-
-// pastSavedMsg is the file that the past was written to, or why it was not.
-type pastSavedMsg struct {
-	path string
-	err  error
-}
-
-// savePastLimit bounds the writing: the kept past is up to some tens of megabytes, and disks may be
-// slow.
-const savePastLimit = 2 * time.Minute
-
-func (m *Model) saveAction() screen.Action {
-	return screen.Action{
-		Keys: []string{"R"}, Shown: "R", Help: "save the kept minutes for lockscope replay",
-		Disabled: func() string {
-			switch {
-			case m.options.SavePast == nil:
-				return "this screen writes no files"
-			case m.past.To().IsZero():
-				return "nothing has been seen yet"
-			}
-			return ""
-		},
-		Run: func() tea.Cmd {
-			save, past := m.options.SavePast, m.past.Clone()
-			m.Flash(fmt.Sprintf("saving what was seen since %s", past.From().Format(time.TimeOnly)))
-			return m.Command(savePastLimit, func(ctx context.Context) tea.Msg {
-				path, err := save(ctx, past)
-				return pastSavedMsg{path, err}
-			})
-		},
-	}
-}
-
-// words say so in the footer.
-func (msg pastSavedMsg) words() string {
-	if msg.err != nil {
-		return "not saved: " + describe.OneLine(msg.err)
-	}
-	return "saved: lockscope replay " + describe.Printable(describe.Quote(msg.path))
 }

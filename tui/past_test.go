@@ -155,8 +155,13 @@ func TestThePastIsSaved(t *testing.T) {
 		kept = p
 		return "/tmp/it's.jsonl", fails
 	}}, 120, 36)
-	cmd := press(r.Model, "R")
-	wantText(t, r.Model, "saving what was seen since 12:00:00")
+	press(r.Model, "R")
+	wantText(t, r.Model, "Save what was seen since 12:00:00", "[ Save ]", "lockscope-past-TIME.jsonl")
+	if cmd := press(r.Model, "tab", "enter"); cmd != nil || r.HasDialog() {
+		t.Error("Cancel saves")
+	}
+	cmd := press(r.Model, "R", "enter")
+	wantText(t, r.Model, "saving")
 	r.handOver(77) // is not in it
 	send(r.Model, cmd())
 	wantText(t, r.Model, `saved: lockscope replay '/tmp/it'\''s.jsonl'`)
@@ -164,7 +169,7 @@ func TestThePastIsSaved(t *testing.T) {
 		t.Errorf("from %v to %v", kept.From(), kept.To())
 	}
 	fails = errors.New("disk full")
-	send(r.Model, press(r.Model, "R")())
+	send(r.Model, press(r.Model, "R", "enter")())
 	wantText(t, r.Model, "not saved: disk full")
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "R")
@@ -216,4 +221,51 @@ func TestTheDemonstrationLeavesThePast(t *testing.T) {
 	press(r.Model, "P")
 	wantText(t, r.Model, "demo plays: any key stops it")
 	wantNoText(t, r.Model, "PAUSED")
+}
+
+// A time of day typed in the palette, and the moment that the selected holder was granted its lock, are gone to at once.
+func TestThePastIsGoneToByItsTime(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	press(r.Model, ":")
+	typeText(r.Model, "12:00:20")
+	wantText(t, r.Model, "go back to that time")
+	press(r.Model, "enter")
+	if want := fixture.In(20 * time.Second); !r.playhead.at.Equal(want) {
+		t.Errorf("at %v, want %v", r.playhead.at, want)
+	}
+	press(r.Model, "backspace")
+	c := r.snapshot.Lock(fixture.Orders().ID).Holders[0]
+	press(r.Model, "@")
+	if want := c.HeldSince.Add(inspect.PastStep); !r.playhead.at.Equal(want) {
+		t.Errorf("at %v, the grant was at %v", r.playhead.at, want)
+	}
+	if now := r.snapshot.Lock(fixture.Orders().ID).Holders[0]; now.Name != c.Name || !r.inPast() {
+		t.Errorf("then %s held it, want %s", now.Name, c.Name)
+	}
+}
+
+// A message about one key is gone with the next one.
+func TestMessagesGoWithTheNextKey(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	press(m, "esc")
+	wantText(t, m, "already on the lock list")
+	press(m, "j")
+	wantNoText(t, m, "already on the lock list")
+}
+
+// The notice of a window that is too small is whole in it, or two words.
+func TestTheNoticeOfASmallWindowIsNotCut(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{39, 11}, {20, 5}, {12, 8}} {
+		m := model(t, Options{}, size[0], size[1], fixture.Everything())
+		if text := strings.Join(strings.Fields(content(m)), " "); !strings.Contains(text, "lockscope needs a window of at least 40x12. This one is") {
+			t.Errorf("%v: %q", size, text)
+		}
+		fits(t, m)
+	}
+	m := model(t, Options{}, 10, 3, fixture.Everything())
+	wantText(t, m, "too small")
+	fits(t, m)
 }

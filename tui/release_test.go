@@ -92,7 +92,7 @@ func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 		t.Errorf("asked for %+v", r)
 	}
 	typeText(m, "/locks/orders")
-	wantText(t, m, "tab chooses Release")
+	wantText(t, m, "Tab to Release")
 	cmd := press(m, "tab", "enter")
 	if f.executions() != 0 {
 		t.Fatal("executed inside Update")
@@ -141,7 +141,7 @@ func TestWrongPathIsSaid(t *testing.T) {
 		if cmd := press(m, "tab", "enter"); cmd != nil || !m.HasDialog() || f.executions() != 0 {
 			t.Errorf("%s: a command %v, open %v, executed %d", path, cmd != nil, m.HasDialog(), f.executions())
 		}
-		wantText(t, m, "this is not the path")
+		wantText(t, m, "path does not match")
 	}
 }
 
@@ -150,19 +150,19 @@ func TestPathWithItsBackend(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
 	typeText(m, "zk:/locks/orders")
-	wantText(t, m, "tab chooses Release")
+	wantText(t, m, "Tab to Release")
 	press(m, "enter")
-	wantText(t, m, "nothing was sent: tab chooses Release, esc cancels")
+	wantText(t, m, "Nothing sent. Tab to Release, Esc cancels")
 }
 
 // Each of these must send nothing and close the dialog.
 func TestCancelIsDefault(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{
-		"enter alone":           {"enter"},
+		"enter alone":           {"enter", "esc"},
 		"esc":                   {"esc"},
 		"tab without the path":  {"tab", "enter"},
-		"path, then enter":      {"PATH", "enter", "enter"},
+		"path, then enter":      {"PATH", "enter", "enter", "esc"},
 		"wrong path":            {"/locks/order", "tab", "esc"},
 		"longer path":           {"/locks/orders2", "tab", "esc"},
 		"path, tab twice":       {"PATH", "tab", "tab", "enter"},
@@ -297,8 +297,8 @@ func TestWaiterNeedsAnExtraStep(t *testing.T) {
 	if len(f.requests) != 1 || !f.requests[0].Waiter || f.requests[0].Owner != fixture.Orders().Waiters[0].Name {
 		t.Errorf("asked for %+v", f.requests)
 	}
-	if cmd := press(m, "enter"); cmd != nil || m.HasDialog() {
-		t.Error("enter alone confirmed")
+	if cmd := press(m, "enter"); cmd != nil || !m.HasDialog() {
+		t.Error("enter alone confirmed or closed")
 	}
 }
 
@@ -419,7 +419,9 @@ func TestTheButtonsLookChosenOnceTheyAre(t *testing.T) {
 	typeText(m, "ers")
 	wants("the path", false, true)
 	press(m, "enter")
-	wants("enter", true, false)
+	wants("enter", false, true)
 	press(m, "tab")
 	wants("tab to Release", false, false)
+	press(m, "right")
+	wants("right to Cancel", true, false)
 }

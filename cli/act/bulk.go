@@ -157,7 +157,7 @@ func (b *bulk) confirm() (how string, err error) {
 	fmt.Fprintf(b.Stderr, "type %d to release these %d locks, one after the other: ", len(b.items), len(b.items))
 	typed, _ := bufio.NewReader(b.Stdin).ReadString('\n')
 	if strings.TrimSpace(typed) != strconv.Itoa(len(b.items)) {
-		return "", errors.New("what was typed is not their number")
+		return "", errors.New("what was typed is not the number")
 	}
 	return "typed", nil
 }

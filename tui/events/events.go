@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -172,6 +173,14 @@ func (s *Screen) Current() *inspect.Event {
 	}
 	e, _ := s.Log().At(s.Shown[s.row()])
 	return e
+}
+
+// Moment is when the event under the cursor happened.
+func (s *Screen) Moment() time.Time {
+	if e := s.Current(); e != nil {
+		return e.At
+	}
+	return time.Time{}
 }
 
 func (s *Screen) Selected() screen.Subject {

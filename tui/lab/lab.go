@@ -348,17 +348,17 @@ func (s *Screen) PaneTitle(p LabPane, width int) widget.Line {
 	return append(l, keys...)
 }
 
-// aboutLine is the lock that the lab was opened on, with its state.
+// aboutLine is the lock that the keys are about, with its state.
 func (s *Screen) aboutLine(width int) widget.Line {
-	t := s.Theme()
-	if s.about.Lock == (inspect.ID{}) {
+	t, id := s.Theme(), s.Selected().Lock
+	if id == (inspect.ID{}) {
 		return widget.Line{{" no lock is selected", t.Muted}}
 	}
-	l := s.Snapshot().Lock(s.about.Lock)
+	l := s.Snapshot().Lock(id)
 	mark, words := widget.Span{t.Glyphs.Unknown, t.Unknown}, "not there, as far as we know"
 	if l != nil {
 		mark, words = screen.Sign(t, l), screen.Verdict(s, l)
 	}
-	name := text.Middle(s.about.Lock.String(), max(width/2, width-widget.TextWidth(words)-6), t.Glyphs.Ellipsis)
+	name := text.Middle(id.String(), max(width/2, width-widget.TextWidth(words)-6), t.Glyphs.Ellipsis)
 	return widget.Line{{" ", t.Text}, mark, {" " + name, t.Strong}, {"  " + words, t.Muted}}
 }

@@ -119,7 +119,7 @@ func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
 	}
 	if id != (inspect.ID{}) {
 		d.Rows[acquireLock].Typed.Set(id.String())
-		d.At = acquireWait
+		d.Rows[acquireLock].Typed.SelectAll()
 	}
 	d.Suit()
 	return d
@@ -197,7 +197,7 @@ func (d *acquireForm) taking() (b *Backend, o Order, why string) {
 	return b, o, takingRefused(b, &o, l)
 }
 
-// Update handles keys. Letters typed outside the first row choose an option.
+// Update handles keys.
 func (d *acquireForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case tea.PasteMsg:

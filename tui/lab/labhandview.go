@@ -111,7 +111,11 @@ func (h *hand) standing(k *Take) widget.Line {
 	case takeFailed:
 		return widget.Line{{"not held", t.Warning}}
 	}
-	l := widget.Line{{"held " + describe.Seconds(now.Sub(k.got)) + "  ", t.Text}}
+	var l widget.Line
+	if seen := h.Snapshot().Lock(k.Order.Lock); seen != nil && seen.Waiting() > 0 {
+		l = l.Add(t.Waiting, fmt.Sprintf("%d waiting  ", seen.Waiting()))
+	}
+	l = l.Add(t.Text, "held "+describe.Seconds(now.Sub(k.got))+"  ")
 	at, ok := k.hold.Deadline()
 	if !ok {
 		return l

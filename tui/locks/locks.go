@@ -26,7 +26,8 @@ type Screen struct {
 	Current Selection
 	// moved: the user has moved the cursor; until then the first line stays selected.
 	moved bool
-	// sought was selected before a filter was typed: the cursor comes back to it where it is shown.
+	// sought was selected before a filter was typed: the cursor comes back to it where it is shown, and is on
+	// the first match where it is not.
 	sought Selection
 	// Opened are the groups whose locks are shown.
 	Opened map[Prefix]bool
@@ -229,10 +230,16 @@ func (s *Screen) follow() {
 // seek moves to the selected lock or group, wherever it is after the user changed the arrangement.
 func (s *Screen) seek() {
 	s.needs = needs{}
-	for _, wanted := range []Selection{s.Current, s.sought} { // the last one counts
-		if at := s.Index.Line(s.Opened, wanted); s.moved && at >= 0 && wanted != (Selection{}) {
-			s.table.At = at
-		}
+	wanted, filtering := s.Current, s.sought != (Selection{})
+	if filtering {
+		wanted = s.sought
+	}
+	switch at := s.Index.Line(s.Opened, wanted); {
+	case !s.moved:
+	case at >= 0:
+		s.table.At = at
+	case filtering:
+		s.table.At = 0 // the first match
 	}
 	s.moveTo(s.table.At)
 }

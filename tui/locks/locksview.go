@@ -131,6 +131,8 @@ func (s *Screen) emptyWords() (text, more string) {
 	switch {
 	case s.Busy:
 		return fmt.Sprintf("Sorting %s%s", describe.Count(s.Snapshot().Len(), "lock"), s.Theme().Glyphs.Ellipsis), "They are here in a moment."
+	case s.input.Problem() != "":
+		return "This is not a filter.", s.input.Problem()
 	case len(s.Index.Rows) > 0:
 		return "No lock matches the filter.", "esc shows all of them."
 	case s.FeedError() != nil:

@@ -86,7 +86,7 @@ func newBulk(host screen.Context, releasers act.Releasers, list []Choice, w word
 			d.items = append(d.items, item)
 		}
 	}
-	d.confirm = confirmation{does: w.button + " all", what: "their number"}
+	d.confirm = confirmation{does: w.button + " all", what: "number"}
 	return d
 }
 

@@ -47,7 +47,7 @@ func NewClient(host screen.Context, ender Ender, backend, client, name string) *
 	d.flow = newFlow(host, &d.request.Why)
 	d.preview, d.execute = d.requestPreview, d.send
 	d.confirm = confirmation{
-		does: "End", what: "the address", word: describe.Printable(client), accepts: func(typed string) bool { return typed == client },
+		does: "End", what: "address", word: describe.Printable(client), accepts: func(typed string) bool { return typed == client },
 	}
 	return d
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// confirmation is an operator's consent: a word is typed and the button chosen. Until then Enter cancels.
+// confirmation is an operator's consent: a word is typed, the button chosen and entered. Enter in the field
+// does nothing but say so.
 type confirmation struct {
 	// does is the button's name, what names the word, and word the word as it is shown.
 	does, what, word string
@@ -19,11 +20,19 @@ type confirmation struct {
 	accepts func(typed string) bool
 
 	field  widget.Field
-	chosen bool // the button; otherwise Cancel
+	focus  focus
 	pasted bool
-	wrong  bool // enter was pressed with another word
-	hasty  bool // the button was chosen, or enter pressed without: then enter cancels
+	tried  bool // enter or tab was pressed in the field
 }
+
+// focus is where the keys go.
+type focus int
+
+const (
+	onField focus = iota
+	onButton
+	onCancel
+)
 
 // consent is the outcome of a key.
 type consent int
@@ -37,67 +46,78 @@ const (
 func (c *confirmation) matches() bool { return c.accepts(c.field.Value()) }
 
 func (c *confirmation) press(msg tea.KeyPressMsg) consent {
-	switch msg.String() {
-	case "esc":
+	switch key := msg.String(); {
+	case key == "esc" || key == "enter" && c.focus == onCancel:
 		return cancelled
-	case "tab", "shift+tab", "left", "right":
-		c.chosen, c.hasty = !c.chosen && c.matches(), true
-	case "enter":
-		switch {
-		case c.chosen && c.matches():
-			return given
-		case c.field.Value() != "" && !c.matches():
-			c.wrong, c.pasted = true, false // after typing, enter is meant: show the mistake, rather than close without a word
-			return undecided
-		case c.matches() && !c.hasty:
-			c.hasty = true // the word was typed, and enter alone must not act: name the key that goes on
-			return undecided
-		}
-		return cancelled
-	default:
-		if c.field.Press(msg) {
-			c.chosen, c.pasted, c.wrong, c.hasty = false, false, false, false
-		}
+	case key == "enter" && c.focus == onButton:
+		return given
+	case key == "enter":
+		c.tried, c.pasted = true, false
+	case key == "tab" || key == "shift+tab" || c.focus != onField && (key == "left" || key == "right"):
+		c.turn()
+	case c.field.Press(msg):
+		c.focus, c.pasted, c.tried = onField, false, false
 	}
 	return undecided
 }
 
-// lines are the field for the word and the two buttons.
-func (c *confirmation) lines(t *theme.Theme) []widget.Line {
-	lines := []widget.Line{
-		{{"Type " + c.what + " ", t.Text}, {c.word, t.Strong}, {" to confirm:", t.Text}},
-		append(widget.Line{{t.Glyphs.Breadcrumb + " ", t.Waiting}}, c.fieldLine(t)...),
-	}
-	note := widget.Span{Style: t.Muted}
+// turn goes on to the next button. Another word than the right one keeps the keys, so that tab and enter do not
+// close the dialog without saying why.
+func (c *confirmation) turn() {
 	switch {
-	case c.pasted:
-		note = widget.Span{"pasting is off here: type it", t.Warning}
-	case c.wrong:
-		note = widget.Span{"this is not " + c.what, t.Warning}
-	case c.field.Value() != "" && !c.matches():
-		note.Text = "not " + c.what + " yet"
+	case c.focus != onButton && c.matches():
+		c.focus = onButton
+	case c.focus != onCancel && (c.field.Value() == "" || c.matches()):
+		c.focus = onCancel
+	default:
+		c.focus, c.tried, c.pasted = onField, c.field.Value() != "", false
 	}
-	cancel, confirm := t.Text, t.Muted
-	if c.left() && !c.chosen {
-		cancel = t.Strong.Reverse(true)
-	}
-	if c.matches() {
-		confirm = t.Critical
-		if c.chosen {
-			confirm = t.BadgeCritical
-		} else if note = (widget.Span{"tab chooses " + c.does, t.Text}); c.hasty {
-			note = widget.Span{"nothing was sent: tab chooses " + c.does + ", esc cancels", t.Warning}
-		}
-	}
-	return append(lines, nil, widget.Line{{"[ Cancel ]", cancel}, {"   ", t.Text}, {"[ " + c.does + " ]", confirm}, {"   ", t.Text}, note})
 }
 
-// left reports whether the buttons have been gone to: until then the cursor is in the field, and marks what
-// the keys are for.
-func (c *confirmation) left() bool { return c.hasty && (c.field.Value() == "" || c.matches()) }
+// lines are the field for the word and the two buttons.
+func (c *confirmation) lines(t *theme.Theme) []widget.Line {
+	confirm, cancel := t.Muted, t.Text
+	switch {
+	case c.focus == onButton:
+		confirm = t.BadgeCritical
+	case c.matches():
+		confirm = t.Critical
+	}
+	if c.focus == onCancel {
+		cancel = t.Strong.Reverse(true)
+	}
+	return []widget.Line{
+		{{"Type the " + c.what + " ", t.Text}, {c.word, t.Strong}, {" to confirm:", t.Text}},
+		append(widget.Line{{t.Glyphs.Breadcrumb + " ", t.Waiting}}, c.fieldLine(t)...),
+		nil,
+		{{"[ " + c.does + " ]", confirm}, {"   ", t.Text}, {"[ Cancel ]", cancel}, {"   ", t.Text}, c.note(t)},
+	}
+}
 
+func (c *confirmation) note(t *theme.Theme) widget.Span {
+	typed := c.field.Value() != ""
+	switch {
+	case c.pasted:
+		return widget.Span{"pasting is off here: type it", t.Warning}
+	case c.focus != onField:
+		return widget.Span{}
+	case c.matches() && c.tried:
+		return widget.Span{"Nothing sent. Tab to " + c.does + ", Esc cancels", t.Warning}
+	case c.matches():
+		return widget.Span{"Tab to " + c.does, t.Text}
+	case c.tried && typed:
+		return widget.Span{c.what + " does not match", t.Warning}
+	case c.tried:
+		return widget.Span{"type the " + c.what + ", or Esc cancels", t.Warning}
+	case typed:
+		return widget.Span{c.what + " incomplete", t.Muted}
+	}
+	return widget.Span{}
+}
+
+// fieldLine has a cursor while the keys go to the field.
 func (c *confirmation) fieldLine(t *theme.Theme) widget.Line {
-	if c.left() {
+	if c.focus != onField {
 		return widget.Line{{widget.TailOf(text.Printable(c.field.Value()), confirmWidth, t.Glyphs.Ellipsis), t.Strong}}
 	}
 	return c.field.View(t, confirmWidth)
@@ -109,14 +129,13 @@ const confirmWidth = 70
 // actions are the keys, for the footer.
 func (c *confirmation) actions() []screen.Action {
 	cancel := screen.Action{Shown: "esc", Hint: "cancel"}
-	word := screen.Action{Shown: "type", Hint: c.what}
 	switch {
-	case c.chosen:
+	case c.focus == onButton:
 		return []screen.Action{{Shown: "enter", Hint: strings.ToUpper(c.does)}, cancel}
+	case c.focus == onCancel:
+		return []screen.Action{{Shown: "enter/esc", Hint: "cancel"}}
 	case c.matches():
-		return []screen.Action{{Shown: "tab", Hint: "choose " + c.does}, cancel}
-	case c.field.Value() != "":
-		return []screen.Action{cancel, word}
+		return []screen.Action{{Shown: "tab", Hint: "to " + c.does}, cancel}
 	}
-	return []screen.Action{{Shown: "enter/esc", Hint: "cancel"}, word}
+	return []screen.Action{cancel, {Shown: "type", Hint: "the " + c.what}}
 }

@@ -61,7 +61,7 @@ func (f *flow) next() tea.Cmd {
 // press takes a key in any phase but the warning.
 func (f *flow) press(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	key := msg.String()
-	leaves := key == "esc" || key == "enter" || key == "q"
+	leaves := key == "esc" || key == "q" || key == "enter" && f.phase != previewing
 	switch {
 	case f.phase == executing:
 		return nil, false // a request that was sent cannot be called back; its result must be seen

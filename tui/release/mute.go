@@ -91,7 +91,7 @@ func (d *Mute) mute() tea.Cmd {
 	case err != nil:
 		d.err = errors.New("give a time such as 30m, 2h or 48h")
 	case reason == "":
-		d.err = errors.New("say why, for whoever looks next")
+		d.err = errors.New("give a reason")
 	default:
 		d.busy, d.err = true, nil
 		mutes, list, generation := d.mutes, slices.Clone(d.list), d.generation
@@ -106,10 +106,10 @@ func (d *Mute) mute() tea.Cmd {
 	return nil
 }
 
-// Unmute is the command that has muted findings call again; its MutedMsg is the root's.
+// Unmute is the command that unmutes findings; its MutedMsg is the root's.
 func Unmute(host screen.Context, mutes Mutes, list []inspect.Mute) tea.Cmd {
 	return host.Command(muteLimit, func(ctx context.Context) tea.Msg {
-		return MutedMsg{0, "calls again: " + named(list), mutes.Unmute(ctx, list)}
+		return MutedMsg{0, "unmuted: " + named(list), mutes.Unmute(ctx, list)}
 	})
 }
 
@@ -141,7 +141,7 @@ func (d *Mute) View(width, height int) string {
 	width = min(width-4, widest)
 	t := d.Theme()
 	lines := []widget.Line{{{"Acknowledge  ", t.Strong}, {named(d.list), t.Strong}}, nil}
-	for _, text := range widget.Wrap("Until the end it is shown as muted, is no lock's worst finding, and lockscope doctor does not fail because of it. "+
+	for _, text := range widget.Wrap("Until then it shows as muted, does not set the lock's severity, and does not fail doctor. "+
 		"Nothing is sent to a server.", width, 3, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{{text, t.Muted}})
 	}

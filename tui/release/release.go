@@ -76,7 +76,7 @@ func newDialog(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *i
 	d.flow = newFlow(host, &d.request.Why)
 	d.preview, d.execute = d.requestPreview, d.send
 	d.confirm = confirmation{
-		does: releaseWords.button, what: "the path", word: inspect.Escape(l.ID.Path),
+		does: releaseWords.button, what: "path", word: inspect.Escape(l.ID.Path),
 		accepts: func(typed string) bool { return namesLock(l.ID, typed) },
 	}
 	if c.State != inspect.Holding {
@@ -144,7 +144,7 @@ func (d *Dialog) Update(msg tea.Msg) (tea.Cmd, bool) {
 func (d *Dialog) previewed(msg releasePreviewedMsg) {
 	d.shown, d.err, d.phase = msg.preview, msg.err, confirming
 	if msg.preview.TwoLeaders {
-		d.confirm.what, d.confirm.word = "the words", twoLeaders
+		d.confirm.what, d.confirm.word = "words", twoLeaders
 		d.confirm.accepts = func(typed string) bool { return typed == twoLeaders }
 	}
 	switch {

@@ -184,10 +184,21 @@ func Cannot(key, help, why string) Action {
 
 // FormActions are the keys of a form, for the footer.
 func FormActions(f *widget.Form) []Action {
-	if f.At == len(f.Rows) {
-		return []Action{{Shown: "enter", Hint: f.Button}, {Shown: "esc", Hint: "cancel"}}
+	cancel := Action{Shown: "esc", Hint: "cancel"}
+	switch {
+	case f.OnButton():
+		return []Action{{Shown: "enter", Hint: strings.ToUpper(f.Button)}, cancel}
+	case f.OnCancel():
+		return []Action{{Shown: "enter/esc", Hint: "cancel"}}
 	}
-	return []Action{{Shown: "tab", Hint: "next"}, {Shown: "←→", Hint: "change"}, {Shown: "esc", Hint: "cancel"}}
+	list := []Action{{Shown: "tab", Hint: "next"}}
+	if f.At == 0 && len(f.Rows) > 1 {
+		list = append(list, Action{Shown: "shift+tab", Hint: "to " + f.Button})
+	}
+	if f.Rows[f.At].Typed == nil {
+		list = append(list, Action{Shown: "←→", Hint: "change"})
+	}
+	return append(list, cancel)
 }
 
 // TypingActions are the keys while a filter is typed, for the footer.

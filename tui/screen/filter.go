@@ -216,7 +216,7 @@ type textField struct {
 	is func(text, word string) bool
 }
 
-// textFields are named as their columns; lib, rule are other names of library and finding.
+// textFields are named as their columns; lib, rule and host are other names of library, finding and client.
 func textFields() map[string]textField {
 	library := textField{texts: func(p FilterSubject, f func(string) bool) bool {
 		return f(p.Recipe) || p.anyContender(func(c *inspect.Contender) bool { return c.Recipe != "" && f(c.Recipe) })
@@ -224,7 +224,17 @@ func textFields() map[string]textField {
 	finding := textField{texts: func(p FilterSubject, f func(string) bool) bool {
 		return slices.ContainsFunc(p.Findings, func(i inspect.Finding) bool { return f(i.Rule) })
 	}}
+	client := textField{texts: func(p FilterSubject, f func(string) bool) bool {
+		return p.anyContender(func(c *inspect.Contender) bool {
+			if n, ok := p.Snapshot.HostName(&c.Owner); ok && f(n.String()) {
+				return true
+			}
+			return f(c.Owner.Client) || f(c.Owner.Host.String()) || f(describe.Owner(c))
+		})
+	}, is: startsWith}
 	return map[string]textField{
+		"client":  client,
+		"host":    client,
 		"lock":    {texts: func(p FilterSubject, f func(string) bool) bool { return f(inspect.Escape(p.ID.Path)) }},
 		"lib":     library,
 		"library": library,
@@ -235,14 +245,6 @@ func textFields() map[string]textField {
 		"holder": {texts: func(p FilterSubject, f func(string) bool) bool {
 			return slices.ContainsFunc(p.Holders, func(c inspect.Contender) bool { return f(describe.Owner(&c)) || f(c.Name.String()) })
 		}},
-		"client": {texts: func(p FilterSubject, f func(string) bool) bool {
-			return p.anyContender(func(c *inspect.Contender) bool {
-				if n, ok := p.Snapshot.HostName(&c.Owner); ok && f(n.String()) {
-					return true
-				}
-				return f(c.Owner.Client) || f(c.Owner.Host.String()) || f(describe.Owner(c))
-			})
-		}, is: startsWith},
 		"session": {texts: func(p FilterSubject, f func(string) bool) bool {
 			return p.anyContender(func(c *inspect.Contender) bool { return c.Owner.Session != 0 && f(inspect.SessionID(c.Owner.Session)) })
 		}, is: strings.HasPrefix},
@@ -264,7 +266,7 @@ func startsWith(addr, part string) bool {
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
 // FieldNames are the fields as the help and the errors name them.
-const FieldNames = "held free waiting finding critical, held>5m wait>1m ttl<2s queue>3, lock= lib= kind= holder= client= session= token= label= backend= finding=; ~ before a regular expression, ! for not, the word or between two"
+const FieldNames = "lock= holder= host= lib= kind= session= token= label= backend= finding=, held>5m wait>1m ttl<2s queue>3, held free waiting critical; ~ before a regular expression, ! for not, the word or between two"
 
 func parseField(typed string) (t term, timed bool, err error) {
 	word := strings.ToLower(typed)
@@ -288,7 +290,7 @@ func parseField(typed string) (t term, timed bool, err error) {
 	case textFields()[name].texts != nil:
 		t, err = textTerm(name, operator, value)
 	default:
-		err = fmt.Errorf("no field %q (%s)", name, FieldNames)
+		err = fmt.Errorf("no field %q; there are: %s", name, FieldNames)
 	}
 	return t, false, err
 }

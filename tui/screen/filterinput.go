@@ -93,9 +93,15 @@ func (i *FilterInput) Clear() (changed bool) {
 	return changed
 }
 
+// start opens the line; what is typed replaces the filter that is on.
+func (i *FilterInput) start() {
+	i.Open = true
+	i.field.SelectAll()
+}
+
 // Actions are the keys of a list's filter.
 func (i *FilterInput) Actions(help string) []Action {
-	list := []Action{{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: help, Run: Do(func() { i.Open = true })}}
+	list := []Action{{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: help, Run: Do(i.start)}}
 	if i.field.Value() != "" {
 		list = append(list,
 			Action{Keys: []string{"n"}, Shown: "n N", Help: "the next match, the one before", Run: Do(func() { i.Move(1) })},

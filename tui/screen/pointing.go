@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 )
@@ -18,6 +19,9 @@ func TooMany() string {
 type Pointing interface {
 	Contender() (*inspect.Lock, *inspect.Contender)
 }
+
+// Dated is a screen whose cursor may be on something that happened; zero: on nothing, or unknown when.
+type Dated interface{ Moment() time.Time }
 
 // FoundOn is a finding and its lock. For a backend's finding, On only has the backend's name.
 type FoundOn struct {

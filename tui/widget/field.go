@@ -12,8 +12,9 @@ import (
 // Field is a line of text that is being typed. Its zero value is empty and ready. Pastes are messages of their own, and
 // reach it only where Paste is called.
 type Field struct {
-	input textinput.Model
-	ready bool
+	input    textinput.Model
+	ready    bool
+	selected bool // all of it: what is typed next replaces it
 }
 
 func NewField(value string) *Field {
@@ -32,8 +33,21 @@ func (f *Field) start() {
 	f.input.Focus()
 }
 
+// SelectAll selects the text, as for a search that starts fresh.
+func (f *Field) SelectAll() { f.selected = f.Value() != "" }
+
+// replace drops the selected text where new text, or a key that deletes, comes instead; false where nothing did.
+func (f *Field) replace(gone bool) bool {
+	gone = gone && f.selected
+	if f.selected = false; gone {
+		f.input.Reset()
+	}
+	return gone
+}
+
 func (f *Field) Set(value string) {
 	f.start()
+	f.selected = false
 	f.input.SetValue(value)
 	f.input.CursorEnd()
 }
@@ -44,6 +58,10 @@ func (f *Field) Value() string { return f.input.Value() }
 func (f *Field) Press(msg tea.KeyPressMsg) bool {
 	f.start()
 	value, at := f.input.Value(), f.input.Position()
+	deletes := msg.Code == tea.KeyBackspace || msg.Code == tea.KeyDelete
+	if f.replace(msg.Text != "" || deletes) && deletes {
+		return true
+	}
 	f.input, _ = f.input.Update(msg) // its command makes the cursor blink, which ours does not
 	return f.input.Value() != value || f.input.Position() != at
 }
@@ -52,12 +70,16 @@ func (f *Field) Press(msg tea.KeyPressMsg) bool {
 func (f *Field) Paste(msg tea.PasteMsg) bool {
 	f.start()
 	before := f.input.Value()
+	f.replace(true)
 	f.input, _ = f.input.Update(msg)
 	return f.input.Value() != before
 }
 
 // View is the text with a cursor, which stays in sight.
 func (f *Field) View(t *theme.Theme, width int) Line {
+	if f.selected {
+		return Line{{TailOf(text.Printable(f.Value()), width, t.Glyphs.Ellipsis), t.Strong.Reverse(true)}}
+	}
 	value := []rune(f.Value())
 	at := min(f.input.Position(), len(value))
 	if !f.ready {

@@ -32,14 +32,19 @@ func (r *FormRow) Choose(name string) {
 	}
 }
 
-// Form is a list of rows and a button. Enter goes on to the next row, but never onto the button: what it does must be
-// chosen with tab or an arrow, and then entered.
+// Form is a list of rows and two buttons, its own and Cancel. Enter presses the button that was chosen; on a row it
+// goes on to the next one, but never onto a button.
 type Form struct {
 	Rows   []FormRow
 	Button string
-	At     int // the row; len(rows) is the button
+	At     int // the row; then the button, then Cancel
 	Note   string
 }
+
+// OnButton and OnCancel report which button the keys are on.
+func (f *Form) OnButton() bool { return f.At == len(f.Rows) }
+
+func (f *Form) OnCancel() bool { return f.At > len(f.Rows) }
 
 // Paste shows a note: a paste never reaches a field.
 func (f *Form) Paste() { f.Note = "pasting is off here: type it" }
@@ -52,12 +57,11 @@ func (f *Form) Press(msg tea.KeyPressMsg) (confirmed, closed, changed bool) {
 	case "esc":
 		return false, true, false
 	case "enter":
-		if f.At == len(f.Rows) {
-			return true, false, false
+		if f.OnButton() || f.OnCancel() {
+			return f.OnButton(), f.OnCancel(), false
 		}
-		if f.step(1); f.At == len(f.Rows) {
-			f.At--
-			f.Note = "tab chooses " + f.Button + ", enter then does it"
+		if from := f.At; f.next() {
+			f.At, f.Note = from, "Tab to "+f.Button+", then Enter"
 		}
 	case "tab", "down":
 		f.step(1)
@@ -69,18 +73,30 @@ func (f *Form) Press(msg tea.KeyPressMsg) (confirmed, closed, changed bool) {
 	return false, false, false
 }
 
-// step goes to the next row that asks for something, or the button.
+// next goes on, and reports whether that is onto the button.
+func (f *Form) next() (button bool) {
+	f.step(1)
+	return f.OnButton()
+}
+
+// step goes to the next row that asks for something, or to a button: back from the first row to the form's own.
 func (f *Form) step(by int) {
-	for n := len(f.Rows) + 1; ; {
+	if f.At == 0 && by < 0 {
+		f.At = len(f.Rows) + 1
+	}
+	for n := len(f.Rows) + 2; ; {
 		f.At = (f.At + by + n) % n
-		if f.At == len(f.Rows) || f.Rows[f.At].Off == "" {
+		if f.At >= len(f.Rows) || f.Rows[f.At].Off == "" {
 			return
 		}
 	}
 }
 
 func (f *Form) edit(msg tea.KeyPressMsg) (changed bool) {
-	if f.At == len(f.Rows) {
+	if f.At >= len(f.Rows) {
+		if key := msg.String(); key == "left" || key == "right" {
+			f.At = 2*len(f.Rows) + 1 - f.At // the other button
+		}
 		return false
 	}
 	r := &f.Rows[f.At]
@@ -89,11 +105,14 @@ func (f *Form) edit(msg tea.KeyPressMsg) (changed bool) {
 	}
 	n := len(r.Choices)
 	switch msg.String() {
-	case "right", "space", "l":
+	case "right", "space":
 		r.At = (r.At + 1) % max(1, n)
-	case "left", "h":
+	case "left":
 		r.At = (r.At + n - 1) % max(1, n)
 	default:
+		if msg.Text != "" {
+			f.Note = "nothing is typed here: left and right choose"
+		}
 		return false
 	}
 	return true
@@ -144,18 +163,20 @@ func choiceLine(t *theme.Theme, r *FormRow, here bool, width int) Line {
 	return Line{{"< ", t.Muted}, {"[" + text.Printable(r.Choice()) + "]", chosen}, {" >", t.Muted}}
 }
 
-// FormButtons are the form's button and the cancel key. refused: the form's action is not possible.
+// FormButtons are the form's buttons. refused: the form's action is not possible.
 func FormButtons(t *theme.Theme, f *Form, refused bool) Line {
-	confirm := t.Text
+	confirm, cancel := t.Text, t.Text
 	switch {
+	case f.OnCancel():
+		cancel = t.Strong.Reverse(true)
 	case refused:
 		confirm = t.Muted
-	case f.At == len(f.Rows):
+	case f.OnButton():
 		confirm = t.BadgeWarning
 	}
-	l := Line{{"[ " + f.Button + " ]", confirm}, {"   ", t.Text}}
+	l := Line{{"[ " + f.Button + " ]", confirm}, {"   ", t.Text}, {"[ Cancel ]", cancel}}
 	if f.Note != "" {
-		return l.Add(t.Warning, f.Note)
+		return l.Add(t.Warning, "   "+f.Note)
 	}
-	return l.Add(t.Muted, "esc cancels")
+	return l
 }
