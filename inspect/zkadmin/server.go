@@ -87,7 +87,7 @@ type Config struct {
 	// TLS is used on the client port when it is not nil, and for an Admin URL of https where AdminTLS is nil.
 	TLS      *tls.Config
 	AdminTLS *tls.Config
-	// Dial connects to both, without a proxy; nil uses connect.Names. TLS runs over its
+	// Dial connects to both, without a proxy; nil uses a net.Dialer. TLS runs over its
 	// connections.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Username and Password are sent to the AdminServer, or the proxy before it, as HTTP Basic,
@@ -115,7 +115,7 @@ func New(cfg Config) *Server {
 		MaxIdleConnsPerHost: 1,
 		IdleConnTimeout:     30 * time.Second,
 		DisableCompression:  true,
-		DialContext:         connect.Names{}.DialContext,
+		DialContext:         new(net.Dialer).DialContext,
 	}
 	if cfg.Dial != nil {
 		transport.Proxy, transport.DialContext = nil, cfg.Dial
@@ -310,7 +310,7 @@ func (s *Server) word(ctx context.Context, word string) (string, error) {
 func (s *Server) dial(ctx context.Context) (net.Conn, error) {
 	dial := s.cfg.Dial
 	if dial == nil {
-		dial = connect.Names{}.DialContext
+		dial = new(net.Dialer).DialContext
 	}
 	if s.cfg.TLS != nil {
 		return connect.Handshake(ctx, dial, s.cfg.TLS, "tcp", s.cfg.Addr)

@@ -30,7 +30,7 @@ type Config struct {
 	Chroot string
 	// Admin are the base URLs of the servers' AdminServers. Without them the four-letter words are tried.
 	Admin []string
-	// Dial connects to the servers and AdminServers; nil uses connect.Names. TLS runs over its
+	// Dial connects to the servers and AdminServers; nil uses a net.Dialer. TLS runs over its
 	// connections.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// AdminTLS is used for AdminServers with https; nil uses TLS.

@@ -46,12 +46,15 @@ func Reason(err error) string {
 	var op *net.OpError
 	var number syscall.Errno
 	var refused *RefusedError
+	var hinted *unexplained
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, new(severally)): // each has its own reason
 		return err.Error()
 	case errors.As(err, &refused):
 		return refused.Why
+	case errors.As(err, &hinted):
+		return hinted.hint
 	case errors.As(err, &untrusted):
 		return err.Error() + " (give the authority of the server's certificate with ca=, and a name in it with server_name=)"
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Error(), "certificate"): // an alert of TLS
@@ -87,7 +90,7 @@ func Ours(err error) bool {
 	var op *net.OpError
 	var lookup *net.DNSError
 	switch {
-	case errors.As(err, &refused), errors.As(err, &untrusted), unencrypted(err):
+	case errors.As(err, &refused), errors.As(err, &untrusted), errors.As(err, new(tls.RecordHeaderError)):
 		return true
 	case errors.As(err, &lookup): // a name that is gone is how some networks say that a server is
 		return !lookup.IsNotFound

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"crypto/tls"
+	"net"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -10,7 +11,7 @@ import (
 // are one. Callers add their own time limits and pool sizes.
 func (t Target) RedisOptions(config *tls.Config) []*redis.UniversalOptions {
 	s := t.Secrets
-	dial := dialFunc(Names{}.DialContext)
+	dial := dialFunc(new(net.Dialer).DialContext)
 	if t.Via != nil {
 		dial = t.Via.DialContext
 	}

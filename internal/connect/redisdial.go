@@ -2,7 +2,6 @@ package connect
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -19,7 +18,7 @@ func plainDialer(dial dialFunc) dialFunc {
 		if err != nil {
 			return nil, err
 		}
-		return &greeted{Conn: conn, peek: conn, dial: dial, network: network, addr: addr}, nil
+		return &greeted{Conn: conn, peek: conn}, nil
 	}
 }
 
@@ -58,16 +57,13 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// greeted is a connection that looks for the reason when it ends before the server's first reply.
+// greeted is a connection that tells the reason when it ends before the server's first reply.
 type greeted struct {
 	net.Conn
-	bounds        respBounds
-	peek          net.Conn // the connection as far as go-redis may look into it; nil: not at all
-	dial          dialFunc // another such connection
-	network, addr string
-	answered      atomic.Bool
-	refused       atomic.Pointer[RefusedError] // found out once
-	limit         atomic.Pointer[time.Time]    // the deadline that was last set; zero: none
+	bounds   respBounds
+	peek     net.Conn // the connection as far as go-redis may look into it; nil: not at all
+	answered atomic.Bool
+	refused  atomic.Pointer[RefusedError] // found out once
 }
 
 // NetConn is the connection itself, once there was a reply: go-redis looks there for whether the server has
@@ -77,28 +73,6 @@ func (g *greeted) NetConn() net.Conn {
 		return nil
 	}
 	return g.peek
-}
-
-// keep remembers a deadline for as long as the server may have to be asked.
-func (g *greeted) keep(t time.Time) {
-	if !g.answered.Load() {
-		g.limit.Store(&t)
-	}
-}
-
-func (g *greeted) SetDeadline(t time.Time) error {
-	g.keep(t)
-	return g.Conn.SetDeadline(t)
-}
-
-func (g *greeted) SetReadDeadline(t time.Time) error {
-	g.keep(t)
-	return g.Conn.SetReadDeadline(t)
-}
-
-func (g *greeted) SetWriteDeadline(t time.Time) error {
-	g.keep(t)
-	return g.Conn.SetWriteDeadline(t)
 }
 
 func (g *greeted) Read(p []byte) (int, error) {
@@ -123,10 +97,9 @@ func (g *greeted) Write(p []byte) (int, error) {
 	return n, g.explain(err)
 }
 
+// explain finds the reason in what the server wrote before it ended the connection.
 func (g *greeted) explain(err error) error {
-	var failed net.Error
-	var alert tls.AlertError // says why by itself
-	if err == nil || g.answered.Load() || errors.Is(err, net.ErrClosed) || errors.As(err, &alert) || errors.As(err, &failed) && failed.Timeout() {
+	if g.answered.Load() || !dropped(err) {
 		return err
 	}
 	if refused := g.refused.Load(); refused != nil {
@@ -135,22 +108,14 @@ func (g *greeted) explain(err error) error {
 	if errors.As(err, new(*RefusedError)) { // of what we dial through
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), askingTakes)
-	defer cancel()
-	if limit := g.limit.Load(); limit != nil && !limit.IsZero() { // who asked waits no longer for that
-		ctx, cancel = context.WithDeadline(ctx, *limit)
-		defer cancel()
-	}
-	if why := refusal(firstWords(ctx, g.dial, g.network, g.addr)); why != "" {
+	const within = 100 * time.Millisecond // what it wrote is here already
+	_ = g.Conn.SetReadDeadline(time.Now().Add(within))
+	last := make([]byte, 512)
+	n, _ := g.Conn.Read(last)
+	if why := refusal(last[:n]); why != "" {
 		return g.refuse(why, err)
 	}
-	if why := notRedis(spoken(ctx, g.dial, g.network, g.addr)); why != "" {
-		return g.refuse(why, err)
-	}
-	if selective(ctx, g.dial, g.network, g.addr) {
-		return g.refuse(likelyProxy, err)
-	}
-	return err
+	return &unexplained{unanswered, err}
 }
 
 func (g *greeted) refuse(why string, err error) error {
@@ -161,7 +126,6 @@ func (g *greeted) refuse(why string, err error) error {
 
 // refusal explains the first bytes of a server that closes the connection behind them; "" when they are a reply.
 func refusal(first []byte) string {
-	const alert = 0x15 // the type of a TLS record
 	reply, _, _ := strings.Cut(string(first), "\r\n")
 	switch {
 	case strings.HasPrefix(reply, "-ERR max number of clients"):
@@ -169,27 +133,6 @@ func refusal(first []byte) string {
 	case strings.HasPrefix(reply, "-DENIED "): // protected mode; it explains itself at length
 		reply, _, _ = strings.Cut(reply, ". ")
 		return reply[1:] + " (give the server a password, or ask it from its own host)"
-	case strings.HasPrefix(reply, "HTTP/"):
-		return notRedis(httpProtocol)
-	case len(first) > 0 && first[0] == alert:
-		return needsTLS
 	}
-	return ""
-}
-
-// firstWords reads what a server sends unasked on a new connection: nothing, where it lets one in. Since nothing
-// was written, nothing of it is lost when the server closes.
-func firstWords(ctx context.Context, dial dialFunc, network, addr string) []byte {
-	conn, err := dial(ctx, network, addr)
-	if err != nil {
-		return nil
-	}
-	defer conn.Close()
-	until := time.Now().Add(silentFor)
-	if limit, limited := ctx.Deadline(); limited && limit.Before(until) {
-		until = limit
-	}
-	_ = conn.SetReadDeadline(until)
-	words, _ := io.ReadAll(io.LimitReader(conn, 1024)) // until it closes
-	return words
+	return misfit(first)
 }

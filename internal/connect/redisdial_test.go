@@ -2,11 +2,9 @@ package connect_test
 
 import (
 	"bufio"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -55,24 +53,18 @@ func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 	protected := connect.Listen(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "-DENIED Redis is running in protected mode. In this mode\x1b connections are only accepted from the loopback interface.\r\n")
 	})
-	secret := httptest.NewTLSServer(nil)
-	defer secret.Close()
-	guarded := httptest.NewUnstartedServer(nil)
-	guarded.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}
-	guarded.StartTLS()
-	defer guarded.Close()
+	alerted := connect.Listen(t, func(c net.Conn) { _, _ = io.WriteString(c, "\x15\x03\x03\x00\x02\x02\x46") })
 	silent := connect.Listen(t, func(net.Conn) {})
 	for addr, want := range map[string]string{
-		protected:                        "DENIED Redis is running in protected mode (give the server a password, or ask it from its own host)",
-		secret.Listener.Addr().String():  "the port speaks TLS (give rediss:// for redis://, or the server's port without TLS)",
-		guarded.Listener.Addr().String(): "the port speaks TLS (give rediss:// for redis://, or the server's port without TLS)",
+		protected: "DENIED Redis is running in protected mode (give the server a password, or ask it from its own host)",
+		alerted:   "the port speaks TLS (give rediss:// for redis://, zks:// for zk://, or the server's port without TLS)",
 	} {
 		if err := ping(t, addr); err == nil || connect.Reason(err) != want {
 			t.Errorf("%#v, want %q", err, want)
 		}
 	}
 	var refused *connect.RefusedError
-	if err := ping(t, silent); err == nil || errors.As(err, &refused) {
+	if err := ping(t, silent); err == nil || errors.As(err, &refused) || !strings.Contains(connect.Reason(err), "before the server's first answer") {
 		t.Errorf("a server that closes without a word: %v", err)
 	}
 }

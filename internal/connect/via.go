@@ -121,6 +121,9 @@ func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error)
 	return c, nil
 }
 
+// sshEndsWithin bounds the wait for an ssh that has closed its output.
+const sshEndsWithin = 2 * time.Second
+
 // viaConn is a connection through a process of ssh.
 type viaConn struct {
 	net.Conn
@@ -157,7 +160,7 @@ func (c *viaConn) explain(err error) error {
 	}
 	select {
 	case <-c.ended:
-	case <-time.After(askingTakes): // it closed its end, and ends
+	case <-time.After(sshEndsWithin): // it closed its end, and ends
 		return err
 	}
 	if why := c.why(); why != "" {

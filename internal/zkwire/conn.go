@@ -156,21 +156,9 @@ func (c *tapConn) findMisfit() {
 	c.tap.mu.Lock()
 	greeted, closed := c.greeted, c.closed
 	c.tap.mu.Unlock()
-	var refused *connect.RefusedError
-	known := errors.As(c.readErr, &refused) // also of what we dial through
-	bad := errors.Is(c.readErr, connect.ErrNonsense)
-	switch {
-	case closed || greeted && !bad:
+	var refused *connect.RefusedError // also of what we dial through
+	if closed || !errors.As(c.readErr, &refused) || greeted && !errors.Is(c.readErr, connect.ErrNonsense) {
 		return
-	case greeted || known && !bad:
-	default:
-		dial := c.tap.plain
-		if c.tap.TLS != nil {
-			dial = c.tap.secure
-		}
-		if why := c.tap.misfit("tcp", c.addr, dial, false); why != "" {
-			refused = &connect.RefusedError{Why: why, Err: errSilent}
-		}
 	}
 	c.tap.mu.Lock()
 	c.refused = refused

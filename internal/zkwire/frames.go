@@ -41,6 +41,9 @@ func (f *frames) feed(p []byte, now time.Time, note func(*frames) error) error {
 			}
 			size := binary.BigEndian.Uint32(f.length[:])
 			if int64(size) > int64(f.limit) {
+				if why := connect.NotZooKeeper(f.length[:]); why != "" {
+					return &connect.RefusedError{Why: why, Err: connect.ErrNonsense}
+				}
 				return connect.Nonsense(fmt.Sprintf("it announces a frame of %d bytes", size))
 			}
 			f.size, f.seen = int(size), 0

@@ -24,7 +24,7 @@ type Tap struct {
 	// TLS, when not nil, is the configuration to speak TLS with. An empty ServerName is filled in with the
 	// host dialled: use a ServerList, since go-zookeeper's own host provider dials addresses, never names.
 	TLS *tls.Config
-	// DialContext connects to a server; nil uses connect.Names.
+	// DialContext connects to a server; nil uses a net.Dialer.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Greeting is the time in which a server that has accepted a connection must make or resume the
 	// session. 0 means a third of the session's timeout, and at least a second, to make one, and a
@@ -117,16 +117,7 @@ func (t *Tap) dial(network, addr string, timeout time.Duration) (net.Conn, error
 	if t.TLS == nil {
 		return t.plain(ctx, network, addr)
 	}
-	conn, err := t.secure(ctx, network, addr)
-	if errors.As(err, new(*connect.RefusedError)) {
-		return nil, err
-	}
-	if connect.HandshakeFailed(err) || err != nil && ctx.Err() != nil {
-		if why := t.misfit(network, addr, t.plain, true); why != "" {
-			return nil, &connect.RefusedError{Why: why, Err: err}
-		}
-	}
-	return conn, err
+	return t.secure(ctx, network, addr)
 }
 
 func (t *Tap) context() context.Context {
@@ -141,7 +132,7 @@ func (t *Tap) plain(ctx context.Context, network, addr string) (net.Conn, error)
 	if t.DialContext != nil {
 		return t.DialContext(ctx, network, addr)
 	}
-	return connect.Names{}.DialContext(ctx, network, addr)
+	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
 // secure connects with TLS.
@@ -158,17 +149,6 @@ func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error
 	}
 	return conn, err
 }
-
-// misfit asks the server at addr, over connections of dial, for its protocol if it is not
-// ZooKeeper. It does not ask while there is a session, since other servers are to be tried at once.
-func (t *Tap) misfit(network, addr string, dial dialFunc, secure bool) string {
-	if id, _ := t.Session(); id != 0 {
-		return ""
-	}
-	return connect.NotZooKeeper(t.context(), dial, network, addr, secure)
-}
-
-type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Session returns the id and the negotiated timeout of the newest connect response; zeros before the first,
 // and after the server reported the session as expired.
