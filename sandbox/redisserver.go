@@ -22,8 +22,6 @@ type redisServer struct {
 	started time.Time
 	runID   string
 	stopped bool
-	stepped bool
-	ahead   time.Duration // its clock before that of this process
 }
 
 // startRedis starts a server on a free port of loopback.
@@ -66,42 +64,8 @@ func (r *redisServer) isStopped() bool {
 	return r.stopped
 }
 
-// restartEmpty stops and starts it, without anything that it had: a server without persistence.
-func (r *redisServer) restartEmpty() error {
-	r.stop()
-	r.FlushAll()
-	return r.start()
-}
-
-// stepClock sets its clock forward, or back where by is negative. Redis keeps the instants at which keys
-// expire: those that a step forward passes are gone at once, and a step back has all others last longer by
-// it.
-func (r *redisServer) stepClock(by time.Duration) {
-	r.mu.Lock()
-	r.ahead += by
-	r.stepped = true
-	now := time.Now().Add(r.ahead)
-	r.mu.Unlock()
-	r.SetTime(now)
-	if by >= 0 {
-		return
-	}
-	for _, key := range r.Keys() {
-		if ttl := r.TTL(key); ttl > 0 {
-			r.SetTTL(key, ttl-by)
-		}
-	}
-}
-
-// before runs before each command. It sets the clock again if it differs from this process's clock,
-// since miniredis then keeps it fixed. It also answers INFO, which miniredis does not.
+// before runs before each command. It answers INFO, which miniredis does not.
 func (r *redisServer) before(c *server.Peer, name string, args ...string) bool {
-	r.mu.Lock()
-	stepped, now := r.stepped, time.Now().Add(r.ahead)
-	r.mu.Unlock()
-	if stepped {
-		r.SetTime(now)
-	}
 	if name != "INFO" {
 		return false
 	}

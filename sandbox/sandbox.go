@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// mastersCount of the backend "redis", where a scenario says nothing else.
+// mastersCount of the backend "redis".
 const mastersCount = 5
 
 // Scenario is a script of clients.
@@ -63,16 +63,9 @@ func Start(scenario string, seed uint64) (*Sandbox, error) {
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("%w: %q (there are: %s, %s)", ErrNoScenario, scenario, Tour, strings.Join(names, ", "))
 	}
-	return begin(seed, chosen...)
-}
-
-// Play starts servers and the clients of one scenario.
-func Play(scenario Scenario, seed uint64) (*Sandbox, error) { return begin(seed, scenario) }
-
-func begin(seed uint64, scenarios ...Scenario) (*Sandbox, error) {
 	s := &Sandbox{seed: seed, frozen: make(map[string]chan struct{})}
 	s.ctx, s.end = context.WithCancel(context.Background())
-	if err := s.start(scenarios); err != nil {
+	if err := s.start(chosen); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -85,7 +78,7 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 	if err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	for range scenarios[0].script.masters() {
+	for range mastersCount {
 		m, err := startRedis()
 		if err != nil {
 			return err

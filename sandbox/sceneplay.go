@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -17,24 +16,11 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// cast are the sessions of a scenario's clients on ZooKeeper, by name.
-type cast struct {
-	mu       sync.Mutex
-	sessions map[string]*lockops.ZKSession
-}
-
-func (c *cast) session(name string) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.sessions[name].Conn().SessionID()
-}
-
 // play starts a scenario's clients, and its faults in time.
 func (s *script) play(box *Sandbox) error {
-	who := &cast{sessions: map[string]*lockops.ZKSession{}}
 	for i := range s.Contenders {
 		for _, name := range s.Contenders[i].names() {
-			client, err := s.client(box, who, &s.Contenders[i], box.worker(name))
+			client, err := s.client(box, &s.Contenders[i], box.worker(name))
 			if err != nil {
 				return err
 			}
@@ -45,21 +31,19 @@ func (s *script) play(box *Sandbox) error {
 			})
 		}
 	}
-	steps := slices.Clone(s.Steps)
-	slices.SortStableFunc(steps, func(a, b scriptStep) int { return cmp.Compare(a.At, b.At) })
 	box.run(func(ctx context.Context) {
-		for s.round(ctx, box, who, steps) && s.Repeat > 0 {
+		for s.round(ctx, box) && s.Repeat > 0 {
 		}
 	})
 	return nil
 }
 
 // client runs a worker on a separate session, as processes have.
-func (s *script) client(box *Sandbox, who *cast, c *scriptContender, w *worker) (func(context.Context), error) {
+func (s *script) client(box *Sandbox, c *scriptContender, w *worker) (func(context.Context), error) {
 	lock := s.lock(c.Lock)
 	_, key, _ := strings.Cut(lock.ID, ":")
 	j := job{lock: c.Lock, work: c.Hold, think: c.Think}
-	ttl := cmp.Or(lock.TTL, 8*time.Second)
+	const ttl = 8 * time.Second
 	if lock.Recipe == redsync {
 		return func(ctx context.Context) { w.redsync(ctx, key, ttl, j) }, nil
 	}
@@ -78,7 +62,6 @@ func (s *script) client(box *Sandbox, who *cast, c *scriptContender, w *worker) 
 	if err != nil {
 		return nil, err
 	}
-	who.sessions[w.name] = session
 	first := lock.locker(session, c.Mode, w.name)
 	if c.Then == "" {
 		return func(ctx context.Context) { w.contend(ctx, first, j) }, nil
@@ -139,38 +122,26 @@ func (s *Sandbox) redisSession() (*lockops.RedisSession, error) {
 }
 
 // round does all steps once, and reports whether the sandbox goes on.
-func (s *script) round(ctx context.Context, box *Sandbox, who *cast, steps []scriptStep) bool {
+func (s *script) round(ctx context.Context, box *Sandbox) bool {
 	past := time.Duration(0)
-	for i := range steps {
-		if !pause(ctx, steps[i].At-past) {
+	for i := range s.Steps {
+		if !pause(ctx, s.Steps[i].At-past) {
 			return false
 		}
-		past = steps[i].At
-		steps[i].run(box, who)
+		past = s.Steps[i].At
+		s.Steps[i].run(box)
 	}
 	return pause(ctx, s.Repeat-past)
 }
 
-// run does a step. What it is about may be gone or done already, by the screen's own faults: then it does nothing.
-func (p *scriptStep) run(box *Sandbox, who *cast) {
-	master := func(n int) *redisServer { return box.masters[n-1] }
+func (p *scriptStep) run(box *Sandbox) {
 	switch {
 	case p.Freeze != "":
 		box.Freeze(p.Freeze)
-	case p.Thaw != "":
-		box.Thaw(p.Thaw)
-	case p.Expire != "":
-		_ = box.ExpireSession(who.session(p.Expire))
-	case p.Cut != "":
-		_ = box.Cut(who.session(p.Cut))
 	case p.Stop != 0:
-		_ = box.StopMaster(master(p.Stop).addr)
+		_ = box.StopMaster(box.addrs[p.Stop-1])
 	case p.Start != 0:
-		_ = box.StartMaster(master(p.Start).addr)
-	case p.Empty != 0:
-		_ = box.restartEmpty(master(p.Empty))
-	case p.Clock != nil:
-		master(p.Clock.Master).stepClock(p.Clock.By)
+		_ = box.StartMaster(box.addrs[p.Start-1])
 	case p.Orphan != nil:
 		_ = box.leaveOrphan(p.Orphan)
 	default:
@@ -228,14 +199,4 @@ func (s *Sandbox) vote(v *rawVote) {
 func redsyncValue(client string) string {
 	sum := sha256.Sum256([]byte(client))
 	return base64.StdEncoding.EncodeToString(sum[:16])
-}
-
-// restartEmpty restarts a master without its data, unless the user has stopped it.
-func (s *Sandbox) restartEmpty(m *redisServer) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m.isStopped() {
-		return nil
-	}
-	return m.restartEmpty()
 }

@@ -26,7 +26,7 @@ func Scenarios() []Scenario {
 		text, err := files.ReadFile("scenes/" + name + ".yaml")
 		var s Scenario
 		if err == nil {
-			s, err = ParseScenario(name, text)
+			s, err = parseScenario(name, text)
 		}
 		if err != nil {
 			panic(fmt.Sprintf("scene %s: %v", name, err)) // a file of ours; a test reads them all

@@ -13,7 +13,6 @@ import (
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recording"
-	"github.com/lockscope/lockscope/internal/config"
 	"github.com/lockscope/lockscope/internal/connect"
 	"github.com/lockscope/lockscope/sandbox"
 	"github.com/lockscope/lockscope/tui"
@@ -28,7 +27,6 @@ type demo struct {
 	output   string
 	seed     uint64
 	record   string
-	scene    string
 }
 
 // Demo is the command demo.
@@ -40,7 +38,7 @@ func Demo(a *app.App, newLab LabMaker) *cobra.Command {
 		Long: "demo starts a small ZooKeeper and five Redis masters inside this process, runs clients on them, and opens\n" +
 			"the screen. It is a sandbox: try anything, it is gone when you quit.\n\nScenarios:\n" +
 			scenarioList(),
-		Example: "  lockscope demo\n  lockscope demo redlock\n  lockscope demo fair --headless --for 3s -o json\n  lockscope demo --scene docs/examples/scene.yaml",
+		Example: "  lockscope demo\n  lockscope demo redlock\n  lockscope demo fair --headless --for 3s -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return app.Usagef("demo takes one scenario, got %q too", args[1])
@@ -56,7 +54,6 @@ func Demo(a *app.App, newLab LabMaker) *cobra.Command {
 	flags.Uint64Var(&d.seed, "seed", 1, "seed of the clients' hold and think times")
 	flags.StringVar(&d.record, "record", "", "with --headless: record to this new file, for lockscope replay")
 	LinearFlag(command, &d.Linear)
-	flags.StringVar(&d.scene, "scene", "", "play the scenario of this YAML file")
 	return command
 }
 
@@ -81,14 +78,14 @@ func (d *demo) run(ctx context.Context, args []string) error {
 	if d.record != "" && !d.headless {
 		return app.Usagef("--record %s needs --headless (and --for, for how long)", d.record)
 	}
-	if d.scene != "" && len(args) > 0 {
-		return app.Usagef("demo takes a scenario or --scene FILE, not both")
-	}
 	scenario := sandbox.Tour
 	if len(args) > 0 {
 		scenario = args[0]
 	}
-	box, err := d.play(&scenario)
+	box, err := sandbox.Start(scenario, d.seed)
+	if errors.Is(err, sandbox.ErrNoScenario) {
+		return app.Usagef("%w", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -113,27 +110,6 @@ func (d *demo) run(ctx context.Context, args []string) error {
 		return err
 	}
 	return d.PrintLocks(snapshot, d.output, "")
-}
-
-// play starts the scenario of that name, or that of --scene, whose name it sets.
-func (d *demo) play(name *string) (*sandbox.Sandbox, error) {
-	if d.scene == "" {
-		box, err := sandbox.Start(*name, d.seed)
-		if errors.Is(err, sandbox.ErrNoScenario) {
-			return nil, app.Usagef("%w", err)
-		}
-		return box, err
-	}
-	*name = filepath.Base(d.scene)
-	text, err := config.ReadFile(d.scene)
-	if err != nil {
-		return nil, app.Usagef("--scene: %w", err)
-	}
-	scenario, err := sandbox.ParseScenario(*name, text)
-	if err != nil {
-		return nil, app.Usagef("--scene %s: %w", d.scene, err)
-	}
-	return sandbox.Play(scenario, d.seed)
 }
 
 // showSandbox opens the screen on the sandbox. Its audit file is as short-lived as its servers.
