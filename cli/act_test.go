@@ -353,7 +353,7 @@ func TestReleaseByALabelNamesTheContender(t *testing.T) {
 			!strings.Contains(got.stderr, "2 contenders") || !strings.Contains(got.stderr, "lockscope show zk:"+path+" "+target+")") {
 			t.Errorf("two of a label: %+v", got)
 		}
-		if got := run(t, "release", "zk:"+path, target, "--owner", "nobody", "--yes"); got.code != 1 || !strings.Contains(got.stderr, "no longer in the queue; nothing was done (look again: lockscope show zk:"+path+" "+target+")") {
+		if got := run(t, "release", "zk:"+path, target, "--owner", "nobody", "--yes"); got.code != 1 || !strings.Contains(got.stderr, "no contender named nobody; nothing was done (look again: lockscope show zk:"+path+" "+target+")") {
 			t.Errorf("nobody: %+v", got)
 		}
 		if got := run(t, "release", "zk:"+path, target, "--owner", l.Holders[0].Name); got.code != 1 || got.stdout != "" ||

@@ -22,6 +22,9 @@ type Recipe struct{ Library, Name, Certainty, Writes, Alike string }
 // Columns are those of ls and of the screens.
 func Columns() []Word { return read(words, "## Columns", word) }
 
+// States are the words for a lock's state.
+func States() []Word { return read(words, "## States", word) }
+
 // Errors are the exit codes, the reasons of actions that were not done, and the errors of servers and connections.
 func Errors() []Word { return read(words, "## Errors", word) }
 

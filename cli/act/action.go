@@ -162,7 +162,12 @@ func (r *action) why(request act.Request, result act.Result) string {
 			break // no other has --waiter
 		}
 		do = " (clients whose waiting entry is removed can believe that they hold the lock; add --waiter if you must)"
-	case act.Changed, act.Gone:
+	case act.Gone:
+		if r.verb == "kill-client" {
+			break
+		}
+		return fmt.Sprintf("no contender named %s; nothing was done%s", inspect.Escape(request.Owner.Raw()), again)
+	case act.Changed:
 		do = again
 	case act.NoQuorum:
 		do = " (see each master's answer)"

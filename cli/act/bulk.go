@@ -94,6 +94,8 @@ func (r *release) checkBulk() error {
 		return app.Usagef("--waiter goes with --owner: --match releases holders, and leftovers by --finding minority-leftover")
 	case r.twoLeaders:
 		return app.Usagef("--yes-two-leaders goes with --owner: --match leaves out leaders that would lead on")
+	case r.max == 0:
+		return app.Usagef("--max is required: how many locks at most, from 1 to %d", mostAtOnce)
 	case r.max < 1 || r.max > mostAtOnce:
 		return app.Usagef("--max %d: say how many locks at most, from 1 to %d", r.max, mostAtOnce)
 	case r.finding != "" && !slices.ContainsFunc(finding.Rules(), func(f inspect.Rule) bool { return f.Name == r.finding }):

@@ -31,10 +31,10 @@ func KillClient(a *app.App) *cobra.Command {
 		Short: "End the connection of a client of Redis, if it is still the one you saw",
 		Long: "End the connection of a client of Redis (CLIENT KILL), named BACKEND:HOST:PORT as show prints it, if it is still the one\n" +
 			"that the preview saw: by id, address and name. It frees no lock: keys stay until their TTL is up, and most libraries\n" +
-			"connect anew by themselves. ZooKeeper lets nobody else close a session; that is said, and nothing is done.",
+			"connect again by themselves. ZooKeeper lets nobody else close a session; the command says so and does nothing.",
 		Example: "  lockscope kill-client redis:10.0.0.7:50312 redis://localhost --dry-run\n" +
 			"  lockscope kill-client redis:10.0.0.7:50312 -p staging --reason 'hangs in BLPOP' --yes",
-		Args: app.LockFirst, ValidArgsFunction: a.CompleteClient,
+		Args: app.ClientFirst, ValidArgsFunction: a.CompleteClient,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)

@@ -44,7 +44,7 @@ func Sweep(a *app.App) *cobra.Command {
 		Use:   "sweep ROOT [TARGET…]",
 		Short: "Delete the empty directories that locks in ZooKeeper left behind",
 		Long: "Delete the directories below ROOT (BACKEND:PATH) that had children once, have none now, have no data, and in which\n" +
-			"nothing came or went for --idle, each if it is still as it was looked at. ROOT itself stays, and so do directories that\n" +
+			"nothing came or went for --idle, each only if unchanged since it was checked. ROOT itself stays, and so do directories that\n" +
 			"become empty by this. For what failed attempts left on some Redis masters: release --match --finding minority-leftover.",
 		Example: "  lockscope sweep zk:/locks/orders zk://localhost --idle 24h --max 1000 --dry-run\n" +
 			"  lockscope sweep zk:/locks -p production --idle 168h --max 200 --reason OPS-7 --yes",
@@ -62,6 +62,8 @@ func (r *sweep) run(ctx context.Context, args []string) error {
 	switch {
 	case r.idle < time.Minute:
 		return app.Usagef("--idle %v: give a minute or more, such as 24h", r.idle)
+	case r.max == 0:
+		return app.Usagef("--max is required: how many directories at most, from 1 to %d", mostAtOnce)
 	case r.max < 1 || r.max > mostAtOnce:
 		return app.Usagef("--max %d: say how many directories at most, from 1 to %d", r.max, mostAtOnce)
 	}

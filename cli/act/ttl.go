@@ -39,6 +39,9 @@ func TTL(a *app.App) *cobra.Command {
 }
 
 func (r *setTTL) run(ctx context.Context, args []string) error {
+	if r.set == 0 {
+		return app.Usagef("--set is required: the time that the key is to have left, such as 10m")
+	}
 	if err := act.CheckTTL(r.set); err != nil {
 		return app.Usagef("--set %v: %w", r.set, err)
 	}

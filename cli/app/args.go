@@ -16,8 +16,16 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 
 // LockFirst requires a LOCK, followed by any number of targets.
 func LockFirst(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return Usagef("%s needs a LOCK, such as zk:/locks/orders or redis:lock:orders", NameOf(cmd))
+	if len(args) == 0 || strings.Contains(args[0], "://") {
+		return Usagef("%s needs a LOCK first, such as zk:/locks/orders or redis:lock:orders", NameOf(cmd))
+	}
+	return nil
+}
+
+// ClientFirst requires a CLIENT, followed by any number of targets.
+func ClientFirst(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.Contains(args[0], "://") {
+		return Usagef("%s: name the client first: BACKEND:HOST:PORT, as show prints it", NameOf(cmd))
 	}
 	return nil
 }

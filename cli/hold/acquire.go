@@ -269,7 +269,7 @@ func (q *acquisition) report(event string, hold *lockops.Hold) {
 	q.event(LockEvent{Event: event}, hold.Name(), token, deadline)
 }
 
-// waiting reports that it waits, and behind whom where that is known.
+// waiting reports that it waits, and who holds the lock where that is known.
 func (q *acquisition) waiting(at lockops.Queue) {
 	q.event(LockEvent{Event: "waiting", Behind: inspect.Escape(at.Holder), Position: at.Position}, at.Name, nil, nil)
 }
@@ -285,7 +285,7 @@ func (q *acquisition) event(e LockEvent, name string, token *uint64, deadline *t
 		switch {
 		case e.Event == "renewed":
 		case e.Behind != "":
-			q.Say("%s %s as %s: number %d in the queue, behind %s", e.Event, q.id, e.Name, e.Position, e.Behind)
+			q.Say("%s %s as %s: number %d in the queue; %s holds it", e.Event, q.id, e.Name, e.Position, e.Behind)
 		default:
 			q.Say("%s %s as %s", e.Event, q.id, e.Name)
 		}

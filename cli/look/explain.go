@@ -18,10 +18,10 @@ import (
 // Explain is the command explain.
 func Explain(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain [RULE|RECIPE|COLUMN|ERROR]",
-		Short: "Say what a finding, a library's name, a column or an error means, and what to do",
+		Use:   "explain [RULE|RECIPE|COLUMN|STATE|ERROR]",
+		Short: "Say what a finding, a library's name, a column, a state or an error means, and what to do",
 		Long: "explain says what docs/findings.md, docs/recipes.md and docs/words.md have of a word: the rule of a finding, the name of a recipe,\n" +
-			"the head of a column, an exit code or an error, which may be given as it was printed. Without one it lists all.",
+			"the head of a column, a state, an exit code or an error, which may be given as it was printed. Without one it lists all.",
 		Example: "  lockscope explain\n" +
 			"  lockscope explain missing-watch\n" +
 			"  lockscope explain redisson\n" +
@@ -41,7 +41,7 @@ func Explain(a *app.App) *cobra.Command {
 			text := allWords()
 			if len(args) > 0 {
 				if text = explanation(args[0]); text == "" {
-					return app.Usagef("explain: %q is no finding, recipe, column or error that is known (lockscope explain lists all)", args[0])
+					return app.Usagef("explain: %q is no known finding, recipe, column, state or error (lockscope explain lists all)", args[0])
 				}
 			}
 			_, err := fmt.Fprint(a.Stdout, text)
@@ -59,7 +59,7 @@ func explainedWords() []string {
 	for _, r := range docs.Recipes() {
 		names = append(names, r.Name)
 	}
-	for _, w := range slices.Concat(docs.Columns(), docs.Errors()) {
+	for _, w := range slices.Concat(docs.Columns(), docs.States(), docs.Errors()) {
 		names = append(names, w.Name)
 	}
 	slices.Sort(names)
@@ -81,6 +81,9 @@ func allWords() string {
 	}
 	for _, w := range docs.Columns() {
 		fmt.Fprintf(&b, "%-9s %s\n", "column", w.Name)
+	}
+	for _, w := range docs.States() {
+		fmt.Fprintf(&b, "%-9s %s\n", "state", w.Name)
 	}
 	for _, w := range docs.Errors() {
 		fmt.Fprintf(&b, "%-9s %s (%s)\n", "error", w.Name, w.Where)
@@ -104,14 +107,19 @@ func explanation(name string) string {
 		parts = append(parts, text)
 	}
 	for _, w := range docs.Columns() {
-		if strings.EqualFold(w.Name, name) {
+		if strings.EqualFold(w.Name, name) || strings.EqualFold(w.Name, name+" queue") { // of LAST 5M QUEUE the start will do
 			parts = append(parts, paragraphs(w.Name+" (column of "+w.Where+")", "means", w.Means))
+		}
+	}
+	for _, w := range docs.States() {
+		if strings.EqualFold(w.Name, name) {
+			parts = append(parts, paragraphs(w.Name+" (state, "+w.Where+")", "means", w.Means))
 		}
 	}
 	for _, w := range docs.Errors() {
 		printed := !slices.Contains(places, w.Where) && strings.Contains(strings.ToLower(name), strings.ToLower(w.Where)) // the words of an error
 		if w.Name == name || printed {
-			parts = append(parts, paragraphs(w.Name+" ("+w.Where+")", "means", w.Means, "do", w.Do))
+			parts = append(parts, paragraphs(w.Name+" ("+w.Where+")", "means", w.Means, "what to do", w.Do))
 		}
 	}
 	return strings.Join(parts, "\n")
@@ -121,7 +129,7 @@ func explainedRecipe(name string) string {
 	var parts []string
 	for _, r := range docs.Recipes() {
 		if r.Name == name {
-			parts = append(parts, paragraphs(r.Name+" ("+r.Certainty+", at most): "+r.Library, "rests", r.Writes, "alike", r.Alike))
+			parts = append(parts, paragraphs(r.Name+" ("+r.Certainty+", at most): "+r.Library, "based on", r.Writes, "alike", r.Alike))
 		}
 	}
 	if w, ok := releaseOf(name); ok {
@@ -172,8 +180,8 @@ func paragraphs(title string, pairs ...string) string {
 	b.WriteString(ansi.Wordwrap(title, explainedWidth, "") + "\n")
 	for i := 0; i < len(pairs); i += 2 {
 		if text := strings.ReplaceAll(pairs[i+1], "`", ""); text != "" && text != "–" {
-			text = ansi.Wordwrap(text, explainedWidth-10, "")
-			fmt.Fprintf(&b, "  %-8s%s\n", pairs[i], strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 10)))
+			text = ansi.Wordwrap(text, explainedWidth-14, "")
+			fmt.Fprintf(&b, "  %-12s%s\n", pairs[i], strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 14)))
 		}
 	}
 	return b.String()
@@ -185,12 +193,12 @@ func explained(e finding.Explanation) string {
 	for _, aspect := range e.RestsOn {
 		rests = append(rests, describe.Aspect(aspect))
 	}
-	pairs := []string{"means", e.Means, "do", e.Do, "seen", e.Evidence, "rests", strings.Join(rests, "; ")}
+	pairs := []string{"means", e.Means, "what to do", e.Do, "evidence", e.Evidence, "based on", strings.Join(rests, "; ")}
 	if e.Quiet {
-		pairs = append(pairs, "", "Silent on what is only possibly a lock.")
+		pairs = append(pairs, "", "Not reported for keys that may not be locks.")
 	}
 	if e.Twice {
-		pairs = append(pairs, "", "Told when two looks a second apart find it: one may see it halfway.")
+		pairs = append(pairs, "", "Reported only if two checks a second apart agree.")
 	}
 	if e.Watched {
 		pairs = append(pairs, "", "Needs the lock to have been watched for a while: one-shot commands do not look for it.")

@@ -52,7 +52,7 @@ func Mute(a *app.App) *cobra.Command {
 func Unmute(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unmute LOCK FINDING",
-		Short: "Have a muted finding call again",
+		Short: "Unmute a finding",
 		Example: "  lockscope unmute zk:/locks/orders stuck-holder\n" +
 			"  lockscope unmute redis:lock:report no-ttl",
 		Args: lockAndFinding(false), ValidArgsFunction: a.CompleteMuted,

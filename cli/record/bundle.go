@@ -158,6 +158,9 @@ func (b *bundle) watch(ctx context.Context, s app.Setup, hide *strings.Replacer)
 		}
 		if end == nil && app.LookedAt(s) {
 			end = time.AfterFunc(b.span, cancel)
+			if s.Lock(b.id) == nil {
+				cancel() // there is nothing to watch
+			}
 		}
 		return nil
 	})
