@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/cli/act"
+	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -111,7 +112,10 @@ func TestShowFindsADeadlock(t *testing.T) {
 		if _, others := e.release("/a"); others.Deadlock != "stays" || !slices.Equal(others.Holds, []string{"zk:" + e.root + "/chain"}) || !slices.Equal(others.Waits, []string{"zk:" + e.root + "/b"}) {
 			t.Errorf("release of one whose owner lets the other wait elsewhere, too: %+v", others)
 		}
-		if _, others := e.release("/idle"); others.Deadlock != "none" || len(others.Holds) != 0 {
+		if got, others := e.release("/idle"); others.Deadlock != "unknown" || !slices.Equal(others.NotGiven, []inspect.BackendKind{inspect.Redis}) || !strings.Contains(got.stderr, "no server of Redis was given") {
+			t.Errorf("its owner may wait on servers that were not given: %+v, %s", others, got.stderr)
+		}
+		if _, others := e.release("/idle", "redis://"+servertest.StartEmbeddedRedis(t).Addr); others.Deadlock != "none" || others.NotGiven != nil || len(others.Holds) != 0 {
 			t.Errorf("release of one in none: %+v", others)
 		}
 		if got := run(t, "show", "zk:"+e.root+"/a", e.target); !strings.Contains(got.stdout, "deadlock over 2 locks") {

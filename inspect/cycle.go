@@ -3,8 +3,6 @@ package inspect
 import (
 	"slices"
 	"time"
-
-	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
 // Cycle is a deadlock: each of Owners waits for the next, and the last for the first, on the lock of the same place.
@@ -22,6 +20,9 @@ type Cycle struct {
 	OneLook bool
 	// Cheapest is the hold whose end costs the least and ends the cycle.
 	Cheapest CycleHold
+	// Ties are the reasons to treat owners that each backend knows by another identity as one; empty where
+	// none was needed.
+	Ties []Tie
 
 	waits []waitKey // of each owner
 }
@@ -82,15 +83,7 @@ func (c *Cycle) stood(s, before *Snapshot) bool {
 
 func (c *Cycle) equal(o *Cycle) bool {
 	return c.Cheapest == o.Cheapest && c.Shared == o.Shared && c.OneLook == o.OneLook && slices.Equal(c.waits, o.waits) &&
-		slices.Equal(c.Identities, o.Identities)
-}
-
-// Certainty of a cycle is likely. It is possible if an owner may be several threads, and in a single look.
-func (c *Cycle) Certainty() recipe.Confidence {
-	if c.Shared || c.OneLook {
-		return recipe.Possible
-	}
-	return recipe.Likely
+		slices.Equal(c.Identities, o.Identities) && slices.Equal(c.Ties, o.Ties)
 }
 
 // Before is the number of the owner before one in the cycle: whom it lets wait, on the lock of that number.

@@ -43,15 +43,26 @@ func findCycles(locks iter.Seq[*Lock]) []Cycle { return new(deadlockSearch).find
 // where any holder may let a waiter in. Only entries that have been as they are for SettleFor count, unless
 // now is zero.
 //
-// No cycle goes over ZooKeeper and Redis: no server says which session and which client are one program.
+// Over ZooKeeper and Redis together a session and a client are one owner where something ties them; such a
+// cycle has Ties.
 func (s *deadlockSearch) find(locks iter.Seq[*Lock], now time.Time) []Cycle {
 	var blocking []*Lock
+	inZooKeeper, onRedis := false, false
 	for l := range locks {
 		if l.Blocks() {
 			blocking = append(blocking, l)
+			inZooKeeper, onRedis = inZooKeeper || len(l.Masters) == 0, onRedis || len(l.Masters) > 0
 		}
 	}
-	cycles := s.search(blocking, locks, now)
+	cycles := s.search(blocking, locks, nil, now)
+	if inZooKeeper && onRedis && len(findTies(slices.Values(blocking))) > 0 {
+		// Uncontended locks count too: one of their owners may have the same name or host.
+		for _, c := range s.search(blocking, locks, findTies(locks), now) {
+			if len(c.Ties) > 0 && len(cycles) < maxCycles {
+				cycles = append(cycles, c)
+			}
+		}
+	}
 	slices.SortStableFunc(cycles, func(a, b Cycle) int {
 		return cmp.Or(compareBools(a.Shared, b.Shared), a.Since.Compare(b.Since), slices.CompareFunc(a.Locks, b.Locks, ID.Compare))
 	})
@@ -71,19 +82,20 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-func (s *deadlockSearch) search(blocking []*Lock, all iter.Seq[*Lock], now time.Time) []Cycle {
-	candidates, repeated := cycleCandidates(blocking)
+func (s *deadlockSearch) search(blocking []*Lock, all iter.Seq[*Lock], ties ties, now time.Time) []Cycle {
+	candidates, repeated := cycleCandidates(blocking, ties)
 	if len(candidates) == 0 {
 		return nil
 	}
-	g := graph{nodes: make(map[deadlockOwner]int), now: now, owner: s.owner, isShared: s.learn(all, repeated, now)}
+	g := graph{nodes: make(map[deadlockOwner]int), ties: ties, now: now, owner: s.owner, isShared: s.learn(all, repeated, ties, now)}
 	known := make(map[ID]*Lock)
 	for _, l := range candidates {
 		known[l.ID] = l
 		g.add(l)
 	}
+	before := slices.DeleteFunc(slices.Clone(s.found), func(c Cycle) bool { return (len(c.Ties) > 0) != (ties != nil) })
 	covered := make(covered)
-	rings, before := g.likely().rings(s.found, covered, nil)
+	rings, before := g.likely().rings(before, covered, nil)
 	if slices.Contains(g.shared, true) {
 		rings, _ = g.rings(before, covered, rings)
 	}
@@ -91,7 +103,7 @@ func (s *deadlockSearch) search(blocking []*Lock, all iter.Seq[*Lock], now time.
 	cycles := make([]Cycle, len(rings))
 	for i, ring := range rings {
 		c := g.cycle(ring)
-		c.Cheapest = c.cheapest(lock)
+		c.Ties, c.Cheapest = c.tiesUsed(lock, ties), c.cheapest(lock)
 		cycles[i] = c
 	}
 	return cycles
@@ -107,11 +119,11 @@ func (s *deadlockSearch) owner(who Identity, c *Contender) deadlockOwner {
 
 // learn looks at all entries of the owners that have several, and returns those that may be several threads: a cycle
 // through them may be none.
-func (s *deadlockSearch) learn(all iter.Seq[*Lock], repeated map[Identity]bool, now time.Time) map[deadlockOwner]bool {
+func (s *deadlockSearch) learn(all iter.Seq[*Lock], repeated map[Identity]bool, ties ties, now time.Time) map[deadlockOwner]bool {
 	entries := make(map[Identity][]Entry)
 	for l := range all {
 		everyContender(l, func(c *Contender) {
-			if who, _ := c.Identity(l.ID.Backend); repeated[who] && (c.State == Holding || !c.Dead) {
+			if who, _ := ties.of(l, c); repeated[who] && (c.State == Holding || !c.Dead) {
 				entries[who] = append(entries[who], Entry{l, c})
 			}
 		})
@@ -175,6 +187,18 @@ func severalThreads(entries []Entry) bool {
 	})
 }
 
+// of is the identity of a contender: the session's, where it is tied to one.
+func (t ties) of(l *Lock, c *Contender) (Identity, bool) {
+	if t != nil {
+		if who, ok := partyOf(l, c); ok {
+			if s, tied := t[who]; tied {
+				return s.session, true
+			}
+		}
+	}
+	return c.Identity(l.ID.Backend)
+}
+
 // Blocks reports whether the lock's holders block its waiters. A merely possible lock blocks no
 // client: a registry of members looks like a queue.
 func (l *Lock) Blocks() bool {
@@ -185,7 +209,7 @@ func (l *Lock) Blocks() bool {
 // cycleCandidates are the locks that a cycle may go through: at least two of their entries are of owners that
 // have others, too. It returns the owners that have several entries. Most often there are none, and no graph
 // is needed.
-func cycleCandidates(blocking []*Lock) (candidates []*Lock, repeated map[Identity]bool) {
+func cycleCandidates(blocking []*Lock, ties ties) (candidates []*Lock, repeated map[Identity]bool) {
 	contenders := 0
 	for _, l := range blocking {
 		contenders += l.Contention()
@@ -194,7 +218,7 @@ func cycleCandidates(blocking []*Lock) (candidates []*Lock, repeated map[Identit
 	any, sampled := false, 0
 	for _, l := range blocking {
 		everyContender(l, func(c *Contender) {
-			who, ok := c.Identity(l.ID.Backend)
+			who, ok := ties.of(l, c)
 			if !ok {
 				return
 			}
@@ -213,7 +237,7 @@ func cycleCandidates(blocking []*Lock) (candidates []*Lock, repeated map[Identit
 	return slices.DeleteFunc(slices.Clone(blocking), func(l *Lock) bool {
 		entries := 0
 		everyContender(l, func(c *Contender) {
-			if who, ok := c.Identity(l.ID.Backend); ok && repeated[who] {
+			if who, ok := ties.of(l, c); ok && repeated[who] {
 				entries++
 			}
 		})
@@ -225,6 +249,10 @@ func cycleCandidates(blocking []*Lock) (candidates []*Lock, repeated map[Identit
 // known is false if the owner is unknown.
 func (s *Snapshot) Elsewhere(id ID, c *Contender) (holds, waits []ID, known bool) {
 	who, known := c.Identity(id.Backend)
+	same := s.likelyTies()
+	if l := s.Lock(id); l != nil {
+		who, known = same.of(l, c)
+	}
 	if !known {
 		return nil, nil, false
 	}
@@ -232,7 +260,7 @@ func (s *Snapshot) Elsewhere(id ID, c *Contender) (holds, waits []ID, known bool
 		if l.ID == id {
 			continue
 		}
-		is := func(o Contender) bool { other, ok := o.Identity(l.ID.Backend); return ok && other == who }
+		is := func(o Contender) bool { other, ok := same.of(l, &o); return ok && other == who }
 		if slices.ContainsFunc(l.Holders, is) {
 			holds = append(holds, l.ID)
 		}
@@ -241,6 +269,12 @@ func (s *Snapshot) Elsewhere(id ID, c *Contender) (holds, waits []ID, known bool
 		}
 	}
 	return holds, waits, true
+}
+
+func (s *Snapshot) likelyTies() ties {
+	found := findTies(s.Locks())
+	maps.DeleteFunc(found, func(_ Identity, t tied) bool { return t.tie.Certainty == recipe.Possible })
+	return found
 }
 
 // DeadlockWithout reports whether a lock is in a deadlock. then reports whether its owners would

@@ -40,6 +40,7 @@ type graph struct {
 	shared []bool // the owner may be several threads
 	edges  [][]edge
 
+	ties     ties      // nil: none are known
 	now      time.Time // zero: a single look
 	owner    func(Identity, *Contender) deadlockOwner
 	isShared map[deadlockOwner]bool
@@ -78,7 +79,7 @@ func (c covered) all(ring []edge) bool {
 
 func (g *graph) node(l *Lock, c *Contender) int {
 	var o deadlockOwner
-	if who, ok := c.Identity(l.ID.Backend); ok {
+	if who, ok := g.ties.of(l, c); ok {
 		o = g.owner(who, c)
 	} else { // an owner of its own: it may stand between two that are known
 		o.who = Identity{backend: l.ID.Backend, library: Untrusted(l.ID.Path), thread: c.Name, pid: "\x00"}

@@ -76,23 +76,6 @@ func findOutliers(locks iter.Seq[*Lock]) map[string][]Outlier {
 	return found
 }
 
-// partyOf is the identity of a contender, or on Redis its label where it has none: lockscope's own waiters
-// have no more.
-func partyOf(l *Lock, c *Contender) (Identity, bool) {
-	if who, ok := c.Identity(l.ID.Backend); ok {
-		return who, true
-	}
-	return Identity{backend: l.ID.Backend, thread: c.Owner.Label}, len(l.Masters) > 0 && c.Owner.Label != ""
-}
-
-// process is an identity without its thread.
-func (i Identity) process() Identity {
-	if i.backend == "" {
-		i.thread = ""
-	}
-	return i
-}
-
 func outliersAmong(there map[Identity]*Outlier) []Outlier {
 	peers := len(there) - 1
 	if peers < fewPeers {

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/clients"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
@@ -120,6 +121,30 @@ func TestClientsOpenAtALocksHolder(t *testing.T) {
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{Lock: fixture.Id("zk:/jobs/ledger")})
 	if got := selectedName(m); got != "dan" {
 		t.Errorf("opened at %q", got)
+	}
+}
+
+// A circle over ZooKeeper and Redis is drawn with what makes a session and a client one, and is only possible
+// where that is.
+func TestACircleOverBothBackendsIsDrawn(t *testing.T) {
+	t.Parallel()
+	for label, words := range map[inspect.Untrusted][]string{
+		"web-1:7": {"deadlock: 2 clients", "taken for one by", "process web-1:7 (likely)", "Cheapest fix"},
+		"cart":    {"possibly a deadlock: 2 clients", "name cart (possible)", "Cheapest fix"},
+	} {
+		other := inspect.Untrusted("web-2:8")
+		key := inspect.KeyLock(fixture.Id("redis:lock:report"), []inspect.Vote{fixture.Vote(1, "f3a9c1", 20*time.Second)}, fixture.Noon)
+		key.Recipe, key.Confidence, key.State = "lockscope", recipe.Certain, inspect.StateContended
+		key.Holders[0].Owner = inspect.Owner{Label: other}
+		key.Waiters = []inspect.Contender{{Name: "a77b01", State: inspect.Waiting, Count: 1, Owner: inspect.Owner{Label: label}}}
+		b := fixture.Backends()
+		s := fixture.ObservedOf(t,
+			inspect.Update{Backend: b[0], Put: []*inspect.Lock{fixture.QueueOf("/orders", time.Minute, fixture.Person{Name: label.Raw(), Session: 7}, fixture.Person{Name: other.Raw(), Session: 8})}},
+			inspect.Update{Backend: b[1], Put: []*inspect.Lock{key}})
+		m := inClients(t, Options{}, 120, 36, s, screen.Subject{})
+		press(m, "w")
+		wantText(t, m, words...)
+		fits(t, m)
 	}
 }
 

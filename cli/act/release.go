@@ -133,6 +133,8 @@ type ReleaseOthers struct {
 	Holds    []string     `json:"holds"`
 	Waits    []string     `json:"waits"`
 	Deadlock act.Deadlock `json:"deadlock"`
+	// NotGiven are kinds of servers where a deadlock would not show.
+	NotGiven []inspect.BackendKind `json:"not_given,omitempty"`
 }
 
 type releaseMaster struct {
@@ -156,7 +158,7 @@ func (r *release) json(result act.Result) ReleaseJSON {
 		Masters: []releaseMaster{},
 	}
 	if o := r.others; o != nil {
-		j.Others = &ReleaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock}
+		j.Others = &ReleaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock, NotGiven: o.NotGiven}
 	}
 	for _, m := range result.Masters {
 		j.Masters = append(j.Masters, releaseMaster{Addr: m.Addr, Deleted: m.Deleted, Ended: m.Ended, Error: errorText(m.Err)})

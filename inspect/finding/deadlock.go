@@ -24,8 +24,9 @@ func deadlock() rule {
 	return rule{
 		name: "deadlock", severity: inspect.Critical, sometimes: inspect.Info,
 		means: "owners wait for each other in a circle, and none of its locks has changed hands for a second " +
-			"(info where one session may be several threads, or in a single look)",
-		evidence: "locks (ids), owners (each waits for the next, the last for the first), contender (the holder of this lock), cheapest (the lock whose end of a hold costs the least: the same on all of the circle's locks)",
+			"(info where one session may be several threads, or in a single look; " +
+			"a warning where it is only possible that a ZooKeeper session and a Redis client are one program)",
+		evidence: "locks (ids), owners (each waits for the next, the last for the first), contender (the holder of this lock), cheapest (the lock whose end of a hold costs the least: the same on all of the circle's locks), ties (over ZooKeeper and Redis: owner, session, client, by and certainty of what makes these two one)",
 		do:       "stop one of them; take locks in one order",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
@@ -47,6 +48,9 @@ func deadlock() rule {
 		if c.Cycle.Cheapest.Name != "" {
 			e["cheapest"] = c.Cycle.Cheapest.Lock.String()
 		}
+		if len(c.Cycle.Ties) > 0 {
+			e["ties"] = tiesOf(c.Cycle)
+		}
 		f := inspect.Finding{Confidence: c.Cycle.Certainty(), Evidence: e, Subject: inspect.Subject{Locks: c.Cycle.Locks}}
 		possibly := ""
 		switch {
@@ -57,6 +61,10 @@ func deadlock() rule {
 			f.Severity, f.Confidence, possibly = inspect.Info, recipe.Possible, ", possibly"
 			f.Steps = do(wait("find out whether each of these clients is one thread: see whether the locks still change hands, or "+
 				"what the threads are doing (jstack, py-spy)"), configure("labels of their own would tell threads apart"))
+		case f.Confidence == recipe.Possible:
+			f.Severity, possibly = inspect.Warning, ", possibly"
+			f.Steps = append(do(wait("first make sure that each of these is one program (evidence: ties): only then they wait for each other")),
+				breakCircle(c)...)
 		default:
 			f.Steps = breakCircle(c)
 		}
@@ -90,4 +98,16 @@ func breakCircle(c *inspect.Case) []inspect.Step {
 		", or release its lock (it keeps running)"
 	return do(release(c, why, free.Lock, cmp.Or(inspect.Untrusted(free.Digest), free.Name)),
 		configure("then have all clients take these locks in one order"))
+}
+
+// tiesOf are the reasons to take a session and a client of Redis for one owner.
+func tiesOf(c *inspect.Cycle) []evidence {
+	list := make([]evidence, len(c.Ties))
+	for i, t := range c.Ties {
+		list[i] = evidence{
+			"owner": inspect.Escape(c.Owners[t.Owner]), "session": inspect.SessionID(t.Session), "client": t.Client.String(),
+			"by": t.By, "certainty": string(t.Certainty),
+		}
+	}
+	return list
 }

@@ -192,6 +192,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 			Lock: zk, Watches: &inspect.WatchTable{Sessions: map[string][]int64{"/" + text: watchers}},
 			Cycle: &inspect.Cycle{
 				Locks: []inspect.ID{zk.ID}, Owners: []string{text, text},
+				Ties: []inspect.Tie{{Owner: 1, Session: 7, Backend: "zk", Client: raw, By: "name " + inspect.Escape(text), Certainty: recipe.Likely}},
 			}, Sessions: map[int64]inspect.Session{}, AllSessions: true,
 		},
 		{Lock: zk, Sessions: map[int64]inspect.Session{7: {ID: 7}}}, // its client is there

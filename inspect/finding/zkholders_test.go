@@ -75,7 +75,7 @@ func TestStuckHolder(t *testing.T) {
 		{
 			name: "a deadlock is possibly the reason", fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			c: present(held(time.Hour), func(c *inspect.Case) {
-				c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}, Shared: true}
+				c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}, Ties: []inspect.Tie{{Certainty: recipe.Possible}}}
 			}),
 		},
 		{name: "a deadlock is the reason", c: present(held(time.Hour), func(c *inspect.Case) { c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}} })},

@@ -21,6 +21,11 @@ func TestDeadlock(t *testing.T) {
 	free := *cycle
 	free.Cheapest = inspect.CycleHold{Owner: 0, Lock: cycle.Locks[1], Name: "token 1"}
 	in := func(cy *inspect.Cycle) func(*inspect.Case) { return func(c *inspect.Case) { c.Cycle = cy } }
+	tied := func(sure recipe.Confidence) *inspect.Cycle {
+		over := *cycle
+		over.Ties = []inspect.Tie{{Owner: 1, Session: 7, Backend: "zk", Client: "web-2:8", By: "process web-2:8", Certainty: sure}}
+		return &over
+	}
 	check(t, "deadlock", []state{
 		{
 			name: "two locks in a circle", c: present(queue("kazoo", 2), in(cycle)), fires: true,
@@ -34,6 +39,17 @@ func TestDeadlock(t *testing.T) {
 			}),
 			evidence: map[string]any{"cheapest": "redis:b"},
 			advice:   "cheapest fix: stop web-1, or release its lock (it keeps running): lockscope release redis:b redis://r:2 --owner 'token 1'. Then have all clients take these locks in one order",
+		},
+		{
+			name: "a session and a client that are one process", c: present(queue("kazoo", 2), in(tied(recipe.Likely))), fires: true,
+			severity: inspect.Critical, confidence: recipe.Likely, has: []string{"deadlock over 2 locks: web-1"},
+			evidence: map[string]any{"ties": []evidence{
+				{"owner": "web-2", "session": "0x7", "client": "web-2:8", "by": "process web-2:8", "certainty": "likely"},
+			}},
+		},
+		{
+			name: "a session and a client of one host", c: present(queue("kazoo", 2), in(tied(recipe.Possible))), fires: true,
+			severity: inspect.Warning, confidence: recipe.Possible, has: []string{"possibly"}, advice: "first make sure that each of these is one program",
 		},
 		{name: "a chain that ends", c: present(queue("kazoo", 2))},
 		{name: "an empty circle", c: present(queue("kazoo", 2), in(&inspect.Cycle{}))},

@@ -29,6 +29,9 @@ var redisPyLock string
 //go:embed foreign.py
 var foreignLocks string
 
+//go:embed both_locks.py
+var bothLocks string
+
 //go:embed Locks.java
 var javaLocks string
 
@@ -78,6 +81,20 @@ func StartNamedRedisPy(t testing.TB, addr, key, name string) *Peer {
 	t.Helper()
 	host, port, _ := strings.Cut(addr, ":")
 	return startPeer(t, RequirePython(t, "redis"), redisPyLock, host, port, key, name)
+}
+
+// StartOnBoth starts a program with a kazoo client and a redis-py client that goes by one name on both. It
+// takes the lock of that path or, when redisFirst, of that key, and when it is sent a line it waits for the
+// other one, too.
+func StartOnBoth(t testing.TB, zk, redis, name, path, key string, redisFirst bool) *Peer {
+	t.Helper()
+	RequirePython(t, "kazoo")
+	host, port, _ := strings.Cut(redis, ":")
+	first := "zookeeper"
+	if redisFirst {
+		first = "redis"
+	}
+	return startPeer(t, RequirePython(t, "redis"), bothLocks, zk, host, port, name, path, key, first)
 }
 
 // StartKazooLocks starts a process that takes kazoo's locks on command; see kazoo_locks.py and Tell.

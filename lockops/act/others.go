@@ -2,6 +2,7 @@ package act
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -22,6 +23,9 @@ const (
 type Others struct {
 	// Read: all of them could be read. Known: who the contender's owner is, so that it can be sought there.
 	Read, Known bool
+	// NotGiven are the kinds of servers of which none was given although there are waiters: a deadlock that
+	// closes there does not show.
+	NotGiven []inspect.BackendKind
 	// Holds and Waits are the other locks that the owner holds and waits for, as far as they were read.
 	Holds, Waits []inspect.ID
 	Deadlock     Deadlock
@@ -38,25 +42,36 @@ func (p *Preview) Consider(s *inspect.Snapshot) {
 	o.Holds, o.Waits, o.Known = s.Elsewhere(p.Request.ID, p.Seen)
 	l := s.Lock(p.Request.ID)
 	waited := l != nil && l.Waiting() > 0
+	if waited {
+		o.NotGiven = notGiven(s)
+	}
 	switch now, then := s.DeadlockWithout(p.Request.ID, p.Seen); {
 	case now && then:
 		o.Deadlock = DeadlockStays
 	case now:
 		o.Deadlock = DeadlockEnds
-	case o.Read && (!waited || o.Known): // it blocks no client, or every lock of its owner is seen
+	case o.Read && (!waited || o.Known && len(o.NotGiven) == 0): // it blocks no client, or every lock is seen that its owner may wait for
 		o.Deadlock = NoDeadlock
 	}
 }
 
-// readWhere reports whether all was read where an owner known on a backend may be known, too:
-// for a session of ZooKeeper, on its ensemble; for a client of Redis, on all that is Redis.
+// notGiven are the kinds of servers that a snapshot has none of: a program that has locks on one may have
+// some on the other.
+func notGiven(s *inspect.Snapshot) []inspect.BackendKind {
+	return slices.DeleteFunc([]inspect.BackendKind{inspect.ZooKeeper, inspect.Redis}, func(k inspect.BackendKind) bool {
+		return slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.Kind == k })
+	})
+}
+
+// readWhere reports whether all was read where an owner known on a backend may be known, too: everywhere but
+// on another ensemble of ZooKeeper than its session's. A session and a client of Redis may be one program.
 func readWhere(s *inspect.Snapshot, backend string) bool {
 	own := s.Backend(backend)
 	if own == nil {
 		return false
 	}
 	for _, b := range s.Backends {
-		apart := b != own && (b.Kind == inspect.ZooKeeper || own.Kind == inspect.ZooKeeper)
+		apart := b != own && b.Kind == inspect.ZooKeeper && own.Kind == inspect.ZooKeeper
 		if !apart && (!b.FirstPass || b.State != inspect.Connected) {
 			return false
 		}
@@ -75,6 +90,10 @@ func (o *Others) Lines() []string {
 		lines = append(lines, "the deadlock that it stands in ends with it")
 	case DeadlockStays:
 		lines = append(lines, "the deadlock that it stands in does not end with it")
+	case DeadlockUnknown:
+		for _, k := range o.NotGiven {
+			lines = append(lines, fmt.Sprintf("whether it stands in a deadlock is unknown: no server of %s was given, where its owner may wait, too", kindNames[k]))
+		}
 	}
 	if len(o.Holds) > 0 {
 		lines = append(lines, "its owner keeps what else it holds: "+listed(o.Holds))
@@ -84,6 +103,8 @@ func (o *Others) Lines() []string {
 	}
 	return lines
 }
+
+var kindNames = map[inspect.BackendKind]string{inspect.ZooKeeper: "ZooKeeper", inspect.Redis: "Redis"}
 
 // shownLocks bounds the locks that a line names.
 const shownLocks = 3

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
 		other *inspect.Backend
 		want  Deadlock
 	}{
-		"Redis, where nothing names a session":    {down(inspect.Redis), NoDeadlock},
+		"Redis, where the same program may wait":  {down(inspect.Redis), DeadlockUnknown},
 		"another ensemble, with its own sessions": {down(inspect.ZooKeeper), NoDeadlock},
 	} {
 		p := Preview{Request: Request{ID: id}, Seen: &locks[0].Holders[0]}
@@ -67,18 +68,44 @@ func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
 	}
 }
 
-// A waiter that is most likely gone is no reason to expect a deadlock.
-func TestADeadWaiterIsInNoDeadlock(t *testing.T) {
-	id := inspect.ID{Backend: "redis", Path: "a"}
-	b := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, FirstPass: true}
-	for dead, want := range map[bool]Deadlock{false: DeadlockUnknown, true: NoDeadlock} {
-		claims := []recipe.Claim{{Name: "1"}, {Name: "2", Waiting: true, Dead: dead}}
-		record := &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", Claims: claims}
-		l := inspect.KeyLock(id, []inspect.Vote{{Addr: "r1", Up: true, Present: true, Held: record}}, time.Now())
-		p := Preview{Request: Request{ID: id}, Seen: &l.Holders[0]}
-		p.Consider(inspect.NewSnapshot(time.Now(), []*inspect.Backend{b}, []*inspect.Lock{l}))
-		if p.Others.Deadlock != want {
-			t.Errorf("dead %v: %+v", dead, p.Others)
+// A deadlock may close where nobody looked: without any server of the other kind none can be denied of a lock
+// that others wait for.
+func TestADeadlockOnServersThatWereNotGiven(t *testing.T) {
+	id := inspect.ID{Backend: "zk", Path: "/a"}
+	queue := func(sessions ...int64) *inspect.Lock {
+		var nodes []inspect.Znode
+		for i, session := range sessions {
+			nodes = append(nodes, inspect.Znode{Name: fmt.Sprintf("0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__%010d", i), Known: true, EphemeralOwner: session, Czxid: int64(i + 1)})
+		}
+		l, _ := inspect.Directory{Children: nodes}.Lock(id, time.Now())
+		return l
+	}
+	zk := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
+	other := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, FirstPass: true}
+	behind := func(dead bool) *inspect.Lock { // one who may be gone
+		holder, waiter := recipe.Claim{Name: "1"}, recipe.Claim{Name: "2", Waiting: true, Dead: dead}
+		return inspect.KeyLock(inspect.ID{Backend: "redis", Path: "a"}, []inspect.Vote{{
+			Addr: "r1", Up: true, Present: true, Held: &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", Claims: []recipe.Claim{holder, waiter}},
+		}}, time.Now())
+	}
+	for _, tt := range []struct {
+		name     string
+		lock     *inspect.Lock
+		backends []*inspect.Backend
+		want     Deadlock
+		line     string
+	}{
+		{"somebody waits", queue(1, 2), []*inspect.Backend{zk}, DeadlockUnknown, "no server of Redis was given"},
+		{"nobody waits", queue(1), []*inspect.Backend{zk}, NoDeadlock, ""},
+		{"somebody waits for a key", behind(false), []*inspect.Backend{other}, DeadlockUnknown, "no server of ZooKeeper was given"},
+		{"who waits is most likely gone", behind(true), []*inspect.Backend{other}, NoDeadlock, ""},
+		{"both were given", queue(1, 2), []*inspect.Backend{zk, other}, NoDeadlock, ""},
+		{"nobody knows whose it is", queue(0, 2), []*inspect.Backend{zk, other}, DeadlockUnknown, ""},
+	} {
+		p := Preview{Request: Request{ID: tt.lock.ID}, Seen: &tt.lock.Holders[0]}
+		p.Consider(inspect.NewSnapshot(time.Now(), tt.backends, []*inspect.Lock{tt.lock}))
+		if lines := strings.Join(p.Others.Lines(), "\n"); p.Others.Deadlock != tt.want || !strings.Contains(lines, tt.line) || tt.line == "" && lines != "" {
+			t.Errorf("%s: %+v, %q", tt.name, p.Others, lines)
 		}
 	}
 }

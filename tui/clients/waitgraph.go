@@ -26,7 +26,8 @@ type cycle struct {
 	// behind are the contenders that wait in the cycle's locks, and in those that hang on them, without being
 	// part of it.
 	behind int
-	// possibly: an owner may be several threads.
+	// tied has the evidence that a session and a client of Redis are one; possibly: they may as well be two.
+	tied     string
 	possibly bool
 }
 
@@ -92,7 +93,7 @@ func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 
 // closeCycle finds the entries of a cycle again; false when the snapshot does not have them any more.
 func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
-	r, n := cycle{cheapest: c.Cheapest.Owner, possibly: c.Certainty() == recipe.Possible}, len(c.Owners)
+	r, n := cycle{cheapest: c.Cheapest.Owner, tied: c.TiedBy(), possibly: c.Certainty() == recipe.Possible}, len(c.Owners)
 	for i := range n {
 		wanted, had := s.Lock(c.Locks[i]), s.Lock(c.Locks[c.Before(i)])
 		if wanted == nil || had == nil {

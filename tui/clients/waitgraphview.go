@@ -281,6 +281,9 @@ func (d *drawing) advice(r *cycle) []string {
 		text = fmt.Sprintf("Cheapest fix: stop %s, or release %s (%s in its chain): %s. A client whose lock is released keeps running, and must notice.",
 			name, l.has.Lock.ID, "x", why)
 	}
+	if r.tied != "" {
+		text = "A ZooKeeper session and a Redis client are taken for one by: " + r.tied + ". " + text
+	}
 	out := []string{text, "Then have all clients take these locks in the same order."}
 	if r.behind > 0 {
 		out = append([]string{strings.Replace(describe.Waiting(r.behind), " ", " more ", 1) + " behind it."}, out...)

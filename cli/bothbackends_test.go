@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/servertest"
+)
+
+// Labels of the two programs.
+const (
+	cartOnBoth = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
+	tillOnBoth = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
+)
+
+// foundLocks are the locks of doctor's JSON.
+type foundLocks []struct {
+	ID       string
+	Holders  []struct{ Name string }
+	Waiters  []struct{ Name string }
+	Findings []struct {
+		Rule, Confidence string
+		Steps            []inspect.Step
+		Evidence         struct {
+			Locks []string
+			Ties  []struct{ By, Certainty string }
+		}
+	}
+}
+
+func lookAtBoth(t *testing.T, targets []string) foundLocks {
+	t.Helper()
+	got := run(t, append([]string{"doctor", "-o", "json"}, targets...)...)
+	var j struct{ Locks foundLocks }
+	if err := json.Unmarshal([]byte(got.stdout), &j); err != nil {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	return j.Locks
+}
+
+func (locks foundLocks) waiting() (n int) {
+	for _, l := range locks {
+		n += len(l.Waiters)
+	}
+	return n
+}
+
+// deadlocks returns the advised command of each finding of a deadlock; all are to know the programs by their labels.
+func (locks foundLocks) deadlocks(t *testing.T) (commands []string) {
+	t.Helper()
+	for _, l := range locks {
+		for _, f := range l.Findings {
+			if f.Rule != "deadlock" {
+				continue
+			}
+			ties := f.Evidence.Ties
+			if f.Confidence != "likely" || len(f.Evidence.Locks) != 2 || len(ties) != 2 || !strings.Contains(ties[0].By+ties[1].By, cartOnBoth) || ties[0].Certainty != "likely" {
+				t.Errorf("%s: %+v", l.ID, f)
+			}
+			commands = append(commands, commandOf(f.Steps))
+		}
+	}
+	return commands
+}
+
+// Two programs, each with a kazoo client and a redis-py client, wait for each other over ZooKeeper and Redis:
+// doctor finds it on both locks and says by what it knows the programs, the advised release is carried out,
+// and then both go on.
+func TestADeadlockOverBothBackends(t *testing.T) {
+	t.Parallel()
+	zk, redis := servertest.StartZooKeeper(t), servertest.StartRedis(t)
+	one := servertest.StartOnBoth(t, zk.Addr, redis.Addr, cartOnBoth, "/locks/orders", "lock:ledger", false)
+	two := servertest.StartOnBoth(t, zk.Addr, redis.Addr, tillOnBoth, "/locks/orders", "lock:ledger", true)
+	one.Expect(t, "waiting zookeeper")
+	one.Expect(t, "acquired zookeeper")
+	two.Expect(t, "acquired redis")
+	targets := []string{"zk://" + zk.Addr + "/locks", "redis://" + redis.Addr + "?match=lock:*"}
+	look := func() foundLocks { return lookAtBoth(t, targets) }
+	waiting := func(n int) func() bool { return func() bool { return look().waiting() == n } }
+	if got := look().deadlocks(t); got != nil {
+		t.Fatalf("before anybody waits: %v", got)
+	}
+	two.Send(t, "")
+	two.Expect(t, "waiting zookeeper")
+	eventually(t, "one waits", waiting(1))
+	if got := look().deadlocks(t); got != nil {
+		t.Fatalf("one waits, the other does not: %v", got)
+	}
+	one.Send(t, "")
+	one.Expect(t, "waiting redis")
+	commands := look().deadlocks(t)
+	if len(commands) != 2 || commands[0] != commands[1] {
+		t.Fatalf("commands: %v", commands)
+	}
+	if got := run(t, append([]string{"show", "zk:/locks/orders"}, targets...)...); !strings.Contains(got.stdout, "deadlock over 2 locks") {
+		t.Errorf("show of one lock: %+v", got)
+	}
+	args, other := wordsOf(t, commands[0]), targets[1]
+	if strings.HasPrefix(args[1], "redis:") {
+		other = targets[0]
+	}
+	if got := run(t, append(slices.Clone(args), other, "--dry-run")...); !strings.Contains(got.stderr+got.stdout, "the deadlock that it stands in ends with it") {
+		t.Errorf("the preview that sees the other backend, too: %+v", got)
+	}
+	alone := run(t, append(slices.Clone(args), "--dry-run", "-o", "json")...)
+	if !strings.Contains(alone.stdout, `"deadlock": "unknown"`) || !strings.Contains(alone.stderr, "whether it stands in a deadlock is unknown: no server of ") {
+		t.Errorf("the preview that sees one backend: %+v", alone)
+	}
+	if got := run(t, append(args, "--yes")...); got.code != 0 {
+		t.Fatalf("%v: %+v", args, got)
+	}
+	if strings.Contains(args[1], "redis") {
+		one.Expect(t, "acquired redis")
+	} else {
+		two.Expect(t, "acquired zookeeper")
+	}
+	if got := look().deadlocks(t); got != nil {
+		t.Errorf("after the release: %v", got)
+	}
+}
