@@ -33,10 +33,11 @@ func (e *unexplained) Error() string   { return e.hint }
 func (e *unexplained) Unwrap() []error { return []error{e.err} } // see RefusedError
 
 const (
-	unanswered = "connection lost before the server's first answer (is it the right port, and does it want TLS: rediss://?)"
-	silentTLS  = "no answer in time to TLS (where the port speaks none, give redis:// for rediss://, zk:// for zks://)"
-	noTLS      = "the port speaks no TLS (give redis:// for rediss://, zk:// for zks://, or the server's port for TLS)"
-	closedTLS  = "the server closed the connection before TLS began: a Redis that has all the clients that it takes (maxclients) " +
+	unanswered = "connection lost before the server's first answer: perhaps a proxy such as twemproxy, a port for TLS, or another service " +
+		"(give the servers behind the proxy, rediss://, or the right port)"
+	silentTLS = "no answer in time to TLS (where the port speaks none, give redis:// for rediss://, zk:// for zks://)"
+	noTLS     = "the port speaks no TLS (give redis:// for rediss://, zk:// for zks://, or the server's port for TLS)"
+	closedTLS = "the server closed the connection before TLS began: a Redis that has all the clients that it takes (maxclients) " +
 		"does so, a proxy without a server behind it, and a port without TLS (close connections of others, raise the server's " +
 		"maxclients, or look at the port)"
 )

@@ -99,9 +99,9 @@ func TestAServerOfAnotherKindIsNamed(t *testing.T) {
 	}
 	servers := []struct{ scheme, addr, want string }{
 		{"redis", plainRedis, ""},
-		{"redis", plainZK, "connection lost before the server's first answer ("},
+		{"redis", plainZK, "connection lost before the server's first answer: perhaps a proxy "},
 		{"redis", httpd, "a web server answers there ("},
-		{"redis", httpsd, "connection lost before the server's first answer ("},
+		{"redis", httpsd, "connection lost before the server's first answer: perhaps a proxy "},
 		{"rediss", before(plainRedis), ""},
 		{"rediss", plainZK, "the server closed the connection before TLS began"},
 		{"rediss", httpd, "a web server answers there ("},
