@@ -74,10 +74,6 @@ soak: ## hunt the locks with faults on real servers: make soak D=6h SEED=7 TARGE
 soak-look: ## watch servers on which nothing is wrong and everything happens, with faults: make soak-look D=1h SEED=7
 	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run TestSoak ./inspect/soak -args -soak.d $(D) -soak.seed $(SEED)
 
-.PHONY: soak-restarts
-soak-restarts: ## watch 1,000 busy locks while the servers of an ensemble restart one after another: make soak-restarts D=1h
-	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run TestRestarts ./inspect/soak -args -soak.d $(D) -soak.seed $(SEED)
-
 .PHONY: soak-reconnects
 soak-reconnects: ## break the connections to each kind of server 1,000 times: nothing may be left
 	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run TestReconnects ./inspect/soak -args -soak.reconnects 1000

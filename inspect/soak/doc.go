@@ -10,9 +10,8 @@
 //
 //	make soak-look D=1h [SEED=7]
 //
-// A second test watches 1,000 locks in which clients come and go all the time while the servers of an
-// ensemble restart one after another, and demands that the picture is the servers' at the end, and that no
-// watch and no goroutine is left over:
+// A second test breaks the observer's connections again and again, and demands that no watch and no goroutine
+// is left over:
 //
-//	make soak-restarts D=1h [SEED=7]
+//	make soak-reconnects
 package soak

@@ -1,0 +1,112 @@
+package soak
+
+import (
+	"io"
+	"net"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// stacks are those of all goroutines, equal ones together.
+func stacks() string {
+	var text strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		return err.Error()
+	}
+	return text.String()
+}
+
+// goroutines counts all but those of the test's own wires between the members, of which there are as many as
+// connections: who leads after a restart decides how many that are.
+func goroutines() int {
+	total := 0
+	for _, same := range strings.Split(stacks(), "\n\n") {
+		if _, rest, ok := strings.Cut(same, "goroutine profile: total"); ok {
+			_, same, _ = strings.Cut(rest, "\n")
+		}
+		n, _, ok := strings.Cut(same, " @ ")
+		if count, err := strconv.Atoi(n); ok && err == nil && !strings.Contains(same, "servertest.(*Wire)") {
+			total += count
+		}
+	}
+	return total
+}
+
+// within awaits a condition for so long.
+func within(limit time.Duration, ok func() bool) bool {
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}
+
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	if !within(time.Minute, ok) {
+		t.Fatalf("%s did not come", what)
+	}
+}
+
+func restartClient(t *testing.T, addrs []string) *zk.Conn {
+	t.Helper()
+	c, events, err := zk.Connect(addrs, 20*time.Second, zk.WithLogInfo(false), zk.WithLogger(quietZK{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	go func() {
+		for range events { // until Close
+		}
+	}()
+	if _, _, err := c.Exists("/"); err != nil { // it is connected, with all its goroutines
+		t.Fatal(err)
+	}
+	return c
+}
+
+type quietZK struct{}
+
+func (quietZK) Printf(string, ...any) {}
+
+// watchesOf counts the watches on all servers.
+func watchesOf(t *testing.T, addrs []string) (n int) {
+	t.Helper()
+	for _, addr := range addrs {
+		text, err := fourLetters(addr, "mntr")
+		if err != nil {
+			t.Log(err)
+			return 1 << 30
+		}
+		for line := range strings.Lines(text) {
+			if name, value, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && name == "zk_watch_count" {
+				watches, err := strconv.Atoi(value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += watches
+			}
+		}
+	}
+	return n
+}
+
+func fourLetters(addr, word string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(conn, word); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(conn)
+	return string(text), err
+}
