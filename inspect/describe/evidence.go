@@ -1,9 +1,11 @@
 package describe
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
-	"reflect"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -53,73 +55,72 @@ func rankOfFact(name string) int {
 
 // valuesOf is a value in words; a list of records has a line for each.
 func valuesOf(name string, value any, now time.Time) []string {
-	v := reflect.ValueOf(value)
-	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
-		v = v.Elem()
+	if at, ok := value.(time.Time); ok {
+		return []string{momentText(at, now)}
 	}
-	if v.Kind() == reflect.Slice && v.Len() > 0 && isRecord(v.Index(0)) {
-		var lines []string
-		for i := range v.Len() {
-			lines = append(lines, valueText("", v.Index(i), now))
+	value = inJSON(value)
+	if list, ok := value.([]any); ok && len(list) > 0 {
+		if _, records := list[0].(map[string]any); records {
+			lines := make([]string, len(list))
+			for i, record := range list {
+				lines[i] = valueText("", record)
+			}
+			return lines
 		}
-		return lines
 	}
-	if text := valueText(name, v, now); text != "" {
+	if text := valueText(name, value); text != "" {
 		return []string{text}
 	}
 	return nil
 }
 
-func isRecord(v reflect.Value) bool {
-	for v.Kind() == reflect.Interface {
-		v = v.Elem()
+// inJSON is a value as its JSON has it, which is all that a recording keeps of it.
+func inJSON(value any) (plain any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil
 	}
-	return v.Kind() == reflect.Map
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if d.Decode(&plain) != nil {
+		return nil
+	}
+	return plain
 }
 
 // valueText is a value on one line.
-func valueText(name string, v reflect.Value, now time.Time) string {
-	switch v.Kind() {
-	case reflect.Invalid:
-		return ""
-	case reflect.Interface, reflect.Pointer:
-		return valueText(name, v.Elem(), now)
-	case reflect.Bool:
-		if v.Bool() {
+func valueText(name string, value any) string {
+	switch v := value.(type) {
+	case bool:
+		if v {
 			return "yes"
 		}
 		return "no"
-	case reflect.Slice, reflect.Array:
-		parts := make([]string, v.Len())
-		for i := range parts {
-			parts[i] = valueText("", v.Index(i), now)
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = valueText("", v[i])
 		}
 		return strings.Join(parts, ", ")
-	case reflect.Map:
-		return recordText(v, now)
-	case reflect.String:
-		return Printable(v.String())
-	case reflect.Struct:
-		if at, ok := v.Interface().(time.Time); ok {
-			return momentText(at, now)
-		}
-		return ""
-	default:
+	case map[string]any:
+		return recordText(v)
+	case json.Number:
 		return numberText(name, v)
+	case string:
+		return Printable(v)
 	}
+	return ""
 }
 
 // recordText is the fields of a record, that which says where it is first and without its name.
-func recordText(v reflect.Value, now time.Time) string {
-	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int {
-		return cmp.Or(cmp.Compare(b2i(a.String() != "addr"), b2i(b.String() != "addr")), cmp.Compare(a.String(), b.String()))
+func recordText(record map[string]any) string {
+	names := slices.SortedFunc(maps.Keys(record), func(a, b string) int {
+		return cmp.Or(compareBool(a != "addr", b != "addr"), cmp.Compare(a, b))
 	})
 	where := ""
 	var parts []string
-	for _, key := range keys {
-		name := key.String()
-		text := valueText(name, v.MapIndex(key), now)
+	for _, name := range names {
+		text := valueText(name, record[name])
 		switch {
 		case text == "":
 		case name == "addr":
@@ -133,13 +134,6 @@ func recordText(v reflect.Value, now time.Time) string {
 	return strings.TrimSpace(where + strings.Join(parts, ", "))
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // momentText is how long ago an instant is, or how far ahead.
 func momentText(at, now time.Time) string {
 	if at.After(now) {
@@ -149,15 +143,10 @@ func momentText(at, now time.Time) string {
 }
 
 // numberText formats a number or, where its name gives milliseconds as its unit, a duration.
-func numberText(name string, v reflect.Value) string {
-	if !strings.HasSuffix(name, "_ms") || !v.CanInt() && !v.CanFloat() {
-		return Printable(fmt.Sprint(v))
-	}
-	ms := 0.0
-	if v.CanInt() {
-		ms = float64(v.Int())
-	} else {
-		ms = v.Float()
+func numberText(name string, number json.Number) string {
+	ms, err := number.Float64()
+	if err != nil || !strings.HasSuffix(name, "_ms") {
+		return number.String()
 	}
 	sign := ""
 	if ms < 0 {
