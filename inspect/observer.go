@@ -30,12 +30,7 @@ type Observer struct {
 	latest        *Snapshot
 	subscriptions map[*Subscription]struct{}
 
-	mutes  []Mute
-	remute bool // mutes has changed
-	forced map[freed]time.Time
-	ended  map[endedSession]time.Time
-	passed map[ID]time.Time // see Forget
-	led    map[ID][]Led     // see Remember
+	reports
 
 	// Owned by the goroutine of Run.
 	locks    table
@@ -61,15 +56,30 @@ type Observer struct {
 	contended    ID // where the next beat goes on among these
 	others       ID
 	beaten       int
-	deadlocks    deadlockSearch
-	cycles       []Cycle
-	cycleOf      map[ID]*Cycle
-	cyclesStale  bool      // contended locks changed since cycles were sought
-	cyclesAgain  time.Time // when to seek them again although nothing changes; zero: no need
-	before       *Snapshot // see After
-	suspicions   suspicions
+	cycling
+	suspicions suspicions
 	// outliersStale: locks changed since outliers were sought.
 	outliersStale bool
+}
+
+// reports are what the operator and this program's own actions say to the observer. Guarded by mu.
+type reports struct {
+	mutes  []Mute
+	remute bool // mutes has changed
+	forced map[freed]time.Time
+	ended  map[endedSession]time.Time
+	passed map[ID]time.Time // see Forget
+	led    map[ID][]Led     // see Remember
+}
+
+// cycling is the search for deadlocks, and what it found. Of the goroutine of Run.
+type cycling struct {
+	deadlocks   deadlockSearch
+	cycles      []Cycle
+	cycleOf     map[ID]*Cycle
+	cyclesStale bool      // contended locks changed since cycles were sought
+	cyclesAgain time.Time // when to seek them again although nothing changes; zero: no need
+	before      *Snapshot // see After
 }
 
 // NewObserver makes an observer of these sources; the snapshots' backends come in their order. now is the clock.
@@ -80,16 +90,16 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 		worked:        time.Now,
 		latest:        NewSnapshot(now(), nil, nil),
 		subscriptions: make(map[*Subscription]struct{}),
-		forced:        make(map[freed]time.Time),
-		ended:         make(map[endedSession]time.Time),
-		passed:        make(map[ID]time.Time),
-		led:           make(map[ID][]Led),
-		byName:        make(map[string]*backendState),
-		reported:      make([]*backendState, len(sources)),
-		hidden:        make(map[ID]hiddenLock),
-		tracks:        make(map[ID]*track),
-		changed:       make(map[ID]struct{}),
-		cleared:       make(map[findingKey]Event),
+		reports: reports{
+			forced: make(map[freed]time.Time), ended: make(map[endedSession]time.Time),
+			passed: make(map[ID]time.Time), led: make(map[ID][]Led),
+		},
+		byName:   make(map[string]*backendState),
+		reported: make([]*backendState, len(sources)),
+		hidden:   make(map[ID]hiddenLock),
+		tracks:   make(map[ID]*track),
+		changed:  make(map[ID]struct{}),
+		cleared:  make(map[findingKey]Event),
 	}
 }
 

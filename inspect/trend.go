@@ -22,18 +22,11 @@ func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.T
 		if l != nil {
 			waiting, holding = float64(l.Waiting()), float64(len(l.Holders))
 		}
-		for at := since; at.Before(until); {
-			i := int(at.Sub(from) / step)
-			next := from.Add(step * time.Duration(i+1))
-			if next.After(until) {
-				next = until
-			}
-			d := next.Sub(at)
+		eachStep(from, step, since, until, func(i int, d time.Duration) {
 			t.Waiting[i] += waiting * float64(d)
 			t.Holding[i] += holding * float64(d)
 			known[i] += d
-			at = next
-		}
+		})
 	}
 	if end := from.Add(step * time.Duration(n)); to.After(end) {
 		to = end
@@ -55,6 +48,19 @@ func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.T
 		t.Holding[i] /= float64(known[i])
 	}
 	return t
+}
+
+// eachStep gives the parts of the steps from an instant on that are between two others.
+func eachStep(from time.Time, step time.Duration, since, until time.Time, add func(i int, d time.Duration)) {
+	for at := since; at.Before(until); {
+		i := int(at.Sub(from) / step)
+		next := from.Add(step * time.Duration(i+1))
+		if next.After(until) {
+			next = until
+		}
+		add(i, next.Sub(at))
+		at = next
+	}
 }
 
 // walk gives the versions of a lock between two instants to add, each with the part of this time in which it was true.
@@ -93,16 +99,13 @@ func (p *Past) BackendTrend(name string, from time.Time, step time.Duration, n i
 		if until.After(to) {
 			until = to
 		}
-		for at := since; at.Before(until) && value >= 0; {
-			i := int(at.Sub(from) / step)
-			next := from.Add(step * time.Duration(i+1))
-			if next.After(until) {
-				next = until
-			}
-			sums[i] += value * float64(next.Sub(at))
-			known[i] += next.Sub(at)
-			at = next
+		if value < 0 {
+			return
 		}
+		eachStep(from, step, since, until, func(i int, d time.Duration) {
+			sums[i] += value * float64(d)
+			known[i] += d
+		})
 	})
 	for i := range sums {
 		if known[i] == 0 {
