@@ -137,9 +137,16 @@ func (v View) holders(l *inspect.Lock) string {
 	if h.Mode == recipe.Shared {
 		text += " reads it"
 	} else {
-		text += " holds it"
+		text = holding(h, text)
 	}
 	return text + v.Held(l, h).String()
+}
+
+func holding(h *inspect.Contender, name string) string {
+	if h.Nameless() {
+		return "held, its value does not say by whom"
+	}
+	return name + " holds it"
 }
 
 // Standing is the verdict without running ages, so that it stays as it is until something happens.
@@ -149,7 +156,7 @@ func (v View) Standing(l *inspect.Lock) string {
 		return text
 	}
 	h := &l.Holders[0]
-	text := Owner(h) + " holds it"
+	text := holding(h, Owner(h))
 	if counted(l, h) {
 		text = Count(int(h.Count), "shared holder")
 	} else if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
@@ -270,7 +277,7 @@ func (v View) suspect(l *inspect.Lock) bool {
 func (v View) votedHolder(l *inspect.Lock) string {
 	n := len(l.Masters)
 	h := &l.Holders[0]
-	text := text.Middle(Owner(h), 40, "…") + " holds it"
+	text := holding(h, text.Middle(Owner(h), 40, "…"))
 	if counted(l, h) {
 		text = Count(int(h.Count), "shared holder")
 	} else if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {

@@ -48,7 +48,7 @@ func Owner(c *inspect.Contender) string {
 	case o.Session != 0:
 		return inspect.SessionID(o.Session)
 	default:
-		return c.Name.String()
+		return c.Who().String()
 	}
 }
 

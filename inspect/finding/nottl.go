@@ -42,14 +42,16 @@ func noTTL() rule {
 		}
 		e := evidence{}
 		f := inspect.Finding{Confidence: recipe.Certain, Evidence: e}
-		name := ""
+		of := ""
 		if holder != nil {
 			e = about(holder)
-			name = describe.BriefOwner(holder)
+			if !holder.Nameless() {
+				of = " of " + describe.BriefOwner(holder)
+			}
 			f.Steps = do(endOf(c, holder))
 		} else {
 			e["value"] = says(vote)
-			name = describe.BriefName(vote.Value)
+			of = " of " + describe.BriefName(vote.Value)
 			f.Steps = do(ttl(c, "give it an end", vote.Argument()))
 		}
 		on := []string{}
@@ -59,7 +61,7 @@ func noTTL() rule {
 			}
 		})
 		e["masters"] = on
-		f.Message = fmt.Sprintf("the key of %s never expires: it stays when its client dies", name)
+		f.Message = fmt.Sprintf("the key%s never expires: it stays when its client dies", of)
 		if until := untilOf(l); !until.IsZero() && until.Before(c.Now.Add(-written)) {
 			e["until"] = stamp(until)
 			f.Message += "; the end of its hold in the value, " + utc(until, c.Now) + ", has passed"

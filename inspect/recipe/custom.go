@@ -38,8 +38,6 @@ type Patterns struct {
 	// Empty: certain, and Confidence.
 	Confidence        Confidence `yaml:"confidence"`
 	ConfidenceIfNamed Confidence `yaml:"confidence_if_named"`
-	// Label of contenders that give none; {count} is the text of that group.
-	Label string `yaml:"label"`
 }
 
 // shorthands stand for parts that many libraries write.
@@ -104,7 +102,7 @@ func (c *Custom) read(path, name, data string) (Token, bool) {
 	if !c.lock.does(path) || !c.contender.does(name) || !c.data.does(data) {
 		return Token{}, false
 	}
-	t := Token{Recipe: c.Name, Kind: c.Kind, Label: c.patterns.Label}
+	t := Token{Recipe: c.Name, Kind: c.Kind}
 	if !c.lock.read(path, &t) || !c.contender.read(name, &t) || !c.data.read(data, &t) {
 		return Token{}, false
 	}

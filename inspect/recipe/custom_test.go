@@ -75,7 +75,7 @@ func TestCustomKeyPattern(t *testing.T) {
 func TestCustomReadsTimesAndCounts(t *testing.T) {
 	c, err := NewCustom("acme", "redis", "semaphore", Patterns{
 		Lock: `acme:.+`, Contender: `(?:(?P<count>\d+) of|(?P<uuid1>[^/ ]+)/(?P<since>{instant})) until (?P<until>.+)`,
-		Scan: []string{"acme:*"}, Confidence: Possible, ConfidenceIfNamed: Likely, Label: "{count} permits",
+		Scan: []string{"acme:*"}, Confidence: Possible, ConfidenceIfNamed: Likely,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +86,8 @@ func TestCustomReadsTimesAndCounts(t *testing.T) {
 		want       Token
 		ok         bool
 	}{
-		{"acme:a", "3 of until 1795317377191", Token{Recipe: "acme", Confidence: Possible, Kind: "semaphore", Label: "3 permits", Mode: Shared, HasMode: true, Count: 3, Until: end}, true},
-		{"acme:lock", "3 of until 1795317377.191", Token{Recipe: "acme", Confidence: Likely, Kind: "semaphore", Label: "3 permits", Mode: Shared, HasMode: true, Count: 3, Until: end}, true},
+		{"acme:a", "3 of until 1795317377191", Token{Recipe: "acme", Confidence: Possible, Kind: "semaphore", Mode: Shared, HasMode: true, Count: 3, Until: end}, true},
+		{"acme:lock", "3 of until 1795317377.191", Token{Recipe: "acme", Confidence: Likely, Kind: "semaphore", Mode: Shared, HasMode: true, Count: 3, Until: end}, true},
 		{"acme:a", "0 of until 1795317377191", Token{}, false},
 		{"acme:a", "3 of until tomorrow", Token{}, false},
 		{"acme:a", "3 of until 9995317377191", Token{}, false},

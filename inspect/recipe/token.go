@@ -68,7 +68,6 @@ func (t *Token) set(group, text string) (ok bool) {
 	case "count":
 		n, err := strconv.Atoi(text)
 		t.Count, t.Mode, t.HasMode = n, Shared, true
-		t.Label = strings.ReplaceAll(t.Label, "{count}", text)
 		return err == nil && n > 0 && n <= math.MaxInt32
 	}
 	fields := map[string]*string{"host": &t.Host, "pid": &t.PID, "thread": &t.Thread, "label": &t.Label, "library_id": &t.LibraryID}
@@ -118,6 +117,20 @@ func (t *Token) setUUID1(text string) bool {
 	}
 	t.Host, t.Since = strings.Join(mac, ":"), since.UTC()
 	return true
+}
+
+// NamesNobody reports whether a value only says that something holds, or how many do: a number, or a word such as
+// true, also as JSON or as PHP serializes it.
+func NamesNobody(value string) bool {
+	v := strings.ToLower(strings.Trim(value, `";`))
+	if kind, rest, ok := strings.Cut(v, ":"); ok && (kind == "b" || kind == "i") {
+		v = rest
+	}
+	if slices.Contains([]string{"true", "yes", "ok", "exclusive", "locked", "lock"}, v) {
+		return true
+	}
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(v, "-"), ".")
+	return strings.Trim(whole+fraction, decimals) == ""
 }
 
 func encodeRandom(random [16]byte) string { return base64.RawURLEncoding.EncodeToString(random[:]) }

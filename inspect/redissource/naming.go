@@ -35,6 +35,12 @@ func matchesAll(pattern string) bool { return strings.Trim(pattern, "*?") == "" 
 // byOperator reports whether the operator names the key: then it counts as a lock.
 func (n naming) byOperator(key string) bool { return key == n.only || n.operator.Any(key) }
 
+// names reports whether the operator names a lock. Asking for one key makes no lock of a counter or a flag.
+func (n naming) names(l *inspect.Lock) bool {
+	nameless := len(l.Holders) == 1 && l.Holders[0].Nameless()
+	return n.operator.Any(l.ID.Path) || n.byOperator(l.ID.Path) && !nameless
+}
+
 // mayBe reports whether a key is listed. One that only the generic words found, such as block:7, is a lock by its
 // value or not at all; while its value is unknown, it is unknown.
 func (n naming) mayBe(l *inspect.Lock) bool {
