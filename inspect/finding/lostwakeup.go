@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
@@ -18,7 +19,7 @@ func lostWakeUp() rule {
 	return rule{
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
 		means:    "a contender watches a node before it that is gone, and not the one that it waits for (info where its library may have looked again)",
-		evidence: "contender, watches_gone, blocked_below",
+		evidence: "contender, watches_gone, or instead (a waiter behind it that the first in line watches), blocked_below",
 		do:       "see what it does; restart it",
 		restsOn:  []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
@@ -26,7 +27,7 @@ func lostWakeUp() rule {
 		if len(l.Holders) == 0 || c.Watches == nil {
 			return nil
 		}
-		found := lostTurn(c, &l.Holders[0])
+		found := append(lostTurn(c, &l.Holders[0]), facingBack(c, &l.Holders[0])...)
 		for i := range l.Waiters {
 			w := &l.Waiters[i]
 			if len(found) == listed || !watchesGone(c, w) || !w.Follows(w.WatchesGone) {
@@ -58,6 +59,30 @@ func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 		f.Message += fmt.Sprintf("; %d behind it", h.BlockedBelow)
 	}
 	return one(f)
+}
+
+// facingBack is about the first in line that watches a waiter behind it, as if it still waited (kazoo #649: a reader
+// and a writer that wait for one another). A leader may watch its followers.
+func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
+	l := c.Lock
+	if l.Kind == inspect.KindElection || l.Confidence == recipe.Possible || away(c, h) || elsewhereToo(l, h) {
+		return nil
+	}
+	i := slices.IndexFunc(l.Waiters, func(w inspect.Contender) bool {
+		return h.Owner.Session != 0 && slices.Contains(c.Watches.Sessions[l.Node(&w)], h.Owner.Session)
+	})
+	if i < 0 {
+		return nil
+	}
+	e := about(h)
+	e["instead"], e["blocked_below"] = l.Waiters[i].Name.String(), int(h.BlockedBelow)
+	e["cause"] = "it may still wait, and each of the two for the other (kazoo #649)"
+	return one(inspect.Finding{
+		Severity: inspect.Info, Confidence: recipe.Possible, Evidence: e, Subject: h.Subject(),
+		Message: fmt.Sprintf("%s is first in line and watches %s behind it: it may not know that its turn has come",
+			describe.BriefOwner(h), describe.BriefName(l.Waiters[i].Name)),
+		Steps: do(restart("see whether that client works under the lock; if it waits, restart it, so that it queues again")),
+	})
 }
 
 // lostPlace is about a waiter.

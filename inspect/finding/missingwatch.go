@@ -41,7 +41,7 @@ func missingWatch() rule {
 		for i := range l.Waiters {
 			w := &l.Waiters[i]
 			gone := watchesGone(c, w)
-			if (w.Watch == inspect.Missing || gone) && w != lost && !away(c, w) && len(found) < listed {
+			if (w.Watch == inspect.Missing || gone) && w != lost && !away(c, w) && !besideMember(l, w) && len(found) < listed {
 				found = append(found, unwatching(c, w, gone))
 			}
 		}
@@ -54,6 +54,13 @@ func missingWatch() rule {
 func registry(l *inspect.Lock) bool {
 	return l.Recipe == "sequential" && l.Confidence == recipe.Possible &&
 		!slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
+}
+
+// besideMember reports whether a waiter of plain nodes stands beside another of its own session, behind one of another
+// word: a program numbers its members and its candidates in one directory, and the latter wait among themselves.
+func besideMember(l *inspect.Lock, w *inspect.Contender) bool {
+	return libraryOf(l, w) == "sequential" && l.Kind != inspect.KindRW && elsewhereToo(l, w) &&
+		recipe.Word(w.Watches.Raw()) != recipe.Word(w.Name.Raw())
 }
 
 // watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the

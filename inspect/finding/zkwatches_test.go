@@ -337,6 +337,11 @@ func TestLostWakeUp(t *testing.T) {
 		}
 		return c
 	}
+	facing := func(c *inspect.Case) {
+		l := c.Lock
+		l.Holders[0].WatchesGone = ""
+		c.Watches.Sessions = map[string][]int64{l.Node(&l.Waiters[0]): {l.Holders[0].Owner.Session}}
+	}
 	check(t, "lost-wakeup", []state{
 		{
 			name: "ZooKeeper's own WriteLock", c: first("zookeeper-recipes", recipe.Certain), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
@@ -362,6 +367,11 @@ func TestLostWakeUp(t *testing.T) {
 		{name: "one that stood behind it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) {
 			l.Holders[0].WatchesGone = "x-72057675180539904-0000000005"
 		}))},
+		{
+			name: "the first in line watches a waiter behind it", c: first("kazoo", recipe.Certain, facing), fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			has: []string{"first in line", "behind it"},
+		},
+		{name: "a leader watches a follower", c: first("kazoo", recipe.Certain, facing, lock(func(l *inspect.Lock) { l.Kind = inspect.KindElection }))},
 		{name: "another thread of it waits, and may have left it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters[0].Owner = l.Holders[0].Owner }))},
 		{name: "its client was killed", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true })},
 		{name: "its client may be on its way back", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} })},
