@@ -103,6 +103,8 @@ func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 	l := &Lock{ID: id, Kind: KindMutex, Recipe: s.Recipe, Confidence: s.Confidence, State: StateFree, ReadAt: readAt}
 	if s.Kind != "" {
 		l.Kind = Kind(s.Kind)
+	} else if recipe.ElectsByPath(id.Path) {
+		l.Kind, l.KindConfidence = KindElection, recipe.Possible
 	}
 	if !s.Free && (s.Until.IsZero() || s.Until.After(readAt)) {
 		l.State = StateHeld
