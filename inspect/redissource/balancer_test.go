@@ -2,8 +2,6 @@ package redissource_test
 
 import (
 	"fmt"
-	"io"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,36 +10,6 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
-
-// balancer is one address; pick says which server the nth connection to it reaches.
-func balancer(t *testing.T, pick func(n int) string) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for n := 0; ; n++ {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", pick(n))
-			if err != nil {
-				client.Close()
-				continue
-			}
-			relay := func(to, from net.Conn) {
-				_, _ = io.Copy(to, from)
-				to.Close()
-			}
-			go relay(server, client)
-			go relay(client, server)
-		}
-	}()
-	return listener.Addr().String()
-}
 
 func TestSeveralServersBehindOneAddress(t *testing.T) {
 	t.Parallel()
@@ -58,7 +26,7 @@ func TestSeveralServersBehindOneAddress(t *testing.T) {
 		"a later one":    {func(n int) string { return []string{a.Addr, b.Addr}[min(n/4, 1)] }, false},
 		"only one of it": {func(int) string { return a.Addr }, false},
 	} {
-		cfg := config([]*servertest.Redis{{Addr: balancer(t, tt.pick)}})
+		cfg := config([]*servertest.Redis{{Addr: servertest.StartBalancer(t, tt.pick)}})
 		s := diagnosed(t, cfg)
 		backend := s.Backends[0]
 		found := ""

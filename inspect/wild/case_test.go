@@ -18,6 +18,8 @@ import (
 type report struct {
 	name                            string
 	Report, Says, Colleague, Target string
+	Through                         string
+	Real                            bool
 	Masters                         int
 	Redis                           [][]string
 	ZooKeeper                       []step `yaml:"zookeeper"`
@@ -37,6 +39,8 @@ type expectation struct {
 	NotLocks []string `yaml:"not_locks"`
 	// Backend has the findings of backends, as "rule severity".
 	Backend []string
+	// Partial: not everything could be read, so that the exit code is 3.
+	Partial bool
 }
 
 type lockExpectation struct {

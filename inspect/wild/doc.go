@@ -12,9 +12,12 @@
 //	  - {session: a, create: /locks/orders/lock-, sequential: true, data: host-1}
 //	  - {session: a, watch: /locks/orders/lock-0000000000}
 //	target: "?match=…"                  what follows the Redis servers in the target
+//	through: balancer                   or twemproxy, sentinel, cluster: what stands before the servers
+//	real: true                          embedded servers do not show it
 //	expect:
 //	  locks:                            all that are listed; findings are "rule severity", all but blind
 //	    "lock:report": {state: held, findings: [no-ttl info]}
+//	  partial: true                     not all could be read: exit code 3
 //	  not_locks: ["block:7"]            not listed, or possible without a finding
 //	known_wrong: why                    the program is wrong about it; the test fails once it is right
 //

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -23,7 +24,7 @@ type servers struct {
 func (s servers) play(t *testing.T, r report) (targets []string) {
 	t.Helper()
 	for _, words := range r.Redis {
-		s.command(t, words)
+		s.command(t, r, words)
 	}
 	if len(r.Redis) > 0 {
 		var addrs []string
@@ -32,7 +33,7 @@ func (s servers) play(t *testing.T, r report) (targets []string) {
 			client := m.Client(t)
 			t.Cleanup(func() { client.FlushAll(context.Background()) })
 		}
-		targets = append(targets, "redis://"+strings.Join(addrs, ",")+r.Target)
+		targets = append(targets, front(t, r.Through, addrs)+r.Target)
 	}
 	if len(r.ZooKeeper) > 0 {
 		p := player{t: t, addr: s.zk.Addr, sessions: map[string]*zk.Conn{}}
@@ -44,14 +45,39 @@ func (s servers) play(t *testing.T, r report) (targets []string) {
 	return targets
 }
 
+// front is how the servers are reached: one by one, or through what stands before them.
+func front(t *testing.T, through string, addrs []string) (url string) {
+	t.Helper()
+	switch through {
+	case "balancer":
+		return "redis://" + servertest.StartBalancer(t, func(n int) string { return addrs[n%len(addrs)] })
+	case "twemproxy":
+		return "redis://" + servertest.StartTwemproxy(t, addrs[0])
+	case "sentinel":
+		return "redis+sentinel://" + servertest.StartFakeSentinel(t, addrs[0]) + "/orders"
+	case "cluster":
+		return "redis+cluster://" + addrs[0]
+	case "":
+		return "redis://" + strings.Join(addrs, ",")
+	}
+	t.Fatalf("through %q", through)
+	return ""
+}
+
 // command runs one on the first master, or on that whose number comes first.
-func (s servers) command(t *testing.T, words []string) {
+func (s servers) command(t *testing.T, r report, words []string) {
 	t.Helper()
 	master := s.redis[0]
 	if n, err := strconv.Atoi(words[0]); err == nil {
 		master, words = s.redis[n-1], words[1:]
 	}
-	client, filled := master.Client(t), make([]any, len(words))
+	var client redis.UniversalClient = master.Client(t)
+	if r.Through == "cluster" {
+		cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{master.Addr}})
+		t.Cleanup(func() { cluster.Close() })
+		client = cluster
+	}
+	filled := make([]any, len(words))
 	for i, w := range words {
 		filled[i] = fill(t, w, nil)
 	}
