@@ -82,3 +82,14 @@ func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 		t.Errorf("a key that the recipe names, with another value: %+v", read)
 	}
 }
+
+func TestACustomRecipeSpeaksForItsLibrary(t *testing.T) {
+	c, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+", NoTTL: true, OneServer: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "w1"}}, time.Now())
+	if read := ReadBy(key, []recipe.Custom{c}); !read.NoTTLByDefault() || !read.OneServer() || key.NoTTLByDefault() || key.OneServer() {
+		t.Errorf("%+v", read)
+	}
+}

@@ -79,6 +79,8 @@ type Lock struct {
 	// ExpectedHold is for how long it is usually held at most, by the configuration (Expectation); 0: not
 	// said. See UsualHold.
 	ExpectedHold time.Duration
+	// Custom is the recipe of the configuration that read it (ReadBy); nil for other locks.
+	Custom *recipe.Custom `json:"-"`
 
 	// Observed is what an Observer adds; sources leave it empty.
 	Observed Observed

@@ -192,7 +192,7 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 		read.Named()
 		return read
 	}
-	read.Recipe, read.Confidence = c.Name, sure
+	read.Recipe, read.Confidence, read.Custom = c.Name, sure, &c
 	if c.Kind != "" {
 		read.Kind, read.KindConfidence = Kind(c.Kind), ""
 	}
@@ -201,6 +201,14 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	}
 	return read
 }
+
+// NoTTLByDefault and OneServer are what is known of its library: see the functions of package recipe.
+func (l *Lock) NoTTLByDefault() bool {
+	return l.Custom.NoTTL() || recipe.NoTTLByDefault(l.Recipe, string(l.Kind))
+}
+
+// OneServer: see NoTTLByDefault.
+func (l *Lock) OneServer() bool { return l.Custom.OneServer() || recipe.OneServer(l.Recipe) }
 
 func overwrite(o *Owner, e recipe.Token) {
 	for _, field := range []struct {

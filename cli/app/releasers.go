@@ -192,7 +192,7 @@ func (r *Releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 			_ = m.Close() // nothing is under way any more
 		}
 	}
-	return act.NewRedis(masters, act.Target{Name: t.Name, Servers: addrs, DB: t.DB, Now: r.app.Now}, PerMaster, r.audit), stop, nil
+	return act.NewRedis(masters, act.Target{Name: t.Name, Servers: addrs, DB: t.DB, Now: r.app.Now}, PerMaster, r.audit, r.setup.recipes...), stop, nil
 }
 
 func (r *Releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.ZKSession, error) {

@@ -39,7 +39,7 @@ func (v View) holding(l *inspect.Lock) string {
 func (v View) unknown(l *inspect.Lock) string { return "unknown: " + unknown(l) }
 
 func (v View) split(l *inspect.Lock) string {
-	if recipe.OneServer(l.Recipe) {
+	if l.OneServer() {
 		return fmt.Sprintf("unknown: each of its %d values is on one server, and %s takes a lock on one: most likely each is held", len(Tally(l).Counts), l.Recipe)
 	}
 	return fmt.Sprintf("split %s: %d values, none with the %d votes it needs; nobody holds it and nobody can get it%s",
@@ -52,7 +52,7 @@ func (v View) minority(l *inspect.Lock) string {
 		return "nobody holds it: a client has some of the lock's keys, but too few"
 	case v.suspect(l):
 		return fmt.Sprintf("unknown: its value is on %d of %d servers, which are most likely not masters of one lock", t.Counts[0], len(l.Masters))
-	case recipe.OneServer(l.Recipe):
+	case l.OneServer():
 		return fmt.Sprintf("unknown: its value is on %d of %d servers, but %s takes a lock on one: most likely held", t.Counts[0], len(l.Masters), l.Recipe)
 	default:
 		return fmt.Sprintf("nobody holds it: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], len(l.Masters), l.Quorum, v.clearsIn(l))

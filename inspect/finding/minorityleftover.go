@@ -27,7 +27,7 @@ func minorityLeftover() rule {
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if l.State != inspect.StateMinority || settling(c) || c.Spread.Suspect() || recipe.OneServer(l.Recipe) {
+		if l.State != inspect.StateMinority || settling(c) || c.Spread.Suspect() || l.OneServer() {
 			return nil
 		}
 		vote := firstVote(l)

@@ -66,7 +66,7 @@ func noTTL() rule {
 			e["until"] = stamp(until)
 			f.Message += "; the end of its hold in the value, " + utc(until, c.Now) + ", has passed"
 		}
-		if recipe.NoTTLByDefault(l.Recipe, string(l.Kind)) {
+		if l.NoTTLByDefault() {
 			f.Severity = inspect.Info
 			e["cause"] = l.Recipe + " sets no expiry by default"
 			f.Steps = append(f.Steps, configure("give its locks a TTL"))

@@ -24,7 +24,7 @@ func splitQuorum() rule {
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if l.State != inspect.StateSplit || settling(c) || c.Spread.Suspect() || recipe.OneServer(l.Recipe) {
+		if l.State != inspect.StateSplit || settling(c) || c.Spread.Suspect() || l.OneServer() {
 			return nil
 		}
 		e := evidence{

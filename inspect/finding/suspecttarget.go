@@ -64,7 +64,7 @@ func howMany(s inspect.Spread) string {
 func ofOneServer(c *inspect.Case) []inspect.Finding {
 	l := c.Lock
 	short := l.State == inspect.StateMinority || l.State == inspect.StateSplit
-	if !short || !recipe.OneServer(l.Recipe) || c.Spread.Suspect() {
+	if !short || !l.OneServer() || c.Spread.Suspect() {
 		return nil
 	}
 	value := firstVote(l)

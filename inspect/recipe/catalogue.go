@@ -21,13 +21,8 @@ type library struct {
 	Patterns `yaml:",inline"`
 	// Persistent: its znodes stay when their session ends.
 	Persistent bool `yaml:"persistent"`
-	// NoTTL: see [NoTTLByDefault]. OneServer: see [OneServer]. Clients: see [Clients].
-	NoTTL     bool     `yaml:"no_ttl"`
-	OneServer bool     `yaml:"one_server"`
-	Clients   []string `yaml:"clients"`
 	// Hides matches keys that the library keeps besides, and that are no locks.
 	Hides string `yaml:"hides"`
-	Wakes wakes  `yaml:"wakes"`
 
 	// Library, Proof, Alike, Read and Source are the row of docs/recipes.md; without Library the row is that of the
 	// entry before.
@@ -41,14 +36,6 @@ type library struct {
 
 	custom Custom
 	hides  *matcher
-}
-
-// wakes says how a release wakes waiters: by a message on channels, or by an item of a list. {key} is the lock's key,
-// {rest} what follows the literal beginning of its pattern, {prefix} each part of it that ends before a colon.
-type wakes struct {
-	Channel string `yaml:"channel"`
-	Message string `yaml:"message"`
-	List    string `yaml:"list"`
 }
 
 // example is one lock: a key and its value, or a znode's path and data.
@@ -180,31 +167,19 @@ func Wakes(key, value string) (channels []string, message string) {
 	if strings.HasPrefix(value, lockscopePrefix) {
 		return []string{LockscopeChannel(key)}, ""
 	}
-	_, l := decodeToken(key, value)
-	if l == nil || l.Wakes.Channel == "" {
-		return nil, ""
+	if _, l := decodeToken(key, value); l != nil {
+		return l.custom.WakeChannels(key)
 	}
-	message = strings.ReplaceAll(l.Wakes.Message, "{key}", key)
-	channel := strings.ReplaceAll(l.Wakes.Channel, "{key}", key)
-	if !strings.Contains(channel, "{prefix}") {
-		return []string{channel}, message
-	}
-	for i := range len(key) { // where the prefix ends is not known, and who does not wait ignores the message
-		if key[i] == ':' && len(channels) < 8 {
-			channels = append(channels, strings.ReplaceAll(channel, "{prefix}", key[:i]))
-		}
-	}
-	return channels, message
+	return nil, ""
 }
 
 // WakeList is the list by which a release wakes the longest waiter for a lock (BLPOP), by the library that wrote
 // the value; false for a lock of another library.
 func WakeList(key, value string) (list string, ok bool) {
-	_, l := decodeToken(key, value)
-	if l == nil || l.Wakes.List == "" {
-		return "", false
+	if _, l := decodeToken(key, value); l != nil {
+		return l.custom.WakeList(key)
 	}
-	return strings.ReplaceAll(l.Wakes.List, "{rest}", strings.TrimPrefix(key, l.custom.lock.parts[0])), true
+	return "", false
 }
 
 // catalogued hides the lists that wake waiters, and the keys that a library keeps besides its locks.

@@ -38,6 +38,20 @@ type Patterns struct {
 	// Empty: certain, and Confidence.
 	Confidence        Confidence `yaml:"confidence"`
 	ConfidenceIfNamed Confidence `yaml:"confidence_if_named"`
+
+	// NoTTL: see [NoTTLByDefault]. OneServer: see [OneServer]. Clients: see [Clients].
+	NoTTL     bool     `yaml:"no_ttl"`
+	OneServer bool     `yaml:"one_server"`
+	Clients   []string `yaml:"clients"`
+	Wakes     Waking   `yaml:"wakes"`
+}
+
+// Waking says how a release wakes waiters: by a message on channels, or by an item of a list. {key} is the lock's key,
+// {rest} what follows the literal beginning of its pattern, {prefix} each part of it that ends before a colon.
+type Waking struct {
+	Channel string `yaml:"channel"`
+	Message string `yaml:"message"`
+	List    string `yaml:"list"`
 }
 
 // shorthands stand for parts that many libraries write.
@@ -125,4 +139,34 @@ func (c Custom) KeyPatterns() []string {
 		return c.patterns.Scan
 	}
 	return []string{c.lock.glob()}
+}
+
+// NoTTL, OneServer and Clients are what the patterns say of the library that writes such locks.
+func (c *Custom) NoTTL() bool       { return c != nil && c.patterns.NoTTL }
+func (c *Custom) OneServer() bool   { return c != nil && c.patterns.OneServer }
+func (c *Custom) Clients() []string { return c.patterns.Clients }
+
+// WakeChannels are the channels on which waiters for a lock hear of its release, and the message: see [Wakes].
+func (c *Custom) WakeChannels(key string) (channels []string, message string) {
+	w := c.patterns.Wakes
+	if w.Channel == "" {
+		return nil, ""
+	}
+	message = strings.ReplaceAll(w.Message, "{key}", key)
+	channel := strings.ReplaceAll(w.Channel, "{key}", key)
+	if !strings.Contains(channel, "{prefix}") {
+		return []string{channel}, message
+	}
+	for i := range len(key) { // where the prefix ends is not known, and who does not wait ignores the message
+		if key[i] == ':' && len(channels) < 8 {
+			channels = append(channels, strings.ReplaceAll(channel, "{prefix}", key[:i]))
+		}
+	}
+	return channels, message
+}
+
+// WakeList is the list by which a release wakes the longest waiter: see the function of that name.
+func (c *Custom) WakeList(key string) (list string, ok bool) {
+	w := c.patterns.Wakes
+	return strings.ReplaceAll(w.List, "{rest}", strings.TrimPrefix(key, c.lock.parts[0])), w.List != ""
 }

@@ -94,6 +94,17 @@ func TestTheOperatorsNameMakesAKeyALock(t *testing.T) {
 	}
 }
 
+func TestAskingForACounterMakesNoLock(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartEmbeddedRedis(t)
+	set(t, m, "permits", "3", 0)
+	cfg := config([]*servertest.Redis{m})
+	cfg.Only = "permits"
+	if l := lockAt(diagnosed(t, cfg), "permits"); len(l.Findings) > 0 || l.Confidence != recipe.Possible || l.Holders[0].Who() != "unknown" {
+		t.Errorf("%s, held by %s: %v", l.Confidence, l.Holders[0].Who(), rulesOf(l))
+	}
+}
+
 func TestLeftoversOfNamedKeysAreAsOnAnyLock(t *testing.T) {
 	t.Parallel()
 	var masters []*servertest.Redis

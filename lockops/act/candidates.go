@@ -86,6 +86,9 @@ func (c *Candidate) byOwner(o *inspect.Owner) {
 func (c *Candidate) byLibrary(l *inspect.Lock, one *inspect.Contender) {
 	writer := cmp.Or(one.Recipe, l.Recipe)
 	by := recipe.Clients(writer)
+	if l.Custom != nil {
+		by = l.Custom.Clients()
+	}
 	if c.Library == "" || by == nil {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/connect"
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
@@ -22,12 +23,13 @@ type Redis struct {
 	target  Target
 	audit   *Audit
 	limit   time.Duration
+	recipes []recipe.Custom
 }
 
 // NewRedis releases locks on these masters, which target names one by one (Target.Servers), in the audit file
-// too. limit is the time that one master gets to answer.
-func NewRedis(masters []redis.UniversalClient, target Target, limit time.Duration, audit *Audit) *Redis {
-	return &Redis{masters: masters, target: target, audit: audit, limit: limit}
+// too. limit is the time that one master gets to answer. recipes say how waiters of locks of theirs are woken.
+func NewRedis(masters []redis.UniversalClient, target Target, limit time.Duration, audit *Audit, recipes ...recipe.Custom) *Redis {
+	return &Redis{masters: masters, target: target, audit: audit, limit: limit, recipes: recipes}
 }
 
 var errMoving = errors.New("the value changed while it was read (try again)")

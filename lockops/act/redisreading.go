@@ -37,7 +37,7 @@ func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 	r.each(ctx, func(ctx context.Context, i int) {
 		votes[i], out.values[i], out.errs[i] = r.vote(ctx, i, id.Path)
 	})
-	out.lock = inspect.KeyLock(id, votes, r.target.now())
+	out.lock = inspect.ReadBy(inspect.KeyLock(id, votes, r.target.now()), r.recipes)
 	return out
 }
 

@@ -70,6 +70,11 @@ func structured(l *inspect.Lock) bool {
 func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bool) {
 	key := l.ID.Path
 	channels, message := recipe.Wakes(key, value)
+	wakeList, _ := recipe.WakeList(key, value)
+	if l.Custom != nil {
+		channels, message = l.Custom.WakeChannels(key)
+		wakeList, _ = l.Custom.WakeList(key)
+	}
 	plain := removal{
 		name: "string", keys: []string{key}, args: []any{value, message},
 		says: "compare-and-delete " + inspect.Escape(key) + " (go on only if it still holds the value seen)",
@@ -78,7 +83,7 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 		plain.args = append(plain.args, channel)
 	}
 	plain.says += onChannels(channels)
-	plain.wakeList, _ = recipe.WakeList(key, value)
+	plain.wakeList = wakeList
 	if !structured(l) {
 		return plain, true
 	}

@@ -318,3 +318,37 @@ func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
+
+// A recipe of the configuration says how waiters of its locks are woken.
+func TestACustomRecipeWakesItsWaiters(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	client := server.Client(t)
+	custom, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{
+		Lock: `acme:.+`, Contender: `(?P<host>[^/]+)/(?P<pid>\d+)`, Wakes: recipe.Waking{Channel: "freed:{key}", Message: "go"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	audit, _ := openAudit(t)
+	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit, custom)
+	if err := client.Set(t.Context(), "acme:orders", "web-1/42", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	waits := client.Subscribe(t.Context(), "freed:acme:orders")
+	t.Cleanup(func() { waits.Close() })
+	if _, err := waits.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "acme:orders"}, Owner: "web-1/42"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
+		t.Fatalf("%+v: %v", result, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if m, err := waits.ReceiveMessage(ctx); err != nil || m.Payload != "go" {
+		t.Errorf("the waiter got %v: %v", m, err)
+	}
+}
