@@ -3,7 +3,6 @@ package zkserver
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -19,24 +18,11 @@ type adminCommand struct {
 
 var adminCommands = []adminCommand{
 	{"connections", []string{"cons"}, (*Server).adminConnections},
-	{"dump", nil, func(s *Server) map[string]any {
-		return map[string]any{"expiry_time_to_session_ids": s.expiries(), "session_id_to_ephemeral_paths": s.ephemerals()}
-	}},
-	{"is_read_only", []string{"isro"}, func(*Server) map[string]any { return map[string]any{"read_only": false} }},
-	{"monitor", []string{"mntr"}, (*Server).adminMonitor},
 	{"ruok", nil, func(*Server) map[string]any { return map[string]any{} }},
 	{"server_stats", []string{"srvr"}, (*Server).adminStats},
-	{"stats", []string{"stat"}, func(s *Server) map[string]any {
-		result := s.adminStats()
-		maps.Copy(result, s.adminConnections())
-		return result
-	}},
 	{"watch_summary", []string{"wchs"}, func(s *Server) map[string]any {
 		conns, paths, total := s.watches.summary()
 		return map[string]any{"num_connections": conns, "num_paths": paths, "num_total_watches": total}
-	}},
-	{"watches", []string{"wchc"}, func(s *Server) map[string]any {
-		return map[string]any{"session_id_to_watched_paths": s.watches.bySession()}
 	}},
 	{"watches_by_path", []string{"wchp"}, func(s *Server) map[string]any {
 		return map[string]any{"path_to_session_ids": s.watches.byPath()}
@@ -45,11 +31,6 @@ var adminCommands = []adminCommand{
 
 func (s *Server) adminHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /commands", func(w http.ResponseWriter, _ *http.Request) {
-		for _, cmd := range adminCommands {
-			fmt.Fprintf(w, "<a href=\"/commands/%s\">%s</a>\n<br/>\n", cmd.name, cmd.name)
-		}
-	})
 	mux.HandleFunc("GET /commands/{name}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Date", s.wall().UTC().Format(http.TimeFormat))
@@ -88,41 +69,6 @@ func (s *Server) adminStats() map[string]any {
 			"avg_latency": s.averageLatency(), "max_latency": s.stats.latMax.Milliseconds(), "min_latency": s.stats.latencyMin.Milliseconds(),
 			"num_alive_client_connections": len(s.connections()), "uptime": s.uptime(), "auth_failed_count": 0,
 		},
-	}
-}
-
-func (s *Server) adminMonitor() map[string]any {
-	result := map[string]any{}
-	for _, m := range s.monitor() {
-		result[m.key] = m.value
-	}
-	return result
-}
-
-type metric struct {
-	key   string
-	value any
-}
-
-// monitor is the part of the real server's metrics that the embedded server knows.
-func (s *Server) monitor() []metric {
-	return []metric{
-		{"version", version},
-		{"server_state", "standalone"},
-		{"ephemerals_count", s.ephemeralCount()},
-		{"num_alive_connections", len(s.connections())},
-		{"avg_latency", s.averageLatency()},
-		{"max_latency", s.stats.latMax.Milliseconds()},
-		{"min_latency", s.stats.latencyMin.Milliseconds()},
-		{"outstanding_requests", 0},
-		{"znode_count", s.tree.count()},
-		{"global_sessions", len(s.sessions)},
-		{"local_sessions", 0},
-		{"packets_sent", s.stats.sent},
-		{"packets_received", s.stats.received},
-		{"watch_count", s.watches.size()},
-		{"approximate_data_size", s.tree.dataSize},
-		{"uptime", s.uptime()},
 	}
 }
 

@@ -5,23 +5,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 // fourLetterWords are the commands on the client port: a connection that starts with one gets the answer and is closed.
 // Config.Words is the whitelist.
 var fourLetterWords = map[string]func(*Server, *strings.Builder){
 	"ruok": func(_ *Server, b *strings.Builder) { b.WriteString("imok") },
-	"isro": func(_ *Server, b *strings.Builder) { b.WriteString("rw") },
 	"srvr": (*Server).wordSrvr,
-	"stat": (*Server).wordStat,
 	"cons": (*Server).wordCons,
-	"dump": (*Server).wordDump,
 	"wchs": (*Server).wordWchs,
 	"wchp": (*Server).wordWchp,
 	"wchc": (*Server).wordWchc,
 	"mntr": (*Server).wordMntr,
-	"envi": (*Server).wordEnvi,
 }
 
 // answerWord queues the answer to a four-letter word.
@@ -47,20 +42,6 @@ func hex(id int64) string { return fmt.Sprintf("0x%x", uint64(id)) }
 
 func (s *Server) wordSrvr(b *strings.Builder) {
 	fmt.Fprintf(b, "Zookeeper version: %s\n", version)
-	s.writeServer(b)
-}
-
-func (s *Server) wordStat(b *strings.Builder) {
-	fmt.Fprintf(b, "Zookeeper version: %s\nClients:\n", version)
-	for _, info := range s.connections() {
-		info.sessionInfo = nil
-		b.WriteString(info.line())
-	}
-	b.WriteString("\n")
-	s.writeServer(b)
-}
-
-func (s *Server) writeServer(b *strings.Builder) {
 	fmt.Fprintf(b, "Latency min/avg/max: %d/%s/%d\n", s.stats.latencyMin.Milliseconds(), formatLatency(s.averageLatency()), s.stats.latMax.Milliseconds())
 	fmt.Fprintf(b, "Received: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n", s.stats.received, s.stats.sent, len(s.connections()))
 	fmt.Fprintf(b, "Zxid: 0x%x\nMode: standalone\nNode count: %d\n", s.zxid, s.tree.count())
@@ -87,47 +68,6 @@ func (s *Server) wordCons(b *strings.Builder) {
 		b.WriteString(info.line())
 	}
 	b.WriteString("\n")
-}
-
-func (s *Server) wordDump(b *strings.Builder) {
-	expiries := s.expiries()
-	fmt.Fprintf(b, "SessionTracker dump:\nSession Sets (%d)/(%d):\n", len(expiries), len(s.sessions))
-	for _, at := range slices.Sorted(maps.Keys(expiries)) {
-		fmt.Fprintf(b, "%d expire at %s:\n", len(expiries[at]), s.wallTime(at).UTC().Format(time.UnixDate))
-		for _, id := range expiries[at] {
-			fmt.Fprintf(b, "\t%s\n", hex(id))
-		}
-	}
-	ephemerals := s.ephemerals()
-	fmt.Fprintf(b, "ephemeral nodes dump:\nSessions with Ephemerals (%d):\n", len(ephemerals))
-	for _, id := range slices.Sorted(maps.Keys(ephemerals)) {
-		fmt.Fprintf(b, "%s:\n", hex(id))
-		for _, path := range ephemerals[id] {
-			fmt.Fprintf(b, "\t%s\n", path)
-		}
-	}
-	s.dumpConnections(b)
-}
-
-func (s *Server) dumpConnections(b *strings.Builder) {
-	groups, total := map[time.Time][]string{}, 0
-	for c := range s.conns {
-		if c.closed {
-			continue
-		}
-		at, id := c.established.Add(sessionlessTimeout), int64(0)
-		if c.session != nil {
-			at, id = s.wallTime(c.session.deadline), c.session.id
-		}
-		at = at.UTC().Truncate(time.Second)
-		groups[at] = append(groups[at], fmt.Sprintf("\tip: /%s sessionId: %s\n", c.remote, hex(id)))
-		total++
-	}
-	fmt.Fprintf(b, "Connections dump:\nConnections Sets (%d)/(%d):\n", len(groups), total)
-	for _, at := range slices.SortedFunc(maps.Keys(groups), time.Time.Compare) {
-		fmt.Fprintf(b, "%d expire at %s:\n", len(groups[at]), at.Format(time.UnixDate))
-		b.WriteString(strings.Join(slices.Sorted(slices.Values(groups[at])), ""))
-	}
 }
 
 func (s *Server) wordWchs(b *strings.Builder) {
@@ -157,16 +97,8 @@ func (s *Server) wordWchc(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
+// wordMntr is the part of the real server's answer that is read here.
 func (s *Server) wordMntr(b *strings.Builder) {
-	for _, m := range s.monitor() {
-		if m.key != "avg_latency" {
-			fmt.Fprintf(b, "zk_%s\t%v\n", m.key, m.value)
-			continue
-		}
-		fmt.Fprintf(b, "zk_%s\t%s\n", m.key, formatLatency(s.averageLatency()))
-	}
-}
-
-func (s *Server) wordEnvi(b *strings.Builder) {
-	fmt.Fprintf(b, "Environment:\nzookeeper.version=%s\nhost.name=localhost\n", version)
+	fmt.Fprintf(b, "zk_version\t%s\nzk_server_state\tstandalone\nzk_ephemerals_count\t%d\nzk_znode_count\t%d\nzk_uptime\t%d\n",
+		version, s.ephemeralCount(), s.tree.count(), s.uptime())
 }

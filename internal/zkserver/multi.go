@@ -42,7 +42,7 @@ func encodeParts(parts []part) body {
 }
 
 // multiPart is one decoded change of a multi. Its result names another request than was made, as in the real server:
-// create2 is answered as create, without a Stat, and the creation of containers and TTL nodes as create2.
+// create2 is answered as create, without a Stat, and the creation of containers as create2.
 type multiPart struct {
 	op    int32 // of the result
 	apply func(*txn) (body, errCode)
@@ -67,7 +67,7 @@ func decodeMulti(d *decoder) ([]multiPart, bool) {
 		if apply == nil {
 			return nil, false
 		}
-		if op == opCreateContainer || op == opCreateTTL {
+		if op == opCreateContainer {
 			op = opCreate2
 		}
 		parts = append(parts, multiPart{op, apply})

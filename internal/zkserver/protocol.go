@@ -31,7 +31,6 @@ const (
 	opCheckWatches    = 17
 	opRemoveWatches   = 18
 	opCreateContainer = 19
-	opCreateTTL       = 21
 	opMultiRead       = 22
 	opAuth            = 100
 	opSetWatches      = 101
@@ -88,12 +87,7 @@ const (
 	modePersistentSequential = 2
 	modeEphemeralSequential  = 3
 	modeContainer            = 4
-	modeTTL                  = 5
-	modeTTLSequential        = 6
 )
-
-// maxTTL is the longest time to live of a TTL node, in milliseconds: 40 bits, as in the real server's marker.
-const maxTTL = 0x00ffffffffff
 
 // connectRequest opens every connection, without a request header.
 type connectRequest struct {

@@ -3,7 +3,6 @@ package zkserver
 import (
 	"slices"
 	"strings"
-	"time"
 )
 
 // What the admin commands and the four-letter words show, taken under Server.mu.
@@ -72,33 +71,9 @@ func (s *Server) connections() []connInfo {
 	return list
 }
 
-// expiries groups the sessions by deadline, in milliseconds of the server's own clock.
-func (s *Server) expiries() map[int64][]int64 {
-	groups := map[int64][]int64{}
-	for _, id := range s.sessionIDs() {
-		at := s.sessions[id].deadline
-		groups[at] = append(groups[at], id)
-	}
-	return groups
-}
-
-// ephemerals lists the ephemeral nodes by session.
-func (s *Server) ephemerals() map[int64][]string {
-	groups := map[int64][]string{}
-	for id := range s.tree.ephemerals {
-		groups[id] = s.tree.ephemeralsOf(id)
-	}
-	return groups
-}
-
 func (s *Server) ephemeralCount() (total int) {
 	for _, paths := range s.tree.ephemerals {
 		total += len(paths)
 	}
 	return total
-}
-
-// wallTime turns the server's own clock into a time of day.
-func (s *Server) wallTime(millis int64) time.Time {
-	return s.started.Add(time.Duration(millis)*time.Millisecond + time.Duration(s.ahead.Load()))
 }

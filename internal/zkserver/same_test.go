@@ -141,20 +141,12 @@ var scenarios = []scenario{
 		c.get("/null", false)
 		c.bye()
 	}},
-	{"containers and TTL nodes", func(w *world) {
+	{"containers", func(w *world) {
 		c := w.client("a")
 		c.create2(19, "/cont", createReq("/cont", nil, 4))
 		c.create2(19, "/cont/odd", createReq("/cont/odd", nil, 0))
 		c.create("/cont/child", "", 1)
 		c.exists("/cont", false)
-		c.create2(21, "/ttl", createReq("/ttl", nil, 5).long(60000))
-		c.create2(21, "/ttl", createReq("/ttl-", nil, 6).long(60000))
-		for _, ttl := range []int64{-1, 0, 1 << 40, 1<<40 - 1} {
-			c.create2(21, "/ttl", createReq("/ttl-", nil, 6).long(ttl))
-		}
-		c.create2(21, "/notttl", createReq("/notttl", nil, 0).long(1000))
-		// The same with -1 ends a real 3.8.0 server for good: left out.
-		c.exists("/ttl", false)
 		c.bye()
 	}},
 	{"watches fire once, before the reply", func(w *world) {
@@ -295,7 +287,6 @@ var scenarios = []scenario{
 		c.multi(14, req())
 		c.multi(14, req().part(13, req().str("/m").int(0)).
 			part(1, createReq("/m/a", []byte("1"), 0)).part(15, createReq("/m/b", nil, 1)).part(19, createReq("/m/c", nil, 4)).
-			part(21, createReq("/m/t", nil, 5).long(60000)).
 			part(5, req().str("/m/a").buf([]byte("22")).int(0)).part(2, req().str("/m/b").int(-1)))
 		c.multi(14, req().part(1, createReq("/m/x", nil, 0)).part(5, req().str("/m/a").buf([]byte("no")).int(-1)).part(2, req().str("/m/c").int(-1)).
 			part(13, req().str("/m/a").int(77)).part(1, createReq("/m/y", nil, 0)).part(1, createReq("/m/z", nil, 0)))

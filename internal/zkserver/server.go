@@ -23,7 +23,7 @@ type Config struct {
 	TickTime time.Duration
 	// MinSessionTimeout and MaxSessionTimeout limit what a client may negotiate; default 2 and 20 ticks.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
-	// ReapInterval of removing empty containers and outlived TTL nodes, default 60 s as in the real server.
+	// ReapInterval of removing empty containers, default 60 s as in the real server.
 	ReapInterval time.Duration
 	// WithoutMultiRead and WithoutAddWatch leave out operations that servers know since 3.6: Unimplemented,
 	// and the end of the session, are the answer.
@@ -246,7 +246,7 @@ func (s *Server) accept() {
 	}
 }
 
-// housekeep expires sessions on the beat and reaps containers and TTL nodes.
+// housekeep expires sessions on the beat and reaps containers.
 func (s *Server) housekeep() {
 	reap := time.NewTicker(s.cfg.ReapInterval)
 	defer reap.Stop()
@@ -267,7 +267,7 @@ func (s *Server) housekeep() {
 func (s *Server) reap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, path := range s.tree.reap(s.wall().UnixMilli()) {
+	for _, path := range s.tree.reap() {
 		tx := s.begin(0, super)
 		tx.delete(path, -1)
 		s.commit(tx)

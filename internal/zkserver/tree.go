@@ -30,7 +30,6 @@ type node struct {
 	creates             int32 // children ever created: the next sequence number
 	owner               int64 // session of an ephemeral node, else 0
 	container           bool
-	ttl                 int64 // milliseconds, 0 for none
 }
 
 func (n *node) stat() stat {
@@ -49,8 +48,7 @@ func (n *node) stat() stat {
 type tree struct {
 	nodes      map[string]*node
 	ephemerals map[int64]map[string]struct{} // session -> paths
-	reapable   map[string]struct{}           // containers and TTL nodes
-	dataSize   int64                         // bytes of paths and data
+	reapable   map[string]struct{}           // containers
 }
 
 // change is one thing that happened to one node, for the watches.
@@ -90,7 +88,6 @@ func newTree() *tree {
 	// The server's own nodes exist from the start and were never "created": they do not count for their parents.
 	for _, path := range []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"} {
 		t.nodes[path] = &node{data: []byte{}, acl: openACL, children: map[string]struct{}{}}
-		t.dataSize += int64(len(path))
 		if parent, name, _ := parentOf(path); name != "" {
 			t.nodes[parent].children[name] = struct{}{}
 		}
@@ -116,12 +113,11 @@ type createArgs struct {
 	data      []byte
 	acl       []acl
 	flags     int32
-	ttl       int64 // milliseconds; -1 when the request has none
-	container bool  // the request itself asks for a container
+	container bool // the request itself asks for a container
 }
 
 func (a createArgs) sequential() bool {
-	return a.flags == modePersistentSequential || a.flags == modeEphemeralSequential || a.flags == modeTTLSequential
+	return a.flags == modePersistentSequential || a.flags == modeEphemeralSequential
 }
 
 func (a createArgs) ephemeral() bool {
@@ -129,11 +125,7 @@ func (a createArgs) ephemeral() bool {
 }
 
 func (a createArgs) code() errCode {
-	hasTTL := a.flags == modeTTL || a.flags == modeTTLSequential
-	switch {
-	case a.flags < modePersistent || a.flags > modeTTLSequential:
-		return codeBadArguments
-	case hasTTL && (a.ttl <= 0 || a.ttl > maxTTL), !hasTTL && a.ttl >= 0:
+	if a.flags < modePersistent || a.flags > modeContainer {
 		return codeBadArguments
 	}
 	if _, _, ok := parentOf(a.path); !ok {
@@ -176,7 +168,7 @@ func (tx *txn) create(a createArgs) (string, *node, errCode) {
 	n := &node{
 		data: a.data, acl: list, children: map[string]struct{}{},
 		czxid: tx.zxid, mzxid: tx.zxid, pzxid: tx.zxid, ctime: tx.now, mtime: tx.now,
-		container: a.container, ttl: max(a.ttl, 0),
+		container: a.container,
 	}
 	if a.ephemeral() {
 		n.owner = tx.session
@@ -236,12 +228,10 @@ func (tx *txn) setData(path string, data []byte, version int32) (*node, errCode)
 	if version != -1 && version != n.version {
 		return nil, codeBadVersion
 	}
-	t, old := tx.tree, *n
-	t.dataSize += int64(len(data) - len(n.data))
+	old := *n
 	n.data, n.mzxid, n.mtime = data, tx.zxid, tx.now
 	n.version++
 	tx.undo = append(tx.undo, func() {
-		t.dataSize += int64(len(old.data) - len(n.data))
 		n.data, n.mzxid, n.mtime, n.version = old.data, old.mzxid, old.mtime, old.version
 	})
 	tx.changes = append(tx.changes, change{kind: nodeDataChanged, path: path, acl: n.acl})
@@ -300,15 +290,15 @@ func (t *tree) ephemeralsOf(session int64) []string {
 	return slices.Sorted(maps.Keys(t.ephemerals[session]))
 }
 
-// reap returns the containers that have had children and are empty now, and the childless TTL nodes past their time.
-func (t *tree) reap(now int64) []string {
+// reap returns the containers that have had children and are empty now.
+func (t *tree) reap() []string {
 	var list []string
 	for path := range t.reapable {
 		n := t.nodes[path]
 		if len(n.children) > 0 {
 			continue
 		}
-		if n.container && n.creates > 0 || n.ttl > 0 && now-n.mtime > n.ttl {
+		if n.creates > 0 {
 			list = append(list, path)
 		}
 	}
@@ -320,8 +310,7 @@ func (t *tree) link(path string, n *node) {
 	parent, name, _ := parentOf(path)
 	t.nodes[path] = n
 	t.nodes[parent].children[name] = struct{}{}
-	t.dataSize += int64(len(path) + len(n.data))
-	if n.container || n.ttl > 0 {
+	if n.container {
 		t.reapable[path] = struct{}{}
 	}
 	if n.owner != 0 {
@@ -336,7 +325,6 @@ func (t *tree) unlink(path string, n *node) {
 	parent, name, _ := parentOf(path)
 	delete(t.nodes, path)
 	delete(t.nodes[parent].children, name)
-	t.dataSize -= int64(len(path) + len(n.data))
 	delete(t.reapable, path)
 	if n.owner != 0 {
 		delete(t.ephemerals[n.owner], path)

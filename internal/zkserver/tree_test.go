@@ -12,7 +12,7 @@ func TestTheLastSequenceNumberComesAgain(t *testing.T) {
 	tx := &txn{tree: tree, zxid: 1}
 	create := func(path string, flags int32) string {
 		t.Helper()
-		got, _, code := tx.create(createArgs{path: path, acl: openACL, flags: flags, ttl: -1})
+		got, _, code := tx.create(createArgs{path: path, acl: openACL, flags: flags})
 		if code != codeOK {
 			t.Fatalf("%s: code %d", path, code)
 		}
@@ -32,14 +32,14 @@ func TestRollbackLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	tree := newTree()
 	before := &txn{tree: tree, zxid: 1} // session 0: its "ephemeral" node has no owner
-	before.create(createArgs{path: "/a", data: []byte("x"), acl: openACL, ttl: -1})
-	before.create(createArgs{path: "/a/e", acl: openACL, flags: modeEphemeral, ttl: -1})
-	stat, size, count := tree.nodes["/a"].stat(), tree.dataSize, tree.count()
+	before.create(createArgs{path: "/a", data: []byte("x"), acl: openACL})
+	before.create(createArgs{path: "/a/e", acl: openACL, flags: modeEphemeral})
+	stat, count := tree.nodes["/a"].stat(), tree.count()
 
 	tx := &txn{tree: tree, zxid: 2, session: 7}
-	tx.create(createArgs{path: "/a/n-", acl: openACL, flags: modeEphemeralSequential, ttl: -1})
-	tx.create(createArgs{path: "/a/c", acl: openACL, container: true, ttl: -1})
-	tx.create(createArgs{path: "/a/c/d", data: []byte("long"), acl: openACL, ttl: -1})
+	tx.create(createArgs{path: "/a/n-", acl: openACL, flags: modeEphemeralSequential})
+	tx.create(createArgs{path: "/a/c", acl: openACL, container: true})
+	tx.create(createArgs{path: "/a/c/d", data: []byte("long"), acl: openACL})
 	tx.setData("/a", []byte("longer"), -1)
 	tx.setData("/a/c/d", nil, 0)
 	tx.delete("/a/e", -1)
@@ -51,9 +51,9 @@ func TestRollbackLeavesNoTrace(t *testing.T) {
 	if got := tree.nodes["/a"].stat(); got != stat {
 		t.Errorf("stat: got %+v, want %+v", got, stat)
 	}
-	if tree.dataSize != size || tree.count() != count || len(tree.reapable) != 0 || len(tree.ephemerals) != 0 {
-		t.Errorf("size %d (was %d), nodes %d (%d), reapable %v, ephemerals %v",
-			tree.dataSize, size, tree.count(), count, tree.reapable, tree.ephemerals)
+	if tree.count() != count || len(tree.reapable) != 0 || len(tree.ephemerals) != 0 {
+		t.Errorf("nodes %d (%d), reapable %v, ephemerals %v",
+			tree.count(), count, tree.reapable, tree.ephemerals)
 	}
 	if string(tree.nodes["/a"].data) != "x" || tree.nodes["/a/e"] == nil {
 		t.Error("data or node not restored")

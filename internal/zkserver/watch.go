@@ -207,16 +207,3 @@ func (w *watches) summary() (sessions, paths, total int) {
 	}
 	return len(w.bySession()), len(byPath), total
 }
-
-// size counts as the real server's watch_count does: one that is for data and children counts twice.
-func (w *watches) size() (total int) {
-	for kind, table := range w {
-		for _, conns := range table {
-			total += len(conns)
-			if watchKind(kind) >= watchPersistent {
-				total += len(conns)
-			}
-		}
-	}
-	return total
-}

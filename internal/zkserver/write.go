@@ -12,7 +12,6 @@ var writeOps = map[int32]writeOp{
 	opCreate:          {"CREA", parseCreate},
 	opCreate2:         {"CREA", parseCreate},
 	opCreateContainer: {"CREA", parseCreate},
-	opCreateTTL:       {"CREA", parseCreate},
 	opDelete:          {"DELE", parseDelete},
 	opSetData:         {"SETD", parseSetData},
 	opSetACL:          {"SETA", parseSetACL},
@@ -32,10 +31,7 @@ func (s *Server) write(r request, w writeOp) (body, errCode) {
 }
 
 func parseCreate(op int32, d *decoder) func(*txn) (body, errCode) {
-	a := createArgs{path: d.String(), data: d.buffer(), acl: d.acls(), flags: d.Int(), ttl: -1}
-	if op == opCreateTTL {
-		a.ttl = d.Long()
-	}
+	a := createArgs{path: d.String(), data: d.buffer(), acl: d.acls(), flags: d.Int()}
 	a.container = op == opCreateContainer
 	if d.Err != nil {
 		return nil
