@@ -34,7 +34,7 @@ func KillClient(a *app.App) *cobra.Command {
 			"connect again by themselves. ZooKeeper lets nobody else close a session; the command says so and does nothing.",
 		Example: "  lockscope kill-client redis:10.0.0.7:50312 redis://localhost --dry-run\n" +
 			"  lockscope kill-client redis:10.0.0.7:50312 -p staging --reason 'hangs in BLPOP' --yes",
-		Args: app.ClientFirst, ValidArgsFunction: a.CompleteClient,
+		Args: app.ClientFirst, ValidArgsFunction: app.CompleteTarget,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)

@@ -48,7 +48,7 @@ func Sweep(a *app.App) *cobra.Command {
 			"become empty by this. For what failed attempts left on some Redis masters: release --match --finding minority-leftover.",
 		Example: "  lockscope sweep zk:/locks/orders zk://localhost --idle 24h --max 1000 --dry-run\n" +
 			"  lockscope sweep zk:/locks -p production --idle 168h --max 200 --reason OPS-7 --yes",
-		Args: app.LockFirst, ValidArgsFunction: a.CompleteRoot,
+		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)

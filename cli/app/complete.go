@@ -5,8 +5,6 @@ import (
 	"context"
 	"io"
 	"maps"
-	"net"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -49,26 +47,12 @@ func (o *offers) add(name, note string) {
 // CompleteLock completes LOCK from the locks of the profile, and the targets after it by their
 // schemes.
 func (a *App) CompleteLock(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot, o *offers) {
-		for l := range s.Locks() {
-			o.add(l.ID.String(), describe.StateWord(l.State)+", "+render.Holder(l))
-		}
-	})
-}
-
-// completeSeen completes the first word from a look at the profile's targets, and the targets after
-// it.
-func (a *App) completeSeen(
-	cmd *cobra.Command, args []string, start string, offer func(*inspect.Snapshot, *offers),
-) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return CompleteTarget(cmd, args, start)
 	}
-	o := offers{start: start}
-	if s, ok := a.glance(cmd.Context(), nil, ""); ok {
-		offer(s, &o)
-	}
-	return o.names, cobra.ShellCompDirectiveNoFileComp
+	return a.completeOf(cmd.Context(), "", nil, start, func(l *inspect.Lock, o *offers) {
+		o.add(l.ID.String(), describe.StateWord(l.State)+", "+render.Holder(l))
+	})
 }
 
 // completeOf completes a word from a look at one lock.
@@ -82,17 +66,6 @@ func (a *App) completeOf(
 		}
 	}
 	return o.names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// CompleteRoot completes the parent directories of locks in ZooKeeper, and the targets after them.
-func (a *App) CompleteRoot(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot, o *offers) {
-		for l := range s.Locks() {
-			if len(l.Masters) == 0 {
-				o.add(inspect.ID{Backend: l.ID.Backend, Path: path.Dir(l.ID.Path)}.String(), "")
-			}
-		}
-	})
 }
 
 // CompleteFinding completes LOCK, then the findings on it.
@@ -120,23 +93,6 @@ func (a *App) CompleteMuted(_ *cobra.Command, args []string, start string) ([]co
 		}
 	}
 	return o.names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// CompleteClient completes BACKEND:HOST:PORT of Redis clients that hold or wait, and the targets
-// after it.
-func (a *App) CompleteClient(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.completeSeen(cmd, args, start, func(s *inspect.Snapshot, o *offers) {
-		for l := range s.Locks() {
-			if b := s.Backend(l.ID.Backend); b == nil || b.Kind != inspect.Redis {
-				continue
-			}
-			for _, c := range slices.Concat(l.Holders, l.Waiters) {
-				if _, _, err := net.SplitHostPort(c.Owner.Client); err == nil {
-					o.add(l.ID.Backend+":"+c.Owner.Client, c.State.String()+", "+l.ID.String())
-				}
-			}
-		}
-	})
 }
 
 // CompleteOwner completes the name of a contender of the given lock.

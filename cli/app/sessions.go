@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -40,14 +39,9 @@ func ZKOptions(t connect.Target) ([]lockops.ZKOption, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ZKOptionsWith(t, config), nil
-}
-
-// ZKOptionsWith returns ZKOptions with a TLS configuration; nil means no TLS.
-func ZKOptionsWith(t connect.Target, config *tls.Config) []lockops.ZKOption {
 	options := []lockops.ZKOption{lockops.WithTLS(config), lockops.WithDialContext(t.Dialer()), lockops.WithChroot(t.Chroot)}
 	if login := t.Secrets.Login; login.Username != "" {
 		options = append(options, lockops.WithDigest(login.Username, string(login.Password)))
 	}
-	return options
+	return options, nil
 }

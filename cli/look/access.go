@@ -3,7 +3,6 @@ package look
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,9 +100,11 @@ func accessTo(ctx context.Context, a *app.App, s app.Setup, t connect.Target, sn
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	if t.Service == connect.ZooKeeper {
-		var subject string
-		one.Acts, subject = mayActOnZooKeeper(ctx, a, s, t)
-		one.User = cmp.Or(strings.Join(slices.DeleteFunc([]string{one.User, subject}, func(s string) bool { return s == "" }), " and "), "nobody (world:anyone)")
+		one.Acts = mayActOnZooKeeper(ctx, a, s, t)
+		if one.User == "" && t.TLS != nil && t.TLS.Cert != "" {
+			one.User = "its client certificate"
+		}
+		one.User = cmp.Or(one.User, "nobody (world:anyone)")
 		one.View, one.Act = zooKeeperLines(t)
 		return one
 	}
@@ -222,87 +223,48 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 }
 
 // mayActOnZooKeeper reads the access list of each root, since contenders are created and deleted
-// below a directory. subject is the subject of the client certificate that the server asked for.
-func mayActOnZooKeeper(ctx context.Context, a *app.App, s app.Setup, t connect.Target) (may answer, subject string) {
-	config, err := t.TLS.Config()
+// below a directory.
+func mayActOnZooKeeper(ctx context.Context, a *app.App, s app.Setup, t connect.Target) answer {
+	options, err := app.ZKOptions(t)
 	if err != nil {
-		return answer{"unknown", err.Error()}, ""
+		return answer{"unknown", err.Error()}
 	}
-	shown := make(chan string, 1)
-	if config != nil {
-		config = connect.WithShown(config, func(c *tls.Certificate) {
-			select {
-			case shown <- connect.SubjectOf(c):
-			default: // of the server before
-			}
-		})
-	}
-	session, err := a.ZKSession(ctx, s, t, app.ZKOptionsWith(t, config)...)
+	session, err := a.ZKSession(ctx, s, t, options...)
 	if err != nil {
-		return answer{"unknown", err.Error()}, ""
+		return answer{"unknown", err.Error()}
 	}
 	defer session.Close()
-	as := identity{login: t.Secrets.Login}
-	select {
-	case as.subject = <-shown:
-	default:
-	}
 	for _, root := range t.Roots {
 		node := cmp.Or(t.Chroot+strings.TrimSuffix(root, "/"), "/")
 		list, _, err := session.Conn().GetACL(node)
 		if err != nil {
-			return answer{"unknown", fmt.Sprintf("the access list of %s: %s", inspect.Escape(node), strings.TrimPrefix(err.Error(), "zk: "))}, as.certificate()
+			return answer{"unknown", fmt.Sprintf("the access list of %s: %s", inspect.Escape(node), strings.TrimPrefix(err.Error(), "zk: "))}
 		}
-		if got := allowed(list, as); got.May != "yes" {
+		if got := allowed(list, t.Secrets.Login); got.May != "yes" {
 			got.Reason = inspect.Escape(node) + " " + got.Reason
-			return got, as.certificate()
+			return got
 		}
 	}
-	return answer{"yes", "on " + strings.Join(t.Roots, ", ") + "; directories below may have other lists"}, as.certificate()
+	return answer{"yes", "on " + strings.Join(t.Roots, ", ") + "; directories below may have other lists"}
 }
 
-// identity of an account in access lists, by its login, of the scheme digest, and by its
-// certificate; each may be missing.
-type identity struct {
-	login   connect.Credentials
-	subject string
-}
-
-// certificate names it by its certificate; empty where it has none.
-func (i identity) certificate() string {
-	if i.subject == "" {
-		return ""
+// concerns reports whether an entry of an access list is about a login of the scheme digest.
+func concerns(entry zk.ACL, login connect.Credentials) bool {
+	if entry.Scheme != "digest" || login.Username == "" {
+		return entry.Scheme == "world"
 	}
-	return "x509:" + i.subject
-}
-
-// has reports whether an entry of an access list is about it.
-func (i identity) has(entry zk.ACL) bool {
-	switch entry.Scheme {
-	case "world":
-		return true
-	case "x509":
-		return i.subject != "" && entry.ID == i.subject
-	case "digest":
-		if i.login.Username == "" {
-			return false
-		}
-		// From ZooKeeper 3.7 on, an account that may not administer a node sees user:x instead of
-		// the digest.
-		user, digest, _ := strings.Cut(entry.ID, ":")
-		return i.login.Username == user && digest == "x" || entry.ID == zk.DigestACL(zk.PermAll, i.login.Username, string(i.login.Password))[0].ID
-	default:
-		return false
-	}
+	// From ZooKeeper 3.7 on, an account that may not administer a node sees user:x instead of the digest.
+	user, digest, _ := strings.Cut(entry.ID, ":")
+	return login.Username == user && digest == "x" || entry.ID == zk.DigestACL(zk.PermAll, login.Username, string(login.Password))[0].ID
 }
 
 // allowed judges an access list for creating and deleting below its node.
-func allowed(list []zk.ACL, as identity) answer {
+func allowed(list []zk.ACL, as connect.Credentials) answer {
 	const needed = zk.PermCreate | zk.PermDelete
 	var mine, others int32
 	for _, entry := range list {
 		switch {
-		case as.has(entry):
+		case concerns(entry, as):
 			mine |= entry.Perms
 		case entry.Scheme != "digest":
 			others |= entry.Perms

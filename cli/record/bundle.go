@@ -79,11 +79,10 @@ func (b *bundle) run(ctx context.Context, lock string, targets []string) error {
 	if err != nil {
 		return err
 	}
-	hide := redactor(s.Targets)
 	if s.Recording != "" {
 		err = b.fromRecording(s)
 	} else {
-		err = b.watch(ctx, s, hide)
+		err = b.watch(ctx, s)
 	}
 	if err != nil {
 		return err
@@ -95,11 +94,6 @@ func (b *bundle) run(ctx context.Context, lock string, targets []string) error {
 	files, err := b.files(l, s)
 	if err != nil {
 		return err
-	}
-	for i := range files {
-		if files[i].name != recordingName {
-			files[i].data = []byte(hide.Replace(string(files[i].data)))
-		}
 	}
 	if err := writeBundle(b.to, b.snapshot.TakenAt, files); err != nil {
 		return err
@@ -129,7 +123,7 @@ func (b *bundle) fromRecording(s app.Setup) error {
 }
 
 // watch looks at the backend of the lock for a while, and records that.
-func (b *bundle) watch(ctx context.Context, s app.Setup, hide *strings.Replacer) error {
+func (b *bundle) watch(ctx context.Context, s app.Setup) error {
 	target, err := s.BackendOf(b.id)
 	if err != nil {
 		return err
@@ -145,7 +139,7 @@ func (b *bundle) watch(ctx context.Context, s app.Setup, hide *strings.Replacer)
 	defer cancel()
 	var end *time.Timer // runs from when all was looked at once
 	packed := gzip.NewWriter(&b.recorded)
-	observer := b.Diagnosing(b.Now, recording.New(b.Now, redacting{packed, hide}, sources...))
+	observer := b.Diagnosing(b.Now, recording.New(b.Now, packed, sources...))
 	observer.Advise(s.Reach())
 	observer.Expect(s.Expectations())
 	observer.Mute(b.Mutes())
@@ -178,53 +172,6 @@ func (b *bundle) watch(ctx context.Context, s app.Setup, hide *strings.Replacer)
 		return b.ExitOf(last.Backends)
 	}
 	return nil
-}
-
-// redacting writes what it is given without secrets, a line by each call.
-type redacting struct {
-	to   io.Writer
-	hide *strings.Replacer
-}
-
-func (r redacting) Write(line []byte) (int, error) {
-	if _, err := r.hide.WriteString(r.to, string(line)); err != nil {
-		return 0, err
-	}
-	return len(line), nil
-}
-
-// shortestHidden is the length from which on a secret is looked for in text: a shorter one would be
-// found everywhere.
-const shortestHidden = 4
-
-// redactor takes the secrets of targets out of text, as they are and as they are escaped. They are
-// not put into it; a client may have written its password into a lock.
-func redactor(targets []connect.Target) *strings.Replacer {
-	var pairs []string
-	for _, t := range targets {
-		for _, c := range []connect.Credentials{t.Secrets.Login, t.Secrets.Sentinel, t.Secrets.Admin} {
-			secret := string(c.Password)
-			if len(secret) < shortestHidden {
-				continue
-			}
-			for _, text := range []string{secret, inspect.Escape(secret)} {
-				pairs = append(pairs, inJSON(text), "[secret]", text, "[secret]")
-			}
-		}
-	}
-	return strings.NewReplacer(pairs...)
-}
-
-// inJSON returns text as it appears between the quotes of our JSON.
-func inJSON(text string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(text); err != nil {
-		return text
-	}
-	quoted := strings.TrimSuffix(b.String(), "\n")
-	return quoted[1 : len(quoted)-1]
 }
 
 // bundleFile is a file of a bundle.

@@ -3,8 +3,6 @@ package connect
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/asn1"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -108,21 +106,4 @@ func chooseOf(ours []tls.Certificate) func(*tls.CertificateRequestInfo) (*tls.Ce
 		}
 		return new(tls.Certificate), nil
 	}
-}
-
-// SubjectOf a certificate as access lists of ZooKeeper have it, in the scheme x509 (RFC 2253). Java writes a
-// few rare attributes in another way. Empty where the certificate cannot be read.
-func SubjectOf(c *tls.Certificate) string {
-	if len(c.Certificate) == 0 {
-		return ""
-	}
-	leaf, err := x509.ParseCertificate(c.Certificate[0])
-	if err != nil {
-		return ""
-	}
-	var name pkix.RDNSequence
-	if _, err := asn1.Unmarshal(leaf.RawSubject, &name); err != nil {
-		return ""
-	}
-	return name.String()
 }
