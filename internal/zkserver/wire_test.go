@@ -22,8 +22,6 @@ type world struct {
 	addr  string
 	log   strings.Builder
 	names map[int64]string // sessions
-	// unordered puts the events before a reply in order: what the end of a session deletes goes in no order.
-	unordered bool
 }
 
 func (w *world) printf(format string, args ...any) { fmt.Fprintf(&w.log, format+"\n", args...) }
@@ -247,9 +245,6 @@ func (c *wire) until(what string, xid int32, show func(*result) string) {
 		if gotXid == -1 {
 			events = append(events, c.name+": "+r.event(gotXid, zxid, code))
 			continue
-		}
-		if c.w.unordered {
-			slices.Sort(events)
 		}
 		for _, event := range events {
 			c.w.printf("%s", event)
