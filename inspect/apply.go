@@ -140,11 +140,15 @@ func (o *Observer) judgeSpreads(now time.Time) {
 // updateBackend records a newer state of a backend.
 func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
 	p := o.backend(source, b.Name)
+	lost := b.State == Down && p.state != nil && p.state.State != Down
 	o.events = append(o.events, p.update(b, now, o.locks.len())...)
 	o.reported[source] = p
 	if by := b.ClockOffset() - p.offset; by.Abs() >= time.Second {
 		p.offset = b.ClockOffset()
 		o.moveGrants(p, by)
+	}
+	if lost && p.blindFrom.Before(now) { // what was found since is of a time that nobody saw
+		o.diagnoseAll(p, now)
 	}
 	o.diagnoseBackend(p, now)
 	o.dirty = true

@@ -62,6 +62,9 @@ func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 // caseOf fills in a lock's case. It reuses o.asked, since nothing else would be allocated at rest.
 func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) *Case {
 	watches := p.watchTable(l.ID)
+	if p.state != nil && p.state.State == Down && now.After(p.blindFrom) {
+		now = p.blindFrom
+	}
 	o.asked = Case{
 		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
 		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: watches, WatchesAre: p.ageOf(watches, now),

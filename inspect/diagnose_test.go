@@ -69,6 +69,30 @@ func TestRulesAreAskedAgainAsTimePasses(t *testing.T) {
 	}
 }
 
+// What was last heard of before a backend fell silent does not age until it answers again; a finding of the time
+// between goes.
+func TestALockOutOfSightDoesNotAge(t *testing.T) {
+	a := applying(t)
+	a.Diagnose(testRules()[:1], 10*time.Second)
+	l := queueOf(t, "11 12")
+	a.send(0, Update{Put: []*Lock{l}, Backend: zkUp})
+	lap := func(seconds int) {
+		for range beats {
+			a.onBeat(now.Add(time.Duration(seconds) * time.Second))
+		}
+	}
+	lap(11)
+	expect(t, "silent, but not known to be", rulesOf(a.locks.get(l.ID)), "long")
+	down := *zkUp
+	down.State, down.HeardAt = Down, now.Add(5*time.Second)
+	a.send(12, Update{Backend: &down})
+	lap(30)
+	expect(t, "down", rulesOf(a.locks.get(l.ID)), "")
+	a.send(31, Update{Put: []*Lock{at(queueOf(t, "11 12"), 31)}, Backend: zkUp})
+	lap(42)
+	expect(t, "up again", rulesOf(a.locks.get(l.ID)), "long")
+}
+
 func TestRulesAreAskedOnceAtTheEndOfOnePass(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce
