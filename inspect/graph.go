@@ -32,6 +32,12 @@ func (c *Contender) Identity(backend string) (Identity, bool) {
 	}
 }
 
+// Labelled is a place in a list for contenders of which only a label is known. It proves nothing: two processes may
+// bear the same.
+func Labelled(backend string, label Untrusted) Identity {
+	return Identity{backend: backend, library: label}
+}
+
 // graph has a node for each owner and an edge from each waiter to those that block it.
 type graph struct {
 	nodes  map[deadlockOwner]int

@@ -46,7 +46,7 @@ func TestTimelineSaysWhatItKnows(t *testing.T) {
 	press(m, "g")
 	wantText(t, m, "held since before watching began at 11:58:00", "released 11:58:30", "≥30s")
 	press(m, "G")
-	wantText(t, m, "waiting most 3", "held 100% of the time", "waits ended: 5  p50 50s  p95 57s  p99 57s", "holds ended: 4  p50 19s")
+	wantText(t, m, "most waiting: 3", "held 100% of the time", "waits ended: 5  p50 50s  p95 57s  p99 57s", "holds ended: 4  p50 19s")
 	m = unfairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "▲ 1 waiter overtaken, 2 overtakes", "▲2", "───▲──")
 	press(m, "G")

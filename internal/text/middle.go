@@ -1,14 +1,34 @@
 package text
 
-import "github.com/charmbracelet/x/ansi"
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
 
 // Middle shortens text to at most that many cells. It keeps the start and the end, and puts tail
-// between them.
+// between them. Of a host with its port it keeps the start and the port: hosts often share a domain.
 func Middle(text string, cells int, tail string) string {
 	w := ansi.StringWidth(text)
 	if w <= cells {
 		return text
 	}
 	end := (cells - 1) * 2 / 3
+	if port := portOf(text); port > 0 && port < end {
+		end = port
+	}
 	return ansi.Truncate(text, cells-1-end, "") + tail + ansi.Cut(text, w-end, w)
+}
+
+// portOf is the length of the port, with its colon, after the name of a host; 0 without one.
+func portOf(text string) int {
+	at := strings.LastIndexByte(text, ':')
+	digits := func(s string) bool { return strings.Trim(s, "0123456789.") == "" }
+	if at < 0 || at == len(text)-1 || !digits(text[at:][1:]) {
+		return 0
+	}
+	if host := text[:at]; !strings.Contains(host, ".") || digits(host) || strings.ContainsAny(host, "/:") {
+		return 0
+	}
+	return len(text) - at
 }

@@ -145,7 +145,7 @@ func (p *Pane) groupCells(l *inspect.Lock, r chainRow) []widget.Line {
 	if first.Sequential {
 		number = widget.Line{{fmt.Sprint(first.Sequence), t.Text}}
 	}
-	if d, ok := g.oldest(screen.Ages(p), l); ok {
+	if d, ok := g.oldest(p.ages(l), l); ok {
 		since = ageCell(t, d)
 	}
 	most := 0
@@ -216,7 +216,7 @@ func (p *Pane) groupDetails(l *inspect.Lock, g *group) []widget.Line {
 		how = "enter closes the group"
 	}
 	var since string
-	if d, ok := g.oldest(screen.Ages(p), l); ok {
+	if d, ok := g.oldest(p.ages(l), l); ok {
 		since = "the first in the queue for " + describe.Signed(d)
 	}
 	lines := p.facts(widget.Span{s.Text + " ", s.Style}, fmt.Sprintf("%d readers", len(g.members)), since, how)

@@ -27,8 +27,9 @@ type Pane struct {
 	list          widget.Scroller
 	// selected is the key of the cursor's row: the cursor follows it.
 	selected string
-	// names is the width of the contenders' or the values' column, watches of the watches'.
-	names, watches widget.Widest
+	widths   widths
+	// heights keep what is drawn below the parts of the pane in its place.
+	heights heights
 	// ListTop is the line of the view where the rows start, room how many there is room for.
 	ListTop, room int
 	// lanes are those of the strip below the rows, length the time that it shows.
@@ -39,6 +40,14 @@ type Pane struct {
 	// root is the root blocker, on another lock; nil when the holder waits for nothing that we know.
 	root *inspect.Entry
 }
+
+// widths are those of columns, in cells: the contenders' names, those of them that are labels, their clients and
+// their watches. Of a Redis lock, names are the values.
+type widths struct{ names, labels, clients, watches widget.Widest }
+
+// heights are those of the parts of the pane, in lines: the head with its findings, the rows, the lanes and the
+// details.
+type heights struct{ head, rows, lanes, details widget.Widest }
 
 // chainRow is a selectable row: a master's vote, a contender or a group of them.
 type chainRow struct {
@@ -68,7 +77,7 @@ func NewPane(host screen.Context) *Pane {
 func (p *Pane) Show(id inspect.ID) {
 	if id != p.id {
 		p.id, p.list, p.selected, p.length, p.root = id, widget.Scroller{}, "", 0, nil
-		p.names, p.watches = widget.Widest{}, widget.Widest{}
+		p.widths, p.heights = widths{}, heights{}
 		clear(p.opened)
 	}
 	p.refresh()
@@ -97,6 +106,9 @@ func (p *Pane) Hide() { p.lanes.Forget() }
 
 // SetSize lays the pane out and draws it, as everything is by now.
 func (p *Pane) SetSize(width, height int) {
+	if width != p.width || height != p.height {
+		p.heights = heights{}
+	}
 	p.width, p.height = width, height
 	p.drawn = p.draw()
 }
@@ -142,6 +154,12 @@ func (p *Pane) Click(y int) bool {
 	return again
 }
 
+// ages words ages as of the time up to which the lock is known.
+func (p *Pane) ages(l *inspect.Lock) describe.View {
+	v, _ := screen.AgesOf(p, l)
+	return v
+}
+
 func (p *Pane) page() int { return max(1, p.height/2) }
 
 // target is the contender that a release is about: the selected one, or the holder when a master is
@@ -177,8 +195,8 @@ func (p *Pane) NeedsFastTick() bool {
 			return true // the gauges run down smoothly
 		}
 	}
-	longest, waits := screen.Ages(p).LongestWait(l)
-	held, holds := screen.HeldFor(screen.Ages(p), l)
+	longest, waits := p.ages(l).LongestWait(l)
+	held, holds := screen.HeldFor(p.ages(l), l)
 	return describe.InTenths(screen.Expiry(l).Sub(p.Now())) || holds && describe.InTenths(held) || waits && describe.InTenths(longest.Duration)
 }
 
@@ -192,21 +210,22 @@ func (p *Pane) draw() string {
 		return p.finish(p.goneLines())
 	}
 	lines := append([]widget.Line{p.header(l)}, p.verdictLines(l)...)
+	lines = p.heights.head.Fill(lines, p.height/2, p.Now())
 	if p.height >= lowPane {
 		lines = append(lines, nil)
 	}
-	var below []widget.Line
-	if details := p.details(l); len(details) > 0 {
-		below = append([]widget.Line{nil}, details...)
-	}
+	below := p.heights.details.Fill(p.details(l), p.height, p.Now())
 	columns, row := p.table(l)
-	rows := min(len(p.rows), leastRows)
-	below = below[:max(0, min(len(below), p.height-len(lines)-1-rows))]
+	rows := p.heights.rows.KeepLines(len(p.rows), p.Now())
+	below = below[:max(0, min(len(below), p.height-len(lines)-1-min(rows, leastRows)))]
+	if len(below) <= 2 { // a heading with nothing below it
+		below = nil
+	}
 	room := max(1, p.height-len(lines)-1-len(below))
 	widths := widget.Lay(columns, p.width-widget.Margin-1)
 	lines = append(lines, append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...))
 	p.ListTop, p.room = len(lines), room
-	lines = append(lines, p.rowLines(l, row, room)...)
+	lines = append(lines, p.heights.rows.Fill(p.rowLines(l, row, room), room, p.Now())...)
 	lines = append(lines, below...)
 	lines = append(lines, p.strip(p.height-len(lines))...)
 	return p.finish(append(lines, p.grants(p.height-len(lines))...))
@@ -257,7 +276,7 @@ func (p *Pane) header(l *inspect.Lock) widget.Line {
 		return left // nothing is known of it yet, or any more
 	}
 	for _, cells := range []int{screen.TrendCells, screen.TrendCells / 3} { // as much as there is room for
-		right := widget.Line{{of + ", last " + describe.Limit(time.Duration(cells)*screen.TrendStep) + " ", t.Muted}}
+		right := widget.Line{{of + ", last " + describe.Limit(time.Duration(cells)*screen.TrendStep) + screen.Peak(trend, cells) + " ", t.Muted}}
 		right = append(right, screen.Pulse(t, trend, cells).Align(cells, true, "")...).Add(t.Text, " ")
 		if left.Width()+right.Width()+widget.Gap <= p.width {
 			return widget.Spread(left, right, p.width, "")
@@ -323,7 +342,11 @@ func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 			if j == 0 {
 				lead = widget.Line{{" " + s.Text + " " + rule + "  ", s.Style}}
 			}
-			lines = append(lines, lead.Add(t.Text, text))
+			style := t.Text
+			if f.Muted != nil {
+				style = t.Faint
+			}
+			lines = append(lines, lead.Add(style, text))
 		}
 		if len(f.Steps) > 0 && (i == 0 || p.height >= roomy) {
 			lines = append(lines, p.adviceLines(&f)...)
@@ -397,7 +420,7 @@ func (p *Pane) strip(room int) []widget.Line {
 	p.length = max(p.length, lanes.Fitting(all, p.Now(), leastStrip))
 	v := lanes.NewView(&p.lanes, p.id, time.Time{}, p.length, p.width)
 	shown := lanes.Fold(v.In(all), p.id.Backend)
-	if len(shown) == 0 {
+	if p.heights.lanes.KeepLines(len(shown), p.Now()) == 0 {
 		return nil
 	}
 	at, selected := lanes.Present(shown), -1
@@ -412,5 +435,5 @@ func (p *Pane) strip(room int) []widget.Line {
 	var list widget.Scroller
 	list.Center(at, len(shown), room-frame)
 	list.At = selected
-	return append(lines, v.List(shown, list, room-frame)...)
+	return append(lines, p.heights.lanes.Fill(v.List(shown, list, room-frame), room-frame, p.Now())...)
 }

@@ -115,12 +115,17 @@ func contenderName(c *inspect.Contender) string {
 	return c.Name.String()
 }
 
+// nameCell has a contender's name, and marks our own.
+func (p *Pane) nameCell(c *inspect.Contender) widget.Line {
+	return append(widget.Line{{contenderName(c), p.Theme().Text}}, screen.You(p.Theme(), &c.Owner)...)
+}
+
 func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 	columns := []widget.Column{
 		{Title: "#", Width: 4, Grow: 1, Most: 6, Right: true},
 		{Title: "STATE", Width: 13, Grow: 1, Most: 14},
 		{Title: "MODE", Width: 5},
-		{Title: "CONTENDER", Middle: true, Width: 12, Grow: 5, Most: 34},
+		{Title: "CONTENDER", Middle: true, Width: 12, Grow: 5, Most: 12},
 		{Title: "CLIENT", Width: 15, Grow: 4, Most: 24},
 		{Title: "SESSION", Middle: true, Width: 10, Grow: 6, Most: 18, From: 112},
 		{Title: "QUEUED", Width: 7, Right: true},
@@ -133,15 +138,25 @@ func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 	} else {
 		columns[2].From, columns[5].From, columns[7].From = widget.Never, 105, 88
 	}
-	name, watch := 0, 0
+	name, label, client, watch := 0, 0, 0, 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters[:min(len(l.Waiters), measured)]} {
 		for i := range list {
-			name = max(name, lipgloss.Width(contenderName(&list[i])))
+			name = max(name, p.nameCell(&list[i]).Width())
+			client = max(client, lipgloss.Width(screen.Ages(p).Client(&list[i].Owner)))
 			watch = max(watch, p.watchCell(l, &list[i]).Width())
+			if list[i].Owner.Label != "" {
+				label = max(label, p.nameCell(&list[i]).Width())
+			}
 		}
 	}
-	columns[3].Most = max(columns[3].Most, p.names.Keep(name, p.Now()))
-	columns[watches].Fit(p.watches.Keep(watch, p.Now()))
+	columns[3].Fit(p.widths.labels.Keep(label, p.Now()))
+	columns[4].Fit(p.widths.clients.Keep(client, p.Now()))
+	columns[watches].Fit(p.widths.watches.Keep(watch, p.Now()))
+	if width := p.width - widget.Margin - 1; !widget.InFull(columns, width, 3, 4) {
+		columns[5].From = widget.Never // the session is among the details
+		widget.InFull(columns, width, 3, 4)
+	}
+	columns[3].Most = max(columns[3].Most, p.widths.names.Keep(name, p.Now())) // a node's name says less
 	return columns
 }
 
@@ -152,7 +167,6 @@ func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
 	if c.Sequential {
 		number = widget.Line{{fmt.Sprint(c.Sequence), t.Text}}
 	}
-	name := contenderName(c)
 	at, id, since, blocks := dash, dash, dash, dash
 	if where := screen.Ages(p).Client(&c.Owner); where != "" {
 		at = widget.Line{{where, t.Text}}
@@ -160,13 +174,13 @@ func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
 	if c.Owner.Session != 0 {
 		id = widget.Line{{inspect.SessionID(c.Owner.Session), t.Muted}}
 	}
-	if d, ok := screen.Ages(p).Since(l, c); ok {
+	if d, ok := p.ages(l).Since(l, c); ok {
 		since = ageCell(t, d)
 	}
 	if c.BlockedBelow > 0 {
 		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
 	}
-	return []widget.Line{number, p.stateCell(r), screen.ModeCell(t, c), {{name, t.Text}}, at, id, since, blocks, p.watchCell(l, c)}
+	return []widget.Line{number, p.stateCell(r), screen.ModeCell(t, c), p.nameCell(c), at, id, since, blocks, p.watchCell(l, c)}
 }
 
 // ageCell is an age, marked where its clock was not compared with ours.
@@ -230,7 +244,7 @@ func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 		_, value, _ := p.voteCells(l, &l.Masters[i], 0)
 		need = max(need, value.Width())
 	}
-	columns[2].Most = max(columns[2].Most, p.names.Keep(need, p.Now()))
+	columns[2].Most = max(columns[2].Most, p.widths.names.Keep(need, p.Now()))
 	for i, any := range known {
 		if !any {
 			columns[ttlOfMaster+1+i].From = widget.Never
@@ -352,7 +366,7 @@ func (p *Pane) redisContender(l *inspect.Lock, r chainRow) widget.Line {
 	if l.Kind == inspect.KindRW {
 		notes = append(notes, screen.ModeCell(t, c).Text())
 	}
-	if d, ok := screen.Ages(p).Since(l, c); ok && c.State != inspect.Holding {
+	if d, ok := p.ages(l).Since(l, c); ok && c.State != inspect.Holding {
 		notes = append(notes, "queued "+describe.Signed(d))
 	}
 	if left := c.ExpiresAt.Sub(p.Now()); !c.ExpiresAt.IsZero() && left > 0 {
@@ -364,7 +378,7 @@ func (p *Pane) redisContender(l *inspect.Lock, r chainRow) widget.Line {
 	}
 	state := p.stateCell(r).Align(stateOfRedis, false, t.Glyphs.Ellipsis)
 	room := max(12, p.width-widget.Margin-1-stateOfRedis-widget.Gap-note.Width()-widget.Gap)
-	name := widget.Line{{describe.Owner(c), t.Text}}.Squeeze(room, t.Glyphs.Ellipsis)
+	name := append(widget.Line{{describe.Owner(c), t.Text}}, screen.You(t, &c.Owner)...).Squeeze(room, t.Glyphs.Ellipsis)
 	if room < 40 {
 		name = name.Align(room, false, t.Glyphs.Ellipsis)
 	} else {

@@ -11,12 +11,12 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// details is a strip with the details of the selected row.
+// details is a strip with the details of the selected row, after a blank line.
 func (p *Pane) details(l *inspect.Lock) []widget.Line {
 	if p.list.At >= len(p.rows) || p.height < 14 {
 		return nil
 	}
-	lines := []widget.Line{p.section("selected")}
+	lines := []widget.Line{nil, p.section("selected")}
 	r := p.rows[p.list.At]
 	if r.vote != nil {
 		return append(lines, p.voteDetails(l, r.vote)...)
@@ -72,9 +72,9 @@ func (p *Pane) possible(l *inspect.Lock, c *inspect.Contender) []widget.Line {
 // times are a contender's arrival and grant, and the expiry of its entry.
 func (p *Pane) times(l *inspect.Lock, c *inspect.Contender) []string {
 	var words []string
-	since, known := screen.Ages(p).Since(l, c)
+	since, known := p.ages(l).Since(l, c)
 	queued := "in the queue for " + describe.Signed(since)
-	held := screen.Ages(p).Held(l, c)
+	held := p.ages(l).Held(l, c)
 	switch {
 	case c.State != inspect.Holding && known:
 		words = append(words, queued)

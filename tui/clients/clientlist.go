@@ -69,7 +69,7 @@ func listClients(s *inspect.Snapshot, o order) *clientList {
 		}
 	}
 	named := 0
-	for who, entries := range s.Owners() {
+	add := func(who inspect.Identity, entries []inspect.Entry) {
 		named += len(entries)
 		r := newClientRow(s, who, entries)
 		r.inCycle = circling[who]
@@ -85,12 +85,35 @@ func listClients(s *inspect.Snapshot, o order) *clientList {
 		}
 		list.rows = append(list.rows, r)
 	}
+	for who, entries := range s.Owners() {
+		add(who, entries)
+	}
+	for who, entries := range labelled(s) {
+		add(who, entries)
+	}
 	for l := range s.Locks() {
 		list.nameless += l.Contention()
 	}
 	list.nameless -= named
 	list.sort(o)
 	return list
+}
+
+// labelled are the contenders of which only a label is known, as of most holders in Redis.
+func labelled(s *inspect.Snapshot) map[inspect.Identity][]inspect.Entry {
+	all := make(map[inspect.Identity][]inspect.Entry)
+	for l := range s.Locks() {
+		for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
+			for i := range list {
+				c := &list[i]
+				if _, known := c.Identity(l.ID.Backend); !known && c.Owner.Label != "" {
+					who := inspect.Labelled(l.ID.Backend, c.Owner.Label)
+					all[who] = append(all[who], inspect.Entry{Lock: l, Contender: c})
+				}
+			}
+		}
+	}
+	return all
 }
 
 // sooner orders instants with the unknown last.

@@ -29,6 +29,11 @@ type Screen struct {
 	inEntries bool
 	entries   widget.Scroller
 	entry     entryKey
+	// detailed is the height of the details of detailsOf, locks and blockers the widths of its entries' columns.
+	detailed, locks, blockers widget.Widest
+	detailsOf                 inspect.Identity
+	// names and addresses are the widths of the table's, which only grow until it is sorted or resized.
+	names, addresses int
 
 	graphing bool
 	graph    widget.Scroller
@@ -89,6 +94,9 @@ func (s *Screen) choose(p screen.Place) {
 func (s *Screen) Title() string { return string(screen.Clients) }
 
 func (s *Screen) SetSize(width, height int) {
+	if width != s.width {
+		s.names, s.addresses = 0, 0
+	}
 	s.width, s.height = width, height
 	s.keepInSight()
 }
@@ -344,7 +352,11 @@ func (s *Screen) Actions() []screen.Action {
 		{Keys: []string{"w"}, Shown: "w", Hint: graph, Help: "who waits for whom: deadlocks, and chains over several locks", Run: screen.Do(func() { s.graphing = !s.graphing })},
 	}
 	if s.graphing || s.inEntries {
-		list = append(list, screen.LeaveAction(func() { s.graphing, s.inEntries = false, false }))
+		leave := screen.LeaveAction(func() { s.graphing, s.inEntries = false, false })
+		if s.graphing { // w says where that is
+			leave.Hint = ""
+		}
+		list = append(list, leave)
 	}
 	filter := s.input.Actions("filter: show only clients that have all these words: name, address, lock, deadlock...")
 	filter[0].Run = screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })

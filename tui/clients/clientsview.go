@@ -30,12 +30,15 @@ func (s *Screen) Layout() clientsLayout {
 		g.paneWidth = max(74, s.width*2/5)
 		g.tableWidth = s.width - 3 - g.paneWidth
 		g.left, g.top = g.tableWidth+3, 1
-		g.details = s.details(r, g.paneWidth)
 	} else {
 		g.tableRows = widget.RowsAbove(len(s.shown), s.height-2)
 		g.top = g.tableTop + g.tableRows
-		g.details = append([]widget.Line{widget.Section(s.Theme(), s.width, "what it holds and waits for")}, s.details(r, g.paneWidth)...)
+		g.details = []widget.Line{widget.Section(s.Theme(), s.width, "what it holds and waits for")}
 	}
+	if s.detailsOf != r.who {
+		s.detailsOf, s.detailed, s.locks, s.blockers = r.who, widget.Widest{}, widget.Widest{}, widget.Widest{}
+	}
+	g.details = append(g.details, s.detailed.Fill(s.details(r, g.paneWidth), s.height/2, s.Now())...)
 	g.EntriesTop = g.top + len(g.details) + 1
 	g.entryRows = max(1, s.height-g.EntriesTop)
 	return g
@@ -56,10 +59,11 @@ func (s *Screen) View() string {
 		return s.graphView()
 	}
 	t, g := s.Theme(), s.Layout()
-	table := []widget.Line{s.header(clientColumns(g.tableWidth), g.tableWidth)}
 	from, to := s.Table.Visible(len(s.shown), g.tableRows)
+	columns := s.columns(s.shown[from:to], g.tableWidth)
+	table := []widget.Line{s.header(columns, g.tableWidth)}
 	for i, r := range s.shown[from:to] {
-		table = append(table, s.clientRow(r, g.tableWidth, from+i == s.Table.At))
+		table = append(table, s.clientRow(r, columns, g.tableWidth, from+i == s.Table.At))
 	}
 	if len(s.shown) == 0 {
 		table = append(table, s.emptyLines()...)
@@ -67,12 +71,13 @@ func (s *Screen) View() string {
 	var pane []widget.Line
 	if r := s.Row(); r != nil {
 		pane = append(pane, g.details...)
-		if len(r.entries) > 0 {
-			pane = append(pane, s.header(entryColumns(), g.paneWidth))
-		}
 		from, to := s.entries.Visible(len(r.entries), g.entryRows)
+		columns := s.entryColumns(r.entries[from:to], g.paneWidth)
+		if len(r.entries) > 0 {
+			pane = append(pane, s.header(columns, g.paneWidth))
+		}
 		for i, e := range r.entries[from:to] {
-			pane = append(pane, s.entryRow(e, g.paneWidth, from+i == s.entries.At))
+			pane = append(pane, s.entryRow(e, columns, g.paneWidth, from+i == s.entries.At))
 		}
 	}
 	summary := s.summary().Render(s.width, t.Glyphs.Ellipsis, nil)
@@ -118,9 +123,38 @@ func clientColumns(width int) []widget.Column {
 	}
 }
 
-func (s *Screen) clientRow(r *clientRow, width int, selected bool) widget.Line {
+// columns has the names in full before all about sessions and servers.
+func (s *Screen) columns(rows []*clientRow, width int) []widget.Column {
+	for _, r := range rows {
+		s.names = max(s.names, lipgloss.Width(r.Name)+screen.You(s.Theme(), &r.owner).Width())
+		if at := s.address(r); at != "" {
+			s.addresses = max(s.addresses, lipgloss.Width(at))
+		}
+	}
+	list := clientColumns(width)
+	list[0].Fit(s.names)
+	list[1].Fit(max(1, s.addresses))
+	width -= widget.Margin + 1
+	for _, spared := range []int{3, 2, 5, 6, 4} {
+		if widget.InFull(list, width, 0, 1) {
+			return list
+		}
+		list[spared].From = widget.Never
+	}
+	widget.InFull(list, width, 0)
+	return list
+}
+
+// address is a client's where its name does not have it.
+func (s *Screen) address(r *clientRow) string {
+	if at := screen.Ages(s).Client(&r.owner); at != r.Name {
+		return at
+	}
+	return ""
+}
+
+func (s *Screen) clientRow(r *clientRow, columns []widget.Column, width int, selected bool) widget.Line {
 	t := s.Theme()
-	columns := clientColumns(width)
 	l := widget.Line{{" ", t.Text}, s.clientSign(r), {" ", t.Text}}
 	if selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
@@ -159,8 +193,8 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 	}
 	number := func(n int) widget.Line { return cell(n != 0, t.Text, fmt.Sprint(n)) }
 	session := r.owner.Session
-	name, address := widget.Line{{r.Name, t.Text}}, widget.Line(nil) // a name without an address may run on
-	if at := screen.Ages(s).Client(&r.owner); at != "" && at != r.Name {
+	name, address := append(widget.Line{{r.Name, t.Text}}, screen.You(t, &r.owner)...), widget.Line(nil) // a name without an address may run on
+	if at := s.address(r); at != "" {
 		address = widget.Line{{at, t.Muted}}
 	}
 	id := cell(session != 0, t.Muted, inspect.SessionID(session))
@@ -223,24 +257,49 @@ func (s *Screen) expiresIn(r *clientRow) (time.Duration, bool) {
 }
 
 // entryColumns are those of what a client holds and waits for.
-func entryColumns() []widget.Column {
-	return []widget.Column{
+func (s *Screen) entryColumns(entries []inspect.Entry, width int) []widget.Column {
+	list := []widget.Column{
 		{Title: "STATE", Width: 9},
 		{Title: "LOCK", Middle: true, Width: 20, Grow: 5, Most: 60},
 		{Title: "FOR", Width: 7, Right: true},
 		{Title: "BLOCKS", Width: 6, Right: true},
 		{Title: "BLOCKED BY", Middle: true, Width: 16, Grow: 4, Most: 40},
 	}
+	name, blocker := 0, 0
+	for _, e := range entries {
+		name, blocker = max(name, lipgloss.Width(e.Lock.ID.String())), max(blocker, s.blocker(e).Width())
+	}
+	list[1].Fit(s.locks.Keep(name, s.Now()))
+	list[4].Fit(s.blockers.Keep(blocker, s.Now()))
+	if width -= widget.Margin + 1; !widget.InFull(list, width, 1, 4) {
+		widget.InFull(list, width, 1)
+	}
+	return list
 }
 
-func (s *Screen) entryRow(e inspect.Entry, width int, selected bool) widget.Line {
+// blocker is who a client's entry waits for.
+func (s *Screen) blocker(e inspect.Entry) widget.Line {
+	t := s.Theme()
+	switch b := before(e); {
+	case e.Contender.State == inspect.Holding:
+		return widget.Line{{t.Glyphs.Dash, t.Faint}}
+	case b == nil:
+		return widget.Line{{"not known", t.Unknown}}
+	case b.State != inspect.Holding:
+		return widget.Line{{describe.Owner(b), t.Text}, {" (waits too)", t.Muted}}
+	default:
+		return widget.Line{{describe.Owner(b), t.Text}}
+	}
+}
+
+func (s *Screen) entryRow(e inspect.Entry, columns []widget.Column, width int, selected bool) widget.Line {
 	t, c := s.Theme(), e.Contender
 	mark, word := screen.ContenderSign(t, c)
 	if describe.LevelOf(e.Lock) == describe.LevelCritical {
 		mark = widget.Span{t.Glyphs.Critical, t.Critical}
 	}
 	none := widget.Line{{t.Glyphs.Dash, t.Faint}}
-	since, blocks, ahead := widget.Line{{t.Glyphs.Unknown, t.Unknown}}, none, none
+	since, blocks := widget.Line{{t.Glyphs.Unknown, t.Unknown}}, none
 	if held := screen.Ages(s).Held(e.Lock, c); c.State == inspect.Holding && held.Known != describe.Unbounded {
 		since = widget.Line{{t.Glyphs.Translate(held.Known.Sign()), t.Muted}, {describe.Seconds(held.Duration), t.Text}}
 	} else if d, ok := screen.Ages(s).Since(e.Lock, c); ok && c.State != inspect.Holding {
@@ -249,32 +308,31 @@ func (s *Screen) entryRow(e inspect.Entry, width int, selected bool) widget.Line
 	if c.BlockedBelow > 0 {
 		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
 	}
-	if b := before(e); c.State != inspect.Holding && b != nil {
-		ahead = widget.Line{{describe.Owner(b), t.Text}}
-		if b.State != inspect.Holding {
-			ahead = ahead.Add(t.Muted, " (waits too)")
-		}
-	} else if c.State != inspect.Holding {
-		ahead = widget.Line{{"not known", t.Unknown}}
-	}
 	lock := widget.Line{{describe.Printable(e.Lock.ID.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.ID.Path), t.Text}}
-	columns := entryColumns()
 	l := widget.Line{{" ", t.Text}, mark, {" ", t.Text}}
 	if selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 	}
-	l = append(l, widget.Join(columns, widget.Lay(columns, width-widget.Margin-1), []widget.Line{{{word, mark.Style}}, lock, since, blocks, ahead}, t.Glyphs.Ellipsis)...)
+	l = append(l, widget.Join(columns, widget.Lay(columns, width-widget.Margin-1), []widget.Line{{{word, mark.Style}}, lock, since, blocks, s.blocker(e)}, t.Glyphs.Ellipsis)...)
 	if selected {
 		return l.Over(width, widget.SelectedStyle(s.Theme(), s.inEntries))
 	}
 	return l
 }
 
-// details are a client's counts, its owner, and signs of death.
+// details are a client's counts, its owner and, as they come and go, last the signs of death and the like.
 func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	t, o := s.Theme(), &r.owner
 	mark := s.clientSign(r)
-	lines := widget.Facts(s.Theme(), width, widget.Span{mark.Text + " ", mark.Style}, r.Name, counted("holds", r.holds), counted("waits for", r.waits), counted("blocks", r.blocks), s.through(r))
+	lines := widget.Facts(s.Theme(), width, widget.Span{mark.Text + " ", mark.Style}, r.Name, counted("holds", r.holds), counted("waits for", r.waits), counted("blocks", r.blocks))
+	known := widget.Facts(s.Theme(), width, widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host.String()),
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
+	if known[0].Text() != "   " {
+		lines = append(lines, known...)
+	}
+	if o.Session != 0 {
+		lines = append(lines, s.sessionFacts(r, width)...)
+	}
 	if r.inCycle {
 		lines = append(lines, widget.Line{{"   " + t.Glyphs.Critical + " it is in a deadlock: w draws it", t.Critical}})
 	}
@@ -284,14 +342,18 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	if r.dead {
 		lines = append(lines, widget.Line{{"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning}})
 	}
-	known := widget.Facts(s.Theme(), width, widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host.String()),
-		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
-	if known[0].Text() != "   " {
-		lines = append(lines, known...)
+	if r.through > 0 {
+		lines = append(lines, widget.Line{{fmt.Sprintf("   of those that it blocks, %d wait for locks of others", r.through), t.Muted}})
 	}
 	if o.Session == 0 {
-		return append(lines, s.possible(r, width)...)
+		lines = append(lines, s.possible(r, width)...)
 	}
+	return lines
+}
+
+// sessionFacts are the signs of life of a client's session.
+func (s *Screen) sessionFacts(r *clientRow, width int) []widget.Line {
+	t, o := s.Theme(), &r.owner
 	timeout, contact, expires, since := "timeout unknown", "last contact unknown", "", ""
 	if d := r.timeout(); d > 0 {
 		timeout = "timeout " + describe.Seconds(d)
@@ -307,7 +369,7 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	} else if d, ok := s.Snapshot().Established(r.entries[0].Lock, r.session, s.Now()); ok && r.known {
 		since = "established " + describe.SignOf(d) + describe.Seconds(d.Duration) + " ago"
 	}
-	return append(lines, widget.Facts(s.Theme(), width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)...)
+	return widget.Facts(t, width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)
 }
 
 // possible are the connections that may be those of a client of Redis of whom none is known.
@@ -328,14 +390,6 @@ func (s *Screen) wantPossible() {
 	if r := s.Row(); r != nil && !s.hidden && r.owner.Client == "" && len(r.entries) > 0 {
 		s.WantPossible(r.entries[0].Lock)
 	}
-}
-
-// through counts those of the blocked that wait in other locks than the client's own.
-func (s *Screen) through(r *clientRow) string {
-	if r.through == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of them in locks of others", r.through)
 }
 
 // counted is "holds 3", or empty when there are none.
@@ -370,15 +424,11 @@ func (s *Screen) summary() widget.Line {
 			dead++
 		}
 	}
-	nameless, word := s.list.nameless, "unidentified"
-	if s.width < 90 { // next to the order
-		word = "unknown"
-	}
 	cycles := len(s.list.graph.cycles)
 	left = left.Part(s.width >= 60, t, t.Muted, fmt.Sprintf("%d block others", blocking))
 	left = left.Part(cycles > 0, t, t.Critical, t.Glyphs.Critical+" "+describe.Count(cycles, "deadlock"))
 	left = left.Part(dead > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
-	left = left.Part(nameless > 0, t, t.Unknown, fmt.Sprintf("%s %d %s", t.Glyphs.Unknown, nameless, word))
+	left = left.Part(s.list.nameless > 0, t, t.Unknown, fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, s.list.nameless))
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
 	if filter := s.input.View(t); filter != nil {

@@ -84,6 +84,7 @@ func (s *Screen) reverse() { s.sortBy(order{s.order.by, !s.order.reversed}) }
 // sortBy shows the list in another order; the cursor stays with its client.
 func (s *Screen) sortBy(o order) {
 	s.order, s.moved = o, s.moved || s.Row() != nil
+	s.names, s.addresses = 0, 0
 	if s.list == nil {
 		s.Flash("sorted by: " + o.String()) // once there is a list
 		return

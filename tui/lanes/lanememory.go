@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // leftKept bounds the remembered contenders that have left a lock.
@@ -70,6 +71,9 @@ type Source struct {
 	from    *inspect.Snapshot
 	at      time.Time
 	lanes   []Lane
+	// names is the room for the names of namesOf's contenders.
+	names   widget.Widest
+	namesOf inspect.ID
 }
 
 func NewSource(host screen.Context) Source { return Source{Context: host, Started: host.Now()} }

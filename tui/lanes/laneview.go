@@ -42,13 +42,15 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 		v.kind = l.Kind
 	}
 	switch {
-	case width >= 190 && v.longNames():
-		v.label = 48 // an instance's UUID, its thread and a mark
 	case width >= 150:
 		v.label = 34
 	case width >= 110:
 		v.label = 26
 	}
+	if s.namesOf != id {
+		s.namesOf, s.names = id, widget.Widest{}
+	}
+	v.label = max(v.label, min(s.names.Keep(v.longest(), s.Now()), width/4))
 	cells := width - widget.Margin - v.label - widget.Gap - 1
 	if v.times {
 		cells -= timesWidth
@@ -61,25 +63,21 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 	return v
 }
 
-// longName is the width, in cells, above which a contender's name with a sign and a mark is cut in
-// the usual column.
-const longName = 28
+// marks is the room for a lane's sign, its mode and its marks, in cells.
+const marks = 8
 
-// longNames reports whether the lock's contenders have names as Redisson's: an instance's UUID, and its
-// thread. The queue's head is enough to tell.
-func (v *View) longNames() bool {
+// longest is the room that the names of the lock's contenders need. The queue's head is enough to tell.
+func (v *View) longest() (cells int) {
 	l := v.Snapshot().Lock(v.id)
 	if l == nil {
-		return false
+		return 0
 	}
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list[:min(len(list), 20)] {
-			if ansi.StringWidth(describe.Owner(&list[i])) > longName {
-				return true
-			}
+			cells = max(cells, marks+ansi.StringWidth(describe.Owner(&list[i])))
 		}
 	}
-	return false
+	return cells
 }
 
 // In are the lanes of which something is in the window.
@@ -210,12 +208,13 @@ func (v *View) waitTime(l *Lane) string {
 
 // heldTime is the length of a lane's hold; of one that began before we looked, a lower bound: the time that we saw.
 func (v *View) heldTime(l *Lane) string {
-	if l.early {
-		end := l.Ended
-		if l.Present {
-			end = v.Now()
-		}
-		return v.Theme().Glyphs.AtLeast + v.time(end.Sub(l.since(v.Looked)), !l.Present)
+	switch lock := v.Snapshot().Lock(v.id); {
+	case l.early && l.Present && lock != nil: // as everywhere
+		ages, _ := screen.AgesOf(v.Context, lock)
+		held := ages.Held(lock, l.Contender)
+		return v.Theme().Glyphs.Translate(held.Known.Sign()) + v.time(held.Duration, false)
+	case l.early:
+		return v.Theme().Glyphs.AtLeast + v.time(l.Ended.Sub(l.since(v.Looked)), true)
 	}
 	d, known := l.held(v.Now())
 	if !known {
@@ -248,7 +247,7 @@ func (v *View) name(l *Lane, shared map[string]bool) widget.Line {
 		}
 	}
 	owner := describe.Owner(l.Contender)
-	var note widget.Line
+	note := screen.You(t, &l.Contender.Owner)
 	if shared[owner] && l.Contender.Sequential {
 		note = widget.Line{{fmt.Sprintf(" #%d", l.Contender.Sequence), t.Muted}}
 	}

@@ -53,7 +53,11 @@ func findingCell(c cell) widget.Line {
 	t := c.Theme()
 	var out widget.Line
 	if f := shownFinding(c.lock); f != nil {
-		out = widget.Line{{screen.RuleName(f), screen.FindingSign(t, f).Style}}
+		sign := screen.FindingSign(t, f)
+		out = widget.Line{{screen.RuleName(f), sign.Style}}
+		if f.Muted != nil { // the row's own sign does not count it
+			out[0].Text = sign.Text + " " + out[0].Text
+		}
 	}
 	d, ok := outdated(c, c.lock)
 	if !ok {
@@ -114,6 +118,9 @@ func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 	out := widget.Line{{t.Glyphs.Translate(brief), style}}
 	if describe.Doubtful(l) {
 		out = out.Add(t.Muted, "?")
+	}
+	if len(l.Holders) > 0 {
+		out = append(out, screen.You(t, &l.Holders[0].Owner)...)
 	}
 	if detail != "" {
 		out = out.Add(muted, " "+detail)

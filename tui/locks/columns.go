@@ -45,11 +45,8 @@ type cell struct {
 }
 
 func cellOf(host screen.Context, l *inspect.Lock) cell {
-	c := cell{Context: host, lock: l, now: host.Now()}
-	if b := host.Snapshot().Backend(l.ID.Backend); b != nil && b.State == inspect.Down && !l.ReadAt.IsZero() {
-		c.now, c.old = l.AsOf(b, c.now), true
-	}
-	return c
+	v, old := screen.AgesOf(host, l)
+	return cell{Context: host, lock: l, now: v.Now, old: old}
 }
 
 // ages words ages as of the cell's time.

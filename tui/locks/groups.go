@@ -39,6 +39,9 @@ func (g *lockGroup) worst() describe.Level {
 	return describe.LevelFree
 }
 
+// single reports whether it is one lock, which is drawn instead of the group.
+func (g *lockGroup) single() bool { return g.rows.count == 1 }
+
 // count takes a row into account, by 1 or, when it goes, -1.
 func (g *lockGroup) count(r *row, by int) {
 	if !r.shown {

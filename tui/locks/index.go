@@ -25,6 +25,8 @@ type row struct {
 	// Key is the key that the row is sorted by, until the rows are settled; next is its newest key.
 	Key, next key
 	contended bool
+	// muted: a finding of it is.
+	muted bool
 	// shown: the filter lets it through. placed: it has a line. gone: the lock no longer exists. A
 	// row keeps its line until the rows are settled, even if it should have none.
 	shown, placed, gone bool
@@ -48,7 +50,7 @@ type Index struct {
 	pinned   *row
 	pinnedAt int
 	// Counts over all rows, shown or not.
-	Contended, critical, Warnings int
+	Contended, critical, Warnings, muted int
 }
 
 // NewIndex arranges all locks of a snapshot. It takes a while for very many, and ends early with its context.
@@ -101,11 +103,13 @@ func (x *Index) row(p screen.FilterSubject) *row {
 	return &row{
 		ID: p.ID, rank: describe.LevelOf(p.Lock), Key: k, next: k,
 		contended: p.Waiting() > 0, shown: x.Filter.Match(p),
+		muted: slices.ContainsFunc(p.Findings, func(f inspect.Finding) bool { return f.Muted != nil }),
 	}
 }
 
 // update takes over the locks that changed. No line moves: a row that changed stays where it is, also when
-// its lock is gone, and one that is new comes last, until the rows are settled.
+// its lock is gone, and one that is new comes last, until the rows are settled. Only one that has become critical
+// rises at once.
 func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time) {
 	for _, id := range changed {
 		before := x.at(id)
@@ -120,6 +124,9 @@ func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time)
 			x.Rows[id] = r
 			x.count(r, 1)
 			x.keepLine(before, r)
+			if r.rank == describe.LevelCritical && (before == nil || before.rank < r.rank) {
+				x.rise(r)
+			}
 		} else if before != nil && before.placed {
 			r := *before
 			r.shown, r.gone = false, true
@@ -149,6 +156,22 @@ func (x *Index) keepLine(before, r *row) {
 	}
 	if r.placed && (!r.shown || r.Key != r.next) {
 		x.unsettled[r.ID] = struct{}{}
+	}
+}
+
+// rise puts a row where the order by the worst wants it, unless the cursor is on it.
+func (x *Index) rise(r *row) {
+	if x.Order.column() != byWorst || !r.placed || !r.shown || x.pinned == r {
+		return
+	}
+	x.remove(r)
+	up := *r
+	up.Key = r.next
+	x.Rows[r.ID] = &up
+	delete(x.unsettled, r.ID)
+	x.place(&up)
+	if x.Grouped {
+		x.settleGroup(x.groups[prefixOf(r.ID)])
 	}
 }
 
@@ -206,6 +229,9 @@ func (x *Index) count(r *row, by int) {
 	}
 	if r.contended {
 		x.Contended += by
+	}
+	if r.muted {
+		x.muted += by
 	}
 	switch r.rank {
 	case describe.LevelCritical:

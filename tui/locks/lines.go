@@ -37,7 +37,7 @@ func (x *Index) Lines(open map[Prefix]bool) int {
 	}
 	n := x.list.count
 	for p := range open {
-		if g := x.groups[p]; g != nil {
+		if g := x.groups[p]; g != nil && !g.single() {
 			n += g.rows.count
 		}
 	}
@@ -59,11 +59,15 @@ func (x *Index) Slice(open map[Prefix]bool, from, n int) []tableLine {
 			if len(out) >= n {
 				return out
 			}
-			if line >= from {
+			switch {
+			case line < from:
+			case g.single():
+				out = append(out, tableLine{Row: g.rows.slice(0, 1)[0]})
+			default:
 				out = append(out, tableLine{Group: g})
 			}
 			line++
-			if !open[g.Prefix] {
+			if !open[g.Prefix] || g.single() {
 				continue
 			}
 			for _, r := range g.rows.slice(max(0, from-line), max(0, n-len(out))) {
@@ -96,7 +100,7 @@ func (x *Index) Line(open map[Prefix]bool, t Selection) int {
 	}
 	p := prefixOf(t.Lock)
 	at := x.head(open, p)
-	if at >= 0 && open[p] {
+	if at >= 0 && open[p] && !x.groups[p].single() {
 		at += 1 + x.groups[p].rows.place(r)
 	}
 	return at
@@ -114,7 +118,7 @@ func (x *Index) head(open map[Prefix]bool, p Prefix) int {
 				return at
 			}
 			at++
-			if open[g.Prefix] {
+			if open[g.Prefix] && !g.single() {
 				at += g.rows.count
 			}
 		}

@@ -3,6 +3,7 @@ package locks
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -20,8 +21,8 @@ type Screen struct {
 	width, height int
 	drawn         string
 	table         widget.Scroller
-	// usual is the table of the configuration, shown the one that was chosen.
-	usual, shown table
+	// usual is the table of the configuration, shown the one that was chosen, before the one before that of names.
+	usual, shown, before table
 	// Current is the selection, which the cursor follows.
 	Current Selection
 	// moved: the user has moved the cursor; until then the first line stays selected.
@@ -37,9 +38,12 @@ type Screen struct {
 	chainPane  *chain.Pane
 	needs      needs
 	waiting    widget.Widest // of the names among the longest waits
+	waits      widget.Widest // of lines with them
 	cachedRows map[inspect.ID]cachedRow
 	// marks are the locks that the next action is about, instead of the selected one.
 	marks map[inspect.ID]bool
+	// scanned is when a backend was last seen that had not been looked at as a whole.
+	scanned time.Time
 }
 
 // New has the columns of that name (none: the usual ones).
@@ -75,9 +79,16 @@ func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 func (s *Screen) changed(msg screen.SnapshotMsg) {
 	s.apply(msg)
 	s.follow()
-	_, scanning := screen.Scanned(s)
-	s.settle(scanning && !s.moved)
+	if _, scanning := screen.Scanned(s); scanning {
+		s.scanned = s.Now()
+	}
+	s.settle(s.reading() && !s.moved)
 	s.follow()
+}
+
+// reading reports whether the first order is not final yet: the first findings come a moment after the locks.
+func (s *Screen) reading() bool {
+	return !s.scanned.IsZero() && s.Now().Sub(s.scanned).Abs() < settleStart
 }
 
 func (s *Screen) Selected() screen.Subject { return screen.Subject{Lock: s.Current.Lock} }
@@ -120,7 +131,7 @@ func (s *Screen) measure() {
 	}
 }
 
-func (s *Screen) wide() bool { return s.width >= screen.SplitWidth }
+func (s *Screen) wide() bool { return s.width >= screen.SplitWidth && !s.shown.inFull }
 
 // tableWidth is the room that a wide window leaves next to the chain, which needs 74 cells.
 func (s *Screen) tableWidth() int {
@@ -133,7 +144,7 @@ func (s *Screen) tableWidth() int {
 // stacked reports whether the selected lock's chain is below the table, because the window is high
 // enough but not wide enough.
 func (s *Screen) stacked() bool {
-	return !s.wide() && s.width >= stackedWidth && s.height >= stackedHeight
+	return !s.wide() && s.width >= stackedWidth && s.height >= stackedHeight && !s.shown.inFull
 }
 
 // The least screen with a chain below the table: the chain needs its columns and a dozen lines.
@@ -171,7 +182,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		}
 	case screen.TickMsg:
 		s.aged()
-		s.settle(false)
+		s.settle(s.reading() && !s.moved)
 		s.follow()
 	case tea.MouseWheelMsg:
 		s.move(screen.Wheel(msg))
@@ -229,7 +240,6 @@ func (s *Screen) follow() {
 
 // seek moves to the selected lock or group, wherever it is after the user changed the arrangement.
 func (s *Screen) seek() {
-	s.needs = needs{}
 	wanted, filtering := s.Current, s.sought != (Selection{})
 	if filtering {
 		wanted = s.sought
@@ -307,7 +317,7 @@ func (s *Screen) closeGroup() {
 func (s *Screen) group() {
 	s.Want.Grouped = !s.Want.Grouped
 	s.moved = s.moved || s.Current != (Selection{})
-	if s.Flash("every lock for itself"); s.Want.Grouped {
+	if s.Flash("grouping off"); s.Want.Grouped {
 		s.Flash("grouped by directory or key prefix")
 	}
 	if s.Want.Grouped && s.Current.Lock != (inspect.ID{}) {
@@ -328,15 +338,27 @@ func (s *Screen) nextSorting() {
 			break
 		}
 	}
-	s.Want.Order = order{by: all[at]}
+	s.Want.Order, s.needs = order{by: all[at]}, needs{}
 	s.arrange()
 	s.seek()
+}
+
+// toggleNames shows names in full, without the other columns and the chain, or what was shown before.
+func (s *Screen) toggleNames() {
+	if s.shown.inFull {
+		s.Flash("all columns again")
+		s.choose(s.before)
+		return
+	}
+	s.Flash("names in full")
+	s.before = s.shown
+	s.choose(namesTable())
 }
 
 // sortBy sorts by a column, or the other way round where it is sorted by that already.
 func (s *Screen) sortBy(by *column) {
 	o := s.Want.Order
-	s.Want.Order = order{by: by, reversed: o.column() == by && !o.reversed}
+	s.Want.Order, s.needs = order{by: by, reversed: o.column() == by && !o.reversed}, needs{}
 	s.arrange()
 	s.seek()
 }
@@ -372,6 +394,7 @@ func (s *Screen) Actions() []screen.Action {
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Current.Lock, nil) }),
 		screen.Action{Keys: []string{"v"}, Shown: "v", Help: "mark, or unmark, the lock: for x, X, A and m", Disabled: noLock, Run: screen.Do(s.mark)},
 		screen.Action{Keys: []string{"V"}, Shown: "V", Help: "mark all that is shown, or unmark all", Disabled: none, Run: screen.Do(s.markAll)},
+		screen.Action{Keys: []string{"W"}, Shown: "W", Help: "names in full: only locks, holders and ages, or all again", Run: screen.Do(s.toggleNames)},
 		screen.Action{Keys: []string{"C"}, Shown: "C", Help: "choose the columns", Run: screen.Do(s.chooseColumns)},
 		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: none, Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) })},
 	)

@@ -76,8 +76,9 @@ func (s *Screen) summary() widget.Line {
 	left = left.Add(t.Muted, fmt.Sprintf("%s%d %s", all, x.Contended, describe.StateWord(inspect.StateContended)))
 	left = left.Part(x.critical > 0, t, t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
 	left = left.Part(x.Warnings > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(x.Warnings, "warning"))
+	left = left.Part(x.muted > 0, t, t.Faint, fmt.Sprintf("%d muted", x.muted))
 	left = left.Part(len(s.marks) > 0, t, t.Waiting, fmt.Sprintf("%d marked", len(s.marks)))
-	left = append(left, looking(s)...)
+	left = append(left, s.looking()...)
 	if s.width < 60 { // whole parts, the worst of them first
 		left = widget.Whole(left, s.width-1)
 	}
@@ -100,12 +101,15 @@ func (s *Screen) matchCount() widget.Line {
 }
 
 // looking is the progress of the first pass.
-func looking(s screen.Context) widget.Line {
-	scanned, busy := screen.Scanned(s)
-	if !busy {
-		return nil
+func (s *Screen) looking() widget.Line {
+	t := s.Theme()
+	switch scanned, busy := screen.Scanned(s); {
+	case busy:
+		return widget.Line{{fmt.Sprintf(" %s still scanning, %d so far", t.Glyphs.Dot, scanned), t.Waiting}}
+	case s.reading():
+		return widget.Line{{" " + t.Glyphs.Dot + " still reading", t.Waiting}}
 	}
-	return widget.Line{{fmt.Sprintf(" %s still scanning, %d so far", s.Theme().Glyphs.Dot, scanned), s.Theme().Waiting}}
+	return nil
 }
 
 // empty is the reason for an empty table.

@@ -32,7 +32,8 @@ func (s *Screen) overview(width, lines int) []string {
 		return nil
 	}
 	grants := grantLines(s, width)
-	all := append(s.waitLines(width, min(waitsShown, lines-len(grants)-3)), nil)
+	rows := min(waitsShown, lines-len(grants)-3)
+	all := append(s.waits.Fill(s.waitLines(width, rows), 1+rows, s.Now()), nil)
 	all = append(append([]widget.Line{nil}, all...), grants...)
 	out := make([]string, len(all))
 	for i, l := range all {
@@ -67,10 +68,13 @@ func (s *Screen) longestWaits() []wait {
 		all = append(all, wait{l, describe.LongestWaiter(l), took})
 	}
 	slices.SortStableFunc(all, func(a, b wait) int {
-		return cmp.Or(cmp.Compare(b.took.Least, a.took.Least), a.lock.ID.Compare(b.lock.ID))
+		return cmp.Or(cmp.Compare(b.took.Least/waitStep, a.took.Least/waitStep), a.lock.ID.Compare(b.lock.ID))
 	})
 	return all
 }
+
+// waitStep is the least difference by which waits are in order: those of busy locks would change places all the time.
+const waitStep = 10 * time.Second
 
 func (s *Screen) waitLines(width, rows int) []widget.Line {
 	t := s.Theme()

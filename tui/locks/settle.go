@@ -46,11 +46,15 @@ func (x *Index) settle() {
 	clear(x.unsettled)
 	clear(x.gone)
 	for _, g := range x.groups {
-		if worst := g.worst(); g.late || g.placed != worst {
-			x.list.remove(g)
-			g.placed, g.late = worst, false
-			x.list.insert(g)
-		}
+		x.settleGroup(g)
+	}
+}
+
+func (x *Index) settleGroup(g *lockGroup) {
+	if worst := g.worst(); g.late || g.placed != worst {
+		x.list.remove(g)
+		g.placed, g.late = worst, false
+		x.list.insert(g)
 	}
 }
 

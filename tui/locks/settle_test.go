@@ -39,12 +39,15 @@ func (a *arranged) put(name string, l *inspect.Lock) {
 	a.rows.update(a.snapshot(), []inspect.ID{{Backend: "zk", Path: name}}, fixture.Noon)
 }
 
-// alarm gives a lock a critical finding.
-func (a *arranged) alarm(name string) {
+// find gives a lock a finding.
+func (a *arranged) find(name string, s inspect.Severity) {
 	l := *a.locks[name]
-	l.Findings = []inspect.Finding{{Rule: "deadlock", Severity: inspect.Critical}}
+	l.Findings = []inspect.Finding{{Rule: "deadlock", Severity: s}}
 	a.put(name, &l)
 }
+
+// warn gives a lock a finding that can wait.
+func (a *arranged) warn(name string) { a.find(name, inspect.Warning) }
 
 func (a *arranged) expect(what string, want ...string) {
 	a.Helper()
@@ -74,11 +77,11 @@ func (a *arranged) expect(what string, want ...string) {
 func TestRowsStayUntilSettled(t *testing.T) {
 	a := newArranged(t)
 	a.expect("at first", "a", "b", "c", "d")
-	a.alarm("d")
-	a.expect("a critical one, unsettled", "a", "b", "c", "d")
+	a.warn("d")
+	a.expect("a warning, unsettled", "a", "b", "c", "d")
 	a.rows.settle()
 	a.expect("settled", "d", "a", "b", "c")
-	a.alarm("c")
+	a.warn("c")
 	a.rows.settle()
 	a.rows.pin(inspect.ID{Backend: "zk", Path: "a"}, 1)
 	a.expect("pinned", "c", "a", "d", "b")
@@ -97,6 +100,20 @@ func TestRowsStayUntilSettled(t *testing.T) {
 	a.expect("gone at the top", "b", "c", "d", "a")
 	a.rows.settle()
 	a.expect("let go for good", "c", "d", "a")
+}
+
+// A lock that becomes critical does not wait for its place, but under the cursor it stays.
+func TestACriticalRowRisesAtOnce(t *testing.T) {
+	a := newArranged(t)
+	a.rows.pin(inspect.ID{Backend: "zk", Path: "a"}, 0)
+	a.warn("b")
+	a.find("c", inspect.Critical)
+	a.expect("another row is critical", "a", "c", "b", "d")
+	a.rows.pin(inspect.ID{Backend: "zk", Path: "d"}, 3)
+	a.find("d", inspect.Critical)
+	a.expect("the cursor's row is critical", "c", "a", "b", "d")
+	a.rows.settle()
+	a.expect("settled", "c", "d", "b", "a")
 }
 
 // What the rules find a moment after the first order is not kept for as long as later changes are.

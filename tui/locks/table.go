@@ -14,6 +14,13 @@ type table struct {
 	columns []*column
 	// chosen: each column is shown where there is room, also in windows that are too narrow for it by default.
 	chosen bool
+	// inFull: the locks' names are, whatever is left for the others.
+	inFull bool
+}
+
+// namesTable is for reading long names.
+func namesTable() table {
+	return table{columns: []*column{byName, byHolder, byHeld}, chosen: true, inFull: true}
 }
 
 // usualTable is the default, until the user chooses columns.
@@ -61,34 +68,72 @@ func (t table) names() []string {
 }
 
 // layout returns the columns of a table of some width, in cells, and the widths that they get there; 0: not
-// shown. A name that needs less than its column has leaves the rest to the holder, and the other way round;
-// clients have what names leave.
+// shown. Names come before what says less: columns are spared, one after another, until locks and holders are in
+// full, or at least the locks; none are where that does not suffice. Clients have what is left.
 func (t table) layout(width int, need needs) ([]widget.Column, []int) {
-	list, widths := t.lay(width, need, need.client)
-	if at := slices.Index(t.columns, byName); widths[at] < need.name {
-		return t.lay(width, need, need.holder)
+	all := spared(need)
+	if t.chosen || need.name == 0 { // without locks there are no names
+		all = nil
 	}
-	return list, widths
+	withClients := need
+	withClients.holder = need.client
+	if list, inFull := t.lay(width, withClients, nil, byName, byHolder); inFull {
+		return list, widget.Lay(list, width)
+	}
+	for _, first := range [][]*column{{byName, byHolder}, {byName}} {
+		for n := range len(all) + 1 {
+			if list, inFull := t.lay(width, need, all[:n], first...); inFull {
+				return list, widget.Lay(list, width)
+			}
+		}
+	}
+	list, _ := t.lay(width, need, nil)
+	return list, widget.Lay(list, width)
 }
 
-func (t table) lay(width int, need needs, holder int) ([]widget.Column, []int) {
-	need.holder = holder
+// spared are the columns with a smaller width, or without any, that say less than a name, the least first.
+func spared(need needs) []spare {
+	list := []spare{{byTTL, byTTL.Width}, {byLibrary, 0}, {byQueue, queueWidth}, {byKind, 0}}
+	if need.finding == 0 {
+		list = append(list, spare{byWorst, 0})
+	}
+	return list
+}
+
+type spare struct {
+	*column
+	width int
+}
+
+// lay reports whether the first columns are in full.
+func (t table) lay(width int, need needs, spared []spare, first ...*column) ([]widget.Column, bool) {
 	list := make([]widget.Column, len(t.columns))
+	var names []int
 	for i, c := range t.columns {
-		list[i] = c.in(width, need)
+		list[i] = c.in(width, need, spared)
+		if slices.Contains(first, c) {
+			names = append(names, i)
+		}
 	}
 	if t.chosen {
 		t.leaveOut(list, width)
 	}
-	return list, widget.Lay(list, width)
+	return list, need.name == 0 || widget.InFull(list, width, names...)
 }
 
 // in is the column as a table of some width has it.
-func (c *column) in(width int, need needs) widget.Column {
+func (c *column) in(width int, need needs, spared []spare) widget.Column {
 	out := c.Column
 	for _, s := range c.wider {
 		if width >= s.table {
 			out.Width = s.width
+		}
+	}
+	for _, s := range spared {
+		if s.column == c && s.width == 0 {
+			out.From = widget.Never
+		} else if s.column == c {
+			out.Width = min(out.Width, s.width)
 		}
 	}
 	switch c {

@@ -73,9 +73,23 @@ func Ages(host Context) describe.View {
 	return describe.View{Snapshot: host.Snapshot(), Now: host.Now()}
 }
 
+// AgesOf has the time up to which a lock is known: that of the last reading where its backend is down, which is old.
+func AgesOf(host Context, l *inspect.Lock) (v describe.View, old bool) {
+	v = Ages(host)
+	if b := host.Snapshot().Backend(l.ID.Backend); b != nil && b.State == inspect.Down && !l.ReadAt.IsZero() {
+		v.Now, old = l.AsOf(b, v.Now), true
+	}
+	return v, old
+}
+
 // Verdict is a sentence on the holder of a lock, the time of its hold, and the waiters.
 func Verdict(host Context, l *inspect.Lock) string {
-	return host.Theme().Glyphs.Translate(Ages(host).Verdict(l))
+	v, old := AgesOf(host, l)
+	text := v.Verdict(l)
+	if old {
+		text = "read " + describe.Age(host.Now().Sub(v.Now)) + " ago: " + text
+	}
+	return host.Theme().Glyphs.Translate(text)
 }
 
 // Say makes a rule's text safe to print, with the signs of the terminal's character set.

@@ -2,6 +2,9 @@ package screen
 
 import (
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
@@ -30,6 +33,18 @@ func ContenderSign(t *theme.Theme, c *inspect.Contender) (widget.Span, string) {
 	default:
 		return widget.Span{t.Glyphs.Waiting, t.Waiting}, "waits"
 	}
+}
+
+// You is the mark behind the name of an owner that is this program, which labels what it takes by its host and
+// process; nil for others.
+func You(t *theme.Theme, o *inspect.Owner) widget.Line {
+	pid := ":" + strconv.Itoa(os.Getpid())
+	if host, ours := strings.CutSuffix(o.Label.Raw(), pid); ours {
+		if name, err := os.Hostname(); err == nil && name == host {
+			return widget.Line{{" (you)", t.Holding}}
+		}
+	}
+	return nil
 }
 
 // Sign is the glyph of a lock and its style.

@@ -1,6 +1,8 @@
 package screen
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -19,6 +21,14 @@ const (
 
 // leastScale is the queue that has a trend's full height where there was none longer.
 const leastScale = 4
+
+// Peak is the scale of Pulse in words; empty without waiters.
+func Peak(trend inspect.Trend, cells int) string {
+	if waiting := trend.Waiting[max(0, len(trend.Waiting)-cells):]; len(waiting) > 0 && slices.Max(waiting) > 0 {
+		return fmt.Sprintf(", most %.0f", math.Ceil(slices.Max(waiting)))
+	}
+	return ""
+}
 
 // Pulse draws the last cells of a trend: the number of waiters or, without any, whether the lock
 // was held or free. Unknown cells are blank.

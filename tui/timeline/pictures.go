@@ -27,7 +27,7 @@ func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	}
 	t, c := s.Theme(), v.Window.Contention(v.In(s.lanes()), s.source.Known(s.id), s.Now())
 	most, _ := lanes.Summary(c.Waiting)
-	label := widget.Line{{"waiting ", t.Muted}, {"most " + few(most), t.Text}}
+	label := widget.Line{{"most waiting: ", t.Muted}, {fmt.Sprintf("%.0f", most), t.Text}}
 	lines := v.Strips(label, c.Waiting, max(most, 1), stripRows(free), t.Waiting)
 	if s.height < histogramHeight {
 		return lines
@@ -47,14 +47,6 @@ func stripRows(free int) int {
 	default:
 		return 1
 	}
-}
-
-// few writes a mean count.
-func few(n float64) string {
-	if n < 9.95 && n != float64(int(n)) {
-		return fmt.Sprintf("%.1f", n)
-	}
-	return fmt.Sprintf("%.0f", n)
 }
 
 // histograms are the finished waits and holds of the window, next to each other.

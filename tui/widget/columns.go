@@ -20,13 +20,35 @@ type Column struct {
 // sortMark is the room, in cells, for the arrow next to the title that the table is sorted by.
 const sortMark = 2
 
-// Fit takes no more room than the cells need, if that is known (not 0).
+// Fit takes as much room as the cells need, if that is known (not 0) and there is so much.
 func (c *Column) Fit(need int) {
 	if need == 0 {
 		return
 	}
-	need = max(need, len(c.Title)+sortMark)
-	c.Width, c.Most = min(c.Width, need), min(c.Most, need)
+	c.Most = max(need, len(c.Title)+sortMark)
+	c.Width = min(c.Width, c.Most)
+}
+
+// InFull gives some columns, those at these places, all the room that they need before others grow; false where there
+// is not that much.
+func InFull(columns []Column, width int, at ...int) bool {
+	room := width + Gap
+	for _, c := range columns {
+		if width >= c.From {
+			room -= c.Width + Gap
+		}
+	}
+	for _, i := range at {
+		if width >= columns[i].From {
+			room -= max(0, columns[i].Most-columns[i].Width)
+		}
+	}
+	for _, i := range at {
+		if room >= 0 {
+			columns[i].Width = max(columns[i].Width, columns[i].Most)
+		}
+	}
+	return room >= 0
 }
 
 // Never is the width from which a column is shown that is not.

@@ -15,3 +15,16 @@ func TestColumnsGiveWay(t *testing.T) {
 		}
 	}
 }
+
+// Columns with names have all the room that they need, or none of them has more than its share.
+func TestNamesAreInFullOrNot(t *testing.T) {
+	for width, want := range map[int]bool{60: true, 59: false} {
+		columns := []Column{{Title: "A", Width: 10, Grow: 1, Most: 40}, {Title: "B", Width: 5, Grow: 9, Most: 50}, {Title: "C", Width: 9, Most: 11}}
+		if got := InFull(columns, width, 0, 2); got != want {
+			t.Errorf("%d cells: in full: %v", width, got)
+		}
+		if got := Lay(columns, width); want != (got[0] == 40 && got[2] == 11) {
+			t.Errorf("%d cells: %v", width, got)
+		}
+	}
+}

@@ -3,20 +3,37 @@ package widget
 import "time"
 
 // widthKept is for which time a column stays as wide as its widest cell was, so that a long name that comes
-// and goes moves nothing.
-const widthKept = 30 * time.Second
+// and goes moves nothing; linesKept is that of lines with something below them.
+const widthKept, linesKept = 30 * time.Second, 10 * time.Second
 
-// Widest is a column's need of width, which grows at once and shrinks only after a while.
+// Widest is a need of room, which grows at once and shrinks only after a while.
 type Widest struct {
-	cells int
-	at    time.Time
+	most, since int // since: the most after at
+	at          time.Time
 }
 
 // Keep returns the need of the last while, in cells, of which the cells need some now. Time may go back, as
 // in a recording.
-func (w *Widest) Keep(need int, now time.Time) int {
-	if need >= w.cells || now.Sub(w.at).Abs() >= widthKept {
-		w.cells, w.at = need, now
+func (w *Widest) Keep(need int, now time.Time) int { return w.keep(need, now, widthKept) }
+
+// KeepLines is Keep for a need of lines.
+func (w *Widest) KeepLines(need int, now time.Time) int { return w.keep(need, now, linesKept) }
+
+func (w *Widest) keep(need int, now time.Time, kept time.Duration) int {
+	if now.Before(w.at) {
+		w.since = 0
 	}
-	return w.cells
+	w.since = max(w.since, need)
+	if w.since >= w.most || now.Sub(w.at).Abs() >= kept {
+		w.most, w.since, w.at = w.since, 0, now
+	}
+	return w.most
+}
+
+// Fill adds blank lines up to the most that there were lately, but for more than room.
+func (w *Widest) Fill(lines []Line, room int, now time.Time) []Line {
+	for n := min(room, w.KeepLines(len(lines), now)); len(lines) < n; {
+		lines = append(lines, nil)
+	}
+	return lines
 }

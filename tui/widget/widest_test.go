@@ -27,3 +27,17 @@ func TestWidestShrinksAfterAWhile(t *testing.T) {
 		}
 	}
 }
+
+// Lines shrink to the most that were needed meanwhile.
+func TestLinesShrinkToTheLongestSince(t *testing.T) {
+	start := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	var w Widest
+	for _, step := range []struct {
+		after      time.Duration
+		need, want int
+	}{{0, 5, 5}, {2 * time.Second, 1, 5}, {6 * time.Second, 4, 5}, {11 * time.Second, 2, 4}, {22 * time.Second, 2, 2}} {
+		if got := len(w.Fill(make([]Line, step.need), 10, start.Add(step.after))); got != step.want {
+			t.Errorf("need %d after %v: %d lines, want %d", step.need, step.after, got, step.want)
+		}
+	}
+}

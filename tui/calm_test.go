@@ -1,0 +1,226 @@
+package tui
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
+)
+
+// lineAt is the number of the first line that has a text; -1 without one.
+func lineAt(m *Model, text string) int {
+	return slices.IndexFunc(splitLines(content(m)), func(l string) bool { return strings.Contains(l, text) })
+}
+
+// What is drawn below a queue keeps its line while the queue grows and shrinks. A queue that stays short gives
+// its lines back after a while.
+func TestPanesBelowAQueueStandStill(t *testing.T) {
+	t.Parallel()
+	people := []fixture.Person{fixture.Ann, fixture.Bob, fixture.Cat, fixture.Dan, fixture.Eve}
+	for _, key := range []string{"", "enter"} {
+		now := fixture.Noon
+		m := model(t, Options{Now: func() time.Time { return now }}, 120, 60, nil)
+		at := func(after time.Duration, n int) int {
+			now = fixture.Noon.Add(after)
+			l := fixture.QueueOf("/jobs/cart", time.Minute, people[:n]...)
+			send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(now, fixture.Backends(), []*inspect.Lock{l})})
+			return lineAt(m, " selected ")
+		}
+		at(0, 5)
+		if key != "" {
+			press(m, key)
+		}
+		want := at(0, 5)
+		for i, n := range []int{1, 4, 2} {
+			if got := at(time.Duration(i+1)*2*time.Second, n); got != want {
+				t.Errorf("%q: with a queue of %d the details are at line %d, not %d:\n%s", key, n, got, want, content(m))
+			}
+		}
+		at(11*time.Second, 2)
+		if got := at(22*time.Second, 2); got >= want {
+			t.Errorf("%q: with a queue that stays short the details stay at line %d", key, got)
+		}
+	}
+}
+
+// A session's line stays where it is when the client's counts change.
+func TestAClientsSessionStandsStill(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, nil)
+	show := func(locks ...*inspect.Lock) int {
+		b := fixture.Backends()
+		send(m, snapshotArrivedMsg{snapshot: fixture.ObservedOf(t, inspect.Update{Backend: b[0], Sessions: fixture.SessionTable(fixture.Ann, fixture.Bob), Put: locks})})
+		makeClients(m)
+		return lineAt(m, "session 0x")
+	}
+	show(fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Bob))
+	press(m, "c")
+	calm := show(fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Bob))
+	if got := show(fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Bob), fixture.QueueOf("/dl/b", time.Hour, fixture.Bob, fixture.Ann)); got != calm || calm < 0 {
+		t.Errorf("the session is at line %d, then %d:\n%s", calm, got, content(m))
+	}
+}
+
+// A name is in full before columns that say less, and at W before all others.
+func TestNamesComeBeforeBlankColumns(t *testing.T) {
+	t.Parallel()
+	name, host := "/locks/reports/aggregation-of-customer/eu-west-1", "app-2.prod.acme.net:4005"
+	l := fixture.QueueOf(name, time.Minute, fixture.Person{Name: host, Session: 1})
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+	for _, tt := range []struct {
+		width, height int
+		keys          []string
+		want          []string
+	}{
+		{120, 36, nil, []string{name, host}},
+		{300, 80, nil, []string{name, host, "LIBRARY"}},
+		{80, 24, nil, []string{":4005"}},
+		{80, 24, []string{"W"}, []string{name}},
+		{200, 50, []string{"W"}, []string{name, host}},
+	} {
+		m := model(t, Options{}, tt.width, tt.height, s)
+		press(m, tt.keys...)
+		row := splitLines(content(m))[4]
+		for _, text := range tt.want {
+			if !strings.Contains(row, text) && text != "LIBRARY" {
+				t.Errorf("%dx%d %v: %q is not in %q", tt.width, tt.height, tt.keys, text, row)
+			}
+		}
+		fits(t, m)
+	}
+	m := model(t, Options{}, 120, 36, s)
+	before := lineWith(t, m, "LOCK")
+	press(m, "W", "W")
+	if after := lineWith(t, m, "LOCK"); after != before {
+		t.Errorf("W does not go back: %q, then %q", before, after)
+	}
+}
+
+// The columns do not move with the filter.
+func TestColumnsOnlyGrow(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{
+		fixture.QueueOf("/locks/a-rather-long-name/of-a-lock", time.Minute, fixture.Ann), fixture.QueueOf("/locks/b", time.Minute, fixture.Bob),
+	}))
+	before := lineWith(t, m, "KIND")
+	press(m, "/")
+	typeText(m, "locks/b")
+	press(m, "enter")
+	if after := lineWith(t, m, "KIND"); after != before {
+		t.Errorf("%q, then %q", before, after)
+	}
+}
+
+// Until the first order is final, the list says so.
+func TestTheFirstOrderSaysWhenItIsFinal(t *testing.T) {
+	t.Parallel()
+	now := fixture.Noon
+	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, nil)
+	list := []*inspect.Lock{fixture.Orders(), fixture.Readers()}
+	first := fixture.Backends()
+	first[1].FirstPass = false
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(now, first, list)})
+	wantText(t, m, "still scanning")
+	now = now.Add(time.Second)
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(now, fixture.Backends(), list)})
+	wantText(t, m, "still reading")
+	now = now.Add(4 * time.Second)
+	send(m, tickedMsg{m.ticking})
+	wantNoText(t, m, "still")
+}
+
+// What this program holds is marked as ours.
+func TestOwnHoldsAreMarked(t *testing.T) {
+	t.Parallel()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Skip(err)
+	}
+	me := fixture.Person{Name: fmt.Sprintf("%s:%d", host, os.Getpid()), Session: 1}
+	other := fixture.Person{Name: "elsewhere:1", Session: 2}
+	m := model(t, Options{}, 120, 36, fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{
+		fixture.QueueOf("/jobs/mine", time.Minute, me), fixture.QueueOf("/jobs/theirs", time.Minute, other),
+	}}))
+	for _, key := range []string{"1", "c"} {
+		if press(m, key); key == "c" {
+			makeClients(m)
+		}
+		if mine, theirs := lineWith(t, m, me.Name), lineWith(t, m, other.Name); !strings.Contains(mine, "(you)") || strings.Contains(theirs, "(you)") {
+			t.Errorf("%q:\n%s", key, content(m))
+		}
+	}
+	m.Go(screen.Chain, screen.Subject{Lock: fixture.Id("zk:/jobs/mine")})
+	m.navigate()
+	wantText(t, m, me.Name+" (you)")
+}
+
+// A holder of whom Redis keeps only a label is a client, too.
+func TestLabelledHoldersAreClients(t *testing.T) {
+	t.Parallel()
+	l := inspect.KeyLock(fixture.Id("redis:lock:pay"), []inspect.Vote{fixture.Vote(1, "x", 20*time.Second)}, fixture.Noon)
+	l.Holders = []inspect.Contender{{Name: "x", State: inspect.Holding, Count: 1, Owner: inspect.Owner{Label: "web-3:2211"}}}
+	l.Waiters = []inspect.Contender{{Name: "a77b01", State: inspect.Waiting, Count: 1}}
+	b := fixture.Backends()
+	for _, width := range []int{80, 120} {
+		m := model(t, Options{}, width, 36, inspect.NewSnapshot(fixture.Noon, b, []*inspect.Lock{l}))
+		press(m, "c")
+		makeClients(m)
+		wantText(t, m, "web-3:2211", "1 client ", "1 unidentified")
+	}
+}
+
+// The pane says how old its lock is where the list does, and counts no time that nobody saw.
+func TestThePaneOfALostBackendStandsStill(t *testing.T) {
+	t.Parallel()
+	now := fixture.Noon
+	m := model(t, Options{Now: func() time.Time { return now }}, 120, 50, nil)
+	backends := fixture.Backends()
+	backends[0].State, backends[0].HeardAt = inspect.Down, fixture.Noon
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, backends, []*inspect.Lock{fixture.Orders()})})
+	press(m, "enter")
+	held := lineWith(t, m, "holds")
+	now = now.Add(13 * time.Second)
+	send(m, tickedMsg{m.ticking})
+	wantText(t, m, "read 13s ago: ")
+	if after := strings.ReplaceAll(lineWith(t, m, "holds"), "read 13s ago", "read 0.0s ago"); after != held {
+		t.Errorf("%q, then %q", held, after)
+	}
+}
+
+// A muted finding is marked where its lock is, and counted.
+func TestAMutedFindingIsMarkedAndCounted(t *testing.T) {
+	t.Parallel()
+	l := fixture.Orders()
+	f := fixture.Trouble("persistent-contender", inspect.Critical, "")
+	f.Muted = &inspect.Muted{Until: fixture.In(1 << 40), Reason: "known", By: "me"}
+	l.Findings = []inspect.Finding{f}
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	if row := lineWith(t, m, "● "+l.ID.String()); !strings.Contains(row, "✖ persistent-contender (muted)") {
+		t.Error(row)
+	}
+	wantText(t, m, " · 1 muted")
+	wantNoText(t, m, "1 critical")
+}
+
+// A group of one lock is drawn as that lock.
+func TestAGroupOfOneIsItsLock(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{
+		fixture.QueueOf("/a/1", time.Minute, fixture.Ann), fixture.QueueOf("/b/1", time.Minute, fixture.Bob), fixture.QueueOf("/b/2", time.Minute, fixture.Bob),
+	}))
+	press(m, "p")
+	wantText(t, m, "zk:/a/1")
+	press(m, "G", "enter")
+	if got := strings.Join(listed(m), " "); !strings.Contains(got, "/a/1") || strings.Contains(got, "[zk:/a/]") || !strings.Contains(got, "[zk:/b/] /b/1 /b/2") {
+		t.Error(got)
+	}
+	if n := locksOf(m).Index.Lines(locksOf(m).Opened); n != len(listed(m)) {
+		t.Errorf("%d lines, not %d", n, len(listed(m)))
+	}
+}
