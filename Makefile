@@ -125,5 +125,5 @@ shots: ## the pictures in screenshots/ (needs librsvg2-bin and fonts-jetbrains-m
 deps: ## the real servers and client libraries that the tests use (Debian packages; needs root)
 	apt-get update
 	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-		gcc libc6-dev zookeeper redis-server python3-kazoo python3-redis tmux prometheus mandoc default-jdk-headless \
+		gcc libc6-dev zookeeper redis-server python3-kazoo python3-redis tmux prometheus prometheus-alertmanager mandoc default-jdk-headless \
 		libcurator-recipes-java libcurator-framework-java libcurator-client-java libzookeeper-java libguava-java libslf4j-java libservlet-api-java liblog4j1.2-java

@@ -29,6 +29,24 @@ func exporting(t *testing.T, state string, args ...string) (scrape func(path str
 
 func exportingIn(t *testing.T, env map[string]string, args ...string) (scrape func(path string) (int, string)) {
 	t.Helper()
+	addr := exportingAt(t, env, args...)
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+	return func(path string) (int, string) {
+		resp, err := client.Get("http://" + addr + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+}
+
+func exportingAt(t *testing.T, env map[string]string, args ...string) (addr string) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var stdout, stderr output
 	done := make(chan int, 1)
@@ -44,28 +62,15 @@ func exportingIn(t *testing.T, env map[string]string, args ...string) (scrape fu
 			t.Errorf("exit %d: %s", code, stderr.String())
 		}
 	})
-	serving := regexp.MustCompile(`serving (http://\S+)/metrics`)
-	var url string
+	serving := regexp.MustCompile(`serving http://(\S+)/metrics`)
 	eventually(t, "it serves", func() bool {
 		m := serving.FindStringSubmatch(stderr.String())
 		if m != nil {
-			url = m[1]
+			addr = m[1]
 		}
 		return m != nil
 	})
-	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
-	return func(path string) (int, string) {
-		resp, err := client.Get(url + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(text)
-	}
+	return addr
 }
 
 // eventually asks until the answer is yes: nothing tells of what it asks for.
