@@ -24,7 +24,7 @@ func TestACountIsNoName(t *testing.T) {
 	l := inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:a"}, []inspect.Vote{{Addr: "r1", Up: true, Present: true, Value: "7", NoExpiry: true}}, now)
 	view := View{Snapshot: inspect.NewSnapshot(now, nil, []*inspect.Lock{l}), Now: now}
 	for _, got := range []string{view.Verdict(l), view.Standing(l)} {
-		if !strings.Contains(got, "held, its value does not say by whom") {
+		if !strings.Contains(got, "an unknown client holds it") {
 			t.Errorf("7: %s", got)
 		}
 	}

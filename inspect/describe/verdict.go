@@ -144,7 +144,7 @@ func (v View) holders(l *inspect.Lock) string {
 
 func holding(h *inspect.Contender, name string) string {
 	if h.Nameless() {
-		return "held, its value does not say by whom"
+		return "an unknown client holds it"
 	}
 	return name + " holds it"
 }
