@@ -73,9 +73,6 @@ type Lock struct {
 	// Unseen lists the refused and failed reads, whose aspects are unknown.
 	Unseen   []Unseen
 	Findings []Finding
-	// Access has the access lists of its contenders' znodes, by name, if they were requested: for a
-	// lock that a viewer has open.
-	Access map[Untrusted]*Access
 	// ExpectedHold is for how long it is usually held at most, by the configuration (Expectation); 0: not
 	// said. See UsualHold.
 	ExpectedHold time.Duration

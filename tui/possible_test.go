@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
@@ -116,24 +115,5 @@ func TestConnectionsAreListedAgainForWhoCameLater(t *testing.T) {
 				t.Errorf("%s, after %v: %+v", name, after, p)
 			}
 		}
-	}
-}
-
-// Who has rights on a node stands in Chain's details where the list names somebody; why it is not known, too.
-func TestRightsOnANode(t *testing.T) {
-	t.Parallel()
-	for want, list := range map[string]*inspect.Access{
-		"rights on its node: digest billing (cdrwa)":  {Entries: []inspect.AccessEntry{{Scheme: "digest", ID: "billing", Rights: "cdrwa"}}},
-		"rights on its node: unknown: getACL: NoAuth": {Unknown: "getACL: NoAuth"},
-		"": {Entries: []inspect.AccessEntry{{Scheme: "world", ID: "anyone", Rights: "cdrwa"}}},
-	} {
-		l := *fixture.Orders()
-		l.Access = map[inspect.Untrusted]*inspect.Access{l.Holders[0].Name: list}
-		m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&l}))
-		press(m, "enter")
-		if s := content(m); want == "" && strings.Contains(s, "rights on") {
-			t.Errorf("that anybody has them is no news:\n%s", s)
-		}
-		wantText(t, m, want)
 	}
 }

@@ -63,10 +63,6 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 	if slices.ContainsFunc(slices.Concat(l.Holders, l.Waiters), func(c inspect.Contender) bool { return view.HostName(&c.Owner) != "" }) {
 		t.columns = append(t.columns, column{head: "HOST", worth: 6, least: 12})
 	}
-	named := len(t.columns)
-	if slices.ContainsFunc(slices.Concat(l.Holders, l.Waiters), func(c inspect.Contender) bool { return l.AccessTo(&c).Tells() }) {
-		t.columns = append(t.columns, column{head: "ACCESS", worth: 2, least: 12})
-	}
 	depth := 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {
@@ -87,21 +83,10 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 				sequence(c), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
 				age(s, l, c), fmt.Sprint(c.BlockedBelow), watches(c), dash(view.HostName(&c.Owner)),
 			}
-			if row = row[:named]; len(t.columns) > named {
-				row = append(row, rights(l, c))
-			}
-			t.rows = append(t.rows, row)
+			t.rows = append(t.rows, row[:len(t.columns)])
 		}
 	}
 	return t
-}
-
-// rights describes which users have rights on a contender's znode.
-func rights(l *inspect.Lock, c *inspect.Contender) string {
-	if a := l.AccessTo(c); a != nil {
-		return a.String()
-	}
-	return "–"
 }
 
 // sequence is the number that the server gave a znode; a Redis waiter and a kazoo lease have none.

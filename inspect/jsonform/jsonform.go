@@ -221,7 +221,6 @@ type jsonContender struct {
 	Confirmed    *bool                  `json:"watch_confirmed"`
 	WatchesGone  string                 `json:"watches_gone,omitempty"`
 	BlockedBelow int32                  `json:"blocked_below"`
-	Access       *inspect.Access        `json:"access,omitempty"`
 }
 
 type jsonOwner struct {
@@ -268,12 +267,6 @@ func lockJSON(s *inspect.Snapshot, l *inspect.Lock) jsonLock {
 		Holders: contendersJSON(s, l.Holders, b), Waiters: contendersJSON(s, l.Waiters, b),
 		AtLeast: l.WaitersAtLeast,
 		Masters: []jsonMaster{}, Unseen: unseen(l.Unseen), Findings: findings(l.Findings),
-	}
-	for i := range l.Holders {
-		j.Holders[i].Access = l.AccessTo(&l.Holders[i])
-	}
-	for i := range l.Waiters {
-		j.Waiters[i].Access = l.AccessTo(&l.Waiters[i])
 	}
 	if l.Limit > 0 {
 		j.Limit = &l.Limit

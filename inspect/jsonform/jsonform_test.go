@@ -178,21 +178,6 @@ func TestSeenSinceInTheJSON(t *testing.T) {
 	}
 }
 
-// Access lists are with the contenders that have one.
-func TestAccessInTheJSON(t *testing.T) {
-	entry := inspect.AccessEntry{Scheme: "digest", ID: "billing", Rights: "cdrwa"}
-	l := queueOf(inspect.ID{Backend: "zk", Path: "/l"}, -2, 11)
-	l.Access = map[inspect.Untrusted]*inspect.Access{l.Holders[0].Name: {Entries: []inspect.AccessEntry{entry}}}
-	text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{l})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	validate(t, text)
-	if want := `"access":{"entries":[{"scheme":"digest","id":"billing","rights":"cdrwa"}]}`; strings.Count(string(text), want) != 1 || strings.Count(string(text), `"access"`) != 1 {
-		t.Errorf("not once: %s in %s", want, text)
-	}
-}
-
 // An age by a clock that nobody has compared with ours is told apart, in a document and in an event.
 func TestAgesByAnUnknownClockInTheJSON(t *testing.T) {
 	came := now.Add(-time.Hour)

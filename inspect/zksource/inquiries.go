@@ -78,7 +78,6 @@ func (r *run) startInquiry(now time.Time) {
 	}
 	q.asking = true
 	q.askAt, q.askedAt, q.afterPass = now.Add(q.beat()), now, r.tree.FirstPass // sooner as the answers say
-	r.tree.AskAccessAgain()
 	inquiry := r.ensemble.Inquiry(ensemble.Inquiry{
 		Now: r.cfg.Now, Spawn: r.tasks.Go, Covers: q.covers(r.tree, now), Limit: r.queryTime(),
 	})

@@ -3,12 +3,10 @@ package zksource
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource/tree"
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
@@ -95,15 +93,6 @@ func (r *run) apply(reply *tree.Reply) {
 
 // request runs a job on a link.
 func (l *link) request(ctx context.Context, cfg Config, j tree.Job) tree.Reply {
-	if j.Kind == tree.JobAccess {
-		r := tree.Reply{Job: j, Sent: cfg.Now()}
-		list, stat, err := l.conn.GetACL(cfg.onServer(j.Node()))
-		if r.Err = replyError(err); err == nil {
-			r.Access, r.Stat = accessOf(list), statOf(stat)
-		}
-		r.At = cfg.Now()
-		return r
-	}
 	r := request(ctx, wire{l.conn}, cfg, j)
 	if errors.Is(r.Err, tree.ErrGone) && j.Dir.Root() && cfg.Chroot != "" {
 		exists, _, err := l.conn.Exists(cfg.Chroot)
@@ -179,27 +168,3 @@ func (w wire) Children(_ context.Context, p string) ([]string, *zk.Stat, error) 
 }
 
 func (w wire) Get(_ context.Context, p string) ([]byte, *zk.Stat, error) { return w.conn.Get(p) }
-
-// accessOf is a list as it is shown.
-func accessOf(list []zk.ACL) *inspect.Access {
-	a := &inspect.Access{Entries: []inspect.AccessEntry{}}
-	for _, e := range list {
-		id := e.ID
-		if e.Scheme == "digest" {
-			id, _, _ = strings.Cut(id, ":") // the rest is a hash of the password
-		}
-		var rights strings.Builder
-		for _, right := range []struct {
-			bit    int32
-			letter byte
-		}{{zk.PermCreate, 'c'}, {zk.PermDelete, 'd'}, {zk.PermRead, 'r'}, {zk.PermWrite, 'w'}, {zk.PermAdmin, 'a'}} {
-			if e.Perms&right.bit != 0 {
-				rights.WriteByte(right.letter)
-			}
-		}
-		a.Entries = append(a.Entries, inspect.AccessEntry{
-			Scheme: inspect.Untrusted(e.Scheme), ID: inspect.Untrusted(id), Rights: rights.String(),
-		})
-	}
-	return a
-}

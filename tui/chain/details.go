@@ -48,9 +48,6 @@ func (p *Pane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []widget.
 	if o.Session != 0 {
 		lines = append(lines, p.sessionFacts(l, c)...)
 	}
-	if a := l.AccessTo(c); a.Tells() {
-		lines = append(lines, p.long("rights on its node: ", a.String())...)
-	}
 	if o.Client == "" {
 		lines = append(lines, p.possible(l, c)...)
 	}

@@ -38,8 +38,6 @@ func (t *Tree) Apply(r *Reply) {
 		t.got(d, r)
 	case JobCompare:
 		t.compared(d, r)
-	case JobAccess:
-		t.gotAccess(r)
 	}
 	if d = t.dirs[d.Path]; again && d != nil { // it may be another: a root that was not there yet
 		t.touch(d, r.At)

@@ -111,13 +111,11 @@ func (t *Tree) buildWhole(d *Dir, now time.Time) {
 	if lock != nil {
 		lock.Unseen = slices.Concat(waiters, t.contendersUnseen(d))
 		lock.Polled = slices.ContainsFunc(d.places(), t.polled)
-		d.accessOn(lock)
 		if t.cfg.Only != "" { // it is the one that the operator asked for
 			lock.Named()
 		}
 		t.show(d, lock)
 	}
-	t.wantAccess(d, lock)
 	t.expiresWith(d, lock)
 	t.built(d, was)
 }

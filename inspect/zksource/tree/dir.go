@@ -94,9 +94,8 @@ type Dir struct {
 	semaphore
 	singles
 
-	access map[string]accessList // of its contenders' nodes, by path; nil: nobody looks so closely
-	lease  *inspect.Znode        // the newest node of a lease that was read
-	reread map[string]bool       // children whose data changed, or may have
+	lease  *inspect.Znode  // the newest node of a lease that was read
+	reread map[string]bool // children whose data changed, or may have
 
 	readAt  time.Time
 	sentAt  time.Time // when the list that was read at readAt was asked for

@@ -3,23 +3,19 @@ package tree
 import (
 	"errors"
 	"time"
-
-	"github.com/lockscope/lockscope/inspect"
 )
 
 // Kind is what a read asks for.
 type Kind uint8
 
 // The kinds of reads: the Stat or the list of a directory, or its own data; a child with its data;
-// the directory's Stat to compare with its list; the access list of a child or, without a name, of
-// the directory.
+// the directory's Stat to compare with its list.
 const (
 	JobStat Kind = iota
 	JobList
 	JobData
 	JobGet
 	JobCompare
-	JobAccess
 )
 
 // ofWhole reports whether a read is about a directory as a whole: of those one at a time is under way.
@@ -31,7 +27,6 @@ type Job struct {
 	Name string // of the child to read
 	// Seen is when we heard that the child was created, if that was a moment before; else nil.
 	Seen *time.Time
-	of   *Dir // the lock that an access list is asked for
 	Kind Kind
 	// Denied: it may not be read, as was reported already; only what needs no right is asked for.
 	Denied bool
@@ -70,7 +65,6 @@ type Reply struct {
 	Names    []string
 	Data     []byte
 	Stat     Stat
-	Access   *inspect.Access
 	Err      error
 	// Sealed: it may not be read, but its Stat was.
 	Sealed bool
@@ -79,7 +73,7 @@ type Reply struct {
 }
 
 // HasStat reports whether the reply has the node's Stat.
-func (r *Reply) HasStat() bool { return (r.Err == nil || r.Sealed) && r.Kind != JobAccess }
+func (r *Reply) HasStat() bool { return r.Err == nil || r.Sealed }
 
 // Queue holds the wanted reads. Changes come before new nodes, and polls come last. Among new
 // nodes, the rest of the walk mostly comes before the contenders of known locks, since it finds

@@ -22,7 +22,6 @@ const (
 	readContender
 	readPermit
 	readOwn
-	readAccess
 )
 
 // blindness lists the aspects that stay unknown without a read.
@@ -41,7 +40,6 @@ var reads = [...]blindness{
 	readContender: {"getData", []inspect.Aspect{inspect.AspectOwner}, nil, "READ on %s"},
 	readPermit:    {"getData", append(queueAspects[:2:2], inspect.AspectOwner), nil, "READ on %s"},
 	readOwn:       {"getData", []inspect.Aspect{inspect.AspectKind}, lockAspects, "READ on %s"},
-	readAccess:    {"getACL", nil, nil, "READ or ADMIN on %s"}, // without it Access.Unknown
 }
 
 var (

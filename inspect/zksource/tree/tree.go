@@ -71,11 +71,6 @@ func (t *Tree) Wake(now time.Time) {
 func (t *Tree) Focus(focus map[string]bool) (fresh bool) {
 	before := t.focus
 	t.focus = focus
-	for p := range before {
-		if d := t.dirs[p]; d != nil && !t.looksClosely(p) {
-			d.access = nil
-		}
-	}
 	for p := range focus {
 		d := t.dirs[p]
 		if d == nil {
@@ -86,9 +81,6 @@ func (t *Tree) Focus(focus map[string]bool) (fresh bool) {
 			for _, in := range d.places() {
 				t.readWanted(in, &t.Queue.Urgent)
 			}
-		}
-		if d.shown != nil && d.access == nil && t.looksClosely(p) {
-			t.mark(d) // building it asks for its access lists
 		}
 	}
 	return fresh

@@ -74,7 +74,6 @@ func (w *wants) Stop(servers string) {
 		if d.data == dataRead {
 			d.data = dataStale
 		}
-		d.forgetAsked()
 	}
 }
 
