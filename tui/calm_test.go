@@ -65,6 +65,9 @@ func TestAClientsSessionStandsStill(t *testing.T) {
 	if got := show(fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Bob), fixture.QueueOf("/dl/b", time.Hour, fixture.Bob, fixture.Ann)); got != calm || calm < 0 {
 		t.Errorf("the session is at line %d, then %d:\n%s", calm, got, content(m))
 	}
+	press(m, "j", "k")
+	show()
+	wantText(t, m, "idle", "BLOCKED BY")
 }
 
 // A name is in full before columns that say less, and at W before all others.

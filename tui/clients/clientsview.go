@@ -73,9 +73,7 @@ func (s *Screen) View() string {
 		pane = append(pane, g.details...)
 		from, to := s.entries.Visible(len(r.entries), g.entryRows)
 		columns := s.entryColumns(r.entries[from:to], g.paneWidth)
-		if len(r.entries) > 0 {
-			pane = append(pane, s.header(columns, g.paneWidth))
-		}
+		pane = append(pane, s.header(columns, g.paneWidth)) // also of one that rests, so that nothing moves
 		for i, e := range r.entries[from:to] {
 			pane = append(pane, s.entryRow(e, columns, g.paneWidth, from+i == s.entries.At))
 		}
