@@ -81,9 +81,11 @@ type RecipeError struct {
 
 func (e *RecipeError) Error() string {
 	if e.FoundKind != "" {
-		return fmt.Sprintf("lock %s is a %s of %s clients (%q), which do not queue with those of a %s", e.Path, e.FoundKind, e.Found, e.Child, e.WantKind)
+		return fmt.Sprintf("lock %s is a %s of %s clients (%q), which do not queue with those of a %s", e.Path,
+			e.FoundKind, e.Found, e.Child, e.WantKind)
 	}
-	return fmt.Sprintf("lock %s is used by %s clients (%q), which do not queue with %s clients", e.Path, e.Found, e.Child, e.Want)
+	return fmt.Sprintf("lock %s is used by %s clients (%q), which do not queue with %s clients", e.Path, e.Found,
+		e.Child, e.Want)
 }
 
 // because is the error of a context that has ended: ctx.Err, and the cause where there is another.

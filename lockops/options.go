@@ -49,7 +49,8 @@ const (
 
 // optionNames are in the order of the bits.
 var optionNames = [...]string{
-	"WithLabel", "WithRecipe", "WithPrefix", "WithTTL", "WithoutRenewal", "WithMasterLimit", "WithoutToken", "WithReentry",
+	"WithLabel", "WithRecipe", "WithPrefix", "WithTTL", "WithoutRenewal", "WithMasterLimit", "WithoutToken",
+	"WithReentry",
 	"OnWaiting", "OnRenew", "OnAsked", "OnBehind",
 }
 

@@ -140,7 +140,8 @@ func adopted(c redis.UniversalClient) (name string, err error) {
 	}
 	switch {
 	case !deadlines:
-		return "", errors.New("the client of " + name + " ignores the deadlines of contexts (set ContextTimeoutEnabled in its options)")
+		return "", errors.New("the client of " + name +
+			" ignores the deadlines of contexts (set ContextTimeoutEnabled in its options)")
 	case retries > 0:
 		return "", errors.New("the client of " + name + " repeats requests by itself, so that a release whose answer was lost looks like a lost lock (set MaxRetries to -1 in its options)")
 	}
@@ -303,7 +304,8 @@ func (m *master) far(o *options) error {
 	switch {
 	case least*tripsInTTL > o.ttl:
 		would := (least * (tripsInTTL + 1)).Truncate(step) + step
-		return m.failed(fmt.Errorf("TTL %v is %w: the fastest answer took %v (a TTL of %v would do)", o.ttl, ErrTooShort, took, would))
+		return m.failed(fmt.Errorf("TTL %v is %w: the fastest answer took %v (a TTL of %v would do)", o.ttl,
+			ErrTooShort, took, would))
 	case least > limit:
 		return m.failed(fmt.Errorf("master limit %v is %w: the fastest answer took %v", limit, ErrTooShort, took))
 	}

@@ -71,7 +71,8 @@ func (m *master) releasing(key string) (done func()) {
 		close(ended)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.pendingReleases[key] = slices.DeleteFunc(m.pendingReleases[key], func(ch chan struct{}) bool { return ch == ended })
+		m.pendingReleases[key] = slices.DeleteFunc(m.pendingReleases[key],
+			func(ch chan struct{}) bool { return ch == ended })
 		if len(m.pendingReleases[key]) == 0 {
 			delete(m.pendingReleases, key)
 		}

@@ -54,7 +54,8 @@ func newRedisKey(s *RedisSession, kind, key string, keeps optionSet, opts []Opti
 		k.opts.refuse("a lock in Redis needs a key")
 	}
 	if k.opts.err == nil && len(s.masters) > 1 {
-		k.opts.err = fmt.Errorf("%w: a lock on one of %d masters excludes nobody (use NewRedlock)", ErrMasters, len(s.masters))
+		k.opts.err = fmt.Errorf("%w: a lock on one of %d masters excludes nobody (use NewRedlock)", ErrMasters,
+			len(s.masters))
 	}
 	return k
 }

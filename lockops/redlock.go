@@ -145,7 +145,8 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 	first := e.first()
 	first.queues, first.name, first.since, first.polite = true, c.name, c.since, c.tries == 1
 	c.orders = first.master
-	c.stands = slices.DeleteFunc(c.stands, func(v *vote) bool { return v.master == first.master && v.counted && v.at != 0 })
+	c.stands = slices.DeleteFunc(c.stands,
+		func(v *vote) bool { return v.master == first.master && v.counted && v.at != 0 })
 	c.stands = append(c.stands, first)
 	h, err := e.hold(ctx, first, c.next)
 	if first.counted && c.since == 0 {

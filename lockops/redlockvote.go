@@ -66,7 +66,8 @@ func (v *vote) set() {
 	}
 	dials := v.master.dials.Load()
 	got := v.master.acquire(request{
-		script: acquireScript, keys: v.keys(), value: v.e.value, ttl: o.ttl, since: v.since, name: v.name, polite: v.polite,
+		script: acquireScript, keys: v.keys(), value: v.e.value, ttl: o.ttl, since: v.since, name: v.name,
+		polite: v.polite,
 	}, v.limit())
 	v.has, v.err = got.taken, got.err
 	v.sent, v.at = got.sent, got.at

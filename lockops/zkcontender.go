@@ -315,7 +315,10 @@ func (c *contender) granted(ctx context.Context) (*Hold, error) {
 	}
 	g := newGrant(ctx, c.q.lock)
 	g.shared = c.mode == recipe.Shared
-	z := &zkGrant{session: s, grant: g, node: c.node, id: c.session, number: uint64(c.node.czxid), inner: make(chan *Hold, 1)}
+	z := &zkGrant{
+		session: s, grant: g, node: c.node, id: c.session, number: uint64(c.node.czxid),
+		inner: make(chan *Hold, 1),
+	}
 	z.inner <- nil
 	if c.inside != nil {
 		g.inside = c.inside.grant

@@ -69,7 +69,8 @@ func parentOf(path string) (string, bool) {
 
 func expectedOfCreate(err error) bool {
 	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoAuth) ||
-		errors.Is(err, zk.ErrNoChildrenForEphemerals) || errors.Is(err, zk.ErrInvalidPath) || errors.Is(err, zk.ErrInvalidACL)
+		errors.Is(err, zk.ErrNoChildrenForEphemerals) || errors.Is(err, zk.ErrInvalidPath) ||
+		errors.Is(err, zk.ErrInvalidACL)
 }
 
 // node is a contender's node.

@@ -63,7 +63,8 @@ func NewZKSemaphore(s *ZKSession, path string, permits int, opts ...Option) *ZKS
 		m.leases.permit = func(guid string) string { return guid }
 		m.leases.permitNumbered, m.leases.dirData = true, []byte(strconv.Itoa(permits))
 	default:
-		o.refuse("recipe %q has no semaphore that can be shared (there are: %s)", o.queue.Name, strings.Join(semaphoreRecipes, ", "))
+		o.refuse("recipe %q has no semaphore that can be shared (there are: %s)", o.queue.Name,
+			strings.Join(semaphoreRecipes, ", "))
 	}
 	return m
 }
@@ -214,7 +215,10 @@ func (m *ZKSemaphore) acquireLease(ctx context.Context, turn *Hold, wait bool) (
 	if err != nil {
 		return nil, err
 	}
-	c := &contender{attempt: attempt{mode: recipe.Exclusive, wait: wait}, q: q, session: session, node: q.newNode(attempt{})}
+	c := &contender{
+		attempt: attempt{mode: recipe.Exclusive, wait: wait}, q: q, session: session,
+		node: q.newNode(attempt{}),
+	}
 	h, err := m.enter(ctx, inside, c, turn)
 	if err != nil {
 		err = errors.Join(err, c.abandon(inside))

@@ -104,7 +104,8 @@ func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKS
 	s.tap = &zkwire.Tap{TLS: s.opts.tls, DialContext: s.opts.dialer}
 	s.tap.Listen(s.fire, s.recordChange)
 	conn, events, err := zk.Connect(servers, s.opts.timeout,
-		zk.WithDialer(s.dial), zk.WithHostProvider(new(zkwire.ServerList)), zk.WithLogger(silent{}), zk.WithLogInfo(false),
+		zk.WithDialer(s.dial), zk.WithHostProvider(new(zkwire.ServerList)), zk.WithLogger(silent{}),
+		zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(maxReplySize), zk.WithMaxConnBufferSize(sendBuffer))
 	if err != nil {
 		s.end(ErrClosed)
@@ -131,7 +132,10 @@ func newZKSession(opts []ZKOption) *ZKSession {
 	}
 	s := &ZKSession{
 		opts: o, clock: o.clock, sleep: newSleepClock(o.clock), changed: make(chan struct{}),
-		held: heldNodes{holds: make(map[*zkGrant]struct{}), next: o.clock.now().Add(idle), wake: make(chan struct{}, 1)},
+		held: heldNodes{
+			holds: make(map[*zkGrant]struct{}), next: o.clock.now().Add(idle),
+			wake: make(chan struct{}, 1),
+		},
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	s.gone, s.endGone = context.WithCancel(context.Background())
@@ -307,7 +311,8 @@ func (s *ZKSession) aliveUntil(ctx context.Context, closed <-chan struct{}) (ses
 // lostInTransit reports whether a request may or may not have been executed, or was not sent: look again when
 // connected.
 func lostInTransit(err error) bool {
-	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionExpired) ||
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) ||
+		errors.Is(err, zk.ErrSessionExpired) ||
 		errors.Is(err, zk.ErrSessionMoved)
 }
 

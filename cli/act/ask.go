@@ -79,7 +79,8 @@ func (r *ask) report(stopped act.Reason, err error) error {
 func (r *ask) json() any {
 	result := &r.result
 	return askJSON{
-		Asked: result.Asked, LetGo: result.LetGo, outcomeJSON: r.outcome(result.Unknown, result.Reason, result.Detail), afterJSON: r.after(result),
+		Asked: result.Asked, LetGo: result.LetGo, outcomeJSON: r.outcome(result.Unknown, result.Reason, result.Detail),
+		afterJSON: r.after(result),
 	}
 }
 

@@ -116,7 +116,8 @@ func (b *bulk) choose(s *inspect.Snapshot) {
 			request.Owner = ownerName(l.Holders[0].Name, l.Holders[0].Digest)
 		}
 		if b.finding != "" {
-			at := slices.IndexFunc(l.Findings, func(f inspect.Finding) bool { return f.Rule == b.finding && f.Muted == nil })
+			at := slices.IndexFunc(l.Findings,
+				func(f inspect.Finding) bool { return f.Rule == b.finding && f.Muted == nil })
 			if at < 0 {
 				continue
 			}
@@ -222,7 +223,8 @@ func (b *bulk) report(stopped act.Reason, err error) error {
 			j.Released++
 		case failed == nil && reason == "" && err == nil && !b.dryRun:
 			id := one.Lock
-			j.Stopped, failed = &id, b.verdict(item.Preview.Request, item.Result, "not released", b.setup.Explain(item.Err))
+			j.Stopped, failed = &id,
+				b.verdict(item.Preview.Request, item.Result, "not released", b.setup.Explain(item.Err))
 		}
 		if item.Err != nil {
 			one.Error = inspect.Escape(item.Err.Error())

@@ -56,7 +56,8 @@ func (r *killClient) look(ctx context.Context, all *app.Releasers) (may bool, er
 	}
 	limited, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	r.seen, err = r.ender.PreviewEnd(limited, act.ClientRequest{Backend: r.id.Backend, Client: r.id.Path, Why: r.reason})
+	r.seen,
+		err = r.ender.PreviewEnd(limited, act.ClientRequest{Backend: r.id.Backend, Client: r.id.Path, Why: r.reason})
 	r.result = act.ClientResult{Reason: r.seen.Refused, Detail: r.seen.Detail}
 	if err != nil || r.seen.Refused != "" {
 		return false, r.setup.Explain(err)
@@ -74,7 +75,8 @@ func (r *killClient) show(to io.Writer) {
 	p := &r.seen
 	fmt.Fprintf(to, "kill-client %s:%s\n", p.Request.Backend, describe.Printable(p.Request.Client))
 	for _, c := range p.Seen {
-		fmt.Fprintf(to, "  seen    %s: id %d, name %q, connected for %s, idle for %s, last command %s\n", inspect.Escape(c.Server), c.ID, c.Name.String(), describe.Age(c.Age), describe.Age(c.Idle), c.Command)
+		fmt.Fprintf(to, "  seen    %s: id %d, name %q, connected for %s, idle for %s, last command %s\n",
+			inspect.Escape(c.Server), c.ID, c.Name.String(), describe.Age(c.Age), describe.Age(c.Idle), c.Command)
 	}
 	listed(to, "sends", p.Sends)
 	listed(to, "locks", p.Lines())
@@ -114,7 +116,8 @@ func (r *killClient) report(stopped act.Reason, err error) error {
 		r.print()
 	} else if err := r.PrintJSON(KillJSON{
 		Ended: len(result.Ended) > 0, outcomeJSON: r.outcome(result.Unknown, result.Reason, result.Detail),
-		Connections: app.ConnectionsJSON(p.Seen), Again: app.ConnectionsJSON(result.Again), LocksRead: p.Read, Holds: idStrings(p.Holds), Waits: idStrings(p.Waits), Perhaps: idStrings(p.Perhaps),
+		Connections: app.ConnectionsJSON(p.Seen), Again: app.ConnectionsJSON(result.Again), LocksRead: p.Read,
+		Holds: idStrings(p.Holds), Waits: idStrings(p.Waits), Perhaps: idStrings(p.Perhaps),
 	}); err != nil {
 		return err
 	}
@@ -128,7 +131,8 @@ func (r *killClient) print() {
 	case len(result.Ended) > 0:
 		fmt.Fprintf(r.Stdout, "%s: its connection was ended\n", r.id)
 		for _, c := range result.Again {
-			fmt.Fprintf(r.Stdout, "%s: a client of the same name is connected anew, from %s\n", inspect.Escape(c.Server), c.Addr)
+			fmt.Fprintf(r.Stdout, "%s: a client of the same name is connected anew, from %s\n",
+				inspect.Escape(c.Server), c.Addr)
 		}
 	}
 }

@@ -50,7 +50,8 @@ func Release(a *app.App) *cobra.Command {
 	flags.StringVar(&r.finding, "finding", "", "with --match: only locks with this finding (`NAME`), and what it is about")
 	flags.IntVar(&r.max, "max", 0, "with --match: how many locks at most; more match: nothing is done")
 	flags.BoolVar(&r.waiter, "waiter", false, "allow removing a contender that only waits")
-	flags.BoolVar(&r.twoLeaders, "yes-two-leaders", false, "allow forcing out a leader that does not notice: it leads on until it is restarted")
+	flags.BoolVar(&r.twoLeaders, "yes-two-leaders", false,
+		"allow forcing out a leader that does not notice: it leads on until it is restarted")
 	return command
 }
 
@@ -154,14 +155,19 @@ func (r *release) report(stopped act.Reason, err error) error {
 
 func (r *release) json(result act.Result) ReleaseJSON {
 	j := ReleaseJSON{
-		Released: result.Released, outcomeJSON: r.outcome(result.Unknown, result.Reason, result.Detail), afterJSON: r.after(&result),
-		Masters: []releaseMaster{},
+		Released: result.Released, outcomeJSON: r.outcome(result.Unknown, result.Reason, result.Detail),
+		afterJSON: r.after(&result),
+		Masters:   []releaseMaster{},
 	}
 	if o := r.others; o != nil {
-		j.Others = &ReleaseOthers{Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits), Deadlock: o.Deadlock, NotGiven: o.NotGiven}
+		j.Others = &ReleaseOthers{
+			Read: o.Read, Known: o.Known, Holds: idStrings(o.Holds), Waits: idStrings(o.Waits),
+			Deadlock: o.Deadlock, NotGiven: o.NotGiven,
+		}
 	}
 	for _, m := range result.Masters {
-		j.Masters = append(j.Masters, releaseMaster{Addr: m.Addr, Deleted: m.Deleted, Ended: m.Ended, Error: errorText(m.Err)})
+		j.Masters = append(j.Masters,
+			releaseMaster{Addr: m.Addr, Deleted: m.Deleted, Ended: m.Ended, Error: errorText(m.Err)})
 	}
 	return j
 }

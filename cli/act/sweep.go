@@ -89,7 +89,8 @@ func (r *sweep) look(ctx context.Context, all *app.Releasers) (may bool, err err
 		return false, r.setup.Explain(err)
 	}
 	if n := len(r.seen.Found); n > r.max {
-		r.outcome, r.detail = TooMany, fmt.Sprintf("%d directories are empty and idle, more than --max %d: nothing was done", n, r.max)
+		r.outcome, r.detail = TooMany,
+			fmt.Sprintf("%d directories are empty and idle, more than --max %d: nothing was done", n, r.max)
 		return false, nil
 	}
 	return len(r.seen.Found) > 0 || r.dryRun, nil
@@ -126,11 +127,16 @@ func (r *sweep) show(to io.Writer) {
 // counts prints the number of directories found, and of those that stay.
 func (r *sweep) counts(to io.Writer) {
 	p := &r.seen
-	fmt.Fprintf(to, "%s of at most %d are empty and idle; of %d znodes\n", describe.Count(len(p.Found), "directory"), r.max, p.Walked)
+	fmt.Fprintf(to, "%s of at most %d are empty and idle; of %d znodes\n", describe.Count(len(p.Found), "directory"),
+		r.max, p.Walked)
 	for _, left := range []struct {
 		count int
 		why   string
-	}{{p.Recent, "used in that time"}, {p.Undated, "last used nobody can tell when"}, {p.WithData, "with data of their own"}} {
+	}{
+		{p.Recent, "used in that time"},
+		{p.Undated, "last used nobody can tell when"},
+		{p.WithData, "with data of their own"},
+	} {
 		if left.count > 0 {
 			fmt.Fprintf(to, "left: %d empty ones %s\n", left.count, left.why)
 		}
@@ -145,7 +151,8 @@ func (r *sweep) counts(to io.Writer) {
 
 // confirm implements guarded.
 func (r *sweep) confirm() (how string, err error) {
-	return r.agree(r.id, fmt.Sprintf("delete these %d directories below it", len(r.seen.Found)), &r.seen.Request.Why, r.show)
+	return r.agree(r.id, fmt.Sprintf("delete these %d directories below it", len(r.seen.Found)),
+		&r.seen.Request.Why, r.show)
 }
 
 // do implements guarded: one after the other, until one is not as it was.
@@ -156,7 +163,8 @@ func (r *sweep) do(ctx context.Context, confirmed string) error {
 		cancel()
 		r.items = append(r.items, sweptItem{dir, result, err})
 		if err != nil || !result.Released {
-			r.outcome, r.detail = result.Reason, inspect.Escape(dir.Path)+": "+cmp.Or(result.Detail, describe.Refusal(string(result.Reason)))
+			r.outcome, r.detail = result.Reason,
+				inspect.Escape(dir.Path)+": "+cmp.Or(result.Detail, describe.Refusal(string(result.Reason)))
 			return err
 		}
 	}
@@ -192,8 +200,10 @@ type emptyDirJSON struct {
 // report implements guarded.
 func (r *sweep) report(stopped act.Reason, err error) error {
 	j := SweepJSON{
-		Found: len(r.seen.Found), Max: r.max, Walked: r.seen.Walked, Recent: r.seen.Recent, Undated: r.seen.Undated, WithData: r.seen.WithData,
-		Unread: append([]string{}, r.seen.Unread...), Reason: cmp.Or(stopped, r.outcome), Detail: r.detail, DryRun: r.dryRun, Items: []emptyDirJSON{},
+		Found: len(r.seen.Found), Max: r.max, Walked: r.seen.Walked, Recent: r.seen.Recent, Undated: r.seen.Undated,
+		WithData: r.seen.WithData,
+		Unread:   append([]string{}, r.seen.Unread...), Reason: cmp.Or(stopped, r.outcome), Detail: r.detail,
+		DryRun: r.dryRun, Items: []emptyDirJSON{},
 	}
 	for i, dir := range r.seen.Found {
 		one := emptyDirJSON{Path: inspect.Escape(dir.Path), Made: dir.Made.UTC(), IdleSince: dir.IdleSince.UTC()}

@@ -155,6 +155,7 @@ func (r *setTTL) print() {
 	case r.result.Unknown:
 		fmt.Fprintf(r.Stdout, "unknown whether the TTL of %s was set\n", r.request.ID)
 	case r.result.Set:
-		fmt.Fprintf(r.Stdout, "%s ends in %s unless its client renews it\n", r.request.ID, describe.Exact(r.request.TTL))
+		fmt.Fprintf(r.Stdout, "%s ends in %s unless its client renews it\n", r.request.ID,
+			describe.Exact(r.request.TTL))
 	}
 }

@@ -66,7 +66,10 @@ type ConnectionJSON struct {
 func ConnectionsJSON(list []act.Connection) []ConnectionJSON {
 	out := make([]ConnectionJSON, 0, len(list))
 	for _, c := range list {
-		out = append(out, ConnectionJSON{inspect.Escape(c.Server), c.ID, c.Addr.String(), c.Name.String(), c.Age.Milliseconds(), c.Idle.Milliseconds(), c.Command.String()})
+		out = append(out, ConnectionJSON{
+			inspect.Escape(c.Server), c.ID, c.Addr.String(), c.Name.String(),
+			c.Age.Milliseconds(), c.Idle.Milliseconds(), c.Command.String(),
+		})
 	}
 	return out
 }

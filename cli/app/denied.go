@@ -38,7 +38,8 @@ func (s Setup) Explain(err error) error {
 	case strings.Contains(text, "LOCKSCOPE_REDIS_SENTINEL_"):
 		return err // of a sentinel, which has users of its own: its error has the advice
 	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
-		user, do = cmp.Or(user, "default"), "set LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD, or the profile's"
+		user, do = cmp.Or(user, "default"),
+			"set LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD, or the profile's"
 	case redisreply.DeniesAccess(text):
 		user = cmp.Or(user, "default")
 		text = strings.ReplaceAll(text, "ACL SETUSER … ", "ACL SETUSER "+user+" ")
@@ -68,7 +69,8 @@ func (s Setup) Explain(err error) error {
 // concerned returns the targets whose servers an error names, or all of its service if it names
 // none.
 func (s Setup) concerned(text string, zooKeeper bool) []connect.Target {
-	of := slices.DeleteFunc(slices.Clone(s.Targets), func(t connect.Target) bool { return (t.Service == connect.ZooKeeper) != zooKeeper })
+	of := slices.DeleteFunc(slices.Clone(s.Targets),
+		func(t connect.Target) bool { return (t.Service == connect.ZooKeeper) != zooKeeper })
 	named := slices.DeleteFunc(slices.Clone(of), func(t connect.Target) bool {
 		return !slices.ContainsFunc(t.Servers, func(addr string) bool { return strings.Contains(text, addr) })
 	})

@@ -122,7 +122,8 @@ func (a *App) LoadMutes() ([]inspect.Mute, error) {
 			failed = append(failed, fmt.Errorf("mutes: %q: %w", m.Lock, err))
 			continue
 		}
-		list = append(list, inspect.Mute{Lock: id, Rule: m.Finding, Muted: inspect.Muted{Until: m.Until, Reason: m.Reason, By: m.By}})
+		list = append(list,
+			inspect.Mute{Lock: id, Rule: m.Finding, Muted: inspect.Muted{Until: m.Until, Reason: m.Reason, By: m.By}})
 	}
 	return list, errors.Join(failed...)
 }
@@ -183,7 +184,10 @@ func (a *App) AddMutes(list []inspect.Mute) ([]MuteEntry, error) {
 	now := a.Now().UTC().Truncate(time.Second)
 	added := make([]MuteEntry, len(list))
 	for i, m := range list {
-		added[i] = MuteEntry{Lock: MutedText(m.Lock), Finding: m.Rule, Until: m.Until.UTC().Truncate(time.Second), Reason: m.Reason, By: by, At: now}
+		added[i] = MuteEntry{
+			Lock: MutedText(m.Lock), Finding: m.Rule, Until: m.Until.UTC().Truncate(time.Second),
+			Reason: m.Reason, By: by, At: now,
+		}
 	}
 	return added, a.changeMutes(func(all []MuteEntry) []MuteEntry { return append(withoutMutes(all, list), added...) })
 }
@@ -200,7 +204,8 @@ func (a *App) RemoveMutes(list []inspect.Mute) (removed int, err error) {
 // withoutMutes returns all mutes except those of some findings.
 func withoutMutes(all []MuteEntry, list []inspect.Mute) []MuteEntry {
 	return slices.DeleteFunc(slices.Clone(all), func(m MuteEntry) bool {
-		return slices.ContainsFunc(list, func(o inspect.Mute) bool { return m.Lock == MutedText(o.Lock) && m.Finding == o.Rule })
+		return slices.ContainsFunc(list,
+			func(o inspect.Mute) bool { return m.Lock == MutedText(o.Lock) && m.Finding == o.Rule })
 	})
 }
 

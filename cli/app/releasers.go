@@ -165,7 +165,8 @@ func (r *Releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 		if err != nil {
 			return nil, nil, err
 		}
-		releaser := act.NewZooKeeper(session.Conn(), act.Target{Name: t.Name, Servers: t.Servers, Chroot: t.Chroot, Now: r.app.Now}, r.audit, r.setup.recipes...)
+		releaser := act.NewZooKeeper(session.Conn(),
+			act.Target{Name: t.Name, Servers: t.Servers, Chroot: t.Chroot, Now: r.app.Now}, r.audit, r.setup.recipes...)
 		return releaser, func() { session.Close(); releaser.Close() }, nil
 	}
 	addrs, options := t.Servers, t.RedisOptions(config)
@@ -192,7 +193,8 @@ func (r *Releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 			_ = m.Close() // nothing is under way any more
 		}
 	}
-	return act.NewRedis(masters, act.Target{Name: t.Name, Servers: addrs, DB: t.DB, Now: r.app.Now}, PerMaster, r.audit, r.setup.recipes...), stop, nil
+	return act.NewRedis(masters, act.Target{Name: t.Name, Servers: addrs, DB: t.DB, Now: r.app.Now}, PerMaster, r.audit,
+		r.setup.recipes...), stop, nil
 }
 
 func (r *Releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.ZKSession, error) {

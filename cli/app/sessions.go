@@ -39,7 +39,10 @@ func ZKOptions(t connect.Target) ([]lockops.ZKOption, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []lockops.ZKOption{lockops.WithTLS(config), lockops.WithDialContext(t.Dialer()), lockops.WithChroot(t.Chroot)}
+	options := []lockops.ZKOption{
+		lockops.WithTLS(config), lockops.WithDialContext(t.Dialer()),
+		lockops.WithChroot(t.Chroot),
+	}
 	if login := t.Secrets.Login; login.Username != "" {
 		options = append(options, lockops.WithDigest(login.Username, string(login.Password)))
 	}

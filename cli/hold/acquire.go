@@ -45,7 +45,8 @@ func Acquire(a *app.App) *cobra.Command {
 	}
 	q.flags(command)
 	command.Flags().DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: forever)")
-	command.Flags().StringVar(&q.acl, "acl", "", "ZooKeeper: ACL of created nodes, as SCHEME:ID:cdrwa,… (default: that of the parent)")
+	command.Flags().StringVar(&q.acl, "acl", "",
+		"ZooKeeper: ACL of created nodes, as SCHEME:ID:cdrwa,… (default: that of the parent)")
 	app.OutputFlag(command, &q.output, "text", "jsonl")
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -173,7 +174,8 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return app.ExitError{Code: app.ExitInterrupted}
 	case errors.Is(err, context.DeadlineExceeded) && q.waits && q.wait > 0:
-		return app.Exitf(app.ExitNo, "%s: not acquired within %v (see who holds it: %s)", q.id, q.wait, q.setup.Command("show", q.id))
+		return app.Exitf(app.ExitNo, "%s: not acquired within %v (see who holds it: %s)", q.id, q.wait,
+			q.setup.Command("show", q.id))
 	case errors.Is(err, lockops.ErrHeld):
 		return app.Exitf(app.ExitNo, "%s: somebody else holds it (wait for it with --wait 30s)", q.id)
 	case errors.As(err, &mixed):

@@ -70,7 +70,8 @@ func (q *contention) run(ctx context.Context, args []string) error {
 	case ctx.Err() != nil && err != nil:
 		return app.ExitError{Code: app.ExitInterrupted}
 	case errors.Is(err, contend.ErrExists):
-		return app.Exitf(app.ExitNo, "%s already exists and others may use it: not contended for (choose another name, or give --yes)", q.id)
+		return app.Exitf(app.ExitNo,
+			"%s already exists and others may use it: not contended for (choose another name, or give --yes)", q.id)
 	case err != nil:
 		return q.setup.Explain(app.Exitf(notTaken(err), "%s: %w%s", q.id, err, q.manyHint()))
 	}
@@ -119,7 +120,8 @@ func (q *contention) check(ctx context.Context, args []string) error {
 // lock is the lock as the contenders take it.
 func (q *contention) lock(ctx context.Context) (contend.Target, error) {
 	site := contend.Site{
-		Backend: q.id.Backend + ":", Name: q.id.Path, Kinds: q.kinds, Options: q.options(), Label: q.label, Existing: q.yes,
+		Backend: q.id.Backend + ":", Name: q.id.Path, Kinds: q.kinds, Options: q.options(), Label: q.label,
+		Existing: q.yes,
 	}
 	if q.target.Service == connect.ZooKeeper {
 		recipe := cmp.Or(q.recipe, q.kinds[0].Recipes[0])

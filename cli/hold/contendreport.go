@@ -42,7 +42,8 @@ type quantilesJSON struct {
 func contentionOf(r contend.Report, lock string) contentionJSON {
 	j := contentionJSON{
 		Lock: lock, Kind: r.Kind, Contenders: len(r.Contenders), Grants: r.Grants, DurationMS: exactMS(r.Duration),
-		HandoffMS: quantilesOf(r.Handoff), WaitMS: quantilesOf(r.Wait), Inversions: r.Inversions, Overlaps: r.Overlaps, Seed: r.Seed,
+		HandoffMS: quantilesOf(r.Handoff), WaitMS: quantilesOf(r.Wait), Inversions: r.Inversions, Overlaps: r.Overlaps,
+		Seed:          r.Seed,
 		LongestWaitMS: exactMS(r.LongestWait), Order: r.Order, Lost: r.Lost, Failed: r.Failed,
 	}
 	if r.Grants > 0 {
@@ -152,5 +153,6 @@ func (q *contention) overlaps(r contend.Report) string {
 	case r.Overlaps == 0:
 		return "none: no grant while another held it"
 	}
-	return fmt.Sprintf("%d: GRANTED TO TWO AT ONCE (%d seen by a fencing token that went back)", r.Overlaps, r.TokensBack)
+	return fmt.Sprintf("%d: GRANTED TO TWO AT ONCE (%d seen by a fencing token that went back)", r.Overlaps,
+		r.TokensBack)
 }

@@ -234,5 +234,8 @@ func (q *lockChoice) contendTarget(ctx context.Context, site contend.Site, recip
 		return nil, err
 	}
 	site.Options = append(site.Options, lockops.WithRecipe(recipe))
-	return contend.NewZooKeeper(contend.ZooKeeper{Site: site, Servers: q.target.Servers, Chroot: q.target.Chroot, Session: options}), nil
+	return contend.NewZooKeeper(contend.ZooKeeper{
+		Site: site, Servers: q.target.Servers, Chroot: q.target.Chroot,
+		Session: options,
+	}), nil
 }

@@ -25,7 +25,8 @@ const killAfter = 5 * time.Second
 func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	c := exec.Command(q.command[0], q.command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = q.Stdin, app.Direct(q.Stdout), app.Direct(q.Stderr)
-	c.Env = append(connect.WithoutSecrets(os.Environ()), "LOCKSCOPE_LOCK="+q.id.String(), "LOCKSCOPE_TOKEN="+tokenText(hold))
+	c.Env = append(connect.WithoutSecrets(os.Environ()), "LOCKSCOPE_LOCK="+q.id.String(),
+		"LOCKSCOPE_TOKEN="+tokenText(hold))
 	// On a terminal COMMAND shares our process group, and the user's interrupt reaches it without
 	// us. Elsewhere it gets its own group, so that we can signal and stop all of its processes.
 	_, onTerminal := app.Terminal(q.Stdin)
@@ -60,7 +61,8 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 		case <-hold.Context().Done():
 			q.report("lost", hold)
 			stop(c.Process.Pid, !onTerminal, ended)
-			return app.Exitf(app.ExitLost, "%w (%s was stopped)", context.Cause(hold.Context()), inspect.Escape(q.command[0]))
+			return app.Exitf(app.ExitLost, "%w (%s was stopped)", context.Cause(hold.Context()),
+				inspect.Escape(q.command[0]))
 		}
 	}
 }

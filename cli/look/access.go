@@ -47,15 +47,18 @@ type answer struct {
 
 // seenAspects are the parts of viewing.
 var seenAspects = []inspect.Aspect{
-	inspect.AspectLocks, inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectExpiry, inspect.AspectWatches,
+	inspect.AspectLocks, inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectExpiry,
+	inspect.AspectWatches,
 	inspect.AspectSessions, inspect.AspectOwner, inspect.AspectServer, inspect.AspectChanges,
 }
 
 // actingCommands are the Redis commands that the locks and a release send in addition to the reads,
 // within scripts and outside.
 var actingCommands = []string{
-	"eval", "evalsha", "get", "set", "del", "exists", "pexpire", "pttl", "time", "type", "getrange", "incr", "incrby", "hset", "hget", "hdel",
-	"hlen", "hincrby", "lindex", "lpush", "lrem", "zadd", "zrange", "zrevrange", "zscore", "zrem", "zpopmin", "publish", "spublish", "subscribe", "unsubscribe",
+	"eval", "evalsha", "get", "set", "del", "exists", "pexpire", "pttl", "time", "type", "getrange", "incr", "incrby",
+	"hset", "hget", "hdel",
+	"hlen", "hincrby", "lindex", "lpush", "lrem", "zadd", "zrange", "zrevrange", "zscore", "zrem", "zpopmin", "publish",
+	"spublish", "subscribe", "unsubscribe",
 	"info", "client|setname", "client|kill",
 }
 
@@ -92,7 +95,10 @@ func accessTo(ctx context.Context, a *app.App, s app.Setup, t connect.Target, sn
 		}
 	}
 	for _, u := range missing {
-		d := denial{Unknown: describe.Aspect(u.Aspect), Reason: u.Read + ": " + strings.TrimPrefix(u.Reason, u.Read+": "), Right: u.Right}
+		d := denial{
+			Unknown: describe.Aspect(u.Aspect),
+			Reason:  u.Read + ": " + strings.TrimPrefix(u.Reason, u.Read+": "), Right: u.Right,
+		}
 		if !slices.Contains(one.Unseen, d) && len(one.Unseen) < 20 {
 			one.Unseen = append(one.Unseen, d)
 		}
@@ -161,7 +167,10 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 			said, err := c.Do(ctx, append([]any{"acl", "dryrun", user}, try...)...).Text()
 			switch {
 			case err != nil:
-				return answer{"unknown", fmt.Sprintf("only the server could tell, and it does not: %v", connect.Plain(err))}
+				return answer{
+					"unknown",
+					fmt.Sprintf("only the server could tell, and it does not: %v", connect.Plain(err)),
+				}
 			case said != "OK":
 				return answer{"no", said}
 			}
@@ -238,7 +247,10 @@ func mayActOnZooKeeper(ctx context.Context, a *app.App, s app.Setup, t connect.T
 		node := cmp.Or(t.Chroot+strings.TrimSuffix(root, "/"), "/")
 		list, _, err := session.Conn().GetACL(node)
 		if err != nil {
-			return answer{"unknown", fmt.Sprintf("the access list of %s: %s", inspect.Escape(node), strings.TrimPrefix(err.Error(), "zk: "))}
+			return answer{
+				"unknown",
+				fmt.Sprintf("the access list of %s: %s", inspect.Escape(node), strings.TrimPrefix(err.Error(), "zk: ")),
+			}
 		}
 		if got := allowed(list, t.Secrets.Login); got.May != "yes" {
 			got.Reason = inspect.Escape(node) + " " + got.Reason
@@ -255,7 +267,8 @@ func concerns(entry zk.ACL, login connect.Credentials) bool {
 	}
 	// From ZooKeeper 3.7 on, an account that may not administer a node sees user:x instead of the digest.
 	user, digest, _ := strings.Cut(entry.ID, ":")
-	return login.Username == user && digest == "x" || entry.ID == zk.DigestACL(zk.PermAll, login.Username, string(login.Password))[0].ID
+	return login.Username == user && digest == "x" ||
+		entry.ID == zk.DigestACL(zk.PermAll, login.Username, string(login.Password))[0].ID
 }
 
 // allowed judges an access list for creating and deleting below its node.
@@ -274,7 +287,10 @@ func allowed(list []zk.ACL, as connect.Credentials) answer {
 	case mine&needed == needed:
 		return answer{"yes", ""}
 	case (mine|others)&needed == needed:
-		return answer{"unknown", "allows it to addresses or certificates, of which we cannot tell whether they are ours"}
+		return answer{
+			"unknown",
+			"allows it to addresses or certificates, of which we cannot tell whether they are ours",
+		}
 	default:
 		return answer{"no", "does not allow CREATE and DELETE to this account"}
 	}
@@ -289,7 +305,8 @@ func zooKeeperLines(t connect.Target) (view, act []string) {
 		act = append(act, "setAcl -R "+describe.Quote(node)+" LIST,digest:operator:HASH:cdrw")
 	}
 	note := "# LIST is the node's list as it is (getAcl; setAcl replaces it); HASH: printf %s USER:PASSWORD | openssl dgst -binary -sha1 | base64"
-	return append(view, note), append(act, note, "# nodes that clients make later have the lists that these give them: grant it there too")
+	return append(view, note),
+		append(act, note, "# nodes that clients make later have the lists that these give them: grant it there too")
 }
 
 func printAccess(a *app.App, one access) error {

@@ -142,7 +142,8 @@ func (r *auditTrail) print(records []act.Record) {
 		if rec.Reason != "" {
 			what += " (" + string(rec.Reason) + ")"
 		}
-		line := fmt.Sprintf("%s  %-7s  %-9s  %s  owner %s  by %s@%s", rec.At.UTC().Format(time.RFC3339), rec.Action, what, rec.Lock, rec.Owner, rec.User, rec.Host)
+		line := fmt.Sprintf("%s  %-7s  %-9s  %s  owner %s  by %s@%s", rec.At.UTC().Format(time.RFC3339), rec.Action,
+			what, rec.Lock, rec.Owner, rec.User, rec.Host)
 		for _, more := range [][2]string{{"confirmed", rec.Confirmed}, {"why", rec.Why}, {"detail", rec.Detail}, {"error", rec.Error}} {
 			if more[1] != "" {
 				line += "  " + more[0] + " " + more[1]
@@ -176,8 +177,9 @@ func auditJSON(records []act.Record) []AuditRecord {
 	for i := range records {
 		r := &records[i]
 		one := AuditRecord{
-			At: r.At, Action: r.Action, Lock: r.Lock, Owner: r.Owner, User: r.User, Host: r.Host, Profile: r.Profile, Confirmed: r.Confirmed,
-			Why: r.Why, Outcome: r.Outcome, Reason: r.Reason, Detail: r.Detail, Error: r.Error, Lines: r.Lines,
+			At: r.At, Action: r.Action, Lock: r.Lock, Owner: r.Owner, User: r.User, Host: r.Host, Profile: r.Profile,
+			Confirmed: r.Confirmed,
+			Why:       r.Why, Outcome: r.Outcome, Reason: r.Reason, Detail: r.Detail, Error: r.Error, Lines: r.Lines,
 		}
 		if !r.Ended.IsZero() {
 			one.Ended = &r.Ended

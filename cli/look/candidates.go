@@ -72,7 +72,8 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 		if l != nil && (l.State == inspect.StateUnknown || l.Unknown(inspect.AspectHolders)) {
 			return app.Exitf(app.ExitUnreachable, "%s: %s", id, view.Verdict(l))
 		}
-		return app.Exitf(app.ExitNo, "%s: nobody is known to hold it or to wait for it (see: lockscope show %s)", id, id)
+		return app.Exitf(app.ExitNo,
+			"%s: nobody is known to hold it or to wait for it (see: lockscope show %s)", id, id)
 	}
 	list, missed := a.ConnectionsOf(ctx, s, id.Backend, 0)
 	if missed != nil {
@@ -97,13 +98,19 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 
 func candidatesFor(view describe.View, l *inspect.Lock, c *inspect.Contender, db int, list []act.Connection) contenderCandidateJSON {
 	found := act.Candidates(l, c, view.InState(l, c), db, list)
-	out := contenderCandidateJSON{Name: c.Name.String(), State: c.State.String(), Candidates: []candidateJSON{}, More: max(0, len(found)-mostCandidates)}
+	out := contenderCandidateJSON{
+		Name: c.Name.String(), State: c.State.String(), Candidates: []candidateJSON{},
+		More: max(0, len(found)-mostCandidates),
+	}
 	for _, one := range found[:len(found)-out.More] {
 		against := one.Against
 		if against == nil {
 			against = []string{}
 		}
-		out.Candidates = append(out.Candidates, candidateJSON{app.ConnectionsJSON([]act.Connection{one.Connection})[0], one.Library.String(), one.For, against})
+		out.Candidates = append(out.Candidates, candidateJSON{
+			app.ConnectionsJSON([]act.Connection{one.Connection})[0],
+			one.Library.String(), one.For, against,
+		})
 	}
 	return out
 }
@@ -113,7 +120,8 @@ func (j *candidatesJSON) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: possible connections only; which one is whose is not certain, since Redis keeps no author of a key\n", j.Lock)
 	for _, c := range j.Contenders {
-		fmt.Fprintf(&b, "\n%s (%s): %d of %s may be its own\n", c.Name, c.State, len(c.Candidates)+c.More, describe.Count(j.Connections, "connection"))
+		fmt.Fprintf(&b, "\n%s (%s): %d of %s may be its own\n", c.Name, c.State, len(c.Candidates)+c.More,
+			describe.Count(j.Connections, "connection"))
 		for _, one := range c.Candidates {
 			fmt.Fprintf(&b, "  possible  %s with %s: id %d, name '%s', connected for %s, idle for %s\n", one.Addr, one.Server, one.ID, one.Name,
 				describe.Age(time.Duration(one.AgeMS)*time.Millisecond), describe.Age(time.Duration(one.IdleMS)*time.Millisecond))

@@ -71,8 +71,10 @@ func Doctor(a *app.App) *cobra.Command {
 	}
 	app.OutputFlag(command, &output, "text", "json", "csv")
 	command.Flags().StringVar(&failOn, "fail-on", "warning", "exit with 1 from this `SEVERITY` on: info, warning or critical")
-	command.Flags().BoolVar(&allowPartial, "allow-partial", false, "do not exit with 3 because something was refused or failed")
-	command.Flags().BoolVar(&access, "access", false, "say what this account can see and do, and the rights for viewing and for acting")
+	command.Flags().BoolVar(&allowPartial, "allow-partial", false,
+		"do not exit with 3 because something was refused or failed")
+	command.Flags().BoolVar(&access, "access", false,
+		"say what this account can see and do, and the rights for viewing and for acting")
 	command.Flags().BoolVar(&quiet, "quiet", false, "print nothing when nothing at or above --fail-on was found")
 	app.Complete(command, "fail-on", "info", "warning", "critical")
 	return command

@@ -129,7 +129,8 @@ func explainedRecipe(name string) string {
 	var parts []string
 	for _, r := range docs.Recipes() {
 		if r.Name == name {
-			parts = append(parts, paragraphs(r.Name+" ("+r.Certainty+", at most): "+r.Library, "based on", r.Writes, "alike", r.Alike))
+			parts = append(parts,
+				paragraphs(r.Name+" ("+r.Certainty+", at most): "+r.Library, "based on", r.Writes, "alike", r.Alike))
 		}
 	}
 	if w, ok := releaseOf(name); ok {

@@ -47,7 +47,8 @@ func Export(a *app.App) *cobra.Command {
 		RunE: a.FollowTargets(x.run),
 	}
 	command.Flags().StringVar(&x.listen, "listen", "127.0.0.1:9487", "serve on this `ADDR`, host:port")
-	command.Flags().IntVar(&x.lockSeries, "lock-series", 50, "so many locks with findings, the worst, have series of their own")
+	command.Flags().IntVar(&x.lockSeries, "lock-series", 50,
+		"so many locks with findings, the worst, have series of their own")
 	return command
 }
 
@@ -67,7 +68,10 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 		return app.Usagef("--listen %s: %w", x.listen, err)
 	}
 	collector := metrics.New(x.Now, x.lockSeries)
-	server := &http.Server{Handler: x.handler(collector, observer.Sources()), ReadHeaderTimeout: headersWithin, WriteTimeout: scrapeWithin, IdleTimeout: 2 * time.Minute}
+	server := &http.Server{
+		Handler: x.handler(collector, observer.Sources()), ReadHeaderTimeout: headersWithin,
+		WriteTimeout: scrapeWithin, IdleTimeout: 2 * time.Minute,
+	}
 	served := make(chan error, 1)
 	go func() {
 		served <- server.Serve(listener)
@@ -92,9 +96,11 @@ func (x *export) handler(collector *metrics.Collector, backends int) http.Handle
 	})
 	build.Set(1)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collector, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collector, build, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeWithin}))
+	mux.Handle("GET /metrics",
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeWithin}))
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !collector.Ready(backends) {

@@ -53,9 +53,11 @@ func Ls(a *app.App) *cobra.Command {
 		},
 	}
 	app.OutputFlag(command, &output, "table", "wide", "json", "csv")
-	command.Flags().StringVar(&order, "sort", "", "the locks with the most first: "+strings.Join(render.OrderNames(), ", ")+" (default: by name)")
+	command.Flags().StringVar(&order, "sort", "",
+		"the locks with the most first: "+strings.Join(render.OrderNames(), ", ")+" (default: by name)")
 	app.Complete(command, "sort", render.OrderNames()...)
-	command.Flags().StringVar(&only, "filter", "", "only the locks that match, as / on the screen: words, or "+screen.FieldNames)
+	command.Flags().StringVar(&only, "filter", "",
+		"only the locks that match, as / on the screen: words, or "+screen.FieldNames)
 	return command
 }
 

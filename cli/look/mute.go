@@ -106,7 +106,10 @@ func (r *mute) mute(lock, rule string) error {
 	if err != nil {
 		return err
 	}
-	added, err := r.AddMutes([]inspect.Mute{{Lock: id, Rule: rule, Muted: inspect.Muted{Until: r.Now().Add(r.span), Reason: strings.TrimSpace(r.reason)}}})
+	added, err := r.AddMutes([]inspect.Mute{{
+		Lock: id, Rule: rule,
+		Muted: inspect.Muted{Until: r.Now().Add(r.span), Reason: strings.TrimSpace(r.reason)},
+	}})
 	if err != nil {
 		return err
 	}
@@ -126,7 +129,8 @@ func (r *mute) print(list []app.MuteEntry) error {
 		return r.PrintJSON(append([]app.MuteEntry{}, list...))
 	}
 	for _, m := range list {
-		line := fmt.Sprintf("%s  %s  until %s  by %s: %s", m.Lock, m.Finding, m.Until.UTC().Format(time.RFC3339), m.By, m.Reason)
+		line := fmt.Sprintf("%s  %s  until %s  by %s: %s", m.Lock, m.Finding, m.Until.UTC().Format(time.RFC3339), m.By,
+			m.Reason)
 		fmt.Fprintln(r.Stdout, describe.Printable(line))
 	}
 	return nil

@@ -85,7 +85,8 @@ func (n *notifying) webhookURL() (*url.URL, error) {
 	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
 		return nil, errors.New("no address of a receiver (write https://HOST/PATH, or @FILE for a file with that in it)")
 	case at.User != nil:
-		return nil, fmt.Errorf("a password in the address is refused (give it in a file, or a token in %s)", connect.WebhookToken)
+		return nil, fmt.Errorf("a password in the address is refused (give it in a file, or a token in %s)",
+			connect.WebhookToken)
 	case at.Scheme == "http" && n.Getenv(connect.WebhookToken) != "" && !isLoopback(at.Hostname()):
 		return nil, fmt.Errorf("%s would go to %s in the clear (write https://)", connect.WebhookToken, at.Host)
 	}
@@ -236,7 +237,10 @@ func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.E
 		n.Say("%v", err)
 		return
 	}
-	env := []string{"LOCKSCOPE_EVENT=" + string(e.Kind), "LOCKSCOPE_BACKEND=" + inspect.Escape(backend), "LOCKSCOPE_LOCK=", "LOCKSCOPE_FINDING=", "LOCKSCOPE_SEVERITY="}
+	env := []string{
+		"LOCKSCOPE_EVENT=" + string(e.Kind), "LOCKSCOPE_BACKEND=" + inspect.Escape(backend),
+		"LOCKSCOPE_LOCK=", "LOCKSCOPE_FINDING=", "LOCKSCOPE_SEVERITY=",
+	}
 	if e.Lock != (inspect.ID{}) {
 		env[2] += e.Lock.String()
 	}

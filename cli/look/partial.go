@@ -84,7 +84,8 @@ func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
 // exitOfPartial returns the exit code of an incomplete look. allowed accepts it, as long as every
 // backend showed something.
 func exitOfPartial(a *app.App, s *inspect.Snapshot, allowed bool) error {
-	down := slices.DeleteFunc(slices.Clone(s.Backends), func(b *inspect.Backend) bool { return b.State != inspect.Down })
+	down := slices.DeleteFunc(slices.Clone(s.Backends),
+		func(b *inspect.Backend) bool { return b.State != inspect.Down })
 	failed := a.ExitOfStates(down)
 	lines := partial(s)
 	if len(lines) == 0 || allowed {

@@ -32,7 +32,8 @@ func withOthers(ctx context.Context, a *app.App, s app.Setup, one *inspect.Snaps
 		return all
 	}
 	known := func(f inspect.Finding) bool {
-		return f.Rule != "deadlock" || slices.ContainsFunc(l.Findings, func(has inspect.Finding) bool { return has.Rule == f.Rule })
+		return f.Rule != "deadlock" ||
+			slices.ContainsFunc(l.Findings, func(has inspect.Finding) bool { return has.Rule == f.Rule })
 	}
 	more := slices.DeleteFunc(slices.Clone(other.Findings), known)
 	if len(more) == 0 {

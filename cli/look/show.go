@@ -82,7 +82,8 @@ func printPossible(ctx context.Context, a *app.App, s app.Setup, snapshot *inspe
 	if l == nil || len(l.Masters) == 0 || target.Service == connect.RedisCluster || a.Budget == "gentle" {
 		return
 	}
-	unknown := slices.DeleteFunc(slices.Clone(l.Holders), func(c inspect.Contender) bool { return c.Owner.Client != "" })
+	unknown := slices.DeleteFunc(slices.Clone(l.Holders),
+		func(c inspect.Contender) bool { return c.Owner.Client != "" })
 	if len(unknown) == 0 {
 		return
 	}
@@ -98,7 +99,8 @@ func printPossible(ctx context.Context, a *app.App, s app.Setup, snapshot *inspe
 			fmt.Fprintf(a.Stdout, "possible: %s may be that of %s: %s\n", one.Addr, unknown[i].Who().Cut(40), reasons)
 		}
 		if n := len(answer.Candidates) + answer.More; n > 0 {
-			fmt.Fprintf(a.Stdout, "none of them is certain; of all %d: lockscope candidates %s\n", n, describe.Quote(id.String()))
+			fmt.Fprintf(a.Stdout, "none of them is certain; of all %d: lockscope candidates %s\n", n,
+				describe.Quote(id.String()))
 		}
 	}
 	if err != nil {
@@ -118,7 +120,8 @@ func printLock(a *app.App, s *inspect.Snapshot, id inspect.ID, output string, lo
 		for _, b := range s.Backends {
 			names = append(names, b.Name)
 		}
-		return app.Usagef("no backend of the recording is named %q (there are: %s)", id.Backend, strings.Join(names, ", "))
+		return app.Usagef("no backend of the recording is named %q (there are: %s)", id.Backend,
+			strings.Join(names, ", "))
 	}
 	failed := a.ExitOf([]*inspect.Backend{own})
 	if absent := l == nil || l.State == inspect.StateFree && len(l.Masters) > 0; absent {

@@ -235,13 +235,15 @@ type serverVersion struct {
 
 func (b *bundle) versions(s app.Setup) BundleVersions {
 	v := BundleVersions{
-		Lockscope: app.VersionText(), Source: b.source, Profile: s.ProfileName, TakenAt: b.snapshot.TakenAt.UTC().Format(time.RFC3339), Servers: []serverVersion{},
+		Lockscope: app.VersionText(), Source: b.source, Profile: s.ProfileName,
+		TakenAt: b.snapshot.TakenAt.UTC().Format(time.RFC3339), Servers: []serverVersion{},
 	}
 	for _, backend := range b.snapshot.Backends {
 		for i := range backend.Servers {
 			server := &backend.Servers[i]
 			v.Servers = append(v.Servers, serverVersion{
-				backend.Name, inspect.Escape(server.Addr), cmp.Or(inspect.Escape(server.Version), "unknown"), cmp.Or(inspect.Escape(server.Role), "unknown"),
+				backend.Name, inspect.Escape(server.Addr), cmp.Or(inspect.Escape(server.Version), "unknown"),
+				cmp.Or(inspect.Escape(server.Role), "unknown"),
 			})
 		}
 	}
@@ -282,7 +284,10 @@ func archive(to io.Writer, dir string, at time.Time, files []bundleFile) error {
 	packed := gzip.NewWriter(to)
 	w := tar.NewWriter(packed)
 	for _, f := range files {
-		h := &tar.Header{Name: dir + "/" + f.name, Mode: 0o600, Size: int64(len(f.data)), ModTime: at.Truncate(time.Second), Format: tar.FormatPAX}
+		h := &tar.Header{
+			Name: dir + "/" + f.name, Mode: 0o600, Size: int64(len(f.data)),
+			ModTime: at.Truncate(time.Second), Format: tar.FormatPAX,
+		}
 		if err := w.WriteHeader(h); err != nil {
 			return err
 		}

@@ -94,7 +94,8 @@ func differenceText(from, to *inspect.Snapshot) string {
 	}
 	fmt.Fprintf(&b, " from %s to %s\n", from.TakenAt.UTC().Format(time.RFC3339), to.TakenAt.UTC().Format(time.RFC3339))
 	for _, s := range skipped {
-		fmt.Fprintf(&b, "\nbackend %s\n  not compared: %s\n", describe.Printable(s.Backend), describe.Printable(s.Reason))
+		fmt.Fprintf(&b, "\nbackend %s\n  not compared: %s\n", describe.Printable(s.Backend),
+			describe.Printable(s.Reason))
 	}
 	for i := range list {
 		d := &list[i]
@@ -112,7 +113,8 @@ func differenceText(from, to *inspect.Snapshot) string {
 			list []*inspect.Finding
 		}{{"new ", d.New}, {"gone", d.Gone}} {
 			for _, f := range group.list {
-				fmt.Fprintf(&b, "  %s finding  %s: %s: %s\n", group.word, f.Severity, f.Rule, describe.Printable(f.Message))
+				fmt.Fprintf(&b, "  %s finding  %s: %s: %s\n", group.word, f.Severity, f.Rule,
+					describe.Printable(f.Message))
 			}
 		}
 	}

@@ -69,7 +69,8 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	case r.length < 0:
 		return app.Usagef("--for %v: give a time above 0", r.length)
 	case strings.EqualFold(filepath.Ext(path), ".gz"):
-		return app.Usagef("%s: a recording is packed with zstd, not gzip (name it %s, or .jsonl for text)", path, path[:len(path)-len(".gz")]+".zst")
+		return app.Usagef("%s: a recording is packed with zstd, not gzip (name it %s, or .jsonl for text)", path,
+			path[:len(path)-len(".gz")]+".zst")
 	case r.most < 0 || r.most > 1<<30:
 		return app.Usagef("--max-mib %d: give a size from 0 to %d", r.most, 1<<30)
 	}
@@ -109,7 +110,8 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	r.Say("recording %s to %s; interrupt to end", s.Title(), path)
 	start := time.Now()
 	err = errors.Join(observer.Run(ctx), to.Close(), file.Close())
-	r.Say("recorded %s of %s in %d bytes", describe.Span(time.Since(start)), describe.Count(observer.Snapshot().Len(), "lock"), written.bytes)
+	r.Say("recorded %s of %s in %d bytes", describe.Span(time.Since(start)),
+		describe.Count(observer.Snapshot().Len(), "lock"), written.bytes)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -32,18 +32,24 @@ func csvText(text string) string {
 // spans are milliseconds.
 func LocksCSV(s *inspect.Snapshot, locks []*inspect.Lock) [][]string {
 	rows := [][]string{{
-		"id", "state", "kind", "library", "confidence", "holders", "holder", "client", "session", "held_since", "held_ms", "ttl_ms",
-		"waiters", "waiters_known", "longest_wait_ms", "votes", "masters", "finding", "severity", "grants", "ages_known",
+		"id", "state", "kind", "library", "confidence", "holders", "holder", "client", "session", "held_since",
+		"held_ms", "ttl_ms",
+		"waiters", "waiters_known", "longest_wait_ms", "votes", "masters", "finding", "severity", "grants",
+		"ages_known",
 	}}
 	view := describe.View{Snapshot: s, Now: s.TakenAt}
 	for _, l := range locks {
-		row := []string{csvText(l.ID.String()), string(l.State), string(l.Kind), l.Recipe, string(l.Confidence), fmt.Sprint(len(l.Holders))}
+		row := []string{
+			csvText(l.ID.String()), string(l.State), string(l.Kind), l.Recipe, string(l.Confidence),
+			fmt.Sprint(len(l.Holders)),
+		}
 		row = append(row, holderCSV(view, l)...)
 		wait := ""
 		if d, ok := view.LongestWait(l); ok {
 			wait = millis(d.Duration)
 		}
-		row = append(row, fmt.Sprint(l.Waiting()), fmt.Sprint(l.WaitersAtLeast == 0 && !l.Unknown(inspect.AspectWaiters)), wait)
+		row = append(row, fmt.Sprint(l.Waiting()),
+			fmt.Sprint(l.WaitersAtLeast == 0 && !l.Unknown(inspect.AspectWaiters)), wait)
 		if len(l.Masters) > 0 {
 			row = append(row, fmt.Sprint(l.Votes()), fmt.Sprint(len(l.Masters)))
 		} else {
@@ -78,7 +84,10 @@ func holderCSV(view describe.View, l *inspect.Lock) []string {
 	case !c.ExpiresAt.IsZero():
 		ttl = millis(c.ExpiresAt.Sub(view.Now))
 	}
-	return []string{csvText(c.Who().String()), csvText(inspect.Escape(c.Owner.Client)), inspect.SessionID(c.Owner.Session), since, held, ttl}
+	return []string{
+		csvText(c.Who().String()), csvText(inspect.Escape(c.Owner.Client)),
+		inspect.SessionID(c.Owner.Session), since, held, ttl,
+	}
 }
 
 // agesKnown is false where a row's held_ms or longest_wait_ms relies on a clock that was never
@@ -111,7 +120,8 @@ func DiagnosisCSV(s *inspect.Snapshot, found []Complaint) [][]string {
 		}
 		for _, on := range c.on {
 			rows = append(rows, []string{
-				string(c.Severity), c.Rule, csvText(on), csvText(describe.Printable(c.Message)), csvText(describe.Printable(c.Advice())), string(c.Confidence), until,
+				string(c.Severity), c.Rule, csvText(on), csvText(describe.Printable(c.Message)),
+				csvText(describe.Printable(c.Advice())), string(c.Confidence), until,
 			})
 		}
 	}

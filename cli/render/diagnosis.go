@@ -41,7 +41,8 @@ func Diagnose(s *inspect.Snapshot) []Complaint {
 		add(l.ID.String(), l.Findings)
 	}
 	slices.SortStableFunc(all, func(a, b Complaint) int {
-		return cmp.Or(describe.WorstFirst(a.Finding, b.Finding), cmp.Compare(a.on[0], b.on[0]), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(describe.WorstFirst(a.Finding, b.Finding), cmp.Compare(a.on[0], b.on[0]),
+			cmp.Compare(a.Rule, b.Rule))
 	})
 	return all
 }
@@ -65,7 +66,8 @@ func Report(s *inspect.Snapshot, found []Complaint) string {
 	for _, c := range found {
 		text := c.text(enumerate(c.on)+"   "+c.Rule, s.TakenAt)
 		if c.Muted != nil {
-			fmt.Fprintf(&muted, "%s    muted until %s by %s: %s\n", text, c.Muted.Until.UTC().Format(time.RFC3339), describe.Printable(c.Muted.By), describe.Printable(c.Muted.Reason))
+			fmt.Fprintf(&muted, "%s    muted until %s by %s: %s\n", text, c.Muted.Until.UTC().Format(time.RFC3339),
+				describe.Printable(c.Muted.By), describe.Printable(c.Muted.Reason))
 			mutes++
 			continue
 		}
@@ -90,7 +92,8 @@ func Report(s *inspect.Snapshot, found []Complaint) string {
 		}
 		for _, server := range backend.Servers {
 			if Silent(&server) {
-				fmt.Fprintf(&unseen, "  backend %s, server %s is down\n    %s\n", backend.Name, inspect.Escape(server.Addr), describe.Printable(cmp.Or(server.Error, "it did not answer")))
+				fmt.Fprintf(&unseen, "  backend %s, server %s is down\n    %s\n", backend.Name,
+					inspect.Escape(server.Addr), describe.Printable(cmp.Or(server.Error, "it did not answer")))
 			}
 		}
 	}
@@ -119,7 +122,8 @@ func Report(s *inspect.Snapshot, found []Complaint) string {
 
 // Blank reports whether no backend could be read.
 func Blank(s *inspect.Snapshot) bool {
-	return s.Len() == 0 && !slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State != inspect.Down })
+	return s.Len() == 0 &&
+		!slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State != inspect.Down })
 }
 
 // sought says in a line for each backend what we looked for.

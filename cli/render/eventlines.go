@@ -54,7 +54,8 @@ func (w *EventLines) text(e inspect.Event, offset time.Duration) string {
 		name = "backend " + e.Backend.Name
 	}
 	w.column = max(w.column, min(widestName, ansi.StringWidth(name)))
-	line := e.At.Local().Format("15:04:05.000") + gap + pad(string(e.Kind), len(inspect.EventAppeared)) + gap + pad(name, w.column)
+	line := e.At.Local().Format("15:04:05.000") + gap + pad(string(e.Kind),
+		len(inspect.EventAppeared)) + gap + pad(name, w.column)
 	return strings.TrimRight(line+gap+eventDetail(e, offset), " ")
 }
 

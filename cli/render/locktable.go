@@ -13,7 +13,8 @@ func LockTable(s *inspect.Snapshot, wide bool, order string, width int) string {
 	columns := lockColumns(wide)
 	if order == ByGrants {
 		at := slices.IndexFunc(columns, func(c lockColumn) bool { return c.head == "QUEUE" })
-		columns = slices.Insert(columns, at, lockColumn{column: column{head: "GRANTS", right: true, worth: 10}, cell: grants})
+		columns = slices.Insert(columns, at,
+			lockColumn{column: column{head: "GRANTS", right: true, worth: 10}, cell: grants})
 	}
 	t := table{}
 	for _, c := range columns {
@@ -52,7 +53,10 @@ func lockColumns(wide bool) []lockColumn {
 		{wide: true, column: column{head: "VALID", worth: 2}, cell: validity},
 		{wide: true, column: column{head: "SESSION", right: true, worth: 2}, cell: of(session)},
 		{wide: true, column: column{head: "WAIT", right: true, worth: 2}, cell: longestWait},
-		{wide: true, column: column{head: "SURE", worth: 1}, cell: of(func(l *inspect.Lock) string { return string(l.Confidence) })},
+		{
+			wide: true, column: column{head: "SURE", worth: 1},
+			cell: of(func(l *inspect.Lock) string { return string(l.Confidence) }),
+		},
 		{wide: true, column: column{head: "FINDING", worth: 7}, cell: of(worst)},
 	}
 	return slices.DeleteFunc(all, func(c lockColumn) bool { return c.wide && !wide })

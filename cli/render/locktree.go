@@ -117,7 +117,12 @@ func watches(c *inspect.Contender) string {
 }
 
 func masterTable(s *inspect.Snapshot, l *inspect.Lock) table {
-	t := table{columns: []column{{head: "MASTER"}, {head: "VOTE"}, {head: "VALUE", least: 12}, {head: "TTL", right: true}}}
+	t := table{columns: []column{
+		{head: "MASTER"},
+		{head: "VOTE"},
+		{head: "VALUE", least: 12},
+		{head: "TTL", right: true},
+	}}
 	for _, m := range l.Masters {
 		row := []string{inspect.Escape(m.Addr), "·", m.Value.Cut(48), "–"}
 		switch {

@@ -128,7 +128,8 @@ func (t Target) check(at connect.Target) error {
 // sameAccounts reports whether two targets agree, or one of them has no credentials.
 func (t Target) sameAccounts(other Target) bool {
 	agree := func(a, b Account) bool {
-		return a.isEmpty() || b.isEmpty() || a.Username == b.Username && a.Password == b.Password && a.PasswordFile == b.PasswordFile && slices.Equal(a.PasswordCommand, b.PasswordCommand)
+		return a.isEmpty() || b.isEmpty() || a.Username == b.Username && a.Password == b.Password &&
+			a.PasswordFile == b.PasswordFile && slices.Equal(a.PasswordCommand, b.PasswordCommand)
 	}
 	return agree(t.Account, other.Account) && agree(t.Sentinel, other.Sentinel) && agree(t.Admin, other.Admin)
 }
@@ -174,7 +175,8 @@ func (p Profile) secretsOf(ctx context.Context, getenv func(string) string, read
 		}
 	}
 	if err == nil && s.Login.Username != "" && s.Login.Password == "" && at.Service != connect.ZooKeeper {
-		err = fmt.Errorf("user %q without a password: Redis is told of neither (give a password, or no user)", s.Login.Username)
+		err = fmt.Errorf("user %q without a password: Redis is told of neither (give a password, or no user)",
+			s.Login.Username)
 	}
 	return s, err
 }

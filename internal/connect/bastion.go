@@ -62,7 +62,10 @@ func (b *bastion) enter(ctx context.Context) (settle func(result login, why stri
 		case <-ctx.Done():
 			leave()
 			again := pause.Round(time.Second)
-			return nil, &RefusedError{fmt.Sprintf("ssh: logins failed before, so the next one has to wait %v", again), ctx.Err()}
+			return nil, &RefusedError{
+				fmt.Sprintf("ssh: logins failed before, so the next one has to wait %v", again),
+				ctx.Err(),
+			}
 		}
 	}
 	if refused != "" || reached {

@@ -56,7 +56,8 @@ func Reason(err error) string {
 	case errors.As(err, &hinted):
 		return hinted.hint
 	case errors.As(err, &untrusted):
-		return err.Error() + " (give the authority of the server's certificate with ca=, and a name in it with server_name=)"
+		return err.Error() +
+			" (give the authority of the server's certificate with ca=, and a name in it with server_name=)"
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Error(), "certificate"): // an alert of TLS
 		return err.Error() + " (the server demands a client certificate that it trusts: give cert= and key=)"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
@@ -79,7 +80,8 @@ func TimedOut(err error) bool {
 	var op *net.OpError
 	var refused *RefusedError
 	return !errors.As(err, &refused) &&
-		(errors.As(err, &op) && op.Timeout() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded))
+		(errors.As(err, &op) && op.Timeout() || errors.Is(err, context.DeadlineExceeded) ||
+			errors.Is(err, os.ErrDeadlineExceeded))
 }
 
 // Ours reports whether a connection failed for a reason that may be ours alone: the server, or what stands
@@ -103,5 +105,6 @@ func Unreachable(err error) bool {
 	var dial *DialError
 	var op *net.OpError
 	var refused *RefusedError
-	return errors.As(err, &refused) || errors.As(err, &dial) || errors.As(err, &op) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF)
+	return errors.As(err, &refused) || errors.As(err, &dial) || errors.As(err, &op) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF)
 }

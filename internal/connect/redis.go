@@ -15,7 +15,10 @@ func (t Target) RedisOptions(config *tls.Config) []*redis.UniversalOptions {
 	if t.Via != nil {
 		dial = t.Via.DialContext
 	}
-	one := redis.UniversalOptions{Username: s.Login.Username, Password: string(s.Login.Password), DB: t.DB, TLSConfig: config, Dialer: plainDialer(dial)}
+	one := redis.UniversalOptions{
+		Username: s.Login.Username, Password: string(s.Login.Password), DB: t.DB,
+		TLSConfig: config, Dialer: plainDialer(dial),
+	}
 	if config != nil {
 		one.Dialer = tlsDialer(dial, config)
 	}

@@ -22,7 +22,8 @@ func tlsDialer(plain dialFunc, config *tls.Config) dialFunc {
 
 // Handshake dials and speaks TLS; an empty ServerName is filled in with the host.
 func Handshake(
-	ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), config *tls.Config, network, addr string,
+	ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), config *tls.Config,
+	network, addr string,
 ) (net.Conn, error) {
 	raw, err := dial(ctx, network, addr)
 	if err != nil {

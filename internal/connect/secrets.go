@@ -47,7 +47,10 @@ const WebhookToken = "LOCKSCOPE_WEBHOOK_TOKEN"
 // SecretVariables returns the names of the variables that hold secrets: those that SecretsFromEnvironment
 // reads, and WebhookToken.
 func SecretVariables() []string {
-	return []string{redisUser, redisPassword, sentinelUser, sentinelPassword, zooKeeperAuth, adminUser, adminPassword, WebhookToken}
+	return []string{
+		redisUser, redisPassword, sentinelUser, sentinelPassword, zooKeeperAuth, adminUser, adminPassword,
+		WebhookToken,
+	}
 }
 
 // WithoutSecrets returns an environment of NAME=VALUE without the variables that hold our secrets: that of
@@ -56,7 +59,8 @@ func WithoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		// Windows finds a variable by its name in any case.
-		return slices.ContainsFunc(SecretVariables(), func(secret string) bool { return strings.EqualFold(secret, name) })
+		return slices.ContainsFunc(SecretVariables(),
+			func(secret string) bool { return strings.EqualFold(secret, name) })
 	})
 }
 

@@ -131,5 +131,6 @@ func querySentinel(ctx context.Context, o redis.UniversalOptions, addr string, h
 
 func isLoginReply(err error) bool {
 	var reply redis.Error
-	return errors.As(err, &reply) && (strings.HasPrefix(reply.Error(), "NOAUTH") || strings.HasPrefix(reply.Error(), "WRONGPASS"))
+	return errors.As(err, &reply) &&
+		(strings.HasPrefix(reply.Error(), "NOAUTH") || strings.HasPrefix(reply.Error(), "WRONGPASS"))
 }

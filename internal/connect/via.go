@@ -178,7 +178,8 @@ func (c *viaConn) why() string {
 	do := "try: ssh -W " + c.addr + " " + c.via.String()
 	switch {
 	case strings.Contains(said, deniedBySSH):
-		do = "give ssh a key or an agent for " + c.via.String() + ", since it is not let ask for a password, and start again"
+		do = "give ssh a key or an agent for " + c.via.String() +
+			", since it is not let ask for a password, and start again"
 	case strings.Contains(said, unknownToSSH):
 		do = "go there by hand once, see that the host's key is right, and start again: ssh " + c.via.String()
 	}

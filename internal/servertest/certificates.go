@@ -28,7 +28,8 @@ func NewCertificates(t testing.TB) Certificates {
 	dir := t.TempDir()
 	c := Certificates{filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
 	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "servertest"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "servertest"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -38,16 +39,19 @@ func NewCertificates(t testing.TB) Certificates {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(t, err)
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"}, NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"}, NotBefore: authority.NotBefore,
+		NotAfter:    authority.NotAfter,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), caKey)
 	check(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	check(t, err)
 	for file, block := range map[string]*pem.Block{
-		c.CA: {Type: "CERTIFICATE", Bytes: ca}, c.Cert: {Type: "CERTIFICATE", Bytes: cert}, c.Key: {Type: "PRIVATE KEY", Bytes: secret},
+		c.CA: {Type: "CERTIFICATE", Bytes: ca}, c.Cert: {Type: "CERTIFICATE", Bytes: cert},
+		c.Key: {Type: "PRIVATE KEY", Bytes: secret},
 	} {
 		check(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
@@ -109,9 +113,11 @@ func StartZooKeeperTLS(t testing.TB, c Certificates, lines ...string) (z *ZooKee
 	port, err := freePort()
 	check(t, err)
 	z = StartZooKeeper(t, append([]string{
-		"secureClientPort=" + strconv.Itoa(port), "secureClientPortAddress=127.0.0.1", "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
+		"secureClientPort=" + strconv.Itoa(port), "secureClientPortAddress=127.0.0.1",
+		"serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
 		"authProvider.x509=org.apache.zookeeper.server.auth.X509AuthenticationProvider",
-		"ssl.keyStore.location=" + store, "ssl.keyStore.type=PEM", "ssl.trustStore.location=" + c.CA, "ssl.trustStore.type=PEM", "ssl.clientAuth=need",
+		"ssl.keyStore.location=" + store, "ssl.keyStore.type=PEM", "ssl.trustStore.location=" + c.CA,
+		"ssl.trustStore.type=PEM", "ssl.clientAuth=need",
 	}, lines...)...)
 	secure = loopback(port)
 	check(t, z.proc.awaitReady(func() error { return c.greets(secure) }))
@@ -142,7 +148,10 @@ func StartRedisTLS(t testing.TB, c Certificates, args ...string) (r *Redis, secu
 
 // redis are the options of a port for TLS, whose clients must show a certificate.
 func (c Certificates) redis(port int) []string {
-	return []string{"--tls-port", strconv.Itoa(port), "--tls-cert-file", c.Cert, "--tls-key-file", c.Key, "--tls-ca-cert-file", c.CA}
+	return []string{
+		"--tls-port", strconv.Itoa(port), "--tls-cert-file", c.Cert, "--tls-key-file", c.Key,
+		"--tls-ca-cert-file", c.CA,
+	}
 }
 
 // StartRedisClusterTLS is StartRedisCluster with ports for TLS besides, at secure, by which the nodes speak

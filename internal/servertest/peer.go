@@ -66,7 +66,8 @@ func StartKazoo(t testing.TB, addr, path, name string) *Peer {
 func StartForeign(t testing.TB, library, hosts, name string, ttl time.Duration, report string, worker int) *Peer {
 	t.Helper()
 	python := RequirePython(t, strings.TrimSuffix(library, "-py"))
-	return startPeer(t, python, foreignLocks, library, hosts, name, fmt.Sprint(ttl.Seconds()), report, fmt.Sprint(worker))
+	return startPeer(t, python, foreignLocks, library, hosts, name, fmt.Sprint(ttl.Seconds()), report,
+		fmt.Sprint(worker))
 }
 
 // StartRedisPy starts a redis-py client that takes the Lock of that key for half a minute.
@@ -122,7 +123,8 @@ func StartCurator(t testing.TB, addr string) *Peer {
 	}
 	classes, err := shared.javaClasses(java, strings.Join(path, ":"))
 	check(t, err)
-	return run(t, exec.Command(java, "-XX:TieredStopAtLevel=1", "-cp", strings.Join(append(path, classes), ":"), "Locks", addr))
+	return run(t,
+		exec.Command(java, "-XX:TieredStopAtLevel=1", "-cp", strings.Join(append(path, classes), ":"), "Locks", addr))
 }
 
 // javaClasses is the directory of Locks.java's classes, which are compiled once.
@@ -140,7 +142,8 @@ func (s *sharedServers) javaClasses(java, path string) (string, error) {
 	if err := os.WriteFile(source, []byte(javaLocks), 0o600); err != nil {
 		return "", err
 	}
-	out, err := exec.Command(java, "-XX:TieredStopAtLevel=1", "-m", "jdk.compiler/com.sun.tools.javac.Main", "-cp", path, "-d", classes, source).CombinedOutput()
+	out, err := exec.Command(java, "-XX:TieredStopAtLevel=1", "-m", "jdk.compiler/com.sun.tools.javac.Main", "-cp",
+		path, "-d", classes, source).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("servertest: compiling Locks.java: %w: %s", err, out)
 	}

@@ -72,12 +72,14 @@ func (p *process) awaitReady(ready func() error) error {
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("servertest: %s ended before it was ready: %w\n%s", p.cmd.Path, errors.Join(p.err, err), p.log.String())
+			return fmt.Errorf("servertest: %s ended before it was ready: %w\n%s", p.cmd.Path, errors.Join(p.err, err),
+				p.log.String())
 		case <-time.After(pollEvery):
 		}
 		if time.Now().After(deadline) {
 			p.kill()
-			return fmt.Errorf("servertest: %s was not ready after %v: %w\n%s", p.cmd.Path, startTimeout, err, p.log.String())
+			return fmt.Errorf("servertest: %s was not ready after %v: %w\n%s", p.cmd.Path, startTimeout, err,
+				p.log.String())
 		}
 	}
 }

@@ -232,7 +232,8 @@ func runRedis(dir, addr string, args []string, before ...string) (*process, erro
 		return nil, fmt.Errorf("servertest: %w", err)
 	}
 	args = append(append(before[1:len(before):len(before)],
-		"--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--enable-debug-command", "yes",
+		"--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", port, "--dir", dir,
+		"--enable-debug-command", "yes",
 	), args...)
 	proc, err := startProcess(dir, before[0], args...)
 	if err != nil {

@@ -41,7 +41,8 @@ func startRedisCluster(t testing.TB, n, replicas int, more func() []string) (mas
 		check(t, err)
 		buses[i] = bus
 		args := []string{
-			"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0",
+			"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000",
+			"--repl-diskless-sync-delay", "0",
 		}
 		if more != nil {
 			args = append(args, more()...)
@@ -62,7 +63,8 @@ func startRedisCluster(t testing.TB, n, replicas int, more func() []string) (mas
 	for _, node := range nodes {
 		node.await(t, "the cluster is whole", func() bool {
 			info := node.say(t, "CLUSTER", "INFO")
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", len(nodes)))
+			return strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", len(nodes)))
 		})
 	}
 	for i, replica := range nodes[n:] {

@@ -52,7 +52,8 @@ func startWire(addr, target string) (*Wire, error) {
 		return nil, err
 	}
 	w := &Wire{
-		listener: l, target: target, conns: make(map[net.Conn]struct{}), halves: make(map[net.Conn]struct{}), servers: make(map[net.Conn]struct{}),
+		listener: l, target: target, conns: make(map[net.Conn]struct{}), halves: make(map[net.Conn]struct{}),
+		servers: make(map[net.Conn]struct{}),
 	}
 	w.changed = sync.NewCond(&w.mu)
 	w.work.Go(w.accept)

@@ -83,7 +83,10 @@ func StartEmbeddedZooKeeper(t testing.TB, cfg zkserver.Config) *ZooKeeper {
 // million znodes with a watch on each take about 1,500.
 func StartLargeZooKeeper(t testing.TB, heap int) *ZooKeeper {
 	t.Helper()
-	zk, err := startRealZooKeeperWith([]string{fmt.Sprintf("-Xmx%dm", heap), fmt.Sprintf("-Xms%dm", heap), "-XX:+AlwaysPreTouch", "-XX:-UseSerialGC", "-XX:+UseParallelGC"})
+	zk, err := startRealZooKeeperWith([]string{
+		fmt.Sprintf("-Xmx%dm", heap), fmt.Sprintf("-Xms%dm", heap),
+		"-XX:+AlwaysPreTouch", "-XX:-UseSerialGC", "-XX:+UseParallelGC",
+	})
 	check(t, err)
 	t.Cleanup(zk.end)
 	return zk
@@ -325,7 +328,8 @@ func startJVM(dir string, options ...string) (*process, error) {
 	}
 	args := append([]string{
 		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dzookeeper.forceSync=no", "-Dzookeeper.extendedTypesEnabled=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+		"-Dzookeeper.forceSync=no", "-Dzookeeper.extendedTypesEnabled=true",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 	}, options...)
 	return startProcess(dir, "java", append(args,
 		"-cp", strings.Join(classPath, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg")...)

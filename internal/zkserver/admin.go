@@ -65,8 +65,10 @@ func (s *Server) adminStats() map[string]any {
 		"version": version, "read_only": false, "node_count": s.tree.count(),
 		"server_stats": map[string]any{
 			"packets_sent": s.stats.sent, "packets_received": s.stats.received,
-			"server_state": "standalone", "provider_null": false, "last_processed_zxid": s.zxid, "outstanding_requests": 0,
-			"avg_latency": s.averageLatency(), "max_latency": s.stats.latMax.Milliseconds(), "min_latency": s.stats.latencyMin.Milliseconds(),
+			"server_state": "standalone", "provider_null": false, "last_processed_zxid": s.zxid,
+			"outstanding_requests": 0,
+			"avg_latency":          s.averageLatency(), "max_latency": s.stats.latMax.Milliseconds(),
+			"min_latency":                  s.stats.latencyMin.Milliseconds(),
 			"num_alive_client_connections": len(s.connections()), "uptime": s.uptime(), "auth_failed_count": 0,
 		},
 	}

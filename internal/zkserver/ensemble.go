@@ -58,13 +58,15 @@ func StartEnsemble(cfg Config, syncLimit int, listeners ...net.Listener) (*Ensem
 		return nil, errors.New("zkserver: an ensemble has at least three members")
 	}
 	e := &Ensemble{
-		cfg: cfg, syncLimit: time.Duration(syncLimit) * cfg.TickTime, done: make(chan struct{}), changed: make(chan struct{}),
+		cfg: cfg, syncLimit: time.Duration(syncLimit) * cfg.TickTime, done: make(chan struct{}),
+		changed: make(chan struct{}),
 		secrets: map[int64][16]byte{},
 	}
 	for i, l := range listeners {
 		s := newServer(cfg, l)
 		s.member = &member{
-			Ensemble: e, server: s, index: i, waiting: map[int]chan outcome{}, touched: map[int64]struct{}{}, reported: map[int64]struct{}{}, heard: time.Now(),
+			Ensemble: e, server: s, index: i, waiting: map[int]chan outcome{}, touched: map[int64]struct{}{},
+			reported: map[int64]struct{}{}, heard: time.Now(),
 		}
 		e.servers, e.members = append(e.servers, s), append(e.members, s.member)
 	}

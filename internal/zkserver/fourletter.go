@@ -42,8 +42,10 @@ func hex(id int64) string { return fmt.Sprintf("0x%x", uint64(id)) }
 
 func (s *Server) wordSrvr(b *strings.Builder) {
 	fmt.Fprintf(b, "Zookeeper version: %s\n", version)
-	fmt.Fprintf(b, "Latency min/avg/max: %d/%s/%d\n", s.stats.latencyMin.Milliseconds(), formatLatency(s.averageLatency()), s.stats.latMax.Milliseconds())
-	fmt.Fprintf(b, "Received: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n", s.stats.received, s.stats.sent, len(s.connections()))
+	fmt.Fprintf(b, "Latency min/avg/max: %d/%s/%d\n", s.stats.latencyMin.Milliseconds(),
+		formatLatency(s.averageLatency()), s.stats.latMax.Milliseconds())
+	fmt.Fprintf(b, "Received: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n", s.stats.received, s.stats.sent,
+		len(s.connections()))
 	fmt.Fprintf(b, "Zxid: 0x%x\nMode: standalone\nNode count: %d\n", s.zxid, s.tree.count())
 }
 

@@ -44,7 +44,10 @@ func (m *member) propose(session int64, who []identity, op int32, body []byte) (
 		return outcome{zxid: zxid, code: codeSessionExpired}, true
 	}
 	now := time.Now()
-	next := entry{at: now, zxid: leader.server.zxid + 1, now: leader.server.wall().UnixMilli(), session: session, who: who, op: op, body: body}
+	next := entry{
+		at: now, zxid: leader.server.zxid + 1, now: leader.server.wall().UnixMilli(), session: session,
+		who: who, op: op, body: body,
+	}
 	if op == opSync { // changes nothing, and is answered behind everything before it
 		next.zxid--
 	}

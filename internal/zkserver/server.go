@@ -116,7 +116,8 @@ func (t *traffic) averageMillis() float64 {
 func Start(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	if cfg.MaxSessionTimeout < cfg.MinSessionTimeout {
-		return nil, fmt.Errorf("zkserver: session timeouts: minimum %v is above maximum %v", cfg.MinSessionTimeout, cfg.MaxSessionTimeout)
+		return nil, fmt.Errorf("zkserver: session timeouts: minimum %v is above maximum %v", cfg.MinSessionTimeout,
+			cfg.MaxSessionTimeout)
 	}
 	listener, err := net.Listen("tcp", cfg.Addr)
 	if err != nil {

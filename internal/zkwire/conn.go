@@ -361,7 +361,8 @@ func (c *tapConn) recordGreeting(f *frames) error {
 		c.due = append(c.due, notice{changed: t.onChanged})
 	}
 	if id == 0 || timeout <= 0 {
-		t.session, t.timeout, t.lastAck, t.committed, t.kept, t.ordered = 0, 0, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		t.session, t.timeout, t.lastAck, t.committed, t.kept, t.ordered = 0, 0, time.Time{}, time.Time{}, time.Time{},
+			time.Time{}
 		return nil
 	}
 	fresh := id != t.session

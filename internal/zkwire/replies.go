@@ -58,7 +58,8 @@ func checkReply(op int32, body []byte) error {
 		d.skipItems()
 	}
 	if d.Err != nil {
-		return connect.Nonsense(fmt.Sprintf("its reply of %d bytes to operation %d has lengths that do not fit", len(body), op))
+		return connect.Nonsense(fmt.Sprintf("its reply of %d bytes to operation %d has lengths that do not fit",
+			len(body), op))
 	}
 	return nil
 }

@@ -177,7 +177,10 @@ func (c *tapConn) own(f *frames) bool {
 
 // recordOwn passes on the reply to a request of our own.
 func (c *tapConn) recordOwn(request sent, f *frames, code int32) {
-	r := Reply{Sent: request.at, Zxid: int64(binary.BigEndian.Uint64(f.head[4:])), Conn: c.number, Err: replyError(code)}
+	r := Reply{
+		Sent: request.at, Zxid: int64(binary.BigEndian.Uint64(f.head[4:])), Conn: c.number,
+		Err: replyError(code),
+	}
 	switch {
 	case f.size > maxOwnReply:
 		r.Err = fmt.Errorf("%w: %d bytes", ErrTooLong, f.size)

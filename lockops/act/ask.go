@@ -53,7 +53,8 @@ func (z *ZooKeeper) previewAsk(p Preview, d *directory, l *inspect.Lock) Preview
 	p.Next, p.NextUnknown = d.next(l, p.Seen)
 	p.Sends = []string{
 		"sync " + node,
-		fmt.Sprintf("get %s (go on only if czxid is %#x and the session is %s)", node, p.Seen.Czxid, inspect.SessionID(p.Seen.Owner.Session)),
+		fmt.Sprintf("get %s (go on only if czxid is %#x and the session is %s)", node, p.Seen.Czxid,
+			inspect.SessionID(p.Seen.Owner.Session)),
 		fmt.Sprintf("set -v %d %s %s", p.Seen.Version, node, recipe.CuratorRevoke),
 	}
 	p.Warnings = []string{"its program decides: it may let go later, or not at all; nothing is taken from it"}
@@ -107,9 +108,11 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 	case after.over(p.Seen, now):
 		result.LetGo = true
 	case waited:
-		result.Reason, result.Detail = Ignored, fmt.Sprintf("it was asked, and still holds the lock after %v", p.Request.Wait)
+		result.Reason, result.Detail = Ignored,
+			fmt.Sprintf("it was asked, and still holds the lock after %v", p.Request.Wait)
 	default:
-		result.Reason, result.Detail = Ignored, "it was asked, and still holds the lock; it could not be watched all the time"
+		result.Reason, result.Detail = Ignored,
+			"it was asked, and still holds the lock; it could not be watched all the time"
 	}
 	result.HoldersAfter, result.Next = l.Holders, nextNow(p.Next, l)
 	return result, nil

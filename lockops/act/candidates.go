@@ -24,7 +24,10 @@ type Candidate struct {
 
 // Commands that take or renew a lock, and those by which its libraries wait for one.
 var (
-	taking  = []string{"set", "setnx", "eval", "evalsha", "fcall", "expire", "pexpire", "hset", "hincrby", "zadd", "exec"}
+	taking = []string{
+		"set", "setnx", "eval", "evalsha", "fcall", "expire", "pexpire", "hset", "hincrby",
+		"zadd", "exec",
+	}
 	waiting = []string{"blpop", "brpop", "subscribe", "psubscribe", "ssubscribe"}
 )
 
@@ -97,7 +100,8 @@ func (c *Candidate) byLibrary(l *inspect.Lock, one *inspect.Contender) {
 	}) {
 		c.speaksFor(3, "its library is %s, by which %s writes its locks", c.Library, writer)
 	} else {
-		c.speaksAgainst(4, "its library is %s, and %s writes its locks by %s", c.Library, writer, strings.Join(by, " or "))
+		c.speaksAgainst(4, "its library is %s, and %s writes its locks by %s", c.Library, writer,
+			strings.Join(by, " or "))
 	}
 }
 

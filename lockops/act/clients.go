@@ -122,7 +122,11 @@ func (p *ClientPreview) Lines() []string {
 	for _, part := range []struct {
 		text string
 		ids  []inspect.ID
-	}{{"it holds ", p.Holds}, {"it waits for ", p.Waits}, {"its host has, by this or another connection, ", p.Perhaps}} {
+	}{
+		{"it holds ", p.Holds},
+		{"it waits for ", p.Waits},
+		{"its host has, by this or another connection, ", p.Perhaps},
+	} {
 		if len(part.ids) > 0 {
 			lines = append(lines, part.text+listed(part.ids))
 		}
@@ -175,7 +179,8 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 	}
 	if server := sharedAddress(p.Seen); server != "" {
 		p.Refused, p.Sends = Unsupported, nil
-		p.Detail = "several connections with " + server + " have this address, as all of a Unix socket have: which of them is the client's cannot be told"
+		p.Detail = "several connections with " + server +
+			" have this address, as all of a Unix socket have: which of them is the client's cannot be told"
 		return p, nil
 	}
 	p.Warnings = []string{
@@ -247,7 +252,8 @@ func (r *Redis) hasFew(ctx context.Context, i, most int) error {
 	n, err := strconv.Atoi(number)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: master %s: %w", ErrUnreachable, r.target.Servers[i], refused{"INFO does not say how many connections it has", err})
+		return fmt.Errorf("%w: master %s: %w", ErrUnreachable, r.target.Servers[i],
+			refused{"INFO does not say how many connections it has", err})
 	case n > most:
 		return fmt.Errorf("%w: master %s: %w", ErrUnreachable, r.target.Servers[i],
 			refused{fmt.Sprintf("it has %d connections, and is asked for the list of more than %d by lockscope candidates LOCK only", n, most), ErrRefused})
@@ -303,18 +309,21 @@ func (r *Redis) EndClient(ctx context.Context, p ClientPreview, confirmed string
 	}
 	intent := line{
 		Action: "kill-client", Why: inspect.Escape(p.Request.Why), target: r.target.record(), Confirmed: confirmed,
-		Lock: inspect.ID{Backend: p.Request.Backend, Path: p.Request.Client}.String(), Owner: evidence{Name: named(p.Seen)},
+		Lock:  inspect.ID{Backend: p.Request.Backend, Path: p.Request.Client}.String(),
+		Owner: evidence{Name: named(p.Seen)},
 	}
 	intent.DB, intent.ActionID = &r.target.DB, actionID()
 	if err := r.audit.write(intent.as(phaseIntent)); err != nil {
 		return ClientResult{Reason: NoAudit}, err
 	}
 	result, err := r.endClient(ctx, p)
-	done := intent.outcome(phaseResult, Result{Reason: result.Reason, Detail: result.Detail, Unknown: result.Unknown}, err)
+	done := intent.outcome(phaseResult,
+		Result{Reason: result.Reason, Detail: result.Detail, Unknown: result.Unknown}, err)
 	ended := len(result.Ended) > 0
 	done.Released, done.Ended = nil, &ended
 	if auditErr := r.audit.write(done); auditErr != nil {
-		err = errors.Join(err, fmt.Errorf("%d connections were ended, but this could not be written: %w", len(result.Ended), auditErr))
+		err = errors.Join(err,
+			fmt.Errorf("%d connections were ended, but this could not be written: %w", len(result.Ended), auditErr))
 	}
 	return result, err
 }
@@ -340,7 +349,8 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 			if seen.Server != r.target.Servers[i] || !stillThere(now, seen) {
 				continue
 			}
-			n, err := r.masters[i].Do(ctx, "client", "kill", "id", seen.ID, "addr", seen.Addr.Raw(), "skipme", "yes").Int()
+			n, err := r.masters[i].Do(ctx, "client", "kill", "id", seen.ID, "addr", seen.Addr.Raw(), "skipme",
+				"yes").Int()
 			if err != nil {
 				errs[i] = fmt.Errorf("%w: %w", ErrUnreachable, r.failed(i, "client|kill", "", err))
 				var reply redis.Error
@@ -351,7 +361,8 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 	})
 	if !slices.Contains(ended, true) && !slices.Contains(unanswered, true) {
 		if err = errors.Join(errs...); err == nil {
-			result.Reason, result.Detail = Changed, "the connection that was seen is gone, or another has its address or name"
+			result.Reason, result.Detail = Changed,
+				"the connection that was seen is gone, or another has its address or name"
 		}
 		return result, err
 	}

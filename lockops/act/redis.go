@@ -73,7 +73,8 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 	}
 	p.Refused = refusal(req, p.Seen)
 	if req.Ask {
-		p.Refused, p.Detail = Unsupported, "no library of Redis locks knows a request to let go; only Curator's holders in ZooKeeper can be asked"
+		p.Refused, p.Detail = Unsupported,
+			"no library of Redis locks knows a request to let go; only Curator's holders in ZooKeeper can be asked"
 		return p, nil
 	}
 	lacking, lacks := r.noScripts(ctx, rd.lock)
@@ -114,7 +115,8 @@ func redisWarnings(rd reading, seen *inspect.Contender) []string {
 		warnings = append(warnings, "whether it has a quorum is read from all masters right before; each then compares and deletes by itself, not all in one step")
 	}
 	if err := errors.Join(rd.errs...); err != nil {
-		warnings = append(warnings, "not every master answers: "+inspect.Escape(strings.ReplaceAll(err.Error(), "\n", "; ")))
+		warnings = append(warnings,
+			"not every master answers: "+inspect.Escape(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	}
 	return warnings
 }
@@ -152,7 +154,8 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 	there, unsure := before.again(p.Seen) != nil, before.lock.State == inspect.StateUnknown
 	switch detail, other := before.otherRole(p.Seen); {
 	case unsure && (there || before.unanswered() != nil || before.unread() != nil):
-		result.Reason, result.Detail = NoQuorum, "too few masters answer to tell whether it holds the lock; nothing was done"
+		result.Reason, result.Detail = NoQuorum,
+			"too few masters answer to tell whether it holds the lock; nothing was done"
 		for i, err := range before.errs {
 			result.Masters[i].Err = err
 		}

@@ -95,7 +95,8 @@ func (r *Redis) plainVote(ctx context.Context, i int, key string) (inspect.Vote,
 		return down(r.failed(i, "read", key, errors.New("a lock of madelson's has more than this key (grant +getrange +type +smembers +zrange +hscan +pttl)")))
 	}
 	if _, several := recipe.RueidisKeys(key); several {
-		return down(r.failed(i, "read", key, errors.New("a lock of rueidislock has three keys (grant +getrange +pttl on all of them)")))
+		return down(r.failed(i, "read", key,
+			errors.New("a lock of rueidislock has three keys (grant +getrange +pttl on all of them)")))
 	}
 	both := r.masters[i].Pipeline() // one after the other, it could expire in between
 	get, ttl := both.Get(ctx, key), both.PTTL(ctx, key)
@@ -149,10 +150,12 @@ func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
 		if m.Present && !m.Foreign && named {
 			token := recipe.DecodeToken(rd.lock.ID.Path, rd.values[i])
 			return &inspect.Contender{
-				Name: m.Value, Special: inspect.Special{Digest: m.Digest}, State: inspect.Waiting, Count: 1, Since: token.Since,
+				Name: m.Value, Special: inspect.Special{Digest: m.Digest}, State: inspect.Waiting, Count: 1,
+				Since:     token.Since,
 				ExpiresAt: m.ExpiresAt, NoExpiry: m.NoExpiry,
 				Owner: inspect.Owner{
-					Label: inspect.Untrusted(token.Label), Process: inspect.Process{Host: inspect.Untrusted(token.Host)},
+					Label:   inspect.Untrusted(token.Label),
+					Process: inspect.Process{Host: inspect.Untrusted(token.Host)},
 				},
 			}
 		}
@@ -239,7 +242,8 @@ func (rd reading) unseenWaiters() string {
 // or does not matter.
 func (rd reading) lifeUnknown() string {
 	timed := *rd.lock
-	timed.Unseen = slices.DeleteFunc(slices.Clone(timed.Unseen), func(u inspect.Unseen) bool { return u.Read != "TIME" })
+	timed.Unseen = slices.DeleteFunc(slices.Clone(timed.Unseen),
+		func(u inspect.Unseen) bool { return u.Read != "TIME" })
 	return unseen(&timed, "master ", inspect.AspectExpiry)
 }
 

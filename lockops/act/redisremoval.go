@@ -107,7 +107,8 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 		keys, _ := recipe.RueidisKeys(key)
 		return removal{
 			name: "rueidislock", keys: keys, args: []any{name, role(c)},
-			says: fmt.Sprintf("compare-and-delete the %d keys of %s (those that still hold the value seen)", len(keys), inspect.Escape(key)),
+			says: fmt.Sprintf("compare-and-delete the %d keys of %s (those that still hold the value seen)", len(keys),
+				inspect.Escape(key)),
 		}, true
 	case "madelson":
 		readers, isWriter := recipe.MadelsonReaders(key)
@@ -138,7 +139,8 @@ func sidekiqRemoval(l *inspect.Lock, c *inspect.Contender) (removal, bool) {
 	keys, jobDigest, ok := recipe.SidekiqKeys(l.ID.Path)
 	return removal{
 		name: "sidekiq", keys: keys, args: []any{c.Name.Raw(), jobDigest},
-		says: "remove the job from " + inspect.Escape(l.ID.Path) + " (go on only if it is still in it), with the last one the digest's other keys, and wake its waiters",
+		says: "remove the job from " + inspect.Escape(l.ID.Path) +
+			" (go on only if it is still in it), with the last one the digest's other keys, and wake its waiters",
 	}, ok
 }
 
@@ -151,7 +153,8 @@ func lockscopeRemoval(key string, c *inspect.Contender, plain removal) removal {
 	return removal{
 		name: "lockscope_waiter",
 		keys: []string{
-			recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.WaitPrefix, key), recipe.LockscopeKey(recipe.AlivePrefix, key),
+			recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.WaitPrefix, key),
+			recipe.LockscopeKey(recipe.AlivePrefix, key),
 		},
 		args: []any{c.Name.Raw(), recipe.LockscopeChannel(key)},
 		says: "remove the waiter from the queue of " + inspect.Escape(key) + " (go on only if it is still in it)",
@@ -160,7 +163,8 @@ func lockscopeRemoval(key string, c *inspect.Contender, plain removal) removal {
 
 // unsupported advises where no guarded removal is known for the library.
 func unsupported(l *inspect.Lock) string {
-	return fmt.Sprintf("a %s of %s cannot be released safely from outside: stop its holder, or delete its key by hand", l.Kind, l.Recipe)
+	return fmt.Sprintf("a %s of %s cannot be released safely from outside: stop its holder, or delete its key by hand",
+		l.Kind, l.Recipe)
 }
 
 // role is the confirmed role, as the scripts take it.
@@ -189,7 +193,8 @@ func permitsRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 	}
 	r := memberRemoval(l.ID.Path, permits...)
 	if n := len(permits); n > 1 {
-		r.says = fmt.Sprintf("remove the %d permits of its client from %s (go on only if the one named is still in it)", n, inspect.Escape(l.ID.Path))
+		r.says = fmt.Sprintf("remove the %d permits of its client from %s (go on only if the one named is still in it)",
+			n, inspect.Escape(l.ID.Path))
 	}
 	return r
 }
@@ -206,7 +211,8 @@ func redissonRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 		return removal{
 			name: "redisson_permit", keys: []string{key, recipe.RedissonSuffix(key, "timeout")},
 			args: []any{name, recipe.RedissonKey("redisson_sc", key)},
-			says: "return the permit to " + inspect.Escape(key) + " and wake its waiters (go on only if it is still taken)",
+			says: "return the permit to " + inspect.Escape(key) +
+				" and wake its waiters (go on only if it is still taken)",
 		}
 	case c.State == inspect.Waiting:
 		return removal{
@@ -218,7 +224,8 @@ func redissonRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 		return removal{
 			name: "redisson_reader", keys: append([]string{key}, readHolds(key, name, int(c.Count))...),
 			args: []any{name, recipe.RedissonKey("redisson_rwlock", key)},
-			says: "remove the reader from " + inspect.Escape(key) + " (go on only if it is still in it), and wake its waiters when it was the last",
+			says: "remove the reader from " + inspect.Escape(key) +
+				" (go on only if it is still in it), and wake its waiters when it was the last",
 		}
 	}
 	r := removal{
@@ -276,7 +283,8 @@ func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 // could not be read.
 func hides(v *inspect.Vote, seen *inspect.Contender) bool {
 	undigested := seen.Digest != "" && v.Digest == "" && v.Value == seen.Name // its first KiB is there, the rest was not read
-	return undigested || v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectKind) || seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)
+	return undigested || v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectKind) ||
+		seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)
 }
 
 // lacks reports whether a master was read, and surely does not have the contender that was seen.

@@ -31,7 +31,8 @@ func noTTL(l *inspect.Lock, c *inspect.Contender) string {
 	if c.State != inspect.Holding {
 		return "it waits: the lock's key is not its own"
 	}
-	return fmt.Sprintf("the holders of a %s of %s have times of their own, which a TTL of the key does not change", l.Kind, l.Recipe)
+	return fmt.Sprintf("the holders of a %s of %s have times of their own, which a TTL of the key does not change",
+		l.Kind, l.Recipe)
 }
 
 // previewTTL completes a preview of setting a TTL.
@@ -48,7 +49,8 @@ func (r *Redis) previewTTL(p Preview, rd reading) Preview {
 	for i := range p.Votes {
 		if v := &p.Votes[i]; stands(v, p.Seen) {
 			for n, key := range keys {
-				text := fmt.Sprintf("%s: pexpire %s %d", r.target.Servers[i], inspect.Escape(key), p.Request.TTL.Milliseconds())
+				text := fmt.Sprintf("%s: pexpire %s %d", r.target.Servers[i], inspect.Escape(key),
+					p.Request.TTL.Milliseconds())
 				if n == 0 {
 					text += " (go on only if it still holds the value seen, and " + expirySeen(v) + ")"
 				}
@@ -91,7 +93,8 @@ func ttlWarnings(rd reading, p Preview) []string {
 		warnings = append(warnings, "each master compares and sets by itself, not all in one step")
 	}
 	if err := errors.Join(rd.errs...); err != nil {
-		warnings = append(warnings, "not every master answers: "+inspect.Escape(strings.ReplaceAll(err.Error(), "\n", "; ")))
+		warnings = append(warnings,
+			"not every master answers: "+inspect.Escape(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	}
 	return warnings
 }
@@ -121,7 +124,8 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 		}
 		args := []any{value, seenExpiry(&p.Votes[i]), p.Request.TTL.Milliseconds(), until}
 		answer, err := redis.NewScript(scriptText("expire")).Run(ctx, r.masters[i], keys, args...).Int()
-		m.Set, m.Lacked, m.OtherExpiry = err == nil && answer == 1, err == nil && answer == 0, err == nil && answer == -1
+		m.Set, m.Lacked, m.OtherExpiry = err == nil && answer == 1, err == nil && answer == 0,
+			err == nil && answer == -1
 		m.Err = r.explain("expire", p.Request.ID.Path, err)
 	})
 	after := r.read(ctx, p.Request.ID)
@@ -145,7 +149,8 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 		votes.need = votes.stood
 	}
 	if result.Unknown = votes.unknown(); result.Unknown {
-		result.Detail = fmt.Sprintf("whether %s took the TTL, or takes it yet, is unknown: no answer of its own came", strings.Join(votes.lost, ", "))
+		result.Detail = fmt.Sprintf("whether %s took the TTL, or takes it yet, is unknown: no answer of its own came",
+			strings.Join(votes.lost, ", "))
 		return result, errors.Join(unreachableMasters(result.Masters), unknownEnd(result))
 	}
 	result.Set, result.Reason, result.Detail = ttlOutcome(p, votes, result.Masters, after)
@@ -178,13 +183,15 @@ func ttlOutcome(p Preview, votes ttlVotes, masters []MasterResult, after reading
 	case done > 0 && done >= votes.need:
 		return true, "", ""
 	case done > 0:
-		detail = fmt.Sprintf("only %d of the %d masters that have it took the TTL; those that took it keep it", done, votes.stood)
+		detail = fmt.Sprintf("only %d of the %d masters that have it took the TTL; those that took it keep it", done,
+			votes.stood)
 		if len(votes.lost) > 0 {
 			detail += "; whether " + strings.Join(votes.lost, ", ") + " took it, too, is unknown"
 		}
 		return false, NoQuorum, detail
 	case slices.ContainsFunc(masters, func(m MasterResult) bool { return m.OtherExpiry }):
-		return false, Changed, "its expiry is another than the one that was confirmed: it has a TTL by now, or none any more"
+		return false, Changed,
+			"its expiry is another than the one that was confirmed: it has a TTL by now, or none any more"
 	}
 	for i := range masters {
 		v := &after.lock.Masters[i]

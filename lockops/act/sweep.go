@@ -198,7 +198,8 @@ func (w *sweepWalk) judge() {
 	}
 	for _, dir := range w.empty {
 		after := max(dir.pzxid, b.Clock.From)
-		at, _ := slices.BinarySearchFunc(w.dated, after, func(d datedZxid, zxid int64) int { return cmp.Compare(d.zxid, zxid) })
+		at, _ := slices.BinarySearchFunc(w.dated, after,
+			func(d datedZxid, zxid int64) int { return cmp.Compare(d.zxid, zxid) })
 		if at < len(w.dated) {
 			dir.IdleSince = time.UnixMilli(w.dated[at].ms)
 		} else if after = dir.pzxid; after < b.Clock.From { // nothing in the tree is newer, but in what else was read
@@ -218,7 +219,8 @@ func (w *sweepWalk) judge() {
 			w.p.Recent++
 		}
 	}
-	slices.SortFunc(w.p.Found, func(a, b EmptyDir) int { return cmp.Or(cmp.Compare(b.Idle, a.Idle), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(w.p.Found,
+		func(a, b EmptyDir) int { return cmp.Or(cmp.Compare(b.Idle, a.Idle), cmp.Compare(a.Path, b.Path)) })
 }
 
 // Sweep implements Sweeper. The server refuses to delete a znode that has children: what a client makes in it

@@ -154,7 +154,8 @@ func (r *Record) add(l line, raw json.RawMessage) {
 		r.Ended = l.At
 	}
 	r.Reason, r.Detail, r.Error = l.Reason, l.Detail, l.Error
-	done := l.Released != nil && *l.Released || l.Set != nil && *l.Set || l.Asked != nil && *l.Asked || l.Ended != nil && *l.Ended
+	done := l.Released != nil && *l.Released || l.Set != nil && *l.Set || l.Asked != nil && *l.Asked ||
+		l.Ended != nil && *l.Ended
 	switch {
 	case l.Phase == phaseIntent:
 	case l.Phase == phaseAcquired || l.Phase == phaseReleased || l.Phase == phaseLost:
@@ -178,7 +179,10 @@ type Owned struct {
 
 // Acquired records that a lock was taken by hand. name is the contender's name; on Redis its digest is written.
 func (a *Audit) Acquired(t Target, redis bool, id inspect.ID, name string) (Owned, error) {
-	l := line{ActionID: actionID(), Action: "acquire", target: t.record(), Lock: id.String(), Owner: evidence{Name: inspect.Escape(name)}, Role: inspect.Holding}
+	l := line{
+		ActionID: actionID(), Action: "acquire", target: t.record(), Lock: id.String(),
+		Owner: evidence{Name: inspect.Escape(name)}, Role: inspect.Holding,
+	}
 	if redis {
 		l.Owner, l.DB = evidence{Value: digest(name)}, &t.DB
 	} else {

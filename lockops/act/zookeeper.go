@@ -70,14 +70,16 @@ func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 		return p, nil
 	}
 	if r.TTL > 0 {
-		p.Refused, p.Detail = Unsupported, "a lock in ZooKeeper has no TTL: it lasts as long as its session, or its znode"
+		p.Refused, p.Detail = Unsupported,
+			"a lock in ZooKeeper has no TTL: it lasts as long as its session, or its znode"
 		return p, nil
 	}
 	if r.Ask {
 		return z.previewAsk(p, &d, l), nil
 	}
 	if seen.Persistent && cmp.Or(seen.Recipe, l.Recipe) == "accumulo" {
-		p.Refused, p.Detail = Unsupported, "it belongs to a FATE transaction, which Accumulo ends with all that it holds: see accumulo admin fate"
+		p.Refused, p.Detail = Unsupported,
+			"it belongs to a FATE transaction, which Accumulo ends with all that it holds: see accumulo admin fate"
 		return p, nil
 	}
 	p.Next, p.NextUnknown = d.next(l, seen)
@@ -125,10 +127,12 @@ func (z *ZooKeeper) sends(r Request, d *directory, l *inspect.Lock, seen *inspec
 		fmt.Sprintf("get %s (go on only if czxid is %#x, %s and it still %s)", node, seen.Czxid, owned, role),
 	}
 	if data, stays := d.vacated(seen); stays {
-		return append(sends, fmt.Sprintf("set -v %d %s %s (free; its znode stays, as its library leaves it)", seen.Version, node, inspect.Escape(string(data))))
+		return append(sends, fmt.Sprintf("set -v %d %s %s (free; its znode stays, as its library leaves it)",
+			seen.Version, node, inspect.Escape(string(data))))
 	}
 	for _, before := range ahead(l, seen) {
-		sends = append(sends, fmt.Sprintf("in one step with the delete: check that %s is there", inspect.Escape(z.nodeOf(r.ID, &before))))
+		sends = append(sends,
+			fmt.Sprintf("in one step with the delete: check that %s is there", inspect.Escape(z.nodeOf(r.ID, &before))))
 	}
 	return append(sends, fmt.Sprintf("delete -v %d %s", seen.Version, node))
 }

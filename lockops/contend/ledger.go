@@ -73,7 +73,8 @@ const maxPast = 4096
 
 func newLedger(shared []bool, permits int) *ledger {
 	l := &ledger{
-		permits: max(permits, 1), lanes: make([]lane, len(shared)), handoff: newSpread(), wait: newSpread(), longestBy: -1,
+		permits: max(permits, 1), lanes: make([]lane, len(shared)), handoff: newSpread(), wait: newSpread(),
+		longestBy: -1,
 	}
 	for i := range shared {
 		l.lanes[i].shared = shared[i]

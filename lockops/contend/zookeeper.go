@@ -156,7 +156,8 @@ func (a *zkTarget) Join(ctx context.Context, contender int) (Member, error) {
 		return nil, err
 	}
 	m := &zkMember{target: a, session: session}
-	options := append(slices.Clone(a.Options), lockops.WithLabel(labelled(a.Label, contender)), lockops.OnWaiting(m.place))
+	options := append(slices.Clone(a.Options), lockops.WithLabel(labelled(a.Label, contender)),
+		lockops.OnWaiting(m.place))
 	m.byCall = a.Kinds[0].Permits > 1
 	if m.lock, err = a.kind(contender).New(session, a.Name, options...); err != nil {
 		session.Close()
