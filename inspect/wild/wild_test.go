@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -57,13 +58,27 @@ func TestReports(t *testing.T) {
 // judge plays a case and compares what doctor says with what it should say.
 func judge(t *testing.T, s servers, r report) {
 	t.Helper()
-	wrong := r.Expect.complaints(doctor(t, s.play(t, r), r.Expect.Partial))
+	targets := s.play(t, r)
+	wrong := r.Expect.complaints(doctor(t, targets, r.Expect.Partial))
+	for tries := 1; len(wrong) > 0 && r.Expect.alarms() && r.KnownWrong == "" && tries < 3; tries++ {
+		wrong = r.Expect.complaints(doctor(t, targets, r.Expect.Partial)) // a busy server may not have told its watches in time
+	}
 	switch {
 	case r.KnownWrong == "" && len(wrong) > 0:
 		t.Errorf("%s\n%s\nA colleague: %s", r.Report, strings.Join(wrong, "\n"), r.Colleague)
 	case r.KnownWrong != "" && len(wrong) == 0:
 		t.Errorf("%s: it is judged rightly now: take known_wrong out", r.Report)
 	}
+}
+
+// alarms reports whether findings are expected. Where none are, the first look has to be right.
+func (e expectation) alarms() bool {
+	for _, l := range e.Locks {
+		if len(l.Findings) > 0 {
+			return true
+		}
+	}
+	return len(e.Backend) > 0
 }
 
 // said is what doctor printed, as far as it is compared.
@@ -110,7 +125,7 @@ func (e expectation) complaints(s said) (all []string) {
 		ofBackends = append(ofBackends, b.Findings...)
 	}
 	all = compare("the backend", e.Backend, ofBackends)
-	expected, missing := slices.Clone(e.Backend), e.Locks
+	expected, missing := slices.Clone(e.Backend), maps.Clone(e.Locks)
 	for _, l := range s.Locks {
 		want, ok := e.Locks[l.Path]
 		delete(missing, l.Path)
