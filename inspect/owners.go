@@ -1,6 +1,11 @@
 package inspect
 
-import "sync"
+import (
+	"fmt"
+	"sync"
+
+	"github.com/lockscope/lockscope/inspect/recipe"
+)
 
 // Cycles are the wait-for cycles over all locks of all backends, as of a moment ago: they are sought at most every
 // 250 ms. An owner is a ZooKeeper session, or a process or its thread on Redis.
@@ -148,4 +153,34 @@ func (s *Snapshot) blocked(at Entry, seen map[ID]bool) (Entry, bool) {
 		}
 	}
 	return best, best.Lock != nil
+}
+
+// Who names the owner of a contender by the best that is known of it: label, client address, host, session, and the
+// contender's own name at last, also where the host is only a MAC address, which several have. See also Nameless.
+func (c *Contender) Who() Untrusted {
+	o := c.Owner
+	switch {
+	case o.Label != "" && o.Client != "":
+		return o.Label + " " + Untrusted(o.Client)
+	case o.Label != "":
+		return o.Label
+	case o.Client != "":
+		return Untrusted(o.Client)
+	case o.Host != "" && !o.HostIsMAC():
+		return o.Host
+	case o.Session != 0:
+		return Untrusted(SessionID(o.Session))
+	case c.Nameless() && c.Count > 1:
+		return Untrusted(fmt.Sprintf("%d unknown", c.Count))
+	case c.Nameless():
+		return "unknown"
+	default:
+		return c.Name
+	}
+}
+
+// Nameless reports whether a contender's value says that the lock is held but not by whom: 1, true, a count.
+func (c *Contender) Nameless() bool {
+	return c.Owner.Process == Process{} && c.Owner.Label == "" && c.Owner.Client == "" && c.Owner.Session == 0 &&
+		!c.Sequential && recipe.NamesNobody(c.Name.Raw())
 }

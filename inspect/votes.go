@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
@@ -230,3 +232,22 @@ func validUntil(l *Lock, now time.Time) time.Time {
 
 // Votes counts the masters that hold the most common value.
 func (l *Lock) Votes() int { return l.Margin + l.Quorum }
+
+// Ballot counts the masters of each value, most first: 2·2·1.
+func (l *Lock) Ballot() string {
+	counts := make(map[Untrusted]int)
+	for _, m := range l.Masters {
+		for _, b := range ballotsOf(m) {
+			counts[b.value+Untrusted(b.digest)]++
+		}
+	}
+	var parts []string
+	for n := len(l.Masters); n > 0; n-- {
+		for _, c := range counts {
+			if c == n {
+				parts = append(parts, fmt.Sprint(n))
+			}
+		}
+	}
+	return strings.Join(parts, "·")
+}
