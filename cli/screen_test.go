@@ -184,8 +184,8 @@ func TestDemoInATerminal(t *testing.T) {
 	})
 	r.keys(enter)
 	r.awaitText("holds", "waits", "last grants")
-	first := r.awaitText("handed over")
-	r.await("another handover", func(s string) bool { return strings.Contains(s, "handed over") && s != first })
+	first := r.awaitText("passed on")
+	r.await("another handover", func(s string) bool { return strings.Contains(s, "passed on") && s != first })
 	if err := pty.Setsize(r.tty, &pty.Winsize{Cols: 80, Rows: 24}); err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestScreenOnARealQueue(t *testing.T) {
 func TestWelcomeInATerminal(t *testing.T) {
 	t.Parallel()
 	r := inTerminal(t, 100, 30)
-	r.awaitText("Say where to look", "lockscope zk://", "enter  starts a demonstration")
+	r.awaitText("Point it at", "lockscope zk://", "enter  starts a demonstration")
 	r.keys(enter)
 	r.awaitText("SANDBOX", "zk:/locks/orders")
 	r.keys("q")
@@ -296,7 +296,7 @@ func TestWelcomeInATerminal(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	r = inTerminal(t, 80, 24)
-	r.awaitText("Say where to look")
+	r.awaitText("Point it at")
 	r.keys("q")
 	if code := r.exit(); code != 0 {
 		t.Errorf("exit code %d", code)

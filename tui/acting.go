@@ -63,7 +63,7 @@ func (a acting) actions() []screen.Action {
 			Disabled: func() string { return a.cannotMute(false) }, Run: a.mute,
 		},
 		screen.Action{
-			Keys: []string{"M"}, Shown: "M", Help: "unmute findings: they alert again",
+			Keys: []string{"M"}, Shown: "M", Help: "unmute findings: turn alerts back on",
 			Disabled: func() string { return a.cannotMute(true) }, Run: a.unmute,
 		},
 	)
@@ -92,6 +92,22 @@ func (a acting) hint() []screen.Action {
 		}
 		return offer(inspect.VerbRelease, "force-release")
 	}
+	if a.inFront == screen.Locks && a.MayAct() == "" {
+		return offer(inspect.VerbRelease, "")
+	}
+	return append(a.muteHint(), a.stepHint(offer)...)
+}
+
+// muteHint is the key that mutes, where findings are listed.
+func (a acting) muteHint() []screen.Action {
+	if a.inFront != screen.Findings || a.options.Mutes == nil {
+		return nil
+	}
+	return []screen.Action{{Keys: []string{"m"}, Shown: "m", Hint: "mute", Disabled: func() string { return a.cannotMute(false) }, Run: a.mute}}
+}
+
+// stepHint is the key of the mildest step that the finding under the cursor advises.
+func (a acting) stepHint(offer func(inspect.Verb, string) []screen.Action) []screen.Action {
 	found, ok := a.finding()
 	if !ok || a.MayAct() != "" {
 		return nil

@@ -127,7 +127,7 @@ func TestBulkAsksAndSetsTTLs(t *testing.T) {
 	}
 	reading := model(t, Options{Release: f.of, ReadOnly: "profile is read_only"}, 120, 36, heldLocks("a", "b"))
 	drain(t, reading, press(reading, "V", "x"))
-	wantText(t, reading, "Force-release  2 locks", "Only a preview: profile is read_only")
+	wantText(t, reading, "Force-release  2 locks", "Preview only (profile is read_only")
 }
 
 // Curator's holders are asked to let go from the list and from the chain; who does not is said not to.

@@ -42,7 +42,7 @@ func (w *world) whyReadOnly() string {
 	case w.options.ReadOnly != "":
 		return w.options.ReadOnly
 	case w.options.Arm != nil:
-		return "read-only: `:write` allows writing"
+		return "read-only: type :write to enable"
 	default:
 		return "read-only: start with --write"
 	}
@@ -61,7 +61,7 @@ func (w *world) writeActions() []screen.Action {
 		return nil
 	}
 	on := !w.armed
-	a := screen.Action{Shown: ":write", Hint: "write", Help: "allow actions on locks, until it is chosen again", Run: func() tea.Cmd {
+	a := screen.Action{Shown: ":write", Hint: "write", Help: "allow actions on locks, until the next :write", Run: func() tea.Cmd {
 		arm := w.options.Arm
 		return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, arm(on)} })
 	}}

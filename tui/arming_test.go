@@ -36,7 +36,7 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	m := opened(t, arms(f, nil, &asked), 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
-	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Only a preview: read-only: `:write` allows writing", "[ Close ]")
+	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Preview only (read-only: type :write to enable)", "[ Close ]")
 	typeText(m, "/locks/orders")
 	if cmd := press(m, "tab", "enter"); cmd != nil || m.HasDialog() || f.executions() != 0 {
 		t.Errorf("unarmed: a command %v, open %v, executed %d", cmd != nil, m.HasDialog(), f.executions())
@@ -72,7 +72,7 @@ func TestReadOnlyProfilePreviews(t *testing.T) {
 	m := opened(t, Options{Release: f.of, ReadOnly: "profile \"prod\" is read_only"}, 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
-	wantText(t, m, "Next     ○ worker-7", "Only a preview: profile \"prod\" is read_only")
+	wantText(t, m, "Next     ○ worker-7", "Preview only (profile \"prod\" is read_only")
 	press(m, "esc", ":")
 	typeText(m, "write")
 	wantNoText(t, m, "allow actions on locks")

@@ -112,7 +112,7 @@ func TestClientsOpenAtAnOwnerAndTheChainAtALock(t *testing.T) {
 	}
 	wantText(t, m, "waits      zk:/jobs/ledger", "10.2.0.5:53125", "expires in ≥25s")
 	press(m, "enter", "j", "enter")
-	wantText(t, m, "chain", "dan (10.2.0.4:53124) holds it")
+	wantText(t, m, "chain", "dan (10.2.0.4:53124) has held it")
 	press(m, "esc")
 	wantText(t, m, "what it holds and waits for")
 }
@@ -157,7 +157,7 @@ func TestGraphOpensTheChain(t *testing.T) {
 	wantText(t, m, "redis: 2 of 2 contenders")
 	fits(t, m)
 	press(m, "g", "j", "j", "j", "j", "enter")
-	wantText(t, m, "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) holds it")
+	wantText(t, m, "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) has held it")
 }
 
 // The cursor stays on its client when the order changes.

@@ -83,7 +83,7 @@ func TestEventsAreReported(t *testing.T) {
 	m := withEvents(t, Options{}, 160, 40, allKinds()...)
 	fits(t, m)
 	wantText(
-		t, m, "13 events", "11:59:20.000", "handed over", "worker-7 → worker-8", "held 40s", "released", "stuck-holder",
+		t, m, "13 events", "11:59:20.000", "passed on", "worker-7 → worker-8", "held 40s", "released", "stuck-holder",
 		"degraded · push", "10.2.1.5:6379: no answer", "lock found", "lock gone", "May 03 10:00", "left", "waited 10s",
 		"held ≤", "forced", "waited 11s", `evil\u{1b}]52`, "11:59:20.500", "11:59:40.000",
 	)
@@ -130,9 +130,9 @@ func TestEventsFilter(t *testing.T) {
 	}{
 		{"", 13},
 		{"worker-8", 3},
-		{"handed", 1},
+		{"passed", 1},
 		{"kind=expired,ended", 2},
-		{"kind=handed", 1},
+		{"kind=passed", 1},
 		{"kind=gone", 2},
 		{"kind=left", 1},
 		{"kind=gone worker-8", 1},
@@ -208,7 +208,7 @@ func TestEventsForget(t *testing.T) {
 	if n := len(m.events.List); n > screen.EventsKept*3/2 || len(s.Shown) != n || m.events.End() != 41*200 {
 		t.Errorf("%d events kept, %d shown, of %d", n, len(s.Shown), m.events.End())
 	}
-	wantText(t, m, "forgotten, of the busiest locks", "new · G follows")
+	wantText(t, m, "older of busy locks dropped", "new · G follows")
 	fits(t, m)
 	if e, _ := m.events.At(s.Cursor); e == nil {
 		t.Error("the cursor is on a forgotten event")
@@ -302,5 +302,26 @@ func TestLocksWhoseEndWasMissedAreForgotten(t *testing.T) {
 	send(m, snapshotArrivedMsg{snapshot: gone})
 	if len(m.history.Of(l.ID)) > 0 {
 		t.Error("the grants of a lock that is gone are kept for ever")
+	}
+}
+
+// w shows the last two minutes only, and what is older by now goes; p shows one row for all events alike of a lock.
+func TestEventsHaveAWindowAndGroups(t *testing.T) {
+	t.Parallel()
+	now := fixture.Noon
+	m := withEvents(t, Options{Now: func() time.Time { return now }}, 160, 40, append(allKinds(), handoffs(30)...)...)
+	press(m, "w")
+	wantText(t, m, "72 of 73 events", "last 2m", "w last 10m")
+	wantNoText(t, m, "lock found")
+	now = now.Add(100 * time.Second)
+	send(m, tickedMsg{m.ticking})
+	wantText(t, m, "61 of 73 events")
+	press(m, "w", "w", "p")
+	wantText(t, m, "73 events", "grouped", "31x  ", "worker-30")
+	if got := len(eventsOf(m).Shown); got != 13 {
+		t.Errorf("%d rows", got)
+	}
+	if press(m, "p"); len(eventsOf(m).Shown) != 73 {
+		t.Error("p does not end the grouping")
 	}
 }

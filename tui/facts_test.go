@@ -32,7 +32,7 @@ func TestRedlockNamesItsHolder(t *testing.T) {
 	for _, width := range []int{80, 120, 160} {
 		m := model(t, Options{}, width, 30, inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{l}))
 		press(m, "enter")
-		wantText(t, m, "cart-1 holds it with 4 of 5 votes for 2.4s, 1 vote to spare · valid 7.9s", "?        connection refused", "● yes    cart-1")
+		wantText(t, m, "cart-1 has held it for 2.4s: 4 of 5 votes, can lose 1 · valid 7.9s", "?        connection refused", "● yes    cart-1")
 		wantNoText(t, m, "ROLE", "  UP", "dial tcp", "clock")
 		fits(t, m)
 	}
@@ -73,7 +73,7 @@ func TestGrantsFillTheRest(t *testing.T) {
 		return 0
 	}
 	if at("selected")-at("605") != 2 || at("the last 15m")-at("  name _c_") != 2 || at("last grants")-at("the last 15m") != 7 ||
-		strings.Count(content(m), "handed over") < 8 {
+		strings.Count(content(m), "passed on") < 8 {
 		t.Error(content(m))
 	}
 	fits(t, m)

@@ -128,7 +128,7 @@ func (f frame) filmWords() (where, doing string) {
 	case f.filmRead && !p.at.Before(f.past.To()):
 		return where, "the end"
 	default:
-		return where, "stands still"
+		return where, "paused"
 	}
 }
 

@@ -23,7 +23,7 @@ func TestTheFooterHasTheMostUsefulKeys(t *testing.T) {
 		{screen.Findings, 80, 24, []string{"enter chain", "/ filter", "y copy", "Y ticket", "esc back", "? help"}},
 		{screen.Events, 80, 24, []string{"/ filter", "esc back", "t timeline", "? help"}},
 		{screen.Locks, 40, 12, []string{"enter chain", "/ filter", "? help", "q quit"}},
-		{screen.Locks, 120, 36, []string{"f findings", ": go to", "s sort", "y copy", "? help", "q quit"}},
+		{screen.Locks, 120, 36, []string{"f findings", "e events", "c clients", "b backends", "L lab", "? help", "q quit"}},
 	} {
 		m := model(t, Options{}, test.width, test.height, fixture.Everything())
 		if test.screen != screen.Locks {

@@ -180,8 +180,7 @@ func (f frame) place(room int) widget.Line {
 	return here
 }
 
-// breadcrumb is the start of the title bar: the program, what it looks at, and the place, which is home, a
-// screen and, where the screen is about one, a lock.
+// breadcrumb is the start of the title bar: the program, what it looks at, and the place, which is home and a screen.
 func (f frame) breadcrumb() widget.Line {
 	t := f.theme
 	left := widget.Line{{" lockscope ", t.Title}}
@@ -205,10 +204,29 @@ func (f frame) breadcrumb() widget.Line {
 	}
 	part(t.Muted, f.screens[home].Title())
 	part(t.Strong, f.front().Title())
-	if about := f.front().Selected().Lock; f.width >= 100 && about.Path != "" && (f.inFront == screen.Chain || f.inFront == screen.Timeline) {
-		part(t.Text, text.Middle(about.String(), f.width/4, t.Glyphs.Ellipsis))
-	}
 	return left
+}
+
+// widest is the width of the longest breadcrumb, for which the rest of the title is cut: it has one form for a size.
+func (f frame) widest(left widget.Line) int {
+	const longest = len("timeline")
+	if f.inFront == f.backStack[0].Screen {
+		return left.Width() + longest + len("> ") + 1
+	}
+	return left.Width() - ansi.StringWidth(f.front().Title()) + longest
+}
+
+// aboutPart is the lock that a screen is about, in what room there is.
+func (f frame) aboutPart(room int) widget.Line {
+	about := f.front().Selected().Lock.String()
+	if f.front().Selected().Lock.Path == "" || f.inFront != screen.Chain && f.inFront != screen.Timeline {
+		return nil
+	}
+	t, room := f.theme, min(room-len("> "), f.width/4)
+	if room < 30 && ansi.StringWidth(about) > room { // the screen's first line has it whole
+		return nil
+	}
+	return widget.Line{{t.Glyphs.Breadcrumb + " ", t.Muted}, {text.Middle(about, room, t.Glyphs.Ellipsis) + " ", t.Text}}
 }
 
 // titleBar draws the parts of the title.
@@ -225,8 +243,8 @@ func (f frame) titleParts() (left, backends widget.Line, badges []badge) {
 	for _, middle := range []widget.Line{
 		slices.Concat(signs, f.cost(true)), slices.Concat(signs, f.cost(false)), signs, f.backendSigns(signCount), f.backendSigns(signOnly),
 	} {
-		if left.Width()+middle.Width()+f.badgeLine(badges).Width() < f.width {
-			return left, middle, badges
+		if rest := f.width - middle.Width() - f.badgeLine(badges).Width(); f.widest(left) < rest {
+			return append(left, f.aboutPart(rest-left.Width()-1)...), middle, badges
 		}
 	}
 	const least = 12 // cells of the place

@@ -213,7 +213,7 @@ func (h *help) actionEntries(actions []screen.Action, width int) [][]widget.Line
 		}
 		style, text := t.Text, a.Help
 		if a.Writes {
-			text = t.Glyphs.Warning + " " + text
+			text += " (writes)"
 			style = t.Warning
 		}
 		if a.Why() != "" {
@@ -256,7 +256,7 @@ func (h *help) signs(width int) [][]widget.Line {
 		{widget.Span{Text: g.WatchExpected, Style: t.Muted}, "should watch"},
 		{widget.Span{Text: g.WatchMissing, Style: t.Critical}, "does not watch"},
 		{widget.Span{Text: g.AtMost, Style: t.Strong}, "at most"},
-		{widget.Span{Text: g.AtLeast, Style: t.Strong}, "at least: its beginning was not seen"},
+		{widget.Span{Text: g.AtLeast, Style: t.Strong}, "at least: we did not see it begin"},
 		{widget.Span{Text: g.Translate(describe.About.Sign()), Style: t.Strong}, "about: by a clock that was not compared with ours"},
 	} {
 		if !h.matches(sign.Text, sign.means) {

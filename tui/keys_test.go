@@ -195,7 +195,7 @@ func TestDigitsAndHome(t *testing.T) {
 		}
 	}
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-	wantText(t, m, "locks ▸ chain ▸ zk:/locks/orders")
+	wantText(t, m, "locks ▸ chain")
 	press(m, "t", "b", "1")
 	if m.inFront != screen.Locks || len(m.backStack) != 1 {
 		t.Errorf("1 leads to %s, %v", m.inFront, m.backStack)

@@ -243,7 +243,7 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 		m, s := inFaults(t, Options{}, box, size.width, size.height)
 		settle(t, m, press(m, "!"))
 		m.addEvents([]inspect.Event{{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.Orders().ID}, {Kind: inspect.EventGone, At: fixture.Noon, Lock: fixture.Orders().ID}}, 0, m.snapshot, m.snapshot)
-		wantText(t, m, "stop master m1", "stop master m5", "lock found", "lock gone", "Let the same workers compete")
+		wantText(t, m, "stop master m1", "stop master m5", "lock found", "lock gone", "Compare two kinds of lock")
 		wantNoText(t, m, "more")
 		if n := strings.Count(content(m), fixture.Orders().ID.String()+"  worker-3"); n != 1 {
 			t.Errorf("the lock stands there %d times", n)

@@ -243,7 +243,7 @@ func (m *Model) globalActions() []screen.Action {
 	list := append(m.goToActions(), []screen.Action{
 		{Keys: []string{"space"}, Shown: "space", Hint: "pause", Late: true, Help: "pause, or resume; in the past: play, or stop", Run: m.pause},
 		{Keys: []string{"T"}, Shown: "T", Help: "the next theme: dark, light, colour-blind...", Run: screen.Do(m.nextTheme)},
-		{Keys: []string{":"}, Shown: ":", Hint: "go to", Help: "go to a screen, lock or action by its name", Run: screen.Do(m.goTo)},
+		{Keys: []string{":"}, Shown: ":", Hint: "go to", Late: true, Help: "go to a screen, lock or action by its name", Run: screen.Do(m.goTo)},
 		{Keys: []string{"H"}, Shown: "H", Help: "home: the list of locks", Disabled: m.atHome, Run: screen.Do(m.home)},
 		{Keys: []string{"?", "f1"}, Shown: "? F1", Hint: "help", Help: "this page", Vital: true, Run: screen.Do(m.help)},
 		{Keys: []string{"q"}, Shown: "q", Hint: "quit", Help: "quit (ctrl+c too)", Vital: true, Run: m.quit},
@@ -341,7 +341,6 @@ func (m *Model) goToActions() []screen.Action {
 		}
 		if e.key != "" {
 			a.Keys, a.Shown, a.Hint = []string{e.key, digit}, e.key+" "+digit, string(e.name)
-			a.Late = e.name != screen.Timeline && e.name != screen.Findings
 		}
 		if i == 0 {
 			a.Run = screen.Do(m.home)

@@ -74,16 +74,16 @@ func (m *Model) pastActions() []screen.Action {
 		toNow = "to the end of the recording"
 	}
 	list := []screen.Action{
-		{Keys: []string{"["}, Shown: "[ ]", Help: "5 s back in time, and forward", Disabled: none, Run: by(-shortStep)},
+		{Keys: []string{"["}, Shown: "[ ]", Hint: "5s back", Late: true, Help: "5 s back in time, and forward", Disabled: none, Run: by(-shortStep)},
 		{Keys: []string{"]"}, Disabled: atNow, Run: by(shortStep)},
 		{Keys: []string{"{"}, Shown: "{ }", Help: "a minute back in time, and forward", Disabled: none, Run: by(-longStep)},
 		{Keys: []string{"}"}, Disabled: atNow, Run: by(longStep)},
-		{Keys: []string{"<"}, Shown: "< >", Help: "play the past slower, or faster", Disabled: atPresent, Run: faster(0.5)},
+		{Keys: []string{"<"}, Shown: "< >", Help: "play the past: slower, or faster", Disabled: atPresent, Run: faster(0.5)},
 		{Keys: []string{">"}, Disabled: atPresent, Run: faster(2)},
 		{Keys: []string{"backspace"}, Shown: "backspace", Help: toNow, Disabled: atNow, Run: m.toPresent},
 	}
 	list = append(list, screen.Action{
-		Keys: []string{"@"}, Shown: "@", Help: "to the selected event, or when the selected lock was granted",
+		Keys: []string{"@"}, Shown: "@", Hint: "to its time", Late: true, Help: "to the selected event, or the grant",
 		Disabled: func() string {
 			if m.moment().IsZero() {
 				return "nothing with a known time is selected"
@@ -242,7 +242,7 @@ func (f frame) pastLine() []string {
 		return nil
 	}
 	t, p := f.theme, &f.playhead
-	where, doing := describe.Seconds(f.options.now().Sub(p.at))+" ago", "stands still"
+	where, doing := describe.Seconds(f.options.now().Sub(p.at))+" ago", "paused"
 	newest, back := "now", "backspace"+" now"
 	if p.plays {
 		doing = "plays " + p.speedWords()

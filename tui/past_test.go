@@ -56,7 +56,7 @@ func TestScrubbing(t *testing.T) {
 	r := seen(t, Options{}, 120, 36)
 	wantText(t, r.Model, "worker-12")
 	press(r.Model, "{")
-	wantText(t, r.Model, " PAST ", "12:00:05", "1m00s ago, stands still", "12:00:00 ", "space plays", "worker-1 ")
+	wantText(t, r.Model, " PAST ", "12:00:05", "1m00s ago, paused", "12:00:00 ", "space plays", "worker-1 ")
 	wantNoText(t, r.Model, "worker-12")
 	fits(t, r.Model)
 	for _, keys := range [][]string{{"enter"}, {"t"}, {"c"}, {"f"}, {"b"}} {
@@ -99,7 +99,7 @@ func TestPlayingThePast(t *testing.T) {
 	wantText(t, r.Model, "12:00:32")
 	press(r.Model, "space")
 	r.wait(time.Minute)
-	wantText(t, r.Model, "12:00:32", "stands still")
+	wantText(t, r.Model, "12:00:32", "paused")
 	r.handOver(99)
 	wantNoText(t, r.Model, "worker-99")
 	press(r.Model, "]", "]")
@@ -214,12 +214,12 @@ func TestTheDemonstrationLeavesThePast(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{Scenes: twoScenes()}, 120, 36)
 	press(r.Model, "[", "P")
-	wantText(t, r.Model, "demo plays: any key stops it")
+	wantText(t, r.Model, "demo running: any key pauses")
 	wantNoText(t, r.Model, " PAST ")
 	press(r.Model, "space")
-	wantText(t, r.Model, "demo waits: space goes on")
+	wantText(t, r.Model, "demo paused: space resumes")
 	press(r.Model, "P")
-	wantText(t, r.Model, "demo plays: any key stops it")
+	wantText(t, r.Model, "demo running: any key pauses")
 	wantNoText(t, r.Model, "PAUSED")
 }
 

@@ -37,7 +37,7 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 		return m
 	}
 	m := open(o, "")
-	wantText(t, m, "may be 10.0.0.7:50312 'billing': its last command was set", "not certain: Redis keeps no author of a key")
+	wantText(t, m, "may be 10.0.0.7:50312 'billing': last command set", "only a candidate: Redis does not record who wrote a key")
 	if s := content(m); strings.Contains(s, "10.0.0.8") || strings.Contains(s, "client 10.0.0.7") {
 		t.Errorf("one that only reads is named, or the possible one as its client:\n%s", s)
 	}

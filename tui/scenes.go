@@ -69,11 +69,11 @@ func (f frame) tourWords() string {
 	case len(f.tour.scenes) == 0:
 		return ""
 	case f.tour.stopped:
-		return "demo stopped: P plays on"
+		return "demo paused: P resumes"
 	case f.paused:
-		return "demo waits: space goes on"
+		return "demo paused: space resumes"
 	default:
-		return "demo plays: any key stops it"
+		return "demo running: any key pauses"
 	}
 }
 

@@ -27,7 +27,7 @@ func TestScenesLeadUntilAKeyIsPressed(t *testing.T) {
 		send(m, tickedMsg{m.ticking})
 	}
 	beat(time.Second)
-	wantText(t, m, "1/2 first", "look at invoices", "demo plays: any key stops it")
+	wantText(t, m, "1/2 first", "look at invoices", "demo running: any key pauses")
 	if got := locksOf(m).Current.Lock; got != twoScenes()[0].Lock {
 		t.Errorf("selected %v", got)
 	}
@@ -43,13 +43,13 @@ func TestScenesLeadUntilAKeyIsPressed(t *testing.T) {
 	if got := locksOf(m).Current.Lock; got != selected {
 		t.Errorf("the guide moved the cursor of somebody who uses the keys: %v", got)
 	}
-	wantText(t, m, "demo stopped: P plays on")
+	wantText(t, m, "demo paused: P resumes")
 	press(m, "P")
-	wantText(t, m, "demo plays: any key stops it", "2/2 second")
+	wantText(t, m, "demo running: any key pauses", "2/2 second")
 	beat(sceneTime)
 	wantText(t, m, "1/2 first")
 	send(m, tea.MouseClickMsg{X: 10, Y: 5, Button: tea.MouseLeft})
-	wantText(t, m, "demo stopped: P plays on")
+	wantText(t, m, "demo paused: P resumes")
 	fits(t, m)
 }
 

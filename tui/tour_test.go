@@ -46,8 +46,8 @@ func TestThreeTasksTakeFewKeys(t *testing.T) {
 		// seen stands on the screen, and copied in what goes to the clipboard.
 		seen, copied []string
 	}{
-		"who blocks this":           {[]string{"enter"}, []string{"zk:/locks/accounts", "transfer-1 (127.0.0.1:45306) holds it for 45s; 3 wait, next transfer-2", "lockscope release zk:/locks/ledger --owner"}, nil},
-		"who blocks the fifth":      {[]string{"j", "j", "j", "j", "enter"}, []string{"zk:/locks/payments", "payment-1", "holds it for", "4 wait, next", "stuck-holder"}, nil},
+		"who blocks this":           {[]string{"enter"}, []string{"zk:/locks/accounts", "transfer-1 (127.0.0.1:45306) has held it for 45s · 3 waiting · next: transfer-2", "lockscope release zk:/locks/ledger --owner"}, nil},
+		"who blocks the fifth":      {[]string{"j", "j", "j", "j", "enter"}, []string{"zk:/locks/payments", "payment-1", "has held it for", "4 waiting · next", "stuck-holder"}, nil},
 		"who blocks most":           {[]string{"c"}, []string{"BLOCKS", "sort: blocks most"}, nil},
 		"is it fair":                {[]string{"t"}, []string{"zk:/locks/accounts", "no grant seen yet: fairness unknown"}, nil},
 		"is the fifth fair":         {[]string{"j", "j", "j", "j", "t"}, []string{"zk:/locks/payments", "fair: nobody overtaken"}, nil},
@@ -109,5 +109,5 @@ func TestAMomentHasItsPast(t *testing.T) {
 		t.Errorf("the lock is not in the list:\n%s", content(m))
 	}
 	press(m, "[")
-	wantText(t, m, "5s ago, stands still")
+	wantText(t, m, "5s ago, paused")
 }

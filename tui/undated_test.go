@@ -26,7 +26,7 @@ func TestAgesByAnUnknownClockAreMarked(t *testing.T) {
 		wantText(t, m, " "+one.mark+"1h00m")
 		m.Go(screen.Chain, screen.Subject{Lock: l.ID})
 		m.navigate()
-		wantText(t, m, "longest "+one.mark+"1h00m", "  "+one.mark+"1h00m ")
+		wantText(t, m, "longest wait "+one.mark+"1h00m", "  "+one.mark+"1h00m ")
 		press(m, "j")
 		wantText(t, m, "in the queue for "+one.mark+"1h00m")
 		fits(t, m)

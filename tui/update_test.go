@@ -129,7 +129,7 @@ func TestOpenAndBack(t *testing.T) {
 		t.Errorf("focus on %d locks", len(focus))
 	}
 	press(m, "j", "enter")
-	wantText(t, m, "locks ▸ chain", "worker-3 (10.2.0.2:53122) holds it for 13m58s")
+	wantText(t, m, "locks ▸ chain", "worker-3 (10.2.0.2:53122) has held it for 13m58s")
 	if len(focus) != 1 || focus[0] != fixture.Orders().ID {
 		t.Errorf("focus %v", focus)
 	}
@@ -270,9 +270,9 @@ func TestHandoverIsRemembered(t *testing.T) {
 	press(m, "space")
 	send(m, snapshotArrivedMsg{snapshot: s})
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{}, l)})
-	wantNoText(t, m, "handed over")
+	wantNoText(t, m, "passed on")
 	press(m, "space")
-	wantText(t, m, "last grants", "12:00:00  handed over worker-3 → worker-7")
+	wantText(t, m, "last grants", "12:00:00  passed on worker-3 → worker-7")
 	if !screen.FreshGrant(m.Grants(l.ID), next.Name, m.now) {
 		t.Error("the new holder does not stand out")
 	}
@@ -287,7 +287,7 @@ func TestReadingMoreIsNoGrant(t *testing.T) {
 	listed.Holders[0].Czxid, listed.Holders[0].Owner = 0, inspect.Owner{}
 	m := opened(t, Options{}, 120, 36, l.ID)
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, listed)}, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, l)})
-	wantNoText(t, m, "handed over", "granted to")
+	wantNoText(t, m, "passed on", "granted to")
 }
 
 func TestLongQueueScrolls(t *testing.T) {

@@ -132,9 +132,9 @@ func (w *welcome) lines() []widget.Line {
 	lines := []widget.Line{
 		{{"lockscope", t.Title}, {"  sees the distributed locks in ZooKeeper and Redis:", t.Text}},
 		{{"who holds each, who waits in which order, for how long, and what is wrong.", t.Text}},
-		{{"It only reads, and sparingly; nothing is changed unless started with --write.", t.Text}},
+		{{"Read-only and light on servers; nothing is changed unless started with --write.", t.Text}},
 		nil,
-		{{"Say where to look:", t.Strong}},
+		{{"Point it at:", t.Strong}},
 		command("lockscope zk://host:2181/locks", "a ZooKeeper ensemble, below /locks"),
 		command("lockscope redis://host:6379", "one Redis"),
 		command("lockscope redis://r1,r2,r3", "masters that share locks (Redlock)"),
@@ -151,9 +151,9 @@ func (w *welcome) lines() []widget.Line {
 func (w *welcome) compactLines(command func(text, what string) widget.Line) []widget.Line {
 	t := w.theme
 	lines := []widget.Line{
-		{{"lockscope", t.Title}, {"  sees locks; it only reads", t.Text}},
+		{{"lockscope", t.Title}, {"  sees locks; read-only", t.Text}},
 		nil,
-		{{"Say where to look:", t.Strong}},
+		{{"Point it at:", t.Strong}},
 		command("lockscope zk://host:2181/locks", ""),
 		command("lockscope redis://host:6379", ""),
 		command("lockscope redis://r1,r2,r3", ""),

@@ -70,7 +70,7 @@ func Doctor(a *app.App) *cobra.Command {
 		},
 	}
 	app.OutputFlag(command, &output, "text", "json", "csv")
-	command.Flags().StringVar(&failOn, "fail-on", "warning", "exit with 1 from this `SEVERITY` on: info, warning or critical")
+	command.Flags().StringVar(&failOn, "fail-on", "warning", "exit 1 at this `SEVERITY` or above: info, warning or critical")
 	command.Flags().BoolVar(&allowPartial, "allow-partial", false,
 		"do not exit with 3 because something was refused or failed")
 	command.Flags().BoolVar(&access, "access", false,

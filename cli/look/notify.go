@@ -41,7 +41,7 @@ type notifying struct {
 func (n *notifying) addFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&n.command, "exec", "", "run `COMMAND` by the shell for each finding that comes or is cleared; its JSON is on stdin")
-	flags.StringVar(&n.webhook, "webhook", "", "post the JSON of each such finding to this `URL`; @FILE: to the one that stands in FILE")
+	flags.StringVar(&n.webhook, "webhook", "", "post the JSON of each such finding to this `URL`; @FILE: read the URL from FILE")
 	flags.StringVar(&n.from, "notify-on", "warning", "tell them of findings from this `SEVERITY` on: info, warning or critical")
 	app.Complete(command, "notify-on", "info", "warning", "critical")
 }

@@ -35,9 +35,9 @@ func Watch(a *app.App) *cobra.Command {
 		Short: "Print lock events as they happen, one line each",
 		Long: "watch prints a line for every lock that appears or disappears, every contender that queues, is granted the lock,\n" +
 			"releases it, expires or ends unseen, every finding raised or cleared, and every backend that goes down or recovers,\n" +
-			"until interrupted. What was there before it started is no event.\n\n" +
-			"With --exec or --webhook it also alerts: each finding from --notify-on on, those that are there at the start included, is\n" +
-			"handed over once when it comes and once when it is cleared, as is a backend that is not well. One that is muted is not.\n" +
+			"until interrupted. What already existed at the start is not reported.\n\n" +
+			"With --exec or --webhook it also alerts once per finding at or above --notify-on, including those present at start, and once\n" +
+			"when it is cleared. It also alerts on a backend that is not well. Muted findings do not alert.\n" +
 			"A receiver that fails is tried again for 15 minutes.",
 		Example: "  lockscope watch zk://localhost:2181/locks\n" +
 			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"ended\" or .event == \"expired\")'\n" +

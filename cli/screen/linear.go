@@ -281,7 +281,7 @@ func (l *linear) setReports(what string) error {
 
 // LinearFlag is --linear.
 func LinearFlag(command *cobra.Command, into *bool) {
-	const help = "no screen: print changes in lines and answer commands, for screen readers and pipes"
+	const help = "no screen: print changes as lines and accept typed commands, for screen readers and pipes"
 	command.Flags().BoolVar(into, "linear", false, help)
 }
 

@@ -179,7 +179,7 @@ func canDraw(a *app.App) error {
 		return app.Usagef("the screen needs a terminal (use lockscope ls, or --linear, or demo --headless)")
 	}
 	if a.Getenv("TERM") == "dumb" {
-		return app.Usagef("this terminal cannot redraw what it shows (TERM=dumb): use --linear, or lockscope ls")
+		return app.Usagef("this terminal cannot run a full-screen UI (TERM=dumb): use --linear, or lockscope ls")
 	}
 	return nil
 }

@@ -158,13 +158,13 @@ func TestVerdict(t *testing.T) {
 		name, want string
 		lock       inspect.Lock
 	}{
-		{"held", "worker-1 (10.0.0.1:5) holds it for 1m00s; 1 waits, next worker-2, longest 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
-		{"held, if it is a lock", "if it is a lock, worker-1 (10.0.0.1:5) holds it for 1m00s; 1 waits, next worker-2, longest 30s", inspect.Lock{Confidence: recipe.Possible, State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
-		{"a likely lock", "worker-1 (10.0.0.1:5) holds it for 1m00s; nobody waits", inspect.Lock{Confidence: recipe.Likely, State: inspect.StateHeld, Holders: []inspect.Contender{holder}}},
+		{"held", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting · next: worker-2 · longest wait 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
+		{"held, if it is a lock", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting · next: worker-2 · longest wait 30s (may not be a lock)", inspect.Lock{Confidence: recipe.Possible, State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
+		{"a likely lock", "worker-1 (10.0.0.1:5) has held it for 1m00s · nobody waits", inspect.Lock{Confidence: recipe.Likely, State: inspect.StateHeld, Holders: []inspect.Contender{holder}}},
 		{"free", "free: nobody holds it and nobody waits", inspect.Lock{State: inspect.StateFree}},
 		{"no lock that is known", "no contender of a known recipe is in it: if it is a lock at all, nobody holds it", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
-		{"vacant", "nobody holds it, though 1 waits, next worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
-		{"one of those who wait is gone", "worker-1 (10.0.0.1:5) holds it for 1m00s; 1 waits (1 more in the queue most likely gone), next worker-2, longest 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{gone, waiter}}},
+		{"vacant", "nobody holds it · 1 waiting · next: worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
+		{"one of those who wait is gone", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting (1 more in the queue most likely gone) · next: worker-2 · longest wait 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{gone, waiter}}},
 		{"vacant, and gone", "free: nobody holds it, and nobody waits (1 in the queue most likely gone)", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{gone}}},
 		{"blind", "unknown: no read permission", inspect.Lock{State: inspect.StateUnknown, Findings: []inspect.Finding{{Rule: "blind", Message: "no read permission"}}}},
 		{"silent", "unknown: 1 of 1 master does not answer; too few are left to tell", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Addr: "r:1"}}}},

@@ -36,9 +36,9 @@ func TestQueuesThatCannotBeSeen(t *testing.T) {
 	}{
 		{inspect.Lock{}, "0", "nobody waits"},
 		{inspect.Lock{Unseen: hidden}, "?", "waiters unknown"},
-		{inspect.Lock{Unseen: hidden, Waiters: waits}, "≥1", "1 waits"},
+		{inspect.Lock{Unseen: hidden, Waiters: waits}, "≥1", "1 waiting"},
 		{inspect.Lock{WaitersAtLeast: 2}, "≥2", "at least 2 unseen waiters"},
-		{inspect.Lock{Waiters: waits}, "1", "1 waits"},
+		{inspect.Lock{Waiters: waits}, "1", "1 waiting"},
 	} {
 		tt.l.Holders, tt.l.State = holds, inspect.StateHeld
 		if got := QueueLength(&tt.l); got != tt.length {

@@ -120,7 +120,15 @@ func (b Bound) Sign() string {
 	}
 }
 
-// String returns words to be put behind "holds it" or "held".
+// verb is what String is put behind.
+func (h Held) verb() string {
+	if h.Known == Unbounded {
+		return " holds it"
+	}
+	return " has held it"
+}
+
+// String returns words to be put behind the verb, or "held".
 func (h Held) String() string {
 	text := h.text()
 	if h.Over() {
@@ -138,9 +146,9 @@ func (h Held) text() string {
 	case Exactly:
 		return " for " + Age(h.Duration)
 	case AtMost:
-		return " for ≤" + Age(h.Duration) + before
+		return " for up to " + Age(h.Duration) + before
 	case AtLeast:
-		return " for ≥" + Seconds(h.Duration) + before
+		return " for at least " + Seconds(h.Duration) + before
 	case About:
 		return " for about " + Age(h.Duration) + " by the servers' clock (not compared with ours)" + before
 	default:
@@ -148,13 +156,13 @@ func (h Held) text() string {
 	}
 }
 
-// beginUnseen says of a hold that its beginning was not seen, as where watching began later or stood still
+// beginUnseen says of a hold that we did not see it begin, as where watching began later or stood still
 // for a while. seen is since when it is seen, by our clock; zero where that is not known.
 func beginUnseen(seen, now time.Time) string {
 	if seen.IsZero() {
-		return " (its beginning was not seen)"
+		return " (we did not see it begin)"
 	}
-	return " (seen since " + When(seen, now.Local()) + ", not its beginning)"
+	return " (already held at " + When(seen, now.Local()) + ")"
 }
 
 // LongestWait returns the wait of the oldest waiter; false where that is unknown.

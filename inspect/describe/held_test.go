@@ -21,10 +21,10 @@ func TestHeldTime(t *testing.T) {
 	}{
 		{"seen", s(20), s(30), s(20), " for 20s", " for 20s"},
 		{"between two instants that are close", time.Time{}, s(21), s(20), " for 21s", " for 21s"},
-		{"between two that are not", time.Time{}, s(30), s(20), " for ≤30s (seen since " + Clock(s(20)) + ", not its beginning)", " for ≤30s"},
-		{"seen for longer than it is there: our clock was set ahead", time.Time{}, s(21), s(3620), " for ≤21s (seen since " + Clock(s(3620)) + ", not its beginning)", " for ≤21s"},
-		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for ≥20s (seen since " + Clock(s(20)) + ", not its beginning)", ""},
-		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (its beginning was not seen)", ""},
+		{"between two that are not", time.Time{}, s(30), s(20), " for up to 30s (already held at " + Clock(s(20)) + ")", " for up to 30s"},
+		{"seen for longer than it is there: our clock was set ahead", time.Time{}, s(21), s(3620), " for up to 21s (already held at " + Clock(s(3620)) + ")", " for up to 21s"},
+		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for at least 20s (already held at " + Clock(s(20)) + ")", ""},
+		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (we did not see it begin)", ""},
 	} {
 		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: test.at}
 		for backend, want := range map[string]string{"zk": test.want, "once": test.once} {
@@ -45,8 +45,8 @@ func TestHeldAfterAGap(t *testing.T) {
 		ID: inspect.ID{Backend: "redis", Path: "k"}, State: inspect.StateHeld, UnseenSince: now.Add(-time.Hour),
 		Holders: []inspect.Contender{{Name: "b", State: inspect.Holding, Seen: back}},
 	}
-	want := " (seen since " + Clock(back) + ", not its beginning)"
-	if got := view.Verdict(l); !strings.Contains(got, "for ≥8s"+want) {
+	want := " (already held at " + Clock(back) + ")"
+	if got := view.Verdict(l); !strings.Contains(got, "for at least 8s"+want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	before := view.Standing(l)

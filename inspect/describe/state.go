@@ -61,7 +61,7 @@ func StateLevel(l *inspect.Lock) Level { return wordsOf(l.State).level }
 
 // Verdict is a sentence on the holder of a lock, how long it has held it, and the waiters; or on
 // why they are unknown.
-func (v View) Verdict(l *inspect.Lock) string { return doubt(l) + wordsOf(l.State).verdict(v, l) }
+func (v View) Verdict(l *inspect.Lock) string { return wordsOf(l.State).verdict(v, l) + doubt(l) }
 
 // Doubtful reports whether it is only possible that what seems held is a lock at all: a name and a value of
 // no known library.
@@ -69,10 +69,10 @@ func Doubtful(l *inspect.Lock) bool {
 	return l.Confidence == recipe.Possible && (l.State == inspect.StateHeld || l.State == inspect.StateContended)
 }
 
-// doubt returns the words before a verdict on a doubtful lock; empty for others.
+// doubt returns the words behind a verdict on a doubtful lock; empty for others.
 func doubt(l *inspect.Lock) string {
 	if Doubtful(l) {
-		return "if it is a lock, "
+		return " (may not be a lock)"
 	}
 	return ""
 }

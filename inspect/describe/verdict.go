@@ -111,7 +111,7 @@ func vacant(l *inspect.Lock, free string) string {
 	case live(l) == 0:
 		return "free: nobody holds it, and " + listed
 	default:
-		return "nobody holds it, though " + listed
+		return "nobody holds it · " + listed
 	}
 }
 
@@ -134,19 +134,23 @@ func (v View) holders(l *inspect.Lock) string {
 	if at := Client(&h.Owner); at != "" && at != text {
 		text += " (" + at + ")"
 	}
-	if h.Mode == recipe.Shared {
+	held := v.Held(l, h)
+	switch {
+	case h.Mode == recipe.Shared && held.Known != Unbounded:
+		text += " has read it"
+	case h.Mode == recipe.Shared:
 		text += " reads it"
-	} else {
-		text = holding(h, text)
+	default:
+		text = holding(h, text, held)
 	}
-	return text + v.Held(l, h).String()
+	return text + held.String()
 }
 
-func holding(h *inspect.Contender, name string) string {
+func holding(h *inspect.Contender, name string, held Held) string {
 	if h.Nameless() {
 		return "an unknown client holds it"
 	}
-	return name + " holds it"
+	return name + held.verb()
 }
 
 // Standing is the verdict without running ages, so that it stays as it is until something happens.
@@ -156,7 +160,7 @@ func (v View) Standing(l *inspect.Lock) string {
 		return text
 	}
 	h := &l.Holders[0]
-	text := holding(h, Owner(h))
+	text := holding(h, Owner(h), Held{})
 	if counted(l, h) {
 		text = Count(int(h.Count), "shared holder")
 	} else if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
@@ -166,9 +170,9 @@ func (v View) Standing(l *inspect.Lock) string {
 		text += beginUnseen(h.Seen, v.Now)
 	}
 	if len(l.Waiters) > 0 {
-		text += "; " + inQueue(l)
+		text += " · " + inQueue(l)
 	}
-	return doubt(l) + text + UnseenWaiters(l)
+	return text + UnseenWaiters(l) + doubt(l)
 }
 
 // counted reports whether a lock's value only counts its shared holders.
@@ -187,13 +191,13 @@ func (v View) queue(l *inspect.Lock) string {
 	n := len(l.Waiters)
 	switch {
 	case n == 0 && l.Unknown(inspect.AspectWaiters):
-		return "; waiters unknown"
+		return " · waiters unknown"
 	case n == 0:
-		return "; nobody waits"
+		return " · nobody waits"
 	}
-	text := "; " + inQueue(l)
+	text := " · " + inQueue(l)
 	if longest, ok := v.LongestWait(l); ok {
-		text += ", longest " + Signed(longest)
+		text += " · longest wait " + Signed(longest)
 	}
 	return text
 }
@@ -212,7 +216,7 @@ func inQueue(l *inspect.Lock) string {
 	}
 	text = Waiting(n) + text
 	first := slices.IndexFunc(l.Waiters, func(w inspect.Contender) bool { return !w.Dead })
-	text += ", next " + Owner(&l.Waiters[first])
+	text += " · next: " + Owner(&l.Waiters[first])
 	if l.Waiters[first].State == inspect.Pending {
 		text += " (pending)"
 	}
@@ -222,20 +226,15 @@ func inQueue(l *inspect.Lock) string {
 // live counts the waiters in sight that are not most likely gone.
 func live(l *inspect.Lock) int { return l.Waiting() - l.WaitersAtLeast }
 
-// Waiting is "1 waits", "2 wait".
-func Waiting(n int) string {
-	if n == 1 {
-		return "1 waits"
-	}
-	return fmt.Sprintf("%d wait", n)
-}
+// Waiting is "2 waiting".
+func Waiting(n int) string { return fmt.Sprintf("%d waiting", n) }
 
 // UnseenWaiters counts the clients that wait besides without visible entries; empty for none.
 func UnseenWaiters(l *inspect.Lock) string {
 	if l.WaitersAtLeast == 0 {
 		return ""
 	}
-	return "; at least " + Count(l.WaitersAtLeast, "unseen waiter")
+	return " · at least " + Count(l.WaitersAtLeast, "unseen waiter")
 }
 
 // Votes of the masters.
@@ -277,23 +276,22 @@ func (v View) suspect(l *inspect.Lock) bool {
 func (v View) votedHolder(l *inspect.Lock) string {
 	n := len(l.Masters)
 	h := &l.Holders[0]
-	text := holding(h, text.Middle(Owner(h), 40, "…"))
+	d := v.Held(l, h)
+	text := holding(h, text.Middle(Owner(h), 40, "…"), d)
 	if counted(l, h) {
 		text = Count(int(h.Count), "shared holder")
 	} else if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
 		text = v.holders(l)
 	}
-	held, spare := "", ": one restart from a double hold"
-	if d := v.Held(l, h); d.Known != Unbounded {
-		held = d.String()
-	}
-	if l.Margin > 0 {
-		spare = ", " + Count(l.Margin, "vote") + " to spare"
+	if d.Known != Unbounded {
+		text += d.String()
 	}
 	if n > 1 {
-		text += fmt.Sprintf(" with %d of %d votes%s%s", l.Votes(), n, held, spare)
-	} else {
-		text += held
+		spare := "one restart from a double hold"
+		if l.Margin > 0 {
+			spare = fmt.Sprintf("can lose %d", l.Margin)
+		}
+		text += fmt.Sprintf(": %d of %d votes, %s", l.Votes(), n, spare)
 	}
 	switch {
 	case h.NoExpiry:

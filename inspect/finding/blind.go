@@ -24,7 +24,7 @@ func blind() rule {
 		name: "blind", severity: inspect.Info,
 		means:    "what could not be seen, beside what sources report themselves",
 		evidence: "unseen (the aspects), reads, rights, reason, masters of a Redis lock, else servers (addr, error)",
-		do:       "allow it, or count it for nobody",
+		do:       "allow it, or treat it as unknown",
 		asFound:  true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		found := gapFindings(unseenOf(c.Lock), userOf(c.Backend), func(g *gap) inspect.Finding { return g.ofLock(c) })
@@ -163,7 +163,7 @@ func (g *gap) finding() inspect.Finding {
 	f := inspect.Finding{
 		Confidence: recipe.Certain, Evidence: e, Subject: inspect.Subject{Unseen: g.aspects},
 		Message: g.cause() + ": " + g.unknown(),
-		Steps:   do(wait("find out why it failed and look again; until then assume nothing about it")),
+		Steps:   do(wait("find out why it failed, then check again; until then its state is unknown")),
 	}
 	if rights := g.texts(func(u *inspect.Unseen) string { return u.Right }); rights != nil {
 		e["rights"] = rights

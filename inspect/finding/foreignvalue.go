@@ -19,7 +19,7 @@ func foreignValue() rule {
 		name: "foreign-value", severity: inspect.Warning,
 		means:    "something else stands under the key",
 		evidence: "masters (addr, type)",
-		do:       "another name for one of them",
+		do:       "rename one of the two",
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var masters []evidence
 		var first *inspect.Vote

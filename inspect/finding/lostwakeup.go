@@ -20,7 +20,7 @@ func lostWakeUp() rule {
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
 		means:    "a contender watches a node before it that is gone, and not the one that it waits for (info where its library may have looked again)",
 		evidence: "contender, watches_gone, or instead (a waiter behind it that the first in line watches), blocked_below",
-		do:       "see what it does; restart it",
+		do:       "check what the client is doing; restart it if it hangs",
 		restsOn:  []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

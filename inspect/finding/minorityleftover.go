@@ -41,7 +41,7 @@ func minorityLeftover() rule {
 		return one(inspect.Finding{
 			Subject:    inspect.Subject{Contender: vote.Value, Digest: vote.Digest},
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("%s stands on %d of %d masters, short of the quorum of %d: nobody holds the lock", describe.BriefName(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
+			Message:    fmt.Sprintf("%s is on only %d of %d masters (quorum %d): nobody holds the lock", describe.BriefName(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
 			Evidence:   e,
 			Steps:      do(wait("wait for "+untilEnd(l, e, c.Now)), releaseWaiter(c, "if it comes back", vote.Argument())),
 		})

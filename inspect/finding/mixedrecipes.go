@@ -28,7 +28,7 @@ func mixedRecipes() rule {
 		name: "mixed-recipes", severity: inspect.Critical, sometimes: inspect.Info,
 		means:    "libraries that cannot queue together (info where no watch shows whether they do)",
 		evidence: "libraries (name to number of contenders), heads (the first contender of each: who believes to hold it)",
-		do:       "one library a path",
+		do:       "use one client library per path",
 		restsOn:  []inspect.Aspect{inspect.AspectKind},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

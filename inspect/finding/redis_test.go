@@ -48,7 +48,7 @@ func TestMinorityLeftover(t *testing.T) {
 	check(t, "minority-leftover", []state{
 		{
 			name: "one of three", c: present(votes("a--", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has: []string{"a stands on 1 of 3 masters"}, evidence: map[string]any{"value": "a", "votes": 1, "quorum": 2, "expires_at": stamp(now.Add(time.Minute))},
+			has: []string{"a is on only 1 of 3 masters"}, evidence: map[string]any{"value": "a", "votes": 1, "quorum": 2, "expires_at": stamp(now.Add(time.Minute))},
 		},
 		{name: "it lasts", c: present(votes("-a-", 30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{
@@ -104,10 +104,10 @@ func TestNoTTL(t *testing.T) {
 		{name: "a block, a clock", c: renamed(guess(endless("a", "token", 0)), "block:clock:7")},
 		{
 			name: "a key whose name alone says that it is a lock", c: renamed(guess(endless("a", "token", 0)), "resque:resque_scheduler_master_lock"), fires: true,
-			severity: inspect.Info, confidence: recipe.Possible, advice: "find out which program",
+			severity: inspect.Info, confidence: recipe.Possible, advice: "find out what writes it",
 		},
 		{name: "a counter that the operator names", c: renamed(endless("a", "token", 0), "cache:a"), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
-		{name: "what looks like a library's", c: guess(endless("a", "node-redlock", 0)), fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "find out which program"},
+		{name: "what looks like a library's", c: guess(endless("a", "node-redlock", 0)), fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "find out what writes it"},
 		{
 			name: "a key without expiry", c: endless("a", "custom", 0), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			has: []string{"a never expires"}, evidence: map[string]any{"contender": "a", "masters": []string{"r1"}},

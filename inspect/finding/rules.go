@@ -141,7 +141,7 @@ const blindAdvice = "do nothing yet: part of the evidence could not be read (see
 const oldAdvice = "look at the lock (lockscope show, or its chain) before you act: who watches what was read a while ago, and may have changed since"
 
 // possibleAdvice replaces the advice of findings about locks that are only possible.
-const possibleAdvice = "this may not be a lock: find out which program writes it before you act"
+const possibleAdvice = "may not be a lock: find out what writes it first"
 
 // suspectAdvice replaces the advice about any lock of servers that are most likely not the masters of one lock.
 const suspectAdvice = "give each server as a target of its own first (see suspect-target): then look at this lock again"

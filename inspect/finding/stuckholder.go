@@ -162,9 +162,9 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 	case atLeast:
 		text += " has held it for at least " + describe.Over(held)
 	case unchecked:
-		text += " holds it and queued over " + describe.Over(held) + " ago, if the server's clock, which could not be compared, is right"
+		text += " holds it; joined the queue over " + describe.Over(held) + " ago, if the server's clock, which could not be compared, is right"
 	default:
-		text += " holds it and queued over " + describe.Over(held) + " ago"
+		text += " holds it; joined the queue over " + describe.Over(held) + " ago"
 	}
 	switch expected := c.Lock.ExpectedHold; {
 	case expected > 0:

@@ -26,7 +26,7 @@ func writesRefused() rule {
 		name: "writes-refused", severity: inspect.Critical, sometimes: inspect.Warning,
 		means:    "a master refuses writes: no lock can be taken on it, or hardly any where its memory is full (a warning while other masters are a quorum)",
 		evidence: "servers (addr, and maxmemory in bytes of one that is full), reason (save, aof, replicas, memory), unusable (how many refuse or are down) and quorum of independent masters",
-		do:       "room on its disk, a replica, or memory",
+		do:       "free disk space, restore a replica, or add memory",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		var found []inspect.Finding
 		if !slices.ContainsFunc(b.Servers, refusing) {

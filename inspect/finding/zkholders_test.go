@@ -15,7 +15,7 @@ func TestPersistentContender(t *testing.T) {
 	check(t, "persistent-contender", []state{
 		{
 			name: "a holder", c: present(with(queue("kazoo", 3), holder(persistent))), fires: true, severity: inspect.Critical, confidence: recipe.Certain,
-			has: []string{"holds without a session"}, evidence: map[string]any{"state": "holding", "count": 1, "blocked_below": 2},
+			has: []string{"holds, not tied to a session"}, evidence: map[string]any{"state": "holding", "count": 1, "blocked_below": 2},
 		},
 		{
 			name: "two waiters", fires: true, severity: inspect.Critical, confidence: recipe.Certain, has: []string{"2 contenders"},
@@ -120,14 +120,14 @@ func TestStuckHolder(t *testing.T) {
 		{name: "too few holds to know the usual", c: present(held(12*time.Second), seen(fewHolds))},
 		warning("never later than the operator's limit", present(held(11*time.Minute), seen(slow)), recipe.Possible),
 		warning("longer than ever", present(held(2*time.Hour), seen(slow)), recipe.Certain),
-		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "queued over 1h ago"),
+		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "joined the queue over 1h ago"),
 		{name: "came lately", c: present(came(time.Minute))},
 		warning("held at the first look", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, "at least 10m"),
-		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "queued over 1h ago"),
+		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "joined the queue over 1h ago"),
 		{name: "came after the first look", c: present(came(time.Minute), seen(watched(time.Hour)))},
 		warning("granted while we could not look", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Seen = now.Add(-time.Minute)
-		}), recipe.Possible, "queued over 1h ago"),
+		}), recipe.Possible, "joined the queue over 1h ago"),
 		{name: "seen for longer than it is there: our clock was set ahead", c: present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Since, c.Lock.Holders[0].Seen = now.Add(-time.Hour-5*time.Minute), now.Add(-time.Hour-4*time.Minute)
 			c.Offset, c.Backend = -time.Hour, &inspect.Backend{Clock: inspect.LeaderClock{Known: true, Offset: -time.Hour, From: 1}}
@@ -156,10 +156,10 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 	check(t, "stuck-holder", []state{
 		{
 			name: "by a clock that could not be compared", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-58 * time.Minute)})),
-			fires: true, severity: inspect.Warning, confidence: recipe.Possible, has: []string{"queued over 1h ago, if the server's clock"},
+			fires: true, severity: inspect.Warning, confidence: recipe.Possible, has: []string{"joined the queue over 1h ago, if the server's clock"},
 			evidence: map[string]any{"known": "unchecked", "held_at_least_ms": (2 * time.Minute).Milliseconds()}, advice: "compare the output of date",
 		},
-		warning("the servers' own clock dated something much later", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-20 * time.Minute)})), recipe.Possible, "queued over 30m ago"),
+		warning("the servers' own clock dated something much later", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-20 * time.Minute)})), recipe.Possible, "joined the queue over 30m ago"),
 		{
 			name: "granted at its making, by a clock that could not be compared", fires: true, severity: inspect.Warning, confidence: recipe.Possible,
 			c: present(with(came(time.Hour), holder(func(h *inspect.Contender) { h.HeldSince = h.Since })), datedBy(inspect.LeaderClock{From: 1})),
@@ -171,7 +171,7 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 			name: "dated by a former leader, whose clock is not known", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-time.Minute)})),
 			fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "before the present leader",
 		},
-		warning("dated by a former leader, but the present one has led for long", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "queued over 20m ago"),
+		warning("dated by a former leader, but the present one has led for long", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "joined the queue over 20m ago"),
 	})
 }
 

@@ -296,4 +296,4 @@ func alike(l *inspect.Lock, text inspect.Untrusted) []inspect.Contender {
 
 // keepsRunning is the first warning of every force-release.
 const keepsRunning = "the holder is not stopped: until its client notices, it keeps working as if it held the lock; " +
-	"without fencing tokens two may write at once"
+	"without fencing tokens two clients may write at the same time"

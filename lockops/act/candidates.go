@@ -110,9 +110,9 @@ func (c *Candidate) byCommand(state inspect.ContenderState) {
 	verb, _, _ := strings.Cut(strings.ToLower(c.Command.Raw()), "|")
 	switch {
 	case slices.Contains(taking, verb):
-		c.speaksFor(1, "its last command was %s, as of who takes or renews a lock", inspect.Escape(verb))
+		c.speaksFor(1, "last command %s, as when taking or renewing a lock", inspect.Escape(verb))
 	case state != inspect.Holding && slices.Contains(waiting, verb):
-		c.speaksFor(2, "its last command was %s, as of who waits", inspect.Escape(verb))
+		c.speaksFor(2, "last command %s, as when waiting", inspect.Escape(verb))
 	}
 }
 

@@ -83,28 +83,22 @@ func readWhere(s *inspect.Snapshot, backend string) bool {
 func (o *Others) Lines() []string {
 	var lines []string
 	if !o.Read {
-		lines = append(lines, "the other locks could not all be read: what else its owner holds, and whether a deadlock ends, is not known for sure")
+		lines = append(lines, "the other locks could not all be read: what else its client holds, and whether this breaks a deadlock, is unknown")
 	}
 	switch o.Deadlock {
 	case DeadlockEnds:
-		lines = append(lines, "the deadlock that it stands in ends with it")
+		lines = append(lines, "this also breaks the deadlock")
 	case DeadlockStays:
-		lines = append(lines, "the deadlock that it stands in does not end with it")
-	case DeadlockUnknown:
-		for _, k := range o.NotGiven {
-			lines = append(lines, fmt.Sprintf("whether it stands in a deadlock is unknown: no server of %s was given, where its owner may wait, too", kindNames[k]))
-		}
+		lines = append(lines, "this does not break the deadlock")
 	}
 	if len(o.Holds) > 0 {
-		lines = append(lines, "its owner keeps what else it holds: "+listed(o.Holds))
+		lines = append(lines, "the client still holds: "+listed(o.Holds))
 	}
 	if len(o.Waits) > 0 {
-		lines = append(lines, "its owner goes on waiting for "+listed(o.Waits))
+		lines = append(lines, "the client is still waiting for: "+listed(o.Waits))
 	}
 	return lines
 }
-
-var kindNames = map[inspect.BackendKind]string{inspect.ZooKeeper: "ZooKeeper", inspect.Redis: "Redis"}
 
 // shownLocks bounds the locks that a line names.
 const shownLocks = 3

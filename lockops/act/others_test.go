@@ -43,7 +43,7 @@ func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
 		deadlock Deadlock
 		lines    []string
 	}{
-		{"all was read", whole, locks, NoDeadlock, []string{"keeps what else it holds: zk:/b, zk:/c, zk:/d, and 1 more"}},
+		{"all was read", whole, locks, NoDeadlock, []string{"still holds: zk:/b, zk:/c, zk:/d, and 1 more"}},
 		{"nothing to tell", whole, locks[:1], NoDeadlock, nil},
 		{"not all was read", &inspect.Backend{Name: "zk", State: inspect.Degraded, FirstPass: true}, locks[:2], DeadlockUnknown, []string{"could not all be read", "zk:/b"}},
 		{"it is being read", &inspect.Backend{Name: "zk", State: inspect.Connected}, locks[:1], DeadlockUnknown, []string{"could not all be read"}},
@@ -93,18 +93,17 @@ func TestADeadlockOnServersThatWereNotGiven(t *testing.T) {
 		lock     *inspect.Lock
 		backends []*inspect.Backend
 		want     Deadlock
-		line     string
 	}{
-		{"somebody waits", queue(1, 2), []*inspect.Backend{zk}, DeadlockUnknown, "no server of Redis was given"},
-		{"nobody waits", queue(1), []*inspect.Backend{zk}, NoDeadlock, ""},
-		{"somebody waits for a key", behind(false), []*inspect.Backend{other}, DeadlockUnknown, "no server of ZooKeeper was given"},
-		{"who waits is most likely gone", behind(true), []*inspect.Backend{other}, NoDeadlock, ""},
-		{"both were given", queue(1, 2), []*inspect.Backend{zk, other}, NoDeadlock, ""},
-		{"nobody knows whose it is", queue(0, 2), []*inspect.Backend{zk, other}, DeadlockUnknown, ""},
+		{"somebody waits", queue(1, 2), []*inspect.Backend{zk}, DeadlockUnknown},
+		{"nobody waits", queue(1), []*inspect.Backend{zk}, NoDeadlock},
+		{"somebody waits for a key", behind(false), []*inspect.Backend{other}, DeadlockUnknown},
+		{"who waits is most likely gone", behind(true), []*inspect.Backend{other}, NoDeadlock},
+		{"both were given", queue(1, 2), []*inspect.Backend{zk, other}, NoDeadlock},
+		{"nobody knows whose it is", queue(0, 2), []*inspect.Backend{zk, other}, DeadlockUnknown},
 	} {
 		p := Preview{Request: Request{ID: tt.lock.ID}, Seen: &tt.lock.Holders[0]}
 		p.Consider(inspect.NewSnapshot(time.Now(), tt.backends, []*inspect.Lock{tt.lock}))
-		if lines := strings.Join(p.Others.Lines(), "\n"); p.Others.Deadlock != tt.want || !strings.Contains(lines, tt.line) || tt.line == "" && lines != "" {
+		if lines := strings.Join(p.Others.Lines(), "\n"); p.Others.Deadlock != tt.want || lines != "" {
 			t.Errorf("%s: %+v, %q", tt.name, p.Others, lines)
 		}
 	}

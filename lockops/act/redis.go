@@ -112,7 +112,7 @@ func redisWarnings(rd reading, seen *inspect.Contender) []string {
 		warnings = []string{"this value has no quorum: nobody holds the lock by it, if these are the masters of one lock (the other locks were not read: see lockscope doctor); deleting it clears the way for others"}
 	}
 	if len(rd.lock.Masters) > 1 {
-		warnings = append(warnings, "whether it has a quorum is read from all masters right before; each then compares and deletes by itself, not all in one step")
+		warnings = append(warnings, "the quorum is checked again first; each master then deletes on its own (not atomic)")
 	}
 	if err := errors.Join(rd.errs...); err != nil {
 		warnings = append(warnings,

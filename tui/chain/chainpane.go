@@ -390,7 +390,7 @@ func (p *Pane) grants(room int) []widget.Line {
 		if g.From == "" {
 			l = l.Add(t.Muted, "granted to ").Add(t.Holding, text.Middle(g.To, 40, t.Glyphs.Ellipsis))
 		} else {
-			l = l.Add(t.Muted, "handed over ").Add(t.Text, text.Middle(g.From, 40, t.Glyphs.Ellipsis)).
+			l = l.Add(t.Muted, "passed on ").Add(t.Text, text.Middle(g.From, 40, t.Glyphs.Ellipsis)).
 				Add(t.Muted, " "+t.Glyphs.Arrow+" ").Add(t.Holding, text.Middle(g.To, 40, t.Glyphs.Ellipsis))
 		}
 		lines = append(lines, l)

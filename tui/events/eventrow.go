@@ -80,9 +80,14 @@ func (s *Screen) eventCells(i int, e *inspect.Event, n *screen.EventNote, widths
 	cells := []widget.Line{
 		s.timeCell(e),
 		{{screen.EventWord(e), screen.EventSign(t, e).Style}},
-		s.lockCell(e), s.whoCell(e, n, widths[eventWho]),
+		s.lockCell(e), nil,
 		nil, // empty: the cell before it may run on
 	}
+	var times widget.Line
+	if count := s.counted(s.Shown[i]); count > 1 {
+		times = widget.Line{{describe.Thousands(count) + "x  ", t.Strong}}
+	}
+	cells[eventWho] = append(times, s.whoCell(e, n, widths[eventWho]-times.Width())...)
 	words := screen.TookWords(t, e, n)
 	if words == "" {
 		return cells

@@ -31,7 +31,20 @@ type Screen struct {
 	Only  inspect.ID
 	input screen.FilterInput
 	kinds []string // that the filter names
+	// window is the age of the oldest events that are shown; 0: all are.
+	window time.Duration
+	// groups are the events that stand for others of their lock and kind, while these are grouped; nil: they are not.
+	groups map[groupKey]*group
 }
+
+// groupKey is what the events of a group share.
+type groupKey struct {
+	lock inspect.ID
+	word string
+}
+
+// group is the newest of some events, and their number.
+type group struct{ newest, count int }
 
 func New(host screen.Context) screen.Screen {
 	s := &Screen{Context: host, Follow: true, input: screen.NewFilterInput(newEventWords)}
@@ -66,12 +79,22 @@ func (s *Screen) SetSize(width, height int) {
 // rows of events are in sight below the summary and the header.
 func (s *Screen) rows() int { return max(1, s.height-2) }
 
-func (s *Screen) ScrollPosition() (at, of, rows int) { return s.row(), len(s.Shown), s.rows() }
+// ScrollPosition is none while the newest are followed: then the summary's count says it.
+func (s *Screen) ScrollPosition() (at, of, rows int) {
+	if s.Follow {
+		return 0, 0, s.rows()
+	}
+	return s.row(), len(s.Shown), s.rows()
+}
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.SnapshotMsg:
 		s.catchUp()
+	case screen.TickMsg:
+		if s.window > 0 {
+			s.again()
+		}
 	case tea.MouseWheelMsg:
 		s.move(screen.Wheel(msg))
 	case tea.MouseClickMsg:
@@ -96,7 +119,8 @@ func (s *Screen) catchUp() {
 	for i := log.Place(s.next); i < len(log.List); i++ {
 		n := log.Number(i)
 		e, note := log.At(n)
-		if (s.Only == inspect.ID{} || e.Lock == s.Only) && matchesEvent(s.input.Filter, s.kinds, e, note) {
+		if (s.Only == inspect.ID{} || e.Lock == s.Only) && s.recent(e) && matchesEvent(s.input.Filter, s.kinds, e, note) {
+			s.regroup(e, n)
 			s.Shown = append(s.Shown, n)
 		}
 	}
@@ -108,7 +132,44 @@ func (s *Screen) catchUp() {
 // the next one that is.
 func (s *Screen) again() {
 	s.Shown, s.next = nil, 0
+	clear(s.groups)
 	s.catchUp()
+}
+
+func (s *Screen) recent(e *inspect.Event) bool {
+	return s.window == 0 || s.Now().Sub(e.At) <= s.window
+}
+
+// regroup takes the event away that stood for those like this one, which now does.
+func (s *Screen) regroup(e *inspect.Event, n int) {
+	if s.groups == nil {
+		return
+	}
+	key := groupKey{e.Lock, screen.EventWord(e)}
+	if e.Finding != nil {
+		key.word += " " + e.Finding.Rule
+	}
+	g := s.groups[key]
+	if g == nil {
+		g = &group{}
+		s.groups[key] = g
+	} else if at, ok := slices.BinarySearch(s.Shown, g.newest); ok {
+		s.Shown = slices.Delete(s.Shown, at, at+1)
+		if s.Cursor == g.newest {
+			s.Cursor = n
+		}
+	}
+	g.newest, g.count = n, g.count+1
+}
+
+// counted is the number of events that one stands for.
+func (s *Screen) counted(n int) int {
+	for _, g := range s.groups {
+		if g.newest == n {
+			return g.count
+		}
+	}
+	return 1
 }
 
 // place is the selected event's place among those shown.
@@ -217,10 +278,44 @@ func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the chain of the event's lock", Disabled: none, Run: screen.Do(s.enter)},
 		only,
+		{Keys: []string{"w"}, Shown: "w", Hint: s.nextWindow().hint, Help: "only the last 2 minutes, the last 10, or all", Run: screen.Do(s.turnWindow)},
+		{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "one row for all events of a lock and a kind, with their number", Run: screen.Do(s.group)},
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)", Disabled: noLock, Run: s.copy},
 	}
 	list = slices.Insert(list, 1, s.input.Actions("only events with all these words; kind=expired,ended chooses kinds")...)
 	return append(append(list, screen.BackAction(s.Context), screen.OnePane()), screen.Moves(s.move, s.rows)...)
+}
+
+// span is a choice of a window.
+type span struct {
+	length time.Duration
+	hint   string
+}
+
+// nextWindow is the one after the present.
+func (s *Screen) nextWindow() span {
+	switch s.window {
+	case 0:
+		return span{2 * time.Minute, "last 2m"}
+	case 2 * time.Minute:
+		return span{10 * time.Minute, "last 10m"}
+	default:
+		return span{0, "all"}
+	}
+}
+
+func (s *Screen) turnWindow() {
+	s.window = s.nextWindow().length
+	s.again()
+}
+
+func (s *Screen) group() {
+	if s.groups == nil {
+		s.groups = make(map[groupKey]*group)
+	} else {
+		s.groups = nil
+	}
+	s.again()
 }
 
 // toggle shows one lock's events, or all.
@@ -276,8 +371,14 @@ func (s *Screen) summary() widget.Line {
 	if s.Only != (inspect.ID{}) {
 		left = left.Add(t.Muted, dot+"only ").Add(t.Waiting, s.Only.String())
 	}
+	if s.window > 0 {
+		left = left.Add(t.Waiting, dot+"last "+describe.Exact(s.window))
+	}
+	if s.groups != nil {
+		left = left.Add(t.Waiting, dot+"grouped")
+	}
 	if n := s.Log().Dropped; n > 0 {
-		left = left.Add(t.Muted, dot+describe.Thousands(n)+" forgotten, of the busiest locks")
+		left = left.Add(t.Muted, dot+describe.Thousands(n)+" older of busy locks dropped")
 	}
 	if n := s.Log().Missed; n > 0 {
 		left = left.Add(t.Unknown, dot+describe.Thousands(n)+" missed, too many at once")

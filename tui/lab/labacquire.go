@@ -86,7 +86,7 @@ const (
 
 // waits are the choices of a time limit for Acquire; 0: try once, or no limit.
 func waits() (names []string, times []time.Duration) {
-	return []string{"try once", "10 s", "30 s", "2 min", "until stopped"}, []time.Duration{0, 10 * time.Second, 30 * time.Second, 2 * time.Minute, 0}
+	return []string{"try once", "10 s", "30 s", "2 min", "no limit"}, []time.Duration{0, 10 * time.Second, 30 * time.Second, 2 * time.Minute, 0}
 }
 
 // lives are the choices of a TTL.
@@ -146,7 +146,7 @@ func (d *acquireForm) Suit() {
 	kind.Choose(usual.Kind)
 	d.suitKind(usual.Recipe)
 	if b.ZooKeeper {
-		ttl.Off = "as long as our session lives"
+		ttl.Off = "until our session ends"
 	} else {
 		queue.Off = "Redis locks have no queue"
 	}
@@ -238,7 +238,7 @@ func (d *acquireForm) View(width, height int) string {
 		for i, text := range takingPreview(b, &o) {
 			label := "        "
 			if i == 0 {
-				label = "Makes   "
+				label = "Creates "
 			}
 			for j, part := range widget.Wrap(text, width-8, 2, t.Glyphs.Ellipsis) {
 				if j > 0 {

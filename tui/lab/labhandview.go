@@ -47,7 +47,7 @@ func (h *hand) need() int { return paneHead + len(h.Takes) + 6 }
 
 func (h *hand) emptyLines(width int) []widget.Line {
 	t := h.Theme()
-	text := "You hold nothing. a acquires the selected lock, or one whose name you type: try once, or wait in its queue."
+	text := "You hold nothing. Press a to acquire the selected lock, or type a name: try once, or wait in its queue."
 	if why := h.ReadOnly(); why != "" {
 		text = "Nothing can be acquired here: " + why + "."
 	}

@@ -92,8 +92,8 @@ func newRunForm(c *runs) *runForm {
 		{Label: "against", Choices: append(names[:len(names):len(names)], "nothing"), At: right},
 		{Label: "workers", Choices: []string{"2", "4", "6", "8", "12", "16", "32"}, At: 2},
 		{Label: "hold", Choices: []string{"1ms", "10ms", "50ms", "150ms", "500ms", "2s"}, At: 3},
-		{Label: "think", Choices: []string{"0s", "10ms", "100ms", "500ms", "2s"}, At: 2},
-		{Label: "for", Choices: []string{"10s", "20s", "1m", "until stopped"}, At: 1},
+		{Label: "pause", Choices: []string{"0s", "10ms", "100ms", "500ms", "2s"}, At: 2},
+		{Label: "for", Choices: []string{"10s", "20s", "1m", "no limit"}, At: 1},
 		{Label: "seed", Typed: widget.NewField("1")},
 	}
 	if right < 0 {
@@ -153,9 +153,9 @@ func (d *runForm) Actions() []screen.Action { return screen.FormActions(&d.Form)
 func (d *runForm) View(width, height int) string {
 	t := d.Theme()
 	width = min(width-4, 74)
-	lines := append([]widget.Line{{{"Let contenders compete for locks", t.Strong}}, nil}, widget.FormLines(d.Theme(), &d.Form, width)...)
+	lines := append([]widget.Line{{{"Compare two kinds of lock", t.Strong}}, nil}, widget.FormLines(d.Theme(), &d.Form, width)...)
 	orders, why := d.orders()
-	text := "Makes a lock of its own on each, and a session for every worker; all of it is removed at the end. Until then it is a load on the servers."
+	text := "Creates a temporary lock on each, and a session for every worker; all is removed afterwards. Until then it loads the servers."
 	if why != "" {
 		text = why
 	}

@@ -44,8 +44,8 @@ func (c *runs) lines(width, height int) []widget.Line {
 
 func (c *runs) emptyLines(width int) []widget.Line {
 	t := c.Theme()
-	text := "Let the same workers compete for two kinds of locks, side by side: who waits, who overtakes, what a handoff takes. " +
-		"tab comes to this pane, n starts a run: on locks made for it, and removed at its end."
+	text := "Compare two kinds of lock under the same load: who waits, who overtakes, what a handoff takes. " +
+		"tab comes to this pane, n starts a run: on temporary locks, removed afterwards."
 	if why := c.ReadOnly(); why != "" {
 		text = "Nothing can be run here: " + why + "."
 	}
@@ -58,9 +58,9 @@ func (c *runs) emptyLines(width int) []widget.Line {
 
 // sharedOptions are the options that both runs share.
 func sharedOptions(o *RunOptions) string {
-	text := fmt.Sprintf("%s, hold about %v, think about %v, seed %d", describe.Count(o.Contenders, "worker"), o.Hold, o.Think, o.Seed)
+	text := fmt.Sprintf("%s, hold ~%v, pause ~%v, seed %d", describe.Count(o.Contenders, "worker"), o.Hold, o.Think, o.Seed)
 	if o.For == 0 {
-		return text + ", until stopped"
+		return text + ", no limit"
 	}
 	return text + ", for " + describe.Exact(o.For)
 }
@@ -101,7 +101,7 @@ func (c *runs) stage(b *Side) widget.Line {
 	case b.Over && b.report.Overlaps > 0:
 		return widget.Line{{"over", t.Critical}}
 	case b.Over:
-		return widget.Line{{"over, in " + describe.Age(b.report.Duration), t.Muted}}
+		return widget.Line{{"finished after " + describe.Age(b.report.Duration), t.Muted}}
 	case b.run == nil:
 		return widget.Line{{"connecting" + t.Glyphs.Ellipsis, t.Waiting}}
 	case b.report.Ended:
@@ -160,14 +160,14 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 		lines = append(lines, widget.Line{{fmt.Sprintf(" %-9s", label), t.Muted}, {text, t.Text}})
 	}
 	if r.Grants > 0 {
-		add("grants", fmt.Sprintf("%d, %.3g/s, fairness %.0f %%", r.Grants, r.Rate(), 100*r.Jain()))
+		add("grants", fmt.Sprintf("%d, %.3g/s, fairness %.0f%%", r.Grants, r.Rate(), 100*r.Jain()))
 		add("handoff", handoffWords(r.Handoff))
 		add("waited", waitedWords(r))
 		add("overtook", overtookWords(r))
 		if r.Overlaps > 0 {
 			lines = append(lines, widget.Line{{fmt.Sprintf(" overlaps %d: GRANTED TO TWO AT ONCE", r.Overlaps), t.Critical}})
 		} else {
-			add("overlaps", "0: never two at once")
+			add("overlaps", "none")
 		}
 		style := t.Holding
 		if r.Inversions > 0 {

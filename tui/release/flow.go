@@ -159,7 +159,7 @@ func (f *flow) scrolled(lines []widget.Line, room int) []widget.Line {
 func (f *flow) consentLines() []widget.Line {
 	t := f.Theme()
 	if why := f.MayAct(); why != "" {
-		return []widget.Line{{{t.Glyphs.Warning + " Only a preview: " + why, t.Warning}}, nil, {{"[ Close ]", t.Strong.Reverse(true)}}}
+		return []widget.Line{{{t.Glyphs.Warning + " Preview only (" + why + ")", t.Warning}}, nil, {{"[ Close ]", t.Strong.Reverse(true)}}}
 	}
 	return f.confirm.lines(t)
 }

@@ -213,9 +213,9 @@ func EventWord(e *inspect.Event) string {
 		}
 		return "lock gone"
 	case inspect.EventWaiting:
-		return "waits"
+		return "waiting"
 	case inspect.EventHandover:
-		return "handed over"
+		return "passed on"
 	case inspect.EventReleased:
 		if e.Certainty == recipe.Likely && e.Contender.Owner.Session != 0 {
 			return "released?" // or its session ran out; that a Redis key may have been renamed goes without saying

@@ -53,9 +53,9 @@ func (p Possible) words() []string {
 	case len(lines) == 0 && p.Of > 0:
 		lines = append(lines, fmt.Sprintf("none of %s is like its own", describe.Count(p.Of, "connection")))
 	case more > 0:
-		lines = append(lines, fmt.Sprintf("or one of %d more: none is certain, Redis keeps no author of a key", more))
+		lines = append(lines, fmt.Sprintf("or one of %d more: only candidates: Redis does not record who wrote a key", more))
 	case len(lines) > 0:
-		lines = append(lines, "not certain: Redis keeps no author of a key")
+		lines = append(lines, "only a candidate: Redis does not record who wrote a key")
 	}
 	if p.Unknown != "" {
 		lines = append(lines, "whose connection it may be is unknown: "+p.Unknown)
