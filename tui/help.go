@@ -134,7 +134,7 @@ func (h *help) lines(width int) []widget.Line {
 	}
 	entries := slices.Concat(
 		section(widget.Line{{"Keys of this screen: " + h.title, t.Strong}}, h.actionEntries(h.here, column)),
-		section(widget.Line{{"Everywhere", t.Strong}}, h.actionEntries(h.everywhere, column)),
+		section(widget.Line{{"Everywhere", t.Strong}, {", (w): writes to servers", t.Muted}}, h.actionEntries(h.everywhere, column)),
 		section(widget.Line{{"Signs", t.Strong}}, h.signs(column)),
 	)
 	if len(entries) == 0 {
@@ -213,7 +213,7 @@ func (h *help) actionEntries(actions []screen.Action, width int) [][]widget.Line
 		}
 		style, text := t.Text, a.Help
 		if a.Writes {
-			text += " (writes)"
+			text += " (w)"
 			style = t.Warning
 		}
 		if a.Why() != "" {
