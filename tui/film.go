@@ -18,6 +18,12 @@ import (
 // after the last.
 type Film interface {
 	Next(ctx context.Context) ([]*inspect.Snapshot, error)
+	// Moment uses an index to draw an instant that Next has not reached yet, or the end of the
+	// recording if that is earlier. It lacks facts that come from much earlier updates. It may fail
+	// where Next will reach that instant.
+	Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error)
+	// End of the recording, once that is known; else zero.
+	End() time.Time
 }
 
 // How much of a recording is kept: more than of a live feed, as the user can look at all of it. It
@@ -31,6 +37,44 @@ const (
 type filmedMsg struct {
 	snapshots []*inspect.Snapshot
 	err       error
+}
+
+// momentMsg is the moment that was sought, before the film is read up to it.
+type momentMsg struct {
+	sought   time.Time
+	snapshot *inspect.Snapshot
+}
+
+// lookAhead seeks a moment, instead of the one sought before. The result is drawn until the film
+// has been read that far.
+func (m *Model) lookAhead(to time.Time) tea.Cmd {
+	m.playhead.seekNothing()
+	source := m.options.Film
+	own, giveUp := context.WithCancel(m.ctx)
+	m.playhead.sought, m.playhead.giveUp = to, giveUp
+	return m.Command(0, func(context.Context) tea.Msg {
+		defer giveUp()
+		if own.Err() != nil {
+			return momentMsg{sought: to}
+		}
+		s, err := source.Moment(own, to)
+		if err != nil {
+			s = nil // what is wrong with the recording Next reports
+		}
+		return momentMsg{to, s}
+	})
+}
+
+// receiveMoment draws the moment that is sought, unless that is read by now or another is sought.
+func (m *Model) receiveMoment(msg momentMsg) tea.Cmd {
+	if msg.snapshot == nil || !msg.sought.Equal(m.playhead.sought) {
+		return nil
+	}
+	m.playhead.at, m.playhead.ahead, m.playhead.inexact, m.now = msg.snapshot.TakenAt, true, 0, msg.snapshot.TakenAt
+	m.snapshot, m.missed = msg.snapshot, true
+	m.pastEvents = m.events.Until(m.playhead.at)
+	m.changes.add(nil, true)
+	return m.front().Update(m.news())
 }
 
 func (m *Model) nextFilmed() tea.Cmd {
@@ -111,12 +155,27 @@ func (m *Model) atEnd() tea.Cmd {
 	return m.draw(m.past.To(), true)
 }
 
+// filmLength is the time from the first to the last moment of the recording, or as far as it is read; known:
+// it is all of it.
+func (f frame) filmLength() (length time.Duration, known bool) {
+	if end := f.options.Film.End(); f.reading() && !end.IsZero() {
+		return end.Sub(f.past.From()), true
+	}
+	return f.past.To().Sub(f.past.From()), f.filmRead
+}
+
 // filmWords has the playhead's position in the recording and its motion, as in "3:20 of 10:00", "plays 4×".
 func (f frame) filmWords() (where, doing string) {
 	p := &f.playhead
-	where = position(p.at.Sub(f.past.From())) + " of " + position(f.past.To().Sub(f.past.From()))
-	if !f.filmRead {
+	length, known := f.filmLength()
+	where = position(p.at.Sub(f.past.From())) + " of " + position(length)
+	switch read := position(f.past.To().Sub(f.past.From())); {
+	case !known:
 		where += " read"
+	case p.ahead:
+		return where, "only " + read + " of its history read"
+	case !f.filmRead:
+		where += " (" + read + " read)"
 	}
 	switch {
 	case p.sought.Equal(filmEnd):

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
@@ -16,6 +18,12 @@ import (
 type noFilm struct{}
 
 func (noFilm) Next(context.Context) ([]*inspect.Snapshot, error) { return nil, io.EOF }
+
+func (noFilm) Moment(context.Context, time.Time) (*inspect.Snapshot, error) {
+	return nil, errors.New("no index")
+}
+
+func (noFilm) End() time.Time { return time.Time{} }
 
 // filmed is a model that plays a recording of a hand-over every 5 s, by a clock of its own that is a year later.
 func filming(t *testing.T, o Options, width, height int) *rewound {
@@ -171,4 +179,157 @@ func TestThePlayheadInAGap(t *testing.T) {
 		send(r.Model, nil)
 		wantNoText(t, r.Model, "nobody looked")
 	}
+}
+
+// indexedFilm is a minute long, and has any moment of it.
+type indexedFilm struct{ noFilm }
+
+func (indexedFilm) Moment(_ context.Context, at time.Time) (*inspect.Snapshot, error) {
+	n := min(12, int(at.Sub(fixture.Noon)/(5*time.Second)))
+	s := frames(n, n+1)[0]
+	if end := (indexedFilm{}).End(); at.After(end) {
+		at = end
+	}
+	s.TakenAt, s.Events = at, nil
+	return s, nil
+}
+
+func (indexedFilm) End() time.Time { return fixture.In(time.Minute) }
+
+// A moment that the film finds is drawn before what was before it is read, and says so; from where it is read
+// on it is drawn anew, and plays on, unless space stops it before.
+func TestASoughtMomentIsDrawnAhead(t *testing.T) {
+	t.Parallel()
+	r := filming(t, Options{}, 120, 36)
+	r.options.Film = indexedFilm{}
+	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
+	wantText(t, r.Model, "0:00 of 1:00 (0:10 read), plays x1")
+	ahead := func(keys ...string) {
+		var last tea.Cmd
+		for _, key := range keys {
+			last = press(r.Model, key)
+		}
+		send(r.Model, moments(last)...)
+	}
+	press(r.Model, "space")
+	ahead("]", "]", "]", "]", "]", "]")
+	wantText(t, r.Model, "0:30 of 1:00, only 0:10 of its history read", "worker-6 ", "space plays")
+	fits(t, r.Model)
+	r.wait(time.Minute)
+	wantText(t, r.Model, "0:30 of 1:00, only 0:10 of its history read", "worker-6 ")
+	press(r.Model, "x")
+	wantText(t, r.Model, "this is a recording")
+	ahead("]", "]")
+	wantText(t, r.Model, "0:40 of 1:00, only 0:10 of its history read", "worker-8 ")
+	first, second := press(r.Model, "["), press(r.Model, "[")
+	send(r.Model, moments(second)...)
+	send(r.Model, moments(first)...) // late: another moment is sought by now
+	wantText(t, r.Model, "0:30 of 1:00, only 0:10 of its history read", "worker-6 ")
+	ahead("backspace")
+	wantText(t, r.Model, "1:00 of 1:00, only 0:10 of its history read", "worker-12 ")
+	ahead("[", "[", "[")
+	wantNoText(t, r.Model, "1 event ")
+	send(r.Model, filmedMsg{snapshots: frames(3, 7)})
+	press(r.Model, "[")
+	send(r.Model, filmedMsg{snapshots: frames(7, 13)}, filmedMsg{err: io.EOF})
+	wantText(t, r.Model, "stands still", "worker-")
+	wantNoText(t, r.Model, "of its history read")
+	r = filming(t, Options{}, 120, 36)
+	r.options.Film = indexedFilm{}
+	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
+	ahead("}")
+	press(r.Model, "space")
+	wantText(t, r.Model, "of its history read", "space plays")
+	press(r.Model, "space")
+	wantText(t, r.Model, "of its history read", "space stops")
+	ahead("[")
+	send(r.Model, filmedMsg{snapshots: frames(3, 13)})
+	wantText(t, r.Model, "0:55 of 1:00 (1:00 read), plays x1", "worker-11 ")
+}
+
+// moments are the answers of a command about sought moments.
+func moments(cmd tea.Cmd) (all []tea.Msg) {
+	if cmd == nil {
+		return nil
+	}
+	switch msg := cmd().(type) {
+	case momentMsg:
+		return []tea.Msg{msg}
+	case tea.BatchMsg:
+		for _, c := range msg {
+			all = append(all, moments(c)...)
+		}
+	}
+	return all
+}
+
+// slowFilm has moments once they are released; each look that is not given up waits for that.
+type slowFilm struct {
+	indexedFilm
+	begun   chan time.Time
+	release chan struct{}
+}
+
+func (f slowFilm) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
+	f.begun <- at
+	select {
+	case <-f.release:
+		return f.indexedFilm.Moment(ctx, at)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Each seek ends the look for the moment that was sought before it, and so do space and what is drawn without a look.
+func TestASeekEndsTheLookBefore(t *testing.T) {
+	t.Parallel()
+	r := filming(t, Options{}, 120, 36)
+	film := slowFilm{begun: make(chan time.Time, 1), release: make(chan struct{})}
+	r.options.Film = film
+	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
+	press(r.Model, "space")
+	seek := func(key string) chan []tea.Msg {
+		answer, cmd := make(chan []tea.Msg, 1), press(r.Model, key)
+		go func() { answer <- moments(cmd) }()
+		<-film.begun
+		return answer
+	}
+	given := func(answer chan []tea.Msg, by string) {
+		t.Helper()
+		select {
+		case list := <-answer:
+			if send(r.Model, list...); r.playhead.ahead {
+				t.Fatalf("%s: the moment that was given up is drawn", by)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: the look before goes on", by)
+		}
+	}
+	press(r.Model, "]", "]")
+	answer := seek("]")
+	for range 50 {
+		next := seek("]")
+		given(answer, "]")
+		answer = next
+	}
+	press(r.Model, "space")
+	given(answer, "space")
+	press(r.Model, "]")
+	answer = seek("}")
+	press(r.Model, "[")
+	send(r.Model, filmedMsg{snapshots: frames(3, 4)})
+	answer2 := seek("backspace")
+	given(answer, "[")
+	send(r.Model, filmedMsg{snapshots: frames(4, 13)}, filmedMsg{err: io.EOF})
+	given(answer2, "the end is read")
+
+	r = filming(t, Options{}, 120, 36)
+	r.options.Film = film
+	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
+	answer = seek("}")
+	last := seek("[")
+	given(answer, "[")
+	close(film.release)
+	send(r.Model, <-last...)
+	wantText(t, r.Model, "0:55 of 1:00, only 0:10 of its history read", "worker-11 ")
 }

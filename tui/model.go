@@ -122,6 +122,8 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		return m.receive(msg)
 	case filmedMsg:
 		return m.receiveFilmed(msg)
+	case momentMsg:
+		return m.receiveMoment(msg)
 	case tickedMsg:
 		return m.tick(msg)
 	case tea.KeyPressMsg:

@@ -23,6 +23,8 @@ type playhead struct {
 	moved   time.Time // by the clock, when it last moved
 	inexact int       // locks of which a later version stands for one that is not kept
 	sought  time.Time // a moment that is not read yet, drawn once it is; zero: none
+	ahead   bool      // it is drawn, without what was learnt before it
+	giveUp  func()    // ends the look for it; nil: there was none
 }
 
 // The slowest and the fastest playing that keys choose.
@@ -131,8 +133,7 @@ func (m *Model) seek(to time.Time) tea.Cmd {
 	switch {
 	case to.Before(m.newest()):
 	case m.reading():
-		m.playhead.sought = to
-		return nil
+		return m.lookAhead(to)
 	default:
 		return m.toPresent()
 	}
@@ -157,7 +158,8 @@ func (m *Model) draw(to time.Time, all bool) tea.Cmd {
 		m.heldBack, m.skipped = nil, 0
 	}
 	m.playhead.at, m.playhead.inexact, m.playhead.moved, m.now = to, inexact, m.options.now(), to
-	m.playhead.sought = time.Time{}
+	m.playhead.seekNothing()
+	m.playhead.ahead = false
 	var changed []inspect.ID
 	if !all {
 		changed = s.Changes(m.snapshot)
@@ -174,8 +176,7 @@ func (m *Model) toPresent() tea.Cmd {
 	case !m.inPast():
 		return nil
 	case m.reading():
-		m.playhead.sought = filmEnd
-		return nil
+		return m.lookAhead(filmEnd)
 	case m.filmed():
 		return m.atEnd()
 	}
@@ -189,8 +190,13 @@ func (m *Model) toPresent() tea.Cmd {
 // play lets the past go on, or stops it, as it does the wait for a moment that is not read yet. At the end of
 // a recording it begins again.
 func (m *Model) play() {
-	if !m.playhead.sought.IsZero() {
-		m.playhead.sought, m.playhead.plays = time.Time{}, false
+	switch p := &m.playhead; {
+	case p.ahead: // it is drawn until it is read, and then goes on or not
+		p.plays = !p.plays
+		return
+	case !p.sought.IsZero():
+		p.seekNothing()
+		p.plays = false
 		return
 	}
 	if m.filmed() && m.filmRead && !m.playhead.at.Before(m.past.To()) {
@@ -198,6 +204,14 @@ func (m *Model) play() {
 	}
 	m.playhead.plays = !m.playhead.plays
 	m.playhead.moved = m.options.now()
+}
+
+// seekNothing gives up the moment that is sought, and the look for it.
+func (p *playhead) seekNothing() {
+	if p.giveUp != nil {
+		p.giveUp()
+	}
+	p.sought, p.giveUp = time.Time{}, nil
 }
 
 // advance plays on to where the playhead is by now.
@@ -249,10 +263,10 @@ func (f frame) pastLine() []string {
 	}
 	if f.filmed() {
 		where, doing = f.filmWords()
-		newest, back = f.newest().Format(time.TimeOnly), "backspace"+" end"
+		newest, back = f.pastEnd().Format(time.TimeOnly), "backspace"+" end"
 	}
 	space := "space plays"
-	if p.plays || !p.sought.IsZero() {
+	if p.plays || !p.sought.IsZero() && !p.ahead {
 		space = "space stops"
 	}
 	moment := widget.Line{{" " + p.at.Format(time.TimeOnly) + " ", t.BadgeWarning}}.Add(t.Strong, " "+where)
@@ -270,7 +284,7 @@ func (f frame) pastLine() []string {
 	from := widget.Line{{f.past.From().Format(time.TimeOnly) + " ", t.Muted}}
 	to := widget.Line{{" " + newest + "  ", t.Muted}}
 	if room := f.width - slices.Concat(left, from, to, doubts, keys).Width(); room >= 8 {
-		at := int(float64(room-1) * p.at.Sub(f.past.From()).Seconds() / max(0.001, f.newest().Sub(f.past.From()).Seconds()))
+		at := int(float64(room-1) * p.at.Sub(f.past.From()).Seconds() / max(0.001, f.pastEnd().Sub(f.past.From()).Seconds()))
 		at = max(0, min(at, room-1))
 		bar := strings.Repeat(t.Glyphs.BarFull, at) + t.Glyphs.Holding + strings.Repeat(t.Glyphs.BarRest, room-1-at)
 		return []string{slices.Concat(left, from, widget.Line{{bar, t.Waiting}}, to, doubts, keys).Render(f.width, t.Glyphs.Ellipsis, nil)}
@@ -288,4 +302,13 @@ func (f frame) pastLine() []string {
 		}
 	}
 	return []string{l.Render(f.width, t.Glyphs.Ellipsis, nil)}
+}
+
+// pastEnd is the end of the line of the past: now, or the end of the recording, as far as that is known.
+func (f frame) pastEnd() time.Time {
+	if !f.filmed() {
+		return f.newest()
+	}
+	length, _ := f.filmLength()
+	return f.past.From().Add(length)
 }

@@ -2,10 +2,12 @@ package screen
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
 
+	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recording"
 )
@@ -14,13 +16,84 @@ import (
 type film struct {
 	*recording.Replay
 	batches chan []*inspect.Snapshot
+	finder  *recording.Finder // nil: moments cannot be found
+	look    func(ctx context.Context, at time.Time) (*inspect.Snapshot, error)
+	looking chan struct{} // has one while there is a look: each takes as much memory as all the locks
 	mu      sync.Mutex
+	ends    time.Time // when the recording ends, once that is known
 	end     time.Time // once all is read
 	err     error
 }
 
 func newFilm(played *recording.Replay) *film {
-	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1)}
+	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1), looking: make(chan struct{}, 1)}
+}
+
+// seekable finds moments that are not read yet in the recording's file, until end is called. A file
+// that can be read only once has none.
+func (f *film) seekable(a *app.App, path string) (end func(), err error) {
+	finder, err := recording.NewFinder(path)
+	if errors.Is(err, recording.ErrNotSeekable) {
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.finder = finder
+	f.look = func(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
+		return lookAt(ctx, a, finder, at)
+	}
+	return func() { _ = finder.Close() }, nil // it was only read
+}
+
+// Moment returns the state at an instant, or at the end of the recording if that is earlier. It
+// waits until no other look is in progress.
+func (f *film) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
+	if f.look == nil {
+		return nil, recording.ErrNotSeekable
+	}
+	select {
+	case f.looking <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-f.looking }()
+	if err := ctx.Err(); err != nil { // both may have come at once
+		return nil, err
+	}
+	return f.look(ctx, at)
+}
+
+// lookAt shows an observer the recording from shortly before an instant up to it.
+func lookAt(ctx context.Context, a *app.App, finder *recording.Finder, at time.Time) (*inspect.Snapshot, error) {
+	m, err := finder.Moment(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	observer := a.Diagnosing(m.Now, m)
+	if err := observer.Play(func(emit func(inspect.Update)) error { return m.Run(ctx, emit) }); err != nil {
+		return nil, err
+	}
+	return observer.Snapshot(), nil
+}
+
+// End is the instant of the last update, once it is known; else zero.
+func (f *film) End() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ends
+}
+
+// findEnd looks for the end of the recording. Next reports errors in the recording.
+func (f *film) findEnd(ctx context.Context) {
+	if f.finder == nil {
+		return
+	}
+	if ends, err := f.finder.End(ctx); err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.ends = ends
+	}
 }
 
 // Limits of a batch: of time, so that the first is there soon, and of snapshots, so that the screen
@@ -33,6 +106,7 @@ const (
 // readAhead reads the recording until its end or that of ctx; what went wrong is the error of Next.
 func (f *film) readAhead(ctx context.Context, observer *inspect.Observer) {
 	defer close(f.batches)
+	f.findEnd(ctx)
 	var batch []*inspect.Snapshot
 	send := func() {
 		select {

@@ -85,6 +85,11 @@ func replay(ctx context.Context, a *app.App, path string, speed float64) error {
 	screen := *a
 	screen.Write = false
 	f := newFilm(played)
+	end, err := f.seekable(a, path)
+	if err != nil {
+		return err
+	}
+	defer end()
 	return showScreen(ctx, &screen, observer, app.Setup{}, screenOptions{
 		title: recordingTitle(path), replay: true, caption: f.caption, film: f, speed: speed,
 	})

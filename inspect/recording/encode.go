@@ -16,11 +16,14 @@ import (
 const chunk = 4096
 
 // lines are the lines of an update, without their ends: one, or several when it is large.
-func lines(at time.Time, u inspect.Update) ([][]byte, error) {
+func lines(whole string, at time.Time, u inspect.Update) ([][]byte, error) {
 	var all [][]byte
 	for put := u.Put; ; {
 		n := fitting(put)
-		e := entry{At: at, More: n < len(put), Update: u}
+		e := entry{Whole: whole, At: at, More: n < len(put), Update: u}
+		if whole != "" {
+			whole = wholeRest
+		}
 		if e.More {
 			e.Update = inspect.Update{}
 		}

@@ -120,7 +120,7 @@ func TestOldRecordingsAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := lines(now, playOne(t, file))
+	again, err := lines("", now, playOne(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -27,12 +28,21 @@ func Pack(w io.Writer) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	return packing{e}, nil
+	return &packing{Encoder: e, w: w}, nil
 }
 
-type packing struct{ *zstd.Encoder }
+type packing struct {
+	*zstd.Encoder
+	w io.Writer
+}
 
-func (p packing) Write(line []byte) (int, error) {
+func (p *packing) Write(line []byte) (int, error) {
+	if bytes.HasPrefix(line, []byte(wholeBegin)) { // it is read from here on: the frame ends
+		if err := p.Close(); err != nil {
+			return 0, err
+		}
+		p.Reset(p.w)
+	}
 	n, err := p.Encoder.Write(line)
 	if err == nil {
 		err = p.Flush()

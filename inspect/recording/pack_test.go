@@ -46,7 +46,7 @@ func TestAPackedRecordingIsReadToItsLastLine(t *testing.T) {
 			line(l)
 		}
 	})
-	look := func(file []byte) (played int, r *Replay) {
+	look := func(file []byte) (played int, r *Replay, span time.Time) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "x.zst")
 		if err := os.WriteFile(path, file, 0o600); err != nil {
@@ -59,21 +59,24 @@ func TestAPackedRecordingIsReadToItsLastLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return played, r
+		if span, err = finderOf(t, path).End(t.Context()); err != nil {
+			t.Error(err)
+		}
+		return played, r, span
 	}
 	plainly := func(lines int) (int, time.Time) {
-		n, r := look(bytes.Join(all[:lines], nil))
-		return n, r.Now()
+		n, _, span := look(bytes.Join(all[:lines], nil))
+		return n, span
 	}
 	for i, end := range p.ends {
 		want, until := plainly(i + 1)
-		if n, r := look(p.to.Bytes()[:end]); n != want || !r.Cut() || !r.Now().Equal(until) {
-			t.Errorf("cut behind line %d: %d updates until %v, cut %v, want %d until %v", i+1, n, r.Now(), r.Cut(), want, until)
+		if n, r, span := look(p.to.Bytes()[:end]); n != want || !r.Cut() || !span.Equal(until) {
+			t.Errorf("cut behind line %d: %d updates until %v, cut %v, want %d until %v", i+1, n, span, r.Cut(), want, until)
 		}
 	}
 	want, until := plainly(len(all))
-	if n, r := look(p.to.Bytes()); n != want || r.Cut() || !r.Now().Equal(until) {
-		t.Errorf("whole: %d updates until %v, cut %v, want %d until %v", n, r.Now(), r.Cut(), want, until)
+	if n, r, span := look(p.to.Bytes()); n != want || r.Cut() || !span.Equal(until) {
+		t.Errorf("whole: %d updates until %v, cut %v, want %d until %v", n, span, r.Cut(), want, until)
 	}
 	path := filepath.Join(t.TempDir(), "x.zst")
 	if err := os.WriteFile(path, []byte(zstdMagic+"\xff\xff\xff\xff\xff\xff\xff"), 0o600); err != nil {

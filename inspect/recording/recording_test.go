@@ -204,33 +204,6 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	}
 }
 
-func TestVersionOneIsRefused(t *testing.T) {
-	old := Read(time.Now, strings.NewReader(`{"recording":1,"at":"2026-01-01T00:00:00Z"}`+"\n"))
-	err := old.All(func(inspect.Update) {})
-	if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "version 1, and this program reads version 2") {
-		t.Error(err)
-	}
-}
-
-// Earlier programs repeated everything once a minute.
-func TestRepeatedSnapshotsAreLeftOut(t *testing.T) {
-	file := string(record(t, runs()[0]))
-	again := strings.ReplaceAll(file, `{"at":`, `{"whole":"first","at":`)
-	played := 0
-	for _, text := range []string{file, file + again[strings.Index(again, "\n")+1:]} {
-		n := 0
-		if err := Read(time.Now, strings.NewReader(text), Kept()).All(func(inspect.Update) { n++ }); err != nil {
-			t.Fatal(err)
-		}
-		if played == 0 {
-			played = n
-		}
-		if n == 0 || n != played {
-			t.Errorf("%d updates, want %d", n, played)
-		}
-	}
-}
-
 // What a source of ours writes itself is shown as it is: a file may not bring a terminal's commands in by it.
 func TestWordsThatSteerATerminalAreRefused(t *testing.T) {
 	const evil = "zk\x1b]52;c;AAAA\a"
@@ -345,7 +318,7 @@ func TestAMomentIsTheSameEveryTime(t *testing.T) {
 		if i == 0 {
 			u.Backend = &inspect.Backend{Name: "zk", State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true}
 		}
-		written, err := lines(now.Add(time.Duration(i)*time.Second), u)
+		written, err := lines("", now.Add(time.Duration(i)*time.Second), u)
 		if err != nil {
 			t.Fatal(err)
 		}

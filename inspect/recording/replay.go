@@ -216,18 +216,18 @@ func (r *Replay) await(ctx context.Context, at time.Time) error {
 
 // reader reads a recording line by line.
 type reader struct {
-	name     string
-	lines    *bufio.Scanner
-	line     int
-	began    time.Time
-	cut      bool // the last line was not whole
+	name  string
+	lines *bufio.Scanner
+	line  int
+	began time.Time
+	cut   bool // the last line was not whole
+	whole bool // whole snapshots are read, up to the first other line
+
 	decoding json.Options
 }
 
 func newReader(name string, in io.Reader) (*reader, error) {
-	r := &reader{name: name, lines: bufio.NewScanner(in)}
-	r.lines.Buffer(nil, MaxLine+2) // with its end
-	r.lines.Split(wholeLines)
+	r := newLines(name, in)
 	text, err := r.scan()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -242,6 +242,14 @@ func newReader(name string, in io.Reader) (*reader, error) {
 	}
 	r.began = h.At
 	return r, nil
+}
+
+// newLines reads from any line on.
+func newLines(name string, in io.Reader) *reader {
+	r := &reader{name: name, lines: bufio.NewScanner(in)}
+	r.lines.Buffer(nil, MaxLine+2) // with its end
+	r.lines.Split(wholeLines)
+	return r
 }
 
 // wholeLines splits into lines with their ends, so that one that was cut off shows.
@@ -280,8 +288,15 @@ func (r *reader) next() (time.Time, inspect.Update, error) {
 			return time.Time{}, inspect.Update{}, err
 		}
 		complete := text[len(text)-1] == '\n'
-		if bytes.HasPrefix(text, []byte(wholeBegin)) {
-			continue
+		if bytes.HasPrefix(text, []byte(`{"whole":`)) {
+			if !complete {
+				r.cut = true
+			}
+			if !r.whole {
+				continue
+			}
+		} else {
+			r.whole = false
 		}
 		e, err := decode(text, r.decoding)
 		switch {

@@ -11,9 +11,9 @@ import (
 // Save writes updates with the times at which they were seen, the oldest first, as a recording that begins
 // with the first. It fails when w does.
 func Save(w io.Writer, updates iter.Seq2[time.Time, inspect.Update]) error {
-	var to writer
+	var to *writer
 	for at, u := range updates {
-		if to.w == nil {
+		if to == nil {
 			var err error
 			if to, err = newWriter(w, at); err != nil {
 				return err

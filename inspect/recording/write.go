@@ -4,27 +4,65 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// writer writes a recording, each line by one call.
-type writer struct{ w io.Writer }
+// wholeEvery is the least time between two whole snapshots; there is as much text between them as
+// one takes, too, so that they are at most half of a recording.
+const wholeEvery = time.Minute
+
+// keptTables is the most watch tables of parts of a backend that a whole snapshot has.
+const keptTables = 32
+
+// writer writes a recording, each line by one call, and remembers what a whole snapshot holds.
+type writer struct {
+	w        io.Writer
+	backends map[string]*newest
+	names    []string  // of the backends, as they came
+	to       time.Time // the latest of an entry: one may be dated back
+	whole    time.Time // of the last whole snapshot, or the beginning
+	size     int       // its text
+	since    int       // text after it
+}
+
+// newest is what a backend reported last.
+type newest struct {
+	backend  *inspect.Backend
+	sessions inspect.Update
+	watches  []*inspect.WatchTable
+	locks    map[inspect.ID]*inspect.Lock
+}
 
 // newWriter begins a recording.
-func newWriter(w io.Writer, at time.Time) (writer, error) {
+func newWriter(w io.Writer, at time.Time) (*writer, error) {
 	first, err := json.Marshal(header{Recording: Version, At: at})
 	if err != nil {
-		return writer{}, fmt.Errorf("recording: %w", err)
+		return nil, fmt.Errorf("recording: %w", err)
 	}
-	own := writer{w}
+	own := &writer{w: w, backends: make(map[string]*newest), to: at, whole: at}
 	return own, own.line(first)
 }
 
-// write writes an update.
-func (w writer) write(at time.Time, u inspect.Update) error {
-	all, err := lines(at, u)
+// write writes an update, after a whole snapshot of the previous state if one is due.
+func (w *writer) write(at time.Time, u inspect.Update) error {
+	if at.After(w.to) {
+		w.to = at
+	}
+	if w.to.Sub(w.whole) >= wholeEvery && w.since >= w.size {
+		if err := w.snapshot(); err != nil {
+			return err
+		}
+	}
+	w.keep(u)
+	return w.lines("", at, u)
+}
+
+func (w *writer) lines(whole string, at time.Time, u inspect.Update) error {
+	all, err := lines(whole, at, u)
 	for _, line := range all {
 		if err == nil {
 			err = w.line(line)
@@ -33,9 +71,68 @@ func (w writer) write(at time.Time, u inspect.Update) error {
 	return err
 }
 
-func (w writer) line(text []byte) error {
+func (w *writer) line(text []byte) error {
 	if _, err := w.w.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
+	w.since += len(text) + 1
+	return nil
+}
+
+// keep remembers what an update says.
+func (w *writer) keep(u inspect.Update) {
+	for _, l := range u.Put {
+		w.of(l.ID.Backend).locks[l.ID] = l
+	}
+	for _, id := range u.Gone {
+		delete(w.of(id.Backend).locks, id)
+	}
+	if u.Backend != nil {
+		b := w.of(u.Backend.Name)
+		b.backend = u.Backend
+		if u.Sessions != nil {
+			b.sessions = inspect.Update{Sessions: u.Sessions, AllSessions: u.AllSessions, SessionsAt: u.SessionsAt}
+		}
+	}
+	if t := u.Watches; t != nil {
+		b := w.of(t.Backend)
+		if t.Covers == nil {
+			b.watches = nil
+		}
+		b.watches = append(b.watches, t)
+		b.watches = b.watches[max(0, len(b.watches)-keptTables):]
+	}
+}
+
+func (w *writer) of(backend string) *newest {
+	b := w.backends[backend]
+	if b == nil {
+		b = &newest{locks: make(map[inspect.ID]*inspect.Lock)}
+		w.backends[backend], w.names = b, append(w.names, backend)
+	}
+	return b
+}
+
+// snapshot writes all that is so, as updates of a first look.
+func (w *writer) snapshot() error {
+	w.since = 0
+	whole := wholeFirst
+	for _, name := range w.names {
+		b := w.backends[name]
+		u := b.sessions
+		u.Backend = b.backend
+		u.Put = slices.SortedFunc(maps.Values(b.locks), func(a, b *inspect.Lock) int { return a.ID.Compare(b.ID) })
+		all := []inspect.Update{u}
+		for _, t := range b.watches {
+			all = append(all, inspect.Update{Watches: t})
+		}
+		for _, u := range all {
+			if err := w.lines(whole, w.to, u); err != nil {
+				return err
+			}
+			whole = wholeRest
+		}
+	}
+	w.whole, w.size, w.since = w.to, w.since, 0
 	return nil
 }

@@ -1,0 +1,248 @@
+package recording
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockscope/lockscope/inspect"
+)
+
+// The ways in which a recording is kept in a file.
+const (
+	asText = "text"
+	asZstd = "zstd"
+	asGzip = "gzip"
+)
+
+// keep writes a recording to a file.
+func keep(tb testing.TB, form string, updates func(func(time.Time, inspect.Update) bool)) (path string) {
+	tb.Helper()
+	path = filepath.Join(tb.TempDir(), "recording")
+	file, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	to := io.WriteCloser(file)
+	switch form {
+	case asZstd:
+		if to, err = Pack(file); err != nil {
+			tb.Fatal(err)
+		}
+	case asGzip:
+		to = gzip.NewWriter(file)
+	}
+	if err := Save(to, updates); err != nil {
+		tb.Fatal(err)
+	}
+	if form != asText {
+		if err := to.Close(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return path
+}
+
+var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// after is the instant of the n-th change.
+func after(n int) time.Time { return began.Add(time.Duration(n) * 100 * time.Millisecond) }
+
+// handovers are changes of 40 locks on two backends, ten a second.
+func handovers(changes int) func(func(time.Time, inspect.Update) bool) {
+	return func(yield func(time.Time, inspect.Update) bool) {
+		for _, name := range []string{"zk", "redis"} {
+			b := &inspect.Backend{Name: name, Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
+			sessions := map[int64]inspect.Session{7: {Client: "10.0.0.7:1"}}
+			if !yield(began, inspect.Update{Backend: b, Sessions: sessions, AllSessions: true}) {
+				return
+			}
+		}
+		for i := range changes {
+			if !yield(after(i), changeOf(i, after(i))) {
+				return
+			}
+		}
+	}
+}
+
+// changeOf is the n-th change: a lock gets another holder, or is gone for a while; one lock never
+// changes after its beginning.
+func changeOf(n int, at time.Time) inspect.Update {
+	i := n % 40
+	if i == 39 && n > 40 {
+		i = 38
+	}
+	id := inspect.ID{Backend: []string{"zk", "redis"}[i%2], Path: fmt.Sprintf("/locks/job \"%02d\"", i)}
+	if n%97 == 96 {
+		return inspect.Update{Gone: []inspect.ID{id}}
+	}
+	c := inspect.Contender{
+		Name: inspect.Untrusted(fmt.Sprintf("lock-%010d", n)), State: inspect.Holding,
+		Owner: inspect.Owner{Session: 7},
+	}
+	return inspect.Update{Put: []*inspect.Lock{{
+		ID: id, Kind: inspect.KindMutex, State: inspect.StateHeld, ReadAt: at, Holders: []inspect.Contender{c},
+	}}}
+}
+
+func finderOf(tb testing.TB, path string) *Finder {
+	tb.Helper()
+	f, err := NewFinder(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return f
+}
+
+// seenOf lists each lock with its holder, and the holder's session, after a source has played up to
+// a moment.
+func seenOf(tb testing.TB, now func() time.Time, play func(func(inspect.Update)) error) string {
+	tb.Helper()
+	o := inspect.NewObserver(now, nil)
+	if err := o.Play(play); err != nil {
+		tb.Fatal(err)
+	}
+	var all bytes.Buffer
+	s := o.Snapshot()
+	fmt.Fprintln(&all, s.TakenAt)
+	for _, b := range s.Backends {
+		fmt.Fprintln(&all, b.Name, b.State, b.FirstPass)
+	}
+	for l := range s.Locks() {
+		c := &l.Holders[0]
+		fmt.Fprintln(&all, l.ID, l.State, c.Name, c.HeldSince, c.Owner.Client)
+	}
+	return all.String()
+}
+
+// sameMoment compares a moment that was found with the recording played from its beginning.
+func sameMoment(t *testing.T, f *Finder, at time.Time) *Moment {
+	t.Helper()
+	m, err := f.Moment(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	played, err := Open(time.Now, f.name, Kept(), Speed(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := seenOf(t, played.Now, func(emit func(inspect.Update)) error { return played.To(at.Sub(began), emit) })
+	got := seenOf(t, m.Now, func(emit func(inspect.Update)) error { return m.Run(t.Context(), emit) })
+	if got != want {
+		t.Errorf("%v:\n%s\nwant\n%s", at, got, want)
+	}
+	return m
+}
+
+func TestMomentsAreAsPlayedFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{asText, asZstd, asGzip} {
+		f := finderOf(t, keep(t, form, handovers(3000))) // five minutes
+		for _, n := range []int{0, 1, 39, 100, 649, 651, 700, 1900, 2999} {
+			if m := sameMoment(t, f, after(n)); n > 1000 && len(m.lines) > 2000 {
+				t.Errorf("%s: the moment after %d changes is played from the beginning", form, n)
+			}
+		}
+		if end, err := f.End(t.Context()); err != nil || !end.Equal(after(2999)) {
+			t.Errorf("%s: it ends at %v, %v", form, end, err)
+		}
+	}
+}
+
+// Whole snapshots are no changes of their own: who plays all does not see them.
+func TestWholeSnapshotsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	path := keep(t, asText, handovers(1500))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte(wholeBegin)); n != 2 {
+		t.Errorf("%d whole snapshots in 150 s", n)
+	}
+	played, updates := Read(time.Now, bytes.NewReader(text), Kept()), 0
+	if err := played.All(func(inspect.Update) { updates++ }); err != nil || updates != 1502 {
+		t.Errorf("%d updates, %v", updates, err)
+	}
+}
+
+// A cut recording ends there; a damaged one has no moments from there to the next whole snapshot.
+func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(keep(t, asText, handovers(1500)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	before := bytes.Join(lines[:1300], nil)
+	for name, tt := range map[string]struct {
+		text  []byte
+		whole bool
+	}{
+		"cut":     {before[:len(before)-20], true},
+		"damaged": {slices.Concat(before, []byte("{\n"), bytes.Join(lines[1300:], nil)), false},
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, tt.text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := finderOf(t, path)
+		if _, err := f.Moment(t.Context(), after(1100)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := f.End(t.Context()); (err == nil) != tt.whole {
+			t.Errorf("%s: its end: %v", name, err)
+		}
+	}
+}
+
+// A file that is replaced by another stays the one that was opened.
+func TestFindersReadTheFileTheyOpened(t *testing.T) {
+	t.Parallel()
+	path := keep(t, asZstd, handovers(1500))
+	f := finderOf(t, path)
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if end, err := f.End(t.Context()); err != nil || !end.Equal(after(1499)) {
+		t.Errorf("it ends at %v, %v", end, err)
+	}
+}
+
+func TestVersionOneIsRefused(t *testing.T) {
+	t.Parallel()
+	old := Read(time.Now, strings.NewReader(`{"recording":1,"at":"2026-01-01T00:00:00Z"}`+"\n"))
+	err := old.All(func(inspect.Update) {})
+	if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "version 1, and this program reads version 2") {
+		t.Error(err)
+	}
+}
+
+func TestAMomentIsGivenUp(t *testing.T) {
+	t.Parallel()
+	f := finderOf(t, keep(t, asText, handovers(1500)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Moment(ctx, after(1400)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
