@@ -205,7 +205,7 @@ func Load(path string) (Config, error) {
 		return Config{}, fmt.Errorf("config %s: %w: it names commands that are run, and %w", path, ErrInvalid, err)
 	}
 	var c Config
-	if err := decode(text, &c); err != nil {
+	if err := Decode(text, &c); err != nil {
 		return Config{}, fmt.Errorf("config %s: %w: %w", path, ErrInvalid, err)
 	}
 	if err := c.check(); err != nil {

@@ -75,7 +75,7 @@ func handshakeError(err error) error {
 	case errors.As(err, &header):
 		return &RefusedError{cmp.Or(misfit(header.RecordHeader[:]), noTLS), err}
 	case dropped(err):
-		return &RefusedError{closedTLS, err}
+		return &unexplained{closedTLS, err}
 	case TimedOut(err):
 		return &unexplained{silentTLS, err}
 	}
