@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // Prefix is common to the locks of a group: a backend, and the directory of a znode or a key up to
@@ -68,4 +69,45 @@ func (o order) compareGroups(a, b *lockGroup) int {
 		return -c
 	}
 	return c
+}
+
+// enter opens the selected lock's chain, or opens or closes the selected group.
+func (s *Screen) enter() {
+	if p, ok := s.onGroup(); ok {
+		if s.Opened[p] {
+			delete(s.Opened, p)
+		} else {
+			s.Opened[p] = true
+		}
+		s.moved = true
+		s.seek()
+		return
+	}
+	if s.Current.Lock != (inspect.ID{}) {
+		s.Go(screen.Chain, s.Selected())
+	}
+}
+
+// closeGroup closes the group that is selected or that the selected lock is in.
+func (s *Screen) closeGroup() {
+	p, ok := s.onGroup()
+	if !ok {
+		p = prefixOf(s.Current.Lock)
+	}
+	delete(s.Opened, p)
+	s.Current, s.moved = Selection{group: p}, true
+	s.seek()
+}
+
+func (s *Screen) group() {
+	s.Want.Grouped = !s.Want.Grouped
+	s.moved = s.moved || s.Current != (Selection{})
+	if s.Flash("grouping off"); s.Want.Grouped {
+		s.Flash("grouped by directory or key prefix")
+	}
+	if s.Want.Grouped && s.Current.Lock != (inspect.ID{}) {
+		s.Opened[prefixOf(s.Current.Lock)] = true // the selected lock stays in sight
+	}
+	s.arrange()
+	s.seek()
 }
