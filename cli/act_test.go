@@ -84,7 +84,7 @@ func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
 		}
 		done := make(chan outcome, 1)
 		go func() { done <- run(t, "acquire", "zk:"+path, target, "-o", "jsonl", "--", "true") }()
-		await(t, "our place in the queue", func(o outcome) bool { return strings.Contains(o.stdout, "1 waits") }, "show", "zk:"+path, target)
+		await(t, "our place in the queue", func(o outcome) bool { return strings.Contains(o.stdout, "1 waiting") }, "show", "zk:"+path, target)
 		first := childrenOf(t, server.Addr, path)
 		slices.SortFunc(first, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
 		peer.Release(t)
@@ -335,7 +335,7 @@ func TestReleaseByALabelNamesTheContender(t *testing.T) {
 				peer.Expect(t, "acquired")
 			}
 		}
-		got := await(t, "all three", func(o outcome) bool { return strings.Contains(o.stdout, "2 wait,") }, "show", "zk:"+path, target, "-o", "tree")
+		got := await(t, "all three", func(o outcome) bool { return strings.Contains(o.stdout, "2 waiting") }, "show", "zk:"+path, target, "-o", "tree")
 		var l lock
 		if err := json.Unmarshal([]byte(run(t, "show", "zk:"+path, target, "-o", "json").stdout), &l); err != nil {
 			t.Fatalf("%v in %+v", err, got)

@@ -243,7 +243,7 @@ func TestARecordingIsLookedAt(t *testing.T) {
 	if got := run(t, "ls", plain, "-o", "json"); got.stdout != run(t, "ls", packed, "-o", "json").stdout {
 		t.Errorf("unpacked it is another: code %d, says %q", got.code, got.stderr)
 	}
-	if got := run(t, "show", "zk:/locks/reports", packed); got.code != 0 || !strings.Contains(got.stdout, " holds it") {
+	if got := run(t, "show", "zk:/locks/reports", packed); got.code != 0 || !strings.Contains(got.stdout, " has held it") {
 		t.Errorf("%+v", got)
 	}
 	if got := run(t, "show", "zk2:/x", packed); got.code != 2 || !strings.Contains(got.stderr, `no backend of the recording is named "zk2" (there are: `) {
