@@ -232,7 +232,7 @@ func TestASoughtMomentIsDrawnAhead(t *testing.T) {
 	send(r.Model, filmedMsg{snapshots: frames(3, 7)})
 	press(r.Model, "[")
 	send(r.Model, filmedMsg{snapshots: frames(7, 13)}, filmedMsg{err: io.EOF})
-	wantText(t, r.Model, "stands still", "worker-")
+	wantText(t, r.Model, "paused", "worker-")
 	wantNoText(t, r.Model, "of its history read")
 	r = filming(t, Options{}, 120, 36)
 	r.options.Film = indexedFilm{}

@@ -71,7 +71,10 @@ func redisActions() []actions {
 	}
 	for _, l := range recipe.StringLocks() {
 		key := strings.Replace(l.Key, "NAME", "a", 1)
-		all = append(all, actions{recipe: l.Name, write: "SET " + key + " " + l.Value + " PX 60000", lock: key, holder: l.Value, endless: true})
+		nobody := strings.HasPrefix(l.Name, "resque-lock") // its values name no holder, so the lock is possible at most
+		all = append(all, actions{
+			recipe: l.Name, write: "SET " + key + " " + l.Value + " PX 60000", lock: key, holder: l.Value, endless: !nobody,
+		})
 	}
 	return all
 }
