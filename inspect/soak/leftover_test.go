@@ -21,22 +21,6 @@ func stacks() string {
 	return text.String()
 }
 
-// goroutines counts all but those of the test's own wires between the members, of which there are as many as
-// connections: who leads after a restart decides how many that are.
-func goroutines() int {
-	total := 0
-	for _, same := range strings.Split(stacks(), "\n\n") {
-		if _, rest, ok := strings.Cut(same, "goroutine profile: total"); ok {
-			_, same, _ = strings.Cut(rest, "\n")
-		}
-		n, _, ok := strings.Cut(same, " @ ")
-		if count, err := strconv.Atoi(n); ok && err == nil && !strings.Contains(same, "servertest.(*Wire)") {
-			total += count
-		}
-	}
-	return total
-}
-
 // within awaits a condition for so long.
 func within(limit time.Duration, ok func() bool) bool {
 	for deadline := time.Now().Add(limit); !ok(); time.Sleep(200 * time.Millisecond) {

@@ -262,23 +262,6 @@ func (c *wire) until(what string, xid int32, show func(*result) string) {
 	}
 }
 
-// event waits for an event, and writes it down.
-func (c *wire) event() {
-	b, err := c.receive()
-	for range 3 { // a minute in all
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			break
-		}
-		b, err = c.receive()
-	}
-	if err != nil {
-		c.w.printf("%s: no event: %v", c.name, err)
-		return
-	}
-	r := &result{b, true}
-	c.w.printf("%s: %s", c.name, r.event(r.int(), r.long(), r.int()))
-}
-
 // eof writes down how the connection ends.
 func (c *wire) eof() {
 	for {
