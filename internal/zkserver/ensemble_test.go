@@ -23,14 +23,14 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 		}
 		listeners = append(listeners, l)
 	}
-	e, err := StartEnsemble(Config{TickTime: 100 * time.Millisecond}, 5, listeners...)
+	e, err := StartEnsemble(Config{TickTime: 300 * time.Millisecond}, 5, listeners...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
 	var conns []*zk.Conn
 	for _, l := range listeners {
-		conn, events, err := zk.Connect([]string{l.Addr().String()}, 2*time.Second, zk.WithLogger(quiet{}))
+		conn, events, err := zk.Connect([]string{l.Addr().String()}, 6*time.Second, zk.WithLogger(quiet{}))
 		if err != nil {
 			t.Fatal(err)
 		}
