@@ -2,6 +2,7 @@ package soak
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -195,7 +196,8 @@ func startWatch(t *testing.T, program string, targets []string, reports *story) 
 	t.Helper()
 	cmd := exec.Command(program, append([]string{"watch", "-o", "jsonl"}, targets...)...)
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
-	cmd.Stderr = os.Stderr
+	looked := &announced{first: make(chan struct{})}
+	cmd.Stderr = looked
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +219,25 @@ func startWatch(t *testing.T, program string, targets []string, reports *story) 
 		<-w.done
 		_ = cmd.Wait()
 	})
+	select { // what is held before its first look is no event
+	case <-looked.first:
+	case <-time.After(time.Minute):
+		t.Fatal("watch has not looked within a minute")
+	}
 	return w
+}
+
+// announced passes on what a watch says on stderr, and notices the end of its first look.
+type announced struct {
+	first chan struct{}
+	once  sync.Once
+}
+
+func (a *announced) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("watching ")) {
+		a.once.Do(func() { close(a.first) })
+	}
+	return os.Stderr.Write(b)
 }
 
 func (w *watcher) signal(t *testing.T, s syscall.Signal) {
