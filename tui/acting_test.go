@@ -212,7 +212,7 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	wantText(t, m, "End a client  job-1", "id 7, named job-1", "it holds redis:lock:job", "No lock is freed by this", "client kill id 7", "Type the address 10.0.0.7:50312")
 	typeText(m, "10.0.0.7:50312")
 	run(t, m, press(m, "tab", "enter"))
-	wantText(t, m, "Ended: 1 connection of job-1", "connected anew, from 10.0.0.7:50400")
+	wantText(t, m, "Ended: 1 connection of job-1", "connected again, from 10.0.0.7:50400")
 	if f.ended != 1 || f.asked[0].Client != "10.0.0.7:50312" {
 		t.Errorf("ended %d, asked %+v", f.ended, f.asked)
 	}
@@ -226,10 +226,10 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 		wantText(t, m, want)
 	}
 
-	f.preview = act.ClientPreview{Refused: act.Unsupported, Detail: "ZooKeeper lets nobody else close a session"}
+	f.preview = act.ClientPreview{Refused: act.Unsupported, Detail: "only a client can close its ZooKeeper session"}
 	m = opened(t, o, 120, 36, fixture.Orders().ID)
 	run(t, m, press(m, "K"))
-	wantText(t, m, "Not ended (unsupported)", "ZooKeeper lets nobody else close a session")
+	wantText(t, m, "Not ended (unsupported)", "only a client can close its ZooKeeper session")
 	if !strings.HasPrefix(f.asked[len(f.asked)-1].Client, "0x") {
 		t.Errorf("asked for %+v", f.asked)
 	}

@@ -160,7 +160,7 @@ func (b *bulk) confirm() (how string, err error) {
 	fmt.Fprintf(b.Stderr, "type %d to release these %d locks, one after the other: ", len(b.items), len(b.items))
 	typed, _ := bufio.NewReader(b.Stdin).ReadString('\n')
 	if strings.TrimSpace(typed) != strconv.Itoa(len(b.items)) {
-		return "", errors.New("what was typed is not the number")
+		return "", errors.New("the number typed is not the number of locks")
 	}
 	return "typed", nil
 }

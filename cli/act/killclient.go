@@ -31,7 +31,7 @@ func KillClient(a *app.App) *cobra.Command {
 		Short: "End the connection of a client of Redis, if it is still the one you saw",
 		Long: "End the connection of a client of Redis (CLIENT KILL), named BACKEND:HOST:PORT as show prints it, if it is still the one\n" +
 			"that the preview saw: by id, address and name. It frees no lock: keys stay until their TTL is up, and most libraries\n" +
-			"connect again by themselves. ZooKeeper lets nobody else close a session; the command says so and does nothing.",
+			"reconnect. In ZooKeeper only a client can close its session: the command says so and does nothing.",
 		Example: "  lockscope kill-client redis:10.0.0.7:50312 redis://localhost --dry-run\n" +
 			"  lockscope kill-client redis:10.0.0.7:50312 -p staging --reason 'hangs in BLPOP' --yes",
 		Args: app.ClientFirst, ValidArgsFunction: app.CompleteTarget,
@@ -131,7 +131,7 @@ func (r *killClient) print() {
 	case len(result.Ended) > 0:
 		fmt.Fprintf(r.Stdout, "%s: its connection was ended\n", r.id)
 		for _, c := range result.Again {
-			fmt.Fprintf(r.Stdout, "%s: a client of the same name is connected anew, from %s\n",
+			fmt.Fprintf(r.Stdout, "%s: a client of the same name has connected again, from %s\n",
 				inspect.Escape(c.Server), c.Addr)
 		}
 	}

@@ -134,7 +134,7 @@ func (r *sweep) counts(to io.Writer) {
 		why   string
 	}{
 		{p.Recent, "used in that time"},
-		{p.Undated, "last used nobody can tell when"},
+		{p.Undated, "last used at an unknown time"},
 		{p.WithData, "with data of their own"},
 	} {
 		if left.count > 0 {

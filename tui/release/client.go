@@ -181,7 +181,7 @@ func (d *Client) resultLines(width int) []widget.Line {
 	case len(r.Ended) > 0:
 		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Ended: ", t.Holding}, {describe.Count(len(r.Ended), "connection"), t.Strong}, {" of " + d.name + ".", t.Text}})
 		for i := range r.Again {
-			lines = append(lines, widget.Line{{t.Glyphs.Warning + " A client of the same name is connected anew, from ", t.Warning}, {r.Again[i].Addr.String(), t.Strong}})
+			lines = append(lines, widget.Line{{t.Glyphs.Warning + " A client of the same name has connected again, from ", t.Warning}, {r.Again[i].Addr.String(), t.Strong}})
 		}
 	case r.Unknown:
 		lines = append(lines, widget.Line{{t.Glyphs.Unknown + " Unknown whether it was ended.", t.Unknown}})
