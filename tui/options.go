@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -98,18 +97,24 @@ func (o Options) now() time.Time {
 }
 
 // Run shows the screens on the terminal until the user quits or ctx ends; neither is an error. It waits for
-// everything it started to end. Signals are the caller's, by way of ctx: Bubble Tea's own handler would wait for ever
-// to hand over a signal that came together with the end of ctx.
+// everything it started to end.
 func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	m := New(ctx, o)
-	all := append([]tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler()}, options...)
-	_, err := tea.NewProgram(m, all...).Run()
-	ended := ctx.Err() != nil
+	err := runProgram(ctx, m, options)
 	cancel()
 	m.alive.Lock() // waits for the commands under way
-	if err == nil || ended || errors.Is(err, tea.ErrInterrupted) {
+	return err
+}
+
+// runProgram shows a model until it quits or ctx ends. Signals are the caller's, by way of ctx: Bubble Tea's own
+// handler would wait for ever to hand over a signal that came together with the end of ctx. The end of ctx quits:
+// a program that is killed by its context closes the terminal's reader while it is read.
+func runProgram(ctx context.Context, m tea.Model, options []tea.ProgramOption) error {
+	p := tea.NewProgram(m, append([]tea.ProgramOption{tea.WithoutSignalHandler()}, options...)...)
+	defer context.AfterFunc(ctx, p.Quit)()
+	_, err := p.Run()
+	if err == nil || ctx.Err() != nil {
 		return nil
 	}
 	return fmt.Errorf("tui: %w", err)

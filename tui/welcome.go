@@ -2,8 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,16 +27,15 @@ type Chosen struct {
 
 // Welcome introduces the program and the ways to name servers, until the user chooses or leaves. look finds
 // the servers on this machine, once; nil offers none.
-func Welcome(ctx context.Context, o theme.Options, look func(context.Context) Local, options ...tea.ProgramOption) (chosen Chosen, err error) {
+func Welcome(ctx context.Context, o theme.Options, look func(context.Context) Local, options ...tea.ProgramOption) (Chosen, error) {
 	w := &welcome{theme: theme.New(o), width: roomyWidth, height: roomyHeight, options: o}
 	if look != nil {
 		w.look = func() tea.Msg { return localFoundMsg(look(ctx)) }
 	}
-	_, err = tea.NewProgram(w, append([]tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler()}, options...)...).Run()
-	if err == nil || ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
-		return w.chosen, nil
+	if err := runProgram(ctx, w, options); err != nil {
+		return Chosen{}, err
 	}
-	return Chosen{}, fmt.Errorf("tui: %w", err)
+	return w.chosen, nil
 }
 
 // welcome is the page for a start without any servers named.
