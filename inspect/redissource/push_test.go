@@ -152,7 +152,7 @@ func TestAHotKeyCostsABoundedNumberOfReads(t *testing.T) {
 	v.Await("the end state", holder(v, "lock:hot", "last"))
 	seconds := time.Since(start).Seconds()
 	reads := float64(commands(t, m)["getrange"] - before["getrange"])
-	if changes < 1000 || reads > 20+20*seconds+5 {
+	if most := 20 + 20*seconds + 5; reads > most || float64(changes) < 3*most { // fewer changes would prove nothing
 		t.Errorf("%.0f reads of one key for %d changes in %.1f s", reads, changes, seconds)
 	}
 	v.Await("still pushed", func() bool { return v.Backend.Mode == inspect.ModePush })

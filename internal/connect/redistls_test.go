@@ -53,7 +53,8 @@ func TestAPortWithoutTLSIsNamed(t *testing.T) {
 			within = 50 * time.Millisecond
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), within)
-		_, err := tlsDialer(new(net.Dialer).DialContext, &tls.Config{})(ctx, "tcp", addr)
+		dial := func(_ context.Context, network, addr string) (net.Conn, error) { return net.Dial(network, addr) }
+		_, err := tlsDialer(dial, &tls.Config{})(ctx, "tcp", addr)
 		cancel()
 		if err == nil || Reason(err) != want || TimedOut(err) != (reply == "") {
 			t.Errorf("%q: %v", reply, err)

@@ -16,7 +16,7 @@ func (t *Tree) child(d *Dir, name string) {
 		return
 	}
 	_, part := recipe.Base(p)
-	if t.cfg.Only != "" && !part && !d.aboveRoot || t.cfg.Chroot.OnServer(p) == "/zookeeper" {
+	if t.cfg.Only != "" && !part && !d.aboveRoot || t.serversOwn(p) {
 		return
 	}
 	if t.full() || t.deeper(d, p) {
@@ -30,6 +30,12 @@ func (t *Tree) child(d *Dir, name string) {
 		kind = JobStat // whether it is ephemeral is all that counts
 	}
 	t.push(&t.Queue.Walk, Job{Kind: kind, Dir: c})
+}
+
+// serversOwn reports that only the server writes at a path. Clients have locks elsewhere below /zookeeper, too.
+func (t *Tree) serversOwn(p string) bool {
+	p = t.cfg.Chroot.OnServer(p)
+	return p == "/zookeeper/config" || p == "/zookeeper/quota"
 }
 
 // firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at
