@@ -1,12 +1,19 @@
 package connect
 
-import "net"
+import (
+	"context"
+	"net"
+)
 
 // What the external tests, which may use zkwire, need of the package's own.
-var (
-	Listen      = listen
-	PlainDialer = plainDialer
-)
+var Listen = listen
+
+// PlainDialer dials without secrets that may change.
+func PlainDialer(
+	dial func(ctx context.Context, network, addr string) (net.Conn, error),
+) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return plainDialer(dial, nil)
+}
 
 const RedisPassword = redisPassword
 

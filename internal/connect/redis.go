@@ -10,17 +10,21 @@ import (
 // RedisOptions are the connection options of each independent master of a target; Sentinel, Cluster and a socket
 // are one. Callers add their own time limits and pool sizes.
 func (t Target) RedisOptions(config *tls.Config) []*redis.UniversalOptions {
-	s := t.Secrets
+	s := t.Present()
 	dial := dialFunc(new(net.Dialer).DialContext)
 	if t.Via != nil {
 		dial = t.Via.DialContext
 	}
 	one := redis.UniversalOptions{
 		Username: s.Login.Username, Password: string(s.Login.Password), DB: t.DB,
-		TLSConfig: config, Dialer: plainDialer(dial),
+		TLSConfig: config, Dialer: plainDialer(dial, t.Renewal),
 	}
 	if config != nil {
-		one.Dialer = tlsDialer(dial, config)
+		one.Dialer = tlsDialer(dial, config, t.Renewal)
+	}
+	if r := t.Renewal; r != nil {
+		// A client of a master never uses CredentialsProvider next to the other: it is for querySentinel.
+		one.CredentialsProviderContext, one.CredentialsProvider = r.login, r.sentinelLogin
 	}
 	switch t.Service {
 	case RedisSentinel:

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// plainDialer dials a Redis server or Sentinel without TLS, by dial.
-func plainDialer(dial dialFunc) dialFunc {
+// plainDialer dials a Redis server or Sentinel without TLS, by dial. secrets may be nil.
+func plainDialer(dial dialFunc, secrets *Renewal) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		return &greeted{Conn: conn, peek: conn}, nil
+		return &greeted{Conn: conn, peek: conn, secrets: secrets}, nil
 	}
 }
 
@@ -62,6 +62,7 @@ type greeted struct {
 	net.Conn
 	bounds   respBounds
 	peek     net.Conn // the connection as far as go-redis may look into it; nil: not at all
+	secrets  *Renewal // of the login; may be nil
 	answered atomic.Bool
 	refused  atomic.Pointer[RefusedError] // found out once
 }
@@ -84,6 +85,7 @@ func (g *greeted) Read(p []byte) (int, error) {
 		if why := refusal(p[:n]); why != "" { // go-redis would take it for the reply to its HELLO, and lose it
 			return 0, g.refuse(why, io.EOF)
 		}
+		g.secrets.heed(p[:n])
 		g.answered.Store(true)
 	}
 	if bad := g.bounds.take(p[:n]); bad != nil {

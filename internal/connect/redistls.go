@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// tlsDialer dials a Redis server or Sentinel with TLS, by plain.
-func tlsDialer(plain dialFunc, config *tls.Config) dialFunc {
+// tlsDialer dials a Redis server or Sentinel with TLS, by plain. secrets may be nil.
+func tlsDialer(plain dialFunc, config *tls.Config, secrets *Renewal) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := Handshake(ctx, plain, config, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		return &greeted{Conn: conn}, nil
+		return &greeted{Conn: conn, secrets: secrets}, nil
 	}
 }
 

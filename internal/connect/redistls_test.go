@@ -54,7 +54,7 @@ func TestAPortWithoutTLSIsNamed(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		dial := func(_ context.Context, network, addr string) (net.Conn, error) { return net.Dial(network, addr) }
-		_, err := tlsDialer(dial, &tls.Config{})(ctx, "tcp", addr)
+		_, err := tlsDialer(dial, &tls.Config{}, nil)(ctx, "tcp", addr)
 		cancel()
 		if err == nil || Reason(err) != want || TimedOut(err) != (reply == "") {
 			t.Errorf("%q: %v", reply, err)
@@ -78,7 +78,7 @@ func TestTLSWithACertificateBelowHome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := tlsDialer(new(net.Dialer).DialContext, config)(t.Context(), "tcp", server.Listener.Addr().String())
+	conn, err := tlsDialer(new(net.Dialer).DialContext, config, nil)(t.Context(), "tcp", server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,6 +110,7 @@ func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 // querySentinel returns redis.Nil where it knows no such master.
 func querySentinel(ctx context.Context, o redis.UniversalOptions, addr string, hooks []redis.Hook) (string, error) {
 	o.Addrs, o.DB, o.OnConnect = []string{addr}, 0, nil
+	o.CredentialsProviderContext = nil // the master's; CredentialsProvider is ours
 	name := o.MasterName
 	o.MasterName, o.Username, o.Password = "", o.SentinelUsername, o.SentinelPassword
 	o.MaxRetries = -1 // on top of the retries of its dials they would take all of a short time, and hide the reason

@@ -50,6 +50,8 @@ type Target struct {
 	Via *Via
 	// Secrets for these servers; ParseTargets leaves them empty.
 	Secrets Secrets
+	// Renewal has newer ones; nil: they stay as they are.
+	Renewal *Renewal
 }
 
 // TLS of a connection. Files are PEM.
