@@ -147,13 +147,13 @@ const credentials = "give credentials with READ on it: LOCKSCOPE_ZK_AUTH=digest:
 
 // asUser names who we are to the servers; empty when we gave no credentials.
 func (r *run) asUser() string {
-	if len(r.cfg.Auth) == 0 {
+	if len(r.conn.auth) == 0 {
 		return ""
 	}
 	return " as user " + r.user()
 }
 
 func (r *run) user() string {
-	user, _, _ := strings.Cut(string(r.cfg.Auth), ":")
+	user, _, _ := strings.Cut(string(r.conn.auth), ":")
 	return inspect.Escape(user)
 }

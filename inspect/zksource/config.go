@@ -26,6 +26,9 @@ type Config struct {
 	TLS *tls.Config
 	// Auth is user:password for the digest scheme; empty for none.
 	Auth []byte
+	// NewAuth is called every few seconds while reads are refused. It returns the credentials to use from then on and
+	// must not block. nil: they do not change.
+	NewAuth func() []byte
 	// Chroot is put before every path; paths are shown without it.
 	Chroot string
 	// Admin are the base URLs of the servers' AdminServers. Without them the four-letter words are tried.

@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"time"
@@ -16,6 +17,10 @@ type connection struct {
 	since   time.Time
 	many    bool     // many reads can share a request
 	watched []string // roots with a watch of all below
+
+	auth      []byte    // the credentials for the next session
+	refusedAt time.Time // the newest refusal of a read or login; zero once that is long past
+	renewedAt time.Time // when NewAuth was asked last
 
 	retryAt  time.Time
 	failures int
@@ -182,14 +187,14 @@ func (r *run) reconnect(now time.Time) {
 
 // login gives the credentials, if there are any, and then starts to read.
 func (r *run) login() {
-	if len(r.cfg.Auth) == 0 {
+	if len(r.conn.auth) == 0 {
 		r.started()
 		return
 	}
-	l := r.conn.link
+	l, auth := r.conn.link, r.conn.auth
 	r.pacing.flying++
 	r.tasks.Go(func() {
-		err := l.conn.AddAuth("digest", r.cfg.Auth)
+		err := l.conn.AddAuth("digest", auth)
 		r.deliver(result{Reply: tree.Reply{At: r.cfg.Now(), Err: err}, link: l, login: true})
 	})
 }
@@ -199,9 +204,34 @@ func (r *run) loggedIn(res result) {
 		r.started()
 		return
 	}
+	r.conn.refusedAt = res.At
 	r.lost(linkEvent{link: r.conn.link, at: res.At, kind: linkFailed})
 	const advice = " (check LOCKSCOPE_ZK_AUTH)"
 	r.conn.why = "user " + r.user() + ": the server refused the login: " + res.Err.Error() + advice
+}
+
+// Newer credentials are asked for so often, and for so long after a refusal.
+const (
+	newAuthEvery  = 5 * time.Second
+	newAuthWithin = time.Minute
+)
+
+// renewAuth logs in again when there are other credentials. ZooKeeper does not refuse a digest, only what it may not
+// do.
+func (r *run) renewAuth(now time.Time) {
+	c := &r.conn
+	switch {
+	case r.cfg.NewAuth == nil || c.refusedAt.IsZero() || now.Sub(c.renewedAt) < newAuthEvery:
+		return
+	case now.Sub(c.refusedAt) > newAuthWithin:
+		c.refusedAt = time.Time{}
+		return
+	}
+	c.renewedAt = now
+	if auth := r.cfg.NewAuth(); !bytes.Equal(auth, c.auth) {
+		c.auth, c.refusedAt = auth, time.Time{}
+		r.reconnect(now)
+	}
 }
 
 // started reads everything known again, starting with the nodes on the screen, and then continues

@@ -71,6 +71,9 @@ func (r *run) result(res result) {
 	default:
 		r.progress = res.At
 		r.pacing.answered(res.At.Sub(res.Sent))
+		if errors.Is(res.Err, tree.ErrDenied) {
+			r.conn.refusedAt = res.At
+		}
 		r.apply(&res.Reply)
 	}
 }

@@ -56,7 +56,7 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 		cfg: cfg, beats: s.beats, ctx: ctx, emit: emit, focused: s.focused, stall: stall.New(cfg.Now),
 		tree: tree.New(cfg.tree(s.beats)), ensemble: ensemble.New(cfg.Servers, cfg.Admin, reach),
 		inbox: newInbox(), results: make(chan result, inFlight), pacing: newPacing(cfg), progress: cfg.Now(),
-		conn: connection{spent: map[string]uint64{}}, lacks: map[string]lacking{},
+		conn: connection{spent: map[string]uint64{}, auth: cfg.Auth}, lacks: map[string]lacking{},
 		inquiries: newInquiries(s.beats.identity),
 	}
 }
@@ -134,6 +134,7 @@ func (r *run) loop() {
 			if r.conn.ready && !r.cfg.Once {
 				r.tree.Poll(now)
 			}
+			r.renewAuth(now)
 			r.measureHeat(now)
 		case <-wake.C:
 		}
