@@ -223,3 +223,27 @@ func TestTheAlertRulesFire(t *testing.T) {
 		}
 	}
 }
+
+func TestALocalExporterKnowsNoNames(t *testing.T) {
+	t.Parallel()
+	addr := exportingAt(t, map[string]string{"XDG_STATE_HOME": t.TempDir()}, "redis://127.0.0.1:1")
+	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+	for host, want := range map[string]int{
+		addr: http.StatusOK, "localhost:9487": http.StatusOK, "[::1]:9487": http.StatusOK, "10.0.0.1": http.StatusOK,
+		"page.example": http.StatusMisdirectedRequest, "localhost.example:9487": http.StatusMisdirectedRequest,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: %d, want %d", host, response.StatusCode, want)
+		}
+	}
+}

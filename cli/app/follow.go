@@ -12,19 +12,37 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// FollowTargets returns the RunE of a command that watches its targets until interrupted.
+// FollowTargets returns the RunE of a command that watches its targets until interrupted. Without a terminal, as in a
+// service, SIGHUP makes it read the passwords again instead of ending it.
 func (a *App) FollowTargets(run func(context.Context, *inspect.Observer) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.SetUp(cmd.Context(), args)
 		if err != nil {
 			return err
 		}
+		ctx, hangups, stop := a.untilEnded(cmd.Context())
+		defer stop()
+		defer a.RenewSecrets(ctx, &s, args, hangups)()
 		observer, err := a.Observer(s, false, "")
 		if err != nil {
 			return err
 		}
-		return run(cmd.Context(), observer)
+		return run(ctx, observer)
 	}
+}
+
+// untilEnded returns a context that ends when the user interrupts, and the SIGHUPs that do not end it.
+func (a *App) untilEnded(ctx context.Context) (context.Context, <-chan os.Signal, context.CancelFunc) {
+	for _, stream := range []any{a.Stdin, a.Stdout, a.Stderr} {
+		if _, attended := Terminal(stream); attended { // SIGHUP then says that it was closed
+			ctx, stop := Interruptible(ctx)
+			return ctx, nil, stop
+		}
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	return ctx, hangups, func() { signal.Stop(hangups); stop() }
 }
 
 // Interruptible returns a context that also ends when the user interrupts.

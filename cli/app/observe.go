@@ -32,7 +32,7 @@ func (a *App) Source(t connect.Target, s Setup, once bool, only string) (inspect
 	}
 	c := zksource.Config{
 		Backend: t.Name, Servers: t.Servers, Roots: t.Roots, Only: only, TLS: config, Dial: t.Dialer(),
-		Chroot: t.Chroot, Auth: t.Secrets.Login.Digest(),
+		Chroot: t.Chroot, Auth: t.Present().Login.Digest(), NewAuth: t.NewDigest(),
 		Admin: t.Admin, AdminUser: t.Secrets.Admin.Username, AdminPassword: string(t.Secrets.Admin.Password),
 		Once: once, Timeout: a.Timeout, Budget: a.zkBudget(once),
 	}

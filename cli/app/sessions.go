@@ -43,7 +43,7 @@ func ZKOptions(t connect.Target) ([]lockops.ZKOption, error) {
 		lockops.WithTLS(config), lockops.WithDialContext(t.Dialer()),
 		lockops.WithChroot(t.Chroot),
 	}
-	if login := t.Secrets.Login; login.Username != "" {
+	if login := t.Present().Login; login.Username != "" {
 		options = append(options, lockops.WithDigest(login.Username, string(login.Password)))
 	}
 	return options, nil

@@ -104,7 +104,11 @@ func (a *App) SetUp(ctx context.Context, args []string) (Setup, error) {
 	if err := a.goVia(s.Targets); err != nil {
 		return s, err
 	}
-	if err = s.Profile.Secrets(ctx, a.Getenv, a.Timeout, s.Targets); err != nil {
+	if err := config.CheckKeys(s.Targets); err != nil {
+		return s, err
+	}
+	from := config.From{Getenv: a.Getenv, Stderr: Direct(a.Stderr), Within: a.Timeout}
+	if err = s.Profile.Secrets(ctx, from, s.Targets); err != nil {
 		if s.ProfileName != "" {
 			err = fmt.Errorf("profile %q: %w", s.ProfileName, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 	"time"
 
@@ -61,15 +62,19 @@ const (
 
 // run serves until ctx ends, the user interrupts, or the sources are done.
 func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
-	ctx, stop := app.Interruptible(ctx)
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", x.listen)
 	if err != nil {
 		return app.Usagef("--listen %s: %w", x.listen, err)
 	}
 	collector := metrics.New(x.Now, x.lockSeries)
+	handler := x.handler(collector, observer.Sources())
+	if at, ok := listener.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {
+		handler = byAddress(handler)
+	}
 	server := &http.Server{
-		Handler: x.handler(collector, observer.Sources()), ReadHeaderTimeout: headersWithin,
+		Handler: handler, ReadHeaderTimeout: headersWithin,
 		WriteTimeout: scrapeWithin, IdleTimeout: 2 * time.Minute,
 	}
 	served := make(chan error, 1)
@@ -87,6 +92,19 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 		err = nil
 	}
 	return errors.Join(err, observed)
+}
+
+// byAddress answers only requests to localhost or an address: a page in a browser on this host could make a name of
+// its own mean this address (DNS rebinding) and read the names of locks.
+func byAddress(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		if host != "localhost" && net.ParseIP(host) == nil {
+			http.Error(w, "ask for localhost, or an address", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (x *export) handler(collector *metrics.Collector, backends int) http.Handler {

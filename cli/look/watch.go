@@ -55,7 +55,7 @@ func Watch(a *app.App) *cobra.Command {
 
 // run prints events until ctx ends, the user interrupts, the output is closed, or the sources end.
 func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
-	ctx, stop := app.Interruptible(ctx)
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then fails, and is the quiet end
 	defer signal.Reset(syscall.SIGPIPE)

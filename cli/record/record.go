@@ -78,6 +78,7 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	if err != nil {
 		return err
 	}
+	defer r.RenewSecrets(ctx, &s, targets, nil)()
 	sources, err := r.Sources(s, false, "")
 	if err != nil {
 		return err

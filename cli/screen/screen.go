@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/lockscope/lockscope/cli/app"
@@ -32,6 +33,9 @@ func openScreen(ctx context.Context, a *app.App, args []string, newLab LabMaker)
 	if err != nil {
 		return err
 	}
+	quiet := *a
+	quiet.Stderr = io.Discard // the screen is in front of it
+	defer quiet.RenewSecrets(ctx, &s, args, nil)()
 	observer, err := a.Observer(s, false, "")
 	if err != nil {
 		return err

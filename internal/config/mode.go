@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // user who reads a file, and how it looks at directories.
@@ -61,4 +63,37 @@ func (u user) othersRead(info fs.FileInfo) bool {
 	mounted := owner == 0 && u.id != 0 && slices.Contains(u.groups, group)
 	rights := info.Mode().Perm() & 0o077
 	return rights != 0 && !(mounted && rights == 0o040)
+}
+
+// CheckKeys refuses private keys of targets that others may read. A group may read one of root's, as Debian's ssl-cert
+// does.
+func CheckKeys(targets []connect.Target) error {
+	for _, t := range targets {
+		for _, tls := range []*connect.TLS{t.TLS, t.AdminTLS} {
+			if tls == nil || tls.Key == "" {
+				continue
+			}
+			if err := checkKey(tls.Key); err != nil {
+				return fmt.Errorf("target %s is %w: %w", t.Name, connect.ErrTarget, err)
+			}
+		}
+	}
+	return nil
+}
+
+func checkKey(path string) error {
+	path, err := connect.HomePath(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("key: %w", err)
+	}
+	owner, _, known := ownerOf(info)
+	rights := info.Mode().Perm() & 0o077
+	if known && rights != 0 && !(owner == 0 && rights == 0o040) {
+		return fmt.Errorf("key %s may be read by others (mode %04o; chmod 600 it)", path, info.Mode().Perm())
+	}
+	return nil
 }

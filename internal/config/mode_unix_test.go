@@ -4,10 +4,14 @@ package config
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/connect"
 )
 
 // file is a file or directory of an owner, a group and a mode.
@@ -75,5 +79,22 @@ func TestAPodMayReadItsSecrets(t *testing.T) {
 	}
 	if root := (user{groups: []int{65532}}); !root.othersRead(file{0, 65532, 0o440}) {
 		t.Error("root takes a secret that a group may read")
+	}
+}
+
+func TestAKeyThatOthersReadIsRefused(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.WriteFile(key, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, refused := range map[fs.FileMode]bool{0o600: false, 0o640: os.Geteuid() != 0, 0o644: true, 0o660: true} {
+		if err := os.Chmod(key, mode); err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range []connect.Target{{TLS: &connect.TLS{Key: key}}, {AdminTLS: &connect.TLS{Key: key}}} {
+			if err := CheckKeys([]connect.Target{{}, target}); (err != nil) != refused {
+				t.Errorf("mode %04o: %v", mode, err)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -141,14 +142,22 @@ func (p Profile) hasPlainPassword() bool {
 	})
 }
 
+// From is where secrets come from besides the configuration.
+type From struct {
+	Getenv func(string) string
+	// Stderr is that of the commands, which have Within in all.
+	Stderr io.Writer
+	Within time.Duration
+}
+
 // Secrets gives each target its own: those of the profile's target with the same servers, then the
-// environment's, then for Redis the profile's. Commands have within in all.
-func (p Profile) Secrets(ctx context.Context, getenv func(string) string, within time.Duration, targets []connect.Target) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
+// environment's, then for Redis the profile's.
+func (p Profile) Secrets(ctx context.Context, from From, targets []connect.Target) error {
+	ctx, cancel := context.WithTimeout(ctx, from.Within)
 	defer cancel()
-	read := reader{within: within, outputs: make(map[string]connect.Secret)}
+	read := reader{From: from, outputs: make(map[string]connect.Secret)}
 	for i := range targets {
-		s, err := p.secretsOf(ctx, getenv, &read, targets[i])
+		s, err := p.secretsOf(ctx, &read, targets[i])
 		if err != nil {
 			return fmt.Errorf("target %s: %w", targets[i].Name, err)
 		}
@@ -157,8 +166,8 @@ func (p Profile) Secrets(ctx context.Context, getenv func(string) string, within
 	return nil
 }
 
-func (p Profile) secretsOf(ctx context.Context, getenv func(string) string, read *reader, at connect.Target) (connect.Secrets, error) {
-	s, err := connect.SecretsFromEnvironment(at.Service, getenv)
+func (p Profile) secretsOf(ctx context.Context, read *reader, at connect.Target) (connect.Secrets, error) {
+	s, err := connect.SecretsFromEnvironment(at.Service, read.Getenv)
 	if err != nil {
 		return s, err
 	}
@@ -199,7 +208,7 @@ func (p Profile) own(at connect.Target) (own Target) {
 
 // reader gets passwords from where they are; each command is run once.
 type reader struct {
-	within  time.Duration
+	From
 	outputs map[string]connect.Secret
 }
 
@@ -254,11 +263,11 @@ func (r *reader) fromCommand(ctx context.Context, command []string) (connect.Sec
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = connect.WithoutSecrets(os.Environ())
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = r.Stderr
 	cmd.WaitDelay = afterCommand
 	text, err := cmd.Output()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return "", fmt.Errorf("password_command %s: not done in %v (--timeout allows more)", command[0], r.within)
+		return "", fmt.Errorf("password_command %s: not done in %v (--timeout allows more)", command[0], r.Within)
 	}
 	if err != nil {
 		return "", fmt.Errorf("password_command %s: %w", command[0], err)

@@ -40,7 +40,7 @@ func secretsOf(t *testing.T, p Profile, getenv func(string) string) ([]connect.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	return targets, p.Secrets(t.Context(), getenv, time.Minute, targets)
+	return targets, p.Secrets(t.Context(), From{getenv, os.Stderr, time.Minute}, targets)
 }
 
 func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
@@ -137,7 +137,7 @@ func TestACommandForAPasswordIsStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = p.Secrets(t.Context(), none, 50*time.Millisecond, targets)
+	err = p.Secrets(t.Context(), From{none, os.Stderr, 50 * time.Millisecond}, targets)
 	if err == nil || !strings.Contains(err.Error(), "--timeout") {
 		t.Errorf("%v, want a hint at --timeout", err)
 	}

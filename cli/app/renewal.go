@@ -1,0 +1,113 @@
+package app
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockscope/lockscope/internal/connect"
+)
+
+// Refused secrets are read again at most every renewEvery, and down to every renewSeldom while they stay the same: a
+// command that gives them may cost its service something.
+const (
+	renewEvery  = 10 * time.Second
+	renewSeldom = 5 * time.Minute
+)
+
+// renewal reads the secrets of a setup again while a command runs.
+type renewal struct {
+	*App
+	setup   Setup
+	read    func(context.Context) (Setup, error)
+	refused chan struct{}
+}
+
+// RenewSecrets lets the secrets of a profile change while a command runs: they are read again, by the arguments that
+// it was set up by, after a server refused them and for each hangup. Call it before anything connects, and stop at
+// the end.
+func (a *App) RenewSecrets(ctx context.Context, s *Setup, args []string, hangups <-chan os.Signal) (stop func()) {
+	r := &renewal{App: a, refused: make(chan struct{}, 1)}
+	r.read = func(ctx context.Context) (Setup, error) { return a.SetUp(ctx, args) }
+	if s.ProfileName != "" {
+		for i := range s.Targets {
+			s.Targets[i].Renewal = connect.NewRenewal(s.Targets[i].Secrets, r.ask)
+		}
+	}
+	r.setup = *s
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { r.run(ctx, hangups) })
+	return func() { cancel(); running.Wait() }
+}
+
+// ask has the secrets read soon. It does not block.
+func (r *renewal) ask() {
+	select {
+	case r.refused <- struct{}{}:
+	default: // they will be
+	}
+}
+
+func (r *renewal) run(ctx context.Context, hangups <-chan os.Signal) {
+	last, pause := time.Now(), renewEvery
+	for {
+		hangup := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			hangup = true
+		case <-r.refused:
+			rest := time.NewTimer(time.Until(last.Add(pause)))
+			select {
+			case <-ctx.Done():
+			case <-hangups:
+				hangup = true
+			case <-rest.C:
+			}
+			rest.Stop()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		changed := r.again(ctx, hangup)
+		if changed || time.Since(last) > renewSeldom {
+			pause = renewEvery
+		} else {
+			pause = min(2*pause, renewSeldom)
+		}
+		last = time.Now()
+	}
+}
+
+// again reads the secrets, and reports whether any changed. A failure leaves them as they are.
+func (r *renewal) again(ctx context.Context, hangup bool) (changed bool) {
+	if r.setup.ProfileName == "" {
+		r.Say("SIGHUP: there is no profile to read passwords from")
+		return false
+	}
+	fresh, err := r.read(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.Say("passwords could not be read again: %v", err)
+		}
+		return false
+	}
+	same := func(a, b connect.Target) bool { return a.Name == b.Name && a.SameServers(b) }
+	for _, t := range r.setup.Targets {
+		i := slices.IndexFunc(fresh.Targets, func(other connect.Target) bool { return same(t, other) })
+		changed = i >= 0 && t.Renewal.Set(fresh.Targets[i].Secrets) || changed
+	}
+	switch {
+	case hangup && !slices.EqualFunc(r.setup.Targets, fresh.Targets, same):
+		r.Say("profile %q has other targets now: restart to look at them", r.setup.ProfileName)
+	case changed:
+		r.Say("profile %q has new passwords", r.setup.ProfileName)
+	case hangup:
+		r.Say("profile %q has the same passwords as before", r.setup.ProfileName)
+	}
+	return changed
+}

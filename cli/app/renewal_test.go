@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"io"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockscope/lockscope/internal/connect"
+)
+
+// A server refuses the password each second. It is read ever more seldom while it stays the same, and again as often
+// as at first once it has changed.
+func TestRefusedPasswordsAreReadMoreSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var reads []time.Duration
+		r := &renewal{App: &App{Environment: Environment{Stderr: io.Discard}}, refused: make(chan struct{}, 1)}
+		r.setup = Setup{ProfileName: "p", Targets: []connect.Target{{Name: "redis"}}}
+		r.setup.Targets[0].Renewal = connect.NewRenewal(connect.Secrets{}, r.ask)
+		r.read = func(context.Context) (Setup, error) {
+			reads = append(reads, time.Since(start))
+			fresh := Setup{ProfileName: "p", Targets: []connect.Target{{Name: "redis"}}}
+			if len(reads) == 6 {
+				fresh.Targets[0].Secrets.Login.Password = "new"
+			}
+			return fresh, nil
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); r.run(ctx, nil) }()
+		for time.Since(start) < 621*time.Second {
+			r.ask()
+			time.Sleep(time.Second)
+		}
+		stop()
+		<-ended
+		want := []time.Duration{10, 30, 70, 150, 310, 610, 620}
+		for i := range want {
+			want[i] *= time.Second
+		}
+		if !slices.Equal(reads, want) {
+			t.Errorf("read at %v, want %v", reads, want)
+		}
+	})
+}
