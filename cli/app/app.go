@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 
 	"github.com/lockscope/lockscope/inspect/describe"
@@ -19,6 +20,8 @@ type Environment struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	Now            func() time.Time
+	// Syslog is the socket of syslog; empty: the system's.
+	Syslog string
 }
 
 // OS is the environment of the running process.
@@ -45,9 +48,13 @@ type Options struct {
 	Linear     bool
 }
 
+// mostSaid limits a line, in cells: servers may answer with a megabyte.
+const mostSaid = 4096
+
 // Say prints a line on standard error, with everything a terminal could act on escaped.
 func (a *App) Say(format string, args ...any) {
-	fmt.Fprintln(a.Stderr, "lockscope: "+describe.Printable(fmt.Sprintf(format, args...)))
+	text := describe.Printable(fmt.Sprintf(format, args...))
+	fmt.Fprintln(a.Stderr, "lockscope: "+ansi.Truncate(text, mostSaid, "…"))
 }
 
 // Terminal returns the width of w in cells; ok is false when w is not a terminal.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -40,7 +41,8 @@ func (a *App) NewReleasers(s Setup) (*Releasers, error) {
 	return r, nil
 }
 
-// OpenAudit opens an audit file, the default one if path is empty.
+// OpenAudit opens an audit file, the default one if path is empty, with a copy in syslog if the configuration asks
+// for one.
 func (a *App) OpenAudit(s Setup, path string) (*act.Audit, error) {
 	if path == "" {
 		var err error
@@ -48,7 +50,16 @@ func (a *App) OpenAudit(s Setup, path string) (*act.Audit, error) {
 			return nil, err
 		}
 	}
-	return act.OpenAudit(a.Now, path, Version, s.ProfileName)
+	audit, err := act.OpenAudit(a.Now, path, Version, s.ProfileName)
+	if err != nil || s.Config.Audit != "syslog" {
+		return audit, err
+	}
+	place, err := openSyslog(a.Syslog)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("audit: syslog, as the configuration asks for: %w", err), audit.Close())
+	}
+	audit.CopyTo(place)
+	return audit, nil
 }
 
 // NewPreviewers returns releasers without an audit file, which can only preview.

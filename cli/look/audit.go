@@ -144,7 +144,13 @@ func (r *auditTrail) print(records []act.Record) {
 		}
 		line := fmt.Sprintf("%s  %-7s  %-9s  %s  owner %s  by %s@%s", rec.At.UTC().Format(time.RFC3339), rec.Action,
 			what, rec.Lock, rec.Owner, rec.User, rec.Host)
-		for _, more := range [][2]string{{"confirmed", rec.Confirmed}, {"why", rec.Why}, {"detail", rec.Detail}, {"error", rec.Error}} {
+		for _, more := range [][2]string{
+			{"sudo by", rec.Sudo},
+			{"confirmed", rec.Confirmed},
+			{"why", rec.Why},
+			{"detail", rec.Detail},
+			{"error", rec.Error},
+		} {
 			if more[1] != "" {
 				line += "  " + more[0] + " " + more[1]
 			}

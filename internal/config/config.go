@@ -34,6 +34,8 @@ type Config struct {
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
 	// Recipes are users' own, by name.
 	Recipes map[string]Recipe `yaml:"recipes"`
+	// Audit is syslog for a copy there of each line of the audit file, or empty.
+	Audit string `yaml:"audit"`
 	// Expect holds for all profiles; the profile's own comes first.
 	Expect []Expectation `yaml:"expect"`
 	// Hosts are the names of clients' hosts, for all profiles; the profile's own come first.
@@ -124,6 +126,7 @@ views:
     columns: [lock, holder, client, held, ttl]
 # The columns of that list, from left to right; without them as many as there is room for.
 # columns: [lock, holder, held, wait, queue, finding]
+# audit: syslog                 # a copy of each line of the audit file
 bell: off                       # or the severity from which on a new finding rings it: info, warning, critical
 profiles:
   dev:
@@ -260,6 +263,9 @@ func Bells() []string { return []string{"off", "info", "warning", "critical"} }
 func (c Config) check() error {
 	if c.Bell != "" && !slices.Contains(Bells(), c.Bell) {
 		return fmt.Errorf("bell %q is none of %s", c.Bell, strings.Join(Bells(), ", "))
+	}
+	if c.Audit != "" && c.Audit != "syslog" {
+		return fmt.Errorf("audit %q: give syslog, or leave it out", c.Audit)
 	}
 	if c.Theme != "" && !slices.Contains(Themes(), c.Theme) {
 		return fmt.Errorf("theme %q is none of %s", c.Theme, strings.Join(Themes(), ", "))

@@ -1,10 +1,12 @@
 package act
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +26,7 @@ type Audit struct {
 	limit int64 // size of a file, in bytes
 	file  *os.File
 	actor actor
+	copy  io.WriteCloser // see CopyTo; may be nil
 }
 
 // Target names the servers of a Releaser, in what it shows and in the audit file, and has its clock.
@@ -48,7 +51,9 @@ func (t *Target) now() time.Time {
 
 // actor is the same in every line of a run.
 type actor struct {
-	User    string `json:"user"`
+	User string `json:"user"`
+	// Sudo is the user who became that one by sudo.
+	Sudo    string `json:"sudo_user,omitempty"`
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
@@ -204,7 +209,7 @@ func OpenAudit(now func() time.Time, path, version, profile string) (*Audit, err
 	if err != nil {
 		return nil, err
 	}
-	a := actor{User: UserName(), PID: os.Getpid(), Version: version, Profile: profile}
+	a := actor{User: UserName(), Sudo: os.Getenv("SUDO_USER"), PID: os.Getpid(), Version: version, Profile: profile}
 	a.Host, _ = os.Hostname() // empty says unknown
 	return &Audit{now: now, path: path, limit: auditLimit, file: f, actor: a}, nil
 }
@@ -276,14 +281,27 @@ func (a *Audit) write(l line) error {
 	if err := a.file.Sync(); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
+	if a.copy != nil {
+		if _, err := a.copy.Write(bytes.TrimSpace(text)); err != nil {
+			return fmt.Errorf("audit: a copy of the line: %w", err)
+		}
+	}
 	return nil
 }
+
+// CopyTo writes each later line to another place, too, and closes that with the file. A failure is one of the audit: no
+// audit, no action. Call it before the first action.
+func (a *Audit) CopyTo(place io.WriteCloser) { a.copy = place }
 
 // Close closes the file.
 func (a *Audit) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.file.Close()
+	err := a.file.Close()
+	if a.copy != nil {
+		err = errors.Join(err, a.copy.Close())
+	}
+	return err
 }
 
 func (t Target) record() target {

@@ -105,3 +105,19 @@ func TestAuditSaysWhere(t *testing.T) {
 		}
 	}
 }
+
+func TestAuditNamesWhoUsedSudo(t *testing.T) {
+	t.Setenv("SUDO_USER", "alice")
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	a, err := OpenAudit(time.Now, path, "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.write(line{Lock: "zk:/a"}); err != nil {
+		t.Fatal(err)
+	}
+	if trail, err := ReadTrail(path); err != nil || len(trail.Records) != 1 || trail.Records[0].Sudo != "alice" {
+		t.Errorf("%+v, %v", trail, err)
+	}
+}

@@ -22,6 +22,8 @@ type Record struct {
 	Lock, Owner string
 	// User and Host of the operator, the profile, how it was confirmed, and the reason that was given for it.
 	User, Host, Profile, Confirmed, Why string
+	// Sudo is the user who became User by sudo; empty: none did.
+	Sudo string
 	// Outcome is done, refused, failed or unknown; of an acquire: acquired, released or lost. Unknown also
 	// where the program ended between the two lines.
 	Outcome string
@@ -139,7 +141,7 @@ func (r *trailReader) add(l line, raw json.RawMessage) {
 func (l *line) begin() Record {
 	r := Record{
 		At: l.At, Action: l.Action, Lock: l.Lock, Owner: l.Owner.Name, User: l.User, Host: l.Host, Profile: l.Profile,
-		Confirmed: l.Confirmed, Why: l.Why, Outcome: "unknown",
+		Confirmed: l.Confirmed, Why: l.Why, Sudo: l.Sudo, Outcome: "unknown",
 	}
 	if r.Owner == "" {
 		r.Owner = l.Owner.Value
