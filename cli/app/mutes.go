@@ -110,6 +110,9 @@ func (a *App) Mutes() []inspect.Mute {
 
 // LoadMutes returns the mutes that can be read; the error names the others.
 func (a *App) LoadMutes() ([]inspect.Mute, error) {
+	if _, err := a.mutesPath(); err != nil {
+		return nil, nil // without a home directory nothing can be muted
+	}
 	entries, err := a.ReadMutes()
 	if err != nil {
 		return nil, fmt.Errorf("%w (nothing is muted)", err)

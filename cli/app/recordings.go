@@ -57,6 +57,9 @@ func CreateRecording(path string, replace bool) (*os.File, error) {
 	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if replace {
 		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+		if linked(path) {
+			return nil, Usagef("%s is a symbolic link to a file (name that file)", path)
+		}
 	}
 	file, err := os.OpenFile(path, mode, 0o600)
 	switch {
@@ -70,6 +73,17 @@ func CreateRecording(path string, replace bool) (*os.File, error) {
 		return nil, Usagef("%w", err)
 	}
 	return file, nil
+}
+
+// linked reports whether a path is a symbolic link to a regular file: another user may have made it. One to a pipe or
+// device is not, nor is one of the system's such as /dev/stdout.
+func linked(path string) bool {
+	at, err := os.Lstat(path)
+	if err != nil || at.Mode()&os.ModeSymlink == 0 || strings.HasPrefix(path, "/dev/") {
+		return false
+	}
+	to, err := os.Stat(path)
+	return err == nil && to.Mode().IsRegular()
 }
 
 // Packed returns a writer that packs as the file's name says. Without a known extension a regular

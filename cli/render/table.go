@@ -27,6 +27,10 @@ type column struct {
 
 const gap = "  "
 
+// mostCell is the widest cell where a line has no limit: a key may be ten megabytes long, and every row is as wide as
+// the widest.
+const mostCell = 2048
+
 // render writes the table at most width cells wide; 0 is without limit.
 func (t table) render(width int) string {
 	widths := t.fit(width)
@@ -61,7 +65,7 @@ func (t table) fit(width int) []int {
 	for i, c := range t.columns {
 		widths[i] = ansi.StringWidth(c.head)
 		for _, row := range t.rows {
-			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
+			widths[i] = min(max(widths[i], ansi.StringWidth(row[i])), mostCell)
 		}
 	}
 	if width <= 0 {

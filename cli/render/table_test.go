@@ -44,3 +44,13 @@ func TestTableFitsItsWidth(t *testing.T) {
 		t.Errorf("the wrong columns are left on a narrow terminal: %s", narrow)
 	}
 }
+
+func TestAHugeCellIsCutWithoutATerminal(t *testing.T) {
+	tab := table{columns: []column{{head: "LOCK"}, {head: "STATE"}}}
+	tab.rows = [][]string{{strings.Repeat("a", 1<<20), "held"}, {"b", "free"}}
+	for line := range strings.Lines(tab.render(0)) {
+		if len(line) > 2*mostCell {
+			t.Fatalf("a line of %d bytes", len(line))
+		}
+	}
+}
