@@ -107,7 +107,8 @@ GORELEASER = COMMIT=$$(git rev-parse HEAD) COMMIT_DATE=$$(git log -1 --format=%c
 
 .PHONY: release
 release: ## archives for linux, macOS and Windows, deb and rpm, and checksums, as dist/: a dry run of publish
-	LOCKSCOPE_VERSION=$$($(GO) run . version | cut -d ' ' -f 2) $(GORELEASER) --snapshot --skip=sign,sbom $(RELEASEFLAGS)
+	@git rev-parse --verify --quiet HEAD >/dev/null || { echo 'a release needs a git checkout: its packages are dated by the commit'; exit 1; }
+	LOCKSCOPE_VERSION=$$($(GO) run . version | cut -d ' ' -f 2)-dev.$$(git log -1 --format=%cd --date=format:%Y%m%d%H%M%S) $(GORELEASER) --snapshot --skip=sign,sbom $(RELEASEFLAGS)
 
 .PHONY: publish
 publish: ## release the tag that is checked out (needs GITHUB_TOKEN, cosign and syft)
