@@ -88,7 +88,8 @@ func NewRedisSession(ctx context.Context, masters []*redis.UniversalOptions, opt
 
 // AdoptRedis makes a session of clients that the program has, one for one Redis (also a Sentinel or Cluster deployment)
 // or N for the independent masters of a Redlock; otherwise it is as NewRedisSession. Their options must have
-// ContextTimeoutEnabled and MaxRetries -1. Close leaves them open.
+// ContextTimeoutEnabled and MaxRetries -1: a program whose client retries makes a second one for its locks. Close
+// leaves them open.
 func AdoptRedis(ctx context.Context, clients []redis.UniversalClient, opts ...RedisOption) (*RedisSession, error) {
 	s := newRedisSession(opts)
 	s.lent = true
