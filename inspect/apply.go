@@ -131,7 +131,7 @@ func (o *Observer) apply(u sourceUpdate) {
 func (o *Observer) judgeSpreads(now time.Time) {
 	for _, p := range o.backends {
 		before := p.suspect
-		if p.suspect = p.spreadNow().Suspect(); p.suspect != before && !p.once() {
+		if p.judge(now); p.suspect != before && !p.once() {
 			o.diagnoseAll(p, now)
 		}
 	}

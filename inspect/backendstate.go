@@ -41,9 +41,11 @@ type backendState struct {
 	// blindBefore are the times without sight shortly before that one: locks may not have been read since.
 	blindBefore []Interval
 	cluster     cluster
-	// spread is counted as locks come and go; suspect is the verdict by which the locks were last judged.
-	spread  spread
-	suspect bool
+	// spread is counted as locks come and go; suspect is the verdict by which the locks were last judged, and
+	// suspectSince the time since which they look so.
+	spread       spread
+	suspect      bool
+	suspectSince time.Time
 	// outliers as last found.
 	outliers []Outlier
 }

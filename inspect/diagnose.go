@@ -50,7 +50,7 @@ func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 			suspected = append(suspected, suspicion{Finding: f, since: r.AsOf(c)})
 		}
 	}
-	found = append(found, o.suspicions.settle(l.ID, suspected, p.blindUntil, now)...)
+	found = append(found, o.suspicions.settle(readingsOf(c), suspected, p.blindUntil, now)...)
 	if found = o.muted(l.ID, found, now); sameFindings(found, l.Findings) {
 		return l
 	}
@@ -131,6 +131,7 @@ func (o *Observer) onBeat(now time.Time) {
 	if len(o.rules) == 0 {
 		return
 	}
+	o.judgeSpreads(now)
 	if o.mutesChanged() {
 		for _, p := range o.backends {
 			if !p.once() {

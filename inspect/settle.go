@@ -22,9 +22,30 @@ type suspicion struct {
 
 // suspicions are findings that may pass, and the locks to ask about again, the soonest first.
 type suspicions struct {
-	of     map[ID][]suspicion
+	of     map[ID]suspected
 	due    []dueSuspicion
 	queued map[ID]struct{} // those in due
+}
+
+// suspected is what was found of a lock that may pass, and by which readings.
+type suspected struct {
+	list []suspicion
+	readings
+}
+
+// readings are all that rules about what may pass rest on.
+type readings struct {
+	lock                    ID
+	read, watches, sessions time.Time
+	watchesAre              TableAge
+}
+
+func readingsOf(c *Case) readings {
+	r := readings{lock: c.Lock.ID, read: c.Lock.ReadAt, sessions: c.SessionsAt, watchesAre: c.WatchesAre}
+	if c.Watches != nil {
+		r.watches = c.Watches.ReadAt
+	}
+	return r
 }
 
 type dueSuspicion struct {
@@ -35,15 +56,13 @@ type dueSuspicion struct {
 // settle records a lock's findings that may pass, each with the time as of which it is known. It
 // removes those that have not lasted long enough. blindUntil is the end of our last gap: a state
 // that was not yet reported may not have lasted through it.
-func (s *suspicions) settle(id ID, found []suspicion, blindUntil, now time.Time) (settled []Finding) {
-	before := s.of[id]
-	if len(found) == 0 {
-		if before != nil {
-			delete(s.of, id)
-		}
+func (s *suspicions) settle(by readings, found []suspicion, blindUntil, now time.Time) (settled []Finding) {
+	id := by.lock
+	known, had := s.of[id]
+	if !had && len(found) == 0 {
 		return nil
 	}
-	unsettled := false
+	before, unsettled := known.list, false
 	for i := range found {
 		f := &found[i]
 		if j := slices.IndexFunc(before, func(b suspicion) bool { return stillSays(&b.Finding, &f.Finding) }); j >= 0 {
@@ -59,15 +78,34 @@ func (s *suspicions) settle(id ID, found []suspicion, blindUntil, now time.Time)
 		}
 		unsettled = unsettled || !f.settled
 	}
-	if s.of == nil {
-		s.of, s.queued = make(map[ID][]suspicion), make(map[ID]struct{})
+	if known.readings == by {
+		found = append(found, silenced(before, found)...)
 	}
-	s.of[id] = found
+	if len(found) == 0 {
+		delete(s.of, id)
+		return nil
+	}
+	if s.of == nil {
+		s.of, s.queued = make(map[ID]suspected), make(map[ID]struct{})
+	}
+	s.of[id] = suspected{found, by}
 	if _, queued := s.queued[id]; unsettled && !queued {
 		s.queued[id] = struct{}{}
 		s.due = append(s.due, dueSuspicion{id, now.Add(SettleFor)})
 	}
 	return settled
+}
+
+// silenced are the suspicions that are not found any more. Where nothing was read since, they may be again: a rule is
+// silent while the target is suspect.
+func silenced(before, found []suspicion) (list []suspicion) {
+	for i := range before {
+		b := &before[i]
+		if !slices.ContainsFunc(found, func(f suspicion) bool { return stillSays(&b.Finding, &f.Finding) }) {
+			list = append(list, *b)
+		}
+	}
+	return list
 }
 
 // next takes out a lock that is to be asked about again; false when none is yet.

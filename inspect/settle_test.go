@@ -141,7 +141,9 @@ func TestSuspicionsAreForgotten(t *testing.T) {
 		t.Fatalf("%d locks are suspected, %d due", len(s.of), len(s.due))
 	}
 	evidence = ""
-	a.send(1, Update{Gone: []ID{{"zk", "/l"}}})
+	again := *other
+	again.ReadAt = now.Add(SettleFor)
+	a.send(1, Update{Gone: []ID{{"zk", "/l"}}, Put: []*Lock{&again}})
 	a.onBeat(now.Add(SettleFor))
 	if s := &a.suspicions; len(s.of) != 0 || len(s.due) != 0 || len(s.queued) != 0 {
 		t.Errorf("%d locks are suspected, %d due, %d queued", len(s.of), len(s.due), len(s.queued))

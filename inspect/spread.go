@@ -1,5 +1,10 @@
 package inspect
 
+import (
+	"cmp"
+	"time"
+)
+
 // Spread of the locks of a backend over its Redis masters, counted over those of which every master answered
 // and at least one has the key.
 type Spread struct {
@@ -25,8 +30,27 @@ type spread struct {
 	on                    map[string]int // locks of onOne by master
 }
 
-// spreadNow returns the spread once all locks were looked at; nothing is counted before.
+// spreadNow returns the spread. One that has only just become suspect says nothing yet.
 func (p *backendState) spreadNow() Spread {
+	if s := p.counted(); p.suspect || !s.Suspect() {
+		return s
+	}
+	return Spread{}
+}
+
+// judge decides whether the target is suspect. Once it is watched, its locks must look so for SettleFor: a lock is on
+// one master alone also for the moment in which it is acquired or released.
+func (p *backendState) judge(now time.Time) {
+	if !p.counted().Suspect() {
+		p.suspect, p.suspectSince = false, time.Time{}
+		return
+	}
+	p.suspectSince = cmp.Or(p.suspectSince, now)
+	p.suspect = p.suspect || p.once() || !now.After(p.since) || now.Sub(p.suspectSince) >= SettleFor
+}
+
+// counted returns the spread once all locks were looked at; nothing is counted before.
+func (p *backendState) counted() Spread {
 	if s := &p.spread; p.firstPassDone || p.once() {
 		return Spread{Masters: s.masters, Locks: s.locks, OnOne: s.onOne, Used: len(s.on)}
 	}

@@ -9,49 +9,85 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// A backend of which every lock stands on one master is reported once all of it was looked at, and no sooner or longer.
-func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
-	a := applying(t)
-	a.Diagnose([]Rule{{Name: "suspect", Backend: func(b *Backend, _ time.Time) []Finding {
+// suspecting are rules about a suspect target, and about leftovers while it is none.
+func suspecting(asOf func(*Case) time.Time) []Rule {
+	return []Rule{{Name: "suspect", Backend: func(b *Backend, _ time.Time) []Finding {
 		if b.Spread.Suspect() {
 			return []Finding{{Rule: "suspect", Severity: Warning}}
 		}
 		return nil
-	}}, {Name: "leftover", Lock: func(c *Case) []Finding {
+	}}, {Name: "leftover", AsOf: asOf, Lock: func(c *Case) []Finding {
 		if c.Lock.State == StateMinority && !c.Spread.Suspect() {
 			return []Finding{{Rule: "leftover", Severity: Warning}}
 		}
 		return nil
-	}}}, 0)
-	key := func(name, votes string) *Lock { return KeyLock(ID{"redis", name}, ballots(votes), now) }
+	}}}
+}
+
+// found are the rules that found something in locks and in the backend redis, with the locks' names.
+func (a *applied) found() string {
+	var rules []string
+	for l := range a.locks.all() {
+		for _, f := range l.Findings {
+			rules = append(rules, l.ID.Path+" "+f.Rule)
+		}
+	}
+	for _, f := range a.byName["redis"].shown.Findings {
+		rules = append(rules, f.Rule)
+	}
+	return strings.Join(rules, ", ")
+}
+
+// keyAt is a lock with these votes as of a second.
+func keyAt(name, votes string, second float64) *Lock {
+	return KeyLock(ID{"redis", name}, ballots(votes), secondsOn(second))
+}
+
+// A backend of which every lock stands on one master is reported once all of it was looked at and it has lasted, and
+// no longer.
+func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
+	a := applying(t)
+	a.Diagnose(suspecting(nil), 0)
 	up := &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePush}
 	whole := *up
 	whole.FirstPass = true
-	now := func(want string) {
-		t.Helper()
-		var rules []string
-		for l := range a.locks.all() {
-			for _, f := range l.Findings {
-				rules = append(rules, l.ID.Path+" "+f.Rule)
-			}
-		}
-		for _, f := range a.byName["redis"].shown.Findings {
-			rules = append(rules, f.Rule)
-		}
-		if got := strings.Join(rules, ", "); got != want {
-			t.Errorf("found %q, want %q", got, want)
-		}
-	}
-	a.send(0, Update{Backend: up, Put: []*Lock{key("a", "x - -"), key("b", "- y -")}})
-	now("a leftover, b leftover") // the others may stand on all
+	a.send(0, Update{Backend: up, Put: []*Lock{keyAt("a", "x - -", 0), keyAt("b", "- y -", 0)}})
+	expect(t, "the others may stand on all", a.found(), "a leftover, b leftover")
 	a.send(1, Update{Backend: &whole})
-	now("suspect")
-	a.send(2, Update{Put: []*Lock{key("c", "z z -")}})
-	now("a leftover, b leftover")
+	expect(t, "after the first pass", a.found(), "suspect")
+	a.send(2, Update{Put: []*Lock{keyAt("c", "z z -", 2)}})
+	expect(t, "with one on two masters", a.found(), "a leftover, b leftover")
 	a.send(3, Update{Gone: []ID{{"redis", "c"}}})
-	now("suspect")
-	a.send(4, Update{Put: []*Lock{key("a", "- - -")}})
-	now("b leftover")
+	expect(t, "at the moment that it is gone", a.found(), "a leftover, b leftover")
+	a.pass(3.1, 4.2)
+	expect(t, "a second later", a.found(), "suspect")
+	a.send(5, Update{Put: []*Lock{keyAt("a", "- - -", 5)}})
+	expect(t, "with one left", a.found(), "b leftover")
+}
+
+// A leftover is reported while another lock is on one master for a moment, as it is acquired, and again at once
+// after the target was suspect for longer: its votes are not read anew.
+func TestALeftoverOutlastsASuspectTarget(t *testing.T) {
+	a := applying(t)
+	a.Diagnose(suspecting(func(c *Case) time.Time { return c.Lock.ReadAt }), 0)
+	see := func(at float64, name, votes string) {
+		a.clock.at = secondsOn(at)
+		a.apply(sourceUpdate{0, Update{Put: []*Lock{keyAt(name, votes, at)}}})
+	}
+	whole := &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePush, FirstPass: true}
+	a.send(0, Update{Backend: whole, Put: []*Lock{keyAt("flow", "z z z", 0), keyAt("left", "x - -", 0)}})
+	see(1.1, "left", "x - -")
+	expect(t, "read twice", a.found(), "left leftover")
+	see(5, "flow", "- y -")
+	expect(t, "while another is acquired", a.found(), "left leftover")
+	see(5.1, "flow", "y y y")
+	a.pass(5.2, 8)
+	expect(t, "later", a.found(), "left leftover")
+	see(8, "flow", "- w -")
+	a.pass(8.1, 10)
+	expect(t, "while both are on one master", a.found(), "suspect")
+	see(10, "flow", "w w w")
+	expect(t, "afterwards", a.found(), "left leftover")
 }
 
 // Nine of ten locks on one server each are not leftovers of failed attempts; one among healthy locks is.
@@ -78,7 +114,7 @@ func TestMostLocksOnOneServerAreSuspect(t *testing.T) {
 			}
 		}
 		p := backendState{spread: s, firstPassDone: true}
-		if got := p.spreadNow(); got.Suspect() != tt.suspect {
+		if got := p.counted(); got.Suspect() != tt.suspect {
 			t.Errorf("%v: %+v", tt.votes, got)
 		}
 	}
