@@ -251,13 +251,16 @@ func (o *Observer) publishAsOf(now time.Time) {
 	if !o.pending() {
 		return
 	}
-	s := &Snapshot{TakenAt: now, locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, hosts: o.hosts, sessions: make(map[string]map[int64]Session, len(o.backends))}
+	s := &Snapshot{
+		TakenAt: now, locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, hosts: o.hosts,
+		sessions: make(map[string]map[int64]Session, len(o.backends)), watched: make(map[string]time.Time, len(o.backends)),
+	}
 	for _, p := range o.backends {
 		if p.shown != nil {
 			s.Backends = append(s.Backends, p.shown.Backend)
 			s.reported = append(s.reported, p.state)
 		}
-		s.sessions[p.name] = p.sessions
+		s.sessions[p.name], s.watched[p.name] = p.sessions, p.since
 	}
 	o.mu.Lock()
 	o.latest = s

@@ -25,6 +25,7 @@ type Snapshot struct {
 	locks    table
 	reported []*Backend // Backends as their sources reported them, without what the rules found; nil of one that was made
 	sessions map[string]map[int64]Session
+	watched  map[string]time.Time
 	cycles   []Cycle
 	owners   *owners
 	hosts    *Hosts // nil: their addresses are all that is known
@@ -56,7 +57,7 @@ func (s *Snapshot) With(l *Lock) *Snapshot {
 // Where is the same moment with those of its locks alone for which keep holds.
 func (s *Snapshot) Where(keep func(*Lock) bool) *Snapshot {
 	rest := NewSnapshot(s.TakenAt, s.Backends, slices.DeleteFunc(slices.Collect(s.Locks()), func(l *Lock) bool { return !keep(l) }))
-	rest.sessions, rest.hosts, rest.cycles = s.sessions, s.hosts, s.cycles
+	rest.sessions, rest.watched, rest.hosts, rest.cycles = s.sessions, s.watched, s.hosts, s.cycles
 	return rest
 }
 
@@ -84,6 +85,9 @@ func (s *Snapshot) Session(l *Lock, c *Contender) (Session, bool) {
 
 // Sessions of a backend by its servers' last report, by id; nil when none did. Do not change it.
 func (s *Snapshot) Sessions(backend string) map[int64]Session { return s.sessions[backend] }
+
+// Watched is since when, by our clock, all of a backend is watched; zero where it is not, or not known.
+func (s *Snapshot) Watched(backend string) time.Time { return s.watched[backend] }
 
 // Backend finds a backend by its name; nil if it does not exist.
 func (s *Snapshot) Backend(name string) *Backend {

@@ -33,9 +33,8 @@ type Held struct {
 	Usual time.Duration
 
 	once   bool      // by a one-shot command, which does not watch
-	seen   time.Time // since when it is seen, by our clock, where its beginning was not
-	now    time.Time
-	learnt bool // from history; else it is configured
+	unseen beginning // where it was not seen
+	learnt bool      // from history; else it is configured
 }
 
 // overLearnt is the multiple of a hold's learnt 99th percentile from which it is over it: one of a hundred is
@@ -91,19 +90,20 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 		return Held{Duration: granted.Duration, Known: Exactly}
 	}
 	once := b != nil && b.Mode == inspect.ModeOnce
+	unseen := v.unseen(l, c)
 	entered, made := v.Since(l, c)
 	most, least := entered.Duration, v.Now.Sub(c.Seen)
 	switch {
 	case made && !entered.Known:
-		return Held{Duration: most, Known: About, once: once, seen: c.Seen, now: v.Now}
+		return Held{Duration: most, Known: About, once: once, unseen: unseen}
 	case made && !c.Seen.IsZero() && (most-least).Abs() <= Near:
 		return Held{Duration: most, Known: Exactly}
 	case made:
-		return Held{Duration: most, Known: AtMost, once: once, seen: c.Seen, now: v.Now}
+		return Held{Duration: most, Known: AtMost, once: once, unseen: unseen}
 	case !c.Seen.IsZero() && !once:
-		return Held{Duration: least, Known: AtLeast, seen: c.Seen, now: v.Now}
+		return Held{Duration: least, Known: AtLeast, unseen: unseen}
 	}
-	return Held{once: once}
+	return Held{once: once, unseen: unseen}
 }
 
 // Sign returns the sign that goes before a time that is only bounded.
@@ -138,7 +138,7 @@ func (h Held) String() string {
 }
 
 func (h Held) text() string {
-	before := beginUnseen(h.seen, h.now)
+	before := h.unseen.String()
 	if h.once {
 		before = ""
 	}
@@ -156,13 +156,27 @@ func (h Held) text() string {
 	}
 }
 
-// beginUnseen says of a hold that we did not see it begin, as where watching began later or stood still
-// for a while. seen is since when it is seen, by our clock; zero where that is not known.
-func beginUnseen(seen, now time.Time) string {
-	if seen.IsZero() {
+// beginning of a hold that was not seen, as where watching began later or stood still for a while.
+type beginning struct {
+	seen, now time.Time // since when it is seen, by our clock; zero where that is not known
+	started   bool      // that is when watching began
+}
+
+func (v View) unseen(l *inspect.Lock, c *inspect.Contender) beginning {
+	started := v.Snapshot != nil && !c.Seen.After(v.Snapshot.Watched(l.ID.Backend))
+	return beginning{c.Seen, v.Now, started}
+}
+
+// String says so, to be put behind the words about a hold.
+func (b beginning) String() string {
+	switch {
+	case b.seen.IsZero():
 		return " (we did not see it begin)"
+	case b.started:
+		return " (already held at " + When(b.seen, b.now.Local()) + ", when we started)"
+	default:
+		return " (already held at " + When(b.seen, b.now.Local()) + ")"
 	}
-	return " (already held at " + When(seen, now.Local()) + ")"
 }
 
 // LongestWait returns the wait of the oldest waiter; false where that is unknown.

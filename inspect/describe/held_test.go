@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,35 @@ func TestHeldAfterAGap(t *testing.T) {
 	view.Now = now.Add(time.Minute)
 	if got := view.Standing(l); !strings.Contains(got, want) || got != before {
 		t.Errorf("%q, and before %q: it is to stand still", got, before)
+	}
+}
+
+// first is a source that has looked once.
+type first struct{ inspect.Update }
+
+func (s first) Run(_ context.Context, emit func(inspect.Update)) error {
+	emit(s.Update)
+	return nil
+}
+
+func (first) Focus([]inspect.ID) {}
+
+// What was held when watching began says so, with the one time that is known.
+func TestAHoldFromBeforeWeStartedSaysSo(t *testing.T) {
+	began := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	id := inspect.ID{Backend: "redis", Path: "k"}
+	up := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, Mode: inspect.ModePush, FirstPass: true}
+	votes := []inspect.Vote{{Addr: "r1", Up: true, Present: true, Value: "a", ExpiresAt: began.Add(time.Minute)}}
+	o := inspect.NewObserver(func() time.Time { return began }, first{inspect.Update{
+		Backend: up, Put: []*inspect.Lock{inspect.KeyLock(id, votes, began)},
+	}})
+	if err := o.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	view := View{Snapshot: o.Snapshot(), Now: began.Add(14 * time.Second)}
+	want := " for at least 14s (already held at " + Clock(began) + ", when we started)"
+	if got := view.Verdict(view.Snapshot.Lock(id)); !strings.Contains(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -167,7 +167,7 @@ func (v View) Standing(l *inspect.Lock) string {
 		text = v.holders(l)
 	}
 	if h.HeldSince.IsZero() {
-		text += beginUnseen(h.Seen, v.Now)
+		text += v.unseen(l, h).String()
 	}
 	if len(l.Waiters) > 0 {
 		text += " · " + inQueue(l)
