@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockscope/lockscope/cli/app"
-	"github.com/lockscope/lockscope/cli/render"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/jsonform"
@@ -84,66 +83,10 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 
 // differenceText is the answer, then a line for each thing that changed.
 func differenceText(from, to *inspect.Snapshot) string {
-	list, skipped := inspect.Differences(from, to)
-	var b strings.Builder
-	switch locks := countLocks(list); {
-	case len(list) == 0 && len(skipped) == 0:
-		b.WriteString("nothing changed")
-	default:
-		fmt.Fprintf(&b, "%s changed", describe.Count(locks, "lock"))
+	head, lines := describe.Differences(from, to)
+	text := fmt.Sprintf("%s from %s to %s\n", head, from.TakenAt.UTC().Format(time.RFC3339), to.TakenAt.UTC().Format(time.RFC3339))
+	for _, line := range lines {
+		text += line + "\n"
 	}
-	fmt.Fprintf(&b, " from %s to %s\n", from.TakenAt.UTC().Format(time.RFC3339), to.TakenAt.UTC().Format(time.RFC3339))
-	for _, s := range skipped {
-		fmt.Fprintf(&b, "\nbackend %s\n  not compared: %s\n", describe.Printable(s.Backend),
-			describe.Printable(s.Reason))
-	}
-	for i := range list {
-		d := &list[i]
-		b.WriteString("\n" + headOf(d) + "\n")
-		for _, group := range []struct {
-			word string
-			who  []*inspect.Contender
-		}{{"acquired", d.Acquired}, {"let go  ", d.Ended}, {"came    ", d.Joined}, {"left    ", d.Left}} {
-			for _, c := range group.who {
-				fmt.Fprintf(&b, "  %s  %s\n", group.word, render.ContenderName(c))
-			}
-		}
-		for _, group := range []struct {
-			word string
-			list []*inspect.Finding
-		}{{"new ", d.New}, {"gone", d.Gone}} {
-			for _, f := range group.list {
-				fmt.Fprintf(&b, "  %s finding  %s: %s: %s\n", group.word, f.Severity, f.Rule,
-					describe.Printable(f.Message))
-			}
-		}
-	}
-	return b.String()
-}
-
-func countLocks(list []inspect.Difference) (n int) {
-	for i := range list {
-		if list[i].Lock != (inspect.ID{}) {
-			n++
-		}
-	}
-	return n
-}
-
-// headOf names a lock or backend, and its states where they differ.
-func headOf(d *inspect.Difference) string {
-	switch {
-	case d.Lock == (inspect.ID{}) && d.Was == d.Is:
-		return "backend " + describe.Printable(d.Backend)
-	case d.Lock == (inspect.ID{}):
-		return fmt.Sprintf("backend %s   %s, now %s", describe.Printable(d.Backend), d.Was, d.Is)
-	case d.From == nil:
-		return fmt.Sprintf("%s   appeared, %s", d.Lock, describe.StateWord(d.To.State))
-	case d.To == nil:
-		return fmt.Sprintf("%s   gone, was %s", d.Lock, describe.StateWord(d.From.State))
-	case d.From.State == d.To.State:
-		return fmt.Sprintf("%s   %s", d.Lock, describe.StateWord(d.To.State))
-	default:
-		return fmt.Sprintf("%s   %s, now %s", d.Lock, describe.StateWord(d.From.State), describe.StateWord(d.To.State))
-	}
+	return text
 }

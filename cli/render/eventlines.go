@@ -90,7 +90,7 @@ func eventDetail(e inspect.Event, offset time.Duration) string {
 // contenderWords names a contender and says how long it held.
 func contenderWords(e inspect.Event, offset time.Duration) string {
 	c := e.Contender
-	text := ContenderName(c)
+	text := describe.Contender(c)
 	if !e.Between.From.IsZero() {
 		text += ", some time after " + describe.When(e.Between.From, e.At.Local())
 	}
@@ -106,15 +106,6 @@ func contenderWords(e inspect.Event, offset time.Duration) string {
 		case c.Owner.Session != 0:
 			text += "; or its session expired"
 		}
-	}
-	return text
-}
-
-// ContenderName returns the owner of a contender, and its own name if that differs.
-func ContenderName(c *inspect.Contender) string {
-	text := c.Who().Cut(64)
-	if c.Who() != c.Name {
-		text += " (" + c.Name.Cut(64) + ")"
 	}
 	return text
 }

@@ -52,6 +52,15 @@ func Owner(c *inspect.Contender) string {
 	}
 }
 
+// Contender names the owner of a contender, and its own name if that differs.
+func Contender(c *inspect.Contender) string {
+	text := c.Who().Cut(64)
+	if c.Who() != c.Name {
+		text += " (" + c.Name.Cut(64) + ")"
+	}
+	return text
+}
+
 // BriefOwner is the owner with its client in few cells, for a sentence that must not run on.
 func BriefOwner(c *inspect.Contender) string {
 	if w := c.Who(); w != c.Name {
