@@ -94,7 +94,7 @@ func (m *Model) pastActions() []screen.Action {
 		},
 		Run: func() tea.Cmd { return m.seek(m.moment().Add(inspect.PastStep)) },
 	})
-	return append(list, m.saveAction())
+	return append(list, m.changesAction(none), m.saveAction())
 }
 
 // moment is when the selected event happened, or the selected contender or the lock's holder was granted it.

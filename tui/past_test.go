@@ -245,6 +245,47 @@ func TestThePastIsGoneToByItsTime(t *testing.T) {
 	}
 }
 
+// What changed is listed from two minutes ago, or since everything is kept, and from a moment of the past to now.
+func TestWhatChangedIsListed(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	cmd := press(r.Model, "D")
+	wantText(t, r.Model, "Comparing", "from 12:00:00 to 12:01:00")
+	send(r.Model, cmd())
+	wantText(t, r.Model, "1 lock changed", "zk:/locks/orders", "acquired  worker-12", "let go    worker-0")
+	fits(t, r.Model)
+	press(r.Model, "esc", "{")
+	run(t, r.Model, press(r.Model, "D"))
+	wantText(t, r.Model, "from 12:00:05 to 12:01:00", "acquired  worker-12", "let go    worker-1 ")
+	if press(r.Model, "D"); r.HasDialog() {
+		t.Error("it is not closed")
+	}
+	m := model(t, Options{}, 80, 24, nil)
+	press(m, "D")
+	wantText(t, m, "nothing has been seen yet")
+}
+
+// A long comparison scrolls, and has its long lines whole.
+func TestWhatChangedScrolls(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 80, 24, fixture.Everything())
+	name := strings.Repeat("x", 100)
+	d := &comparing{world: m.world, generation: 1}
+	m.Push(d)
+	var lines []string
+	for i := range 40 {
+		lines = append(lines, "", fmt.Sprintf("zk:/locks/%d   held", i), "  acquired  "+name)
+	}
+	send(m, comparedMsg{1, "40 locks changed", lines})
+	wantText(t, m, "zk:/locks/0 ", "more lines")
+	fits(t, m)
+	press(m, "G")
+	wantText(t, m, "zk:/locks/39 ")
+	if _, last, _ := strings.Cut(content(m), "zk:/locks/39 "); strings.Count(last, "x") != len(name) {
+		t.Errorf("the last name is not whole:\n%s", last)
+	}
+}
+
 // A message about one key is gone with the next one.
 func TestMessagesGoWithTheNextKey(t *testing.T) {
 	t.Parallel()

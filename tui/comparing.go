@@ -1,0 +1,156 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
+)
+
+// changesOf is the time that is compared where no moment of the past is drawn.
+const changesOf = 2 * time.Minute
+
+// changesAction opens the comparison of two moments.
+func (m *Model) changesAction(none func() string) screen.Action {
+	return screen.Action{
+		Keys: []string{"D"}, Shown: "D", Hint: "changes", Late: true, Disabled: none, Run: m.compare,
+		Help: "what changed: in 2 minutes, or since then",
+	}
+}
+
+// compare opens the comparison of the moment that is drawn with now or, where that is now or in a recording, of the
+// last minutes with it.
+func (m *Model) compare() tea.Cmd {
+	at, to := m.playhead.at, m.present()
+	if !m.inPast() || m.filmed() {
+		at, to = m.now.Add(-changesOf), m.snapshot
+	}
+	for _, b := range to.Backends { // nothing is compared with a first look that is not complete
+		if whole := to.Watched(b.Name).Add(inspect.PastStep); at.Before(whole) {
+			at = whole
+		}
+	}
+	if first := m.past.From(); at.Before(first) {
+		at = first
+	}
+	from, _ := m.past.At(at)
+	if from == nil {
+		m.Flash("nothing is kept of that time")
+		return nil
+	}
+	d := &comparing{world: m.world, from: from.TakenAt, to: to.TakenAt, generation: m.Number()}
+	m.Push(d)
+	return m.Command(0, func(context.Context) tea.Msg {
+		head, lines := describe.Differences(from, to)
+		return comparedMsg{d.generation, head, lines}
+	})
+}
+
+// comparedMsg has what changed, for the dialog of that generation.
+type comparedMsg struct {
+	generation int
+	head       string
+	lines      []string
+}
+
+// comparing shows what became of the locks from one moment to another.
+type comparing struct {
+	*world
+	from, to   time.Time
+	generation int
+	head       string
+	lines      []string
+	// all are the lines as they were laid out for a width, of which rows are in sight.
+	all                 []widget.Line
+	width, widest, rows int
+	text                widget.Scroller
+}
+
+// Update scrolls; any key that usually leaves something closes it.
+func (d *comparing) Update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case comparedMsg:
+		if msg.generation == d.generation {
+			d.head, d.lines, d.width = msg.head, msg.lines, 0
+		}
+	case tea.MouseWheelMsg:
+		d.scroll(screen.Wheel(msg))
+	case tea.KeyPressMsg:
+		switch msg.String() {
+		case "esc", "q", "enter", "D":
+			return nil, true
+		}
+		_, _ = screen.Press(d, screen.Moves(d.scroll, func() int { return d.rows }), msg.String())
+	}
+	return nil, false
+}
+
+func (d *comparing) scroll(by int) { d.text.Scroll(by, len(d.all), d.rows) }
+
+// Actions are the dialog's keys.
+func (d *comparing) Actions() []screen.Action {
+	list := []screen.Action{{Shown: "esc", Hint: "close"}}
+	if len(d.all) > d.rows {
+		list = append(list, screen.Action{Shown: "up/down", Hint: "scroll"})
+	}
+	return list
+}
+
+// SetSize lays the lines out.
+func (d *comparing) SetSize(width, height int) {
+	if width -= 4; width != d.width {
+		d.width, d.widest, d.all = width, 0, nil
+		for _, line := range d.lines {
+			d.all = append(d.all, d.laid(line)...)
+		}
+		for _, l := range d.all {
+			d.widest = max(d.widest, l.Width())
+		}
+	}
+	d.rows = max(1, height-3)
+	d.scroll(0)
+}
+
+// laid is a line in full, the rest of one that is too long below its beginning.
+func (d *comparing) laid(line string) []widget.Line {
+	t := d.theme
+	line = t.Glyphs.Translate(line)
+	style := t.Text
+	if !strings.HasPrefix(line, " ") {
+		style = t.Strong
+	}
+	if ansi.StringWidth(line) <= d.width {
+		return []widget.Line{{{line, style}}}
+	}
+	var lines []widget.Line
+	indent := "  "
+	for _, part := range widget.Wrap(line, d.width-2*len(indent), 4, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{{indent + part, style}})
+		indent = "    "
+	}
+	return lines
+}
+
+// View is what changed, and from when to when.
+func (d *comparing) View(_, height int) string {
+	t, now := d.theme, d.Clock().Local()
+	head := widget.Line{{"Comparing" + t.Glyphs.Ellipsis, t.Muted}}
+	if d.head != "" {
+		head = widget.Line{{describe.Sentence(d.head), t.Strong}}
+	}
+	head = head.Add(t.Muted, fmt.Sprintf("  from %s to %s", describe.When(d.from, now), describe.When(d.to, now)))
+	lines, width := d.all[min(d.text.Top, len(d.all)):], max(d.widest, head.Width())
+	if more := len(lines) - d.rows; more > 0 {
+		note := fmt.Sprintf("%s %s", t.Glyphs.Down, describe.Count(more+1, "more line"))
+		lines = append(lines[:d.rows-1:d.rows-1], widget.Line{{note, t.Waiting}})
+	}
+	return widget.Box(t, append([]widget.Line{head}, lines...), min(width, d.width), height, false)
+}
