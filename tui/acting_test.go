@@ -117,7 +117,7 @@ func TestBulkAsksAndSetsTTLs(t *testing.T) {
 	drain(t, m, press(m, "X"))
 	wantText(t, m, "How long is the key to last")
 	typeText(m, "10m")
-	drain(t, m, press(m, "enter"))
+	drain(t, m, press(m, "tab", "enter"))
 	typeText(m, "2")
 	drain(t, m, press(m, "tab", "enter"))
 	wantText(t, m, "2 of 2 done")

@@ -87,12 +87,12 @@ func TestProductionAsksForTheReason(t *testing.T) {
 		t.Fatal("the preview was asked for before the reason")
 	}
 	wantText(t, m, "This is production. Why is it done?")
-	if cmd := press(m, "enter"); cmd != nil {
+	if cmd := press(m, "tab", "enter"); cmd != nil {
 		t.Error("no reason is taken for one")
 	}
-	wantText(t, m, "give a reason")
+	wantText(t, m, "give a reason", "[ Preview ]   [ Cancel ]")
 	typeText(m, "ticket 7")
-	run(t, m, press(m, "enter"))
+	run(t, m, press(m, "tab", "enter"))
 	wantText(t, m, "Held by  ● worker-3")
 	if r := f.requests[0]; r.Why != "ticket 7" {
 		t.Errorf("request %+v", r)
@@ -116,12 +116,14 @@ func TestATTLIsSetFromTheChain(t *testing.T) {
 	wantText(t, m, "Set a TTL  "+l.ID.String(), "How long is the key to last")
 	typeText(m, "soon")
 	press(m, "enter")
+	wantText(t, m, "Tab to Preview, then Enter")
+	press(m, "tab", "enter")
 	wantText(t, m, "give a time such as 90s")
 	for range len("soon") {
 		press(m, "backspace")
 	}
 	typeText(m, "10m")
-	run(t, m, press(m, "enter"))
+	run(t, m, press(m, "tab", "enter"))
 	wantText(t, m, "Now      never expires  r1:6379", "Then     expires in 10m", "pexpire lock:a 600000", "[ Set ]")
 	typeText(m, l.ID.Path)
 	run(t, m, press(m, "tab", "enter"))

@@ -325,14 +325,14 @@ func TestWaitingIsNoHolding(t *testing.T) {
 	m.screens["held"] = heldScreen{n: func() int { return 1 }, waits: 2}
 	wantText(t, m, "HOLDING 2", "WAITING 2")
 	press(m, "q")
-	wantText(t, m, "You hold 2 locks, and wait for 2 here.", "releases what you hold, and stops waiting", "release and quit")
+	wantText(t, m, "You hold 2 locks, and wait for 2 here.", "releases what you hold, and stops waiting", "[ Release and quit ]   [ Cancel ]")
 	press(m, "esc")
 	m = model(t, Options{}, 80, 24, fixture.Everything())
 	m.screens["held"] = heldScreen{n: func() int { return 0 }, waits: 1}
 	wantText(t, m, "WAITING 1")
 	wantNoText(t, m, "HOLDING")
 	press(m, "q")
-	wantText(t, m, "You wait for 1 lock here.", "Quitting stops waiting.", "y stop waiting and quit")
+	wantText(t, m, "You wait for 1 lock here.", "Quitting stops waiting.", "[ Stop waiting and quit ]   [ Cancel ]")
 	wantNoText(t, m, "release")
 }
 

@@ -107,6 +107,9 @@ func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
 	if cmd := press(m, "q", "y"); cmd == nil || cmd() != (tea.QuitMsg{}) {
 		t.Error("q and y does not quit")
 	}
+	if cmd := press(m, "q", "tab", "enter"); cmd == nil || cmd() != (tea.QuitMsg{}) {
+		t.Error("the button does not quit")
+	}
 	for _, key := range []string{"q", "ctrl+c"} {
 		m = inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 		if cmd := press(m, key); cmd == nil || cmd() != (tea.QuitMsg{}) {

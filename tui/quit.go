@@ -13,7 +13,9 @@ import (
 // quit ends the program; when something is held here it asks first.
 func (w *world) quit() tea.Cmd {
 	if held, waiting := w.inHand(); held+waiting > 0 {
-		w.Push(&quitting{w, held, waiting})
+		d := &quitting{world: w, held: held, waiting: waiting}
+		d.form = widget.Form{Button: d.quits(), At: 1}
+		w.Push(d)
 		return nil
 	}
 	return tea.Quit
@@ -56,35 +58,36 @@ func handWords(held, waiting int) string {
 	}
 }
 
-// quitting asks before held locks are released by quitting, and queues left. Enter stays, so that a habit
+// quitting asks before held locks are released by quitting, and queues left. It begins on Cancel, so that a habit
 // loses nothing.
 type quitting struct {
 	*world
 	held, waiting int
+	form          widget.Form
 }
 
-// Update stays, or quits with y.
+// Update stays, or quits with its button or y.
 func (d *quitting) Update(msg tea.Msg) (tea.Cmd, bool) {
-	if key, ok := msg.(tea.KeyPressMsg); ok {
-		switch key.String() {
-		case "y":
-			return tea.Quit, true
-		case "esc", "enter", "n", "q":
-			return nil, true
-		}
+	key, ok := msg.(tea.KeyPressMsg)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	confirmed, closed, _ := d.form.Press(key)
+	if confirmed || key.String() == "y" {
+		return tea.Quit, true
+	}
+	return nil, closed || key.String() == "n" || key.String() == "q"
 }
 
 func (d *quitting) Actions() []screen.Action {
-	return []screen.Action{{Shown: "enter/esc", Hint: "stay"}, {Shown: "y", Hint: d.quits()}, {Shown: "ctrl+c", Hint: "the same"}}
+	return append(screen.FormActions(&d.form), screen.Action{Shown: "y", Hint: "quit"})
 }
 
 func (d *quitting) quits() string {
 	if d.held == 0 {
-		return "stop waiting and quit"
+		return "Stop waiting and quit"
 	}
-	return "release and quit"
+	return "Release and quit"
 }
 
 func (d *quitting) View(width, height int) string {
@@ -102,6 +105,6 @@ func (d *quitting) View(width, height int) string {
 		{{"You " + handWords(d.held, d.waiting) + " here.", t.Text}},
 		{{ends, t.Text}},
 		nil,
-		{{"y", t.Key}, {" " + d.quits() + "    ", t.Text}, {"enter", t.Key}, {" stay", t.Text}},
+		widget.FormButtons(t, &d.form, false),
 	}, min(width-4, 62), height, false)
 }

@@ -287,13 +287,13 @@ func TestWaiterNeedsAnExtraStep(t *testing.T) {
 	if cmd := press(m, "x"); cmd != nil {
 		t.Fatal("a preview was asked for at once")
 	}
-	wantText(t, m, "Remove a waiter", "worker-7 waits", "two may run")
+	wantText(t, m, "Remove a waiter", "worker-7 waits", "two may run", "[ Preview ]   [ Cancel ]")
 	press(m, "enter")
 	if m.HasDialog() {
 		t.Fatal("enter is not cancel")
 	}
 	press(m, "x")
-	run(t, m, press(m, "w"))
+	run(t, m, press(m, "shift+tab", "enter"))
 	if len(f.requests) != 1 || !f.requests[0].Waiter || f.requests[0].Owner != fixture.Orders().Waiters[0].Name {
 		t.Errorf("asked for %+v", f.requests)
 	}

@@ -197,7 +197,7 @@ func (d *Bulk) View(width, height int) string {
 	lines := []widget.Line{{{d.words.title + "  ", t.Critical}, {d.counted(), t.Strong}}, nil}
 	switch d.phase {
 	case asking:
-		lines = append(lines, d.promptLines()...)
+		lines = append(lines, d.promptLines(width)...)
 	case previewing:
 		lines = append(lines, widget.Line{{"Reading them again" + t.Glyphs.Ellipsis + " nothing is sent yet.", t.Muted}})
 	case executing:

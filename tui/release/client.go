@@ -119,7 +119,7 @@ func (d *Client) View(width, height int) string {
 	lines := []widget.Line{{{"End a client  ", t.Critical}, {d.name, t.Strong}, {"  " + describe.Printable(d.request.Backend), t.Muted}}, nil}
 	switch d.phase {
 	case asking:
-		lines = append(lines, d.promptLines()...)
+		lines = append(lines, d.promptLines(width)...)
 	case previewing:
 		lines = append(lines, widget.Line{{"Looking it up" + t.Glyphs.Ellipsis + " nothing is sent yet.", t.Muted}})
 	case confirming:

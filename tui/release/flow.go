@@ -86,20 +86,19 @@ func (f *flow) press(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 // answer takes a key while something is asked for.
 func (f *flow) answer(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	p := f.prompts[0]
-	switch msg.String() {
-	case "esc":
-		return nil, true
-	case "enter":
-		if f.refused = p.submit(); f.refused != nil {
-			return nil, false
-		}
-		f.prompts = f.prompts[1:]
-		return f.next(), false
-	}
-	if p.field.Press(msg) {
+	confirmed, closed, changed := p.form.Press(msg)
+	if changed {
 		f.refused = nil
 	}
-	return nil, false
+	if !confirmed {
+		return nil, closed
+	}
+	if f.refused = p.submit(); f.refused != nil {
+		p.form.At = 0
+		return nil, false
+	}
+	f.prompts = f.prompts[1:]
+	return f.next(), false
 }
 
 func (f *flow) scrolls(key string) bool {
@@ -120,7 +119,7 @@ func (f *flow) scrolls(key string) bool {
 func (f *flow) Actions() []screen.Action {
 	switch {
 	case f.phase == asking:
-		return []screen.Action{{Shown: "enter", Hint: "go on"}, {Shown: "esc", Hint: "cancel"}}
+		return screen.FormActions(&f.prompts[0].form)
 	case f.phase == confirming && f.MayAct() != "":
 		return []screen.Action{{Shown: "enter/esc", Hint: "close"}}
 	case f.phase == confirming:

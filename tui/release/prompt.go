@@ -11,13 +11,18 @@ import (
 
 // prompt is something that the dialog asks for before its preview.
 type prompt struct {
-	text  string
-	field widget.Field
+	text string
+	form widget.Form // of one row
 	// accept checks the typed text; its error says what to correct.
 	accept func(typed string) error
 }
 
-func (p *prompt) submit() error { return p.accept(strings.TrimSpace(p.field.Value())) }
+func newPrompt(text, label string, accept func(typed string) error) *prompt {
+	rows := []widget.FormRow{{Label: label, Typed: &widget.Field{}}}
+	return &prompt{text: text, form: widget.Form{Rows: rows, Button: "Preview"}, accept: accept}
+}
+
+func (p *prompt) submit() error { return p.accept(strings.TrimSpace(p.form.Rows[0].Typed.Value())) }
 
 // forTTL makes it the dialog that gives a lock's key a TTL.
 func (d *Dialog) forTTL() {
@@ -27,32 +32,33 @@ func (d *Dialog) forTTL() {
 
 // ttlPrompt asks for the time to live that a request sets.
 func ttlPrompt(r *act.Request) *prompt {
-	return &prompt{text: "How long is the key to last, such as 10m?", accept: func(typed string) error {
+	return newPrompt("How long is the key to last, such as 10m?", "TTL", func(typed string) error {
 		ttl, err := time.ParseDuration(typed)
 		if err != nil {
 			return errors.New("give a time such as 90s, 10m or 2h")
 		}
 		r.TTL = ttl
 		return act.CheckTTL(ttl)
-	}}
+	})
 }
 
 // whyPrompt asks for the reason, which the audit file keeps.
 func whyPrompt(why *string) *prompt {
-	return &prompt{text: "This is production. Why is it done? The audit file keeps it.", accept: func(typed string) error {
+	return newPrompt("This is production. Why is it done? The audit file keeps it.", "reason", func(typed string) error {
 		if *why = typed; typed == "" {
 			return errors.New("give a reason, such as a ticket")
 		}
 		return nil
-	}}
+	})
 }
 
 // promptLines draw the current prompt.
-func (f *flow) promptLines() []widget.Line {
+func (f *flow) promptLines(width int) []widget.Line {
 	t, p := f.Theme(), f.prompts[0]
-	note := widget.Line{{"enter goes on to the preview: nothing is sent yet", t.Muted}}
+	note := widget.Line{{"Nothing is sent yet: a preview comes first.", t.Muted}}
 	if f.refused != nil {
 		note = widget.Line{{f.refused.Error(), t.Warning}}
 	}
-	return []widget.Line{{{p.text, t.Text}}, append(widget.Line{{t.Glyphs.Breadcrumb + " ", t.Waiting}}, p.field.View(t, 70)...), nil, note}
+	lines := append([]widget.Line{{{p.text, t.Text}}, nil}, widget.FormLines(t, &p.form, width)...)
+	return append(lines, nil, note, nil, widget.FormButtons(t, &p.form, false))
 }

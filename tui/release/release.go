@@ -10,6 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // Bounds of a preview and of a release, from the key to the answer.
@@ -63,6 +64,8 @@ type Dialog struct {
 	err      error
 	words    words
 	sent     bool // the action was asked for
+	// form has the buttons of the warning about a waiter.
+	form widget.Form
 }
 
 // newDialog is the dialog of a forced release.
@@ -97,7 +100,7 @@ func (d *Dialog) speak(w words) { d.words, d.confirm.does = w, w.button }
 // the audit needs.
 func (d *Dialog) Start() tea.Cmd {
 	if d.words == removeWords && !d.request.Waiter {
-		d.phase = warning
+		d.phase, d.form = warning, widget.Form{Button: "Preview", At: 1}
 		return nil
 	}
 	return d.next()
@@ -159,14 +162,12 @@ func (d *Dialog) key(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	if d.phase != warning {
 		return d.press(msg)
 	}
-	switch msg.String() {
-	case "w":
+	confirmed, closed, _ := d.form.Press(msg)
+	if confirmed || msg.String() == "w" {
 		d.request.Waiter = true
 		return d.next(), false
-	case "esc", "enter", "q":
-		return nil, true
 	}
-	return nil, false
+	return nil, closed || msg.String() == "q"
 }
 
 // namesLock reports whether a lock's path was typed, as it is or escaped, with its backend before it or without.
@@ -184,7 +185,7 @@ func namesLock(id inspect.ID, typed string) bool {
 // Actions are the dialog's keys, for the footer.
 func (d *Dialog) Actions() []screen.Action {
 	if d.phase == warning {
-		return []screen.Action{{Shown: "enter/esc", Hint: "cancel"}, {Shown: "w", Hint: "go on with a waiter"}}
+		return append(screen.FormActions(&d.form), screen.Action{Shown: "w", Hint: "preview all the same"})
 	}
 	return d.flow.Actions()
 }

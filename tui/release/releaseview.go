@@ -25,7 +25,7 @@ func (d *Dialog) View(width, height int) string {
 	case warning:
 		lines = append(lines, d.warningLines(width)...)
 	case asking:
-		lines = append(lines, d.promptLines()...)
+		lines = append(lines, d.promptLines(width)...)
 	case previewing:
 		lines = append(lines, widget.Line{{"Reading it again" + t.Glyphs.Ellipsis + " nothing is sent yet.", t.Muted}})
 	case confirming:
@@ -47,8 +47,7 @@ func (d *Dialog) warningLines(width int) []widget.Line {
 	}
 	lines = append(lines, d.bullets(width, "Removing a waiter frees nothing. Clients that use go-zookeeper's lock then believe "+
 		"that they hold it: two may run at once.")...)
-	return append(lines, nil,
-		widget.Line{{"[ Cancel ]", t.Strong.Reverse(true)}, {"   ", t.Text}, {"w", t.Key}, {" go on to the preview all the same", t.Text}})
+	return append(lines, nil, widget.FormButtons(t, &d.form, false))
 }
 
 // person is a contender in a line of the dialog; the text nobody replaces nil.

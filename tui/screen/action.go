@@ -188,6 +188,8 @@ func FormActions(f *widget.Form) []Action {
 	switch {
 	case f.OnButton():
 		return []Action{{Shown: "enter", Hint: strings.ToUpper(f.Button)}, cancel}
+	case f.OnCancel() && len(f.Rows) == 0:
+		return []Action{{Shown: "enter/esc", Hint: "cancel"}, {Shown: "tab", Hint: "to " + f.Button}}
 	case f.OnCancel():
 		return []Action{{Shown: "enter/esc", Hint: "cancel"}}
 	}

@@ -81,7 +81,7 @@ func (f *Form) next() (button bool) {
 
 // step goes to the next row that asks for something, or to a button: back from the first row to the form's own.
 func (f *Form) step(by int) {
-	if f.At == 0 && by < 0 {
+	if f.At == 0 && by < 0 && len(f.Rows) > 0 {
 		f.At = len(f.Rows) + 1
 	}
 	for n := len(f.Rows) + 2; ; {
