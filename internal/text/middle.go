@@ -32,3 +32,26 @@ func portOf(text string) int {
 	}
 	return len(text) - at
 }
+
+// WithoutDomain leaves a domain, such as .example.com, out of the names of hosts in a text.
+func WithoutDomain(text, domain string) string {
+	if domain == "" {
+		return text
+	}
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(text, domain)
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		if after != "" && (after[0] == '.' || after[0] == '-' || alphanumeric(after[0])) { // another domain begins like it
+			out.WriteString(domain)
+		}
+		text = after
+	}
+}
+
+func alphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}

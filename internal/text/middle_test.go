@@ -20,3 +20,18 @@ func TestMiddle(t *testing.T) {
 		}
 	}
 }
+
+func TestADomainIsLeftOutOfHosts(t *testing.T) {
+	for _, tt := range [][3]string{
+		{"app-1.acme.net:4001", ".acme.net", "app-1:4001"},
+		{"worker  app-1.acme.net", ".acme.net", "worker  app-1"},
+		{"app-1.acme.network:4001", ".acme.net", "app-1.acme.network:4001"},
+		{"app-1.acme.net.example", ".acme.net", "app-1.acme.net.example"},
+		{"app-1.acme.net:1, app-2.acme.net:2", ".acme.net", "app-1:1, app-2:2"},
+		{"app-1.acme.net", "", "app-1.acme.net"},
+	} {
+		if got := WithoutDomain(tt[0], tt[1]); got != tt[2] {
+			t.Errorf("%q without %q: %q, want %q", tt[0], tt[1], got, tt[2])
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
-	"github.com/lockscope/lockscope/internal/text"
 	"github.com/lockscope/lockscope/tui/lanes"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
@@ -384,14 +383,15 @@ func (p *Pane) grants(room int) []widget.Line {
 		return nil
 	}
 	lines := []widget.Line{nil, p.section("last grants")}
+	half := (p.width - len("   15:04:05  passed on  -> ")) / 2
 	for i := len(list) - 1; i >= 0 && len(lines) < room; i-- {
 		g := list[i]
 		l := widget.Line{{"   " + describe.Clock(g.Seen) + "  ", t.Muted}}
-		if g.From == "" {
-			l = l.Add(t.Muted, "granted to ").Add(t.Holding, text.Middle(g.To, 40, t.Glyphs.Ellipsis))
+		if to := screen.Short(p, g.To, half); g.From == "" {
+			l = l.Add(t.Muted, "granted to ").Add(t.Holding, to)
 		} else {
-			l = l.Add(t.Muted, "passed on ").Add(t.Text, text.Middle(g.From, 40, t.Glyphs.Ellipsis)).
-				Add(t.Muted, " "+t.Glyphs.Arrow+" ").Add(t.Holding, text.Middle(g.To, 40, t.Glyphs.Ellipsis))
+			l = l.Add(t.Muted, "passed on ").Add(t.Text, screen.Short(p, g.From, half))
+			l = l.Add(t.Muted, " "+t.Glyphs.Arrow+" ").Add(t.Holding, to)
 		}
 		lines = append(lines, l)
 	}

@@ -133,6 +133,8 @@ func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 		{Title: "WATCHES", Width: 10, Grow: 3, Most: 20},
 	}
 	watches := len(columns) - 1
+	columns[3].Domain = describe.SharedDomain(p.Snapshot())
+	columns[4].Domain = columns[3].Domain
 	if l.Kind == inspect.KindRW {
 		columns[3].Width = 10
 	} else {
@@ -378,7 +380,8 @@ func (p *Pane) redisContender(l *inspect.Lock, r chainRow) widget.Line {
 	}
 	state := p.stateCell(r).Align(stateOfRedis, false, t.Glyphs.Ellipsis)
 	room := max(12, p.width-widget.Margin-1-stateOfRedis-widget.Gap-note.Width()-widget.Gap)
-	name := append(widget.Line{{describe.Owner(c), t.Text}}, screen.You(t, &c.Owner)...).Squeeze(room, t.Glyphs.Ellipsis)
+	name := append(widget.Line{{describe.Owner(c), t.Text}}, screen.You(t, &c.Owner)...)
+	name = name.LeaveOut(describe.SharedDomain(p.Snapshot()), room).Squeeze(room, t.Glyphs.Ellipsis)
 	if room < 40 {
 		name = name.Align(room, false, t.Glyphs.Ellipsis)
 	} else {

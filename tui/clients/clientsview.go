@@ -130,6 +130,8 @@ func (s *Screen) columns(rows []*clientRow, width int) []widget.Column {
 		}
 	}
 	list := clientColumns(width)
+	list[0].Domain = describe.SharedDomain(s.Snapshot())
+	list[1].Domain = list[0].Domain
 	list[0].Fit(s.names)
 	list[1].Fit(max(1, s.addresses))
 	width -= widget.Margin + 1

@@ -26,6 +26,7 @@ func (s *Screen) entryColumns(entries []inspect.Entry, width int) []widget.Colum
 	}
 	list[1].Fit(s.locks.Keep(name, s.Now()))
 	list[4].Fit(s.blockers.Keep(blocker, s.Now()))
+	list[4].Domain = describe.SharedDomain(s.Snapshot())
 	if width -= widget.Margin + 1; !widget.InFull(list, width, 1, 4) {
 		widget.InFull(list, width, 1)
 	}

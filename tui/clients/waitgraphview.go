@@ -307,6 +307,7 @@ func (d *drawing) tree(x *blockingTree) {
 		{Title: "HELD", Right: true, Width: 8},
 		{Title: "WAIT", Right: true, Width: len("1000 waiting")},
 	}
+	columns[1].Domain = describe.SharedDomain(d.Snapshot())
 	widths := widget.Lay(columns, d.width-widget.Margin-1)
 	for i, r := range x.rows {
 		h := inspect.Entry{Lock: r.lock, Contender: &r.lock.Holders[0]}

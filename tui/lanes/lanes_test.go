@@ -35,7 +35,7 @@ func TestAxis(t *testing.T) {
 		{20 * time.Second, " |11:59:40        |11:59:50     now "},
 		{time.Hour, "|11:00          |11:30         now  "},
 	} {
-		if got := LiveWindow(fixture.Noon, test.length, 36).axis("|", fixture.Noon); got != test.want {
+		if got := LiveWindow(fixture.Noon, test.length, 36).Axis("|", fixture.Noon); got != test.want {
 			t.Errorf("%v\ngot  %q\nwant %q", test.length, got, test.want)
 		}
 	}

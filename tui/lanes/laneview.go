@@ -11,7 +11,6 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
-	"github.com/lockscope/lockscope/internal/text"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -109,7 +108,7 @@ func (v *View) Header() widget.Line {
 	}
 	l := widget.Line{{widget.Blanks(widget.Margin), t.Text}}
 	l = append(l, widget.Line{{"WHO", t.Header}}.Align(v.label, false, "")...)
-	l = l.Add(t.Text, widget.Blanks(widget.Gap)).Add(t.Header, v.Window.axis(t.Glyphs.Wall, now))
+	l = l.Add(t.Text, widget.Blanks(widget.Gap)).Add(t.Header, v.Window.Axis(t.Glyphs.Wall, now))
 	if v.times {
 		l = l.Add(t.Header, fmt.Sprintf("  %7s  %7s", "WAITED", "HELD"))
 	}
@@ -258,7 +257,7 @@ func (v *View) name(l *Lane, shared map[string]bool) widget.Line {
 		note = note.Add(t.Warning, fmt.Sprintf(" %s%d", t.Glyphs.Warning, n))
 	}
 	room := v.label - 2 - len(mode) - note.Width()
-	name := widget.Line{{text.Middle(owner, room, t.Glyphs.Ellipsis), style}}.Align(room, false, "")
+	name := widget.Line{{screen.Short(v.Context, owner, room), style}}.Align(room, false, "")
 	return append(append(widget.Line{s, {" " + mode, t.Muted}}, name...), note...)
 }
 

@@ -175,8 +175,8 @@ func (w Window) tick(cells int) time.Duration {
 	return time.Hour
 }
 
-// axis is a line of marks with their times, up to now, which is marked; a zero now is outside of the window.
-func (w Window) axis(mark string, now time.Time) string {
+// Axis is a line of marks with their times, up to now, which is marked; a zero now is outside of the window.
+func (w Window) Axis(mark string, now time.Time) string {
 	out := []rune(widget.Blanks(w.Cells))
 	put := func(at int, text string) {
 		for i, r := range []rune(text) {

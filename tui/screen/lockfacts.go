@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/text"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -90,6 +91,14 @@ func Verdict(host Context, l *inspect.Lock) string {
 		text = "read " + describe.Age(host.Now().Sub(v.Now)) + " ago: " + text
 	}
 	return host.Theme().Glyphs.Translate(text)
+}
+
+// Short is a name in so many cells: without the domain that all hosts share, and then cut in its middle.
+func Short(host Context, name string, cells int) string {
+	if widget.TextWidth(name) > cells {
+		name = text.WithoutDomain(name, describe.SharedDomain(host.Snapshot()))
+	}
+	return text.Middle(name, cells, host.Theme().Glyphs.Ellipsis)
 }
 
 // Say makes a rule's text safe to print, with the signs of the terminal's character set.

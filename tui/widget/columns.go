@@ -10,6 +10,8 @@ type Column struct {
 	Right bool
 	// Middle cuts text that is too wide in its middle rather than at its end.
 	Middle bool
+	// Domain is left out of the names of hosts in text that is too wide; empty: none is.
+	Domain string
 	// Width is the least width, in cells; Grow is the column's share of the remaining room; Most
 	// bounds it.
 	Width, Grow, Most int
@@ -136,6 +138,7 @@ func Join(columns []Column, widths []int, row []Line, tail string) Line {
 		if len(out) > 0 {
 			out = out.Add(lipgloss.NewStyle(), "  ")
 		}
+		c = c.LeaveOut(column.Domain, width)
 		if column.Middle {
 			c = c.Squeeze(width, tail)
 		}

@@ -185,6 +185,18 @@ func (l Line) Squeeze(width int, ellipsis string) Line {
 	return out
 }
 
+// LeaveOut leaves a domain out of the names of hosts in a line that is wider than width.
+func (l Line) LeaveOut(domain string, width int) Line {
+	if domain == "" || l.Width() <= width {
+		return l
+	}
+	out := append(Line{}, l...)
+	for i := range out {
+		out[i].Text = text.WithoutDomain(out[i].Text, domain)
+	}
+	return out
+}
+
 // Wrap breaks text at blanks into at most n lines of width cells. Only a word that is wider than a line is broken
 // itself: names and commands stay as they are typed.
 func Wrap(s string, width, n int, tail string) []string {
