@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,4 +27,25 @@ func TestHostsHaveTheirNames(t *testing.T) {
 	typeText(m, "client=billing")
 	press(m, "enter")
 	wantText(t, m, "/locks/a")
+}
+
+// A domain that all hosts share is left out of lists where names would be cut, and only there.
+func TestASharedDomainIsLeftOutOfCutNames(t *testing.T) {
+	t.Parallel()
+	var locks []*inspect.Lock
+	for i := range 3 {
+		who := fixture.Person{Name: fmt.Sprintf("app-%d.production.example.net:4001", i), Session: int64(i + 1)}
+		locks = append(locks, fixture.QueueOf(fmt.Sprintf("/locks/%d", i), time.Minute, who))
+	}
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
+	m := model(t, Options{}, 60, 24, s)
+	wantText(t, m, "app-1:4001")
+	wantNoText(t, m, "app-1.prod")
+	press(m, "enter")
+	wantText(t, m, "app-0:4001", "● app-0.production.example.net:4001")
+	press(m, "esc", "c")
+	makeClients(m)
+	wantText(t, m, "app-1:4001")
+	m = model(t, Options{}, 200, 50, s)
+	wantText(t, m, "app-1.production.example.net:4001")
 }

@@ -131,26 +131,20 @@ func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 // heldCell is the age of the hold; with ≤ or ≥ when only a bound is known, and marked when it is longer than usual.
 func heldCell(c cell) widget.Line {
 	t, l := c.Theme(), c.lock
-	if len(l.Holders) > 0 {
-		h := &l.Holders[0]
-		held := c.ages().Held(l, h)
-		style := t.Text
-		if held.Over() {
-			style = t.Warning
-		}
-		if c.old && held.Known == describe.Exactly { // it may have gone on
-			held.Known = describe.AtLeast
-		}
-		switch held.Known {
-		case describe.Unbounded:
-			return widget.Line{{t.Glyphs.Unknown, t.Unknown}}
-		case describe.AtLeast:
-			return widget.Line{{t.Glyphs.AtLeast, t.Muted}, {describe.Seconds(held.Duration), style}}
-		default:
-			return widget.Line{{t.Glyphs.Translate(held.Known.Sign()), t.Muted}, {describe.Age(held.Duration), style}}
-		}
+	if len(l.Holders) == 0 {
+		return widget.Line{{t.Glyphs.Dash, t.Faint}}
 	}
-	return widget.Line{{t.Glyphs.Dash, t.Faint}}
+	held, style := c.ages().Held(l, &l.Holders[0]), t.Text
+	if held.Over() {
+		style = t.Warning
+	}
+	if c.old && held.Known == describe.Exactly { // it may have gone on
+		held.Known = describe.AtLeast
+	}
+	if held.Known == describe.Unbounded {
+		return widget.Line{{t.Glyphs.Unknown, t.Unknown}}
+	}
+	return widget.Line{{t.Glyphs.Translate(held.Known.Sign()), t.Muted}, {describe.Age(held.Duration), style}}
 }
 
 func heldTime(c cell) (time.Duration, bool) {

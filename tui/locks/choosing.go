@@ -75,7 +75,8 @@ func (d *choosing) key(key string) (tea.Cmd, bool) {
 		d.of.choose(d.of.usual)
 		d.begin()
 	case "y":
-		return screen.ToClipboard(d.of, d.of.view().configuration(), "copied the view, for \"views:\" of the configuration"), false
+		const said = "copied the view, for \"views:\" of the configuration"
+		return screen.ToClipboard(d.of, d.of.view().configuration(), said), false
 	}
 	return nil, false
 }
@@ -104,7 +105,15 @@ func (d *choosing) shift(by int) {
 }
 
 func (d *choosing) apply() {
-	d.of.choose(table{chosen: true, columns: slices.DeleteFunc(slices.Clone(d.all), func(c *column) bool { return !d.on[c] })})
+	off := func(c *column) bool { return !d.on[c] }
+	d.of.choose(table{chosen: true, columns: slices.DeleteFunc(slices.Clone(d.all), off)})
+}
+
+// roomFor reports whether a column that was chosen is in sight.
+func (d *choosing) roomFor(c *column) bool {
+	_, widths := d.of.columns()
+	at := slices.Index(d.of.shown.columns, c)
+	return at >= 0 && widths[at] > 0
 }
 
 func (d *choosing) Actions() []screen.Action {
@@ -134,7 +143,7 @@ func (d *choosing) View(width, height int) string {
 			l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 			l[1].Style = t.Strong
 		}
-		if d.on[c] && !d.of.roomFor(c) {
+		if d.on[c] && !d.roomFor(c) {
 			l = l.Add(t.Warning, "  no room here")
 		}
 		lines = append(lines, l)

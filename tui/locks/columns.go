@@ -155,8 +155,11 @@ func period(t time.Time) int64 {
 var allColumns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst, byClient, bySession, byBackend}
 
 // needs are the widths that names, holders without and with their clients, and findings need, the largest
-// since the table was last arranged; 0: not known.
-type needs struct{ name, holder, client, finding int }
+// since the table was last arranged; 0: not known. domain is the one that hosts share.
+type needs struct {
+	name, holder, client, finding int
+	domain                        string
+}
 
 // grow takes a lock's cells into account.
 func (n *needs) grow(of cell) {

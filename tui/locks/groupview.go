@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -17,7 +18,8 @@ func (s *Screen) groupView(g *lockGroup, width int, selected bool) string {
 	if s.Opened[g.Prefix] {
 		lead = t.Glyphs.Opened
 	}
-	l := append(make(widget.Line, 0, 16), widget.Span{" ", t.Text}, mark, widget.Span{" " + lead + " ", t.Muted}, widget.Span{describe.Printable(g.Backend) + ":", t.Muted})
+	l := append(make(widget.Line, 0, 16), widget.Span{" ", t.Text}, mark, widget.Span{" " + lead + " ", t.Muted})
+	l = l.Add(t.Muted, describe.Printable(g.Backend)+":")
 	if g.Path == "" {
 		l = l.Add(t.Muted, "(no prefix)")
 	} else {
@@ -29,15 +31,14 @@ func (s *Screen) groupView(g *lockGroup, width int, selected bool) string {
 	} else {
 		over = nil
 	}
-	counts := s.groupCounts(g)
+	counts := groupCounts(t, g)
 	room := width - counts.Width() - 2
 	l = l.Squeeze(room, t.Glyphs.Ellipsis).Cut(room, t.Glyphs.Ellipsis)
 	l = append(l.Add(t.Text, widget.Blanks(width-counts.Width()-l.Width())), counts...)
 	return l.Render(width, t.Glyphs.Ellipsis, over)
 }
 
-func (s *Screen) groupCounts(g *lockGroup) widget.Line {
-	t := s.Theme()
+func groupCounts(t *theme.Theme, g *lockGroup) widget.Line {
 	parts := make(widget.Line, 0, 8)
 	add := func(n int, sign widget.Span, what string) {
 		if n > 0 {

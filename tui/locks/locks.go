@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/ticket"
 	"github.com/lockscope/lockscope/tui/chain"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -37,8 +38,7 @@ type Screen struct {
 	input      screen.FilterInput
 	chainPane  *chain.Pane
 	needs      needs
-	waiting    widget.Widest // of the names among the longest waits
-	waits      widget.Widest // of lines with them
+	free       overview // in the lines below the table
 	cachedRows map[inspect.ID]cachedRow
 	// marks are the locks that the next action is about, instead of the selected one.
 	marks map[inspect.ID]bool
@@ -117,6 +117,7 @@ func (s *Screen) SetSize(width, height int) {
 
 // measure finds out how much room the locks in sight need.
 func (s *Screen) measure() {
+	s.needs.domain = describe.SharedDomain(s.Snapshot())
 	for _, e := range s.Visible() {
 		if e.Row == nil {
 			continue

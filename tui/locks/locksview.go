@@ -43,8 +43,8 @@ func (s *Screen) draw() string {
 		table = append(table, mark.Render(strings.Repeat(s.Theme().Glyphs.Rule, width)), s.chainPane.View())
 		return s.summary().Render(s.width, tail, nil) + "\n" + strings.Join(table, "\n")
 	}
-	if s.wide() {
-		table = append(table, s.overview(width, s.height-1-len(table))...)
+	if s.wide() && s.Index.Lines(s.Opened) == len(lines) {
+		table = append(table, s.free.lines(s, lines, width, s.height-1-len(table))...)
 	}
 	for len(table) < s.height-1 {
 		table = append(table, "")

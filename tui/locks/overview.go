@@ -26,18 +26,22 @@ const (
 	busiestShown  = 3
 )
 
-// overview fills free lines below the table; nothing where they are too few, or where a lock may be out of sight.
-func (s *Screen) overview(width, lines int) []string {
-	if lines < overviewLeast || s.Index.Lines(s.Opened) > len(s.Visible()) || len(s.Visible()) == 0 {
+// overview fills free lines below a table of a few locks. It keeps the width of the names among the longest waits,
+// and the lines with them.
+type overview struct{ names, waits widget.Widest }
+
+// lines are so many at most; none where those are too few.
+func (o *overview) lines(host screen.Context, locks []tableLine, width, lines int) []string {
+	if lines < overviewLeast || len(locks) == 0 {
 		return nil
 	}
-	grants := grantLines(s, width)
+	grants := grantLines(host, width)
 	rows := min(waitsShown, lines-len(grants)-3)
-	all := append(s.waits.Fill(s.waitLines(width, rows), 1+rows, s.Now()), nil)
+	all := append(o.waits.Fill(o.waitLines(host, locks, width, rows), 1+rows, host.Now()), nil)
 	all = append(append([]widget.Line{nil}, all...), grants...)
 	out := make([]string, len(all))
 	for i, l := range all {
-		out[i] = l.Render(width, s.Theme().Glyphs.Ellipsis, nil)
+		out[i] = l.Render(width, host.Theme().Glyphs.Ellipsis, nil)
 	}
 	return out
 }
@@ -51,17 +55,17 @@ type wait struct {
 
 // longestWaits are those of the locks in the table, one a lock, the longest first; one by a clock that is not
 // compared with ours counts as its least.
-func (s *Screen) longestWaits() []wait {
+func longestWaits(host screen.Context, locks []tableLine) []wait {
 	var all []wait
-	for _, e := range s.Visible() {
+	for _, e := range locks {
 		if e.Row == nil {
 			continue
 		}
-		l := s.Snapshot().Lock(e.Row.ID)
-		if l == nil || cellOf(s, l).old {
+		l := host.Snapshot().Lock(e.Row.ID)
+		if l == nil || cellOf(host, l).old {
 			continue
 		}
-		took, ok := screen.Ages(s).LongestWait(l)
+		took, ok := screen.Ages(host).LongestWait(l)
 		if !ok {
 			continue
 		}
@@ -76,10 +80,10 @@ func (s *Screen) longestWaits() []wait {
 // waitStep is the least difference by which waits are in order: those of busy locks would change places all the time.
 const waitStep = 10 * time.Second
 
-func (s *Screen) waitLines(width, rows int) []widget.Line {
-	t := s.Theme()
+func (o *overview) waitLines(host screen.Context, locks []tableLine, width, rows int) []widget.Line {
+	t := host.Theme()
 	lines := []widget.Line{widget.Section(t, width, "longest waits")}
-	all := s.longestWaits()
+	all := longestWaits(host, locks)
 	if len(all) == 0 {
 		return append(lines, widget.Line{{"   nobody is seen to wait", t.Muted}})
 	}
@@ -88,12 +92,13 @@ func (s *Screen) waitLines(width, rows int) []widget.Line {
 	for _, w := range all {
 		names = max(names, lipgloss.Width(describe.Owner(w.who)))
 	}
-	names = min(s.waiting.Keep(names, s.Now()), max(12, width/3))
+	names = min(o.names.Keep(names, host.Now()), max(12, width/3))
 	for _, w := range all {
-		l := widget.Line{{describe.SignOf(w.took), t.Muted}, {describe.Seconds(w.took.Duration), t.Text}}.Align(9, true, "").Add(t.Text, "  ")
+		l := widget.Line{{describe.SignOf(w.took), t.Muted}, {describe.Seconds(w.took.Duration), t.Text}}
+		l = l.Align(9, true, "").Add(t.Text, "  ")
 		l = append(l, widget.Line{{describe.Owner(w.who), t.Waiting}}.Align(names, false, t.Glyphs.Ellipsis)...)
 		l = l.Add(t.Muted, "  waits for ").Add(t.Text, w.lock.ID.String()).Add(t.Muted, ", held by ")
-		lines = append(lines, append(l, whoHolds(s, w.lock)...))
+		lines = append(lines, append(l, whoHolds(host, w.lock)...))
 	}
 	return lines
 }
@@ -116,7 +121,8 @@ func grantLines(s screen.Context, width int) []widget.Line {
 	counts, perLock, total := make([]float64, grantCells), make(map[inspect.ID]int), 0
 	for i := len(log.List) - 1; i >= 0 && !log.List[i].At.Before(since); i-- {
 		e := &log.List[i]
-		if at := int(e.At.Sub(from) / grantStep); at < grantCells && (e.Kind == inspect.EventAcquired || e.Kind == inspect.EventHandover) {
+		granted := e.Kind == inspect.EventAcquired || e.Kind == inspect.EventHandover
+		if at := int(e.At.Sub(from) / grantStep); at < grantCells && granted {
 			counts[at]++
 			perLock[e.Lock]++
 			total++

@@ -137,6 +137,8 @@ func (c *column) in(width int, need needs, spared []spare) widget.Column {
 		}
 	}
 	switch c {
+	case byClient:
+		out.Domain = need.domain
 	case byQueue:
 		if out.Width == trendWidth {
 			out.Title, out.Right = trendTitle, true
@@ -145,6 +147,7 @@ func (c *column) in(width int, need needs, spared []spare) widget.Column {
 		out.Fit(need.name)
 	case byHolder:
 		out.Fit(need.holder)
+		out.Domain = need.domain
 	case byWorst:
 		if need.name > 0 { // with locks in sight, of which none may have a finding
 			out.Fit(max(1, need.finding))

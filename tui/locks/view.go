@@ -2,7 +2,6 @@ package locks
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -103,11 +102,4 @@ func (s *Screen) columnsInSight() []*column {
 func (s *Screen) choose(t table) {
 	s.shown = t
 	clear(s.cachedRows)
-}
-
-// roomFor reports whether a column that was chosen is in sight.
-func (s *Screen) roomFor(c *column) bool {
-	_, widths := s.columns()
-	at := slices.Index(s.shown.columns, c)
-	return at >= 0 && widths[at] > 0
 }
