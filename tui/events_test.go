@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -324,4 +325,14 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	if press(m, "p"); len(eventsOf(m).Shown) != 73 {
 		t.Error("p does not end the grouping")
 	}
+}
+
+// A long name of a lock is in full where there is room for it.
+func TestEventsNameLongLocksInFull(t *testing.T) {
+	t.Parallel()
+	e := allKinds()[2]
+	e.Lock = fixture.Id("zk:/locks/" + strings.Repeat("customer-", 10) + "ledgers")
+	m := withEvents(t, Options{}, 300, 80, e)
+	wantText(t, m, e.Lock.String())
+	fits(t, m)
 }

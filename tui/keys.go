@@ -137,7 +137,14 @@ func (f frame) shownHints() []screen.Hint {
 	for _, h := range last {
 		room -= h.Width()
 	}
-	all := slices.Concat(offered(acting{f.world}.hint()), offered(f.front().Actions()), others)
+	own := slices.Concat(offered(acting{f.world}.hint()), offered(f.front().Actions()))
+	if f.width < longHints {
+		var there []screen.Action
+		if there, others = shortTimes(others); f.inFront == screen.Chain || f.inFront == screen.Events {
+			own = append(own, there...)
+		}
+	}
+	all := append(own, others...)
 	slices.SortStableFunc(all, func(a, b screen.Action) int {
 		switch {
 		case a.Late == b.Late:
@@ -149,4 +156,24 @@ func (f frame) shownHints() []screen.Hint {
 		}
 	})
 	return append(screen.Hints(f.theme, all, room), last...)
+}
+
+// longHints is the width from which the footer has room for all hints in words.
+const longHints = 140
+
+// shortTimes makes the hints of the keys of time short. The one that goes to the selected moment is apart from the
+// rest: where moments are listed it comes first.
+func shortTimes(all []screen.Action) (there, rest []screen.Action) {
+	for _, a := range all {
+		switch {
+		case slices.Contains(a.Keys, "["):
+			a.Hint, a.Late = "-5s", false
+		case slices.Contains(a.Keys, "@"):
+			a.Hint, a.Late = "then", false
+			there = append(there, a)
+			continue
+		}
+		rest = append(rest, a)
+	}
+	return there, rest
 }

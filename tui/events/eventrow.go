@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
-	"github.com/lockscope/lockscope/internal/text"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -37,13 +36,23 @@ const narrowEvents = 60
 // wideEvents is the table's width from which there is room for all words.
 const wideEvents = 100
 
-// The places of WHO and LASTED in the columns.
-const eventWho, eventLasted = 3, 4
+// The places of LOCK, WHO and LASTED in the columns.
+const eventLock, eventWho, eventLasted = 2, 3, 4
+
+// measure finds out how much room the locks in sight need.
+func (s *Screen) measure() {
+	for i := s.first(); i < min(s.first()+s.rows(), len(s.Shown)); i++ {
+		if e, _ := s.Log().At(s.Shown[i]); e != nil {
+			s.names = max(s.names, s.lockCell(e).Width())
+		}
+	}
+}
 
 func (s *Screen) View() string {
 	t := s.Theme()
 	inner := s.width - widget.Margin - 1
 	columns := eventColumns(inner)
+	columns[eventLock].Most = max(columns[eventLock].Most, s.names)
 	widths := widget.Lay(columns, inner)
 	lines := []string{
 		s.summary().Render(s.width, t.Glyphs.Ellipsis, nil),
@@ -144,10 +153,11 @@ func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget
 		arrow := " " + t.Glyphs.Arrow + " "
 		to := describe.Owner(c)
 		half := (room - ansi.StringWidth(arrow)) / 2
-		from := text.Middle(n.From, max(half, 2*half-ansi.StringWidth(to)), t.Glyphs.Ellipsis)
-		return widget.Line{{from, t.Muted}, {arrow, t.Muted}, {text.Middle(to, room-ansi.StringWidth(from+arrow), t.Glyphs.Ellipsis), t.Holding}}
+		from := screen.Short(s, n.From, max(half, 2*half-ansi.StringWidth(to)))
+		to = screen.Short(s, to, room-ansi.StringWidth(from+arrow))
+		return widget.Line{{from, t.Muted}, {arrow, t.Muted}, {to, t.Holding}}
 	case c != nil:
-		l := widget.Line{{text.Middle(describe.Owner(c), room, t.Glyphs.Ellipsis), screen.EventSign(t, e).Style}}
+		l := widget.Line{{screen.Short(s, describe.Owner(c), room), screen.EventSign(t, e).Style}}
 		if at := describe.Client(&c.Owner); at != "" && at != describe.Owner(c) && l.Width()+2+ansi.StringWidth(at) <= room {
 			l = l.Add(t.Muted, "  "+at)
 		}

@@ -33,6 +33,8 @@ type Screen struct {
 	kinds []string // that the filter names
 	// window is the age of the oldest events that are shown; 0: all are.
 	window time.Duration
+	// names is the width of the widest lock that was in sight.
+	names int
 	// groups are the events that stand for others of their lock and kind, while these are grouped; nil: they are not.
 	groups map[groupKey]*group
 }
@@ -74,6 +76,7 @@ func (s *Screen) Title() string { return string(screen.Events) }
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
 	s.keepInSight()
+	s.measure()
 }
 
 // rows of events are in sight below the summary and the header.
@@ -271,7 +274,7 @@ func (s *Screen) Actions() []screen.Action {
 		}
 		return ""
 	}
-	only := screen.Action{Keys: []string{"o"}, Shown: "o", Hint: "this lock", Help: "show only the events of the selected one's lock", Disabled: noLock, Run: screen.Do(s.toggle)}
+	only := screen.Action{Keys: []string{"o"}, Shown: "o", Hint: "its lock", Help: "show only the events of the selected one's lock", Disabled: noLock, Run: screen.Do(s.toggle)}
 	if s.Only != (inspect.ID{}) {
 		only.Hint, only.Help, only.Disabled = "all locks", "show the events of all locks again", nil
 	}
@@ -279,11 +282,12 @@ func (s *Screen) Actions() []screen.Action {
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the chain of the event's lock", Disabled: none, Run: screen.Do(s.enter)},
 		only,
 		{Keys: []string{"w"}, Shown: "w", Hint: s.nextWindow().hint, Help: "only the last 2 minutes, the last 10, or all", Run: screen.Do(s.turnWindow)},
+		screen.BackAction(s.Context),
 		{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "one row for all events of a lock and a kind, with their number", Run: screen.Do(s.group)},
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)", Disabled: noLock, Run: s.copy},
 	}
 	list = slices.Insert(list, 1, s.input.Actions("only events with all these words; kind=expired,ended chooses kinds")...)
-	return append(append(list, screen.BackAction(s.Context), screen.OnePane()), screen.Moves(s.move, s.rows)...)
+	return append(append(list, screen.OnePane()), screen.Moves(s.move, s.rows)...)
 }
 
 // span is a choice of a window.
