@@ -209,6 +209,8 @@ func TestAMutedFindingIsMarkedAndCounted(t *testing.T) {
 	}
 	wantText(t, m, " · 1 muted")
 	wantNoText(t, m, "1 critical")
+	press(m, "f")
+	wantText(t, m, "(muted) "+f.Message, "muted by me until ", ": known")
 }
 
 // A group of one lock is drawn as that lock.

@@ -2,6 +2,8 @@ package tui
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +56,7 @@ func TestAQueueBesideARace(t *testing.T) {
 	if len(f.runs) != 2 || f.runs[0].order.Target != "mutex" || f.runs[1].order.Target != "mutex on one master" || f.runs[0].order.Seed != f.runs[1].order.Seed {
 		t.Fatalf("%+v", f.runs)
 	}
-	wantText(t, m, "6 workers, hold ~150ms", "first come, first served", "a race: 38 % overtook", "p50 0.84ms, p99 25.1ms", "overlaps none", "longest 2.1s: #2")
+	wantText(t, m, "6 workers, hold ~150ms", "first come, first served", "a race: 38% overtook", "p50 0.84ms, p99 25.1ms", "overlaps none", "longest 2.1s: #2")
 	if press(m, "n"); m.HasDialog() {
 		t.Error("n starts another run beside one that is under way")
 	}
@@ -70,7 +72,7 @@ func TestAQueueBesideARace(t *testing.T) {
 	press(m, "n", "esc")
 	wantText(t, m, "a race") // the figures stay until the next run
 	send(m, answeredMsg{screen.Lab, lab.RunTickMsg{Generation: c.Generation - 1, Report: halfway(6, 40)}})
-	wantNoText(t, m, "a race: 100 %")
+	wantNoText(t, m, "a race: 100%")
 }
 
 func TestOverlapsAreLoud(t *testing.T) {
@@ -91,4 +93,20 @@ func TestARunThatCannotBeHad(t *testing.T) {
 	press(m, "tab", "n")
 	settle(t, m, press(m, "up", "enter"))
 	wantText(t, m, "not run", "no session with zookeeper")
+}
+
+// The lanes of a run get the lines that the pane above them does not need, and have a time axis.
+func TestARunGetsTheFreeLines(t *testing.T) {
+	t.Parallel()
+	m := contending(t, newFakeLab(), Options{}, 200, 50)
+	lines := splitLines(content(m))
+	at := func(text string) int {
+		return slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, text) })
+	}
+	if hand, runs := at("by hand"), at("contention"); runs-hand > 8 {
+		t.Errorf("%d lines for nothing:\n%s", runs-hand, content(m))
+	}
+	if axis := lines[at("GRANTS")]; !strings.Contains(axis, "│11:59:5") {
+		t.Errorf("no times in %q", axis)
+	}
 }

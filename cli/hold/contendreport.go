@@ -127,9 +127,9 @@ func fairness(r contend.Report) string {
 		return "first come, first served: 0 inversions"
 	}
 	share := 100 * float64(r.Inversions) / float64(r.Grants)
-	text := fmt.Sprintf("%.2g %%", share)
+	text := fmt.Sprintf("%.2g%%", share)
 	if share >= 1 {
-		text = fmt.Sprintf("%.0f %%", share)
+		text = fmt.Sprintf("%.0f%%", share)
 	}
 	word := "a race"
 	if share < 1 {
@@ -143,7 +143,7 @@ func shares(r contend.Report) string {
 		return "no grant"
 	}
 	least, most := r.Shares()
-	return fmt.Sprintf("%d to %d grants each; fairness %.1f %% (Jain)", least, most, 100*r.Jain())
+	return fmt.Sprintf("%d to %d grants each; fairness %.1f%% (Jain)", least, most, 100*r.Jain())
 }
 
 func (q *contention) overlaps(r contend.Report) string {

@@ -15,8 +15,8 @@ func TestFairnessInWords(t *testing.T) {
 	}{
 		{0, 0, "no grant"},
 		{100, 0, "first come, first served: 0 inversions"},
-		{100, 37, "a race: 37 % of grants overtook a waiter"},
-		{1000, 1, "nearly first come, first served: 0.1 % of grants overtook a waiter"},
+		{100, 37, "a race: 37% of grants overtook a waiter"},
+		{1000, 1, "nearly first come, first served: 0.1% of grants overtook a waiter"},
 	} {
 		if got := fairness(contend.Report{Grants: tt.grants, Inversions: tt.inversions}); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)

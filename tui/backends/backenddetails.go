@@ -274,7 +274,7 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 			describe.Millis(c.Quickest), describe.Millis(c.StartQuickest)), t.Text)
 	}
 	if c.Duty > 0 {
-		d.fact("our scans", fmt.Sprintf("take at most %.0f %% of a master's time", c.Duty*100), t.Text)
+		d.fact("our scans", fmt.Sprintf("take at most %.0f%% of a master's time", c.Duty*100), t.Text)
 	}
 	if c.Slowed {
 		d.fact("slowed", "the servers answer much more slowly than at the start, so we ask half as often", t.Warning)

@@ -32,16 +32,18 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	if f.Confidence != "" {
 		facts = append(facts, string(f.Confidence))
 	}
-	if m := f.Muted; m != nil {
-		facts = append(facts, "muted by "+describe.Printable(m.By)+": "+describe.Printable(m.Reason))
-	}
-	title := widget.Line{{" " + mark.Text + " " + describe.Printable(f.Rule), mark.Style.Bold(true)}, {"  " + strings.Join(facts, dot), t.Muted}}
+	name := " " + mark.Text + " " + describe.Printable(f.Rule)
+	title := widget.Line{{name, mark.Style.Bold(true)}, {"  " + strings.Join(facts, dot), t.Muted}}
 	if s.Chosen == nil {
 		title = title.Add(t.Muted, dot+"the first of "+describe.Thousands(len(s.group.Shown)))
 	} else {
 		title = title.Add(t.Muted, dot+"open for ").Add(t.Muted, s.stands(f).Text())
 	}
 	lines := []widget.Line{title}
+	if m := f.Muted; m != nil {
+		text := "muted by " + describe.Printable(m.By) + " until " + describe.When(m.Until, s.Now().Local())
+		lines = append(lines, indented(t.Muted, "   ", text+": "+describe.Printable(m.Reason), width)...)
+	}
 	lines = append(lines, s.onLines(f, width)...)
 	lines = append(lines, indented(t.Text, "   ", screen.Say(t, f.Message), width)...)
 	if len(f.Steps) > 0 {

@@ -124,9 +124,9 @@ func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Li
 	case g.folds():
 		rule = "  " + rule
 	}
-	if m := f.Muted; m != nil {
-		note := "muted until " + m.Until.Local().Format("Jan 2 15:04") + ": "
-		return widget.Span{mark.Text, t.Faint}, []widget.Line{{{rule, t.Faint}}, s.onCell(f), s.stands(f), {{note + screen.Say(t, f.Message), t.Faint}}}
+	if f.Muted != nil {
+		message := widget.Line{{"(muted) " + screen.Say(t, f.Message), t.Faint}}
+		return widget.Span{mark.Text, t.Faint}, []widget.Line{{{rule, t.Faint}}, s.onCell(f), s.stands(f), message}
 	}
 	return mark, []widget.Line{{{rule, mark.Style}}, s.onCell(f), s.stands(f), {{screen.Say(t, f.Message), t.Text}}}
 }

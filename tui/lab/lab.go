@@ -142,6 +142,8 @@ func (s *Screen) layout() (rects [3]rect) {
 	}
 	if len(s.Runs.List) == 0 { // it says but how to start a run
 		top = max(top, min(need+1, room-1-len(s.Runs.emptyLines(s.width))))
+	} else { // lanes have what the other panes do not need
+		top = min(top, need)
 	}
 	if s.Faults.sandbox != nil {
 		rects[PaneFaults] = rect{half + 3, head, s.width - half - 3, top}

@@ -43,8 +43,8 @@ func TestVerdictOfARun(t *testing.T) {
 	}{
 		{contend.Report{}, "nothing granted so far"},
 		{contend.Report{Grants: 100}, "first come, first served"},
-		{contend.Report{Grants: 1000, Inversions: 2}, "nearly first come, first served: 0.2 % overtook"},
-		{contend.Report{Grants: 100, Inversions: 37}, "a race: 37 % overtook"},
+		{contend.Report{Grants: 1000, Inversions: 2}, "nearly first come, first served: 0.2% overtook"},
+		{contend.Report{Grants: 100, Inversions: 37}, "a race: 37% overtook"},
 		{contend.Report{Grants: 100, Inversions: 37, Overlaps: 1}, "no lock at all: two held it at once"},
 	} {
 		if got := verdictOf(&tt.report); got != tt.want {

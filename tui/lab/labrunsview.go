@@ -118,14 +118,16 @@ func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
 	if room = max(1, room); n > room {
 		shown = room - 1
 	}
-	const labels = 3 + 2 + 1 + 5 // the number, the sign, a blank, the grants
+	const grants, labels = 5, 3 + 2 + 1 + 5 // the number, the sign, a blank, the grants
 	cells := max(8, width-labels-1)
 	w := lanes.WindowTo(b.now, b.length(), cells)
 	began := b.now.Add(-b.report.Duration)
 	view := lanes.View{Context: c.Context}
 	var lines []widget.Line
 	if n < room {
-		title := widget.Line{{"  #", t.Header}}.Align(width-len("GRANTS")-1, false, "")
+		axis := w
+		axis.Cells-- // the last column's title is wider than its numbers
+		title := widget.Line{{"  #", t.Header}}.Align(labels-grants, false, "").Add(t.Header, axis.Axis(t.Glyphs.Wall, time.Time{}))
 		lines = append(lines, title.Add(t.Header, "GRANTS"))
 	}
 	for i, row := range drawAttempts(b.attempts, shown, w, began, b.now) {
@@ -215,8 +217,8 @@ func verdictOf(r *contend.Report) string {
 	case r.Inversions == 0:
 		return "first come, first served"
 	case share < 1:
-		return fmt.Sprintf("nearly first come, first served: %.2g %% overtook", share)
+		return fmt.Sprintf("nearly first come, first served: %.2g%% overtook", share)
 	default:
-		return fmt.Sprintf("a race: %.0f %% overtook", share)
+		return fmt.Sprintf("a race: %.0f%% overtook", share)
 	}
 }
