@@ -52,7 +52,7 @@ func settle(t *testing.T, m *Model, cmd tea.Cmd) {
 	start(cmd)
 	// The rest waits for the end of a hold once nothing has come in many turns: on a busy machine one long one
 	// shows only that we did not run.
-	for turns := 0; started > 0 && turns < 100; {
+	for turns := 0; started > 0 && turns < 60; {
 		select {
 		case msg := <-answers:
 			started, turns = started-1, 0
