@@ -83,7 +83,7 @@ func TestAFindingHasOneSeverity(t *testing.T) {
 	targets, want := sickLocks(t)
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 	ask := func(args ...string) string {
-		got := runIn(t, t.Context(), env, append(args, "--stuck-after", "1ms")...)
+		got := runIn(t, t.Context(), env, append(args, "--stuck-after", "1ms", "--timeout", "1m")...)
 		return got.stdout
 	}
 	if got := runIn(t, t.Context(), env, "mute", "lone:lock:quiet", "no-ttl", "--for", "1h", "--reason", "known"); got.code != 0 {

@@ -78,8 +78,8 @@ func TestLocksWorkOverFarWays(t *testing.T) {
 		timeout time.Duration
 		tls     bool
 	}{
-		{farWay{50 * ms, 0}, time.Second, false},
-		{farWay{50 * ms, 20 * ms}, 2 * time.Second, false},
+		{farWay{50 * ms, 0}, 2 * time.Second, false},
+		{farWay{50 * ms, 20 * ms}, 3 * time.Second, false},
 		{farWay{150 * ms, 80 * ms}, 4 * time.Second, false},
 		{farWay{600 * ms, 80 * ms}, 30 * time.Second, true},
 		{farWay{150 * ms, 150 * ms}, 30 * time.Second, true},
