@@ -20,8 +20,8 @@ func Explain(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RULE|RECIPE|COLUMN|STATE|ERROR]",
 		Short: "Say what a finding, a library's name, a column, a state or an error means, and what to do",
-		Long: "explain says what docs/findings.md, docs/recipes.md and docs/words.md have of a word: the rule of a finding, the name of a recipe,\n" +
-			"the head of a column, a state, an exit code or an error, which may be given as it was printed. Without one it lists all.",
+		Long: "explain says what docs/findings.md, docs/recipes.md and docs/words.md have about a word: a finding, a recipe, a column's\n" +
+			"heading, a state, an exit code or an error, by name or as it was printed. Without a word it lists all.",
 		Example: "  lockscope explain\n" +
 			"  lockscope explain missing-watch\n" +
 			"  lockscope explain redisson\n" +
@@ -194,7 +194,10 @@ func explained(e finding.Explanation) string {
 	for _, aspect := range e.RestsOn {
 		rests = append(rests, describe.Aspect(aspect))
 	}
-	pairs := []string{"means", e.Means, "what to do", e.Do, "evidence", e.Evidence, "based on", strings.Join(rests, "; ")}
+	pairs := []string{
+		"means", e.Means, "be sure", e.Sure, "what to do", e.Do, "what not", e.Not,
+		"evidence", e.Evidence, "based on", strings.Join(rests, "; "),
+	}
 	if e.Quiet {
 		pairs = append(pairs, "", "Not reported for keys that may not be locks.")
 	}

@@ -16,9 +16,12 @@ import (
 func alienChild() rule {
 	return rule{
 		name: "alien-child", severity: inspect.Warning,
-		means:    "a child of the directory that is no contender",
-		evidence: "children (the first names)",
-		do:       "move it elsewhere",
+		means: "A child of the lock's directory is not a contender. go-zookeeper's Lock fails on it, and Curator " +
+			"may wait for it forever.",
+		sure:     "`stat` in `zkCli.sh` shows when it was made and whether a session owns it.",
+		do:       "Find the program that writes it, move it elsewhere, then delete it.",
+		not:      "Do not delete it before you know whose it is.",
+		evidence: "children",
 		restsOn:  []inspect.Aspect{inspect.AspectKind}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
@@ -26,9 +29,9 @@ func alienChild() rule {
 			return nil
 		}
 		what := l.Aliens[0].Cut(32)
-		stands := "stands"
+		verb := "is"
 		if len(l.Aliens) > 1 {
-			what, stands = what+" and others", "stand"
+			what, verb = what+" and others", "are"
 		}
 		harm, confidence := "go-zookeeper's Lock would fail on it every time", recipe.Possible
 		switch writer := aliensHurt(l); writer {
@@ -39,7 +42,7 @@ func alienChild() rule {
 		}
 		return one(inspect.Finding{
 			Confidence: confidence,
-			Message:    fmt.Sprintf("%s %s among the contenders: %s", what, stands, harm),
+			Message:    fmt.Sprintf("%s %s among the contenders: %s", what, verb, harm),
 			Evidence:   evidence{"children": escaped(l.Aliens), "cause": "another program keeps its data in the lock's directory"},
 			Steps: do(by(wait("find out which program writes it"), zkCLI(c, "stat", l.Node(&inspect.Contender{Name: l.Aliens[0]}))),
 				configure("move it elsewhere, then delete it")),

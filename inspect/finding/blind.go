@@ -22,10 +22,12 @@ import (
 func blind() rule {
 	r := rule{
 		name: "blind", severity: inspect.Info,
-		means:    "what could not be seen, beside what sources report themselves",
+		means: "Something could not be read: a right is missing, or a server did not answer. What depends on it is " +
+			"unknown, never free.",
+		sure:     "`doctor --access` prints what the account sees, and the missing right.",
+		do:       "Grant the right, or treat it as unknown.",
+		not:      "Do not act on a lock whose holder is unknown.",
 		evidence: "unseen (the aspects), reads, rights, reason, masters of a Redis lock, else servers (addr, error)",
-		do:       "allow it, or treat it as unknown",
-		asFound:  true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		found := gapFindings(unseenOf(c.Lock), userOf(c.Backend), func(g *gap) inspect.Finding { return g.ofLock(c) })
 		return append(found, neverAsked(c)...)

@@ -138,7 +138,7 @@ var unseenLists = []struct {
 	},
 }
 
-// What was refused or failed becomes one finding for all that hides the same, with the right that is missing.
+// Refused and failed reads that hide the same become one finding, with the missing right.
 func TestWhatIsUnseenIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range unseenLists {
@@ -166,7 +166,7 @@ func TestWhatIsUnseenIsReportedOnce(t *testing.T) {
 	}
 }
 
-// What is reported unseen is not reported a second time as never asked for, and a silent master not twice.
+// An unseen fact is not reported again as never requested, nor a silent master twice.
 func TestUnseenIsNotReportedTwice(t *testing.T) {
 	t.Parallel()
 	refused := queue("kazoo", 2)
@@ -218,7 +218,7 @@ func TestRightsAreGrantedToOurUser(t *testing.T) {
 	}
 }
 
-// answering is a lock on three masters, of which the last ones give errors in place of votes; empty: it is silent.
+// answering is a lock on three masters, of which the last ones give errors instead of votes; empty: it is silent.
 func answering(errors ...string) *inspect.Lock {
 	l := votes("aaa"[:3-len(errors)]+"!!!"[:len(errors)], time.Minute)
 	for i, text := range errors {

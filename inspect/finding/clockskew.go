@@ -14,17 +14,19 @@ import (
 const maxSkew = time.Second
 
 // clockSkew: clocks of servers that are apart from each other or from ours. It concerns the backend. Redis
-// counts times to live by the wall clock: a step ahead frees locks at once, a step back keeps them for as
-// long again. ZooKeeper's locks do not depend on it, but ages that others compute do.
+// counts times to live by the wall clock: a step ahead frees locks at once, a step back keeps them longer by
+// as much. ZooKeeper's locks do not depend on it, but ages that others compute do.
 //
 // Cause in the wild: NTP that is off, or steps instead of slewing; Kleppmann 2016 (a clock that jumps gives a second
 // Redlock); measured: +60 s on a Redis host frees a lock of 30 s, -600 s keeps it for 630.
 func clockSkew() rule {
 	return rule{
 		name: "clock-skew", severity: inspect.Warning,
-		means:    "clocks more than 1 s apart",
-		evidence: "servers (addr, offset_ms from us, in tenths of a second, and latency_ms), between (two addresses) and apart_ms of the widest gap",
-		do:       "fix NTP, let it slew",
+		means:    "Servers' clocks are more than 1 s apart, or that far from ours.",
+		sure:     "Run `chronyc tracking` on these hosts and here.",
+		do:       "Fix NTP, and let it slew the clock.",
+		not:      "Do not step a Redis server's clock: locks would end early or late.",
+		evidence: "servers (addr, offset_ms from us, latency_ms), between and apart_ms of the widest gap",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		servers := []evidence{}
 		var widest time.Duration
@@ -61,7 +63,7 @@ func clockSkew() rule {
 	})
 }
 
-// doubt about a clock that was read: half the round trip, that of the reading where it is known.
+// doubt about a reading of a clock: half its round trip.
 func doubt(s *inspect.Server) time.Duration { return max(s.ClockWithin, s.Latency/2, 0) }
 
 // spread returns the widest gap between the servers' clocks.
@@ -104,7 +106,7 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 	}
 }
 
-// skew words the gap. between are its servers, one when the other clock is ours.
+// skew words the gap. between are its servers, one if the other clock is ours.
 func skew(between []string, servers int, apart time.Duration, behind string, ours bool) string {
 	by := fmt.Sprintf("%gs", apart.Seconds())
 	if apart >= time.Minute {

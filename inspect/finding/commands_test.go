@@ -26,7 +26,7 @@ func TestCommandsNameTheirServers(t *testing.T) {
 	for _, tt := range []struct {
 		rule      string
 		c         inspect.Case
-		with, not string // with what is known of the backend, and without
+		with, not string // with the backend's facts, and without
 	}{
 		{"alien-child", alien, "zkCli.sh -server z1:2181/app stat '", "zkCli.sh stat '"},
 		{"blind", silent("r3:7000"), "redis-cli -h r3 -p 7000 -n 3 --tls PING", "redis-cli -h r3 -p 7000 PING"},

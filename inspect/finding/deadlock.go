@@ -23,12 +23,18 @@ import (
 func deadlock() rule {
 	return rule{
 		name: "deadlock", severity: inspect.Critical, sometimes: inspect.Info,
-		means: "owners wait for each other in a circle, and none of its locks has changed hands for a second " +
-			"(info where one session may be several threads, or in a single look; " +
-			"a warning where it is only possible that a ZooKeeper session and a Redis client are one program)",
-		evidence: "locks (ids), owners (each waits for the next, the last for the first), contender (the holder of this lock), cheapest (the lock whose end of a hold costs the least: the same on all of the circle's locks), ties (over ZooKeeper and Redis: owner, session, client, by and certainty of what makes these two one)",
-		do:       "stop one of them; take locks in one order",
-		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
+		means: "Owners wait for each other in a circle, and none of its locks has changed hands for a second. Info " +
+			"in a single look, and where one session may be several threads. A warning where a ZooKeeper session " +
+			"and a Redis client are only possibly one program.",
+		sure: "Look again: the same owners still wait. jstack or py-spy shows what their threads wait for. If " +
+			"`evidence.ties` joins two clients, check that they are one program.",
+		do: "Stop one of the clients, or release the cheapest lock. Then have all clients take these locks in " +
+			"one order.",
+		not: "Do not release more than one lock: each released holder keeps running.",
+		evidence: "locks (ids), owners (each waits for the next, the last for the first), contender (this lock's " +
+			"holder), cheapest (the lock whose release costs the least), ties (why a session and a Redis client " +
+			"count as one program)",
+		restsOn: []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		if c.Cycle == nil || len(c.Cycle.Locks) == 0 {
 			return nil
@@ -56,14 +62,14 @@ func deadlock() rule {
 		switch {
 		case c.Cycle.OneLook:
 			f.Severity, f.Confidence, possibly = inspect.Info, recipe.Possible, ", possibly"
-			f.Steps = do(wait("look again whether it lasts: lockscope doctor looks twice"))
+			f.Steps = do(wait("look again to see whether it lasts: lockscope doctor looks twice"))
 		case c.Cycle.Shared:
 			f.Severity, f.Confidence, possibly = inspect.Info, recipe.Possible, ", possibly"
-			f.Steps = do(wait("find out whether each of these clients is one thread: see whether the locks still change hands, or "+
-				"what the threads are doing (jstack, py-spy)"), configure("labels of their own would tell threads apart"))
+			f.Steps = do(wait("find out whether each of these clients is one thread: see whether the locks still change hands, and "+
+				"what the threads are doing (jstack, py-spy)"), configure("give threads their own labels to tell them apart"))
 		case f.Confidence == recipe.Possible:
 			f.Severity, possibly = inspect.Warning, ", possibly"
-			f.Steps = append(do(wait("first make sure that each of these is one program (evidence: ties): only then they wait for each other")),
+			f.Steps = append(do(wait("first make sure that each of these is one program (evidence: ties): only then do they wait for each other")),
 				breakCircle(c)...)
 		default:
 			f.Steps = breakCircle(c)

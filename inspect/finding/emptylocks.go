@@ -18,13 +18,16 @@ const manyEmpty = 100
 // over the tree long.
 //
 // Cause in the wild: curator#307, kazoo#563 (directories of locks are never removed); container znodes
-// (Curator from 3.0 on, where the servers are 3.5.3 or later) go by themselves.
+// (Curator from 3.0 on, where the servers are 3.5.3 or later) go on their own.
 func emptyLocks() rule {
 	return rule{
 		name: "empty-locks", severity: inspect.Info,
-		means:    "many directories of locks that nobody uses any more",
-		evidence: "count, oldest (when the oldest was made), under (the directory that has the most of them) and under_count",
-		do:       "sweep those that are idle; container znodes",
+		means: "Many lock directories are empty and unused. They take memory on every server and slow down walks " +
+			"over the tree.",
+		sure:     "`sweep --dry-run` lists those that have been idle for a day.",
+		do:       "Sweep the idle ones. Use container znodes for new ones.",
+		not:      "Do not delete them by hand: a client may be using one.",
+		evidence: "count, oldest, under (the directory with the most of them) and under_count",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		e := b.Empty
 		if e.Count < manyEmpty {

@@ -17,9 +17,11 @@ import (
 func evictionRisk() rule {
 	return rule{
 		name: "eviction-risk", severity: inspect.Warning,
-		means:    "a full server evicts locks",
+		means:    "A Redis server that runs full evicts keys, and held locks with them.",
+		sure:     "`maxmemory` is set and `maxmemory-policy` is not `noeviction`.",
+		do:       "Keep locks on their own server, with `maxmemory-policy noeviction`.",
+		not:      "Do not switch a full cache to it: its writes would fail.",
 		evidence: "servers (addr, policy, maxmemory in bytes)",
-		do:       "a server of their own, noeviction",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		var servers []evidence
 		first := ""

@@ -10,8 +10,10 @@ import (
 type Explanation struct {
 	Rule     string
 	Severity inspect.Severity
-	// Means words its findings, Evidence lists their keys, Do advises.
-	Means, Evidence, Do string
+	// Means says what its findings mean, Sure how to check one, Do what to do, Not what to avoid.
+	Means, Sure, Do, Not string
+	// Evidence lists the keys of their evidence.
+	Evidence string
 	// RestsOn are the aspects without which it may be wrong.
 	RestsOn []inspect.Aspect
 	// Quiet rules are silent on locks that are only possible. Twice rules may see a change halfway,
@@ -25,7 +27,8 @@ func Explanations() []Explanation {
 	list := make([]Explanation, len(all))
 	for i, r := range all {
 		list[i] = Explanation{
-			Rule: r.name, Severity: r.severity, Means: r.means, Evidence: r.evidence, Do: r.do,
+			Rule: r.name, Severity: r.severity,
+			Means: r.means, Sure: r.sure, Do: r.do, Not: r.not, Evidence: r.evidence,
 			RestsOn: slices.Clone(r.restsOn), Quiet: r.quiet, Twice: r.asOf != nil, Watched: r.needsHistory,
 		}
 	}

@@ -261,7 +261,7 @@ func TestHostileNamesStayText(t *testing.T) {
 	}
 }
 
-// unquoted reports whether a word stands outside of a shell's single quotes.
+// unquoted reports whether a word is outside of a shell's single quotes.
 func unquoted(text, word string) bool {
 	outside := true
 	for i := 0; i < len(text); i++ {
@@ -346,7 +346,7 @@ func TestFindingsStandStill(t *testing.T) {
 	}
 }
 
-// A screen of 80 columns has two lines for a message beside the rule's name, and as many for an advice: the usual ones
+// A screen of 80 columns has two lines for a message next to the rule's name, and as many for an advice: the usual ones
 // fit.
 func TestFindingsFitTheScreen(t *testing.T) {
 	t.Parallel()
@@ -360,7 +360,7 @@ func TestFindingsFitTheScreen(t *testing.T) {
 	}
 }
 
-// supported checks that what is advised can be done to the lock, and that nothing stronger is advised without
+// supported checks that the advised action works on the lock, and that nothing stronger is advised without
 // a condition: a release only if, once, or because nothing milder is left.
 func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
 	t.Helper()

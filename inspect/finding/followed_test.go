@@ -20,7 +20,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"mixed-recipes", "stop the clients of all libraries but one", advisedInZooKeeper},
 	{"semaphore-overcommit", "Restart those that use more than", advisedInZooKeeper},
 	{"persistent-contender", "only if its client is gone: lockscope release", forty + " " + advisedInZooKeeper},
-	{"two-leaders", "restart that client: it does not notice by itself", "cli.TestAForcedCuratorLeaderLeadsOn"},
+	{"two-leaders", "restart that client: it will not notice", "cli.TestAForcedCuratorLeaderLeadsOn"},
 	{"writes-refused", "it takes writes again after a save: redis-cli", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "or raise maxmemory", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "without one a person has to decide", ""},
@@ -37,8 +37,8 @@ var followed = []struct{ rule, advice, shown string }{
 	{"renewal-stopped", "stop what this client does under the lock", "inspect/finding.TestARealWatchdogStops"},
 	{"zombie-renewal", "restart that process if the work is done, which ends the renewal", "inspect/finding.TestARealWatchdogOutlivesItsWork"},
 	{"minority-leftover", "If it comes back: lockscope release", forty},
-	{"suspect-target", "give each server as a target of its own", advisedOnRedis},
-	{"servers-disagree", "give each ensemble a target of its own", advisedInZooKeeper},
+	{"suspect-target", "give each server its own target", advisedOnRedis},
+	{"servers-disagree", "give each ensemble its own target", advisedInZooKeeper},
 	{"thin-margin", "a person has to find out why", ""},
 	{"master-restarted", "let the holder finish first", advisedOnRedis},
 	{"clock-skew", "run chronyc tracking on these hosts and here", "cli.TestAClockThatIsSetRightIsNotFound"},
@@ -60,7 +60,7 @@ const (
 	advisedOnRedis     = "cli.TestWhatIsAdvisedOnRedisHelps"
 )
 
-// Each rule advises what was done in a test and made its finding go away, or says that a person has to do it.
+// Each rule advises an action that a test has shown to end its finding, or that a person has to do.
 func TestWhatEachRuleAdvisesWasDone(t *testing.T) {
 	t.Parallel()
 	advices := map[string]string{} // all of a rule

@@ -17,9 +17,11 @@ import (
 func foreignValue() rule {
 	return rule{
 		name: "foreign-value", severity: inspect.Warning,
-		means:    "something else stands under the key",
+		means:    "A master holds something under the key that is not a lock, so no client gets its vote.",
+		sure:     "`TYPE` and the value on these masters show which program writes it.",
+		do:       "Rename the lock or the other key.",
+		not:      "Do not delete the value before you know whose it is.",
 		evidence: "masters (addr, type)",
-		do:       "rename one of the two",
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var masters []evidence
 		var first *inspect.Vote
@@ -32,7 +34,7 @@ func foreignValue() rule {
 			first = cmp.Or(first, m)
 		}
 		if first == nil || c.History == nil && len(masters) == len(c.Lock.Masters) {
-			return nil // a key of another type that nobody ever saw a lock under is none
+			return nil // a key of another type that never held a lock is not one
 		}
 		what := "something"
 		if first.Value != "" {
@@ -44,7 +46,7 @@ func foreignValue() rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("%s under this key on %s is not a lock: nobody gets that vote", what, where),
+			Message:    fmt.Sprintf("%s under this key on %s is not a lock: no client gets that vote", what, where),
 			Evidence:   evidence{"masters": masters, "cause": "other data under the lock's name (node-redlock #168)"},
 			Steps: do(configure("find out which program writes " + describe.Quote(inspect.Escape(c.Lock.ID.Path)) +
 				" there, and rename one of the two; do not delete it before that")),

@@ -24,9 +24,12 @@ const herdSize = 10
 func herd() rule {
 	return rule{
 		name: "herd", severity: inspect.Warning,
-		means:    "10 sessions or more watch one node although their recipe does not make them",
-		evidence: "node, watchers (how many), sessions (the first of them)",
-		do:       "watch the predecessor only",
+		means: "Ten or more sessions watch one node although their library does not ask for it. Each change wakes " +
+			"all of them at once.",
+		sure:     "`evidence.sessions` lists the clients: see what their code watches.",
+		do:       "Have each waiter watch only its predecessor, as Curator does.",
+		not:      "Do not release the lock: that wakes all of them.",
+		evidence: "node, watchers (how many), sessions",
 		restsOn:  []inspect.Aspect{inspect.AspectWatches}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		if c.Watches == nil || len(c.Watches.Sessions) == 0 || c.Lock.Recipe == "ephemeral" {

@@ -102,7 +102,7 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 	return backendNow(c).Sub(from), unchecked
 }
 
-// pastFor is for how long an instant of a contender's is past for sure: at least, where the clock that dated
+// pastFor is how long an instant of a contender's is past for sure: at least, where the clock that dated
 // it is not known.
 func pastFor(c *inspect.Case, one *inspect.Contender, at time.Time) time.Duration {
 	if c.Backend.Dates(one.Czxid) || at.Equal(one.HeldSince) && !at.Equal(one.Since) {

@@ -18,9 +18,12 @@ import (
 func masterRestarted() rule {
 	return rule{
 		name: "master-restarted", severity: inspect.Warning,
-		means:    "a master lost the key in a restart; one finding each",
-		evidence: "master, started_at, persistence where known, longest_ttl_ms where watched, votes, quorum",
-		do:       "delay restarts",
+		means: "A master lost the key in a restart, so a second client can get its vote. There is one finding per " +
+			"master.",
+		sure:     "Compare `started_at` with the beginning of the hold. `persistence` says what survives a restart.",
+		do:       "Wait until the holder is done. Set `appendfsync always`, or delay each restart by the longest TTL.",
+		not:      "Do not restart another master until then.",
+		evidence: "master, started_at, persistence where known, longest_ttl_ms if watched, votes, quorum",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

@@ -21,9 +21,12 @@ import (
 func minorityLeftover() rule {
 	return rule{
 		name: "minority-leftover", severity: inspect.Warning,
-		means:    "one value, below the quorum",
+		means: "A value is on too few Redis masters for a quorum. Its client does not hold the lock, and the " +
+			"leftover blocks others.",
+		sure:     "Look again: its client may still be asking the other masters.",
+		do:       "Wait until it expires. Release it if it comes back or never expires.",
+		not:      "Do not treat its client as the holder.",
 		evidence: "value, votes, quorum, masters (addr, says), expires_at of the last vote, or never_expires",
-		do:       "wait; release it",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
@@ -41,7 +44,7 @@ func minorityLeftover() rule {
 		return one(inspect.Finding{
 			Subject:    inspect.Subject{Contender: vote.Value, Digest: vote.Digest},
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("%s is on only %d of %d masters (quorum %d): nobody holds the lock", describe.BriefName(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
+			Message:    fmt.Sprintf("%s is on only %d of %d masters (quorum %d): no client holds the lock", describe.BriefName(vote.Value), l.Votes(), len(l.Masters), l.Quorum),
 			Evidence:   e,
 			Steps:      do(wait("wait for "+untilEnd(l, e, c.Now)), releaseWaiter(c, "if it comes back", vote.Argument())),
 		})
@@ -64,7 +67,7 @@ func partLeftover(l *inspect.Lock) []inspect.Finding {
 	}
 	return one(inspect.Finding{
 		Confidence: recipe.Certain,
-		Message:    fmt.Sprintf("%s has too few of the lock's keys on %s: nobody holds the lock", describe.BriefName(value), at(m.Addr)),
+		Message:    fmt.Sprintf("%s has too few of the lock's keys on %s: no client holds the lock", describe.BriefName(value), at(m.Addr)),
 		Evidence: evidence{
 			"value": value.String(), "votes": l.Votes(), "quorum": l.Quorum, "masters": ballots(l),
 			"cause": "a failed or cancelled attempt that did not clean up all of its keys",

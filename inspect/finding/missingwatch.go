@@ -21,10 +21,15 @@ import (
 func missingWatch() rule {
 	return rule{
 		name: "missing-watch", severity: inspect.Warning, sometimes: inspect.Info,
-		means:    "a waiter that nothing will wake up; one finding each, at most 10 (info where it may be about to watch, or may not be connected)",
-		evidence: "contender, expected (whom it should watch), instead (another contender that it watches), watches_gone (what it watches instead, if that is gone), blocked_below, right (that is missing to know whether its client is connected)",
-		do:       "restart that client",
-		restsOn:  []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead, quiet: true,
+		means: "A waiter does not watch the contender ahead of it, so nothing will wake it up, and all behind it " +
+			"wait, too. Info where the client may be about to watch, or may not be connected. At most 10 are " +
+			"reported per lock.",
+		sure: "Look again: a client that is about to watch does so within a second.",
+		do:   "Restart that client, so that it queues again.",
+		not:  "Do not remove its znode while it runs: some clients then believe that they hold the lock.",
+		evidence: "contender, expected, instead (another contender that it watches), watches_gone (a gone node that it " +
+			"watches), blocked_below, right (missing, so it is unknown whether its client is connected)",
+		restsOn: []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		lost, behind := lostEntry(c)
@@ -49,14 +54,14 @@ func missingWatch() rule {
 	})
 }
 
-// registry reports whether nodes of no known library are more likely a registry than a queue: the servers confirmed
+// registry reports whether nodes of an unknown library are more likely a registry than a queue: the servers confirmed
 // the watch of none of them on another.
 func registry(l *inspect.Lock) bool {
 	return l.Recipe == "sequential" && l.Confidence == recipe.Possible &&
 		!slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
 }
 
-// besideMember reports whether a waiter of plain nodes stands beside another of its own session, behind one of another
+// besideMember reports whether a waiter of plain nodes is next to another one of its session, behind one of another
 // word: a program numbers its members and its candidates in one directory, and the latter wait among themselves.
 func besideMember(l *inspect.Lock, w *inspect.Contender) bool {
 	return libraryOf(l, w) == "sequential" && l.Kind != inspect.KindRW && elsewhereToo(l, w) &&
@@ -64,7 +69,7 @@ func besideMember(l *inspect.Lock, w *inspect.Contender) bool {
 }
 
 // watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the
-// table of watches was, and not whom it waits for. Some clients leave such a watch behind when they look
+// table of watches was, instead of its predecessor. Some clients leave such a watch behind when they look
 // again, and then watch the right one.
 func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
 	if w.Watch == inspect.Missing || w.WatchesGone == "" {
@@ -88,7 +93,7 @@ func unlisted(c *inspect.Case, w *inspect.Contender) bool {
 	return !connected && !c.AllSessions && w.WatchesGone == "" && w.Owner.Session != 0
 }
 
-// listRight returns the missing right because of which a server does not list its connections. A
+// listRight returns the right without which a server does not list its connections. A
 // server that was only asked by four-letter words does not name it.
 func listRight(b *inspect.Backend) string {
 	if b != nil {
@@ -139,7 +144,7 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 		e["right"] = right
 		return inspect.Finding{
 			Severity: inspect.Info, Confidence: recipe.Possible,
-			Message:  fmt.Sprintf("%s does not watch %s, or is not connected: the servers do not tell who is", describe.BriefOwner(w), describe.BriefName(w.Watches)),
+			Message:  fmt.Sprintf("%s does not watch %s, or is not connected: the servers do not say which", describe.BriefOwner(w), describe.BriefName(w.Watches)),
 			Evidence: e, Subject: w.Subject(),
 			Steps: do(configure("let the servers report their connections (" + right + ") and look again")),
 		}

@@ -16,16 +16,19 @@ import (
 // A server counts as lost only when we know that it is. One that refuses our login or our certificate, or that we
 // cannot reach for a reason of ours, may serve every other client. When no server answers at all, we may be the ones
 // that are cut off: the backend is down, and this rule is silent. It is also silent about a single server, which is
-// up or down, and about Sentinel and Cluster, which have quorums of their own.
+// up or down, and about Sentinel and Cluster, which have their own quorums.
 //
 // Cause in the wild: hosts of one zone or one rollout that stop together; masters that fill up together.
 func noQuorum() rule {
 	return rule{
 		name: "no-quorum", severity: inspect.Critical, sometimes: inspect.Warning,
-		means: "too few servers can be used: no lock can be taken (a warning when one more failure would do it)",
-		evidence: "servers (addr and says of each that is lost), members, usable (at most), quorum, " +
-			"unseen (addresses that may serve others and not us)",
-		do: "bring one back; restart no other",
+		means: "Too few servers can be used, so no lock can be taken. A warning while one more failure would do it.",
+		sure: "The finding says how each server is lost. Try one of them from a host that uses the locks: the " +
+			"problem may be our network.",
+		do:  "Bring one of them back.",
+		not: "Do not stop or restart another server.",
+		evidence: "servers (addr, says), members, usable (at most), quorum, unseen (addresses that may serve others " +
+			"but not us)",
 	}.ofBackends(func(b *inspect.Backend, now time.Time) []inspect.Finding {
 		if b.Topology == inspect.Sentinel || b.Topology == inspect.Cluster || b.Spread.Suspect() {
 			return nil
@@ -42,7 +45,7 @@ func noQuorum() rule {
 	})
 }
 
-// electorate are the servers of a backend, a majority of which takes a lock.
+// electorate are the servers of a backend, a majority of them takes a lock.
 type electorate struct {
 	members int
 	lost    []evidence // the members that are known to be lost

@@ -120,7 +120,7 @@ func TestAnEnsembleWithoutAQuorum(t *testing.T) {
 	})
 }
 
-// A master that dies while another is dead makes a warning an alarm, under the same name for whoever watches.
+// A master that dies while another is dead makes a warning an alarm, under the same name.
 func TestALostQuorumIsOneFinding(t *testing.T) {
 	t.Parallel()
 	var keys []string

@@ -19,10 +19,15 @@ import (
 func noTTL() rule {
 	return rule{
 		name: "no-ttl", severity: inspect.Warning, sometimes: inspect.Info,
-		means:    "a key that never expires (info where the library writes it so by default)",
-		evidence: "contender, or value where nobody holds it; masters (on which it never expires); until (the end in its value, if that has passed)",
-		do:       "release it when its client is gone",
-		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry},
+		means: "A key that never expires, so it stays when its client dies. Info where the library sets no expiry " +
+			"by default.",
+		sure: "`PTTL` of the key is -1 on these masters.",
+		do: "Give it a TTL longer than its work takes (`ttl`), or release it once its client is gone. Set value " +
+			"and expiry in one command (SET NX PX).",
+		not: "Do not set a TTL shorter than the work.",
+		evidence: "contender or value, masters (on which it never expires), until (the end in its value, if that has " +
+			"passed)",
+		restsOn: []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		nameless := (l.Recipe == "token" || l.Recipe == "") && !recipe.NamesLock(l.ID.Path)

@@ -19,9 +19,13 @@ import (
 func outlierClient() rule {
 	return rule{
 		name: "outlier-client", severity: inspect.Info,
-		means:    "a client has at least ten times as many entries in locks as three quarters of the others in the same place",
-		evidence: "clients (owner, session, client, entries, holds, under, peers, usual: what three quarters of them have at most), the one with the most first",
-		do:       "see what it holds, and whether its program gives back what it takes",
+		means: "A client has at least ten times as many entries as three quarters of the other clients in the same " +
+			"place.",
+		sure: "Clients, sorted by HOLDS, shows its locks. Check whether it is meant to have so many.",
+		do:   "Find out whether its program releases what it takes. Restart it if not.",
+		not:  "Do not release its locks one by one: it takes new ones.",
+		evidence: "clients (owner, session, client, entries, holds, under, peers, usual: what three quarters of them " +
+			"have at most)",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		if len(b.Outliers) == 0 {
 			return nil

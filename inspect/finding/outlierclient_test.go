@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// The figures stand in the message and the evidence; a backend without outliers has no finding.
+// The figures are in the message and the evidence; a backend without outliers has no finding.
 func TestOutlierClient(t *testing.T) {
 	t.Parallel()
 	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}

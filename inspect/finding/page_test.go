@@ -22,41 +22,36 @@ func page() string {
 	var b strings.Builder
 	b.WriteString(`# Findings
 
-All that lockscope diagnoses, as ` + "`doctor`" + `, the screen and the JSON name it. This page is made from the rules
-(` + "`inspect/finding`" + `, where each has its causes in the wild); names and evidence are part of the contract.
+What lockscope diagnoses: the names and evidence are those of the JSON. ` + "`lockscope explain NAME`" + ` prints the same.
 
-What holds for all of them:
-
-- On what is only *possibly* a lock nothing is worse than info, and nothing is advised but to find out; the rules marked ¹ are
-  silent there.
-- Where something was not seen that a rule *rests on*, its findings are only possible, and no action is advised.
-- What one look may see halfway, marked ², is reported by who watches and by ` + "`doctor`" + ` when a second look, a second later, finds
-  the same.
-- What is marked ³ needs to have been watched for a while: one-shot commands do not look for it.
-- Every finding has ` + "`evidence.cause`" + `, the likely cause, where one is known. Where the evidence has ` + "`contender`" + ` it has also its
-  ` + "`owner`" + `, and where known ` + "`session`, `client`, `since`, `held_since` and `value_digest`" + `.
+- ¹ Not reported for keys and nodes that may not be locks. Other findings about those are info, and only advise to find out.
+- ² Reported only if a second look, a second later, finds the same.
+- ³ Needs to have watched the lock for a while: one-shot commands do not report it.
+- If something that a rule needs could not be read, its findings are only possible, and no action is advised.
+- Evidence also has ` + "`cause`" + `, the likely cause, if one is known. With ` + "`contender`" + ` come ` + "`owner`" + ` and, where known,
+  ` + "`session`, `client`, `since`, `held_since` and `value_digest`" + `.
 `)
 	for _, severity := range []inspect.Severity{inspect.Critical, inspect.Warning, inspect.Info} {
 		title := string(severity)
-		fmt.Fprintf(&b, "\n## %s\n\n| finding | means | rests on | evidence | what to do |\n|---|---|---|---|---|\n", strings.ToUpper(title[:1])+title[1:])
+		fmt.Fprintf(&b, "\n## %s\n", strings.ToUpper(title[:1])+title[1:])
 		for _, r := range all {
-			if r.severity != severity {
-				continue
+			if r.severity == severity {
+				b.WriteString(entry(&r))
 			}
-			name := "`" + r.name + "`"
-			for i, has := range []bool{r.quiet, r.asOf != nil, r.needsHistory} {
-				if has {
-					name += string([]rune("¹²³")[i])
-				}
-			}
-			var rests []string
-			for _, a := range r.restsOn {
-				rests = append(rests, string(a))
-			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", name, r.means, strings.Join(rests, ", "), r.evidence, r.do)
 		}
 	}
 	return b.String()
+}
+
+// entry is one rule's part of the page.
+func entry(r *rule) string {
+	name := r.name
+	for i, has := range []bool{r.quiet, r.asOf != nil, r.needsHistory} {
+		if has {
+			name += string([]rune(" ¹ ² ³")[2*i : 2*i+2])
+		}
+	}
+	return fmt.Sprintf("\n### %s\n\n%s\n\n- Be sure: %s\n- Do: %s\n- Not: %s\n- Evidence: %s.\n", name, r.means, r.sure, r.do, r.not, r.evidence)
 }
 
 func TestThePageIsMadeFromTheRules(t *testing.T) {
@@ -81,7 +76,7 @@ func TestRulesAreComplete(t *testing.T) {
 	t.Parallel()
 	names := make(map[string]bool)
 	for _, r := range all {
-		if r.name == "" || names[r.name] || r.severity.Rank() == 0 && r.severity != inspect.Info || r.means == "" || r.evidence == "" || r.do == "" {
+		if r.name == "" || names[r.name] || r.severity.Rank() == 0 && r.severity != inspect.Info || slices.Contains([]string{r.means, r.sure, r.do, r.not, r.evidence}, "") {
 			t.Errorf("incomplete, or twice: %+v", r)
 		}
 		names[r.name] = true

@@ -17,9 +17,11 @@ import (
 func persistentContender() rule {
 	return rule{
 		name: "persistent-contender", severity: inspect.Critical,
-		means:    "a contender that no session owns",
-		evidence: "contender, state, count of such contenders, blocked_below",
-		do:       "release it when its client is gone",
+		means:    "A contender that no session owns. It stays after its client is gone, and blocks everyone behind it.",
+		sure:     "Check that its client is gone. `show` has the host and label, if the client wrote them.",
+		do:       "Release it once its client is gone. Have clients create ephemeral nodes.",
+		not:      "Do not release it while its client may still work.",
+		evidence: "contender, state, count, blocked_below",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var first *inspect.Contender

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// replicaFailover: a Redis master with replicas that takes writes whatever becomes of these. Replication is
+// replicaFailover: a Redis master that accepts writes even if its replicas are gone. Replication is
 // asynchronous: a lock that was granted just before the master fails, or while it is cut off, may be missing
 // on the replica that is promoted, and a second client gets it. It concerns the backend, and is reported once
 // whatever its locks are.
@@ -19,9 +19,12 @@ import (
 func replicaFailover() rule {
 	return rule{
 		name: "replica-failover", severity: inspect.Info,
-		means:    "a failover to a replica may lose locks that were granted",
+		means: "A Redis master does not wait for its replicas. After a failover, locks that were just granted may " +
+			"be missing, and be held twice.",
+		sure:     "`min-replicas-to-write` is 0 on the master.",
+		do:       "Set `min-replicas-to-write 1`. Use fencing tokens, or Redlock on independent masters.",
+		not:      "Do not expect a replica to have every lock.",
 		evidence: "masters (addr, replicas)",
-		do:       "min-replicas-to-write; fencing tokens, or Redlock on masters of their own",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		var masters []evidence
 		first := ""

@@ -12,11 +12,12 @@ import (
 // rule is all of one rule; its file has it. [Rules], [Passing] and docs/findings.md are made from these.
 type rule struct {
 	name string
-	// severity of a finding that names none; sometimes is the other that it may name, for the reason that means gives.
+	// severity is the default of its findings; sometimes is the other one, for the reason that means gives.
 	severity, sometimes inspect.Severity
-	// What the rule means, the keys of its evidence (contender brings the keys of about with it), and what to
-	// do in short.
-	means, evidence, do string
+	// For docs/findings.md: what the rule means, how to be sure of it, what to do, and what not to do.
+	means, sure, do, not string
+	// evidence lists the keys of its evidence; contender brings the keys of about with it.
+	evidence string
 	// restsOn are the aspects without which the rule may be wrong about a lock.
 	restsOn []inspect.Aspect
 	// asOf dates what the rule rests on, by our clock. It is set where one look may see halfway what it
@@ -138,13 +139,13 @@ func (r *rule) sign(lock inspect.ID, fs []inspect.Finding) []inspect.Finding {
 const blindAdvice = "do nothing yet: part of the evidence could not be read (see blind); look again once it can be"
 
 // oldAdvice replaces that of a finding that rests on watches that were read a while ago.
-const oldAdvice = "look at the lock (lockscope show, or its chain) before you act: who watches what was read a while ago, and may have changed since"
+const oldAdvice = "look at the lock (lockscope show, or its chain) before you act: the watches were read a while ago, and may have changed"
 
 // possibleAdvice replaces the advice of findings about locks that are only possible.
 const possibleAdvice = "may not be a lock: find out what writes it first"
 
 // suspectAdvice replaces the advice about any lock of servers that are most likely not the masters of one lock.
-const suspectAdvice = "give each server as a target of its own first (see suspect-target): then look at this lock again"
+const suspectAdvice = "give each server its own target first (see suspect-target), then look at this lock again"
 
 // temper adapts a rule's findings to what is known about the lock. A lock that is only possible (a
 // name, a value of no known shape) gets no finding above info, and no advice but to find out. If an
@@ -185,7 +186,7 @@ func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Findin
 	return found
 }
 
-// mixture reports whether what is seen of a backend is of several servers behind one address.
+// mixture reports whether several servers answer at one address of a backend.
 func mixture(b *inspect.Backend) bool {
 	return b != nil && slices.ContainsFunc(b.Servers, func(s inspect.Server) bool { return s.Several })
 }

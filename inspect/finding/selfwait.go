@@ -19,7 +19,7 @@ import (
 // predecessor. No thread waits with that entry. When its turn comes, the lock stays with it until
 // the session ends (a warning). One session may have leaked several.
 //
-// It is silent about a registry, such as members or block numbers, where nobody waits for anybody.
+// It is silent about a registry, such as members or block numbers, which has no waiters.
 //
 // Cause in the wild: a lost reply to create leaves an orphan that the same client then queues
 // behind (samuel/go-zookeeper #229); a lock that is not re-entrant taken twice (kazoo blocks for
@@ -27,10 +27,14 @@ import (
 func selfWait() rule {
 	return rule{
 		name: "self-wait", severity: inspect.Info, sometimes: inspect.Warning,
-		means:    "a client waits for itself (a warning once it lasted longer than --stuck-after, or behind an entry that it has lost)",
-		evidence: "contender (the waiter), holder (its own entry that holds) or behind (its own entry that it waits behind)",
-		do:       "wait; restart it",
-		restsOn:  []inspect.Aspect{inspect.AspectHolders}, asOf: watchesRead,
+		means: "A client waits for itself. A warning once that has lasted longer than `--stuck-after`, or if the " +
+			"client waits behind an entry that it has lost.",
+		sure: "Threads of one client share a session: check whether one of them works under the lock.",
+		do:   "Wait. If it lasts, restart the client: the end of its session removes all its entries.",
+		not:  "Do not release its holder while a thread works under the lock.",
+		evidence: "contender (the waiter), holder (its own entry that holds) or behind (its own entry that it waits " +
+			"behind)",
+		restsOn: []inspect.Aspect{inspect.AspectHolders}, asOf: watchesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Holders) == 0 || len(l.Waiters) == 0 || registry(l) {
@@ -58,7 +62,7 @@ func selfWait() rule {
 	})
 }
 
-// lostEntry is a waiter that does not watch whom it waits for, and one of the same client behind it: most
+// lostEntry is a waiter that does not watch its predecessor, and one of the same client behind it: most
 // likely one that watches. If none of them does, each may be lost, unless its client may not be connected.
 func lostEntry(c *inspect.Case) (lost, behind *inspect.Contender) {
 	l := c.Lock
@@ -92,7 +96,7 @@ func waitingBehindItself(lost, behind *inspect.Contender) inspect.Finding {
 	e["cause"] = "an entry left behind by a lost reply to create (samuel/go-zookeeper #229)"
 	return inspect.Finding{
 		Severity: inspect.Warning, Confidence: recipe.Likely,
-		Message:  fmt.Sprintf("%s waits behind its own %s, with which nothing waits: when its turn comes, the lock stays with it", describe.BriefOwner(behind), describe.BriefName(lost.Name)),
+		Message:  fmt.Sprintf("%s waits behind its own %s, which no thread waits for: when its turn comes, it keeps the lock", describe.BriefOwner(behind), describe.BriefName(lost.Name)),
 		Evidence: e, Subject: behind.Subject(),
 		Steps: do(restart("restart that client before its turn comes: the end of its session removes both")),
 	}
@@ -139,7 +143,7 @@ func sameClient(a, b *inspect.Contender) bool {
 	return x.LibraryID != "" && x.Thread != "" && x.LibraryID == y.LibraryID && x.Thread == y.Thread
 }
 
-// sameQueue reports whether two entries may wait for one another. A client's member node beside its candidate, by
+// sameQueue reports whether two entries may wait for one another. A client's member node next to its candidate, by
 // another word, waits for nothing.
 func sameQueue(l *inspect.Lock, a, b *inspect.Contender) bool {
 	plain := libraryOf(l, a) == "sequential" && l.Kind != inspect.KindRW

@@ -16,9 +16,11 @@ import (
 func semaphoreOvercommit() rule {
 	return rule{
 		name: "semaphore-overcommit", severity: inspect.Critical,
-		means:    "more leases than permits",
-		evidence: "holders (the first names), held, limit",
-		do:       "the same number of permits for all clients",
+		means:    "More leases are granted than the semaphore has permits.",
+		sure:     "Compare the number of permits in the clients' configurations: each client uses its own.",
+		do:       "Give all clients the same number, and restart those that use more.",
+		not:      "Do not release leases: their owners keep working.",
+		evidence: "holders, held, limit",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

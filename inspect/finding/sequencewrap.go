@@ -20,9 +20,13 @@ const wrapNear = 1_000_000
 func sequenceWrap() rule {
 	return rule{
 		name: "sequence-wrap", severity: inspect.Info,
-		means:    "numbers about to wrap, or wrapped",
+		means: "The node numbers of a directory are about to wrap, or have. Libraries then disagree about the " +
+			"order.",
+		sure: "`evidence.left` is how many numbers are left.",
+		do: "Use a new directory. Or stop the clients at a quiet time, delete the empty directory, and start " +
+			"them again.",
+		not:      "Do not delete the directory while a client queues in it.",
 		evidence: "sequence (the newest), left (numbers until the wrap; 0 after it)",
-		do:       "a new directory",
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		w := newest(c.Lock)
 		if w == nil || w.Sequence >= 0 && w.Sequence <= math.MaxInt32-wrapNear {
@@ -32,7 +36,7 @@ func sequenceWrap() rule {
 		message := fmt.Sprintf("the queue's numbers have wrapped (now %d): libraries sort negative ones differently", w.Sequence)
 		switch {
 		case w.Sequence == math.MaxInt32:
-			message = "the queue's numbers are used up: the server gives 2147483647 again and again, and several clients may hold at once"
+			message = "the queue's numbers are used up: the server keeps repeating 2147483647, and several clients may hold at once"
 		case w.Sequence >= 0:
 			left = int(math.MaxInt32 - w.Sequence)
 			message = fmt.Sprintf("only %d numbers are left before the queue's counter wraps to negative", left)

@@ -35,9 +35,14 @@ const (
 func serversDisagree() rule {
 	return rule{
 		name: "servers-disagree", severity: inspect.Warning, sometimes: inspect.Info,
-		means:    "servers given as one ensemble that are none (info where one look found two leaders of two elections), or a member far behind its leader (info where one look found it behind) or with other data",
-		evidence: "servers (addr, role); of a member server, role, zxid, lag_ms (at least), nodes_apart (znodes more than its leader has)",
-		do:       "a target for each; have the member load all from its leader",
+		means: "Servers given as one ensemble are not one, or a member is far behind its leader or has other data. " +
+			"Info in a single look.",
+		sure: "Look again after half a minute. `srvr` on each server shows its role, zxid and number of nodes.",
+		do: "Give each ensemble its own target. Restart a member that stays behind. Have one with other data " +
+			"load everything from its leader.",
+		not: "Do not trust a lock that only this member shows.",
+		evidence: "servers (addr, role); for a member server, role, zxid, lag_ms (at least), nodes_apart (znodes more " +
+			"than its leader has)",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		if b.Kind != inspect.ZooKeeper {
 			return nil
@@ -129,7 +134,7 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 		Confidence: recipe.Certain,
 		Message:    fmt.Sprintf("not one ensemble: %s, %s", odd, other),
 		Evidence:   evidence{"servers": servers, "cause": "the target names servers that do not belong together, or a member runs without the others"},
-		Steps: do(configure("give each ensemble a target of its own; " +
+		Steps: do(configure("give each ensemble its own target; " +
 			"compare the lists of servers in the members' configurations (server.N lines)")),
 	}
 	if len(alone) == 0 {
@@ -139,8 +144,8 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 			return nil // one may not have heard of the other yet
 		default:
 			f.Severity, f.Confidence = inspect.Info, recipe.Possible
-			f.Message = fmt.Sprintf("two lead: %s, %s: one stood still and has not heard of the other's election yet, or they are not one ensemble", odd, other)
-			f.Steps = do(wait("look again after half a minute: if two still lead, give each ensemble a target of its own"))
+			f.Message = fmt.Sprintf("two lead: %s, %s: one was paused and has not heard of the other's election yet, or they are not one ensemble", odd, other)
+			f.Steps = do(wait("look again after half a minute: if two still lead, give each ensemble its own target"))
 		}
 	}
 	return one(f)
@@ -154,7 +159,7 @@ type leading struct {
 }
 
 // leadersOf compares the leaders of a backend that has two, or more. One that is cut off from the others
-// takes itself for their leader for syncLimit ticks; one that stood still answers as the leader that it was
+// believes that it leads for syncLimit ticks; one that was paused answers as the leader that it was
 // until it finds that its followers have left.
 func leadersOf(b *inspect.Backend) leading {
 	var oldest, newest *inspect.Server

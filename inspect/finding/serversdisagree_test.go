@@ -40,7 +40,7 @@ func TestServersDisagree(t *testing.T) {
 			continue
 		}
 		f := found[0]
-		if f.Message != tt.says || f.Confidence != recipe.Certain || f.Severity != inspect.Warning || !strings.HasPrefix(f.Advice(), "give each ensemble a target of its own") {
+		if f.Message != tt.says || f.Confidence != recipe.Certain || f.Severity != inspect.Warning || !strings.HasPrefix(f.Advice(), "give each ensemble its own target") {
 			t.Errorf("%s: %+v", name, f)
 		}
 		var roles []string
@@ -68,7 +68,7 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 	const once, later, epoch = 0, 40 * time.Second, 1 << 32
 	for name, tt := range map[string]struct {
 		servers    []inspect.Server
-		watch, one recipe.Confidence // of what is found by who watches, and by one look; empty: nothing
+		watch, one recipe.Confidence // of the finding in a watch, and in one look; empty: none
 	}{
 		"one was elected just now":             {[]inspect.Server{leader(epoch+7, time.Hour, later), leader(2*epoch+1, 5*time.Second, once)}, "", ""},
 		"nobody tells since when it does":      {[]inspect.Server{leader(2*epoch+1, 0, once), leader(epoch+7, 0, later)}, "", ""},

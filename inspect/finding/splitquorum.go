@@ -18,10 +18,16 @@ import (
 func splitQuorum() rule {
 	return rule{
 		name: "split-quorum", severity: inspect.Critical,
-		means:    "masters hold different values, none has a quorum",
-		evidence: "ballot (votes of each value, most first), masters (addr, says), quorum, expires_at of the last vote, or never_expires",
-		do:       "wait; release one that never expires",
-		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
+		means: "Redis masters hold different values, and none has a quorum. No client has the lock, and none can " +
+			"get it until some values expire.",
+		sure: "Look again: clients that compete may be about to withdraw. Compare the lists of masters in the " +
+			"clients' configurations.",
+		do: "Wait until the values expire, and release one that never does. Have failed attempts release on all " +
+			"masters.",
+		not: "Do not release values that are about to expire.",
+		evidence: "ballot (votes of each value), masters (addr, says), quorum, expires_at of the last vote, or " +
+			"never_expires",
+		restsOn: []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if l.State != inspect.StateSplit || settling(c) || c.Spread.Suspect() || l.OneServer() {
@@ -37,7 +43,7 @@ func splitQuorum() rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("no value has a quorum of the %d masters (%s, needs %d): nobody holds it and nobody gets it", len(l.Masters), l.Ballot(), l.Quorum),
+			Message:    fmt.Sprintf("no value has a quorum of the %d masters (%s, needs %d): no client holds it or can get it", len(l.Masters), l.Ballot(), l.Quorum),
 			Evidence:   e,
 			Steps:      steps,
 		})

@@ -18,9 +18,12 @@ import (
 func staleFairQueue() rule {
 	return rule{
 		name: "stale-fair-queue", severity: inspect.Warning,
-		means:    "waiters of a fair queue are gone",
-		evidence: "contenders (the first of them), stale (how many), waiters, head (the next in turn is one of them), lapsed_since of the first that has lapsed",
-		do:       "wait; release them",
+		means: "Waiters of a Redis fair queue are gone, or their places have lapsed. They delay everyone behind " +
+			"them.",
+		sure:     "Look for their processes on the hosts that `show` names.",
+		do:       "Wait until the library drops them. Release a waiter whose client is gone.",
+		not:      "Do not delete the queue's keys: live waiters are in them.",
+		evidence: "contenders, stale (how many), waiters, head (the next in turn is stale), lapsed_since of the first",
 		restsOn:  []inspect.Aspect{inspect.AspectWaiters},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

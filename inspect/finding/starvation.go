@@ -20,9 +20,12 @@ const overtakenBy = 10
 func starvation() rule {
 	return rule{
 		name: "starvation", severity: inspect.Warning,
-		means:    "a waiter is overtaken again and again",
-		evidence: "contender (the worst), overtaken, starving (how many waiters), wait_p99_ms where compared",
-		do:       "use a fair lock",
+		means: "A waiter is overtaken: ten later contenders got the lock before it, or some did and it has waited " +
+			"ten times longer than usual.",
+		sure:     "Timeline shows who overtook it. Check that its client still runs.",
+		do:       "Use a lock with a queue: any on ZooKeeper, a fair one on Redis.",
+		not:      "Do not release the holder: the next one overtakes again.",
+		evidence: "contender (the worst), overtaken, starving (how many), wait_p99_ms if compared",
 		restsOn:  []inspect.Aspect{inspect.AspectWaiters}, quiet: true,
 		needsHistory: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {

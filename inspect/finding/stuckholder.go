@@ -34,10 +34,20 @@ import (
 func stuckHolder() rule {
 	return rule{
 		name: "stuck-holder", severity: inspect.Warning, sometimes: inspect.Info,
-		means:    "held for too long while others wait (info where it may be an election; where only a server's clock says so that could not be compared, no release is advised)",
-		evidence: "contender with held_since (the longest holder), known (exact, at-least, at-most, unchecked: by a clock that could not be compared with ours), held_at_least_ms where unchecked, held_over, limit_ms, hold_p99_ms where the limit came from the history, expected_ms where it is configured, waiters; kind of what may be an election; watched_since where no hand-over was seen since",
-		do:       "look at the holder; release it",
-		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
+		means: "Held for too long while others wait: longer than `--stuck-after`, ten times the usual hold, or " +
+			"twice the expected one. Info where it may be an election. No release is advised if the servers' " +
+			"clock is unchecked.",
+		sure: "Look at the holder's process: is it working, waiting, or gone? `show` has its host, process and " +
+			"session.",
+		do: "Let it finish, fix what it waits for, or stop it. Release the lock only if it hangs for good. If " +
+			"long holds are normal, say so in the configuration (`expect`).",
+		not: "Do not release it while the holder works: a release does not stop the holder, and two may work at " +
+			"once.",
+		evidence: "contender with held_since, known (exact, at-least, at-most, unchecked: by a clock that could not be " +
+			"compared with ours), held_at_least_ms if unchecked, held_over, limit_ms, hold_p99_ms or expected_ms " +
+			"(where the limit comes from), waiters, kind if it may be an election, watched_since if no handoff " +
+			"was seen since",
+		restsOn: []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if !mayBeStuck(c) {
@@ -82,7 +92,7 @@ func stuckHolder() rule {
 		case neverHandedOver(c):
 			f.Confidence = recipe.Possible
 			e["watched_since"] = stamp(c.History.Since)
-			f.Steps = append(do(configure("no hand-over was seen for over an hour: if it is an election, say so in the profile (expect: match, kind: election)")),
+			f.Steps = append(do(configure("no handoff was seen for over an hour: if it is an election, say so in the profile (expect: match, kind: election)")),
 				stuckSteps(c, "else ", h)...)
 		}
 		return one(f)
@@ -184,7 +194,7 @@ func uncheckedAdvice(c *inspect.Case) string {
 	if c.Backend.ClockKnown() {
 		return advice + ": the entry is from before the present leader, or before its clock was set"
 	}
-	return advice + ". Where cons is in 4lw.commands.whitelist, or the AdminServer is given in the target (admin=), it is compared by itself"
+	return advice + ". Where cons is in 4lw.commands.whitelist, or the AdminServer is given in the target (admin=), the clock is compared"
 }
 
 // stuckSteps begin with a condition, if any.

@@ -11,8 +11,8 @@ import (
 
 // suspectTarget reports a target whose servers are not the masters of one lock. Either nine of ten
 // locks are on exactly one of N servers: then the servers are independent, and each needs its own
-// target. Or one server is a replica, whose vote only repeats its master's. Or a balancer stands
-// before several servers, each with locks of its own. Other rules skip such
+// target. Or one server is a replica, whose vote only repeats its master's. Or a balancer is in front of
+// several servers, each with its own locks. Other rules skip such
 // locks. One lock is enough evidence if its library uses only one server.
 //
 // Cause in the wild: a list of all Redis servers of an application, copied behind redis:// with commas; a proxy that
@@ -20,10 +20,14 @@ import (
 func suspectTarget() rule {
 	r := rule{
 		name: "suspect-target", severity: inspect.Warning,
-		means:    "servers given as masters of one lock that are most likely none",
-		evidence: "masters (addresses), locks and on_one (how many, and how many of them on one only), or master and role of a replica, or server (address) at which several answer; of a lock value, library and masters (addr, says)",
-		do:       "give each as a target of its own",
-		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes},
+		means: "The servers of a target are most likely not the masters of one lock: nine of ten locks are on one " +
+			"server each, one is a replica, or several servers answer at one address.",
+		sure: "Compare the target with the clients' configuration. INFO has each server's `role` and `run_id`.",
+		do:   "Give each independent server its own target, and leave out replicas.",
+		not:  "Do not release anything before that: the locks are most likely held.",
+		evidence: "masters, locks and on_one (how many are on only one), or master and role of a replica, or server " +
+			"(at which several answer); for a lock value, library and masters (addr, says)",
+		restsOn: []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes},
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		if b.Kind != inspect.Redis || b.Topology == inspect.Cluster || b.Topology == inspect.Sentinel {
 			return nil // the servers say themselves who is a replica of whom
@@ -45,7 +49,7 @@ func suspectTarget() rule {
 			Confidence: recipe.Likely,
 			Message:    fmt.Sprintf("%s on only one of the %d servers: these are independent servers, not the masters of one Redlock", howMany(s), s.Masters),
 			Evidence:   evidence{"masters": addrs, "locks": s.Locks, "on_one": s.OnOne, "cause": "independent servers were given with commas, which means the masters of one Redlock"},
-			Steps: do(configure("give each server as a target of its own (redis://HOST:PORT, one after the other); " +
+			Steps: do(configure("give each server its own target (redis://HOST:PORT, one after the other); " +
 				"release nothing until then: the locks are most likely held")),
 		})
 	})
@@ -80,7 +84,7 @@ func ofOneServer(c *inspect.Case) []inspect.Finding {
 			"value": says(value), "library": l.Recipe, "masters": ballots(l),
 			"cause": "servers that are not the masters of one Redlock, or not for this lock, were given with commas",
 		},
-		Steps: do(configure("give " + at(value.Addr) + " as a target of its own (redis://HOST:PORT), and look there before you act")),
+		Steps: do(configure("give " + at(value.Addr) + " its own target (redis://HOST:PORT), and look there before you act")),
 	})
 }
 
@@ -96,8 +100,8 @@ func behindOneAddress(b *inspect.Backend) (found []inspect.Finding) {
 			Confidence: recipe.Certain,
 			Message:    "several servers answer at this address, " + at(s.Addr) + ": connections reach one or the other (run_id), and each has locks of its own",
 			Evidence:   evidence{"server": inspect.Escape(s.Addr), "cause": "a proxy or balancer in front of servers that do not copy each other"},
-			Steps: do(configure("give each server behind it as a target of its own (redis://HOST:PORT); " +
-				"release nothing until then: what is seen is a mixture")),
+			Steps: do(configure("give each server behind it its own target (redis://HOST:PORT); " +
+				"release nothing until then: we see a mixture of both")),
 		})
 	}
 	return found

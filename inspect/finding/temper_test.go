@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// What is only possibly a lock sets off no alarm, and no advice is to release anything of it: it may be a registry of
+// A key or node that is only possibly a lock sets off no alarm, and no release is advised: it may be a registry of
 // members, a counter, a cache or a queue of jobs.
 func TestPossibleLocksStayQuiet(t *testing.T) {
 	t.Parallel()

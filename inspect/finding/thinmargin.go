@@ -10,7 +10,7 @@ import (
 
 // thinMargin: exactly a quorum of three or more masters holds the lock. One more that fails or restarts
 // empty, and a second client can get it. A key that was set within the last moment is left alone: the other
-// masters may be about to follow. So is one of which a master does not answer us: we may be cut off from it
+// masters may be about to follow. So is a key if a master does not answer us: we may be cut off from it
 // while the lock's client is not (blind names it).
 //
 // Cause in the wild: clients that stop asking once they have a quorum, redsync #186 (open); a master that was
@@ -18,9 +18,12 @@ import (
 func thinMargin() rule {
 	return rule{
 		name: "thin-margin", severity: inspect.Warning,
-		means:    "just a quorum of three or more masters",
-		evidence: "votes, quorum, without (addr and says of each master that does not hold the value)",
-		do:       "see why they lack it",
+		means: "Exactly a quorum of three or more masters holds the lock. If one more fails, a second client can " +
+			"get it.",
+		sure:     "`evidence.without` says what each other master has: no answer, no key, or another value.",
+		do:       "Find out why these masters lack the key.",
+		not:      "Do not restart another master until the lock is released.",
+		evidence: "votes, quorum, without (addr and says of the other masters)",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

@@ -64,7 +64,7 @@ func (k kazooThread) work(ctx, hold context.Context, first, second string) error
 		return err
 	}
 	select {
-	case <-time.After(inspect.SettleFor * 3 / 2): // so that its locks stand for longer than a deadlock has to
+	case <-time.After(inspect.SettleFor * 3 / 2): // so that its locks last longer than a deadlock has to
 	case <-hold.Done():
 	}
 	return errors.Join(k.session.Delete(two, -1), k.session.Delete(one, -1))

@@ -10,17 +10,19 @@ import (
 )
 
 // twoLeaders reports a leader that an operator forced out with this program although its library never looks at
-// its entry again (recipe.LeadsOn). While its session lives, it most likely leads on beside the new leader. A
+// its entry again (recipe.LeadsOn). While its session lives, it most likely still leads, next to the new leader. A
 // leader whose node vanished in another way is not reported: most have stepped down, which looks the same.
 //
-// Cause in the wild: a forced release of a Curator LeaderLatch, whose client leads on until it restarts.
+// Cause in the wild: a forced release of a Curator LeaderLatch, whose client leads until it restarts.
 func twoLeaders() rule {
 	return rule{
 		name: "two-leaders", severity: inspect.Critical, sometimes: inspect.Info,
-		means: "a leader was forced out and has not noticed: its client lives and most likely leads on (info where the servers do not " +
-			"say whether it lives)",
-		evidence: "contender (the former leader's entry), session, client where known, forced_at, leader (who leads by the entries)",
-		do:       "restart the former leader",
+		means: "An operator forced out a leader, which has not noticed. Its client lives and most likely still " +
+			"leads, next to the new leader. Info where the servers do not say whether it lives.",
+		sure:     "Check whether the former leader's process still does the leader's work.",
+		do:       "Restart the former leader.",
+		not:      "Do not force out the new leader, too.",
+		evidence: "contender (the former leader's entry), session, client, forced_at, leader (by the entries)",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var found []inspect.Finding
@@ -36,7 +38,7 @@ func twoLeaders() rule {
 	})
 }
 
-// candidate reports whether a session has an entry: a client that stands in the queue again has noticed.
+// candidate reports whether a session has an entry: a client that is in the queue again has noticed.
 func candidate(l *inspect.Lock, session int64) bool {
 	of := func(c inspect.Contender) bool { return c.Owner.Session == session }
 	return slices.ContainsFunc(l.Holders, of) || slices.ContainsFunc(l.Waiters, of)
@@ -48,19 +50,19 @@ func leadsOn(c *inspect.Case, former *inspect.Led, lives bool) inspect.Finding {
 	e := about(&who)
 	e["forced_at"] = stamp(former.At)
 	e["cause"] = "its library never looks at its own entry again"
-	beside := "although it has no entry"
+	where := "although it has no entry"
 	if len(c.Lock.Holders) > 0 {
-		beside = "beside " + describe.BriefOwner(&c.Lock.Holders[0])
+		where = "next to " + describe.BriefOwner(&c.Lock.Holders[0])
 		e["leader"] = c.Lock.Holders[0].Name.String()
 	}
 	f := inspect.Finding{
 		Confidence: recipe.Likely, Evidence: e, Subject: who.Subject(),
-		Message: fmt.Sprintf("%s was forced out, and lives: it most likely leads on %s", describe.BriefOwner(&who), beside),
-		Steps:   do(restart("restart that client: it does not notice by itself")),
+		Message: fmt.Sprintf("%s was forced out, and lives: it most likely still leads %s", describe.BriefOwner(&who), where),
+		Steps:   do(restart("restart that client: it will not notice")),
 	}
 	if !lives {
 		f.Severity, f.Confidence = inspect.Info, recipe.Possible
-		f.Message = fmt.Sprintf("%s was forced out, and may lead on %s: the servers do not say whether it lives", describe.BriefOwner(&who), beside)
+		f.Message = fmt.Sprintf("%s was forced out, and may still lead %s: the servers do not say whether it lives", describe.BriefOwner(&who), where)
 	}
 	return f
 }

@@ -24,9 +24,13 @@ import (
 func writesRefused() rule {
 	return rule{
 		name: "writes-refused", severity: inspect.Critical, sometimes: inspect.Warning,
-		means:    "a master refuses writes: no lock can be taken on it, or hardly any where its memory is full (a warning while other masters are a quorum)",
-		evidence: "servers (addr, and maxmemory in bytes of one that is full), reason (save, aof, replicas, memory), unusable (how many refuse or are down) and quorum of independent masters",
-		do:       "free disk space, restore a replica, or add memory",
+		means: "A Redis master answers reads but refuses writes. No lock can be taken on it, or hardly any if its " +
+			"memory is full. A warning while the other masters are a quorum.",
+		sure: "The master's log and INFO give the reason: disk, append-only file, replicas or memory.",
+		do:   "Free disk space, restore a replica, or add memory.",
+		not:  "Do not delete lock keys to make room: their holders keep working.",
+		evidence: "servers (addr, maxmemory if full), reason (save, aof, replicas, memory), unusable and quorum of " +
+			"independent masters",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		var found []inspect.Finding
 		if !slices.ContainsFunc(b.Servers, refusing) {
@@ -63,7 +67,7 @@ func refusals() []refusal {
 		},
 		{
 			inspect.RefusedForAOF, "it cannot write its append-only file", all, "its disk is full or failing (MISCONF)",
-			"give its disk room (its log names the error): it tries every second, and takes writes again by itself", "", "",
+			"give its disk room (its log names the error): it retries every second, and then accepts writes again", "", "",
 		},
 		{
 			inspect.RefusedForReplicas, "no replica keeps up", all, "min-replicas-to-write is set, and no replica is connected and in time (NOREPLICAS)",

@@ -34,7 +34,7 @@ func TestWritesRefused(t *testing.T) {
 			"r1:6379 refuses writes, since its last snapshot failed: no lock can be taken, renewed or released", "after a save: redis-cli -h r1 -p 6379 BGSAVE",
 			map[string]any{"servers": []evidence{{"addr": "r1:6379"}}, "reason": "save", "quorum": nil}),
 		fires("one of three", of(independent, master("r1", up, ""), master("r2", up, aof), master("r3", up, "")), inspect.Warning,
-			"r2 refuses writes, since it cannot write its append-only file: no lock can be taken, renewed or released there", "takes writes again by itself",
+			"r2 refuses writes, since it cannot write its append-only file: no lock can be taken, renewed or released there", "then accepts writes again",
 			map[string]any{"quorum": 2, "unusable": 1}),
 		fires("one of three while another is down", of(independent, master("r1", down, ""), master("r2", up, replicas), master("r3", up, "")), inspect.Critical,
 			"since no replica keeps up: no lock can be taken, renewed or released", "a person has to decide", map[string]any{"quorum": 2, "unusable": 2}),
@@ -57,7 +57,7 @@ func TestWritesRefused(t *testing.T) {
 	}
 }
 
-// Another reason is another finding: who watches is told of it, and of both where there are two.
+// Another reason is another finding: a watch reports it, and both if there are two.
 func TestAnotherReasonOfARefusalIsReported(t *testing.T) {
 	t.Parallel()
 	at := now

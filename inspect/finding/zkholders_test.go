@@ -99,7 +99,7 @@ func TestStuckHolder(t *testing.T) {
 		warning("a word of the path, but it was held again and again", present(leads(held(time.Hour), recipe.Possible), seen(history())), recipe.Certain, "usually at most"),
 		{name: "held again and again, but an election for sure", c: present(leads(held(time.Hour), recipe.Certain), seen(history()))},
 		{
-			name: "no hand-over was seen for hours", fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "if it is an election",
+			name: "no handoff was seen for hours", fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "if it is an election",
 			c: present(came(5*time.Hour), seen(past(func(h *inspect.History) { h.Since, h.Holds, h.Grants = now.Add(-4*time.Hour), inspect.Spans{}, 0 }))), evidence: map[string]any{"watched_since": stamp(now.Add(-4 * time.Hour))},
 		},
 		{
@@ -140,7 +140,7 @@ func TestStuckHolder(t *testing.T) {
 	})
 }
 
-// Its clock is an hour off, or may be: only what is known of it counts.
+// Its clock is an hour off, or may be: only its known bounds count.
 func TestStuckHolderByTheServersClock(t *testing.T) {
 	t.Parallel()
 	came := func(d time.Duration) *inspect.Lock {

@@ -109,7 +109,7 @@ func TestEntriesThatOneSessionLeaked(t *testing.T) {
 	}
 }
 
-// TestMissingWatchOfWhoWatchesWhatIsGone, by what is known of its client.
+// TestMissingWatchOfWhoWatchesWhatIsGone, by the facts about its client.
 func TestMissingWatchOfWhoWatchesWhatIsGone(t *testing.T) {
 	t.Parallel()
 	const left = "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"
@@ -282,7 +282,7 @@ func TestSelfWait(t *testing.T) {
 	})
 }
 
-// TestSelfWaitBehindItsLostEntry: of one client's two entries that wait, the one in front watches nobody.
+// TestSelfWaitBehindItsLostEntry: of one client's two waiting entries, the one in front watches none.
 func TestSelfWaitBehindItsLostEntry(t *testing.T) {
 	t.Parallel()
 	lost := func(change func(*inspect.Lock)) inspect.Case { // 1 holds, 2 waits twice, and 3 between
@@ -327,7 +327,7 @@ func TestLostWakeUp(t *testing.T) {
 		return c
 	}
 	lock := func(change func(*inspect.Lock)) func(*inspect.Case) { return func(c *inspect.Case) { change(c.Lock) } }
-	waiting := func(answer inspect.Confirmation, changes ...func(*inspect.Case)) inspect.Case { // the second in line watches what is gone
+	waiting := func(answer inspect.Confirmation, changes ...func(*inspect.Case)) inspect.Case { // the second in line watches a gone node
 		c := first("sequential", recipe.Likely)
 		h, w := &c.Lock.Holders[0], &c.Lock.Waiters[0]
 		h.Special, w.Special, w.Watch = w.Special, h.Special, answer

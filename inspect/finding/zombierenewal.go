@@ -18,9 +18,12 @@ import (
 func zombieRenewal() rule {
 	return rule{
 		name: "zombie-renewal", severity: inspect.Warning, sometimes: inspect.Info,
-		means:    "renewed for far longer than usual (info where it may be an election)",
-		evidence: "contender with held_since, held_over, renewals, every_ms, last_renewal, hold_p99_ms where compared",
-		do:       "restart the client",
+		means: "A key has been renewed for far longer than usual, or than `--stuck-after` while others wait. Info " +
+			"where it may be an election.",
+		sure:     "Check whether the work is done and only the renewal still runs.",
+		do:       "Restart the client. Release the lock only if the client cannot be found.",
+		not:      "Do not release it while the work runs.",
+		evidence: "contender with held_since, held_over, renewals, every_ms, last_renewal, hold_p99_ms if compared",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry}, quiet: true,
 		needsHistory: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {

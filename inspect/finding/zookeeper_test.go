@@ -119,14 +119,14 @@ func TestTwoLeaders(t *testing.T) {
 	check(t, "two-leaders", []state{
 		{
 			name: "its session lives", c: after([]int64{1, 77}, true), fires: true, severity: inspect.Critical, confidence: recipe.Likely,
-			has: []string{"was forced out, and lives", "leads on beside"}, advice: "restart that client",
+			has: []string{"was forced out, and lives", "still leads next to"}, advice: "restart that client",
 			evidence: map[string]any{"contender": forced, "session": "0x4d", "client": "10.0.0.7:4711", "leader": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"},
 		},
 		{
 			name: "nobody came after it", fires: true, severity: inspect.Critical, confidence: recipe.Likely, has: []string{"although it has no entry"},
 			c: after([]int64{77}, true, func(c *inspect.Case) { c.Lock.Holders, c.Lock.Waiters = nil, nil }),
 		},
-		{name: "no server says whether it lives", c: after(nil, false), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may lead on"}},
+		{name: "no server says whether it lives", c: after(nil, false), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may still lead"}},
 		{name: "its session has ended", c: after([]int64{1}, true)},
 		{name: "it is a candidate again", c: after([]int64{77}, true, func(c *inspect.Case) { c.Lock.Waiters[0].Owner.Session = 77 })},
 		{name: "nobody was forced out", c: after([]int64{77}, true, func(c *inspect.Case) { c.Led = nil })},
@@ -161,9 +161,9 @@ func TestAlienChild(t *testing.T) {
 	check(t, "alien-child", []state{
 		{
 			name: "go-zookeeper fails on it", c: aliens("go-zookeeper", "README"), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has: []string{"README stands", "every time"}, evidence: map[string]any{"children": []string{"README"}},
+			has: []string{"README is", "every time"}, evidence: map[string]any{"children": []string{"README"}},
 		},
-		{name: "Curator may wait for it", c: aliens("curator", "README", "config"), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"README and others stand"}},
+		{name: "Curator may wait for it", c: aliens("curator", "README", "config"), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"README and others are"}},
 		{name: "kazoo ignores it", c: aliens("kazoo", "README"), fires: true, severity: inspect.Warning, confidence: recipe.Possible, has: []string{"would fail"}},
 		{name: "contenders only", c: aliens("go-zookeeper")},
 	})
