@@ -1,4 +1,4 @@
-// Package docs has the pages that `lockscope explain` reads: what they say is written once.
+// Package docs has the pages that `lockscope explain` reads.
 package docs
 
 import (
@@ -12,52 +12,49 @@ var words string
 //go:embed recipes.md
 var recipes string
 
-// Word is a row of a table of words.md: a column, an error, or what a release does to a library's lock.
+// Word is an item of words.md: a column, a state, an error, or what a release does to a library's lock.
 type Word struct{ Name, Where, Means, Do string }
 
-// Recipe is a row of the table of recipes.md: a way of writing a lock. Recipes that several libraries write
-// stand in several rows.
+// Recipe is an item of recipes.md: one way of writing a lock. Several libraries may write the same recipe. Alike, if
+// any, names programs that write nearly the same.
 type Recipe struct{ Library, Name, Certainty, Writes, Alike string }
 
 // Columns are those of ls and of the screens.
-func Columns() []Word { return read(words, "## Columns", word) }
+func Columns() []Word { return section(words, "Columns") }
 
 // States are the words for a lock's state.
-func States() []Word { return read(words, "## States", word) }
+func States() []Word { return section(words, "States") }
 
-// Errors are the exit codes, the reasons of actions that were not done, and the errors of servers and connections.
-func Errors() []Word { return read(words, "## Errors", word) }
+// Errors are the exit codes, the reasons why an action was not done, and the errors of servers and connections.
+func Errors() []Word { return section(words, "Errors") }
 
 // Releases has the effects of a release, by recipe.
-func Releases() []Word { return read(words, "## Releases", word) }
+func Releases() []Word { return section(words, "Releases") }
 
-// Recipes are all that are known.
+// Recipes are all known ones, the surest first.
 func Recipes() []Recipe {
-	return read(recipes, "# ", func(c []string) Recipe { return Recipe{c[0], c[1], c[2], c[3], c[4]} })
-}
-
-func word(c []string) Word {
-	w := Word{Name: strings.Trim(c[0], "`"), Where: c[1], Means: c[2]}
-	if len(c) > 3 {
-		w.Do = c[3]
-	}
-	return w
-}
-
-// read makes values of the rows of the table behind a heading.
-func read[T any](page, heading string, of func(cells []string) T) []T {
-	_, section, _ := strings.Cut(page, heading)
-	section, _, _ = strings.Cut(section, "\n## ")
-	var all []T
-	body := false
-	for line := range strings.Lines(section) {
-		cells, isRow := strings.CutPrefix(strings.TrimSpace(line), "| ")
-		switch {
-		case strings.HasPrefix(line, "|---"):
-			body = true
-		case isRow && body:
-			all = append(all, of(strings.Split(strings.TrimSuffix(cells, " |"), " | ")))
+	var all []Recipe
+	for _, certainty := range []string{"Certain", "Likely", "Possible"} {
+		for _, w := range section(recipes, certainty) {
+			writes, alike, _ := strings.Cut(w.Means, " Alike: ")
+			all = append(all, Recipe{w.Name, w.Where, strings.ToLower(certainty), writes, alike})
 		}
+	}
+	return all
+}
+
+// section reads the items below a heading, such as "- **NAME** (WHERE): What it means. Do: What to do."
+func section(page, heading string) []Word {
+	_, text, _ := strings.Cut(page, "\n## "+heading+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	var all []Word
+	for _, item := range strings.Split("\n"+text, "\n- **")[1:] {
+		item, _, _ = strings.Cut(item, "\n\n")
+		item = strings.Join(strings.Fields(item), " ")
+		name, rest, _ := strings.Cut(item, "** (")
+		where, means, _ := strings.Cut(rest, "): ")
+		means, do, _ := strings.Cut(means, " Do: ")
+		all = append(all, Word{strings.Trim(name, "`"), where, means, do})
 	}
 	return all
 }

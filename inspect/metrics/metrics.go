@@ -31,7 +31,7 @@ type Collector struct {
 	reached map[string]bool // backends that were looked at, down or not by now
 }
 
-// New makes a Collector. At most so many locks, those with the worst findings first, have series of their own; 0: none.
+// New makes a Collector. At most lockSeries locks, the worst first, get their own series; 0 means none.
 func New(now func() time.Time, eachLock int) *Collector {
 	return &Collector{now: now, each: eachLock, grants: make(map[string]float64), ends: make(map[[2]string]float64), reached: make(map[string]bool)}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// A muted finding is counted apart, and gives its lock no series of its own: nothing pages because of it.
+// A muted finding is counted separately, and its lock gets no series: it raises no alert.
 func TestAMutedFindingIsCountedApart(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	id := inspect.ID{Backend: "redis", Path: "lock:a"}
@@ -44,7 +44,7 @@ func TestAMutedFindingIsCountedApart(t *testing.T) {
 	}
 }
 
-// One backend is down and nobody has got through to the other yet: not everything was looked at.
+// One backend is down and the other was not reached yet: not everything was read.
 func TestNotReadyWhileABackendIsMissing(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	gone := &inspect.Backend{Name: "gone", State: inspect.Down}

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// An age by a clock that nobody has compared with ours pages nobody.
+// An age by a clock that was not compared with ours raises no alert.
 func TestAgesByAnUnknownClockAreNone(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	entered := now.Add(-time.Hour)

@@ -12,7 +12,7 @@ import (
 //go:embed catalogue.yaml
 var catalogueText []byte
 
-// library is an entry of the catalogue: one form in which a library writes a lock that is a plain string of Redis, or
+// library is an entry of the catalogue: one form of a library's locks that are a plain string of Redis, or
 // one znode.
 type library struct {
 	Name     string `yaml:"name"`
@@ -126,7 +126,7 @@ func named(all []library, name string) bool {
 
 // OneServer reports whether a library takes its locks on one Redis server each, and never on several masters
 // at once. Values that may be a Redlock's as well (random ones; those of symfony, Redisson and madelson,
-// which have multi-server locks) do not tell.
+// which have multi-server locks) say nothing.
 func OneServer(name string) bool {
 	return name == sidekiqName || slices.ContainsFunc(plainStrings(), func(l library) bool { return l.OneServer && l.Name == name })
 }
@@ -162,7 +162,7 @@ func NoTTLByDefault(name, kind string) bool {
 // Wakes are the channels on which waiters for a plain string lock hear of its release, by the library that
 // wrote the value, and the message that they wait for; none where the library publishes nothing. Every
 // library of plain strings whose release publishes has to be asked here; without that a forced release leaves
-// its waiters to find out by themselves. Those woken by a list: WakeList.
+// its waiters to find out on their own. Those woken by a list: WakeList.
 func Wakes(key, value string) (channels []string, message string) {
 	if strings.HasPrefix(value, lockscopePrefix) {
 		return []string{LockscopeChannel(key)}, ""

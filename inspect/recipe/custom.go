@@ -25,7 +25,7 @@ type Custom struct {
 }
 
 // Patterns of a Custom are regular expressions. Each has to match all of its text; their named groups
-// (CustomGroups) mark the parts. {uuid}, {uuid4} and {instant} stand for these.
+// (CustomGroups) mark the parts. {uuid}, {uuid4} and {instant} are shorthands.
 type Patterns struct {
 	// Lock matches the lock's path or key. It is needed.
 	Lock string `yaml:"lock"`
@@ -70,15 +70,15 @@ func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
 	case name == "":
 		return c, errors.New("it has no name")
 	case backend != "zookeeper" && backend != "redis":
-		return c, fmt.Errorf("backend %q is none of zookeeper, redis", backend)
+		return c, fmt.Errorf("backend %q is not one of zookeeper, redis", backend)
 	case !slices.Contains([]string{"", "mutex", "rw", "semaphore", "election"}, kind):
-		return c, fmt.Errorf("kind %q is none of mutex, rw, semaphore, election", kind)
+		return c, fmt.Errorf("kind %q is not one of mutex, rw, semaphore, election", kind)
 	case patterns.Lock == "":
 		return c, errors.New("it has no pattern lock")
 	case patterns.Data != "" && backend == "redis":
 		return c, errors.New("the pattern data is for znodes; a Redis value is matched by contender")
 	case !slices.Contains(levels, patterns.Confidence), !slices.Contains(levels, patterns.ConfidenceIfNamed):
-		return c, fmt.Errorf("confidence %q or %q is none of certain, likely, possible", patterns.Confidence, patterns.ConfidenceIfNamed)
+		return c, fmt.Errorf("confidence %q or %q is not one of certain, likely, possible", patterns.Confidence, patterns.ConfidenceIfNamed)
 	}
 	for _, p := range []struct {
 		field, text string
@@ -108,7 +108,7 @@ func (c Custom) Read(path, name, data string) (Token, bool) {
 	return c.read(path, name, data)
 }
 
-// read reads a contender of which everything has to match.
+// read reads a contender; all of it has to match.
 func (c *Custom) read(path, name, data string) (Token, bool) {
 	if !c.contender.may(name) || !c.lock.may(path) || !c.data.may(data) {
 		return Token{}, false

@@ -12,7 +12,7 @@ var (
 	labelKeys = [...]string{"action", "name", "id", "owner", "username", "user"}
 )
 
-// mostJSON is how much is kept of JSON in which no field names an owner.
+// mostJSON is how much is kept of JSON without a field that names an owner.
 const mostJSON = 64
 
 // ownerIn reads data that a program wrote for people. Of a JSON object, as Vitess writes it, it takes the fields

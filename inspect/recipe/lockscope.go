@@ -29,7 +29,7 @@ const (
 	// AlivePrefix: a hash of when those of them that have waited for a while were last heard of, in µs of the
 	// server's clock.
 	AlivePrefix = "lockscope:alive:"
-	// ProbePrefix: a string for a few seconds, by which a session distinguishes the masters of a Redlock.
+	// ProbePrefix: a string for a few seconds that lets a session distinguish the masters of a Redlock.
 	ProbePrefix = "lockscope:probe:"
 	// RunPrefix: a string, while a contention run uses the lock.
 	RunPrefix = "lockscope:run:"
@@ -240,7 +240,7 @@ func lockscopeWaiters(k Keys, queue string) []Claim {
 	return claims
 }
 
-// LockscopeToken builds the value of a lock of our own: a random part, of which the first nine bytes are the
+// LockscopeToken builds the value of our own locks: a random part, whose first nine bytes are the
 // same for all of a session, and the owner's label.
 func LockscopeToken(random [16]byte, label string) string {
 	return lockscopePrefix + encodeRandom(random) + ":" + label

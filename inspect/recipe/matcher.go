@@ -16,7 +16,7 @@ type matcher struct {
 	groups      []string // named ones, by their index; nil: none
 	parts       []string // the literal parts, with anything between two of them
 	least, most int      // bytes
-	decided     bool     // by what is above: there is nothing else in it
+	decided     bool     // by the fields above: nothing else is in it
 }
 
 func newMatcher(text string) (*matcher, error) {
@@ -90,7 +90,7 @@ func (m *matcher) glob() string {
 	return strings.Join(escaped, "*")
 }
 
-// globEscape takes the meaning from what has one in a SCAN pattern.
+// globEscape escapes the special characters of a SCAN pattern.
 var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
 // literals are the literal parts of an expression, with anything between two of them.
@@ -190,7 +190,7 @@ func measure(re *syntax.Regexp) (least, most int) {
 	return 0, 0
 }
 
-// add adds two lengths, of which each may be the greatest there is.
+// add adds two lengths, each of which may be the greatest.
 func add(a, b int) int {
 	if a > math.MaxInt-b {
 		return math.MaxInt

@@ -8,7 +8,7 @@ import (
 // Where a semaphore keeps its parts, seen from its own directory.
 const (
 	CuratorLeases = "leases" // InterProcessSemaphoreV2: permits, granted or not
-	CuratorLocks  = "locks"  // the mutex that whoever wants a permit takes first: the queue
+	CuratorLocks  = "locks"  // the mutex that a client takes before a permit: the queue
 	kazooQueue    = "-__lock__"
 )
 

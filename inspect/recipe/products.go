@@ -26,7 +26,7 @@ func parseZKRuby(child string) (Entry, bool) {
 }
 
 // hbase is HBase's table locks before 2.0: "read-" or "write-", then who made it as HOST:PORT or NAME:PORT,
-// and then the number, of which only the last ten characters are the server's:
+// and then the number; only its last ten characters are the server's:
 // read-regionserver:600200000000002 has number 2 (ZKInterProcessLockBase.java, RecoverableZooKeeper.java
 // createSequential).
 func hbase() Queue {

@@ -39,7 +39,7 @@ type Entry struct {
 	Role       Role
 	// Recipe is the library that writes such names.
 	Recipe string
-	// Confidence: a name proves a contender only when it is Certain. What has another must be seen to be ephemeral.
+	// Confidence: a name proves a contender only if it is Certain. Others must be seen to be ephemeral.
 	Confidence Confidence
 	// Live: its data holds its state and changes while it is there.
 	Live bool

@@ -10,7 +10,7 @@ import (
 // KeyType is the type of a Redis key, as TYPE names it.
 type KeyType string
 
-// The types that locks are made of. TypeChannel is no key but a channel, of which the subscribers are counted.
+// The types that locks are made of. TypeChannel is not a key but a channel, whose subscribers are counted.
 const (
 	TypeNone    KeyType = "none"
 	TypeString  KeyType = "string"
@@ -210,7 +210,7 @@ func LockOf(key string) (recipe string, locks []string, helper bool) {
 	return catalogued(key)
 }
 
-// MayBelongTo is the lock that a key may be a part of by its name, for one of which the content cannot be
+// MayBelongTo is the lock that a key may be a part of by its name, for a key whose content cannot be
 // read: the readers of madelson's read-write lock, the permits of Redisson's semaphore. False for another
 // key.
 func MayBelongTo(key string) (lock string, ok bool) {

@@ -189,7 +189,7 @@ func TestRedissonOwners(t *testing.T) {
 	}
 }
 
-// TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt: what was not asked for or may not be read says nothing.
+// TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt: keys that were not requested or may not be read do not count.
 func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
 	now := time.Now()
 	base := Keys{Key: "a", Main: hash("mode", "read", uuid+":1", "2"), Now: now}
@@ -269,7 +269,7 @@ func FuzzLockOf(f *testing.F) {
 	})
 }
 
-// FuzzDecodeKeys: whatever is under a key and beside it, decoding is bounded and says what is there.
+// FuzzDecodeKeys: whatever is under a key and next to it, decoding is bounded and reports it.
 func FuzzDecodeKeys(f *testing.F) {
 	f.Add("lock:a", "hash", uuid+":1", "2", 0.0, uuidB+":3", 1.9e12, int64(1))
 	f.Add("a.writer", "string", "web_1_"+guid, "", 0.0, "web_2_"+guid, 0.0, int64(0))
@@ -315,13 +315,13 @@ func FuzzDecodeKeys(f *testing.F) {
 	})
 }
 
-// Who waits for x stands in the same key as who would wait for {x}: only one of them is the lock.
+// Who waits for x is in the same key as who would wait for {x}: only one of them is the lock.
 func TestWaitersOfOurOwnLockStandOnOneLock(t *testing.T) {
 	value := LockscopeToken([16]byte{1}, "a")
 	queue := Value{Type: TypeZSet, Items: []Item{{Name: LockscopeToken([16]byte{2}, "b"), Score: 1}}}
 	key := Value{Type: TypeString, Text: value}
 	for _, test := range []struct {
-		key, held string // the key that is looked at, and the one that somebody holds
+		key, held string // the key that is looked at, and the one that a client holds
 		listed    bool
 	}{
 		{"x", "x", true},
@@ -350,7 +350,7 @@ func TestWaitersOfOurOwnLockStandOnOneLock(t *testing.T) {
 	}
 }
 
-// A waiter of a fair mutex that was silent for two heartbeats is passed over; it stands in the queue until then.
+// A waiter of a fair mutex that was silent for two heartbeats is passed over; it is in the queue until then.
 func TestASilentWaiterOfAFairMutexIsDead(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) float64 { return float64(now.Add(time.Hour - d).UnixMicro()) } // by the server's clock

@@ -23,8 +23,8 @@ func redisSemaphore() Shape {
 	return Shape{Name: redisSemaphoreName, Decode: redisSemaphoreDecode}
 }
 
-// clockSlack is the time by which a client's clock may be ahead for its scores to be instants of the past: a queue of
-// jobs, in which they are those of the future, is no semaphore.
+// clockSlack is how far ahead a client's clock may be for its scores to count as past: a queue of
+// jobs, whose scores are in the future, is not a semaphore.
 const clockSlack = time.Minute
 
 // redisSemaphoreDecode reads the entries. An entry counts until it is as old as the lock timeout of
@@ -54,7 +54,7 @@ func redisSemaphoreDecode(k Keys) (Record, bool) {
 		if !v.ExpiresAt.IsZero() {
 			c.ExpiresAt = v.ExpiresAt.Add(-time.Duration(newest-m.Score) * time.Millisecond)
 			if !c.ExpiresAt.After(k.Now) {
-				continue // whoever comes next takes it out
+				continue // the next client removes it
 			}
 		}
 		r.Claims = append(r.Claims, c)

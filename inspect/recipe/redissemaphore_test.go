@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What redis-semaphore 5.8.0 wrote, taken from a server: the time, and what was under the keys then.
+// Data of redis-semaphore 5.8.0, taken from a server: the time, and the keys' values then.
 var semaphoreAt = time.UnixMilli(1795317377191)
 
 func semaphoreOf(key string, left time.Duration, items ...Item) Keys {

@@ -268,7 +268,7 @@ func redissonWaiters(k Keys, r *Record) {
 		lapses[t.Name] = t.Score
 	}
 	queue := k.Auxiliary[RedissonKey("redisson_lock_queue", k.Key)].Items
-	here := slices.ContainsFunc(queue, func(item Item) bool { // somebody is known to subscribe on this server
+	here := slices.ContainsFunc(queue, func(item Item) bool { // a subscriber on this server is known
 		return k.Auxiliary[redissonOwnChannel(k.Key, item.Name)].Subscribers > 0
 	})
 	for _, item := range queue {
@@ -334,7 +334,7 @@ func redissonCounted(k Keys) (Record, bool) {
 // redissonNever is the score of a permit that does not expire.
 const redissonNever = 922337203685477
 
-// redissonPermitItems reads the members of a permit-expirable semaphore: 16 bytes, of which Java
+// redissonPermitItems reads the members of a permit-expirable semaphore: 16 bytes; Java
 // shows the hex digits. Expiries are by the server's clock; zero without expiry.
 func redissonPermitItems(v Value) ([]Claim, bool) {
 	if v.Type != TypeZSet || len(v.Items) == 0 {

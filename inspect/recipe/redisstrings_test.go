@@ -6,7 +6,7 @@ import (
 )
 
 // Waiters of a Spring registry listen below its own name, whichever of the key's colons ends that; those of a
-// library that publishes nothing are not told.
+// library that publishes nothing are not notified.
 func TestChannelsOfPlainStrings(t *testing.T) {
 	const random = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
 	for _, tt := range []struct {

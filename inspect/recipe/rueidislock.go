@@ -80,7 +80,7 @@ func rueidisDecode(k Keys) (Record, bool) {
 	return r, own || unknown > 0
 }
 
-// longest compares how long two keys live; one of which that is not known lives least.
+// longest compares how long two keys live; an unknown expiry counts as the shortest.
 func longest(a, b Value) int {
 	if a.NoExpiry != b.NoExpiry {
 		if a.NoExpiry {

@@ -1,7 +1,6 @@
 package recipe
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -15,7 +14,7 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write docs/recipes.md anew")
+var update = flag.Bool("update", false, "write docs/recipes.md")
 
 // found: a recipe takes something on a server for its own, and how sure it is.
 type found struct {
@@ -28,8 +27,7 @@ type written struct {
 	library, recipe string
 	// read: the version that was read, its file, and the function that writes.
 	read, file, function string
-	// proof: marks that no other program leaves, "nothing: …" where there are none and it is less than
-	// certain; alike: programs that write the same or nearly so.
+	// proof: what it is recognised by; alike: other programs that write the same, or nearly so.
 	proof, alike string
 	// sure: the most that we call it; ours: our functions that may say certain.
 	sure Confidence
@@ -61,7 +59,7 @@ func text(key, value string) found {
 	return found{t.Recipe, t.Confidence}
 }
 
-// keyed reads the value of a key that ends in a minute, with others beside it; the score now of a sorted set
+// keyed reads the value of a key that ends in a minute, with others next to it; the score now of a sorted set
 // is that end.
 func keyed(key string, main Value, auxiliary ...any) found {
 	k := Keys{Key: key, Main: main, Named: true, Now: sourcesNow, Auxiliary: map[string]Value{}}
@@ -159,7 +157,7 @@ const (
 	machine = "web1_11_" + guid
 )
 
-// Every way of writing a lock that is recognised stands in the table, is read as it says, and what looks alike is not.
+// Every way of writing a lock that is recognised is in the table, is read as it says, and what looks alike is not.
 func TestEveryRecipeWasHeldAgainstItsLibrary(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range sources() {
@@ -177,9 +175,6 @@ func TestEveryRecipeWasHeldAgainstItsLibrary(t *testing.T) {
 		}
 		if w.read == "" || w.file == "" || w.function == "" || w.proof == "" {
 			t.Errorf("%s: the row is not whole: %+v", w.library, w)
-		}
-		if (w.sure == Certain) == strings.HasPrefix(w.proof, "nothing") {
-			t.Errorf("%s is at most %s, and its proof is %q: that begins with nothing where, and only where, it is less than certain", w.library, w.sure, w.proof)
 		}
 	}
 	for _, q := range Queues() {
@@ -227,7 +222,7 @@ func globs(pattern, key string) bool {
 
 func rank(c Confidence) int { return slices.Index([]Confidence{"", Possible, Likely, Certain}, c) }
 
-// Whoever says certain stands in a row of the table: a new recipe cannot without being held against its library.
+// Each function that says certain is in a row of the table, so a new recipe must be compared with its library.
 func TestWhoeverSaysCertainHasARow(t *testing.T) {
 	var allowed []string
 	for _, w := range sources() {
@@ -295,32 +290,36 @@ func isCertain(n ast.Node) bool {
 	return ok && id.Name == "Certain"
 }
 
-// The page for people is this table.
+// The page lists these rows.
 func TestThePageOfRecipes(t *testing.T) {
 	const page = "../../docs/recipes.md"
 	var b strings.Builder
-	b.WriteString(`# What is called whose lock, and why
+	b.WriteString(`# How locks are attributed to libraries
 
-lockscope says of each lock which library wrote it, and how sure that is (` + "`recipe`, `recipe_confidence`" + `). *Certain* is only what nothing
-else can have written, by the library's own source; *likely* is what others hardly write; *possible* is a guess, on which
-no alarm is raised and no action advised. This page is written by the test that holds each row, and what looks like it,
-against the code (` + "`inspect/recipe/sources_test.go`" + `); formats that are plain patterns are read and listed from ` + "`inspect/recipe/catalogue.yaml`" + `.
+lockscope says which library wrote a lock, and how sure that is (` + "`recipe`, `recipe_confidence`" + `):
 
-| library | as | called, at most | what cannot be otherwise | who writes alike | read | where it is written |
-|---|---|---|---|---|---|---|
+- *certain*: nothing else writes this, by the library's own source;
+- *likely*: other programs hardly write it;
+- *possible*: a guess. It raises no alarm, and no action is advised.
+
+Each item below has the most that a format can be. Tests check each, and what looks like it. The versions and source files that
+were read are in ` + "`inspect/recipe/catalogue.yaml` and in the `*sources_test.go` files of `inspect/recipe/`" + `.
 `)
-	rows := sources()
-	slices.SortStableFunc(rows, func(a, b written) int { return cmp.Compare(rank(b.sure), rank(a.sure)) })
-	for _, w := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s: %s |\n", w.library, w.recipe, w.sure, w.proof, w.alike, w.read, w.file, w.function)
+	for _, sure := range []Confidence{Certain, Likely, Possible} {
+		b.WriteString("\n## " + strings.ToUpper(string(sure[:1])) + string(sure[1:]) + "\n\n")
+		for _, w := range sources() {
+			if w.sure == sure {
+				b.WriteString(w.item())
+			}
+		}
 	}
 	got, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.ReplaceAll(b.String(), "| -: - |", "| - |")
-	if _, sections, ok := strings.Cut(string(got), "\n## "); ok { // written by hand
-		want += "\n## " + sections
+	want := b.String()
+	if _, byHand, ok := strings.Cut(string(got), "\n## Recipes of your own"); ok {
+		want += "\n## Recipes of your own" + byHand
 	}
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
@@ -329,6 +328,17 @@ against the code (` + "`inspect/recipe/sources_test.go`" + `); formats that are 
 		got = []byte(want)
 	}
 	if string(got) != want {
-		t.Error("docs/recipes.md is not the table: go test ./inspect/recipe -run PageOfRecipes -update")
+		t.Error("docs/recipes.md is not up to date: go test ./inspect/recipe -run PageOfRecipes -update")
 	}
+}
+
+// item is the row's line of the page. Programs that look alike matter only where they make it less sure.
+func (w written) item() string {
+	text := fmt.Sprintf("- **%s** (%s): %s.", w.library, w.recipe, w.proof)
+	alike := strings.TrimPrefix(w.alike, "none known; ")
+	lessSure := w.sure != Certain || strings.Contains(alike, "likely") || strings.Contains(alike, "possible")
+	if lessSure && alike != "none known" {
+		text += " Alike: " + alike + "."
+	}
+	return text + "\n"
 }

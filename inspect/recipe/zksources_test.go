@@ -13,7 +13,7 @@ func recipeSources() []written {
 			library: "Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2", recipe: "curator",
 			read: "88dee99a; 5.4.0 run", file: "StandardLockInternalsDriver.java, ProtectedUtils.java, LeaderLatch.java", function: "createsTheLock, toProtectedName",
 			proof: "`_c_`, a UUID with dashes, a dash, then `lock-`, `latch-`, `lease-`, `__READ__` or `__WRIT__`, then the server's number, and nothing else",
-			alike: "zookeeper-client-rust's `new_curator` and our own contenders, made to queue with it; any other node of Curator's `withProtection` has another word. The deprecated InterProcessSemaphore writes the names of a mutex, and is shown as one whose waiters miss their watches",
+			alike: "zookeeper-client-rust's `new_curator` and lockscope, which queue with it. The deprecated InterProcessSemaphore looks like a mutex without watches",
 			sure:  Certain, ours: []string{"parseCurator", "curatorSemaphore"},
 			is: child("_c_"+uuid+"-lock-0000000007", session, "10.0.0.7"),
 			near: []found{
@@ -32,7 +32,7 @@ func recipeSources() []written {
 		{
 			library: "kazoo: NonBlockingLease", recipe: "kazoo", read: "2.8.0", file: "kazoo/recipe/lease.py", function: "_attempt_obtaining",
 			proof: "a persistent node `lease_holder` with the JSON fields version (1), holder and end, the latter to the second and without a zone",
-			alike: "none known; other data under that name is possible at most", sure: Certain, ours: []string{"ReadLease"},
+			alike: "none known; other data under that name is possible", sure: Certain, ours: []string{"ReadLease"},
 			is:   lease(`{"version": 1, "holder": "a", "end": "2026-11-21T09:00:00"}`),
 			near: []found{lease(`{"version": 2, "holder": "a", "end": "2026-11-21T09:00:00"}`), lease(`{"version": 1, "holder": "a", "end": "2026-11-21T09:00:00Z"}`), lease(`{"holder": "a", "end": "2026-11-21T09:00:00"}`)},
 		},
@@ -45,8 +45,8 @@ func recipeSources() []written {
 		},
 		{
 			library: "ZooKeeper's own recipes: WriteLock (Java), zoo_lock (C)", recipe: "zookeeper-recipes", read: "0e5a074, 2a1d66c; 3.8.0 run", file: "WriteLock.java, zoo_lock.c", function: "LockZooKeeperOperation.execute, zkr_lock_operation",
-			proof: "`x-`, the very id of the session that made the ephemeral node (in decimal from Java, in 16 hex digits from C), a dash, the server's number",
-			alike: "any name `x-NUMBER-`: where the number is not the owner's session it is an unknown queue", sure: Certain, ours: []string{"bySession"},
+			proof: "`x-`, the id of the session that made the ephemeral node (decimal from Java, 16 hex digits from C), a dash, the server's number",
+			alike: "any name `x-NUMBER-`: an unknown queue unless the number is the owner's session", sure: Certain, ours: []string{"bySession"},
 			is: child("x-"+mine+"-0000000003", session, "\x12\x34"),
 			near: []found{
 				child("x-7-0000000003", session, ""), child("x-1795317377191-0000000003", session, ""), child("x-"+mine+"-0000000003", session+1, ""),
@@ -63,7 +63,7 @@ func recipeSources() []written {
 		{
 			library: "Accumulo: table locks of FATE transactions", recipe: "accumulo", read: "00db6e1, 1c08a34", file: "DistributedReadWriteLock.java, FateLock.java", function: "ParsedLock.getLockData, addEntry",
 			proof: "a persistent node `lock-` with READ or WRITE, a colon and 16 hex digits; from 4.0 on `flock#`, the mode, a colon, FATE:TYPE:UUID, `#`",
-			alike: "numbered persistent nodes of others: who holds them is unknown", sure: Certain, ours: []string{"ReadKept", "parseAccumulo"},
+			alike: "other numbered persistent nodes: their holder is unknown", sure: Certain, ours: []string{"ReadKept", "parseAccumulo"},
 			is: kept("lock-0000000001", "WRITE:34d8ff7a20acb0b3"),
 			near: []found{
 				kept("lock-0000000001", "web-1"), kept("lock-0000000001", "WRITE:7"), kept("item-0000000001", "READ:34d8ff7a20acb0b3"),
@@ -72,7 +72,7 @@ func recipeSources() []written {
 		},
 		{
 			library: "ZooKeeper's own recipes: LeaderElectionSupport", recipe: "zookeeper-recipes", read: "53a78e3", file: "LeaderElectionSupport.java", function: "makeOffer",
-			proof: "nothing: `n_` and the server's number", alike: "elections after the tutorials", sure: Likely,
+			proof: "`n_` and the server's number", alike: "elections after the tutorials", sure: Likely,
 			is: child("n_0000000001", session, "host"), near: []found{child("n-0000000001", session, ""), child("node_0000000001", session, "")},
 		},
 	}
@@ -84,38 +84,38 @@ func queueSources() []written {
 	return []written{
 		{
 			library: "HBase before 2.0: table locks", recipe: "hbase", read: "branch-1", file: "ZKInterProcessLockBase.java, RecoverableZooKeeper.java, TableLockManager.java", function: "createLockZNode, createSequential, toBytes",
-			proof: "`read-` or `write-`, NAME:PORT, the server's number, and data that begin with `PBUF`", alike: "readers and writers that are named by their address",
+			proof: "`read-` or `write-`, NAME:PORT, the server's number, and data that begin with `PBUF`", alike: "readers and writers named by their address",
 			sure: Certain, ours: []string{"hbase"},
 			is:   child("read-regionserver:600200000000002", session, "PBUF\n\x07default"),
 			near: []found{child("read-10.0.0.7:80800000000002", session, "10.0.0.7"), child("write-web:80800000000002", session, ""), child("read-regionserver:600200000000002", session, `{"owner":1}`)},
 		},
 		{
 			library: "Hive: ZooKeeperHiveLockManager", recipe: "hive", read: "012070c", file: "ZooKeeperHiveLockManager.java, HiveLockObject.java", function: "getLockName, lockPrimitive",
-			proof: "`LOCK-SHARED-`, `LOCK-SEMI_SHARED-` or `LOCK-EXCLUSIVE-`, the server's number, and data whose third field is EXPLICIT or IMPLICIT", alike: "read-write locks by hand with these words",
+			proof: "`LOCK-SHARED-`, `LOCK-SEMI_SHARED-` or `LOCK-EXCLUSIVE-`, the server's number, and data whose third field is EXPLICIT or IMPLICIT", alike: "hand-made read-write locks with these words",
 			sure: Certain, ours: []string{"hive"},
 			is:   child("LOCK-SHARED-0000000001", 0, "hive_20261121:1763720000:EXPLICIT:lock table a:10.0.0.9"),
 			near: []found{child("LOCK-SHARED-0000000001", session, "reader 7"), child("LOCK-EXCLUSIVE-0000000001", 0, ""), child("LOCK-EXCLUSIVE-0000000001", session, "a:b:c:d")},
 		},
 		{
 			library: "Solr: elections", recipe: "solr", read: "02c81f8", file: "LeaderElector.java", function: "joinElection",
-			proof: "the very id of the session that made the ephemeral node, a dash, a name, `-n_`, a number", alike: "names that happen to have the form; not of their own session",
+			proof: "the id of the session that made the ephemeral node, a dash, a name, `-n_`, a number", alike: "names of the same form, with another session's id",
 			sure: Certain, ours: []string{"bySession"},
 			is:   child(mine+"-core_node1-n_0000000005", session, ""),
 			near: []found{child("7-shard-n_0000000005", session, ""), child("20261121-job-n_0000000005", session, ""), child(mine+"-core_node1-n_0000000005", 0, "")},
 		},
 		{
 			library: "madelson/DistributedLock (.NET) in ZooKeeper", recipe: "madelson", read: "master of 2026", file: "ZooKeeperDistributedReaderWriterLock.cs, ZooKeeperSynchronizationHelper.cs", function: "TryAcquireAsync",
-			proof: "nothing: `read-`, `write-` or `semaphore-` and the server's number; a semaphore's node with the data ACQUIRED makes it likely", alike: "the recipes page of ZooKeeper, and who follows it", sure: Possible,
+			proof: "`read-`, `write-` or `semaphore-` and the server's number; a semaphore's node with the data ACQUIRED makes it likely", alike: "programs that follow ZooKeeper's recipes page", sure: Possible,
 			is: child("read-0000000001", session, ""), near: []found{child("read-0000000001", session, "10.0.0.7"), child("reader-0000000001", session, "")},
 		},
 		{
 			library: "zk (Ruby): exclusive, shared, election", recipe: "zk-ruby", read: "master of 2026", file: "lib/zk/locker/*.rb, lib/zk/election/base.rb", function: "create_lock_path!, vote!",
-			proof: "nothing: `ex`, `sh` or `ballot` and the server's number", alike: "short names of others", sure: Likely,
+			proof: "`ex`, `sh` or `ballot` and the server's number", alike: "short names of others", sure: Likely,
 			is: child("ex0000000001", session, ""), near: []found{child("exe0000000001", session, ""), child("ex-0000000001", session, "")},
 		},
 		{
-			library: "other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and registers of members, which are none", recipe: sequentialName, read: "-", file: "-", function: "-",
-			proof: "nothing: ephemeral nodes that the server numbered. Likely once their sessions are seen to watch the one before them, and only that", alike: "members, jobs, block numbers, services", sure: Possible,
+			library: "other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and registers of members, which are not locks", recipe: sequentialName, read: "-", file: "-", function: "-",
+			proof: "ephemeral nodes that the server numbered. Likely once each is seen to watch only the one before it", alike: "members, jobs, block numbers, services", sure: Possible,
 			is: child("lock-0000000001", session, ""),
 		},
 	}
@@ -135,7 +135,7 @@ func nodeSources() []written {
 		},
 		{
 			library: "one ephemeral node alone: Helix' controller, other locks of ClickHouse's ZooKeeperLock", recipe: "ephemeral", read: "-", file: "-", function: "-",
-			proof: "nothing", alike: "any presence", sure: Possible, is: alone("/service/pg", "pg-1", true),
+			proof: "one ephemeral node without others next to it", alike: "any sign of presence", sure: Possible, is: alone("/service/pg", "pg-1", true),
 		},
 	}
 }

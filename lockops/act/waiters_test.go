@@ -16,8 +16,8 @@ import (
 )
 
 // waits is one way in which a library's client waits for a lock that another holds: played by the same keys,
-// values, channels and lists as its own code uses (the file that docs/recipes.md names), in scripts of our
-// own. Who has no way to be told polls.
+// values, channels and lists as its own code uses (see inspect/recipe/*sources_test.go), in scripts of our
+// own. A client that cannot be notified polls.
 type waits struct {
 	library string // as in docs/recipes.md
 	how     string
@@ -48,7 +48,7 @@ var nextCall = until{}
 
 const (
 	setIfFree = `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`
-	// renewOrSet: a value of its own is renewed, and a free key is taken.
+	// renewOrSet: its own value is renewed, and a free key is taken.
 	renewOrSet = `local has = redis.call('GET', KEYS[1])
 if has and has ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`
@@ -291,7 +291,7 @@ func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
 	}
 }
 
-// A permit that its holder gave back is gone, also where somebody listens for one: a number does not say then
+// A permit that its holder gave back is gone, even if a client listens for one: a number does not say then
 // who has the others.
 func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/docs"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -48,11 +49,11 @@ func queueWaits() []queues {
 		{"Solr: elections", "SESSION-core1-n_", "", theOneBefore},
 		{"zk (Ruby): exclusive, shared, election", "ex", "client", theOneBefore},
 		{"madelson/DistributedLock (.NET) in ZooKeeper", "write-", "", theOneBefore},
-		{"other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and registers of members, which are none", "job-", "client", theDirectory},
+		{"other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and registers of members, which are not locks", "job-", "client", theDirectory},
 	}
 }
 
-// take makes the client's node, and returns its name once nobody is before it. waits is closed when it has
+// take makes the client's node, and returns its name once it is first. waits is closed when it has
 // been refused, and the server has its watch.
 func (q queues) take(ctx context.Context, c *zk.Conn, dir string, waits chan<- struct{}) (string, error) {
 	name, reported := "", false
@@ -166,7 +167,7 @@ func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 	})
 }
 
-// A lock of one znode: who watches it makes it anew, who polls does so at the next try, and kazoo's real
+// A lock of one znode: who watches it makes it again, who polls does so at the next try, and kazoo's real
 // lease and the clients of locks that stay succeed when they are called again.
 func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
@@ -194,7 +195,7 @@ func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
 			if err := <-granted; err != nil {
 				t.Fatalf("who waited was not granted the lock: %v", err)
 			}
-			if err := second.Delete(node, -1); err != nil { // all stand at the root: beside it another would not be alone
+			if err := second.Delete(node, -1); err != nil { // all stand at the root: next to it another would not be alone
 				t.Fatal(err)
 			}
 		})
@@ -340,21 +341,13 @@ func TestEveryRecipeHasAWaiter(t *testing.T) {
 			t.Errorf("%s: there is no %s in %s: %v", library, at[1], at[0], err)
 		}
 	}
-	page, err := os.ReadFile("../../docs/recipes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	rows := 0
-	for line := range strings.Lines(string(page)) {
-		cells := strings.Split(strings.TrimPrefix(line, "| "), " | ")
-		if len(cells) < 7 || cells[1] == "as" {
-			continue
-		}
+	for _, r := range docs.Recipes() {
 		rows++
-		if !have[cells[0]] && !recipe.PlainString(cells[1]) && !recipe.OneNode(cells[1]) { // others wait as those do
-			t.Errorf("nobody waits for a lock of %q: add it to structuredWaits, stringWaits, queueWaits or elsewhere", cells[0])
+		if !have[r.Library] && !recipe.PlainString(r.Name) && !recipe.OneNode(r.Name) { // others wait as those do
+			t.Errorf("no test waits for a lock of %q: add it to structuredWaits, stringWaits, queueWaits or elsewhere", r.Library)
 		}
-		delete(have, cells[0])
+		delete(have, r.Library)
 	}
 	for library := range have {
 		t.Errorf("%q is no library of docs/recipes.md", library)
