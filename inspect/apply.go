@@ -13,10 +13,10 @@ type freed struct {
 	name Untrusted
 }
 
-// forcedFor is the time after our force-release in which a holder's end is taken for its effect.
+// forcedFor is how long after our force-release a holder's end counts as its effect.
 const forcedFor = 10 * time.Second
 
-// Forced tells the observer that this program is about to free a holder, so that its end is known for what it is.
+// Forced announces that this program is about to free a holder, so that its end is reported as forced.
 func (o *Observer) Forced(id ID, holder Untrusted) {
 	now := o.now()
 	o.mu.Lock()
@@ -40,7 +40,7 @@ type endedSession struct {
 	id      int64
 }
 
-// Expired tells the observer that this program is about to end a session of a backend, as a sandbox can. Else
+// Expired announces that this program is about to end a session of a backend, as a sandbox can. Else
 // a session that ends before its time is taken for a release. undo is for when it could not be ended.
 func (o *Observer) Expired(backend string, session int64) (undo func()) {
 	now, ended := o.now(), endedSession{backend, session}
@@ -66,7 +66,7 @@ func (o *Observer) wasExpired(backend string, session int64, now time.Time) bool
 // passingFor is the time within which a lock that was given to Forget is dropped once it is free.
 const passingFor = 2 * time.Minute
 
-// Forget tells the observer that a lock which this program created temporarily is no longer needed.
+// Forget announces that a lock which this program created temporarily is no longer needed.
 // The lock goes as soon as it has no holders or waiters. Sources list other free locks for some
 // time longer.
 func (o *Observer) Forget(id ID) {
@@ -147,7 +147,7 @@ func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
 		p.offset = b.ClockOffset()
 		o.moveGrants(p, by)
 	}
-	if lost && p.blindFrom.Before(now) { // what was found since is of a time that nobody saw
+	if lost && p.blindFrom.Before(now) { // findings since then are from a time that was not watched
 		o.diagnoseAll(p, now)
 	}
 	o.diagnoseBackend(p, now)

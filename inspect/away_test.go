@@ -6,7 +6,7 @@ import (
 )
 
 // A client whose connection broke is in no table, and its session lasts: what goes before that can have run
-// out was given up, or deleted by somebody, however many tables lack it.
+// out was given up, or deleted by an operator, however many tables lack it.
 func TestASessionThatCannotHaveRunOutHasNot(t *testing.T) {
 	with := map[int64]Session{11: {ID: 11, Timeout: time.Minute, LastContact: now.Add(9 * time.Second)}, 12: {ID: 12}}
 	without := map[int64]Session{12: {ID: 12}}

@@ -25,7 +25,7 @@ const (
 	Down      BackendState = "down"
 )
 
-// Mode of learning of changes on a backend.
+// Mode is how changes on a backend are learned.
 type Mode string
 
 // The modes of reading.
@@ -47,20 +47,20 @@ type Backend struct {
 	Servers []Server
 	// Topology of a Redis backend's servers; empty for ZooKeeper.
 	Topology Topology
-	// Voters is the number of servers of a ZooKeeper ensemble, named in the target or not. It is 0 where that is
-	// unknown, or where some have no vote or more than one.
+	// Voters is the number of servers of a ZooKeeper ensemble, named in the target or not. It is 0 if that is
+	// unknown, or if some have no vote or more than one.
 	Voters int
 	// Clock dates the entries on a ZooKeeper backend; zero for Redis.
 	Clock LeaderClock
-	// User is our name as the access lists of its servers have it; empty when unknown, and for ZooKeeper.
+	// User is our name in its servers' access lists; empty if unknown, and for ZooKeeper.
 	User string
 	// Unseen lists refused and failed reads that no lock lists itself; they could hide some locks
 	// or a finding.
 	Unseen   []Unseen
 	Findings []Finding
-	// Cost to its servers of our reading.
+	// Cost of our reading to its servers.
 	Cost Cost
-	// Reading describes the way of reading for people: the contents of a request, and what reports changes. Empty:
+	// Reading describes how the backend is read: the contents of a request, and what reports changes. Empty:
 	// unknown.
 	Reading string
 	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
@@ -70,7 +70,7 @@ type Backend struct {
 	// Empty counts the unused lock directories, as of the last slow beat; zero for Redis and before
 	// the first pass.
 	Empty EmptyDirs
-	// Reach of it from a command line, as the Observer was advised.
+	// Reach says how to reach it from a command line, as the Observer was told.
 	Reach Reach
 	// Spread of its locks over its masters, as counted by the Observer.
 	Spread Spread
@@ -78,8 +78,8 @@ type Backend struct {
 	Outliers []Outlier
 	// Lost counts how often the servers, or one of them, stopped answering while we looked.
 	Lost int
-	// HeardAt is the time, by our clock, at which one of its servers last answered us; zero when none did or
-	// that was not reported. It is as of the report: while the backend answers it is newer than that.
+	// HeardAt is when, by our clock, one of its servers last answered us; zero if none did or
+	// it was not reported. It is as of the report: while the backend answers it is newer than that.
 	HeardAt time.Time
 	// DisturbedAt is the latest time, by our clock, at which clients had a reason to reconnect: a
 	// server started or stopped answering, another leader was elected, or we could not look. A
@@ -88,9 +88,9 @@ type Backend struct {
 	DisturbedAt time.Time
 }
 
-// Sought is what a source looks for on a backend: what to tell a viewer who finds nothing.
+// Sought is what a source looks for on a backend, to report when it finds nothing.
 type Sought struct {
-	// For holds the patterns of keys, the generic words first, or the roots; empty: unknown, or one lock by its name.
+	// For holds the patterns of keys, the generic words first, or the roots; empty: unknown, or one named lock.
 	For []string
 	// Among is the number of keys or nodes that were looked at, if Counted.
 	Among   int
@@ -108,7 +108,7 @@ type Topology string
 
 // The topologies of Redis.
 const (
-	Independent Topology = "independent" // masters that know nothing of each other; each has a vote on every key
+	Independent Topology = "independent" // independent masters; each has a vote on every key
 	Sentinel    Topology = "sentinel"    // one master, named and replaced by sentinels
 	Cluster     Topology = "cluster"     // each node has the keys of its slots
 )
@@ -120,8 +120,8 @@ type Cost struct {
 	Requests  uint64
 	PerSecond float64
 	// Trips are the requests, each pipeline counted as one, and their rate over the last seconds. Limit is
-	// the rate that our budget allows on all servers together, short bursts not counted; 0: it sets no bound.
-	// Half of it while Slowed: the servers answer much more slowly than at the start.
+	// the rate that our budget allows on all servers together, without short bursts; 0: no limit. It is halved
+	// while Slowed: the servers answer much more slowly than at the start.
 	Trips          uint64
 	TripsPerSecond float64
 	Limit          float64
@@ -130,9 +130,9 @@ type Cost struct {
 	// StartQuickest is the same for the first requests, at least a millisecond. Both are zero until enough were sent.
 	// We are Slowed while Quickest is above three times StartQuickest.
 	Quickest, StartQuickest time.Duration
-	// Items are the reads that requests for many carried, and Bytes how long their answers were, since the
-	// start; their rates over the last seconds; and how many a second our budget allows, 0 where it sets no
-	// bound or no request carries many.
+	// Items are the reads in requests for many reads, and Bytes the length of their answers, since the start;
+	// their rates over the last seconds; and how many a second our budget allows, 0 for no limit or if no request
+	// carries many.
 	Items, Bytes                   uint64
 	ItemsPerSecond, BytesPerSecond float64
 	ItemLimit, ByteLimit           float64
@@ -172,31 +172,30 @@ type Server struct {
 	// Latency of the last request; negative when unknown.
 	Latency time.Duration
 	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown. ClockWithin is its tolerance,
-	// half of the round trip in which it was read; zero where that is not known.
+	// half of the round trip of its reading; zero if unknown.
 	ClockOffset, ClockWithin time.Duration
 	ClockKnown               bool
 	// StartedAt is the start of the server process, by our clock. For a ZooKeeper server it is the
 	// start of its role, which every election restarts. Zero if unknown.
 	StartedAt time.Time
 	// Zxid is a ZooKeeper server's newest transaction, the election's number in its upper half; zero when
-	// unknown. Lagging: it lacks what the leader had a second before.
+	// unknown. Lagging: it lacks what the leader had a second ago.
 	Zxid    uint64
 	Lagging bool
-	// Lag is for how long, at least, the leader had had the oldest transaction that it still lacked when it
-	// was last asked; zero where it lacked none, or that is unknown. A one-shot look knows no more than a
-	// second of it.
+	// Lag is how long, at least, the leader had had the oldest transaction that this server still lacked when it
+	// was last asked; zero if it lacked none, or if unknown. A one-shot look sees at most a second of it.
 	Lag time.Duration
-	// NodesApart is by how many znodes it has more than the leader at the same transaction (below zero:
-	// fewer), as two looks found while nothing was written; zero where it has as many, or that is unknown.
+	// NodesApart is how many znodes it has more than the leader at the same transaction (negative: fewer), as two
+	// looks found while nothing was written; zero if it has as many, or if unknown.
 	NodesApart int
-	// LeadsFor is the time from the first to the newest of the answers in a row in which a ZooKeeper server
-	// said that it leads in one and the same election; zero where it said so once, or not at all.
+	// LeadsFor is the time from the first to the newest of the consecutive answers in which a ZooKeeper server
+	// said that it leads in one and the same election; zero if it said so once, or never.
 	LeadsFor time.Duration
 	// RunID changes when a Redis server restarts; empty when unknown. Several: connections to its address reach
 	// different servers in turn.
 	RunID   string
 	Several bool
-	// MaxMemory in bytes, 0 when not limited or unknown, and the policy by which a full Redis server evicts keys;
+	// MaxMemory in bytes, 0 if unlimited or unknown, and the eviction policy of a full Redis server;
 	// empty when unknown.
 	MaxMemory      int64
 	EvictionPolicy string
@@ -207,29 +206,29 @@ type Server struct {
 	// (min-replicas-to-write).
 	Replicas      int
 	NeedsReplicas bool
-	// WritesRefused holds the reason for which a Redis master takes no writes; empty where it takes them, or
-	// does not tell.
+	// WritesRefused is the reason why a Redis master refuses writes; empty if it accepts them, or
+	// does not say.
 	WritesRefused WriteRefusal
 	Error         string
-	// Fault tells apart why it is ServerDown; empty where it does not answer, or is up.
+	// Fault is the reason why it is ServerDown; empty if it does not answer, or is up.
 	Fault ServerFault
 }
 
-// ServerFault is what is known of a server that is ServerDown and did answer, or may serve others.
+// ServerFault is why a server counts as ServerDown although it answered, or may serve others.
 type ServerFault string
 
 const (
-	// FaultOurs: our login, our certificate or our way there failed. It may serve everybody else.
+	// FaultOurs: our login, our certificate or our way there failed. It may serve every other client.
 	FaultOurs ServerFault = "ours"
-	// FaultNoQuorum: a ZooKeeper server runs, and is part of no quorum.
+	// FaultNoQuorum: a ZooKeeper server runs, but is not part of a quorum.
 	FaultNoQuorum ServerFault = "no-quorum"
 )
 
-// WriteRefusal is a reason for which a Redis master answers reads and refuses writes.
+// WriteRefusal is a reason why a Redis master answers reads and refuses writes.
 type WriteRefusal string
 
-// The reasons of a refusal, as it was found by trying on Redis 7: for all but the last it refuses DEL,
-// PEXPIRE and scripts as well as SET; for the last only what needs memory, such as SET and HINCRBY.
+// The reasons of a refusal, as tried on Redis 7: for all but the last it refuses DEL, PEXPIRE and scripts as well
+// as SET; for the last only commands that need memory, such as SET and HINCRBY.
 const (
 	RefusedForSave     WriteRefusal = "save"     // its last snapshot failed, and stop-writes-on-bgsave-error is on (MISCONF)
 	RefusedForAOF      WriteRefusal = "aof"      // its append-only file cannot be written (MISCONF)
@@ -240,7 +239,7 @@ const (
 // EmptyDirs are directories in ZooKeeper that had children once and have none now.
 type EmptyDirs struct {
 	Count int
-	// Oldest of them, by the time of its making on the servers' clock.
+	// Oldest is when the oldest of them was made, by the servers' clock.
 	Oldest time.Time
 	// Under is the directory that has the most of them, UnderCount.
 	Under      string
@@ -263,7 +262,7 @@ func (s *Server) Evicts() bool {
 	return s.MaxMemory > 0 && (strings.HasPrefix(s.EvictionPolicy, "allkeys-") || strings.HasPrefix(s.EvictionPolicy, "volatile-"))
 }
 
-// MayEvict reports whether it may delete so the key of a vote.
+// MayEvict reports whether it may evict the key of a vote.
 func (s *Server) MayEvict(v *Vote) bool {
 	return s.Evicts() && (v.Present || v.Held != nil) && !(v.NoExpiry && strings.HasPrefix(s.EvictionPolicy, "volatile-"))
 }
@@ -271,11 +270,11 @@ func (s *Server) MayEvict(v *Vote) bool {
 // LeaderClock is the clock that dates the entries on a ZooKeeper backend: that of its leader or
 // only server. The zero value, as for Redis, leaves times unchanged.
 type LeaderClock struct {
-	// Offset is that clock minus ours, right to Within; meaningful when Known. Else it is 0, or by how much
-	// at least that clock is ahead of ours.
+	// Offset is that clock minus ours, right to Within; meaningful when Known. Otherwise it is 0, or the least
+	// by which that clock is ahead of ours.
 	Offset, Within time.Duration
 	Known          bool
-	// From is the first transaction that is known to be dated by it. Those before were dated by another
+	// From is the first transaction that it is known to have dated. Earlier ones were dated by another
 	// leader, or by this one before its clock stepped.
 	From int64
 	// Oldest and Newest are the earliest and the latest instant by it that are known; zero: none.
@@ -284,19 +283,19 @@ type LeaderClock struct {
 
 func (k *LeaderClock) isZero() bool { return !k.Known && k.Newest.IsZero() && k.From == 0 }
 
-// Dates reports whether what a transaction made can be dated by our clock: the clock that dated it is known.
+// Dates reports whether a transaction can be dated by our clock: the clock that dated it is known.
 func (b *Backend) Dates(czxid int64) bool {
 	return b == nil || b.Clock.isZero() || b.Clock.Known && czxid >= b.Clock.From
 }
 
-// AgeAtLeast is for how long, at least, an instant of the backend's is past that dates what a transaction
-// made. Where the clock is not known that rests on it alone: on what else it has dated since.
+// AgeAtLeast is the least age of an instant by which the backend dated a transaction. If the clock is not known,
+// only later instants by the same clock count.
 func (b *Backend) AgeAtLeast(instant time.Time, czxid int64, now time.Time) time.Duration {
 	if b == nil || b.Clock.isZero() {
 		return max(0, now.Add(b.ClockOffset()).Sub(instant))
 	}
 	k := &b.Clock
-	if czxid < k.From { // it was there before all that this clock has dated
+	if czxid < k.From { // it is older than everything that this clock has dated
 		if instant = k.Oldest; instant.IsZero() {
 			return 0
 		}
@@ -308,8 +307,8 @@ func (b *Backend) AgeAtLeast(instant time.Time, czxid int64, now time.Time) time
 	return max(0, least)
 }
 
-// ClockOffset is the backend's clock minus ours: of ZooKeeper its leader's, else that of its first server
-// whose clock is known; 0 where that is not known, or by how much it is ahead at least.
+// ClockOffset is the backend's clock minus ours: for ZooKeeper its leader's, else its first server's with a known
+// clock; 0 if unknown, or the least by which it is ahead.
 func (b *Backend) ClockOffset() time.Duration {
 	if b == nil {
 		return 0
@@ -325,7 +324,7 @@ func (b *Backend) ClockOffset() time.Duration {
 	return 0
 }
 
-// clockOf is one of its servers' clock minus ours; false where that is not known, and the backend's is taken for it.
+// clockOf is one of its servers' clock minus ours; false if unknown, and then it is the backend's.
 func (b *Backend) clockOf(server string) (time.Duration, bool) {
 	if b == nil {
 		return 0, false
@@ -338,7 +337,7 @@ func (b *Backend) clockOf(server string) (time.Duration, bool) {
 	return b.ClockOffset(), len(b.Servers) == 1 && b.ClockKnown()
 }
 
-// ClockKnown reports whether ClockOffset is known and not only taken for 0.
+// ClockKnown reports whether ClockOffset is known, rather than assumed to be 0.
 func (b *Backend) ClockKnown() bool {
 	if b == nil || !b.Clock.isZero() {
 		return b != nil && b.Clock.Known

@@ -18,7 +18,7 @@ type backendState struct {
 	since time.Time
 	// offset is the backend's clock minus ours, to the second, as used for the grants that we saw.
 	offset time.Duration
-	// quiet is the history of a lock in which nothing happened since.
+	// quiet is the history of a lock that has not changed since.
 	quiet *History
 	// firstPassDone: everything was looked at once, so that what comes now is new.
 	firstPassDone bool
@@ -146,7 +146,7 @@ func (p *backendState) update(b *Backend, now time.Time, count int) []Event {
 	return append(events, p.cluster.changed(b, now)...)
 }
 
-// skipped records a gap in which we did not look, and reports it. count is the number of locks.
+// skipped records a gap in watching, and reports it. count is the number of locks.
 func (p *backendState) skipped(g Gap, now time.Time, count int) []Event {
 	if p.state != nil && p.state.State == Down {
 		return nil // it goes on
@@ -155,7 +155,7 @@ func (p *backendState) skipped(g Gap, now time.Time, count int) []Event {
 	return p.wentBlind(Interval{g.From, g.Until}, now)
 }
 
-// loseSight records an interval in which the whole backend is out of sight; a zero end means that
+// loseSight records an interval in which the whole backend was not watched; a zero end means that
 // it still is.
 func (p *backendState) loseSight(i Interval, count int) {
 	p.blindBefore = slices.DeleteFunc(append(p.blindBefore, Interval{p.blindFrom, p.blindUntil}), func(b Interval) bool {

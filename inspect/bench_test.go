@@ -16,7 +16,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// curatorLock is a lock of ten Curator clients as zksource reads it: every name is a string of its own, and
+// curatorLock is a lock of ten Curator clients as zksource reads it: every name is its own string, and
 // the data are an address. Clients have connected from 1000 processes.
 func curatorLock(i int, from int) *Lock {
 	var nodes []Znode
@@ -50,7 +50,7 @@ func manyLocks(b *testing.B, locks int) *Observer {
 	return o
 }
 
-// What a contender takes in a snapshot, names and all; the source's own copy is not in it.
+// The memory of a contender in a snapshot, with names; the source's own copy is not counted.
 func BenchmarkContenderMemory(b *testing.B) {
 	const locks = 100_000
 	for b.Loop() {

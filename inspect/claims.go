@@ -39,7 +39,7 @@ func (l *Lock) holders(t tally) []Contender {
 	return list
 }
 
-// claimant is the holder of that name. With several masters it is dead when so many of them say so that the others
+// claimant is the holder of that name. With several masters it is dead if so many of them say so that the others
 // are no quorum, and its entry lasts as long as on the quorum-th master.
 func (l *Lock) claimant(r *recipe.Record, b ballot) Contender {
 	var c Contender
@@ -109,7 +109,7 @@ func (l *Lock) queue(readAt time.Time) {
 			}
 		}
 	}
-	behind := int32(0) // who is most likely gone is held up by nobody, and listens to no channel
+	behind := int32(0) // dead waiters are blocked by no one, and listen to no channel
 	for i := range slices.Backward(l.Waiters) {
 		l.Waiters[i].BlockedBelow = behind
 		if !l.Waiters[i].Dead {

@@ -11,7 +11,7 @@ import (
 // expirySlack is the tolerance of the computed end of a Redis key: half a round trip and the clocks' rounding.
 const expirySlack = 50 * time.Millisecond
 
-// view holds the circumstances in which a change between two versions of a lock was seen.
+// view holds how a change between two versions of a lock was seen.
 type view struct {
 	// at is the time of the newer version, by our clock.
 	at time.Time
@@ -79,7 +79,7 @@ func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 const MostUnseen = 500 * time.Millisecond
 
 // compare reports what happened between two versions of a lock. was is nil for one that is new, is for one
-// that is gone. Nothing can be concluded from a version in which the lock could not be looked at; the caller
+// that is gone. Nothing can be concluded from a version of a lock that could not be read; the caller
 // compares the ones around it.
 func compare(was, is *Lock, v view) []Event {
 	if was != nil {
@@ -272,7 +272,7 @@ func (l *Lock) voteOf(addr string) *Vote {
 func granted(was, is *Lock, left []*Contender, v view) []Event {
 	before := indexOf(was)
 	var events []Event
-	left = slices.DeleteFunc(slices.Clone(left), func(h *Contender) bool { return takenByServer(was, is, h, v) }) // else nobody handed it on
+	left = slices.DeleteFunc(slices.Clone(left), func(h *Contender) bool { return takenByServer(was, is, h, v) }) // else it was not handed on
 	handed := 0
 	for i := range is.Holders {
 		h := &is.Holders[i]

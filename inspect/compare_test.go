@@ -124,7 +124,7 @@ func TestReadingAChildIsNoEvent(t *testing.T) {
 }
 
 func TestCompareKeys(t *testing.T) {
-	id := ID{"redis", "k"} // the masters' keys run out 1 s, 2 s, 3 s … after now: the quorum's of three at 2 s
+	id := ID{"redis", "k"} // the masters' keys expire after 1 s, 2 s, 3 s …: with three masters the quorum ends at 2 s
 	key := func(votes string, after time.Duration) *Lock { return KeyLock(id, ballots(votes), now.Add(after)) }
 	for _, tt := range []struct {
 		name, was, is string
@@ -150,9 +150,8 @@ func TestCompareKeys(t *testing.T) {
 	}
 }
 
-// What servers deleted by themselves, its holder has not released, where that took its quorum: it goes on as
-// if it held. What it gave up on so many others that it has none without that either, it has released. Nor
-// does a key that went before its time show by what command: it may have been renamed.
+// A holder whose keys the servers deleted has not released the lock: it goes on as if it held it. If it would
+// have no quorum even with these keys, it has released it. A key that is gone early may have been renamed.
 func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
 	id := ID{"redis", "k"}
 	for name, tt := range map[string]struct {
@@ -186,7 +185,7 @@ func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
 	}
 }
 
-// A master's vote is compared with its own of before, wherever the two stand: one that has become a replica
+// A master's vote is compared with its own previous vote, whatever their places. A master that became a replica
 // has none. The only master may have another address.
 func TestVotesAreComparedByTheirMasters(t *testing.T) {
 	id := ID{"redis", "k"}
@@ -236,10 +235,9 @@ func TestWhatAServerEvicts(t *testing.T) {
 	}
 }
 
-// What nobody looked at for a while before it could have run out may have been released: it is not reported to have
-// expired.
+// A key that was not read for a while before its end may have been released: it is not reported as expired.
 func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {
-	id := ID{"redis", "k"} // it runs out 1 s after now
+	id := ID{"redis", "k"} // it expires in 1 s
 	is := KeyLock(id, ballots("-"), now.Add(time.Second))
 	for name, tt := range map[string]struct {
 		seen time.Duration // after now
@@ -260,7 +258,7 @@ func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {
 	}
 }
 
-// Where nothing reports changes, what happened between two readings has no instant when they are far apart.
+// Without pushed changes, an event between two distant readings has no instant.
 func TestAChangeThatNobodyLookedAtForLongHasNoInstant(t *testing.T) {
 	id := ID{"redis", "k"}
 	key := func(value string) *Lock { return KeyLock(id, ballots(value), now) }
@@ -329,7 +327,7 @@ func TestCompareFindings(t *testing.T) {
 	}
 }
 
-// An expiry is as exact as its reading was fast: on a slow connection an end may be the one or the other.
+// An expiry is as exact as its reading was fast: on a slow connection the end may be either.
 func TestAnExpiryIsAsExactAsItsReading(t *testing.T) {
 	key := func(votes string, within, after time.Duration) *Lock {
 		list := ballots(votes)
@@ -361,11 +359,10 @@ func TestAnExpiryIsAsExactAsItsReading(t *testing.T) {
 	}
 }
 
-// Each of several holders gives up its own permit, or loses it: what a server lost, or keeps, of another one
-// says nothing of it.
+// Each of several holders releases or loses its own permit; another holder's keys say nothing about it.
 func TestTheEndOfOneOfSeveralHoldersIsItsOwn(t *testing.T) {
 	id := ID{"redis", "k"}
-	permits := func(of ...string) (votes []Vote) { // the holders by master; "-": it has no key
+	permits := func(of ...string) (votes []Vote) { // the holders by master; "-": no key
 		for i, names := range of {
 			v := Vote{Addr: string(rune('a' + i)), Up: true, ReadAt: now}
 			if names != "-" {

@@ -9,26 +9,25 @@ import (
 type Cycle struct {
 	Locks  []ID
 	Owners []string
-	// Identities of the owners; one that belongs to no known client is of an owner that is not known.
+	// Identities of the owners; one without a known client belongs to an unknown owner.
 	Identities []Identity
-	// Since is the time, by our clock, since which all of its entries have been seen as they are; zero in a
-	// single look.
+	// Since is when, by our clock, all of its entries were first seen as they are; zero in a single look.
 	Since time.Time
-	// Shared: one of the owners may be several threads, each of which does something else.
+	// Shared: one of the owners may be several threads that do different things.
 	Shared bool
 	// OneLook: it was seen in a single look, so that its locks may be changing hands.
 	OneLook bool
 	// Cheapest is the hold whose end costs the least and ends the cycle.
 	Cheapest CycleHold
-	// Ties are the reasons to treat owners that each backend knows by another identity as one; empty where
-	// none was needed.
+	// Ties are the reasons to treat different identities on two backends as one owner; empty if none was
+	// needed.
 	Ties []Tie
 
 	waits []waitKey // of each owner
 }
 
-// CycleHold is a hold in a cycle: that of its owner of this number, on the lock that the owner before it waits for. Owner is
-// -1 when no owner in the cycle holds what another in it waits for.
+// CycleHold is a hold in a cycle: that of owner number Owner on the lock that the previous owner waits for. Owner is -1
+// if no owner in the cycle holds a lock that another one waits for.
 type CycleHold struct {
 	Owner  int
 	Lock   ID
@@ -36,7 +35,7 @@ type CycleHold struct {
 	Digest string
 }
 
-// Wants finds the place in the queue of a lock that a cycle's owner of this number waits in; nil when it is not there.
+// Wants finds where the cycle's owner of this number waits; nil if it is not there.
 func (c *Cycle) Wants(l *Lock, owner int) *Contender {
 	if owner >= len(c.waits) {
 		return nil
@@ -44,8 +43,8 @@ func (c *Cycle) Wants(l *Lock, owner int) *Contender {
 	return contenderNamed(l.Waiters, c.waits[owner].waiter)
 }
 
-// Has finds what a cycle's owner of this number has of the lock that the one before it waits for: a hold or
-// else a place in the queue; nil when it is not there.
+// Has finds the hold, or else the place in the queue, of the cycle's owner of this number on the lock that the
+// previous owner waits for; nil if it is not there.
 func (c *Cycle) Has(l *Lock, owner int) *Contender {
 	if owner >= len(c.waits) {
 		return nil
@@ -64,7 +63,7 @@ func contenderNamed(list []Contender, name Untrusted) *Contender {
 	return nil
 }
 
-// stood reports whether the cycle's entries were there, as they are, in an earlier look.
+// stood reports whether the cycle's entries were there, unchanged, in an earlier look.
 func (c *Cycle) stood(s, before *Snapshot) bool {
 	for i, id := range c.Locks {
 		is, was := s.Lock(id), before.Lock(id)
@@ -86,10 +85,10 @@ func (c *Cycle) equal(o *Cycle) bool {
 		slices.Equal(c.Identities, o.Identities) && slices.Equal(c.Ties, o.Ties)
 }
 
-// Before is the number of the owner before one in the cycle: whom it lets wait, on the lock of that number.
+// Before is the number of the previous owner in the cycle: the one that waits for it, on the lock of that number.
 func (c *Cycle) Before(owner int) int { return (owner + len(c.Owners) - 1) % len(c.Owners) }
 
-// cheapest is the hold that costs the least to free: the fewest wait for it, and among these it was granted last.
+// cheapest is the hold that costs the least to free: with the fewest waiters and, among these, granted last.
 func (c *Cycle) cheapest(lock func(ID) *Lock) CycleHold {
 	best := CycleHold{Owner: -1}
 	var least *Contender

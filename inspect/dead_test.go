@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// queuedKey is a lock of Redis that these processes stand in, the first of which holds; "x:gone" is one that
+// queuedKey is a Redis lock with these processes, the first of which holds; "x:gone" is one that
 // is most likely gone.
 func queuedKey(path string, subscribers int, words ...string) *Lock {
 	r := &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", WaitersAtLeast: subscribers}
@@ -24,7 +24,7 @@ func queuedKey(path string, subscribers int, words ...string) *Lock {
 	return KeyLock(ID{"redis", path}, []Vote{{Addr: "r1", Up: true, Present: true, Held: r}}, now)
 }
 
-// Who is most likely gone does not wait: the library's queue has its entry, and nobody stands behind that.
+// A contender that is most likely gone does not wait: the library's queue has its entry, but no client is behind it.
 func TestTheDeadDoNotWait(t *testing.T) {
 	for _, tt := range []struct {
 		lock    *Lock

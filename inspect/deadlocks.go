@@ -15,7 +15,7 @@ const (
 	maxCycles = 100
 	// rememberOwners is how long a search remembers that a session serves several threads.
 	rememberOwners = 10 * time.Minute
-	// sampledContenders show whether most are owners of their own, or a few are in many locks.
+	// sampledContenders show whether most have different owners, or a few owners are in many locks.
 	sampledContenders = 1000
 )
 
@@ -207,7 +207,7 @@ func (l *Lock) Blocks() bool {
 }
 
 // cycleCandidates are the locks that a cycle may go through: at least two of their entries are of owners that
-// have others, too. It returns the owners that have several entries. Most often there are none, and no graph
+// have others, too. It returns the owners that have several entries. Usually there are none, and no graph
 // is needed.
 func cycleCandidates(blocking []*Lock, ties ties) (candidates []*Lock, repeated map[Identity]bool) {
 	contenders := 0

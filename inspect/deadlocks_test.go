@@ -180,7 +180,7 @@ func TestASearchRemembersThreads(t *testing.T) {
 	expect(t, "a thread without a label", judged(s.find(slices.Values(mixed), now)), "")
 }
 
-// What a single look finds is possible at most; a second look finds what was there in the first.
+// A deadlock in a single look is possible at most; a second look confirms those of the first.
 func TestTwoLooksAtADeadlock(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce

@@ -152,7 +152,7 @@ func (o *Observer) onBeat(now time.Time) {
 	o.contended = o.lap(o.contended, contended, rulesBudget-o.worked().Sub(began), now)
 }
 
-// lap asks the rules about the next of the locks for which due says so, and returns where to go on.
+// lap runs the rules on the next locks that are due, and returns where to continue.
 func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now time.Time) ID {
 	began, looked, asked := o.worked(), 0, 0
 	in := func(beats int) int { return (o.locks.len() + beats - 1) / beats }
@@ -209,7 +209,7 @@ func (o *Observer) setOutliers(found map[string][]Outlier, now time.Time) {
 	}
 }
 
-// queuesChanged notes that cycles may have come or gone, and that those that came count only once they have stood.
+// queuesChanged notes that cycles may have come or gone; new ones count only once they have lasted.
 func (o *Observer) queuesChanged(now time.Time) {
 	o.cyclesStale, o.cyclesAgain = true, now.Add(SettleFor)
 }
@@ -222,7 +222,7 @@ func (o *Observer) cyclesDue(now time.Time) bool {
 	return o.cyclesStale
 }
 
-// standing leaves out the cycles that are not known to have stood for SettleFor: a lock may have been out of sight.
+// standing leaves out the cycles that are not known to have lasted for SettleFor: a lock may have been out of sight.
 func (o *Observer) standing(cycles []Cycle, now time.Time) []Cycle {
 	return slices.DeleteFunc(slices.Clone(cycles), func(c Cycle) bool {
 		for _, id := range c.Locks {

@@ -69,7 +69,7 @@ func TestRulesAreAskedAgainAsTimePasses(t *testing.T) {
 	}
 }
 
-// What was last heard of before a backend fell silent does not age until it answers again; a finding of the time
+// The last facts before a backend fell silent do not age until it answers again; a finding of the time
 // between goes.
 func TestALockOutOfSightDoesNotAge(t *testing.T) {
 	a := applying(t)
@@ -169,7 +169,7 @@ func TestABeatLooksAtAShareOfManyLocks(t *testing.T) {
 	}
 }
 
-// The rules take 5 % of a core in a beat: locks that somebody waits for have what the others leave of it,
+// The rules take 5 % of a core in a beat: locks that a client waits for have what the others leave of it,
 // which is all where there are no others.
 func TestTheRulesShareOneBudget(t *testing.T) {
 	const (
@@ -211,7 +211,7 @@ func TestTheRulesShareOneBudget(t *testing.T) {
 	}
 }
 
-// A vote that nobody wins is torn for as long as it stands, and a rule may wait a moment before it says so.
+// A split vote stays split as long as it lasts, and a rule may wait a moment before it reports it.
 func TestASplitVoteIsLookedAtAgain(t *testing.T) {
 	for _, state := range []State{StateSplit, StateMinority} {
 		if !expires(&Lock{State: state}) {

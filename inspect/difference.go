@@ -21,7 +21,7 @@ type Difference struct {
 	Was, Is BackendState
 }
 
-// NotCompared is a backend of which nothing is known at one of two moments, and so not what became of its locks.
+// NotCompared is a backend that was unknown at one of two moments, so that its locks cannot be compared.
 type NotCompared struct{ Backend, Reason string }
 
 // Differences from one snapshot to another: those of backends, then those of locks by their ids. Of the

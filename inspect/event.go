@@ -45,7 +45,7 @@ const (
 	EventChanged EventKind = "changed"
 )
 
-// CertaintyUnknown is the certainty of an event of which only that it happened is known.
+// CertaintyUnknown is the certainty of an event that happened in an unknown way.
 const CertaintyUnknown recipe.Confidence = "unknown"
 
 // Interval is a time by our clock.

@@ -138,7 +138,7 @@ func TestGrantsKeepTheirAgeWhenTheClockBecomesKnown(t *testing.T) {
 	}
 }
 
-// What was last seen before the connection was lost does not grow older: nobody knows that it is still so.
+// The last facts before the connection was lost do not age: they may be outdated.
 func TestNothingIsDiagnosedOutOfSight(t *testing.T) {
 	a := applying(t)
 	asked := 0
@@ -190,7 +190,7 @@ func TestASessionThatWeEndIsKnown(t *testing.T) {
 	expect(t, "of another backend, and taken back", a.reports(t), "released 12")
 }
 
-// What was made for a while is gone once it is free, also when that is seen late, and it may come again.
+// A temporary lock is gone once it is free, even if that is seen late, and it may come again.
 func TestALockThatNobodyNeedsIsGoneOnceItIsFree(t *testing.T) {
 	a := applying(t)
 	l := queueOf(t, "11 12")
@@ -216,7 +216,7 @@ func TestALockThatNobodyNeedsIsGoneOnceItIsFree(t *testing.T) {
 	}
 }
 
-// A grant is the same one across a time in which nobody could look when the entry is; else when it was is not known.
+// Across a gap, a grant is the same if its entry is the same; otherwise its time is unknown.
 func TestGrantsAcrossBlindness(t *testing.T) {
 	unknown := func() *Lock {
 		l := FreeDirectory(ID{"zk", "/l"}, nil, now)
@@ -357,7 +357,7 @@ func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 	}
 }
 
-// Whoever follows the events from an empty lock on knows who holds and who waits.
+// Following the events from an empty lock on yields its holders and waiters.
 func TestEventsTellTheWholeStory(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a := applying(t)

@@ -2,13 +2,13 @@ package inspect
 
 import "time"
 
-// Beat runs one beat of Run. lapped reports whether it came to the last of the locks that somebody waits for.
+// Beat runs one beat of Run. lapped reports whether it came to the last of the locks that a client waits for.
 func (o *Observer) Beat(at time.Time) (lapped bool) {
 	o.onBeat(at)
 	return o.contended == (ID{})
 }
 
-// Apply takes in an update of the first source as Run does.
+// Apply applies an update of the first source as Run does.
 func (o *Observer) Apply(u Update) { o.apply(sourceUpdate{0, u}) }
 
 // Publish makes a snapshot as of a time.

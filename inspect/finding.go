@@ -30,7 +30,7 @@ type TableAge uint8
 const (
 	TableOfNow TableAge = iota
 	TableOld            // it was read a minute ago or earlier
-	TableVoid           // clients may have connected anew since, and set their watches again
+	TableVoid           // clients may have reconnected since, and set their watches again
 )
 
 // Case is a lock with its context.
@@ -56,9 +56,9 @@ type Case struct {
 	Spread Spread
 	// Cycle are the locks of a wait-for cycle that this one is in, and the owners between them; nil when in none.
 	Cycle *Cycle
-	// Led are former leaders of the lock that most likely lead on while their sessions live.
+	// Led are former leaders of the lock that most likely still lead while their sessions live.
 	Led []Led
-	// StuckAfter is the time for which a holder may hold while others wait before that is reported.
+	// StuckAfter is how long a holder may hold while others wait before that is reported.
 	StuckAfter time.Duration
 	// Reach of each backend from a command line, by the backend's name.
 	Reach map[string]Reach
@@ -122,7 +122,7 @@ type Subject struct {
 	Locks []ID `json:"locks,omitzero"`
 	// Unseen are the aspects that a blind finding speaks of.
 	Unseen []Aspect `json:"unseen,omitzero"`
-	// Reason tells apart what one rule finds for several, such as a [WriteRefusal]: another reason is another finding.
+	// Reason distinguishes findings of one rule, such as a [WriteRefusal]: another reason is another finding.
 	Reason string `json:"reason,omitzero"`
 }
 
@@ -135,7 +135,7 @@ func (s *Subject) Is(c *Contender) bool {
 }
 
 // Key distinguishes a finding from the others on the same lock or backend. It leaves out the locks
-// of a deadlock, each of which has the finding once.
+// of a deadlock, each with the finding once.
 func (f *Finding) Key() string {
 	s := &f.Subject
 	var b strings.Builder

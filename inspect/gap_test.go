@@ -75,7 +75,7 @@ func TestALockIsAsOldAsItsBackendWasHeardOf(t *testing.T) {
 	}
 }
 
-// What happened while nobody looked is reported as such, with the time in which it was, and the gap itself once.
+// Events in a gap are reported as such, with their interval, and the gap itself once.
 func TestGapsAreReported(t *testing.T) {
 	down, up := *zkUp, *zkUp
 	down.State, down.HeardAt = Down, now.Add(8*time.Second)
@@ -131,7 +131,7 @@ func TestGapsAreReported(t *testing.T) {
 			}
 		})
 	}
-	// Who was never seen was not lost sight of.
+	// A contender that was never seen was not lost sight of.
 	down.FirstPass = false
 	a := applying(t)
 	a.send(0, Update{Backend: &down})
@@ -207,7 +207,7 @@ func TestAGapSoonAfterAnotherDoesNotDateWhatHappenedInTheFirst(t *testing.T) {
 	}
 }
 
-// A lock that is found where nobody had looked before may have been there all the time.
+// A lock in a place that was not watched before may have been there all the time.
 func TestALockWhereNobodyHadLookedIsNotNew(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Backend: &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePoll, FirstPass: true}})
@@ -224,7 +224,7 @@ func TestALockWhereNobodyHadLookedIsNotNew(t *testing.T) {
 }
 
 // A session that was not taken up again after its server was gone runs out when that has served for its
-// timeout: long after all locks were read again. Nobody saw whether it did, or its client came back and
+// timeout: long after all locks were read again. It was not seen whether it did, or its client came back and
 // released.
 func TestAnEndOfWhomNobodyHeardSinceAGapIsNoRelease(t *testing.T) {
 	down := *zkUp
@@ -264,7 +264,7 @@ func TestAnEndOfWhomNobodyHeardSinceAGapIsNoRelease(t *testing.T) {
 	}
 }
 
-// A server that begins to serve anew has forgotten who was connected, also where neither clock nor sessions are known.
+// A server that serves again has forgotten who was connected, also where neither clock nor sessions are known.
 func TestAnEndAfterARestartOfWhomNothingIsKnownIsNoRelease(t *testing.T) {
 	restarted := *zkUp
 	restarted.DisturbedAt = now.Add(5 * time.Second)
@@ -305,7 +305,7 @@ func TestAClientIsNotHeardOfByAFormerLeadersClock(t *testing.T) {
 	}
 }
 
-// The read that the gap cut off failed, too: it does not date what was not seen before it either.
+// The read that the gap cut off failed, too: it does not date earlier unseen facts either.
 func TestAReadThatFailedAfterAGapDatesNothing(t *testing.T) {
 	a := applying(t)
 	key := func(word string, second int) *Lock {

@@ -14,7 +14,7 @@ func TestAWatchOnANodeThatIsGoneIsNamed(t *testing.T) {
 		l.ID.Path + "/config":                 {other.Owner.Session}, // no contender's name
 		"/elsewhere/" + left:                  {other.Owner.Session},
 		l.Node(waiter):                        {other.Owner.Session},
-		l.ID.Path + "/" + "x-" + "0000000009": {4711}, // of nobody here
+		l.ID.Path + "/" + "x-" + "0000000009": {4711}, // of no contender here
 	}}
 	holder := &l.Holders[0]
 	table.Sessions[l.ID.Path+"/"+left] = append(table.Sessions[l.ID.Path+"/"+left], holder.Owner.Session)

@@ -32,7 +32,7 @@ func (c *Contender) Identity(backend string) (Identity, bool) {
 	}
 }
 
-// Labelled is a place in a list for contenders of which only a label is known. It proves nothing: two processes may
+// Labelled is a place in a list for contenders that are known only by a label. It proves nothing: two processes may
 // bear the same.
 func Labelled(backend string, label Untrusted) Identity {
 	return Identity{backend: backend, library: label}
@@ -87,7 +87,7 @@ func (g *graph) node(l *Lock, c *Contender) int {
 	var o deadlockOwner
 	if who, ok := g.ties.of(l, c); ok {
 		o = g.owner(who, c)
-	} else { // an owner of its own: it may stand between two that are known
+	} else { // its own owner: it may be between two known ones
 		o.who = Identity{backend: l.ID.Backend, library: Untrusted(l.ID.Path), thread: c.Name, pid: "\x00"}
 	}
 	n, ok := g.nodes[o]
@@ -138,7 +138,7 @@ func (g *graph) add(l *Lock) {
 	}
 }
 
-// stood reports whether a contender has been as it is for long enough.
+// stood reports whether a contender has been unchanged for long enough.
 func (g *graph) stood(c *Contender) bool {
 	return g.now.IsZero() || g.now.Sub(c.Seen) >= SettleFor
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // chain is a lock of these contenders in queue order, the first of which holds; "a" is a session of that label, "?" one
-// of which nobody is known, "r:a" a reader. A ! before the name marks a lock of Redis, with a process.
+// without a known client, "r:a" a reader. A ! before the name marks a lock of Redis, with a process.
 func chain(name string, words ...string) *Lock {
 	l := &Lock{ID: ID{"zk", "/" + name}, Kind: KindMutex}
 	reading := true
@@ -102,7 +102,7 @@ func TestFindCyclesAmongManyOwners(t *testing.T) {
 	}
 }
 
-// Who is in a cycle can be found again in its locks.
+// The owners of a cycle can be found again in its locks.
 func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
 	one, two := chain("1", "a", "x", "b"), chain("2", "b", "a")
 	cycles := findCycles(slices.Values([]*Lock{two, one}))
@@ -144,7 +144,7 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 	}
 }
 
-// The same session id on another ensemble is another session, and a label alone is nobody.
+// The same session id on another ensemble is another session, and a label alone is no owner.
 func TestIdentityIsNeverGuessed(t *testing.T) {
 	one, two := chain("1", "a", "b"), chain("2", "b", "a")
 	two.ID.Backend = "other"
@@ -184,7 +184,7 @@ func TestCulpritAndOtherLocksOfAnOwner(t *testing.T) {
 	}
 }
 
-// The observer finds a deadlock once it has stood for a second, hands it to the rules, and sees it end. A
+// The observer finds a deadlock once it has lasted for a second, hands it to the rules, and sees it end. A
 // lock that changes hands all the time is in none.
 func TestAnObserverFindsADeadlockThatStands(t *testing.T) {
 	src := script{make(chan Update)}

@@ -16,22 +16,22 @@ import (
 const (
 	// recentSpans limits the last holds that are kept of a lock.
 	recentSpans = 32
-	// recentRenewals limits the intervals between renewals of which the usual one is taken.
+	// recentRenewals limits the intervals between renewals that yield the usual one.
 	recentRenewals = 8
 	// formerLocks limits the histories that are kept of locks that are gone, should they come back.
 	formerLocks = 1000
-	// oneRenewal is the part of a time to live by which a key must be prolonged for that to be another
+	// oneRenewal is the part of a time to live that a key must gain for that to be another
 	// renewal: several masters are renewed and read one after the other, and a reading is off by its round
 	// trip. Clients renew at a third of it, as a rule; who does so more often is seen to renew less often
 	// than it does, and never to have stopped too early.
 	oneRenewal = 6
 )
 
-// track holds the history of a lock in which something happened: about 1 KB while little did, and at most 16
-// KB, of which 7 are the last holds (their texts are those of the lock) and 3 each of two histograms, which
+// track holds the history of a lock that has changed: about 1 KB after few changes, and at most 16
+// KB: 7 for the last holds (which share the lock's texts) and 3 each for two histograms, which
 // are made at the 33rd span.
 type track struct {
-	view         History // without what is computed when it is published
+	view         History // without the fields that are computed when it is published
 	holds, waits durations
 	spans        []Span // only appended to: the views share them
 	renewal      sawtooth
@@ -82,7 +82,7 @@ func (t *track) granted(c change, e *Event) {
 	if place < 0 && isPermits(c.is) {
 		place = slices.IndexFunc(queue, func(w Contender) bool { return w.Owner.Session == h.Owner.Session })
 		if place < 0 {
-			return // where its client stood in the queue is not known
+			return // its client's place in the queue is unknown
 		}
 		since = queue[place].Since
 	}
@@ -190,7 +190,7 @@ func (s *sawtooth) apply(c *change) {
 		return
 	}
 	if c.blind && s.Count > 0 {
-		s.Last = c.is.ReadAt // nobody saw whether it was renewed
+		s.Last = c.is.ReadAt // whether it was renewed was not seen
 	}
 	if renewal(c) == 0 {
 		return
@@ -290,7 +290,7 @@ func (d *durations) spans() Spans {
 type Expectation struct {
 	// Match is a pattern of locks' ids, BACKEND:PATH, as SCAN's: * is any text, ? any byte, [a-z] one of them.
 	Match string
-	// Hold is for how long they are usually held at most; 0: not said.
+	// Hold is how long they are usually held at most; 0: not said.
 	Hold time.Duration
 	// Election: their holder leads, and is meant to hold for as long as it lives.
 	Election bool
@@ -320,7 +320,7 @@ func (o *Observer) expect(l *Lock) {
 // usualHolds is the number of complete holds from which their 99th percentile is worth using.
 const usualHolds = 20
 
-// UsualHold is the longest time for which a lock is usually held. It is the configured expectation
+// UsualHold is the longest time that a lock is usually held. It is the configured expectation
 // or, if learnt, the 99th percentile of the holds that we saw begin and end. It is 0 while there
 // are fewer than 20.
 func (l *Lock) UsualHold() (usual time.Duration, learnt bool) {

@@ -217,7 +217,7 @@ func TestTheUsualIntervalIsNotTheShortest(t *testing.T) {
 	}
 }
 
-// A renewal that nobody could see was not missed.
+// A renewal that could not be seen was not missed.
 func TestAGapMissesNoRenewal(t *testing.T) {
 	a := applying(t)
 	key := func(second, until int) []*Lock {

@@ -69,7 +69,7 @@ type Hosts struct {
 	Rules []HostRule
 }
 
-// Name tells the observer how hosts are called. Call it before Run.
+// Name sets the names of hosts. Call it before Run.
 func (o *Observer) Name(hosts *Hosts) { o.hosts = hosts }
 
 // HostName is the name of the host of an owner; false where no rule has one.
@@ -100,7 +100,7 @@ func hostAddress(o *Owner) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// nameOf is the name of what has this address or wrote this host; false where the rule is about others.
+// nameOf is the name of this address or host; false if the rule is about others.
 func (r HostRule) nameOf(addr netip.Addr, host string) (string, bool) {
 	if r.host == nil {
 		return r.name, addr.IsValid() && r.within.Contains(addr)

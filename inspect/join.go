@@ -91,7 +91,7 @@ func (c *Contender) carry(old *Contender, unwatched bool) {
 	}
 }
 
-// follow gives a permit the instant at which its client entered the queue, where it stood by another entry
+// follow gives a permit the instant at which its client entered the queue, where it had another entry
 // that was made before. ok: old is the permit itself as it was before. It reports whether its client waited.
 func follow(was *Lock, c, old *Contender, ok bool) bool {
 	if !ok {
@@ -219,7 +219,7 @@ func (l *Lock) setUnwatched(c *Contender, unwatched bool) {
 }
 
 // isRegistry reports whether nodes whose names other programs write, too, are most likely not a queue: none of
-// them watches another. What was seen to queue once is a queue.
+// them watches another. Once seen to queue, it is a queue.
 func isRegistry(l *Lock, t *WatchTable) bool {
 	seenToQueue := l.Recipe == "sequential" && l.Confidence == recipe.Likely
 	return l.Confidence != recipe.Certain && l.Kind != KindSemaphore && !seenToQueue && !queues(l, t)

@@ -83,7 +83,7 @@ func renewed(a, b *Contender) bool {
 	return a.leased() && b.leased() && a.Owner.Label == b.Owner.Label
 }
 
-// tookLease reports whether a contender of kazoo's queue stood there for the lease that is held under its
+// tookLease reports whether a contender of kazoo's queue waited there for the lease that is held under its
 // name: the queue and the lease are one client's one hold.
 func tookLease(l *Lock, c *Contender) bool {
 	return len(l.Holders) == 1 && l.Holders[0].leased() && c.Name != recipe.LeaseNode && c.Owner.Label == l.Holders[0].Owner.Label

@@ -20,12 +20,12 @@ type Led struct {
 	At time.Time
 }
 
-// LeadsOn reports whether a contender is the leader of an election who would lead on without its entry.
+// LeadsOn reports whether a contender is the leader of an election that would still lead without its entry.
 func (l *Lock) LeadsOn(c *Contender) bool {
 	return l.Kind == KindElection && c.State == Holding && recipe.LeadsOn(cmp.Or(c.Recipe, l.Recipe))
 }
 
-// Remember tells the observer of leaders that were forced out before it looked. Call it before Run.
+// Remember gives the observer the leaders that were forced out before it looked. Call it before Run.
 func (o *Observer) Remember(leaders []Led) {
 	for _, former := range leaders {
 		o.led[former.Lock] = append(o.led[former.Lock], former)

@@ -73,7 +73,7 @@ type Lock struct {
 	// Unseen lists the refused and failed reads, whose aspects are unknown.
 	Unseen   []Unseen
 	Findings []Finding
-	// ExpectedHold is for how long it is usually held at most, by the configuration (Expectation); 0: not
+	// ExpectedHold is how long it is usually held at most, by the configuration (Expectation); 0: not
 	// said. See UsualHold.
 	ExpectedHold time.Duration
 	// Custom is the recipe of the configuration that read it (ReadBy); nil for other locks.
@@ -102,7 +102,7 @@ var NeverSeen = time.Unix(0, 0)
 // Contention is the number of contenders of a lock, holders and waiters.
 func (l *Lock) Contention() int { return len(l.Holders) + len(l.Waiters) }
 
-// Waiting is the number of those who are known to wait: of Waiters those that are not Dead, and
+// Waiting is the number of known waiters: the Waiters that are not Dead, and
 // WaitersAtLeast. More may wait where AspectWaiters is unknown.
 func (l *Lock) Waiting() int {
 	n := l.WaitersAtLeast

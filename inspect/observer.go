@@ -125,7 +125,7 @@ func (o *Observer) Run(ctx context.Context) error {
 			err := recovered(func() error {
 				return s.Run(ctx, func(u Update) {
 					if ctx.Err() != nil {
-						return // what fails because we end is nobody's failure
+						return // we are ending: failures do not count
 					}
 					select {
 					case updates <- sourceUpdate{i, u}:
@@ -156,7 +156,7 @@ func (o *Observer) Run(ctx context.Context) error {
 	return errors.Join(err, <-done)
 }
 
-// After tells the observer, before Run, of an earlier look at the same sources: it reports only the deadlocks
+// After gives the observer, before Run, an earlier look at the same sources: it reports only the deadlocks
 // of a single look that were there then.
 func (o *Observer) After(earlier *Snapshot) { o.before = earlier }
 
@@ -229,7 +229,7 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 // pulse notices that this process, or its observer, was paused.
 type pulse struct{ beaten, rest time.Time }
 
-// wakeUp is the time after a pause in which passed time causes no findings: the sources first
+// wakeUp is the time after a pause during which elapsed time causes no findings: the sources first
 // report the gap.
 const wakeUp = time.Second
 

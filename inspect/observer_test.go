@@ -206,7 +206,7 @@ func (dying) Run(ctx context.Context, emit func(Update)) error {
 
 func (dying) Focus([]ID) {}
 
-// What fails because we end is nobody's failure, neither in the last snapshot nor as an error.
+// Failures because we are ending do not count, neither in the last snapshot nor as an error.
 func TestOurOwnEndIsNoFailure(t *testing.T) {
 	for range 50 {
 		o := NewObserver(func() time.Time { return now }, dying{})

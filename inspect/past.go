@@ -105,7 +105,7 @@ func (p *Past) Add(s *Snapshot) {
 	}
 }
 
-// retire keeps a version with the end of the time in which it was true. It skips a version that
+// retire keeps a version with the time until which it was true. It skips a version that
 // came less than a step after the previous one; the next version covers its time.
 func (p *Past) retire(id ID, was *Lock, until time.Time) {
 	e := p.locks[id]
@@ -256,7 +256,7 @@ func (p *Past) At(t time.Time) (s *Snapshot, inexact int) {
 		return nil, 0
 	}
 	at := *p.last
-	at.owners = &owners{} // for whoever looks at it: kept for all moments they would be large
+	at.owners = &owners{} // computed for the viewer: kept for all moments they would be large
 	if t.Before(at.TakenAt) {
 		at.TakenAt = t
 	}
@@ -303,7 +303,7 @@ func unlooked(backends []*Backend, gaps []Gap) []*Backend {
 		for _, g := range gaps {
 			if b.Name == g.Backend {
 				blind := *b
-				blind.State, blind.Error, blind.HeardAt = Down, "nobody looked, for "+g.Until.Sub(g.From).Round(time.Second).String(), g.From
+				blind.State, blind.Error, blind.HeardAt = Down, "not watched, for "+g.Until.Sub(g.From).Round(time.Second).String(), g.From
 				own[i] = &blind
 			}
 		}

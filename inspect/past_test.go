@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// filmed is an observer whose snapshots go into a past, by a clock of its own.
+// filmed is an observer whose snapshots go into a past, by its own clock.
 type filmed struct {
 	*Observer
 	past *Past
@@ -68,7 +68,7 @@ func TestThePastIsAsItWas(t *testing.T) {
 	}
 }
 
-// What happens within a step is one version; what was true before a quiet time is what it was.
+// Changes within a step are one version; the state before a quiet time is unchanged.
 func TestAStepEndsAsItDid(t *testing.T) {
 	f := film(NewPast(0, time.Second, 1<<30))
 	id := curatorLock(1, 0).ID
@@ -91,7 +91,7 @@ func TestAStepEndsAsItDid(t *testing.T) {
 	}
 }
 
-// A lock that changes all the time pushes out nothing of one that is quiet, and what is kept stays in its budget.
+// A lock that changes all the time pushes out nothing of a quiet one, and the past stays within its budget.
 func TestANoisyLockPushesOutNoQuietOne(t *testing.T) {
 	const budget = 1 << 20
 	f := film(NewPast(10*time.Minute, 100*time.Millisecond, budget))
@@ -138,7 +138,7 @@ func TestANoisyLockPushesOutNoQuietOne(t *testing.T) {
 	}
 }
 
-// Of what is kept next to the locks there are only so many states. A lock of which nothing is kept takes no room.
+// The number of states kept next to the locks is limited. A lock without a past takes no memory.
 func TestOnlySoManyStatesAreKept(t *testing.T) {
 	const budget = 1 << 20
 	f := film(NewPast(0, time.Second, budget))

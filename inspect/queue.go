@@ -20,7 +20,7 @@ const (
 // Znode is one child of a lock directory as it was read.
 type Znode struct {
 	Name string
-	// Known is false for a child of which only the name was listed so far. Sealed: its data may not be read,
+	// Known is false for a child whose name alone was listed so far. Sealed: its data may not be read,
 	// all else was.
 	Known, Sealed  bool
 	Data           []byte
@@ -48,7 +48,7 @@ type Directory struct {
 }
 
 // Lock makes the lock of the directory; nil when no recipe recognises any of its children as a contender. Names alone
-// prove a lock only for libraries with names of their own; of other nodes at least one must be known to be ephemeral.
+// prove a lock only for libraries with unique names; of other nodes at least one must be known to be ephemeral.
 // folded: it is a semaphore that has its Parts folded in, so that they are no locks themselves.
 func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
 	own, now := readQueue(d.Children, d.Created), d.Now
@@ -101,7 +101,7 @@ func readQueue(children []Znode, created int64) queue {
 	}
 	q.writer, q.entries = recipe.Read(names)
 	owned := q.prove()
-	var foreign []string // what stands before numbers that the server did not give
+	var foreign []string // prefixes of numbers that the server did not give
 	for _, e := range q.entries {
 		if e.Confidence != recipe.Certain && !numbered(e, created) {
 			foreign = append(foreign, prefix(e))
@@ -176,7 +176,7 @@ func (q *queue) prove() (owned map[string]bool) {
 		}
 	}
 	if repeated {
-		recipe.Sort(q.entries) // by what is known of the nodes now
+		recipe.Sort(q.entries) // by what is now known about the nodes
 	}
 	for _, name := range slices.Compact(strange) {
 		recipe.Generalise(q.entries, name)
@@ -286,7 +286,7 @@ func queueLock(id ID, q queue) *Lock {
 			l.Holders = append(l.Holders, c)
 		}
 		if e.Live && c.State == Holding && l.Confidence == recipe.Possible {
-			l.Confidence = recipe.Likely // nobody else marks the granted
+			l.Confidence = recipe.Likely // only this library marks granted entries
 		}
 	}
 	if l.Kind == KindSemaphore {

@@ -162,7 +162,7 @@ func TestElectionsByTheirPath(t *testing.T) {
 	}
 }
 
-// Curator's LeaderLatch has a name of its own; its LeaderSelector writes what a mutex writes, without an id
+// Curator's LeaderLatch has its own name; its LeaderSelector writes what a mutex writes, without an id
 // the same data, too.
 func TestCuratorsElections(t *testing.T) {
 	const protected = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-"

@@ -30,7 +30,7 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	waiting := locks.entries
 	made := headsLease(leases, locks)
 	if made >= 0 {
-		waiting = waiting[1:] // its lease stands for it
+		waiting = waiting[1:] // its lease represents it
 	}
 	for i, e := range leases.entries {
 		c := leases.contender(e)
@@ -121,7 +121,8 @@ func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 	return l
 }
 
-// countBlocked counts whom each contender of a semaphore blocks: a holder only when no other permit can come first.
+// countBlocked counts the contenders that each one of a semaphore blocks: a holder only if no other permit can come
+// first.
 func countBlocked(l *Lock) {
 	if len(l.Holders) == 1 && l.Limit <= 1 {
 		l.Holders[0].BlockedBelow = int32(len(l.Waiters))

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// curatorNode is a node of Curator's with a czxid of its own.
+// curatorNode is a node of Curator's with its own czxid.
 func curatorNode(kind string, n int, session, czxid int64) Znode {
 	z := node(fmt.Sprintf("_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-%s%010d", kind, n), session)
 	z.Czxid, z.Data = czxid, []byte("10.0.0.7")
@@ -192,7 +192,7 @@ func kazooWithLease(leases []Znode, queue ...Znode) *Lock {
 	return l
 }
 
-// A client of a semaphore stands in its queue by one entry and holds by another: that is no coming and going.
+// A client of a semaphore is in its queue by one entry and holds by another: that is no coming and going.
 func TestASemaphoresClientsAreFollowed(t *testing.T) {
 	first, pending := curatorNode("lease-", 0, 1, 10), curatorNode("lease-", 1, 3, 35)
 	head, next := curatorNode("lock-", 5, 3, 30), curatorNode("lock-", 6, 4, 40)

@@ -25,7 +25,7 @@ type cluster struct {
 // follow notes who leads, and reports whether that is another server than before. s may be nil.
 func (k *cluster) follow(s *Server) bool {
 	if s == nil || s.Zxid>>32 < k.elected && s.LeadsFor < deposed {
-		return false // it may have stood still while another was elected that does not answer now
+		return false // it may have been paused while another was elected that does not answer now
 	}
 	before := k.leader
 	k.leader, k.elected = s.Addr, s.Zxid>>32
@@ -68,7 +68,7 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 	return events
 }
 
-// deposed is for how long a leader that stood still while another was elected may say that it leads: it
+// deposed is how long a leader that was paused while another was elected may claim to lead: it
 // leaves when its followers have not answered for syncLimit, 5 ticks of 2 s in the sample configuration
 // (zoo_sample.cfg).
 const deposed = 30 * time.Second

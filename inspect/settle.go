@@ -119,8 +119,8 @@ func (s *suspicions) next(now time.Time) (ID, bool) {
 	return id, true
 }
 
-// recheck asks the rules about the locks of which something was found that may pass, as soon as it may have
-// stood for long enough.
+// recheck runs the rules on locks with findings that may pass, as soon as these may have
+// lasted for long enough.
 func (o *Observer) recheck(now time.Time) {
 	for id, ok := o.suspicions.next(now); ok; id, ok = o.suspicions.next(now) {
 		if l := o.locks.get(id); l != nil {

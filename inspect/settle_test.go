@@ -35,7 +35,7 @@ func (s *looks) see(a *applied, l *Lock, at float64, what string) {
 	a.apply(sourceUpdate{0, Update{Put: []*Lock{l}}})
 }
 
-// pass has nothing come, and nobody read.
+// pass lets time pass without changes or reads.
 func (a *applied) pass(from, to float64) {
 	for at := secondsOn(from); at.Before(secondsOn(to)); at = at.Add(beat) {
 		a.clock.at = at
@@ -112,7 +112,7 @@ func TestWhatMayPassIsReportedWhenItHasStood(t *testing.T) {
 	}
 }
 
-// A backend that is read once has no second look of its own: its reader looks twice (see Lasting).
+// A backend that is read once has no second look: its reader looks twice (see Lasting).
 func TestWhatMayPassIsReportedAtOnceByOneLook(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce

@@ -54,7 +54,7 @@ func (s *Snapshot) With(l *Lock) *Snapshot {
 	return &with
 }
 
-// Where is the same moment with those of its locks alone for which keep holds.
+// Where is the same moment with only the locks that keep accepts.
 func (s *Snapshot) Where(keep func(*Lock) bool) *Snapshot {
 	rest := NewSnapshot(s.TakenAt, s.Backends, slices.DeleteFunc(slices.Collect(s.Locks()), func(l *Lock) bool { return !keep(l) }))
 	rest.sessions, rest.watched, rest.hosts, rest.cycles = s.sessions, s.watched, s.hosts, s.cycles
@@ -99,7 +99,7 @@ func (s *Snapshot) Backend(name string) *Backend {
 	return nil
 }
 
-// Age is for how long an instant by a clock of the servers is past.
+// Age is how long an instant by a clock of the servers is past.
 type Age struct {
 	time.Duration
 	// Known: that clock was compared with ours. Else it is about so long as far as the two agree, and Least at least.
@@ -124,7 +124,7 @@ func (b *Backend) Age(c *Contender, instant, now time.Time) (Age, bool) {
 	return Age{Duration: d, Least: b.AgeAtLeast(instant, c.Czxid, now)}, true
 }
 
-// Established is for how long a session's client has been connected; false where that is not known. It was
+// Established is how long a session's client has been connected; false where that is not known. It was
 // dated by the server that the client is connected to, not by the leader.
 func (s *Snapshot) Established(l *Lock, session Session, now time.Time) (Age, bool) {
 	if session.Established.IsZero() {

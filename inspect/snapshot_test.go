@@ -71,7 +71,7 @@ func TestASessionIsAsOldAsItsServerSays(t *testing.T) {
 	}
 }
 
-// What is listed of a snapshot stays a snapshot: its sessions, names and deadlocks are those of all.
+// A snapshot of some locks is still a snapshot: its sessions, names and deadlocks are those of all locks.
 func TestWhere(t *testing.T) {
 	all := NewSnapshot(now, nil, []*Lock{KeyLock(ID{"redis", "a"}, ballots("x"), now), KeyLock(ID{"redis", "b"}, ballots("x"), now)})
 	some := all.Where(func(l *Lock) bool { return l.ID.Path == "b" })

@@ -47,13 +47,13 @@ type Update struct {
 	// observations by it, so that a pause of this process before the update is handled does no
 	// harm. Zero: it is handled at once.
 	At time.Time
-	// Gap is a time in which the source did not look, such as while this process was stopped; else
+	// Gap is a time during which the source did not look, such as while this process was stopped; else
 	// nil. It comes before the updates read after it. (A backend that was down has a state for
 	// that.)
 	Gap *Gap
 }
 
-// sessionsAsked dates the table of sessions of an update that is taken in now.
+// sessionsAsked dates the table of sessions of the update that is being applied.
 func (u *Update) sessionsAsked(now time.Time) time.Time {
 	if u.SessionsAt.IsZero() || u.SessionsAt.After(now) {
 		return now
@@ -79,7 +79,7 @@ type WatchTable struct {
 	// Unheard are sessions, in order, whose watches the table does not have: no server that reported its
 	// watches reported to serve them.
 	Unheard []int64
-	// Covers lists the lock directories of which the table is complete; nil means all.
+	// Covers lists the lock directories for which the table is complete; nil means all.
 	Covers []ID
 
 	in map[string][]string // see pathsIn
@@ -202,7 +202,7 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	return read
 }
 
-// NoTTLByDefault and OneServer are what is known of its library: see the functions of package recipe.
+// NoTTLByDefault and OneServer are facts about its library: see the functions of package recipe.
 func (l *Lock) NoTTLByDefault() bool {
 	return l.Custom.NoTTL() || recipe.NoTTLByDefault(l.Recipe, string(l.Kind))
 }

@@ -15,7 +15,7 @@ type Spread struct {
 	Used int
 }
 
-// Suspect reports whether these are not the masters of one lock, but servers each of which has its own: nine
+// Suspect reports whether these are not the masters of one lock, but independent servers with their own locks: nine
 // of ten locks are on one of them only, and not all on the same one, or there are many.
 func (s Spread) Suspect() bool {
 	return s.Masters > 1 && 10*s.OnOne >= 9*s.Locks && s.OnOne > 1 && (s.Used > 1 || s.OnOne >= suspectLocks)

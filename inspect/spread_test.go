@@ -121,7 +121,7 @@ func TestMostLocksOnOneServerAreSuspect(t *testing.T) {
 }
 
 // Plain ephemeral sequential nodes are a queue where their owners watch those before them: then they are
-// worth an alarm. Members of a registry watch nobody, or all.
+// worth an alarm. Members of a registry watch none, or all.
 func TestWatchesTellAQueueFromARegistry(t *testing.T) {
 	for name, tt := range map[string]struct {
 		watches map[string][]int64 // the number of a node, and who watches it

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What a source knew before this process stood still is dated then, although it is taken in when that goes
-// on; and nobody saw what came after it.
+// A source's facts from before this process was paused are dated then, although they are applied when it goes
+// on; and later events were not seen.
 func TestWhatWasKnownBeforeAStallIsDatedThen(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -76,7 +76,7 @@ func TestAnObserverThatStoodStillWaitsForItsSources(t *testing.T) {
 	}
 }
 
-// A past that is kept knows when nobody looked.
+// The kept past knows its gaps.
 func TestThePastKeepsItsGaps(t *testing.T) {
 	past := NewPast(10*time.Minute, time.Millisecond, 1<<30)
 	gap := Gap{Backend: "zk", From: now.Add(8 * time.Second), Until: now.Add(41 * time.Second)}

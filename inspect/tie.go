@@ -14,7 +14,7 @@ import (
 // Tie is a reason to take a ZooKeeper session and a client of Redis for one program. No server says so: it is
 // at most likely.
 type Tie struct {
-	// Owner is the number of whom it is about in its cycle.
+	// Owner is the number of its owner in the cycle.
 	Owner int
 	// Session and its backend; Client is the other's own name for itself, as its entries have it.
 	Session int64
@@ -34,7 +34,7 @@ type party struct {
 	client               Untrusted
 	names, processes     []string
 	addresses, hostnames []string
-	unclear              bool // its name is that of two
+	unclear              bool // two have its name
 	seenIn               *Lock
 }
 
@@ -101,7 +101,7 @@ func add(to map[Identity]*party, who Identity, l *Lock, c *Contender) {
 		p = &party{backend: l.ID.Backend, session: c.Owner.Session, client: c.Who()}
 		to[who] = p
 	}
-	if who.backend != "" && who.session == 0 { // a label: one program stands once in a queue
+	if who.backend != "" && who.session == 0 { // a label: one program is once in a queue
 		p.unclear = p.unclear || p.seenIn == l
 		p.seenIn = l
 	}
@@ -122,7 +122,7 @@ func (p *party) learn(o *Owner) {
 	for _, h := range []string{host, o.Host.Raw()} {
 		at, err := netip.ParseAddr(h)
 		switch {
-		case err == nil && !at.IsLoopback(): // what is the loopback address to two servers need not be one host
+		case err == nil && !at.IsLoopback(): // the loopback address of two servers need not be one host
 			addOnce(&p.addresses, at.Unmap().String())
 		case err != nil && h != "localhost":
 			addOnce(&p.hostnames, h)

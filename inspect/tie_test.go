@@ -42,7 +42,7 @@ func between(zk, redis [2]string) []*Lock {
 	return []*Lock{make(ID{"redis", "r"}, []Vote{{Addr: "r:1"}}, redis), make(ID{"zk", "/z"}, nil, zk)}
 }
 
-// Ids that nobody else has.
+// Unique ids.
 const (
 	cartID = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
 	tillID = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
@@ -147,7 +147,7 @@ func TestCyclesOverBothBackends(t *testing.T) {
 	}
 }
 
-// Cycles within a backend are found as ever beside one over both, and none is found twice.
+// Cycles within a backend are found as ever next to one over both, and none is found twice.
 func TestTiesAddNothingWithinABackend(t *testing.T) {
 	locks := append(between([2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, [2]string{"L=web-2:8", "L=web-1:7"}), chain("1", "a", "b"), chain("2", "b", "a"))
 	var got []string

@@ -10,7 +10,7 @@ import (
 type Trend struct{ Waiting, Holding []float64 }
 
 // Trend samples a lock from a time on, in n steps, as far as it is kept. What comes after to is not known
-// yet, nor is a step in which its backend was down.
+// yet, nor is a step during which its backend was down.
 func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.Time) Trend {
 	t := Trend{make([]float64, n), make([]float64, n)}
 	known := make([]time.Duration, n) // of each step
@@ -63,7 +63,7 @@ func eachStep(from time.Time, step time.Duration, since, until time.Time, add fu
 	}
 }
 
-// walk gives the versions of a lock between two instants to add, each with the part of this time in which it was true.
+// walk gives the versions of a lock between two instants to add, each with its part of this time.
 func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until time.Time)) {
 	at := from
 	if at.Before(p.first) {
@@ -117,7 +117,7 @@ func (p *Past) BackendTrend(name string, from time.Time, step time.Duration, n i
 	return sums
 }
 
-// whileDown gives the times in which a backend was down.
+// whileDown yields the times when a backend was down.
 func (p *Past) whileDown(backend string, down func(since, until time.Time)) {
 	p.eachState(backend, func(b *Backend, since, until time.Time) {
 		if b.State == Down {
@@ -126,7 +126,7 @@ func (p *Past) whileDown(backend string, down func(since, until time.Time)) {
 	})
 }
 
-// eachState gives the states of a backend, each with the time in which it was true.
+// eachState yields the states of a backend, each with its time.
 func (p *Past) eachState(name string, give func(b *Backend, since, until time.Time)) {
 	since := p.first
 	check := func(backends []*Backend, until time.Time) {

@@ -120,7 +120,7 @@ type tally struct {
 	most   int // its votes
 	tie    bool
 	values int  // different values
-	shared bool // each stands for itself: they are permits
+	shared bool // each counts alone: they are permits
 	// masters that did not answer, have no such key, hold something that is no lock, or hide its holder or
 	// the key itself
 	silent, absent, foreign, opaque int

@@ -112,7 +112,7 @@ func TestPermitsThatHaveNoQuorumAreNoSplit(t *testing.T) {
 	}
 }
 
-// The queue of a mutex may be read before its first was granted, and the key after it: nobody waits for what
+// The queue of a mutex may be read before its first was granted, and the key after it: no client waits for what
 // it holds. A reader may wait to become a writer.
 func TestWhoHoldsAMutexDoesNotWaitForIt(t *testing.T) {
 	for _, tt := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// A value that counts shared holders names nobody.
+// A value that counts shared holders names no client.
 func TestACountIsNoName(t *testing.T) {
 	now := time.Unix(1763715600, 0)
 	for value, want := range map[inspect.Untrusted]string{"2": "2 shared holders", "1": "1 shared holder", "worker-2": "worker-2 holds it"} {

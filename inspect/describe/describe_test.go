@@ -76,7 +76,7 @@ func TestCauseNamesNoAddress(t *testing.T) {
 	}
 }
 
-// What is pasted must be one word, whatever shell it is: zsh looks up a command behind a leading =.
+// A pasted value must be one word in any shell: zsh looks up a command behind a leading =.
 func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"zk:/locks/orders": "zk:/locks/orders", "Y2Nj==": "Y2Nj==", "=ls": "'=ls'", "": "''", "it's": `'it'\''s'`, "a b": "'a b'", "$(reboot)": "'$(reboot)'",
@@ -136,7 +136,7 @@ func TestReasonsNameTheMissingRight(t *testing.T) {
 	}
 }
 
-// Every reason of a refusal has words of its own.
+// Every reason of a refusal has its own words.
 func TestRefusals(t *testing.T) {
 	reported := map[string]bool{}
 	for _, reason := range []string{"not-holder", "changed", "gone", "declined", "no-quorum", "audit", "read-only", ""} {
@@ -160,12 +160,12 @@ func TestVerdict(t *testing.T) {
 	}{
 		{"held", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting · next: worker-2 · longest wait 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
 		{"held, if it is a lock", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting · next: worker-2 · longest wait 30s (may not be a lock)", inspect.Lock{Confidence: recipe.Possible, State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
-		{"a likely lock", "worker-1 (10.0.0.1:5) has held it for 1m00s · nobody waits", inspect.Lock{Confidence: recipe.Likely, State: inspect.StateHeld, Holders: []inspect.Contender{holder}}},
-		{"free", "free: nobody holds it and nobody waits", inspect.Lock{State: inspect.StateFree}},
-		{"no lock that is known", "no contender of a known recipe is in it: if it is a lock at all, nobody holds it", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
-		{"vacant", "nobody holds it · 1 waiting · next: worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
+		{"a likely lock", "worker-1 (10.0.0.1:5) has held it for 1m00s · no waiters", inspect.Lock{Confidence: recipe.Likely, State: inspect.StateHeld, Holders: []inspect.Contender{holder}}},
+		{"free", "free: no holder, no waiters", inspect.Lock{State: inspect.StateFree}},
+		{"no lock that is known", "no contender of a known recipe is in it: if it is a lock, it has no holder", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
+		{"vacant", "no holder · 1 waiting · next: worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
 		{"one of those who wait is gone", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting (1 more in the queue most likely gone) · next: worker-2 · longest wait 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{gone, waiter}}},
-		{"vacant, and gone", "free: nobody holds it, and nobody waits (1 in the queue most likely gone)", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{gone}}},
+		{"vacant, and gone", "free: no holder, no waiters (1 in the queue most likely gone)", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{gone}}},
 		{"blind", "unknown: no read permission", inspect.Lock{State: inspect.StateUnknown, Findings: []inspect.Finding{{Rule: "blind", Message: "no read permission"}}}},
 		{"silent", "unknown: 1 of 1 master does not answer; too few are left to tell", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Addr: "r:1"}}}},
 		{"hash", "unknown: the key's value does not tell who holds the lock", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{}}}}},
@@ -205,7 +205,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// A MAC address, which all programs of a host have, names nobody.
+// A MAC address, which all programs of a host share, names no client.
 func TestOwnerWithAMACAddress(t *testing.T) {
 	for host, want := range map[inspect.Untrusted][2]string{
 		"worker-1": {"worker-1", "host"}, "02:fc:00:00:00:01": {"9790ad66", "MAC address"}, "02:fc:00:00:00:zz": {"02:fc:00:00:00:zz", "host"},

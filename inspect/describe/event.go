@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// QueueLength of a lock: a bound where not all waiters can be seen, and ? where none can be, or could be.
+// QueueLength of a lock: a bound if not all waiters can be seen, and ? if none can.
 func QueueLength(l *inspect.Lock) string {
 	n := l.Waiting()
 	switch hidden := l.Unknown(inspect.AspectWaiters) || n == 0 && QueueHidden(l); {
@@ -27,10 +27,10 @@ func QueueHidden(l *inspect.Lock) bool {
 	return len(l.Masters) > 0 && l.State != inspect.StateFree && !recipe.RecordsWaiters(l.Recipe)
 }
 
-// Clock is an instant as a time of day where we are.
+// Clock is an instant as our local time of day.
 func Clock(t time.Time) string { return t.Local().Format("15:04:05") }
 
-// When is an instant as a time of day in the time zone of now, with its date where that is another day than now.
+// When is an instant as a time of day in now's time zone, with its date unless it is the same day.
 func When(at, now time.Time) string {
 	at = at.In(now.Location())
 	if at.YearDay() != now.YearDay() || at.Year() != now.Year() {
@@ -39,7 +39,7 @@ func When(at, now time.Time) string {
 	return at.Format(time.TimeOnly)
 }
 
-// Blind says of which time nothing was seen.
+// Blind says which span of time was not seen.
 func Blind(i inspect.Interval) string {
 	return fmt.Sprintf("nothing was seen from %s to %s (%v)", When(i.From, i.To.Local()), Clock(i.To), i.To.Sub(i.From).Round(time.Second))
 }

@@ -25,7 +25,7 @@ func TestEventsOfBackendsInWords(t *testing.T) {
 	}
 }
 
-// Who cannot be seen to wait is not taken for nobody.
+// Invisible waiters do not count as none.
 func TestQueuesThatCannotBeSeen(t *testing.T) {
 	hidden := []inspect.Unseen{{Aspect: inspect.AspectWaiters, Where: "r1", Read: "LRANGE", Right: "+lrange"}}
 	waits := []inspect.Contender{{Name: "w", State: inspect.Waiting}}
@@ -34,7 +34,7 @@ func TestQueuesThatCannotBeSeen(t *testing.T) {
 		l              inspect.Lock
 		length, phrase string
 	}{
-		{inspect.Lock{}, "0", "nobody waits"},
+		{inspect.Lock{}, "0", "no waiters"},
 		{inspect.Lock{Unseen: hidden}, "?", "waiters unknown"},
 		{inspect.Lock{Unseen: hidden, Waiters: waits}, "≥1", "1 waiting"},
 		{inspect.Lock{WaitersAtLeast: 2}, "≥2", "at least 2 unseen waiters"},
@@ -46,7 +46,7 @@ func TestQueuesThatCannotBeSeen(t *testing.T) {
 		}
 		tt.l.Masters = []inspect.Vote{{Addr: "r1", Up: true, Present: true, Held: &recipe.Record{Recipe: "redisson"}}}
 		v := View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil), Now: time.Now()}
-		if tt.phrase == "nobody waits" {
+		if tt.phrase == "no waiters" {
 			continue // on Redis that is not said
 		}
 		if got := v.Verdict(&tt.l); !strings.Contains(got, tt.phrase) {
@@ -55,7 +55,7 @@ func TestQueuesThatCannotBeSeen(t *testing.T) {
 	}
 }
 
-// Of a lock whose library writes no waiters down the servers do not know that nobody waits.
+// Of a lock whose library writes no waiters down the servers do not know that no client waits.
 func TestQueueLength(t *testing.T) {
 	votes := []inspect.Vote{{Addr: "a:1", Up: true, Present: true}}
 	for _, test := range []struct {

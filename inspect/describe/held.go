@@ -25,11 +25,11 @@ const (
 	About // by a clock of the servers that could not be compared with ours
 )
 
-// Held is the time for which a lock has been held, as far as it is known.
+// Held is how long a lock has been held, as far as it is known.
 type Held struct {
 	time.Duration
 	Known Bound
-	// Usual is for how long the lock is usually held at most; 0: unknown, or its holder is meant to hold.
+	// Usual is how long the lock is usually held at most; 0: unknown, or its holder is meant to hold.
 	Usual time.Duration
 
 	once   bool      // by a one-shot command, which does not watch
@@ -53,7 +53,7 @@ func (h Held) Over() bool {
 // Near is the gap below which two bounds give one time together.
 const Near = time.Second
 
-// Held returns the time for which a contender has held its lock. Where its grant was not seen, its entry
+// Held returns how long a contender has held its lock. If its grant was not seen, its entry
 // gives the upper bound and our own watching the lower one, if we do watch.
 func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	held := v.held(l, c)
@@ -63,7 +63,7 @@ func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	return held
 }
 
-// InState is for how long, at most, a contender has held the lock or waited for it; 0 where that is not
+// InState is how long, at most, a contender has held the lock or waited for it; 0 where that is not
 // known, as where its beginning was before our watching.
 func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 	if c.State == inspect.Holding {

@@ -36,7 +36,7 @@ func TestHeldTime(t *testing.T) {
 	}
 }
 
-// After a gap in which nobody looked the holder's begin is unknown, however long watching has gone on, and
+// After a gap in watching the beginning of a hold is unknown, however long watching has gone on, and
 // its age counts from the first sight of it.
 func TestHeldAfterAGap(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -118,7 +118,7 @@ func TestHeldForLongerThanUsual(t *testing.T) {
 	}
 }
 
-// What is only known as a lower bound is no upper one.
+// A lower bound is not an upper bound.
 func TestInStateIsNoLowerBound(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Holders: []inspect.Contender{{Name: "a", State: inspect.Holding, Seen: noon.Add(-8 * time.Second)}}}

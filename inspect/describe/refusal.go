@@ -2,7 +2,7 @@ package describe
 
 import "cmp"
 
-// Refusal words the reason that release gives in its JSON for releasing nothing.
+// Refusal words the reason in release's JSON why nothing was released.
 func Refusal(reason string) string {
 	words := map[string]string{
 		"not-holder":  "it waits, or its value has no quorum: it does not hold the lock; nothing was done",
@@ -10,8 +10,8 @@ func Refusal(reason string) string {
 		"ignored":     "it was asked to let go, and holds the lock still",
 		"gone":        "it is no longer in the queue; nothing was done",
 		"declined":    "not confirmed; nothing was done",
-		"two-leaders": "its leader would lead on beside the next one: restart it instead; nothing was done",
-		"no-quorum":   "too few masters deleted it to free the lock; what was deleted stays deleted",
+		"two-leaders": "its leader would still lead, next to the new one: restart it instead; nothing was done",
+		"no-quorum":   "too few masters deleted it to free the lock; the deletions that worked stay",
 		"audit":       "the audit file cannot be written; nothing was done",
 		"read-only":   "the profile is read_only; nothing was done",
 	}

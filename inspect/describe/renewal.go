@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Renewal words the rhythm in which a holder's key is renewed, such as "renewed every 10s, 3s ago, 2 missed";
+// Renewal words how often a holder's key is renewed, such as "renewed every 10s, 3s ago, 2 missed";
 // empty where none was seen.
 func Renewal(h *inspect.History, now time.Time) string {
 	if h == nil || h.Renewal.Count == 0 {

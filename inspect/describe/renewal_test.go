@@ -20,6 +20,6 @@ func TestRenewalInWords(t *testing.T) {
 		}
 	}
 	if got := Renewal(nil, now); got != "" {
-		t.Errorf("of nothing watched: %q", got)
+		t.Errorf("without a watched renewal: %q", got)
 	}
 }

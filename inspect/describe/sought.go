@@ -10,7 +10,7 @@ import (
 // mostSought patterns or roots are listed; the others are counted.
 const mostSought = 4
 
-// Sought says what was looked for on a backend, among how many keys or nodes, and where else keys are; empty where
+// Sought says what was looked for on a backend, among how many keys or nodes, and where else keys are; empty if
 // that is unknown.
 func Sought(b *inspect.Backend) string {
 	s := &b.Sought

@@ -55,7 +55,7 @@ func Summary(l *inspect.Lock) (brief, detail string) {
 	return w.brief(l), detail
 }
 
-// StateLevel returns the level of a lock's state, whatever was found about it. No state is a warning by itself: a
+// StateLevel returns the level of a lock's state, without its findings. No state alone is a warning: a
 // split or a minority may pass, be muted, or be of no lock, and the findings say so.
 func StateLevel(l *inspect.Lock) Level { return wordsOf(l.State).level }
 
@@ -94,7 +94,7 @@ func named(l *inspect.Lock) string { return StateWord(l.State) }
 func holder(l *inspect.Lock) string {
 	switch n := len(l.Holders); {
 	case n == 0: // some wait
-		return "nobody"
+		return "no holder"
 	case l.Kind == inspect.KindSemaphore && l.Limit > 0:
 		return fmt.Sprintf("%d of %s", n, Count(l.Limit, "permit"))
 	case l.Kind == inspect.KindSemaphore:

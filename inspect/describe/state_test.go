@@ -47,7 +47,7 @@ func TestStatesAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-// On what is only possibly a lock, every word on who holds it is doubtful.
+// If it is only possibly a lock, its holder is always doubtful.
 func TestDoubtfulLocksAreWordedSo(t *testing.T) {
 	l := inspect.Lock{Confidence: recipe.Possible, Holders: []inspect.Contender{{Name: "42", State: inspect.Holding}}}
 	v := View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil), Now: time.Now()}

@@ -70,7 +70,7 @@ func Errors(b *inspect.Backend) []string {
 	return lines
 }
 
-// plain is an error without the names of our own packages, which tell a reader nothing.
+// plain is an error without the names of our own packages, which mean nothing to a user.
 func plain(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

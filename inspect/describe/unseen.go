@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Aspect is the question that is open where an aspect is unknown.
+// Aspect is the open question if an aspect is unknown.
 func Aspect(a inspect.Aspect) string {
 	questions := map[inspect.Aspect]string{
 		inspect.AspectLocks:    "which locks there are",
@@ -26,7 +26,7 @@ func Aspect(a inspect.Aspect) string {
 	return cmp.Or(questions[a], Printable(string(a)))
 }
 
-// Reason words a failed read and the right that is missing: "GET on 10.0.0.3:6379: NOPERM … (allow +get)".
+// Reason words a failed read and the missing right: "GET on 10.0.0.3:6379: NOPERM … (allow +get)".
 func Reason(u inspect.Unseen) string {
 	text := Printable(u.Read)
 	if u.Where != "" {
@@ -45,7 +45,7 @@ func Reason(u inspect.Unseen) string {
 	return text
 }
 
-// Reasons joins the reasons why some aspects are unknown, each once; empty where all of them were seen.
+// Reasons joins the reasons why some aspects are unknown, each once; empty if all of them were seen.
 func Reasons(list []inspect.Unseen, aspects ...inspect.Aspect) string {
 	var parts []string
 	for _, u := range list {

@@ -17,11 +17,11 @@ import (
 func (v View) free(l *inspect.Lock) string {
 	switch {
 	case len(l.Masters) > 0:
-		return vacant(l, "free: nobody holds it")
+		return vacant(l, "free: no holder")
 	case l.Kind == inspect.KindUnknown:
-		return vacant(l, "no contender of a known recipe is in it: if it is a lock at all, nobody holds it")
+		return vacant(l, "no contender of a known recipe is in it: if it is a lock, it has no holder")
 	default:
-		return vacant(l, "free: nobody holds it and nobody waits")
+		return vacant(l, "free: no holder, no waiters")
 	}
 }
 
@@ -42,20 +42,20 @@ func (v View) split(l *inspect.Lock) string {
 	if l.OneServer() {
 		return fmt.Sprintf("unknown: each of its %d values is on one server, and %s takes a lock on one: most likely each is held", len(Tally(l).Counts), l.Recipe)
 	}
-	return fmt.Sprintf("split %s: %d values, none with the %d votes it needs; nobody holds it and nobody can get it%s",
+	return fmt.Sprintf("split %s: %d values, none with the %d votes it needs; no client holds it or can get it%s",
 		l.Ballot(), len(Tally(l).Counts), l.Quorum, v.clearsIn(l))
 }
 
 func (v View) minority(l *inspect.Lock) string {
 	switch t := Tally(l); {
 	case len(t.Counts) == 0:
-		return "nobody holds it: a client has some of the lock's keys, but too few"
+		return "no holder: a client has some of the lock's keys, but too few"
 	case v.suspect(l):
 		return fmt.Sprintf("unknown: its value is on %d of %d servers, which are most likely not masters of one lock", t.Counts[0], len(l.Masters))
 	case l.OneServer():
 		return fmt.Sprintf("unknown: its value is on %d of %d servers, but %s takes a lock on one: most likely held", t.Counts[0], len(l.Masters), l.Recipe)
 	default:
-		return fmt.Sprintf("nobody holds it: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], len(l.Masters), l.Quorum, v.clearsIn(l))
+		return fmt.Sprintf("no holder: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], len(l.Masters), l.Quorum, v.clearsIn(l))
 	}
 }
 
@@ -109,9 +109,9 @@ func vacant(l *inspect.Lock, free string) string {
 	case len(l.Waiters) == 0:
 		return free
 	case live(l) == 0:
-		return "free: nobody holds it, and " + listed
+		return "free: no holder, " + listed
 	default:
-		return "nobody holds it · " + listed
+		return "no holder · " + listed
 	}
 }
 
@@ -122,7 +122,7 @@ func (v View) holders(l *inspect.Lock) string {
 	case l.Kind == inspect.KindSemaphore && l.Limit > 0:
 		return fmt.Sprintf("%d of %s used", n, Count(l.Limit, "permit"))
 	case l.Kind == inspect.KindSemaphore:
-		return Count(n, "permit") + " used, of how many is written nowhere"
+		return Count(n, "permit") + " used, total not recorded"
 	case n > 1 && h.Mode == recipe.Shared:
 		return fmt.Sprintf("%d readers hold it", n)
 	case n > 1 && oneSession(l.Holders):
@@ -153,7 +153,7 @@ func holding(h *inspect.Contender, name string, held Held) string {
 	return name + held.verb()
 }
 
-// Standing is the verdict without running ages, so that it stays as it is until something happens.
+// Standing is the verdict without running ages, so that it does not change until something happens.
 func (v View) Standing(l *inspect.Lock) string {
 	if len(l.Holders) == 0 || l.State != inspect.StateHeld && l.State != inspect.StateContended {
 		text, _, _ := strings.Cut(v.Verdict(l), ";")
@@ -186,14 +186,14 @@ func oneSession(holders []inspect.Contender) bool {
 	return first != 0 && !slices.ContainsFunc(holders, func(c inspect.Contender) bool { return c.Owner.Session != first })
 }
 
-// queue words the waiters for a lock that is held.
+// queue words the waiters of a held lock.
 func (v View) queue(l *inspect.Lock) string {
 	n := len(l.Waiters)
 	switch {
 	case n == 0 && l.Unknown(inspect.AspectWaiters):
 		return " · waiters unknown"
 	case n == 0:
-		return " · nobody waits"
+		return " · no waiters"
 	}
 	text := " · " + inQueue(l)
 	if longest, ok := v.LongestWait(l); ok {
@@ -202,7 +202,7 @@ func (v View) queue(l *inspect.Lock) string {
 	return text
 }
 
-// inQueue counts those who wait, with the first of them, and apart from them those who are most likely gone.
+// inQueue counts the live waiters, names the first, and counts those that are most likely gone.
 func inQueue(l *inspect.Lock) string {
 	n, text := live(l), ""
 	switch gone := len(l.Waiters) - n; {
@@ -212,7 +212,7 @@ func inQueue(l *inspect.Lock) string {
 		text = fmt.Sprintf(" (%d more in the queue most likely gone)", gone)
 	}
 	if n == 0 {
-		return "nobody waits" + strings.Replace(text, " more", "", 1)
+		return "no waiters" + strings.Replace(text, " more", "", 1)
 	}
 	text = Waiting(n) + text
 	first := slices.IndexFunc(l.Waiters, func(w inspect.Contender) bool { return !w.Dead })
@@ -229,7 +229,7 @@ func live(l *inspect.Lock) int { return l.Waiting() - l.WaitersAtLeast }
 // Waiting is "2 waiting".
 func Waiting(n int) string { return fmt.Sprintf("%d waiting", n) }
 
-// UnseenWaiters counts the clients that wait besides without visible entries; empty for none.
+// UnseenWaiters counts the clients that wait without visible entries; empty for none.
 func UnseenWaiters(l *inspect.Lock) string {
 	if l.WaitersAtLeast == 0 {
 		return ""
@@ -264,7 +264,7 @@ func Tally(l *inspect.Lock) Votes {
 	return t
 }
 
-// suspect reports whether the masters of a lock are most likely servers of their own.
+// suspect reports whether the masters of a lock are most likely independent servers.
 func (v View) suspect(l *inspect.Lock) bool {
 	if v.Snapshot == nil {
 		return false

@@ -180,7 +180,7 @@ func readProgram(t *testing.T, file string) program {
 	return p
 }
 
-// lock finds the glob of a path that is a lock; a star stands for anything.
+// lock finds the glob of a path that is a lock; a star matches anything.
 func (p program) lock(name string) (glob string, ok bool) {
 	for glob := range p.locks {
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(glob), `\*`, `.*`)

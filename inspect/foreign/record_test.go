@@ -70,7 +70,7 @@ func TestRecord(t *testing.T) {
 	}
 	fmt.Fprintf(&text, "at %d\n", time.Now().UnixMilli())
 	for _, e := range entries {
-		for i, f := range e.fields { // where it ran is nobody's business
+		for i, f := range e.fields { // where it ran is private
 			for _, place := range []string{runIn, *modules} {
 				if place != "" {
 					f = strings.ReplaceAll(f, place, "/app")
@@ -125,7 +125,7 @@ func start(t *testing.T, p program, dir, addr string) running {
 	return running{}
 }
 
-// command runs a program in a directory of its own, with what it needs fetched or built there.
+// command runs a program in its own directory, with what it needs fetched or built there.
 func command(ctx context.Context, t *testing.T, p program, dir, addr string) *exec.Cmd {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join("programs", p.file))
@@ -142,7 +142,7 @@ func command(ctx context.Context, t *testing.T, p program, dir, addr string) *ex
 	}
 	switch filepath.Ext(p.file) {
 	case ".js":
-		source, err := os.ReadFile(file) // it looks for its packages from where it stands
+		source, err := os.ReadFile(file) // it looks for its packages relative to its folder
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func TestZooKeeperPrograms(t *testing.T) {
 	}
 }
 
-// replayTree makes a recorded tree again: each node in the order of its creation, by a session of its own for
+// replayTree makes a recorded tree again: each node in the order of its creation, by its own session for
 // each that had one, in a directory of which as many children have been created before; then the watches. The
 // first session owns nothing.
 func replayTree(t *testing.T, server *servertest.ZooKeeper, entries []entry) []*zk.Conn {

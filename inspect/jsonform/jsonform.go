@@ -186,7 +186,7 @@ type jsonGrants struct {
 	Since string `json:"since"`
 }
 
-// jsonUsual is for how long a lock is usually held at most, and who says so: configuration or history.
+// jsonUsual is how long a lock is usually held at most, and who says so: configuration or history.
 type jsonUsual struct {
 	MS   int64  `json:"ms"`
 	From string `json:"from"`

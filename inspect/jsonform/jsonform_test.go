@@ -64,7 +64,7 @@ func validate(t *testing.T, text []byte) {
 	}
 }
 
-// The schema has every field of what is unseen.
+// The schema has every field of unseen facts.
 func TestTheSchemaHasAllOfUnseen(t *testing.T) {
 	text, err := os.ReadFile("../../docs/snapshot.schema.json")
 	if err != nil {
@@ -145,7 +145,7 @@ func TestJSONKeepsTheContract(t *testing.T) {
 	}
 }
 
-// What was watched of renewals and grants is in the JSON, and nothing where nothing was.
+// Watched renewals and grants are in the JSON, and absent if there were none.
 func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 	l := keyOf("held", "x")
 	l.Observed.History = &inspect.History{Since: now, Grants: 7, Renewal: inspect.Renewal{Count: 3, Every: 2 * time.Second, Last: now, Skipped: 1}}
@@ -178,7 +178,7 @@ func TestSeenSinceInTheJSON(t *testing.T) {
 	}
 }
 
-// An age by a clock that nobody has compared with ours is told apart, in a document and in an event.
+// An age by a clock that was not compared with ours is marked, in a document and in an event.
 func TestAgesByAnUnknownClockInTheJSON(t *testing.T) {
 	came := now.Add(-time.Hour)
 	entries := func(czxid int64) *inspect.Lock {

@@ -32,7 +32,7 @@ var (
 type mutator struct {
 	mu   sync.Mutex
 	r    *rand.Rand
-	kept [][]byte // of what was said before
+	kept [][]byte // earlier replies
 	rate int      // one of so many pieces is changed
 }
 
@@ -95,7 +95,7 @@ func (m *mutator) change(p []byte) []byte {
 	return p
 }
 
-// startMutated starts a stand-in for the server at addr that says all as the mutator has it.
+// startMutated starts a stand-in for the server at addr that sends the mutator's replies.
 func startMutated(t *testing.T, addr string, m *mutator) string {
 	t.Helper()
 	return servertest.StartRelay(t, addr, func(_ int, said []byte, client io.Writer) error {

@@ -110,7 +110,7 @@ func (h honest) zkSource(once bool) inspect.Source {
 	return zksource.New(zksource.Config{Backend: "good-zk", Servers: []string{h.zk}, Once: once, Timeout: 20 * time.Second})
 }
 
-// ends looks once, which is to end by itself.
+// ends looks once, which is to end on its own.
 func ends(t *testing.T, what string, want func(*inspect.Snapshot) bool, sources ...inspect.Source) {
 	t.Helper()
 	observer := inspect.NewObserver(time.Now, sources...)
@@ -193,7 +193,7 @@ func downBecause(words ...string) func(*inspect.Backend) bool {
 	}
 }
 
-// eachWay looks at a bad server beside good ones, once and for a time.
+// eachWay looks at a bad server next to good ones, once and for a time.
 func eachWay(t *testing.T, good honest, what string, bad func(once bool) inspect.Source, want func(*inspect.Backend) bool) {
 	t.Helper()
 	for _, once := range []bool{true, false} {
@@ -351,7 +351,7 @@ func afterGreeting(answer servertest.Answer) servertest.Answer {
 	return func(n int, requests []byte, client io.Writer) bool { return n > 0 && answer(n, requests, client) }
 }
 
-// withoutMany lies for a server that has no request for many reads, so that each is asked for by itself.
+// withoutMany lies for a server that has no request for many reads, so that each is asked for on its own.
 func withoutMany(answer servertest.Answer) servertest.Answer {
 	return func(n int, requests []byte, client io.Writer) bool {
 		if xid, found := servertest.ZooKeeperRequest(requests, opMultiRead); found && n > 0 && !answer(n, requests, client) {

@@ -25,7 +25,7 @@ var redisLies = map[string]string{
 	"an attribute":     "|1\r\n",
 }
 
-// turning is a liar that begins to lie when it is told to.
+// turning is a liar that begins to lie on request.
 func turning(t *testing.T, addr, lie string) (liar *servertest.Liar, lies *atomic.Bool) {
 	lies = new(atomic.Bool)
 	return servertest.StartLiar(t, addr, func(_ int, _ []byte, client io.Writer) bool {

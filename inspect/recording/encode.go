@@ -110,7 +110,7 @@ func readText(d *jsontext.Decoder, as func(string) (string, error)) (string, err
 	case '"':
 		return as(token.String())
 	}
-	return "", fmt.Errorf("%w: %s in place of a text", ErrFormat, token)
+	return "", fmt.Errorf("%w: %s instead of a string", ErrFormat, token)
 }
 
 // decode reads a line.

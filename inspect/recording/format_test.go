@@ -16,10 +16,10 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// filler gives every field of an update a value of its own.
+// filler gives every field of an update its own value.
 type filler struct {
 	n     int
-	words []reflect.Value // of types of their own: kinds, states
+	words []reflect.Value // of named types: kinds, states
 }
 
 const hostile = "\\ \x1b\u202e\xff"

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// packedInto packs what is written into a buffer, and notes how long that is after each line.
+// packedInto packs its input into a buffer, and notes the buffer's length after each line.
 type packedInto struct {
 	to   bytes.Buffer
 	ends []int

@@ -228,7 +228,7 @@ func TestWordsThatSteerATerminalAreRefused(t *testing.T) {
 	}
 }
 
-// Instants move together: what was 10 s ago when it was recorded is 10 s ago when it is played.
+// Instants move together: 10 s ago in the recording is 10 s ago in the replay.
 func TestTimesMoveToThePresent(t *testing.T) {
 	file := record(t, runs()...)
 	r := Read(time.Now, bytes.NewReader(file), Speed(0))

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/jsonform"
 )
 
-// What was kept, saved, plays as what was seen: at its end, and in between.
+// A saved past replays as it was seen: at its end, and in between.
 func TestTheSavedPastPlays(t *testing.T) {
 	at := now
 	source := runs()[0].(script)
@@ -56,7 +56,7 @@ func TestTheSavedPastPlays(t *testing.T) {
 	}
 }
 
-// A recording that was made of the past says what ended while nobody looked, as the screen did; so does one
+// A recording of the past reports the ends in a gap, as the screen did; so does one
 // that is made as it comes, whenever that is written.
 func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 	queue := func(at time.Time, name string) inspect.Update {

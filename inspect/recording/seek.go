@@ -33,7 +33,7 @@ type part struct {
 }
 
 // ErrNotSeekable is returned for what can be read only once.
-var ErrNotSeekable = errors.New("recording: not a regular file, in which moments can be found")
+var ErrNotSeekable = errors.New("recording: not a regular file, so moments cannot be found")
 
 // NewFinder opens the recording in a file. It fails when the file can be read only once.
 func NewFinder(path string) (*Finder, error) {
@@ -184,7 +184,7 @@ func (f *Finder) firstPart() (part, error) {
 func (f *Finder) partIn(from, to int64) (p part, found bool, err error) {
 	begin, skip := []byte("\n"+wholeBegin), int64(1)
 	if f.pack {
-		begin, skip = []byte(zstdMagic), 0 // each part is a frame of its own
+		begin, skip = []byte(zstdMagic), 0 // each part is its own frame
 	}
 	buffer := make([]byte, 256<<10)
 	for from < to {

@@ -165,7 +165,7 @@ func TestMomentsAreAsPlayedFromTheBeginning(t *testing.T) {
 	}
 }
 
-// Whole snapshots are no changes of their own: who plays all does not see them.
+// Whole snapshots are not changes: a complete replay does not show them.
 func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	path := keep(t, asText, handovers(1500))

@@ -54,7 +54,7 @@ func (t *tee) Run(ctx context.Context, emit func(inspect.Update)) error {
 				t.mu.Lock()
 				defer t.mu.Unlock()
 				if broken != nil || ctx.Err() != nil {
-					return // what fails because we end is nobody's failure
+					return // we are ending: failures do not count
 				}
 				if broken = to.write(t.dated(u), u); broken != nil {
 					fail(broken)
@@ -82,7 +82,7 @@ func ignoreCanceled(err error) error {
 func (t *tee) dated(u inspect.Update) time.Time {
 	at := t.now()
 	if !u.At.IsZero() && u.At.Before(at) {
-		return u.At // this process may have stood still since
+		return u.At // this process may have been stopped since
 	}
 	return at
 }

@@ -103,7 +103,7 @@ func (p *masterState) trouble() string {
 	case p.up() && p.unsought != nil:
 		return p.cannotLook()
 	case p.up() && p.several:
-		return "master " + p.Address() + ": several servers answer at this address (give each as a target of its own)"
+		return "master " + p.Address() + ": several servers answer at this address (give each its own target)"
 	}
 	return ""
 }
@@ -163,7 +163,7 @@ func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	if p.server.Cluster && !p.InCluster() {
 		unseen = append(unseen, inspect.Unseen{
 			Aspect: inspect.AspectLocks, Where: p.Address(), Read: "the keys of its Redis Cluster",
-			Reason: "it is one node of a Redis Cluster, and has only the keys of its own slots",
+			Reason: "it is one node of a Redis Cluster, and has only the keys of its slots",
 			Advice: "give redis+cluster://" + p.Address(),
 		})
 	}

@@ -30,7 +30,7 @@ var (
 	shortScore  = regexp.MustCompile(`\+\d+s\b`)
 )
 
-// writeAll writes the state of every recipe, to last for an hour, each under a name of its own.
+// writeAll writes the state of every recipe, to last for an hour, each under its own name.
 func writeAll(t *testing.T, c *redis.Client) {
 	t.Helper()
 	for i, w := range states() {
@@ -248,7 +248,7 @@ func TestHelperKeysThatMayNotBeRead(t *testing.T) {
 }
 
 // TestAKeyThatIsOnlyGuessedIsNotMissed: a helper key may belong to x or to {x}. While x is there and {x} is
-// not, nobody has to be allowed to read {x}; where it is there, it is missed.
+// not, the right to read {x} is not needed; if it is there, the right is missing.
 func TestAKeyThatIsOnlyGuessedIsNotMissed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

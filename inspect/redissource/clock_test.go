@@ -53,7 +53,7 @@ func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 	}
 }
 
-// An account that names the keys beside a fair lock one by one, and not that of who was heard of, sees that
+// An account that names the keys next to a fair lock one by one, and not that of who was heard of, sees that
 // its waiters are unknown, and the right that it lacks is enough.
 func TestTheRightToWhoWasHeardOfIsNamed(t *testing.T) {
 	m := servertest.StartRedis(t)

@@ -178,7 +178,7 @@ func (c *cluster) close() {
 	c.keys.Close()
 }
 
-// unreadable is the backend of a cluster of which no node says who serves what.
+// unreadable is the backend of a cluster whose nodes do not say which node serves what.
 func (c *cluster) unreadable(err error) *inspect.Backend {
 	b := &inspect.Backend{
 		Name: c.cfg.Backend, Kind: inspect.Redis, Topology: inspect.Cluster,

@@ -101,7 +101,7 @@ func TestAClusterIsSeenNodeByNode(t *testing.T) {
 	}
 }
 
-// A replica has no keys of its own, and no vote: it is asked how it is, and nothing else suffers where it is not.
+// A replica has no keys and no vote: only its state is asked for, and nothing else suffers without it.
 func TestTheReplicasOfAClusterAreAsked(t *testing.T) {
 	t.Parallel()
 	masters, replicas := servertest.StartRedisClusterWithReplicas(t, 1)

@@ -22,7 +22,7 @@ type Config struct {
 	Addrs []string
 	// Match are the SCAN patterns; empty means recipe.RedisPatterns, and the keys that Custom owns.
 	Match []string
-	// Custom are recipes by which more keys are looked for, where Match does not say which.
+	// Custom are recipes that find more keys, unless Match names the keys.
 	Custom []recipe.Custom
 	// Only is a key to read, and nothing else; empty to discover.
 	Only string
@@ -46,7 +46,7 @@ type Budget struct {
 	Unlimited bool
 	// Duty is the share of a master's time that SCAN may take; default 0.05, for one pass 0.25.
 	Duty float64
-	// ScanCount of one SCAN, in keys, for the time of which everybody else waits: at most 1000. Default 50;
+	// ScanCount of one SCAN, in keys; other clients wait meanwhile: at most 1000. Default 50;
 	// for one pass, without pauses, and after long ones, 1000.
 	ScanCount int
 	// ScanEvery is the least time between the starts of two passes over the keys; default 2 s.

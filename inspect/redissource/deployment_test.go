@@ -150,7 +150,7 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 	dead(false)
 }
 
-// A waiter of our own fair lock that was killed is not counted on: its beats have ended, and it stands in the
+// A waiter of our own fair lock that was killed is not counted on: its beats have ended, and it is in the
 // queue until the lock is handed on.
 func TestAWaiterOfAFairLockThatWasKilledIsDead(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ func TestARedissonLockOfThreeMastersNeedsAQuorum(t *testing.T) {
 	})
 }
 
-// plantHostile writes what is like a lock, and is huge, or has escapes in it, or numbers that no lock has.
+// plantHostile writes lock-like values that are huge, or have escapes in them, or impossible numbers.
 func plantHostile(t *testing.T, c *redis.Client, key func(string) string) {
 	t.Helper()
 	ctx := t.Context()
@@ -127,7 +127,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 // symfonyWrite is Symfony's member of exclusive locks.
 const symfonyWrite = "__write__"
 
-// TestAStructureIsWatched: what is beside the key comes and goes without the key itself being touched.
+// TestAStructureIsWatched: helper keys come and go without a change of the key itself.
 func TestAStructureIsWatched(t *testing.T) {
 	m := servertest.StartRedis(t)
 	for mode, cfg := range map[string]redissource.Config{"poll": config([]*servertest.Redis{m}), "push": pushConfig(m)} {

@@ -102,7 +102,7 @@ func ending(v inspect.Vote, now time.Time) bool {
 }
 
 // outOfSight reports whether a holder ran out that had not been seen for a while, although changes are
-// reported: what reports them may have stood still.
+// reported: their source may have been paused.
 func (e *entry) outOfSight(now time.Time) bool {
 	return e.lock != nil && slices.ContainsFunc(e.lock.Holders, func(h inspect.Contender) bool {
 		end := h.ExpiresAt
@@ -112,7 +112,7 @@ func (e *entry) outOfSight(now time.Time) bool {
 
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
-// stoodAt is the time up to which the verdict is known to have stood before a vote changes: the last reading
+// stoodAt is the time up to which the verdict is known to have been the same before a vote changes: the last reading
 // of a quorum of masters that agree. While too few are left that do, it is what it was; where no masters agreed,
 // the vote's own reading.
 func (e *entry) stoodAt(at int) time.Time {

@@ -304,7 +304,7 @@ func (b *keyTable) postpone(key string, now time.Time) {
 	b.foreign[key] = postponed{now.Add(wait), wait}
 }
 
-// recheck has a key that is no lock looked at a minute after the last look, however long that was put off: it changed.
+// recheck schedules a changed key that is not a lock for a look a minute after the last one, however late that was.
 func (b *keyTable) recheck(key string) {
 	if a, ok := b.foreign[key]; ok {
 		a.until = a.until.Add(foreignFor - a.wait)
@@ -313,7 +313,7 @@ func (b *keyTable) recheck(key string) {
 	}
 }
 
-// rememberPostponed is for how long it is remembered that a key was no lock once that may be looked at again.
+// rememberPostponed is how long it is remembered that a key was no lock once that may be looked at again.
 const rememberPostponed = 10 * time.Minute
 
 // sweep forgets keys that were no locks and were not seen again.

@@ -66,7 +66,7 @@ func TestARunningDownTTLIsNoChange(t *testing.T) {
 	}
 }
 
-// A polled lock is reported again as it was, so that nobody takes it for old: more often as its end comes near.
+// A polled lock is reported again as it was, so that no client takes it for old: more often as its end comes near.
 func TestAPolledLockIsReportedAgain(t *testing.T) {
 	reported := func(left time.Duration, polled bool) (n int) {
 		b := testTable(1)
@@ -92,7 +92,7 @@ func TestAPolledLockIsReportedAgain(t *testing.T) {
 	}
 }
 
-// Where nobody pushes, did for a while, or a key went to another node, a change is reported with the last
+// Without pushes, after an interruption of them, or if a key moved to another node, a change is reported with the last
 // instant of the state before.
 func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
 	read := noon.Add(time.Second) // for the last time before the change, unless it was read once more
@@ -134,7 +134,7 @@ func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
 	}
 }
 
-// A key that a pass over all keys came upon, which nobody reported, came after the pass before.
+// A key that a pass found without an earlier report is newer than the previous pass.
 func TestAKeyThatAPassCameUponCameAfterTheOneBefore(t *testing.T) {
 	w := newWatchedRun(t)
 	found := func(key string, after time.Duration) *inspect.Lock {
@@ -164,7 +164,7 @@ func TestAKeyThatAPassCameUponCameAfterTheOneBefore(t *testing.T) {
 	}
 }
 
-// Of several masters a verdict stood as long as a quorum was seen to agree, not as long as the last of them.
+// On several masters a verdict lasted as long as a quorum was seen to agree, not as long as the last of them.
 func TestAVerdictStoodWhileAQuorumWasSeenToAgree(t *testing.T) {
 	b := testTable(5)
 	b.polled = true
@@ -357,7 +357,7 @@ func TestAKeyThatWasNoLockMayHaveBecomeOneSinceItWasSeen(t *testing.T) {
 	}
 }
 
-// Masters that are down, or were never gone over, take nothing from what is known of the others' passes.
+// Masters that are down, or were never scanned, do not affect the knowledge from the others' passes.
 func TestAMasterThatWasNeverGoneOverDoesNotDateWhatThePassesOfOthersFind(t *testing.T) {
 	w := newWatchedRun(t)
 	w.down(w.masters[1], errors.New("connection refused"))
@@ -371,7 +371,7 @@ func TestAMasterThatWasNeverGoneOverDoesNotDateWhatThePassesOfOthersFind(t *test
 	}
 }
 
-// A master that nobody had looked at before all else was seen may have had its keys all the time.
+// A master that was read after everything else may have had its keys all the time.
 func TestAKeyOfAMasterThatNobodyHadLookedAtWasNeverSeen(t *testing.T) {
 	w := newWatchedRun(t)
 	w.backend.Last = &inspect.Backend{FirstPass: true}

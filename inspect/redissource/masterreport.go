@@ -11,7 +11,7 @@ import (
 
 // report records a master's answer.
 func (r *run) report(rep report) {
-	r.read() // what was pushed before it was answered
+	r.read() // pushes before the answer
 	p := r.masters[rep.master]
 	p.busy, p.late = false, false
 	r.release(p)
@@ -41,7 +41,7 @@ func (r *run) report(rep report) {
 	now := rep.answered
 	for i, key := range rep.keys {
 		if !r.cfg.Once {
-			r.remindOf(key, rep.votes[i], now) // as it was read, which may be sooner than what is shown
+			r.remindOf(key, rep.votes[i], now) // as it was read, which may be older than the shown one
 		}
 		r.readable = r.readable || r.table.canBeRead(rep.master, key, rep.votes[i])
 		rep.votes[i].Unsure = r.mayHaveEvicted(p, key, &rep.votes[i])
@@ -86,7 +86,7 @@ func (r *run) alive(p *masterState, latency time.Duration) {
 }
 
 // back has everything read of a master that answers again. What it pushed meanwhile, if its connection lived,
-// says what has changed, not when: that may have waited in the network.
+// says that it has changed, not when: it may have waited in the network.
 func (r *run) back(p *masterState) {
 	if p.pushing {
 		p.goOverAgain(r.cfg.Now())
@@ -103,7 +103,7 @@ func (r *run) down(p *masterState, err error) {
 	p.failed(err)
 	p.Silent.Store(1)
 	p.forgetReads()
-	if p.pushing { // what was pushed since may come after the answers that show it
+	if p.pushing { // later pushes may come after the answers that show them
 		r.table.unwatch(p.index, p.heard)
 	}
 	r.table.silence(p.index, err, r.cfg.Now())

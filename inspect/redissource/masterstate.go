@@ -47,7 +47,7 @@ type tracking struct {
 	pushedUntil time.Time       // all changes until then were pushed; zero before the first connection was lost
 	refused     *inspect.Unseen // why it does not; nil while it may come
 	inbox       inbox
-	heard       time.Time   // when the newest ping that was answered was sent: what was pushed before is known
+	heard       time.Time   // when the newest answered ping was sent: earlier pushes are known
 	resting     atomic.Bool // it pushes, and its keys were gone over since it does
 }
 
@@ -65,7 +65,7 @@ type readQueue struct {
 	turn    []string
 	wanted  map[string]bool
 	later   expiryQueue
-	spent   map[string]time.Time // what each key has spent of its own limit
+	spent   map[string]time.Time // how much each key has used of its own limit
 	probe   bool                 // a sign of life is wanted
 	reads   time.Time            // what the master has spent of its limit
 	polled  time.Time            // and of that for known keys, while it does not push

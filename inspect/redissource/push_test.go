@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// slowTick makes sure that what is seen soon was not polled.
+// slowTick makes sure that quick changes were not polled.
 const slowTick = time.Hour
 
 func pushConfig(masters ...*servertest.Redis) redissource.Config {
@@ -400,7 +400,7 @@ func TestALostTrackingConnectionIsMadeAnew(t *testing.T) {
 	awaitPush(v)
 	c, ctx := client(t, m), context.Background()
 	for i := range 3 {
-		_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { // nobody listens when the keys are set
+		_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { // no client listens when the keys are set
 			p.Do(ctx, "client", "kill", "type", "normal")
 			p.Set(ctx, "lock:a", i, 0)
 			p.Set(ctx, fmt.Sprintf("lock:new:%d", i), i, 0)

@@ -35,7 +35,7 @@ const (
 )
 
 // written is a state as its library leaves it on the server: commands a line, NAME is the lock's name, DIGEST
-// its MD5, +Ns the time in so many seconds in milliseconds. All live for minutes: the test may stand still.
+// its MD5, +Ns the time in so many seconds in milliseconds. All live for minutes: the test may be paused.
 type written struct {
 	recipe   string
 	lock     string // its key

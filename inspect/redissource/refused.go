@@ -18,7 +18,7 @@ const (
 // refused reports whether a master that answers would not report all of a key.
 func refused(v inspect.Vote) bool { return len(v.Unseen) > 0 }
 
-// retryRefused asks for some of the refused keys again. Of the keys of which nothing but the name is known some
+// retryRefused asks for some of the refused keys again. Of the keys known by name alone some
 // are tried, too: these are not read otherwise.
 func (r *run) retryRefused(now time.Time) {
 	if r.cfg.Once || now.Sub(r.refusedAt) < refusedEvery || !slices.ContainsFunc(r.masters, (*masterState).up) {
@@ -80,7 +80,7 @@ func (b *keyTable) refusedKeys(n int) (keys []string) {
 	return keys
 }
 
-// takeDenied makes at most n of the keys known again of which nothing but the name is known, before it is their time.
+// takeDenied brings back at most n of the keys known by name alone, before their time.
 func (b *keyTable) takeDenied(n int, now time.Time) (keys []string) {
 	for key := range b.denied {
 		if len(keys) == n {

@@ -13,7 +13,7 @@ func forbids(master int, key string) inspect.Vote {
 	return inspect.Vote{Addr: fmt.Sprintf("m%d", master), Unseen: []inspect.Unseen{{Aspect: inspect.AspectVotes, Right: "~" + key}}}
 }
 
-// narrowed is that of one that does not report all of it.
+// narrowed is the same for one that does not report all of it.
 func narrowed(master int) inspect.Vote {
 	v := held(master, "a", time.Hour, noon)
 	v.Unseen = []inspect.Unseen{{Aspect: inspect.AspectWaiters, Right: "~queue"}}
@@ -69,7 +69,7 @@ func TestRefusedKeysAreTriedAFewAtATime(t *testing.T) {
 	}
 }
 
-// While nobody answers it stays known that a key may not be read: when it can be, it has not just come.
+// While no server answers, a key stays known as unreadable: once it can be read, it is not new.
 func TestADeniedKeyStaysDeniedWhileNobodyAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		then inspect.Vote

@@ -113,7 +113,7 @@ func (r *run) read() {
 	}
 }
 
-// readAll has a master read every known key.
+// readAll makes a master read every known key.
 func (r *run) readAll(p *masterState) {
 	now := r.cfg.Now()
 	for key := range r.table.entries {
@@ -140,7 +140,7 @@ func (r *run) push(st pushState) {
 		return
 	}
 	if was {
-		p.pushedUntil = p.heard // what was pushed before that ping has come
+		p.pushedUntil = p.heard // pushes before that ping have arrived
 	}
 	p.probe = p.probe || was && p.refused == nil // is it still there?
 }

@@ -76,7 +76,7 @@ func passOn(to io.Writer, from io.Reader, may func([]byte) bool) {
 	}
 }
 
-// A connection that was forgotten on its way, while the server answers on others, is made anew; what was
+// A connection that was forgotten on its way, while the server answers on others, is made again; what was
 // missed is found.
 func TestATrackingConnectionThatIsLostWithoutAWordIsMadeAnew(t *testing.T) {
 	t.Parallel()

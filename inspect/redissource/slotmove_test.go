@@ -94,7 +94,7 @@ func TestAHolderIsNoWaiterWhileItsSlotMoves(t *testing.T) {
 	}
 }
 
-// watched is a lock that an Observer watches, and what is reported of it.
+// watched is a lock that an Observer watches, and its events.
 type watched struct {
 	t   *testing.T
 	id  inspect.ID
@@ -115,7 +115,7 @@ func observe(t *testing.T, cfg redissource.Config, key string) *watched {
 	return w
 }
 
-// await takes in snapshots until one has the lock so.
+// await reads snapshots until one has the lock in the expected state.
 func (w *watched) await(what string, ok func(*inspect.Lock) bool) {
 	w.t.Helper()
 	if w.last != nil && ok(w.last) {

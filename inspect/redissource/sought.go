@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// sought says what is looked for, and among how many keys.
+// sought says what the scan looks for, and among how many keys.
 func (r *run) sought() inspect.Sought {
 	s := inspect.Sought{For: r.cfg.soughtPatterns(), Database: r.cfg.Masters[0].DB}
 	most := map[int]int{} // of each database, on the master that has the most

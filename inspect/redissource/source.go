@@ -59,7 +59,7 @@ func (r *run) run() {
 	defer func() {
 		cancel()
 		for _, p := range r.masters {
-			p.Close() // what is under way ends at once
+			p.Close() // running requests end at once
 		}
 		r.tasks.Wait()
 		for _, p := range r.masters {

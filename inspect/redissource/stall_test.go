@@ -52,7 +52,7 @@ func (w *watchedRun) answer(master int, asked time.Time, value inspect.Untrusted
 
 func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
 	w := newWatchedRun(t)
-	w.clock = noon.Add(18 * time.Second) // it stood still while it waited for these
+	w.clock = noon.Add(18 * time.Second) // it was paused while it waited for these
 	w.answer(0, noon, "y")
 	w.answer(1, noon, "y")
 	w.flush(w.attend())
@@ -81,7 +81,7 @@ func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
 	}
 }
 
-// A vote is as old as its answer, however long that waits to be taken in.
+// A vote is as old as its answer, however long that waits to be applied.
 func TestAVoteIsAsOldAsItsAnswer(t *testing.T) {
 	w := newWatchedRun(t)
 	answered := noon.Add(time.Second)

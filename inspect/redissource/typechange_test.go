@@ -31,7 +31,7 @@ func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 }
 
 // One lock gives way to another of another type under the same name while it is read, once or again and
-// again: it is never free, nor no lock, and held by nobody but one of the two.
+// again: it is never free, nor no lock, and held only by one of the two.
 func TestAKeyThatChangesItsTypeWhileItIsReadIsHeldOrUnknown(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -85,7 +85,7 @@ func TestAFlushLeavesTheEndUnsure(t *testing.T) {
 	}
 }
 
-// A count that misses keys whose end nobody pushed makes all be read again; how they ended is unknown.
+// If keys are missing from a count without pushed ends, all are read again; how they ended is unknown.
 func TestAnEndThatWasNotPushedIsUnsure(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pushed, read, polled bool

@@ -25,7 +25,7 @@ import (
 //go:embed clients.py
 var pythonClients string
 
-// client is one contender that takes a lock again and again: a goroutine with a session of its own, started anew by its
+// client is one contender that takes a lock again and again: a goroutine with its own session, restarted by its
 // nemesis.
 type client struct {
 	name, lock string // the lock as BACKEND:PATH

@@ -32,7 +32,7 @@ var lies = []struct {
 }
 
 // controls shows that the checkers see what they are for: each lie about events that were reported rightly, on quiet
-// ground, is noticed every time, and so are a grant that nobody reports, a wrong picture, and a doctor that is wrong.
+// ground, is noticed every time, and so are an unreported grant, a wrong picture, and a doctor that is wrong.
 func controls(t *testing.T, notes *ledger, f *faults, events []observed, held picture) {
 	t.Helper()
 	quiet := func(e observed) (hold, bool) {

@@ -45,7 +45,7 @@ func backendOf(lock string) string {
 	return name
 }
 
-// membersDiffer is the fault that members of an ensemble show different nodes by themselves.
+// membersDiffer is the fault that members of an ensemble show different nodes on their own.
 const membersDiffer = "members differ"
 
 // apart finds a time in which members of the ensemble showed different nodes when something was reported, or
@@ -74,11 +74,11 @@ func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
 	return found
 }
 
-// hostStill is the fault that this machine stood still, and with it all servers and clients: what a client
+// hostStill is the fault that this machine was paused, and with it all servers and clients: what a client
 // believes then, its session has outlived or not.
 const hostStill = "host stood still"
 
-// still reports whether the machine stood still in a time.
+// still reports whether the machine was paused in a span of time.
 func (f *faults) still(from, to time.Time) bool {
 	_, found := f.find(func(one *fault) bool {
 		return one.kind == hostStill && one.from.Before(to) && one.to.After(from)
@@ -86,7 +86,7 @@ func (f *faults) still(from, to time.Time) bool {
 	return found
 }
 
-// watchHost notes when the machine stood still, until ctx ends.
+// watchHost notes when the machine was paused, until ctx ends.
 func (f *faults) watchHost(ctx context.Context) {
 	for last := time.Now(); pause(ctx, 200*time.Millisecond); {
 		now := time.Now()
@@ -164,7 +164,7 @@ const longestWait = 20 * time.Second
 // whoever is there.
 func isAdvisory(lock string) bool { return backendOf(lock) != zkName }
 
-// isGranted reports whether a lock is granted by whoever released it: its key is the next client's for a
+// isGranted reports whether a lock is granted by the client that released it: its key is the next client's for a
 // moment, before that knows.
 func isGranted(lock string) bool { return strings.HasSuffix(lock, ":lock:fair") }
 
@@ -207,7 +207,7 @@ func truth(e observed, h hold) string {
 			return ""
 		}
 		if e.Event == "gone" && isAdvisory(e.Lock) && (h.acquired.IsZero() || e.At.Before(h.acquired.Add(time.Second/2))) {
-			return "" // who is slow to come when it is woken loses its place, and stands there again
+			return "" // who is slow to come when it is woken loses its place, and is there again
 		}
 		if !ended || to.Before(over.Add(-time.Second)) {
 			return "it is still there"
@@ -241,7 +241,7 @@ var forgetting = map[string]struct{ before, after, remembered time.Duration }{
 }
 
 // forgotten finds a fault by which the servers need not have what the client of a hold was promised: it was asked for,
-// held or released meanwhile. It shows for as long as a key lives that nobody renews or deletes.
+// held or released meanwhile. It shows for as long as a key lives that no client renews or deletes.
 func (j *judge) forgotten(e observed, h hold) (fault, bool) {
 	over, ended := h.over()
 	if !h.released.IsZero() {
@@ -264,7 +264,7 @@ func (j *judge) forgotten(e observed, h hold) (fault, bool) {
 	})
 }
 
-// queueLife is the time to live of a Redis mutex's queue to which nobody comes.
+// queueLife is the time to live of a Redis mutex's queue without new waiters.
 const queueLife = 10 * time.Second
 
 // ttlOf is the time to live of a lock's key.
@@ -276,7 +276,7 @@ func ttlOf(lock string) time.Duration {
 }
 
 // allowed are the rules above info that faults make true, by the kind of the fault, and for how long after
-// it: until the session of a client that died has run out, or the key that nobody could delete.
+// it: until the session of a client that died has run out, or the key that no client could delete.
 var allowed = map[string]map[string]time.Duration{
 	"restart master": {"master-restarted": ttl + holdsFor + late},
 	"pause master":   {"minority-leftover": ttl + late},
@@ -334,7 +334,7 @@ func leftBehind(notes *ledger, lock string, found *inspect.Finding) bool {
 		name = left // its client's own, which waits behind it
 	}
 	_, known := notes.find(lock, name)
-	about := slices.Contains([]string{"stuck-holder", "missing-watch", "self-wait"}, found.Rule) // nobody acts for it
+	about := slices.Contains([]string{"stuck-holder", "missing-watch", "self-wait"}, found.Rule) // no client acts for it
 	return about && !known && notes.abandoned(lock, name)
 }
 

@@ -242,7 +242,7 @@ func (f *faults) withBlindness(reports []observed, by string) *faults {
 }
 
 // regained is the time that an observer may need after a fault to see again: it waits for a Sentinel's news, and dials
-// anew.
+// again.
 const regained = 5 * time.Second
 
 func shares(a, b []string) bool {

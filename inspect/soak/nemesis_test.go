@@ -58,8 +58,8 @@ func (n *nemesis) step() {
 }
 
 // agree has the members of the ensemble show the same again. Where they do not, by a defect of theirs (see
-// [servertest.Ensemble.Differing]), nobody can know who holds what: a fault is noted since they last did, and
-// those that differ from their leader take all from it anew.
+// [servertest.Ensemble.Differing]), the holders are unknown: a fault is noted since they last did, and
+// those that differ from their leader take all from it again.
 func (n *nemesis) agree() {
 	n.t.Helper()
 	from := n.agreed
@@ -196,7 +196,7 @@ func (n *nemesis) slowObserver() {
 }
 
 // attend notes what happens to the servers besides, as they report it themselves, until ctx ends: on a busy machine an
-// ensemble elects a leader, and sentinels and nodes of a cluster replace a master, although nobody made them.
+// ensemble elects a leader, and sentinels and nodes of a cluster replace a master, without a fault of ours.
 func (f *faults) attend(ctx context.Context, w *world) {
 	var whole func()
 	var watched, cluster mastership
@@ -233,7 +233,7 @@ type mastership struct {
 	at    time.Time
 }
 
-// is takes in who they are, and reports since when they may be others.
+// is records who they are, and reports since when they may be others.
 func (m *mastership) is(addrs string, asked time.Time) (since time.Time, changed bool) {
 	if addrs == "" {
 		return since, false

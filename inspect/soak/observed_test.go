@@ -45,7 +45,7 @@ func (e observed) name() string {
 	return e.Contender.Name
 }
 
-// span is the time in which it happened, by what was reported.
+// span is the time in which it happened, as reported.
 func (e observed) span() (from, to time.Time) {
 	if e.Between.From.IsZero() {
 		return e.At, e.At
@@ -62,7 +62,7 @@ func (e *observed) dated(at time.Time) {
 type story struct {
 	mu     sync.Mutex
 	events []observed
-	copy   io.Writer // of all of it; nil: nobody wants one
+	copy   io.Writer // of all of it; nil: no copy
 }
 
 func (s *story) add(t *testing.T, by string, line []byte) {
@@ -219,7 +219,7 @@ func startWatch(t *testing.T, program string, targets []string, reports *story) 
 		<-w.done
 		_ = cmd.Wait()
 	})
-	select { // what is held before its first look is no event
+	select { // holds from before its first look are not events
 	case <-looked.first:
 	case <-time.After(time.Minute):
 		t.Fatal("watch has not looked within a minute")

@@ -20,7 +20,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// picture is all locks that somebody holds or waits for, by BACKEND:PATH, as "holder holder | waiter waiter".
+// picture is all locks that a client holds or waits for, by BACKEND:PATH, as "holder holder | waiter waiter".
 type picture map[string]string
 
 // pictured is a snapshot's.
@@ -213,7 +213,7 @@ func (w *world) same(t *testing.T, look func() *inspect.Snapshot) picture {
 	return held
 }
 
-// differences are those between what is shown and what the servers hold, a line a lock.
+// differences are those between the view and the servers, a line per lock.
 func differences(seen, held picture) (lines []string) {
 	all := picture{}
 	maps.Copy(all, seen)
@@ -226,7 +226,7 @@ func differences(seen, held picture) (lines []string) {
 	return lines
 }
 
-// pose has clients stand still on every lock: one has it, others wait where the servers know who waits. The
+// pose freezes clients on every lock: one has it, others wait where the servers know the waiters. The
 // returned function ends them.
 func pose(t *testing.T, c *clients) (end func()) {
 	t.Helper()
@@ -259,7 +259,7 @@ func pose(t *testing.T, c *clients) (end func()) {
 		entered := make(chan struct{})
 		go func() {
 			h, err := locker.Acquire(ctx)
-			if err == nil { // a reader beside another
+			if err == nil { // a reader next to another
 				close(entered)
 				<-ctx.Done()
 				err = h.Release(context.Background())

@@ -49,7 +49,7 @@ func TestReconnects(t *testing.T) {
 	}
 }
 
-// passing connections and goroutines may come and go by themselves; when each reconnect leaves one there are more.
+// passing connections and goroutines may come and go on their own; when each reconnect leaves one there are more.
 const passing = 3
 
 func reconnect(t *testing.T, b reached) {
@@ -89,7 +89,7 @@ func reconnect(t *testing.T, b reached) {
 	if !ok {
 		t.Errorf("something was left; now %s", stacks())
 	}
-	// What is kept of the lock's past has bounds; 1,000 connections with their buffers of 8 KiB or more would not fit.
+	// The lock's past is bounded; 1,000 connections with their buffers of 8 KiB or more would not fit.
 	if most := before.heap + 2<<20; after.heap > most {
 		t.Errorf("%d bytes in use, %d before", after.heap, before.heap)
 	}

@@ -84,7 +84,7 @@ func TestSoak(t *testing.T) {
 	to := time.Now()
 	all.end(t)
 	free := w.same(t, eye.snapshot)
-	quiet := time.Now() // who stands still for the picture notes nothing
+	quiet := time.Now() // clients frozen for the picture note nothing
 	end := pose(t, all)
 	held := w.same(t, eye.snapshot)
 	if len(held) < 7 {

@@ -11,10 +11,10 @@ import (
 // ballot holds the five masters' values of the one key, as plain clients read them one after the other.
 type ballot [5]string
 
-// silent stands for a master that did not answer.
+// silent marks a master that did not answer.
 const silent = "?"
 
-// state names a state of a Redlock that is worth a finding while it stands; empty: none, or not all masters answered.
+// state names a state of a Redlock that is worth a finding while it lasts; empty: none, or not all masters answered.
 func (b ballot) state() string {
 	votes, most := map[string]int{}, 0
 	for _, value := range b {
@@ -41,7 +41,7 @@ func (b ballot) state() string {
 // stands is the least duration of a state: clients that contend make others for a moment.
 const stands = 900 * time.Millisecond
 
-// poll notes as faults the states of the five masters' key that really stand, until ctx ends: on a busy
+// poll notes as faults the states of the five masters' key that really last, until ctx ends: on a busy
 // machine a client may get three of five votes, or be too late to take one back.
 func (f *faults) poll(ctx context.Context, w *world) {
 	var masters [5]*redis.Client

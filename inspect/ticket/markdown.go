@@ -196,7 +196,7 @@ func (t Ticket) writeQueue(d *document) {
 	}
 }
 
-// who are the cells that identify a contender.
+// who returns the cells that identify a contender.
 func (t Ticket) who(c *inspect.Contender) []string {
 	entry := cell(c.Name.String())
 	if c.Mode == recipe.Shared {
@@ -231,7 +231,7 @@ func (t Ticket) expiry(c *inspect.Contender) string {
 	}
 }
 
-// watch returns whom a waiter should watch, and whether the server confirms it.
+// watch returns a waiter's predecessor, and whether the server confirms the watch.
 func watch(c *inspect.Contender) string {
 	if c.Watches == "" {
 		return "–"

@@ -143,7 +143,7 @@ func TestNothingSteersATerminal(t *testing.T) {
 	}
 }
 
-// Whoever reads the ticket as Markdown finds our headings and tables, and nothing that a server's text made:
+// A ticket rendered as Markdown has our headings and tables, and none made by a server's text:
 // no link, image, HTML or emphasis, and no more rows or cells.
 func TestNothingSteersMarkdown(t *testing.T) {
 	source := []byte(written(t, of(hostile), "markdown"))
@@ -192,7 +192,7 @@ func TestALongQueue(t *testing.T) {
 	}
 }
 
-// The finding that it is about comes first, whatever else is wrong, and stands there once.
+// The finding that it is about comes first, whatever else is wrong, and is there once.
 func TestTheFindingComesFirst(t *testing.T) {
 	s, l := orders()
 	l.Findings = append(l.Findings, inspect.Finding{Rule: "herd", Severity: inspect.Info, Message: "a herd"})

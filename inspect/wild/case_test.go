@@ -45,12 +45,12 @@ type expectation struct {
 
 type lockExpectation struct {
 	State, Kind, Recipe, Confidence, Waiters string
-	// Holder is a part of what is said of the holders: a name, a label, a host.
+	// Holder is a part of the text about the holders: a name, a label, a host.
 	Holder   string
 	Findings []string
 }
 
-// reports reads all cases and checks that each says where it is from, what happened and what is right.
+// reports reads all cases and checks that each has its source, its story and the right answer.
 func reports(t *testing.T) []report {
 	t.Helper()
 	files, err := filepath.Glob("cases/*.yaml")

@@ -12,7 +12,7 @@
 //	  - {session: a, create: /locks/orders/lock-, sequential: true, data: host-1}
 //	  - {session: a, watch: /locks/orders/lock-0000000000}
 //	target: "?match=…"                  what follows the Redis servers in the target
-//	through: balancer                   or twemproxy, sentinel, cluster: what stands before the servers
+//	through: balancer                   or twemproxy, sentinel, cluster: what is in front of the servers
 //	real: true                          embedded servers do not show it
 //	expect:
 //	  locks:                            all that are listed; findings are "rule severity", all but blind

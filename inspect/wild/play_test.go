@@ -20,7 +20,7 @@ type servers struct {
 	zk    *servertest.ZooKeeper
 }
 
-// play writes a case's data and returns the targets to look at. What is connected stays so until the test ends.
+// play writes a case's data and returns the targets to look at. Its clients stay connected until the test ends.
 func (s servers) play(t *testing.T, r report) (targets []string) {
 	t.Helper()
 	for _, words := range r.Redis {
@@ -45,7 +45,7 @@ func (s servers) play(t *testing.T, r report) (targets []string) {
 	return targets
 }
 
-// front is how the servers are reached: one by one, or through what stands before them.
+// front is how the servers are reached: one by one, or through a proxy in front of them.
 func front(t *testing.T, through string, addrs []string) (url string) {
 	t.Helper()
 	switch through {

@@ -61,7 +61,7 @@ func judge(t *testing.T, s servers, r report) {
 	targets := s.play(t, r)
 	wrong := r.Expect.complaints(doctor(t, targets, r.Expect.Partial))
 	for tries := 1; len(wrong) > 0 && r.Expect.alarms() && r.KnownWrong == "" && tries < 3; tries++ {
-		wrong = r.Expect.complaints(doctor(t, targets, r.Expect.Partial)) // a busy server may not have told its watches in time
+		wrong = r.Expect.complaints(doctor(t, targets, r.Expect.Partial)) // a busy server may not have reported its watches in time
 	}
 	switch {
 	case r.KnownWrong == "" && len(wrong) > 0:
@@ -118,7 +118,7 @@ func doctor(t *testing.T, targets []string, partial bool) (s said) {
 	return s
 }
 
-// complaints are the differences between what is expected and what was said.
+// complaints are the differences between the expected and the actual output.
 func (e expectation) complaints(s said) (all []string) {
 	var ofBackends []finding
 	for _, b := range s.Backends {

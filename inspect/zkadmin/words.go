@@ -164,7 +164,7 @@ func millis(ms int64) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// instant makes a time of milliseconds since 1970; zero when there are none.
+// instant makes a time of milliseconds since 1970; zero if there are none.
 func instant(ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}

@@ -31,14 +31,14 @@ func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.Await("the queue is gone", func() bool { // the new node may be a lock by itself
+		v.Await("the queue is gone", func() bool { // the new node may be a lock on its own
 			l := v.Locks[lock]
 			return l == nil || len(l.Holders) == 0 || l.Holders[0].Name.Raw() != path.Base(holder)
 		})
 	})
 }
 
-// And the reverse: a directory with a queue in place of an ephemeral node, which was a lock by itself or one
+// And the reverse: a directory with a queue instead of an ephemeral node, which was a lock on its own or one
 // of several members.
 func TestADirectoryInPlaceOfAnEphemeralNodeIsFound(t *testing.T) {
 	t.Parallel()

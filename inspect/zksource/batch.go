@@ -50,7 +50,7 @@ func shared(j *tree.Job, cfg Config) zkwire.Read {
 	return r
 }
 
-// gather takes jobs from the queue for one request. Those that need one of their own are set aside.
+// gather takes jobs from the queue for one request. Those that need their own request are set aside.
 func (r *run) gather() *batch {
 	q := &r.tree.Queue
 	most, names := r.pacing.size.Items(), 0
@@ -114,7 +114,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	case zkwire.Throttled(b.err):
 		r.requestedTooMuch(&r.tree.Queue.Urgent, at, b.jobs...)
 		return
-	default: // it does not know the request, or answers what is no answer to it
+	default: // it does not know the request, or its answer does not fit
 		r.unable(lack("multiRead", b.err), at)
 		return
 	}
@@ -144,7 +144,7 @@ func (r *run) answerTooLong(b *batch) {
 }
 
 // answeredOne handles one of many answers. A refused, failed or doubtful read is repeated as a
-// request for one read. That shows what can be known without the right, or that there is no chroot.
+// request for one read. That shows what is readable without the right, or that the chroot is missing.
 func (r *run) answeredOne(reply *tree.Reply, got *zkwire.ReadResult) {
 	gone := errors.Is(got.Err, zk.ErrNoNode)
 	if got.Err != nil && (!gone || reply.Dir.Root()) {

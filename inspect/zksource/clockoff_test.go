@@ -21,8 +21,8 @@ func rulesOf(found []inspect.Finding) (rules []string) {
 	return rules
 }
 
-// A server's clock that is hours off, with somebody who has just queued behind a holder that has just come:
-// by our own connection, or by the AdminServer's date, that is known, and nobody is stuck.
+// A server's clock that is hours off, with a waiter that has just queued behind a new holder:
+// by our own connection, or by the AdminServer's date, that is known, and no lock is stuck.
 func TestOneLookKnowsAClockThatIsOff(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-2 * time.Hour, 2 * time.Hour} {

@@ -91,7 +91,7 @@ type beats struct {
 	// doubtful are their intervals: for nodes on the screen, elsewhere, and for refused nodes,
 	// whose rights may change without a report.
 	poll, focused, others, doubtful time.Duration
-	// sweep is the interval in which each directory is compared with its Stat, where a watch on the root
+	// sweep is how often each directory is compared with its Stat, where a watch on the root
 	// reports changes.
 	sweep time.Duration
 }
@@ -105,7 +105,7 @@ func usualBeats() beats {
 }
 
 func (c Config) withDefaults() Config {
-	c.Servers = zk.FormatServers(c.Servers) // adds the port where there is none
+	c.Servers = zk.FormatServers(c.Servers) // adds missing ports
 	roots := c.Roots
 	if len(roots) == 0 {
 		roots = []string{"/"}

@@ -24,7 +24,7 @@ type connection struct {
 
 	retryAt  time.Time
 	failures int
-	why      string // there is none
+	why      string // why there is no link
 	slow     bool   // a server did not answer in time
 	reasons  map[string]failure
 	lost     int // connections that broke

@@ -9,7 +9,7 @@ import (
 )
 
 // The directory of a semaphore's permits is a container: a server removes it where it finds it empty, between
-// one permit and the next, and whoever waits in the other directory waits on.
+// one permit and the next, and the waiters in the other directory go on waiting.
 func TestWhoWaitsForASemaphoreStaysWhenItsEmptyPermitsAreRemoved(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

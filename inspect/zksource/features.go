@@ -126,9 +126,9 @@ func (r *run) reading() string {
 	reads, watches := "many reads per request", "one watch per root"
 	if !r.conn.many {
 		at := r.conn.link.connectedTo()
-		reads, watches = "one by one: "+at+" "+r.lacks[at].why, "again and again, what is on the screen first"
+		reads, watches = "one by one: "+at+" "+r.lacks[at].why, "polled, what is on the screen first"
 	} else if !r.heat.until.IsZero() {
-		watches = "again and again, what is on the screen first: the tree changes too fast to follow all of it"
+		watches = "polled, what is on the screen first: the tree changes too fast to watch all of it"
 	}
 	if r.cfg.Once {
 		return reads

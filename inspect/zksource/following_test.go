@@ -42,7 +42,7 @@ func follow(t *testing.T, cfg zksource.Config, path string) *following {
 	return o
 }
 
-// await takes in events until the snapshot is as wanted.
+// await reads events until the snapshot is as expected.
 func (o *following) await(what string, ok func(*inspect.Snapshot) bool) {
 	o.t.Helper()
 	for o.seen == nil || !ok(o.seen) { // not the newest, whose events are still to come

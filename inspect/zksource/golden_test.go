@@ -69,7 +69,7 @@ func TestLocksThatRealLibrariesWrote(t *testing.T) {
 	})
 }
 
-// compareGoldens has the peer take all the locks, watches until they stand, and compares how a one-shot command reads
+// compareGoldens has the peer take all the locks, watches until they are held, and compares how a one-shot command reads
 // each with its file.
 func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Peer, goldens map[string][]step) {
 	c, root := client(t, zks), servertest.UniquePath(t)
@@ -123,8 +123,8 @@ func nobodyOf(l *inspect.Lock, session int64) bool {
 	return true
 }
 
-// settled reports whether nobody is half way: every semaphore's new permit is granted or pending, and no
-// client stands in two places.
+// settled reports whether no contender is halfway: every semaphore's new permit is granted or pending, and no
+// client is in two places.
 func settled(l *inspect.Lock, kind string) bool {
 	if !strings.HasPrefix(kind, "semaphore") || l.Recipe != "curator" || len(l.Waiters) == 0 {
 		return true

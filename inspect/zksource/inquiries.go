@@ -39,7 +39,7 @@ func newInquiries(usual time.Duration) inquiries {
 // that expires is seen without its client before.
 func (q *inquiries) beat() time.Duration { return min(q.usual, max(shortBeat, q.shortest/2)) }
 
-// learn takes the sessions of a report, one of which is ours. With many of them asking often would be too dear.
+// learn stores the sessions of a report, including ours. With many sessions frequent reports would cost too much.
 func (q *inquiries) learn(sessions map[int64]inspect.Session, ours int64) {
 	q.shortest = 2 * q.usual
 	if len(sessions) <= fewSessions {
@@ -130,7 +130,7 @@ func (r *run) identify(report *ensemble.Report) {
 		})
 		r.tree.Recheck(r.extra.Watches, now)
 	}
-	if r.conn.ready { // else it would put off the end of a look for which no server lets us in
+	if r.conn.ready { // else it would delay the end of a look when no server lets us in
 		r.progress = now
 	}
 	q.identified = q.identified || q.afterPass

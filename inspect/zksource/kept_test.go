@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// Numbered nodes that no session owns are not free: a known library's say who holds, of others nothing does.
+// Numbered nodes without a session are not free. Those of a known library name their holder, others do not.
 func TestNumberedPersistentNodesAreNotFree(t *testing.T) {
 	t.Parallel()
 	w := newWild(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
@@ -75,7 +75,7 @@ func TestNumberedPersistentNodesAreNotFree(t *testing.T) {
 	}
 }
 
-// A lock that was seen stays free when its last contender leaves, whatever else is in its directory.
+// A known lock is free when its last contender leaves, whatever else is in its directory.
 func TestAKnownLockIsFreeBesideOtherNodes(t *testing.T) {
 	t.Parallel()
 	w := newWild(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))

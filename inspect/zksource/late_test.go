@@ -14,7 +14,7 @@ import (
 )
 
 // A wire that is cut for a while without an end of the connection holds back the event of what happened
-// meanwhile: nobody knows when that was.
+// meanwhile, at an unknown time.
 func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]zkserver.Config{"one watch for all": {}, "a watch each": {WithoutAddWatch: true}} {
@@ -51,8 +51,8 @@ func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
 	}
 }
 
-// A follower that is cut off from its leader answers pings and questions by itself, and hears of changes when
-// it is not any more: nobody knows when those were.
+// A follower that is cut off from its leader answers pings and questions on its own, and hears of changes when
+// it is not any more, since unknown times.
 func TestNewsOfAFollowerThatWasCutOffComeAfterAGap(t *testing.T) {
 	t.Parallel()
 	var listeners []net.Listener

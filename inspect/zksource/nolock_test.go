@@ -12,7 +12,7 @@ import (
 )
 
 // nothingEndedFor fails when an event of a path says more for sure than that a lock appeared or is gone, or
-// says that somebody let go.
+// reports a release.
 func (o *following) nothingEndedFor(path string) {
 	o.t.Helper()
 	for _, e := range o.all {
@@ -25,7 +25,7 @@ func (o *following) nothingEndedFor(path string) {
 	}
 }
 
-// Whoever uses a Curator semaphore first makes the directory of the permits only once it heads the queue,
+// The first client of a Curator semaphore makes the directory of the permits only once it heads the queue,
 // which looks like a mutex until then.
 func TestTheQueueOfANewCuratorSemaphoreWasNeverAMutexForSure(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestTheQueueOfANewCuratorSemaphoreWasNeverAMutexForSure(t *testing.T) {
 	})
 }
 
-// The same client still stands there when its queue is found to be one.
+// The same client still is there when its queue is found to be one.
 func TestWhoStandsInTheQueueOfANewCuratorSemaphoreHasNotReleasedIt(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -80,7 +80,7 @@ func TestWhoStandsInTheQueueOfANewCuratorSemaphoreHasNotReleasedIt(t *testing.T)
 	})
 }
 
-// Directories that go and come again may be another's: of a semaphore only while its permits, or its queue, have stood.
+// Directories that go and come again may be another's: of a semaphore only while its permits, or its queue, have stayed.
 func TestADirectoryThatWasASemaphoreIsAMutexWhenItIsMadeAgainAsOne(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

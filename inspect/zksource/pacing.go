@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// pacing is how fast the servers are asked, and what that has cost so far.
+// pacing limits how fast the servers are asked, and counts the cost.
 type pacing struct {
 	cfg Config
 	// discovering and steady: requests for one read each, or for what changed.
@@ -27,7 +27,7 @@ type pacing struct {
 	itemsRead, bytesRead uint64
 }
 
-// pause ends when the servers are asked again after they have throttled.
+// pause is the wait after the servers have throttled.
 type pause struct {
 	until time.Time
 	last  time.Duration // how long it was; zero once a request was answered
@@ -94,7 +94,7 @@ func (p *pacing) next(q *tree.Queue, many, firstPass bool, now time.Time) (j tre
 	return tree.Job{}, wait, false
 }
 
-// answered learns how long a request took: while the servers answer slowly they are asked half as often.
+// answered records how long a request took: slow servers are asked half as often.
 func (p *pacing) answered(took time.Duration) {
 	p.paused.last = 0
 	p.pace.Add(took)
@@ -103,7 +103,7 @@ func (p *pacing) answered(took time.Duration) {
 	}
 }
 
-// answeredMany learns from the answer to a request for many reads.
+// answeredMany records the answer to a request for many reads.
 func (p *pacing) answeredMany(b *batch, at time.Time) {
 	p.size.Answered(b.items, b.bytes)
 	p.bytes.Spend(float64(b.bytes))
@@ -112,7 +112,7 @@ func (p *pacing) answeredMany(b *batch, at time.Time) {
 	p.answered(b.pace(at))
 }
 
-// throttled waits before more is asked: longer each time in a row.
+// throttled waits before the next request, longer each time in a row.
 func (p *pacing) throttled(firstPass bool, now time.Time) {
 	longest := maxFirstPause
 	if firstPass {
@@ -140,15 +140,14 @@ const (
 	gentleItems, gentleInFlight = 50, 2
 	// mostInFlight limits those to servers far away.
 	mostInFlight = 64
-	// mostMore limits by how many more an answer lets be on their way: a network may deliver two at once that
-	// were not made so.
+	// mostMore limits how many more requests one answer allows: a network may deliver two answers at once that
+	// the server did not send at once.
 	mostMore = 8
 )
 
-// mayFly returns the number of requests for many reads that may be without an answer. Of short ones these are
-// two, and as many more as the budget sends, in reads or in bytes, while one is on its way there and back,
-// and as the server has shown that they do not wait for each other there (see distance). A server that has
-// become slow has two.
+// mayFly returns how many requests for many reads may be unanswered. For short ones that is two, plus as many as
+// the budget sends, in reads or bytes, during one round trip, if the server has shown that they do not wait for
+// each other there (see distance). A server that has become slow has two.
 func (p *pacing) mayFly(q *tree.Queue, d *distance) int {
 	switch {
 	case p.cfg.Budget.Unlimited && q.Discovers():
@@ -166,9 +165,9 @@ func (p *pacing) mayFly(q *tree.Queue, d *distance) int {
 	return gentleInFlight + int(min(onTheWay, mostInFlight-gentleInFlight, float64(d.spare)))
 }
 
-// distance estimates how far away a server is. A distant server answers each request as late as the
-// one before, however many are in flight. A slow server lets them wait for each other, and more of
-// them do not help. The greeting cannot tell a slow server from a distant one.
+// distance estimates how far away a server is. A distant server answers each request equally late,
+// however many are in flight. On a slow server they wait for each other, and more of them do not
+// help. The greeting cannot distinguish a slow server from a distant one.
 type distance struct {
 	quickest time.Duration // answer of the server, at first to the request for a session; zero: there was none
 	// spare requests for many reads may be on their way beyond the first ones: as many as were answered as
@@ -177,10 +176,9 @@ type distance struct {
 	answered time.Time // the newest of them
 }
 
-// learn takes how long a request took, and how long after the answer before it its own came. A session's
-// requests are answered one after the other, so that an answer took the server no longer than it came apart
-// from the one before. Where that is a small part of the way, several more may be on it at once: of one more
-// for each answer, 64 are on their way after five times the way there and back.
+// learn records how long a request took, and the time since the previous answer. A session's requests are
+// answered in order, so the server needed at most that time for it. If that is a small part of the round trip,
+// one more request may be in flight: at one more per answer, 64 are in flight after five round trips.
 func (d *distance) learn(took, apart time.Duration) {
 	if d.quickest == 0 || took < d.quickest {
 		d.quickest = took

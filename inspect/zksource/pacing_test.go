@@ -75,7 +75,7 @@ func TestALookIsGentle(t *testing.T) {
 	}
 }
 
-// A path that is too long for a request of its kind goes by itself.
+// A path that is too long for a request of its kind goes on its own.
 func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
 	t.Parallel()
 	r := testRun(t, Config{Roots: []string{"/locks"}})

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// semaphoresOf checks that below a root stand one semaphore of Curator's, one of kazoo's, a lock whose name
+// semaphoresOf checks that below a root are one semaphore of Curator's, one of kazoo's, a lock whose name
 // is that of a part, and so many more.
 func semaphoresOf(t *testing.T, v *sourcetest.View, root string, more int) {
 	t.Helper()
@@ -96,8 +96,8 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 	})
 }
 
-// A kazoo Semaphore that is used for the first time makes its directory, the queue beside it, somebody in
-// that, and a permit: the queue is no lock of its own at any time.
+// A kazoo Semaphore that is used for the first time makes its directory, the queue next to it, somebody in
+// that, and a permit: the queue is never a separate lock.
 func TestTheQueueOfANewSemaphoreIsNoLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

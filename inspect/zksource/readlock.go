@@ -40,7 +40,7 @@ type Reading struct {
 // Only and Now, and Servers as the name of the servers asked. Errors are the transport's.
 func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 	cfg.Once = true
-	cfg.Budget = Budget{Unlimited: true, Children: math.MaxInt32} // whoever acts on a lock reads it however long it is
+	cfg.Budget = Budget{Unlimited: true, Children: math.MaxInt32} // an action reads the lock however long it is
 	cfg = cfg.withDefaults()
 	nodes := tree.New(cfg.tree(usualBeats()))
 	nodes.Ask(strings.Join(cfg.Servers, ","))
@@ -64,7 +64,7 @@ func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 	return out, nil
 }
 
-// took keeps what an answer tells of the lock's own node.
+// took keeps an answer's facts about the lock's own node.
 func (r *Reading) took(reply *tree.Reply) {
 	switch reply.Kind {
 	case tree.JobData:
@@ -109,7 +109,7 @@ func requestAtOnce(ctx context.Context, t Transport, cfg Config, nodes *tree.Tre
 	return replies
 }
 
-// Node is the znode of a contender as it was read; false for one of which the lock says nothing.
+// Node is the znode of a contender as it was read; false if the lock does not have it.
 func (r *Reading) Node(c *inspect.Contender) (inspect.Znode, bool) {
 	return r.dir.Find(c.Name.Raw(), func(n inspect.Znode) bool { return n.Czxid == c.Czxid })
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// shape is a lock as its library writes it: nodes below a root of its own, in the order of their making.
+// shape is a lock as its library writes it: nodes below its own root, in the order of their making.
 type shape struct {
 	nodes []shapeNode
 	// locks when all may be read, by path below the root.
@@ -44,7 +44,7 @@ func (s shape) of(data string) shape {
 	return s
 }
 
-// shapes are by the name of their recipe and what distinguishes them; SESSION stands for the session that makes them.
+// shapes are by the name of their recipe and what distinguishes them; SESSION is the session that makes them.
 var shapes = map[string]shape{
 	"curator":           queueOf("_c_"+uuid+"-lock-", "_c_"+uuid+"-lock-"),
 	"curator rw":        queueOf("_c_"+uuid+"-__READ__", "_c_"+uuid+"-__WRIT__", "_c_"+uuid+"-__READ__"),
@@ -161,7 +161,7 @@ func lookAt(t *testing.T, zks *servertest.ZooKeeper, root string, unlimited bool
 	})}
 }
 
-// compare demands the same report as when all could be read, but for what is reported unknown.
+// compare demands the same report as with full rights, except for unknown facts.
 func (v look) compare(t *testing.T, whole look, addr string, denied ...string) {
 	t.Helper()
 	named := func(list []inspect.Unseen) {

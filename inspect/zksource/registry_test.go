@@ -53,7 +53,7 @@ func TestRegistriesAreNoQueues(t *testing.T) {
 }
 
 // A number that the server gave is below the count of creations, and in their order; another is none, also
-// beside a queue.
+// next to a queue.
 func TestNumbersThatNoServerGaveAreNone(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -61,7 +61,7 @@ func (r *run) result(res result) {
 	case res.login:
 		r.loggedIn(res)
 	case isBroken(res.Err):
-		r.conn.link.broken = true // the link's own event says so too, and then everything is asked again
+		r.conn.link.broken = true // the link's own event reports this, too, and then everything is requested again
 	case zkwire.Throttled(res.Err):
 		list := &r.tree.Queue.Reads
 		if r.conn.many {
@@ -78,7 +78,7 @@ func (r *run) result(res result) {
 	}
 }
 
-// apply puts a reply into the tree, and lets the leader's clock be known by it.
+// apply puts a reply into the tree, and learns the leader's clock from it.
 func (r *run) apply(reply *tree.Reply) {
 	wanted := reply.Kind == tree.JobList || reply.Kind == tree.JobGet && r.tree.Wanted(reply.Job)
 	r.tree.Apply(reply)
@@ -104,7 +104,7 @@ func (l *link) request(ctx context.Context, cfg Config, j tree.Job) tree.Reply {
 	return r
 }
 
-// request runs a job. What may not be read is asked for what needs no right: its existence, its owner, its
+// request runs a job. If a node may not be read, it asks for what needs no right: its existence, its owner, its
 // number of children.
 func request(ctx context.Context, t Transport, cfg Config, j tree.Job) tree.Reply {
 	r := tree.Reply{Job: j, Sent: cfg.Now()}
@@ -155,7 +155,7 @@ func statOf(s *zk.Stat) tree.Stat {
 	}
 }
 
-// wire is the Transport of a connection. go-zookeeper knows no contexts: closing the connection ends its requests.
+// wire is the Transport of a connection. go-zookeeper has no contexts: closing the connection ends its requests.
 type wire struct{ conn *zk.Conn }
 
 func (w wire) Exists(_ context.Context, p string) (*zk.Stat, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A lock that nobody looks at and that does not change is unknown soon after our right to read it was taken:
+// A lock that is not on the screen and does not change is unknown soon after our right to read it was taken:
 // no watch reports a change of an ACL. It is known again when the right is given back.
 func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
 	t.Parallel()

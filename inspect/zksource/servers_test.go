@@ -141,7 +141,7 @@ func lookWithRules(t *testing.T, cfg zksource.Config) (*inspect.Backend, *inspec
 	return s.Backends[0], nil
 }
 
-// sameButForWatches demands the same lock, with nothing found in it but what is blind.
+// sameButForWatches demands the same lock, with no findings except blind.
 func sameButForWatches(t *testing.T, l, want *inspect.Lock) {
 	t.Helper()
 	if l == nil || l.State != want.State || len(l.Holders) != 1 || len(l.Waiters) != 1 || l.Waiters[0].Name != want.Waiters[0].Name {
@@ -157,7 +157,7 @@ func sameButForWatches(t *testing.T, l, want *inspect.Lock) {
 	}
 }
 
-// A four-letter word that is closed is said, but nobody gave an AdminServer: nothing that was asked for is unseen.
+// A closed four-letter word is reported, but without an AdminServer in the target no requested read is unseen.
 func TestClosedWordsAreNotUnseen(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf,srvr")

@@ -53,7 +53,7 @@ func TestAKilledClientsHoldHasExpired(t *testing.T) {
 }
 
 // endOfAHold has a client take a lock and end, and returns how that was seen, and whether for a session
-// timeout before clients had no reason to connect anew.
+// timeout before clients had no reason to reconnect.
 func endOfAHold(t *testing.T, zks *servertest.ZooKeeper, killed bool) (end inspect.Event, undisturbed bool) {
 	t.Helper()
 	const timeout = 6

@@ -30,7 +30,7 @@ func (d direct) Children(_ context.Context, p string) ([]string, *zk.Stat, error
 
 func (d direct) Get(_ context.Context, p string) ([]byte, *zk.Stat, error) { return d.Conn.Get(p) }
 
-// What a look at everything lists, and what somebody names (show), makes a root, or is about to act on, is
+// A lock in a full listing is the same as when it is named (show), made a root, or acted on. It is
 // the same lock or none.
 func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// slowDial is a Dial to a server that answers nobody who waits for less than its time.
+// slowDial is a Dial to a server that answers no client that waits for less than its time.
 func slowDial(needs time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if limit, limited := ctx.Deadline(); limited && time.Until(limit) < needs {

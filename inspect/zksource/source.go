@@ -70,7 +70,7 @@ type run struct {
 	tasks   sync.WaitGroup
 	focused sourcekit.Focus
 	stall   *stall.Watch
-	stood   inspect.Interval // the stall since which there was no connection; zero once there was
+	stood   inspect.Interval // the stall since which there has been no connection; zero once there is one
 
 	conn      connection
 	inbox     *inbox
@@ -228,7 +228,7 @@ func (r *run) finishPass(now time.Time) {
 	if !r.tree.FirstPass {
 		r.tree.FirstPass, r.backend.stale = true, true
 		r.inquiries.askAt = now
-	} else if r.cfg.Once && r.inquiries.identified { // and what was to be listed again after the table of watches is
+	} else if r.cfg.Once && r.inquiries.identified { // and the directories to list again after the table of watches are
 		r.done = true
 	}
 }
@@ -236,7 +236,7 @@ func (r *run) finishPass(now time.Time) {
 // endsEarly reports whether a single look ends without all that it was to see: there is no progress, or every
 // server has refused us, twice.
 func (r *run) endsEarly(now time.Time) bool {
-	waiting := !r.tree.FirstPass || r.inquiries.identified // and not for an inquiry, which has a limit of its own
+	waiting := !r.tree.FirstPass || r.inquiries.identified // and not for an inquiry, which has its own limit
 	if waiting && now.Sub(r.progress) > r.cfg.Timeout {
 		if r.pacing.paused.last > 0 {
 			r.conn.why = zkwire.ErrThrottled.Error()

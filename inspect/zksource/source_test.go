@@ -48,7 +48,7 @@ func client(t *testing.T, zks *servertest.ZooKeeper) *zk.Conn {
 	return clientFor(t, zks, 10*time.Second)
 }
 
-// clientFor is client with a session of another timeout: a client that stands still for two thirds of it connects anew.
+// clientFor is client with a session of another timeout: a client that is paused for two thirds of it reconnects.
 func clientFor(t *testing.T, zks *servertest.ZooKeeper, timeout time.Duration) *zk.Conn {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{zks.Addr}, timeout, zk.WithLogInfo(false))

@@ -101,7 +101,7 @@ func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
 	}
 }
 
-// What was read before a stall, and not reported yet, is reported after it, as of before.
+// Unreported reads from before a stall are reported after it, with their old dates.
 func TestNewsThatAStallHeldUpComeAfterTheGap(t *testing.T) {
 	t.Parallel()
 	w := watchedRun(t)
@@ -136,7 +136,7 @@ func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// Nobody looks before there is a connection again.
+// The source does not look before it is connected again.
 func TestAStallLastsUntilThereIsAConnection(t *testing.T) {
 	t.Parallel()
 	for _, took := range []time.Duration{100 * time.Millisecond, 6 * time.Second} {

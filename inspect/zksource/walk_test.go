@@ -90,7 +90,7 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 			var table *inspect.WatchTable
 			timeout := time.After(60 * time.Second)
 			left := func(l *inspect.Lock) bool { return l != nil && l.Contention() == 1 }
-			// A watch may report the leaver before the table comes: then nobody is left whose watch could be missing.
+			// A watch may report the leaver before the table comes: then no contender is left whose watch could be missing.
 			for after["/same"] == nil || !left(after["/l"]) && (once || !left(before["/l"])) {
 				select {
 				case u, ok := <-updates:

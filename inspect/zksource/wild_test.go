@@ -174,7 +174,7 @@ func TestWatchesOutrankNames(t *testing.T) {
 	}
 }
 
-// kazoo can be told other libraries' names, and then queues behind them.
+// kazoo can be configured with other libraries' names, and then queues behind them.
 func TestKazooQueuesBehindGoZooKeeper(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

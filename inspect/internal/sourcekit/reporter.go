@@ -82,7 +82,7 @@ func (r *rateMeter) perSecond() float64 {
 	return float64(r.counts[newest]-r.counts[oldest]) / r.times[newest].Sub(r.times[oldest]).Seconds()
 }
 
-// same compares what has to be reported at once.
+// same compares the fields whose changes are reported at once.
 func same(a, b *inspect.Backend) bool {
 	return a.State == b.State && a.Mode == b.Mode && a.Error == b.Error && a.Reading == b.Reading && a.FirstPass == b.FirstPass &&
 		slices.Equal(a.Unseen, b.Unseen) &&

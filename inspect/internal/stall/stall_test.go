@@ -49,7 +49,7 @@ func TestAStallIsReportedOnceFromTheLastReportOn(t *testing.T) {
 				m := &machine{}
 				w, end := started(t, m)
 				defer end()
-				time.Sleep(10 * time.Second) // busy: nobody takes anything, and the beats go on
+				time.Sleep(10 * time.Second) // busy: no client takes anything, and the beats go on
 				before, _, stalled := w.Take()
 				if stalled {
 					t.Error("it was only busy")

@@ -19,7 +19,7 @@ type serverClock struct {
 	offset atomic.Int64 // from ours, in nanoseconds
 	// unknown holds why the offset is unknown; nil when it is known.
 	unknown atomic.Pointer[inspect.Unseen]
-	// refused: TIME is, and not asked for with the keys.
+	// refused: TIME is refused, and not requested with the keys.
 	refused atomic.Bool
 }
 
@@ -40,7 +40,7 @@ func (m *Master) requestClock(ctx context.Context, p redis.Pipeliner) *redis.Tim
 	return p.Time(ctx)
 }
 
-// rereadClock asks a cluster's node itself: what reads keys goes to any. One that does not tell has an unknown clock.
+// rereadClock asks a cluster's node itself, since reads of keys may go to any. Without an answer its clock is unknown.
 func (m *Master) rereadClock(ctx context.Context) {
 	if m.clock.refused.Load() {
 		return

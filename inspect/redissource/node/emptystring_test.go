@@ -58,7 +58,7 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 }
 
 // What reads as an empty string is held by it, or is no key, where a permitted command tells; else it is
-// unknown, and says what is missing.
+// unknown, and names the missing right.
 func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
@@ -100,7 +100,7 @@ func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 }
 
 // Who takes a key while it runs out between two commands holds it, whatever is refused besides GETRANGE;
-// nobody is called "".
+// no client is called "".
 func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)

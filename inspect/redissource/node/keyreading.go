@@ -24,7 +24,7 @@ type keyReading struct {
 
 	there   presence
 	content fault // of reading what the key holds
-	// empty: it reads as an empty string. Where no permitted command tells whether it is there, it may be no key.
+	// empty: it reads as an empty string. If no permitted command shows whether it is there, it may not exist.
 	empty bool
 	// again: it is to be read once more, by another type or since it changed meanwhile; once: it was read already.
 	again, once bool
@@ -189,7 +189,7 @@ func (m *Master) readType(r *keyReading, cmd *redis.StatusCmd, size *redis.IntCm
 	}
 }
 
-// readWhole digests a long value. One of which the beginning changed meanwhile is read again.
+// readWhole digests a long value. It reads it again if its beginning has changed meanwhile.
 func (m *Master) readWhole(r *keyReading, cmd *redis.StringCmd) {
 	value := cmd.Val()
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// DeadAfter is the time for which an entry has to look dead before it is reported so: between a library's
+// DeadAfter is how long an entry has to look dead before it is reported as dead: between a library's
 // commands it may look dead for a moment.
 const DeadAfter = 300 * time.Millisecond
 
@@ -102,7 +102,7 @@ func (t *typedKeys) remember(key string, s shape) {
 }
 
 // LockKeys turns keys that were seen into the keys of locks: helper keys make their locks known, noise is
-// dropped. others are keys that a helper key may belong to as well: seen by themselves while they are locks,
+// dropped. others are keys that a helper key may belong to as well: seen on their own while they are locks,
 // and none otherwise.
 func (m *Master) LockKeys(keys []string) (locks, others []string) {
 	locks = make([]string, 0, len(keys))

@@ -42,7 +42,7 @@ type Master struct {
 	mu       sync.Mutex
 	client   redis.UniversalClient // nil until it is needed
 	clientAt []string              // the addresses that it connects to
-	// dropped is the newest client that was thrown away, droppedBy the error for which it was.
+	// dropped is the newest discarded client, droppedBy the error that caused it.
 	dropped   redis.UniversalClient
 	droppedBy error
 	addr      string // how it is shown; with Sentinel where the master was last found

@@ -149,7 +149,7 @@ func (s subscribers) elsewhere() bool {
 	return replicas > 0 || s.hidden()
 }
 
-// hidden reports whether the server does not tell us if it has replicas.
+// hidden reports whether the server hides from us if it has replicas.
 func (s subscribers) hidden() bool {
 	if s.replication == nil {
 		return false

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// shown limits the bytes that are kept of a value. One more is asked for, to see that there are more.
+	// shown limits the bytes that are kept of a value. One more is requested, to see whether there are more.
 	shown = 1 << 10
-	// digested bounds the values of which a digest is computed, in bytes.
+	// digested limits the size of values that get a digest, in bytes.
 	digested = 64 << 10
 	// maxReadings of a key that changes each time that it is read.
 	maxReadings = 4

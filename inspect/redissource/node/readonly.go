@@ -59,7 +59,7 @@ type setupError struct{ refused error }
 func (e setupError) Error() string { return "the connection was refused: " + e.refused.Error() }
 func (e setupError) Unwrap() error { return e.refused }
 
-// notSent gives the commands of a pipeline the error for which none of them was sent. go-redis (9.23) does
+// notSent gives the commands of a pipeline the error that kept them from being sent. go-redis (9.23) does
 // that for failed connections alone: where the server refused to let us in, the commands would look answered,
 // with nothing in the answers.
 func notSent(cmds []redis.Cmder, err error) {

@@ -16,7 +16,7 @@ import (
 type fault int8
 
 const (
-	noFault      fault = iota // no error, or a reply that there is no such thing
+	noFault      fault = iota // no error, or a reply that the key or script does not exist
 	otherType                 // WRONGTYPE: the key holds another type
 	elsewhere                 // another node of the Redis Cluster has the key, or none
 	commandFault              // this command, or this key, is refused; others may be answered
@@ -35,7 +35,7 @@ func faultOf(err error) fault {
 	case errors.Is(err, redis.Nil):
 		return noFault
 	case !errors.As(err, &reply), err.Error() != reply.Error():
-		return serverFault // no reply, or one to a command by which the connection is set up
+		return serverFault // no reply, or one to a command that sets up the connection
 	case redisreply.Starts(err, whole...):
 		return serverFault
 	case redisreply.WrongType(err):

@@ -33,7 +33,7 @@ type scanner struct {
 	match    Matcher
 	limits   ScanLimits
 	recent   [16]time.Duration // of the last SCANs
-	// resting: the master pushes what changes, so that there is no hurry.
+	// resting: the master pushes changes, so there is no hurry.
 	resting func() bool
 	calls   int
 	rested  time.Duration // after the last SCAN
@@ -126,7 +126,7 @@ func (s *scanner) count() int {
 func (s *scanner) rests() bool { return s.resting != nil && s.resting() }
 
 // pause returns the rest after a SCAN: so long that SCAN takes no more than its share of the server's time,
-// within a bound. The quickest of the last calls tells that time: a slow server delays every call, our own
+// within a bound. The quickest of the last calls shows that time: a slow server delays every call, our own
 // waiting for a processor does not.
 func (s *scanner) pause(took time.Duration) time.Duration {
 	s.recent[s.calls%len(s.recent)] = took

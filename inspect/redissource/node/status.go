@@ -16,7 +16,7 @@ import (
 // Status of a master by its own report. Each part may be missing.
 type Status struct {
 	inspect.Server
-	// Reported tells that INFO was answered. Features that the answer lacks are absent on the
+	// Reported means that INFO was answered. Features that the answer lacks are absent on the
 	// server.
 	Reported bool
 	// Master is the address of a replica's master.

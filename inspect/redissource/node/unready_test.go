@@ -64,7 +64,7 @@ func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
 	}
 }
 
-// answeringPing is the address of a proxy before a server, that answers PING by itself where the server does not.
+// answeringPing is the address of a proxy before a server, that answers PING on its own where the server does not.
 func answeringPing(t *testing.T, server string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -144,7 +144,7 @@ func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	}
 }
 
-// An error by which a server refuses PING alone is a sign of life; one after which it answers nothing is none.
+// An error to PING alone is a sign of life; an error after which the server answers nothing is not.
 func TestWhatRefusesPingAlone(t *testing.T) {
 	for said, want := range map[string]bool{
 		"MISCONF Errors writing to the AOF file: No space left on device":         true,

@@ -30,7 +30,7 @@ func (m *Master) readWrites(st *Status, ping redis.Cmder, info string) {
 		st.WritesRefused = inspect.RefusedForMemory
 	case ping.Err() != nil && infoField(info, "rdb_last_bgsave_status") == "err":
 		u := m.miss(inspect.AspectServer, ping, rightFor(ping, ""))
-		u.Reason = "its last snapshot failed, and whether it therefore refuses writes it tells by PING: " + u.Reason
+		u.Reason = "its last snapshot failed, and only PING shows whether it therefore refuses writes: " + u.Reason
 		st.Unseen = append(st.Unseen, u)
 	}
 }

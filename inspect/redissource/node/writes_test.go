@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// What a server does with the writes that locks need, it was tried, is what is said of it.
+// The report about writes is true: the writes that locks need were tried on the server.
 func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
 	for name, tt := range map[string]struct {
 		does []string

@@ -12,7 +12,7 @@ import (
 // (PrepRequestProcessor), so the relation starts again with each election, and whenever that clock
 // is set.
 type clock struct {
-	election       int64         // the newest one of which something was read
+	election       int64         // the newest one that was read
 	from           int64         // the first transaction after the clock was set; 0: it was not
 	oldest, newest transaction   // that were read, of the newest election and since the clock was set
 	ahead          time.Duration // of newest to our clock when it was read; below zero: behind
@@ -67,7 +67,7 @@ func leader(answers []answer) int {
 // leads reports whether a server says that it leads others.
 func (a *answer) leads() bool { return a.status.Role == "leader" }
 
-// epoch is the number of the election that a server follows; 0 where it does not tell its newest transaction.
+// epoch is the number of the election that a server follows; 0 if it does not report its newest transaction.
 func (a *answer) epoch() int64 { return epoch(int64(a.status.Zxid)) }
 
 // dated learns from a transaction of a node that was read.

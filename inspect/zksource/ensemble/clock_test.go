@@ -48,7 +48,7 @@ func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
 	}
 }
 
-// Nothing that relates the former leader's clock to ours is taken for the new one's, whoever is heard of
+// No reading of the former leader's clock counts for the new leader's, whichever server is heard
 // first: a node of the new election, or its leader.
 func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 	}
 }
 
-// Two servers say that they lead: who was elected later does, and the other has not noticed yet.
+// Two servers say that they lead: the one elected later does, and the other has not noticed yet.
 func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
 	t.Parallel()
 	answers := []answer{leads(4, 0, clockAhead(time.Hour)), leads(5, 0, clockAhead(0)), follows()}
@@ -127,8 +127,8 @@ func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
 	}
 }
 
-// A leader that stood still says that it leads until it is asked again: what it says then is taken whole, and
-// its long service is nobody's of the new election.
+// A leader that was paused says that it leads until it is asked again: its next answer counts, and
+// its long service does not count for the new election.
 func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
 	t.Parallel()
 	former, now := leads(5, 720*time.Hour, clockAhead(0)), leads(6, 0, clockAhead(0))
@@ -262,7 +262,7 @@ func TestClockTakesTheClosestBound(t *testing.T) {
 	}
 }
 
-// The leader's clock is set ahead by an hour: what it dated before is not dated by what is known of it now.
+// The leader's clock is set ahead by an hour: its new offset does not date earlier transactions.
 func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
 	t.Parallel()
 	leads := []answer{{asked: true, status: zkadmin.Status{Role: "standalone"}}}

@@ -92,10 +92,10 @@ func (e *Ensemble) ForgetClocks() {
 // DisturbedAt is inspect.Backend's.
 func (e *Ensemble) DisturbedAt() time.Time { return e.disturbedAt }
 
-// Unseen lists what the servers did not tell.
+// Unseen lists what the servers did not report.
 func (e *Ensemble) Unseen() []inspect.Unseen { return slices.Concat(e.missed.unseen, e.missed.watches) }
 
-// Findings are about what the servers never tell.
+// Findings are about what the servers never report.
 func (e *Ensemble) Findings() []inspect.Finding {
 	return slices.Concat(e.missed.neverGiven, e.missed.neverWatching)
 }
@@ -123,7 +123,7 @@ func (e *Ensemble) Server(i int) inspect.Server {
 	return s
 }
 
-// startedAt is when a server began to serve; zero where it does not tell. It stays the same while it only jitters.
+// startedAt is when a server began to serve; zero if it does not say. It stays the same while it only jitters.
 func (e *Ensemble) startedAt(i int) time.Time {
 	a := &e.answers[i]
 	if a.status.Uptime == 0 {

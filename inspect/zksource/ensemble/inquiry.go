@@ -64,7 +64,7 @@ type answer struct {
 	asOf       time.Time
 	lag        time.Duration
 	nodesApart int
-	// ledFrom dates the first of the answers in a row in which it says that it leads in this election; zero
+	// ledFrom dates the first of the consecutive answers in which it claims to lead in this election; zero
 	// where it does not.
 	ledFrom time.Time
 }
@@ -82,7 +82,7 @@ const mostReason = 240
 // lacksQuorum reports whether a server runs and is part of no quorum.
 func (a *answer) lacksQuorum() bool { return errors.Is(a.failed, zkadmin.ErrNoQuorum) }
 
-// fault tells apart why a server serves nobody, or not us.
+// fault is the reason why a server serves no client, or not us.
 func (a *answer) fault() inspect.ServerFault {
 	switch {
 	case a.lacksQuorum():

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
-// lagGrace in which a server may catch up with the leader before it is reported to lag, and in which nothing
+// lagGrace is how long a server may take to catch up with the leader before it is reported to lag, and nothing
 // may be written for the counts of znodes to be of the same instant.
 const lagGrace = time.Second
 
@@ -66,7 +66,7 @@ func (a *answer) askedAgain(second *answer, leader, leaderSecond zkadmin.Status)
 }
 
 // nodesApart is by how many znodes a server has more than the leader; 0 where they are not at the same
-// transaction, or do not tell.
+// transaction, or do not say.
 func nodesApart(one, leader zkadmin.Status) int {
 	if one.Zxid == 0 || one.Zxid != leader.Zxid || one.Nodes == 0 || leader.Nodes == 0 {
 		return 0

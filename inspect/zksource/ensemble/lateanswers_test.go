@@ -12,7 +12,7 @@ import (
 )
 
 // A member lags since its leader had answered, at the latest, until it was asked, at the earliest: an answer
-// that comes late makes nobody lag.
+// that comes late makes no server lag.
 func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }

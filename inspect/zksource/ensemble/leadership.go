@@ -1,7 +1,7 @@
 package ensemble
 
 // recordLeaders records since which answer each server says that it leads, without an answer in between that
-// says otherwise, or none. One that stood still answers what waited for it before it knows that others have
+// says otherwise. A paused one answers waiting requests before it knows that others have
 // elected another.
 func (e *Ensemble) recordLeaders(answers []answer) {
 	for i := range answers {

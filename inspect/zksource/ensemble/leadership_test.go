@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Who stood still and leads on has said so once, however long it had led before; who was elected since has
+// A paused former leader has claimed it once, however long it had led before; a server elected since has
 // led from then on.
 func TestALeaderSaysSoFromAnAnswerOn(t *testing.T) {
 	t.Parallel()

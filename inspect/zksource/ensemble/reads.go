@@ -110,7 +110,7 @@ func neverGiven(addr string, b *blindness) *inspect.Finding {
 	return &inspect.Finding{
 		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
 		Subject:  inspect.Subject{Server: inspect.Untrusted(addr), Unseen: []inspect.Aspect{b.unknown}},
-		Message:  fmt.Sprintf("server %s does not tell %s", addr, subject(b.unknown)),
+		Message:  fmt.Sprintf("server %s does not report %s", addr, subject(b.unknown)),
 		Evidence: map[string]any{"server": addr, "reason": b.word + " is not in its 4lw.commands.whitelist"},
 		Steps: []inspect.Step{{
 			Verb: inspect.VerbConfigure,

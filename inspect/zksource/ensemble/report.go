@@ -134,7 +134,7 @@ func (q *Inquiry) count(ctx context.Context, r *Report, answers []tables) {
 		r.missed.neverGiven = append(r.missed.neverGiven, inspect.Finding{
 			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
 			Subject: inspect.Subject{Unseen: []inspect.Aspect{reads[readSessions].unknown}},
-			Message: fmt.Sprintf("the ensemble has %d servers and the target names %d: who is connected to the others is not known",
+			Message: fmt.Sprintf("the ensemble has %d servers and the target names %d: the clients of the others are unknown",
 				members, len(answers)),
 			Evidence: map[string]any{"servers": members, "named": len(answers)},
 			Steps: []inspect.Step{{

@@ -89,7 +89,7 @@ func (t *Tree) setStat(d *Dir, stat *Stat) {
 	}
 }
 
-// failed handles a directory that could not be looked at.
+// failed handles a directory that could not be read.
 func (t *Tree) failed(d *Dir, r *Reply) {
 	if errors.Is(r.Err, ErrGone) {
 		t.blind.noChroot = r.NoChroot

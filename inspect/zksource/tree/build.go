@@ -16,7 +16,7 @@ func (t *Tree) mark(d *Dir) {
 	}
 }
 
-// settle notes that nodes which are locks by themselves are to be looked for in a directory.
+// settle marks a directory to be searched for nodes that are locks on their own.
 func (t *Tree) settle(d *Dir) {
 	if !d.settling {
 		d.settling = true
@@ -208,7 +208,7 @@ func (d *Dir) directory(now time.Time) inspect.Directory {
 	return whole
 }
 
-// hide shows a directory's lock as one of which nothing is known, and why. What it was before stays known.
+// hide shows a directory's lock as unknown, with the reason. Its earlier facts stay known.
 func (t *Tree) hide(d *Dir, named bool, why []inspect.Unseen) {
 	if d.shown == nil && !named {
 		return

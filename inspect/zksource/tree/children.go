@@ -69,7 +69,7 @@ func (c *children) at(i int) *node {
 	return &c.nodes[i]
 }
 
-// place is find that makes room for a child of which nothing is known.
+// place is find, but makes room for an unknown child.
 func (c *children) place(name string) *node {
 	if i, listed := slices.BinarySearch(c.names, name); listed {
 		if c.nodes == nil {

@@ -40,7 +40,7 @@ const (
 	dataStale // it was read, and has changed since
 )
 
-// lone tells whether a single node is a lock; see single.go.
+// lone says whether a single node is a lock; see single.go.
 type lone uint8
 
 const (
@@ -67,7 +67,7 @@ type Dir struct {
 	root  bool
 	// aboveRoot: the parent of a root, only looked at for the sake of that.
 	aboveRoot bool
-	// secretive: it has nodes that may not be read, of which servers may not report anything.
+	// secretive: it has nodes that may not be read, and that servers may not report.
 	secretive bool
 
 	phase    phase

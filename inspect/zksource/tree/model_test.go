@@ -193,7 +193,7 @@ func (w *world) step(random *rand.Rand) {
 	p := join(in, name)
 	switch random.IntN(8) {
 	case 0, 1, 2:
-		if in == "/s" || in == "/" { // a queue of its own beside its parts is another's mistake
+		if in == "/s" || in == "/" { // its own queue next to its parts is another's mistake
 			return
 		}
 		owner := int64(7 + random.IntN(3))
@@ -241,7 +241,7 @@ func TestChangesShowWhatALookShows(t *testing.T) {
 		fresh, now := w.grow(), view{}
 		now.settleDown(fresh, w)
 		got, want := seen.held(), now.held()
-		for p := range want { // a semaphore that nobody is in stays one, and its queue a part of it
+		for p := range want { // an empty semaphore stays one, and its queue a part of it
 			if b := followed.base(followed.dirs[p]); b != nil && b.fold == folded && got[b.Path] == "" {
 				delete(want, p)
 			}
@@ -255,7 +255,7 @@ func TestChangesShowWhatALookShows(t *testing.T) {
 	}
 }
 
-// The queue beside a semaphore is a lock by itself when the semaphore is gone, or another is made in its place.
+// The queue next to a semaphore is a lock on its own when the semaphore is gone, or another is made in its place.
 func TestAQueueOutlivesItsSemaphore(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {

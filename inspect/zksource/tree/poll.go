@@ -125,7 +125,7 @@ func (w *wants) compareSome(now time.Time) {
 		return
 	}
 	if slices.ContainsFunc(w.Queue.Polls, func(j Job) bool { return j.Kind == JobCompare }) {
-		return // what is urgent goes before those of the last beat
+		return // urgent reads go before those of the last beat
 	}
 	if len(s.todo) == 0 {
 		for _, d := range w.dirs {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// At rest only what was refused is asked for, one after the other, and nothing that a watch reports.
+// At rest only refused reads are tried again, one after the other, and nothing that a watch reports.
 func TestRefusedNodesAreAskedForInTurn(t *testing.T) {
 	t.Parallel()
 	const locks, shutOut = 40, 20
@@ -44,7 +44,7 @@ func TestRefusedNodesAreAskedForInTurn(t *testing.T) {
 	}
 }
 
-// What no watch reports is asked for in its turn, what is on the screen more often.
+// Without watches directories are polled in turn, those on the screen more often.
 func TestPollingTakesTurns(t *testing.T) {
 	t.Parallel()
 	const locks, seconds = 1000, 60

@@ -115,7 +115,7 @@ func reason(err error) string {
 	return strings.TrimPrefix(err.Error(), "zk: ")
 }
 
-// Refusal is why the first root that cannot be looked at cannot; nil when each can.
+// Refusal is why the first unreadable root cannot be read; nil if all can.
 func (g *ground) Refusal() (root string, err error) {
 	for _, p := range g.cfg.Roots {
 		if d := g.dirs[p]; d != nil && d.phase == shut && g.hidden(d) != nil {

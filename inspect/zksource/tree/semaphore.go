@@ -155,7 +155,7 @@ func (w *wants) wantData(d *Dir) {
 	d.data = dataWanted
 	w.requestData(d)
 	p := recipe.KazooQueuePath(d.Path)
-	if d.root && w.dirs[p] == nil && w.dirs[parent(d.Path)] == nil { // no walk finds what is beside it
+	if d.root && w.dirs[p] == nil && w.dirs[parent(d.Path)] == nil { // no walk finds its siblings
 		w.push(&w.Queue.Walk, Job{Kind: JobStat, Dir: w.root(p)})
 	}
 }

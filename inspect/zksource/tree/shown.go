@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Changes are the locks that Build made, and those that are none any more.
+// Changes are the locks that Build made, and those that no longer exist.
 type Changes struct {
 	Put  map[string]*inspect.Lock
 	Gone map[string]bool // true: it was never a lock
@@ -26,7 +26,7 @@ func (t *Tree) Changes() Changes {
 	return c
 }
 
-// shown is what has to be known of the lock that was last shown of a directory.
+// shown is what must be remembered about a directory's last shown lock.
 type shown struct {
 	kind       inspect.Kind
 	kindSure   recipe.Confidence
@@ -67,7 +67,7 @@ func (g *ground) freeLock(d *Dir, readAt time.Time) *inspect.Lock {
 	return inspect.FreeDirectory(g.id(d), d.was(), readAt)
 }
 
-// was is what is known of the lock that was last shown; nil if none was.
+// was is the last shown lock; nil if none was.
 func (d *Dir) was() *inspect.Lock {
 	s := d.shown
 	if s == nil {

@@ -6,7 +6,7 @@ import "path"
 // is alone in its directory. So its directory is listed, too, for the node's sake only. Neither it
 // nor its other children become locks, and the walk does not go below it.
 
-// lookAtSiblings wants the directory of a root that is an ephemeral node looked at.
+// lookAtSiblings requests the directory of a root that is an ephemeral node.
 func (w *wants) lookAtSiblings(c *Dir) {
 	p := parent(c.Path)
 	in := w.dirs[p]

@@ -10,11 +10,11 @@ import (
 // node is walked like a directory; its lock has its own path. Whether an ephemeral node is alone shows when every child
 // of its directory was looked at.
 
-// singles is what a directory knows of nodes that are locks by themselves, and whether it is one.
+// singles is what a directory knows about nodes that are locks on their own, and whether it is one.
 type singles struct {
 	lone   lone
 	seen   bool            // its Stat was read, once
-	unread int32           // children of which it was not
+	unread int32           // children for which it was not
 	leaves map[string]bool // children that are ephemeral and no contenders
 	only   *Dir            // the child that is alone, and so a lock
 	freed  *Dir            // the one that there was
@@ -75,7 +75,7 @@ func (t *Tree) unnote(c *Dir) {
 	}
 }
 
-// findSingles finds the children of a directory that are locks by themselves, once all were looked at: which answers
+// findSingles finds the children of a directory that are locks on their own, once all were read: which answers
 // first depends on how the reads were sent.
 func (t *Tree) findSingles(d *Dir) {
 	if d.unread > 0 || d.awaited > 0 || d.gone {
@@ -103,7 +103,7 @@ func (t *Tree) findSingles(d *Dir) {
 	}
 }
 
-// findPersisted finds the children that stay and are locks by themselves: of many the first.
+// findPersisted finds the persistent children that are locks on their own: of many the first.
 func (t *Tree) findPersisted(d *Dir) {
 	found := 0
 	for _, name := range d.names {
@@ -161,7 +161,7 @@ func (t *Tree) free(in, c *Dir) {
 	t.mark(c)
 }
 
-// comesBack wants a lone node that was gone looked at again.
+// comesBack requests a lone node that was gone again.
 func (t *Tree) comesBack(in, c *Dir) {
 	in.freed = nil
 	in.unread++

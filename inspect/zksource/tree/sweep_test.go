@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// While what is urgent takes all that a server answers, the comparisons of directories do not pile up behind
+// While urgent reads take all of a server's capacity, the comparisons of directories do not pile up behind
 // it, and go on after it.
 func TestComparisonsDoNotPileUp(t *testing.T) {
 	t.Parallel()

@@ -18,9 +18,9 @@ type Tree struct {
 	Scanned int
 
 	dirty    []*Dir // whose lock is to be built
-	settled  []*Dir // in which nodes that are locks by themselves are to be looked for
+	settled  []*Dir // to be searched for nodes that are locks on their own
 	changes  Changes
-	expiring map[*Dir]time.Time // locks that run out by themselves
+	expiring map[*Dir]time.Time // locks that expire
 }
 
 // New makes a Tree that wants nothing yet.
@@ -50,7 +50,7 @@ func (t *Tree) Next() (at time.Time) {
 	return at
 }
 
-// Wake marks what is due: directories whose budget allows a list again, and locks that expire.
+// Wake marks the due directories, whose budget allows a list again, and expired locks.
 func (t *Tree) Wake(now time.Time) {
 	for d := range t.due {
 		if !now.Before(d.due) {

@@ -49,8 +49,8 @@ func TestAContenderThatLeavesBeforeItIsReadIsNone(t *testing.T) {
 	}
 }
 
-// TestALoneNodeIsOneInEveryOrderOfAnswers: a node beside another ephemeral one is no lock by itself, and one
-// beside a node that was gone when it was read is, whichever of the two is answered first.
+// TestALoneNodeIsOneInEveryOrderOfAnswers: a node next to another ephemeral one is no lock on its own, and one
+// next to a node that was gone when it was read is, whichever of the two is answered first.
 func TestALoneNodeIsOneInEveryOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	const plain, numbered = "host-a", "host-1234567890"

@@ -79,7 +79,7 @@ func mayBeUnheard(d *Dir, w Watches) bool {
 	})
 }
 
-// Recheck wants the locks listed again of which a table lacks a watch that should be there: a predecessor that
+// Recheck lists locks again if a table lacks a watch that should be there: a predecessor that
 // was already gone when the table was read is then distinguished from a watch on the wrong node.
 func (w *wants) Recheck(table *inspect.WatchTable, now time.Time) {
 	for _, id := range table.Covers {
