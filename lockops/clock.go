@@ -8,11 +8,11 @@ import (
 )
 
 // clock is by what a session judges its leases and waits. Its instants have a monotonic reading, and compare
-// with those at which requests were sent. That reading leaves out the time for which the machine was
-// suspended, which is added separately, and by which servers have gone on.
+// with those at which requests were sent. That reading leaves out the time during which the machine was
+// suspended; it is added separately, since servers have gone on meanwhile.
 //
 // Timers and the deadlines of connections go by the process' own clock: what they wake judges by this one. A
-// clock that runs ahead of that is what a process sees that has stood still.
+// clock that runs ahead of that means that the process was stopped.
 type clock struct {
 	now       func() time.Time
 	suspended func() time.Duration // in all, since the machine's start; always 0 where the system does not count it

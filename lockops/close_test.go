@@ -17,17 +17,17 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// closing is a lock of one kind on the session that is to be closed, beside others on a session that stays.
+// closing is a lock of one kind on the session that is to be closed, next to others on a session that stays.
 type closing struct {
 	kind lockops.Kind
 	name string
 	s    lockops.Session
 	zk   *servertest.ZooKeeper
-	// masters are the Redis servers that the kind stands on.
+	// masters are the Redis servers that the kind is on.
 	masters []*servertest.Redis
 }
 
-// closeTTL is that of Redis locks here: a busy machine must not lose them by itself.
+// closeTTL is the TTL of Redis locks here: a busy machine must not lose them on its own.
 const closeTTL = 20 * time.Second
 
 func (c *closing) session(t *testing.T) lockops.Session {
@@ -49,7 +49,7 @@ func (c *closing) lock(t *testing.T, kind lockops.Kind, s lockops.Session, opts 
 	return l
 }
 
-// occupy has another session hold the lock so that nobody of the kind gets it.
+// occupy lets another session hold the lock so that no lock of the kind gets it.
 func (c *closing) occupy(t *testing.T) (holds []*lockops.Hold) {
 	t.Helper()
 	kind := c.kind
@@ -183,7 +183,7 @@ var closeStates = []struct {
 	}},
 }
 
-// closedOrLost checks what an Acquire returned beside Close: an error, or a hold that has ended by now.
+// closedOrLost checks what an Acquire returned next to Close: an error, or a hold that has ended by now.
 func closedOrLost(t *testing.T, a acquired) (held bool) {
 	t.Helper()
 	if a.err != nil {
@@ -199,7 +199,7 @@ func closedOrLost(t *testing.T, a acquired) (held bool) {
 	return true
 }
 
-// deleteNode deletes what a hold stands on, as an operator would.
+// deleteNode deletes what a hold is on, as an operator would.
 func (c *closing) deleteNode(t *testing.T, h *lockops.Hold) {
 	t.Helper()
 	if c.kind.On != lockops.OnZooKeeper {

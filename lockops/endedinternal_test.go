@@ -124,7 +124,7 @@ func TestAnEndedWaitAsksForNothing(t *testing.T) {
 	s := embeddedMasters(t, 1)
 	a, before := NewRedisMutex(s, "key").attempt(0), s.masters[0].requests.Load()
 	_, err := a.try(ended)
-	s.Close() // waits for what is sent behind
+	s.Close() // waits for requests in the background
 	if sent := s.masters[0].requests.Load() - before; !errors.Is(err, context.Canceled) || sent != 0 {
 		t.Errorf("redis: %v, %d requests", err, sent)
 	}

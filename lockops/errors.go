@@ -35,7 +35,7 @@ var (
 	ErrUpgrade = errors.New("a lock that is held for reading cannot be taken for writing as well")
 	// ErrUnknownRelease is returned by Release when no answer arrived and another client has the key in Redis
 	// by now: it was given back and taken since, or had been lost before. Nothing of ours is left.
-	ErrUnknownRelease = errors.New("no answer came to the release, and somebody else has the lock now: whether it was still ours until then is unknown")
+	ErrUnknownRelease = errors.New("the release got no answer, and another client has the lock now: whether it was still ours is unknown")
 	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
 	ErrNoQuorum = errors.New("no quorum of Redis masters")
 	// ErrTooShort is returned by every Acquire of a Redis lock whose TTL, or master limit, leaves no time for
@@ -51,7 +51,7 @@ var (
 	// ErrGone: the master has no such key; it expired, was deleted, or the master restarted empty.
 	ErrGone = errors.New("key is gone")
 	// ErrOther: the key on the master has another client's value.
-	ErrOther = errors.New("key belongs to somebody else")
+	ErrOther = errors.New("key belongs to another client")
 	// ErrDead: the master was not asked, since it has not answered the requests before.
 	ErrDead = errors.New("master is considered dead and was not asked")
 )

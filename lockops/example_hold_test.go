@@ -44,7 +44,7 @@ func ExampleDo() {
 	// <nil>
 }
 
-// Before a step that must not be done twice, have the servers prove the hold anew.
+// Before a step that must not be done twice, have the servers prove the hold again.
 func ExampleHold_Extend() {
 	ctx := context.Background()
 	_, session, end := exampleZK()

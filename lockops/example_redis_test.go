@@ -41,7 +41,7 @@ func ExampleDo_redis() {
 	})
 	fmt.Println(err, server.Keys())
 	// Output:
-	// somebody else: true
+	// another client: true
 	// <nil> []
 }
 
@@ -59,7 +59,7 @@ func ExampleHold_Extend_redis() {
 	server.FastForward(40 * time.Second)
 	fmt.Println(server.TTL("lock:payout"))
 	fmt.Println(hold.Extend(ctx), server.TTL("lock:payout"))
-	server.FastForward(time.Minute) // nobody has extended it in time
+	server.FastForward(time.Minute) // it was not extended in time
 	fmt.Println(errors.Is(hold.Extend(ctx), lockops.ErrLost), errors.Is(context.Cause(hold.Context()), lockops.ErrLost))
 	_ = hold.Release(ctx)
 	// Output:

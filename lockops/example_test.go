@@ -32,7 +32,7 @@ func ExampleNewZKMutex() {
 	fmt.Println(errors.Join(err, hold.Release(ctx)))
 }
 
-// A read-write lock in ZooKeeper: write what is missing, then go on reading while nobody can write in between.
+// A read-write lock in ZooKeeper: write what is missing, then go on reading without a writer in between.
 func ExampleNewZKRWMutex() {
 	ctx := context.Background()
 	session, err := lockops.NewZKSession(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"})

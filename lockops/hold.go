@@ -147,7 +147,7 @@ type lockKey struct {
 type backend interface {
 	name() string
 	release(ctx context.Context) error
-	abandon() // release in the background what was lost but may still exist
+	abandon() // release a lost entry in the background: it may still exist
 	judge()   // lose it, if its time is over and that was not reported yet
 	extend(ctx context.Context) error
 	deadline() (time.Time, bool)

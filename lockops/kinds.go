@@ -57,7 +57,7 @@ func Kinds() []Kind {
 	}
 }
 
-// defaultPermits are those of a semaphore for which no number is given.
+// defaultPermits are those of a semaphore without a given number.
 const defaultPermits = 2
 
 // semaphore is the kind of semaphores with so many permits.
@@ -137,7 +137,7 @@ func on[S Session, L Locker](constructor func(S, string, ...Option) L) func(Sess
 	return func(s Session, name string, opts []Option) (Locker, error) {
 		session, ok := s.(S)
 		if !ok {
-			return nil, fmt.Errorf("%s: no such lock can stand on a %T", name, s)
+			return nil, fmt.Errorf("%s: no such lock on a %T", name, s)
 		}
 		return constructor(session, name, opts...), nil
 	}

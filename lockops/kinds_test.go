@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// Whoever takes a kind from the list can hold such a lock, sees what that cost, and cannot have it on other servers.
+// Each kind in the list can be held, sees what that cost, and cannot have it on other servers.
 func TestEveryKindOfLockCanBeHeld(t *testing.T) {
 	t.Parallel()
 	zookeeper := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)

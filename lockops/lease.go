@@ -21,7 +21,7 @@ type lease struct {
 	cleanUp func()                          // runs after the hold's context has ended because prolong found the lock lost; may be nil
 
 	mu       sync.Mutex
-	since    time.Time // of which until counts: suspensions from then on are taken off it
+	since    time.Time // until counts from here: later suspensions are subtracted
 	until    time.Time
 	renewAt  time.Time // zero: never
 	listenAt time.Time // zero: it listens, or never will
@@ -103,7 +103,7 @@ func (l *lease) wake() {
 	l.timer.Reset(0)
 }
 
-// judge ends a hold that has run out before its timer could tell: the machine has just woken, or the process
+// judge ends a hold that has run out before its timer fired: the machine has just woken, or the process
 // was stopped.
 func (l *lease) judge() {
 	if at, _ := l.deadline(); !l.session.clock.before(at) {
@@ -338,8 +338,8 @@ func (ls *leases) add(l *lease) bool {
 	return true
 }
 
-// sleepLook is for how long, after the machine has woken, a hold may go on that has run out while it was
-// suspended: the timers of the leases stood still, too.
+// sleepLook is how long, after the machine has woken, a hold may go on that has run out while it was
+// suspended: the timers of the leases stopped, too.
 const sleepLook = 250 * time.Millisecond
 
 // lookForSleep judges all leases again after the machine was suspended.

@@ -135,7 +135,7 @@ func WithRecipe(name string) Option {
 		o.given |= optRecipe
 		queue, ok := recipe.QueueByName(name)
 		if !ok {
-			o.refuse("recipe %q is none that can be queued with", name)
+			o.refuse("recipe %q cannot be queued with", name)
 			return
 		}
 		o.queue = queue

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestOneRequestProbesASilentMaster: when the breaker lets somebody through, it is one until that request's
+// TestOneRequestProbesASilentMaster: when the breaker lets a caller through, it is one until that request's
 // limit has passed; an answer lets in all.
 func TestOneRequestProbesASilentMaster(t *testing.T) {
 	t.Parallel()

@@ -143,7 +143,7 @@ func adopted(c redis.UniversalClient) (name string, err error) {
 		return "", errors.New("the client of " + name +
 			" ignores the deadlines of contexts (set ContextTimeoutEnabled in its options)")
 	case retries > 0:
-		return "", errors.New("the client of " + name + " repeats requests by itself, so that a release whose answer was lost looks like a lost lock (set MaxRetries to -1 in its options)")
+		return "", errors.New("the client of " + name + " retries requests, so that a release whose answer was lost looks like a lost lock (set MaxRetries to -1 in its options)")
 	}
 	return name, nil
 }
@@ -208,7 +208,7 @@ func (r *reach) connect(step func() error) error {
 	return step()
 }
 
-// waited is for how long the request could not be sent: its connection was made, or its script was not known.
+// waited is how long the request could not be sent: its connection was made, or its script was not known.
 func (r *reach) waited() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

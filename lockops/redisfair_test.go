@@ -106,13 +106,13 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 		release(t, next)
 		if signal == syscall.SIGSTOP {
 			p.signal(t, syscall.SIGCONT)
-			p.expect(t, "acquired") // it stands in the queue again
+			p.expect(t, "acquired") // it is in the queue again
 		}
 	}
 }
 
 // TestFairWaitersKeepTheirPlace: who waits for longer than two heartbeats goes before who came later, and the
-// queue outlives all who stand in it.
+// queue outlives all its waiters.
 func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -165,7 +165,7 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// TestFairWaitersFindLostMessages: no message comes to whoever waits, and the lock goes on.
+// TestFairWaitersFindLostMessages: waiters get no messages, and the lock goes on.
 func TestFairWaitersFindLostMessages(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -208,7 +208,7 @@ func TestFairDeadHolder(t *testing.T) {
 	})
 }
 
-// TestFairHandOverIsKept: what was handed over with a short TTL is renewed to the full one, and is kept.
+// TestFairHandOverIsKept: a lock handed over with a short TTL is renewed to the full one, and is kept.
 func TestFairHandOverIsKept(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// cutter stands between a client and a Redis server. Once armed it falsifies the reply to the next script.
+// cutter is between a client and a Redis server. Once armed it falsifies the reply to the next script.
 type cutter struct {
 	listener net.Listener
 	armed    atomic.Pointer[forgery]
@@ -139,7 +139,7 @@ func TestR4_LostReplyIsNotALockout(t *testing.T) {
 	})
 }
 
-// TestRenewalLossWithoutServer: the master stops; the hold ends before its deadline, with nobody to ask.
+// TestRenewalLossWithoutServer: the master stops; the hold ends before its deadline, with no server to ask.
 func TestRenewalLossWithoutServer(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

@@ -54,7 +54,7 @@ func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
 			m := lock(p, key)
 			for reply, shown := range foreign {
 				h := acquire(t, m)
-				if until, _ := h.Deadline(); name != "redlock" { // it asks again by itself
+				if until, _ := h.Deadline(); name != "redlock" { // it asks again on its own
 					p.armed.Store(&forgery{reply: reply})
 					err := h.Extend(within(t))
 					if err == nil || !strings.Contains(err.Error(), p.listener.Addr().String()+": it answered "+shown+",") || h.Context().Err() != nil {

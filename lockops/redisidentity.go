@@ -36,7 +36,7 @@ type identities struct {
 	owner map[string]*master // by run id
 }
 
-// lentIdentity is for how long an adopted client's server may be asked for its vote by what it said of
+// lentIdentity is how long an adopted client's server may be asked for its vote by its earlier answer about
 // itself. Its connections are not seen, so that it is asked again once it has voted.
 const lentIdentity = time.Second
 
@@ -96,7 +96,7 @@ func (m *master) askIdentity(limit time.Duration) (identity, error) {
 	return id, nil
 }
 
-// probeTTL is for how long a master shows that a key was set by it.
+// probeTTL is how long a master shows that a key was set by it.
 const probeTTL = 10 * time.Second
 
 // probe sets a key of the session's on a master: one that finds another master's is the same server.

@@ -149,7 +149,7 @@ func TestClockReadings(t *testing.T) {
 	}
 }
 
-// TestHandedDeadline: what was handed over is ours from when the server gave it, counted from our own newest
+// TestHandedDeadline: a handed-over lock is ours from when the server gave it, counted from our own newest
 // request, and never from when the message came.
 func TestHandedDeadline(t *testing.T) {
 	t.Parallel()
@@ -219,7 +219,7 @@ func TestVotesAreCounted(t *testing.T) {
 		{"eee--", ErrNoQuorum},
 		{"yy---", context.DeadlineExceeded},
 	} {
-		synctest.Test(t, func(t *testing.T) { // the time is over when nobody has anything left to do
+		synctest.Test(t, func(t *testing.T) { // the time is over when all goroutines are idle
 			e := electionOf(c.votes)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -327,7 +327,7 @@ func TestWhatComesDuringARenewalIsNotLost(t *testing.T) {
 	}
 }
 
-// TestAnExtensionMayComeTooLate: what a server has prolonged after the deadline may have been somebody else's
+// TestAnExtensionMayComeTooLate: what a server has prolonged after the deadline may have been another client's
 // in between.
 func TestAnExtensionMayComeTooLate(t *testing.T) {
 	t.Parallel()
@@ -406,7 +406,7 @@ func TestOnlyDenialsAreDenials(t *testing.T) {
 	}
 }
 
-// Whoever gives up while a poll is on its way knows from the answer before that somebody else has the lock.
+// A caller that gives up during a poll knows from the previous answer that another client has the lock.
 func TestAnAttemptThatEndsKnowsOfTheHolder(t *testing.T) {
 	t.Parallel()
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{servertest.StartRedis(t).Addr}}})

@@ -11,7 +11,7 @@ import (
 )
 
 // RedisMutex is an exclusive lock in one Redis: a key with a random value and a TTL (redis.io, "Distributed
-// locks", single instance). Any client that takes the same key by SET NX PX is kept out, and keeps out.
+// locks", single instance). Clients that take the same key by SET NX PX exclude it, and are excluded.
 //
 // Waiters are in a sorted set next to the key. A release wakes the first of them, which for 20 ms goes before all
 // others of this package: about first come, first served, but a client of another library may take the key at any time.
@@ -54,15 +54,15 @@ func newRedisKey(s *RedisSession, kind, key string, keeps optionSet, opts []Opti
 		k.opts.refuse("a lock in Redis needs a key")
 	}
 	if k.opts.err == nil && len(s.masters) > 1 {
-		k.opts.err = fmt.Errorf("%w: a lock on one of %d masters excludes nobody (use NewRedlock)", ErrMasters,
+		k.opts.err = fmt.Errorf("%w: a lock on one of %d masters does not exclude other clients (use NewRedlock)", ErrMasters,
 			len(s.masters))
 	}
 	return k
 }
 
-// Acquire waits until it gets the key. It is notified when it is next, and it polls, so as to notice expiry and
-// clients that do not notify. Failures of the connection, and servers that load, fail over or run a script, are waited
-// for until ctx ends; other error replies (no permission, key of another type) are returned. When ctx ends while
+// Acquire waits until it gets the key. It is notified when it is next, and it polls to notice expiry and
+// clients that do not notify. It waits for failed connections, and for servers that load, fail over or run a script,
+// until ctx ends; other error replies (no permission, key of another type) are returned. When ctx ends while
 // another client has the lock, the error wraps ErrHeld too.
 func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, m.lock, &m.opts); h != nil || err != nil {
@@ -142,7 +142,7 @@ func (k *redisKey) tryAcquire(ctx context.Context) (*Hold, error) {
 	return a.granted(ctx, expiry(a.sent, k.opts.ttl))
 }
 
-// Polling is the net under lost messages, and all there is for the releases of clients that publish nothing.
+// Polling catches lost messages, and the releases of clients that publish nothing.
 const (
 	pollFirst = 50 * time.Millisecond
 	pollMost  = 500 * time.Millisecond

@@ -32,7 +32,7 @@ func redisSession(t testing.TB, masters ...*servertest.Redis) *lockops.RedisSess
 	return s
 }
 
-// redisClient is a client of its own, as another program would be.
+// redisClient is its own client, as another program would be.
 func redisClient(t testing.TB, m *servertest.Redis) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2})
@@ -121,7 +121,7 @@ func TestR1_OnlyTheOwnerReleases(t *testing.T) {
 }
 
 // TestR2_ValuesAreArguments: an ACL that allows only the keys of the locks is enough, and values are none of
-// them: they begin as the keys beside a lock do, so that those are named to the end.
+// them: they begin as the keys next to a lock do, so that those are named to the end.
 func TestR2_ValuesAreArguments(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -167,7 +167,7 @@ func TestR5_RenewalAndItsLoss(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		renewed := make(chan time.Time, 100)
-		const ttl = 2 * time.Second // a busy machine stands still for a fraction of it
+		const ttl = 2 * time.Second // a busy machine pauses for a fraction of it
 		m := lockops.NewRedisMutex(redisSession(t, masters[0]), key, lockops.WithTTL(ttl),
 			lockops.OnRenew(func(d time.Time) { renewed <- d }))
 		start := time.Now()
@@ -195,7 +195,7 @@ func TestR5_RenewalAndItsLoss(t *testing.T) {
 }
 
 // TestR5_LossIsReportedInTime: without renewal the hold ends before the key does. On a machine that is loaded
-// the thread of a timer may stand still for the 12 ms in between, which are all that there are of a TTL of a
+// the thread of a timer may be paused for the 12 ms in between, which are all that there are of a TTL of a
 // second; that does not happen each time.
 func TestR5_LossIsReportedInTime(t *testing.T) {
 	t.Parallel()
@@ -274,7 +274,7 @@ func TestR12_WaitersPollBesidesMessages(t *testing.T) {
 	})
 }
 
-// TestRedisCancelLeavesNoKey: an Acquire that is cancelled at any moment leaves no key and nobody in a queue.
+// TestRedisCancelLeavesNoKey: an Acquire that is cancelled at any moment leaves no key and no waiter in a queue.
 func TestRedisCancelLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -310,7 +310,7 @@ func cancelLeavesNoKey(t *testing.T, masters []*servertest.Redis, locker func(ke
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("%v, want DeadlineExceeded", err)
 		}
-		noKey(t, "an Acquire", masters, key) // nobody else asks for the lock, and it would live for 30 s
+		noKey(t, "an Acquire", masters, key) // no other client asks for the lock, and it would live for 30 s
 	}
 	if cancelled == 0 {
 		t.Error("no Acquire was cancelled")

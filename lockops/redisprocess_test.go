@@ -60,7 +60,7 @@ func TestHolderProcess(t *testing.T) {
 	os.Exit(0)
 }
 
-// process is a client in a process of its own.
+// process is a client in its own process.
 type clientProcess struct {
 	cmd   *exec.Cmd
 	in    io.Closer // the client releases its lock when this is closed

@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// oneRedisKinds are the locks that stand on one Redis, with a limit that a loaded machine keeps, where the
+// oneRedisKinds are the locks on one Redis, with a limit that a loaded machine keeps, where the
 // test gives none.
 var oneRedisKinds = []struct {
 	name string
@@ -246,7 +246,7 @@ func TestClusterKeysShareASlot(t *testing.T) {
 	}
 }
 
-// TestFencingTokensGrowThoughTheirKeyExpires: the key beside the lock goes after a day, the order stays, also
+// TestFencingTokensGrowThoughTheirKeyExpires: the key next to the lock goes after a day, the order stays, also
 // when it went at once.
 func TestFencingTokensGrowThoughTheirKeyExpires(t *testing.T) {
 	t.Parallel()
@@ -372,7 +372,7 @@ type discard struct{}
 
 func (discard) Printf(context.Context, string, ...any) {}
 
-// TestAdoptedClients: locks stand on the program's own clients, which stay open; those that decide by themselves are
+// TestAdoptedClients: locks use the program's own clients, which stay open; those that decide on their own are
 // refused.
 func TestAdoptedClients(t *testing.T) {
 	t.Parallel()

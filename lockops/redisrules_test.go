@@ -142,7 +142,7 @@ func TestR10_EvictionIsReported(t *testing.T) {
 
 const holderEnv = "LOCKOPS_TEST_HOLDER"
 
-// TestAnswerAfterTheTTLIsNoLock: an answer that took longer than the TTL may be of a lock that somebody else
+// TestAnswerAfterTheTTLIsNoLock: an answer that took longer than the TTL may be of a lock that another client
 // has by now.
 func TestAnswerAfterTheTTLIsNoLock(t *testing.T) {
 	t.Parallel()

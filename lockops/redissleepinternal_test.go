@@ -30,8 +30,8 @@ var sleptKinds = []struct {
 	{"redlock", 3, func(s *RedisSession, opts ...Option) acquirer { return NewRedlock(s, "lock", opts...) }},
 }
 
-// TestASuspendedMachineHoldsNoLongerThanItsTTL: its own clock stood still, those of the servers did not. The
-// hold ends soon after the machine has woken, though its timers stood still as well; what is taken afterwards
+// TestASuspendedMachineHoldsNoLongerThanItsTTL: its own clock stopped, those of the servers did not. The
+// hold ends soon after the machine has woken, though its timers stopped as well; what is taken afterwards
 // is not shortened.
 func TestASuspendedMachineHoldsNoLongerThanItsTTL(t *testing.T) {
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestAnExtensionBehindASuspensionComesTooLate(t *testing.T) {
 	}
 }
 
-// TestAReleaseWhoseAnswerWasLost: a key that is gone was deleted by the first request; one that somebody else
+// TestAReleaseWhoseAnswerWasLost: a key that is gone was deleted by the first request; one that another client
 // has may have been theirs before.
 func TestAReleaseWhoseAnswerWasLost(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ type subscriber struct {
 	own      string // the session's channel
 	requests atomic.Uint64
 
-	requestMu sync.Mutex // requests are sent in the order in which locks changes; taken before mu
+	requestMu sync.Mutex // requests are sent in the order of changes to locks; taken before mu
 
 	mu      sync.Mutex
 	pubsub  *redis.PubSub

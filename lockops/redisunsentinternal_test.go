@@ -55,7 +55,7 @@ func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
 	lost := context.DeadlineExceeded
 	for name, tt := range map[string]struct {
 		errs  []error
-		other bool // somebody else has the key by then, else nobody
+		other bool // another client has the key by then, else none
 		want  error
 	}{
 		"not sent":                      {[]error{errRefusedDial}, false, ErrLost},
@@ -114,7 +114,7 @@ func TestAReleaseThatCameTooLateToTheServerIsNoLoss(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotSent: where nobody listens, nothing is sent; of a Cluster's client the error may be that of a
+// TestWhatWasNotSent: where no client listens, nothing is sent; of a Cluster's client the error may be that of a
 // second try.
 func TestWhatWasNotSent(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,7 @@ func messagesOf(t *testing.T, p *redis.PubSub) string {
 }
 
 // TestAnUnansweredRequestIsTakenBackLater: the key was set, the answer was lost, and the request that is to
-// take it back does not get through: that is tried again, though nobody waits for it any more, and when its
+// take it back does not get through: that is tried again, though no client waits for it any more, and when its
 // session is closed.
 func TestAnUnansweredRequestIsTakenBackLater(t *testing.T) {
 	t.Parallel()

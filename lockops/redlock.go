@@ -124,8 +124,8 @@ type candidate struct {
 	next    bool    // it has just heard that it is next
 	lost    int     // elections in a row that were lost although the master that orders the waiters had voted for it
 	since   int64   // its place among the waiters (see acquire.lua)
-	orders  *master // whom it asked first the last time
-	stands  []*vote // requests after which it may be among a master's waiters: the newest of each, and all without an answer
+	orders  *master // the master that it asked first the last time
+	stands  []*vote // requests that may have made it a master's waiter: the newest of each, and all without an answer
 	waiting bool    // OnWaiting was called
 	w       *waiter
 }
@@ -257,7 +257,7 @@ type recently struct {
 }
 
 const (
-	// contendedFor is the time for which a lock counts as contended after a client waited for it.
+	// contendedFor is how long a lock counts as contended after a client waited for it.
 	contendedFor = 100 * time.Millisecond
 	// recentlyMost is the size at which old entries are swept out.
 	recentlyMost = 64

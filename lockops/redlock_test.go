@@ -93,7 +93,7 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 		release(t, h)
 		return s
 	}
-	s := stopped(ttl / 2) // whoever waits for it waits in vain
+	s := stopped(ttl / 2) // waiting for it is in vain
 	masters[1].Resume(t)
 	s.Close()
 	stopped(time.Second).Close() // the requests to the stopped master have been given up
@@ -156,7 +156,7 @@ func TestL5_PauseDuringAcquire(t *testing.T) {
 	}
 }
 
-// TestL8_SplitVotesAreTakenBack: nobody wins with 2 of 5; what was won is given back at once.
+// TestL8_SplitVotesAreTakenBack: no client wins with 2 of 5; the votes are given back at once.
 func TestL8_SplitVotesAreTakenBack(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {

@@ -68,7 +68,7 @@ func TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote(t *testing.T) {
 		tried <- err
 	}()
 	<-hook.reached
-	masters[1].Restart(t) // the other two were somebody else's majority
+	masters[1].Restart(t) // the other two were another client's majority
 	close(hook.proceed)
 	if err := <-tried; !errors.Is(err, lockops.ErrHeld) && !errors.Is(err, lockops.ErrNoQuorum) {
 		t.Errorf("with a vote of a master that was restarted after it had said who it is: %v", err)

@@ -37,7 +37,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	eventually(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	redisClient(t, masters[0]).Set(within(t), "lock", "somebody else's", time.Minute)
 	before := time.Now()
-	masters[1].Restart(t) // the other two were somebody else's majority
+	masters[1].Restart(t) // the other two were another client's majority
 	for tried := false; !tried || time.Since(before) < ttl-time.Second; tried = true {
 		if h, err := l.TryAcquire(within(t)); err == nil && time.Since(before) < ttl {
 			t.Fatalf("got the lock with a vote of a master that was restarted (less than %v ago)", time.Since(before))
@@ -60,7 +60,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	})
 }
 
-// TestL4_ClockStepOnOneMaster: a master whose clock leaps gives its vote to somebody else, who gets no majority by it.
+// TestL4_ClockStepOnOneMaster: a master whose clock leaps gives its vote to another client, who gets no majority by it.
 func TestL4_ClockStepOnOneMaster(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
@@ -219,7 +219,7 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 		contend(t, 6, 10, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i], key, note, patient) }, func(*lockops.Hold) {
 			time.Sleep(time.Millisecond) // it holds, so that the others have to wait
 		})
-		// Without the release's message it is six of ten: those who look by themselves send some, too.
+		// Without the release's message it is six of ten: those who look on their own send some, too.
 		eventually(t, "nearly all who waited were sent a message", func() bool { return int64(len(messages)) >= waited.Load()*4/5 })
 		if err := woken.Close(); err != nil {
 			t.Error(err)
@@ -238,7 +238,7 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 	c := redisClient(t, m)
 	for _, kind := range oneRedisKinds {
 		for range 20 {
-			hour := lockops.WithTTL(time.Hour) // of a grant that nobody has
+			hour := lockops.WithTTL(time.Hour) // of a grant that no client has
 			h := acquire(t, kind.make(redisSession(t, m), "lock", hour))
 			ctx, cancel := context.WithCancel(within(t))
 			first, second := make(chan *lockops.Hold, 1), make(chan *lockops.Hold, 1)
@@ -277,7 +277,7 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 	}
 }
 
-// TestRedlockReleaseLeavesOthersAlone: a vote that somebody else has by now is not deleted.
+// TestRedlockReleaseLeavesOthersAlone: a vote that another client has by now is not deleted.
 func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -298,7 +298,7 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 	})
 }
 
-// TestRedlockWaiterLeavesAllMasters: a waiter that gives up stands among those of no master any more, also
+// TestRedlockWaiterLeavesAllMasters: a waiter that gives up is among those of no master any more, also
 // not of one that ordered them before another did.
 func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	t.Parallel()
@@ -333,7 +333,7 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 		t.Error(err)
 	}
 	for i, c := range clients {
-		if err := c.Persist(within(t), turns).Err(); err != nil { // it would go by itself, later
+		if err := c.Persist(within(t), turns).Err(); err != nil { // it would go on its own, later
 			t.Fatal(err)
 		}
 		eventually(t, fmt.Sprint("it has left master ", i), func() bool { return !stands(i) })

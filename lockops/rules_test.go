@@ -22,7 +22,7 @@ var (
 )
 
 // TestEveryRuleHasATest: or docs/locks.md says of it that it "has no test", and why. That the page names a
-// rule is not enough: in brackets behind a promise it stands for the test.
+// rule is not enough: in brackets behind a promise it means the test.
 func TestEveryRuleHasATest(t *testing.T) {
 	t.Parallel()
 	tested := make(map[string]bool)
@@ -54,7 +54,7 @@ func TestEveryRuleHasATest(t *testing.T) {
 	}
 }
 
-// TestThePageNamesTestsThatAreThere: behind a promise of docs/locks.md stands the test that shows it.
+// TestThePageNamesTestsThatAreThere: each promise of docs/locks.md names the test that shows it.
 func TestThePageNamesTestsThatAreThere(t *testing.T) {
 	t.Parallel()
 	names, named := tests(t), 0

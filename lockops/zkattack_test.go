@@ -43,7 +43,7 @@ func TestAWaiterOutlivesAReconnect(t *testing.T) {
 			}))
 		_, got := queueUp(t, within(t), mutexOn(s, path))
 		p.cut()
-		time.Sleep(200 * time.Millisecond) // the old watch goes with its connection, which the server notices by itself
+		time.Sleep(200 * time.Millisecond) // the old watch goes with its connection, which the server notices on its own
 		limit := time.Now().Add(10 * time.Second)
 		for len(watchedBy(t, server, s)) == 0 {
 			if time.Now().After(limit) {
@@ -60,7 +60,7 @@ func TestAWaiterOutlivesAReconnect(t *testing.T) {
 	})
 }
 
-// TestADirectoryWithoutNumbersIsRefused: its last number comes again and again, so that it orders nobody.
+// TestADirectoryWithoutNumbersIsRefused: its last number comes again and again, so that it orders no contender.
 func TestADirectoryWithoutNumbersIsRefused(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Numbers: map[string]int32{"/q": math.MaxInt32 - 1, "/s": math.MaxInt32 - 1}})

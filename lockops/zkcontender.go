@@ -28,7 +28,7 @@ type contender struct {
 	node     node
 	session  int64   // that was alive before the node was asked for
 	creating *flight // of the create request, while its answer is due
-	reported string  // whom it was last said to wait for
+	reported string  // the predecessor that was last reported
 	proofs   proofs
 }
 

@@ -84,7 +84,7 @@ var zkKinds = []struct {
 	}},
 }
 
-// TestZ14_ADirectoryIsDeletedWithItsQueue: all who wait queue again in a directory made anew, and each comes
+// TestZ14_ADirectoryIsDeletedWithItsQueue: all who wait queue again in a directory made again, and each comes
 // to its turn.
 func TestZ14_ADirectoryIsDeletedWithItsQueue(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func writerOrAny(name string, s *lockops.ZKSession, path string, on func(*lockop
 	return on(s, path)()
 }
 
-// TestZ14_ADirectoryIsDeletedAtAnyMoment of an Acquire, before each of its requests in turn: it begins anew.
+// TestZ14_ADirectoryIsDeletedAtAnyMoment of an Acquire, before each of its requests in turn: it begins again.
 func TestZ14_ADirectoryIsDeletedAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -34,7 +34,7 @@ func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 	})
 }
 
-// TestZ16_ForeignChildrenDoNotHurt: what is no contender of any library is ignored.
+// TestZ16_ForeignChildrenDoNotHurt: nodes that are no library's contenders are ignored.
 func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -77,7 +77,7 @@ func TestRecipesThatDoNotQueueTogetherAreRefused(t *testing.T) {
 	})
 }
 
-// TestZ17_SequentialNamesComeAgain: a node of the same name in a directory made anew is somebody else's and stays.
+// TestZ17_SequentialNamesComeAgain: a node of the same name in a directory made again is another client's and stays.
 func TestZ17_SequentialNamesComeAgain(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

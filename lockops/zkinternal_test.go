@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// TestZ15_OrderIsByNumber, never by name, and ends with the numbers; a node that is not listed is not first.
+// TestZ15_OrderIsByNumber, never by name. It ends with the numbers; an unlisted node is not first.
 func TestZ15_OrderIsByNumber(t *testing.T) {
 	t.Parallel()
 	const guid = "_c_aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa-lock-"
@@ -55,11 +55,11 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	}
 	c.node.unique = false
 	if err := c.check(listing{children: []string{guid + "0000000002"}, czxid: 6}); !errors.Is(err, errAgain) {
-		t.Errorf("in a directory made anew: %v, want to queue again", err)
+		t.Errorf("in a new directory: %v, want to queue again", err)
 	}
 }
 
-// TestSuspensionCounts: what the machine slept is taken off the deadlines from before, and off no others.
+// TestSuspensionCounts: the time that the machine slept is subtracted from earlier deadlines only.
 func TestSuspensionCounts(t *testing.T) {
 	t.Parallel()
 	total := time.Duration(0)
@@ -83,7 +83,7 @@ func TestSuspensionCounts(t *testing.T) {
 	if got := c.correct(after, deadline); !got.Equal(deadline) {
 		t.Errorf("of a request sent afterwards: %v early", deadline.Sub(got))
 	}
-	total += time.Millisecond // two clocks are not read at once
+	total += time.Millisecond // the two clocks are read one after the other
 	if got := c.correct(after, deadline); !got.Equal(deadline) {
 		t.Errorf("noise: %v early", deadline.Sub(got))
 	}
@@ -105,7 +105,7 @@ func TestSuspensionCounts(t *testing.T) {
 	}
 }
 
-// TestTheLeaseHasAMargin for clocks that run at different rates, and is of one session only.
+// TestTheLeaseHasAMargin for clocks that run at different rates, and belongs to one session.
 func TestTheLeaseHasAMargin(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
@@ -116,7 +116,7 @@ func TestTheLeaseHasAMargin(t *testing.T) {
 	}
 }
 
-// TestALeaseIsOfItsSession: that of another says nothing.
+// TestALeaseIsOfItsSession: another session's lease does not count.
 func TestALeaseIsOfItsSession(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
@@ -141,7 +141,7 @@ func leasedSession(t *testing.T) *ZKSession {
 	return s
 }
 
-// TestOnlyWhatCameAfterIsLeftOut: whatever may have come before a contender stays in its queue.
+// TestOnlyWhatCameAfterIsLeftOut: entries that may be earlier than a contender stay in its queue.
 func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -174,7 +174,7 @@ func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
 	}
 }
 
-// TestAWatchIsOfOneConnection: it ends with the one that it was set on, also when the next has long been made.
+// TestAWatchIsOfOneConnection: it ends with its connection, even long after the next one was made.
 func TestAWatchIsOfOneConnection(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
@@ -195,8 +195,8 @@ func TestAWatchIsOfOneConnection(t *testing.T) {
 	}
 }
 
-// TestAHoldEndsByTheSessionsClock: one that has run ahead is what a process sees that stood still. No server
-// is heard for it.
+// TestAHoldEndsByTheSessionsClock: a clock that is ahead means that the process was stopped. No server is
+// asked.
 func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 	t.Parallel()
 	server, err := zkserver.Start(zkserver.Config{})
@@ -224,7 +224,7 @@ func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 	if holds := s.held.begin(s.clock.now(), false); len(holds) > 0 {
 		s.look(holds, timeout/beatsPerTimeout)
 		if h.Context().Err() == nil {
-			t.Fatal("it was looked after, and did not end")
+			t.Fatal("it was checked, and did not end")
 		}
 	}
 	<-h.Context().Done()

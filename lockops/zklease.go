@@ -103,7 +103,7 @@ func (c *contender) proveLease(ctx context.Context) error {
 	if s.leased(c.session, part) {
 		return nil
 	}
-	// The answer came late, or behind a silence of which the leader may have heard no end.
+	// The answer came late, or after a silence that may not have ended for the leader.
 	_, timeout := s.tap.Session()
 	switch {
 	case !c.wait && c.inside == nil && s.clock.since(p.since) >= timeout:
@@ -117,7 +117,7 @@ func (c *contender) proveLease(ctx context.Context) error {
 }
 
 const (
-	// reportsPerTimeout: the leader hears at least so often whom a server has heard of.
+	// reportsPerTimeout: the leader learns at least this often which sessions a server has heard of.
 	reportsPerTimeout = 4
 	// restPerTimeout is for a first proof that came too soon.
 	restPerTimeout = 16
@@ -244,7 +244,7 @@ func (s *ZKSession) endHolds() {
 	}
 }
 
-// look ends what has to end, sends a heartbeat when it is due, and returns when to look again.
+// look ends expired holds, sends a heartbeat if it is due, and returns when to look again.
 func (s *ZKSession) look(holds []*zkGrant, every time.Duration) (next time.Duration) {
 	session, deadline := s.lease()
 	now := s.clock.now()

@@ -79,7 +79,7 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(20 * time.Millisecond):
-				_, _, _ = s.Conn().Exists("/lock") // it fails when the connection is made anew
+				_, _, _ = s.Conn().Exists("/lock") // it fails when the connection is made again
 			}
 		}
 	})
@@ -100,7 +100,7 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 	}
 }
 
-// TestALongWaitProvesItsSessionFirst: whoever was first to be granted after a long wait without any change of
+// TestALongWaitProvesItsSessionFirst: the first one granted after a long wait without any change of
 // its own is granted only when a quorum has committed that its node is there.
 func TestALongWaitProvesItsSessionFirst(t *testing.T) {
 	t.Parallel()

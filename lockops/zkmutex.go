@@ -19,8 +19,8 @@ func NewZKMutex(s *ZKSession, path string, opts ...Option) *ZKMutex {
 	return &ZKMutex{newZKQueue(s, path, opts, false)}
 }
 
-// Acquire queues and waits for its turn. Besides ctx's error it returns a *RecipeError, ErrClosed, and what
-// the servers refuse (zk.ErrNoAuth …). A session that expires meanwhile costs the place in the queue: it
+// Acquire queues and waits for its turn. Besides ctx's error it returns a *RecipeError, ErrClosed, and refusals
+// of the servers (zk.ErrNoAuth …). A session that expires meanwhile costs the place in the queue: it
 // queues again with the next.
 func (m *ZKMutex) Acquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, m.queue.lock, &m.queue.opts); h != nil || err != nil {
@@ -47,7 +47,7 @@ func (m *ZKMutex) String() string { return fmt.Sprintf("zookeeper mutex %s", m.q
 // writer are granted together when it leaves.
 //
 // It can share the directory with clients of the library whose recipe is chosen: "curator"
-// (InterProcessReadWriteLock), "kazoo" (ReadLock and WriteLock; kazoo's plain Lock takes no notice of
+// (InterProcessReadWriteLock), "kazoo" (ReadLock and WriteLock; kazoo's plain Lock ignores
 // readers), "sequential" or "madelson" (read- and write- before the number). go-zookeeper's lock has no
 // shared mode.
 //

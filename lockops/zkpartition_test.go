@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// The ensemble's tick and for how many of them a member that is cut off goes on by itself.
+// The ensemble's tick and for how many of them a member that is cut off goes on on its own.
 const (
 	partitionTick  = 200 * time.Millisecond
 	partitionLimit = 5

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// proxy stands between a client and a ZooKeeper server and breaks connections where a test says so.
+// proxy is between a client and a ZooKeeper server and breaks connections where a test says so.
 type proxy struct {
 	t        testing.TB
 	listener net.Listener
@@ -19,7 +19,7 @@ type proxy struct {
 
 	cutReply   atomic.Int32   // cut the connection instead of passing on the reply to the next request of this type
 	cutRequest atomic.Int32   // cut the connection instead of passing on the next request of this type
-	blackHole  atomic.Bool    // pass nothing on, in either direction, and answer nobody new
+	blackHole  atomic.Bool    // pass nothing on, in either direction, and answer no new client
 	mute       atomic.Int32   // pass no reply on to a request of this type
 	noEvents   atomic.Bool    // pass no watch event on
 	delay      atomic.Int64   // of each reply, in ns

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// zkQueue is a directory in which contenders queue for a mutex or, with readers among them, for a read-write lock.
+// zkQueue is a directory where contenders queue for a mutex or, with readers among them, for a read-write lock.
 type zkQueue struct {
 	session *ZKSession
 	opts    options
@@ -194,10 +194,10 @@ func (q *zkQueue) acl() []zk.ACL { return *q.nodeACL.Load() }
 // and again.
 func (q *zkQueue) spent() error {
 	return fmt.Errorf("directory %s has used up its numbers (2147483647 was the last): use another directory, "+
-		"or delete this one while nobody uses it", q.dir)
+		"or delete this one while no client uses it", q.dir)
 }
 
-// list asks for the children of a directory in which a contender has a node. If the directory is
+// list asks for the children of a directory that has a contender's node. If the directory is
 // missing, another client has deleted it together with the node.
 func (q *zkQueue) list(ctx context.Context, session int64) (listing, error) {
 	r, err := q.session.call(ctx, session, listRequest(q.dir))
@@ -254,7 +254,7 @@ func (q *zkQueue) entries(children []string) (entries []recipe.Entry, stranger *
 			}
 		}
 		switch {
-		case !ok || e.Role == recipe.Lease && !e.Live: // a semaphore's, of which no lock takes notice
+		case !ok || e.Role == recipe.Lease && !e.Live: // a semaphore's, which locks ignore
 		case q.queuesWith(writer, &e):
 			entries = append(entries, e)
 		default:

@@ -155,7 +155,7 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 	}
 }
 
-// TestZ17_AnotherNodeOfMyNameIsNotMine: a directory is made anew while a waiter is cut off, and its name comes again.
+// TestZ17_AnotherNodeOfMyNameIsNotMine: a directory is made again while a waiter is cut off, and its name comes again.
 func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -174,7 +174,7 @@ func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
 	if _, err := look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{holder.Name(), name} { // somebody else queues and then holds
+	for _, want := range []string{holder.Name(), name} { // another client queues and then holds
 		if got, err := look.Create("/lock/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil || got != "/lock/"+want {
 			t.Fatalf("created %q, %v; want %q again", got, err, want)
 		}
@@ -199,7 +199,7 @@ func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
 }
 
 // TestZ17_TwoHoldsOfOneNameAreTwo: within one session a second hold has the name of the first, whose directory was made
-// anew; each has its own token, and the release of the first leaves the second's node alone.
+// again; each has its own token, and the release of the first leaves the second's node alone.
 func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -275,7 +275,7 @@ func TestZ17_ReleaseKnowsItsOwnNode(t *testing.T) {
 	}
 }
 
-// TestALostWatchIsNoLostTurn: a server never sends the event; the waiter looks again by itself.
+// TestALostWatchIsNoLostTurn: a server never sends the event; the waiter looks again on its own.
 func TestALostWatchIsNoLostTurn(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

@@ -108,7 +108,7 @@ func TestZ5_AReadersNodeIsDeleted(t *testing.T) {
 	})
 }
 
-// TestZ5_AWritersNodeIsDeleted: a read inside of the write is refused, as the lock may be somebody else's,
+// TestZ5_AWritersNodeIsDeleted: a read inside of the write is refused, as the lock may be another client's,
 // and one that was granted before goes on.
 func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 	t.Parallel()

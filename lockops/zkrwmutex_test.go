@@ -169,7 +169,7 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 	})
 }
 
-// TestZ20_ReadInsideOfAWrite: a writer may read, and keeps that when the write is released; nobody gets in between.
+// TestZ20_ReadInsideOfAWrite: a writer may read, and keeps that when the write is released; no client gets in between.
 func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {

@@ -84,7 +84,7 @@ func (m *ZKSemaphore) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, ctx, true)
 }
 
-// tryPatience bounds the wait of a TryAcquire for others who are just taking a permit while there are free
+// tryPatience limits how long a TryAcquire waits for clients that are taking a permit while there are free
 // ones, besides the round trips that it takes itself.
 const (
 	tryPatience = 250 * time.Millisecond

@@ -216,8 +216,8 @@ func TestZKSemaphoreRefusesWhatCannotBeShared(t *testing.T) {
 	})
 }
 
-// TestZKSemaphoreIsSafeWithoutItsQueue: an operator deletes the node of whoever waits for a permit, so that
-// another comes to its turn; still nobody gets one too many.
+// TestZKSemaphoreIsSafeWithoutItsQueue: an operator deletes a waiter's node, so that
+// another comes to its turn; still no client gets one too many.
 func TestZKSemaphoreIsSafeWithoutItsQueue(t *testing.T) {
 	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {

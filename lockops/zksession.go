@@ -199,7 +199,7 @@ func (s *ZKSession) measure(ctx context.Context) error {
 		s.servers, timeout, ErrTooShort, trip.Round(time.Millisecond), enough)
 }
 
-// cleanUpLimit is for how long Close lets an adopted connection's nodes be removed.
+// cleanUpLimit is how long Close lets an adopted connection's nodes be removed.
 const cleanUpLimit = 2 * time.Second
 
 // Close ends the session: the ensemble removes its nodes, so that all its locks are free, and its holds are

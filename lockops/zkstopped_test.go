@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/campaign"
 )
 
-// stoppedEnv has the server, the session timeout and the path of a holder that is a process of its own.
+// stoppedEnv has the server, the session timeout and the path of a holder that is its own process.
 const stoppedEnv = "LOCKSCOPE_TEST_HOLDER"
 
 // A process with this in its environment holds a lock, prints the end of its hold and the cause, and releases it.
@@ -77,7 +77,7 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 	// The lease ends between 5/8 and 3/4 of the timeout after the cut.
 	time.Sleep(timeout / 4)
 	holder.signal(t, syscall.SIGSTOP)
-	time.Sleep(timeout / 8) // it stands still, so that it can say nothing of itself
+	time.Sleep(timeout / 8) // it is stopped, so it cannot report anything
 	var next acquired
 	if over {
 		next = <-got
@@ -101,7 +101,7 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 	release(t, next.h)
 }
 
-// holderProcess is a holder in a process of its own.
+// holderProcess is a holder in its own process.
 type holderProcess struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner

@@ -21,7 +21,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// plain is a client of its own that looks at what a test left on the server.
+// plain is its own client that looks at what a test left on the server.
 func plain(t testing.TB, addr string) *zk.Conn {
 	t.Helper()
 	conn, closed := connect(t, addr)

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Reason for which a release did not happen; empty when it did. The values are the command line's contract.
+// Reason why a release did not happen; empty if it did. The values are the command line's contract.
 type Reason string
 
 // The reasons.
@@ -26,7 +26,7 @@ const (
 	ReadOnly  Reason = "read-only"  // the profile forbids writing, or it is not allowed on the screen any more
 	// Ignored: the holder was asked to let go, and had not when the wait was over.
 	Ignored Reason = "ignored"
-	// TwoLeaders: the leader would lead on beside the next one, since its library never looks at its entry.
+	// TwoLeaders: the leader would still lead, next to the new one, since its library never looks at its entry.
 	TwoLeaders Reason = "two-leaders"
 	// Unsupported: how this library's lock is released from outside is not known; it is its holder's to end.
 	Unsupported Reason = "unsupported"
@@ -82,7 +82,7 @@ type Preview struct {
 	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it, such as the missing right.
 	Refused Reason
 	Detail  string
-	// TwoLeaders: the contender would lead on beside the next leader, until its client is restarted.
+	// TwoLeaders: the contender would still lead, next to the new leader, until its client is restarted.
 	TwoLeaders bool
 	// Sends lists what would be sent, one line each, escaped for printing; scripts and prior checks are
 	// described in words.

@@ -29,7 +29,7 @@ func openAudit(t *testing.T) (*Audit, string) {
 	return a, path
 }
 
-// onOneMaster is a master of its own, a client of it, and a Releaser of its locks.
+// onOneMaster is its own master, a client of it, and a Releaser of its locks.
 func onOneMaster(t *testing.T) (*servertest.Redis, *redis.Client, *Redis) {
 	t.Helper()
 	server := servertest.StartRedis(t)
@@ -138,7 +138,7 @@ func TestReleaseFreesTheHolderAndTellsWhoIsNext(t *testing.T) {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("audit file mode %v, %v", info.Mode(), err)
 		}
-		// The same preview again: it is gone, and nobody else is harmed.
+		// The same preview again: it is gone, and no other client is harmed.
 		again, err := releaser.Execute(t.Context(), p, "typed")
 		if err != nil || again.Released || again.Reason != Gone {
 			t.Errorf("again: %+v, %v", again, err)
@@ -177,7 +177,7 @@ func TestReleaseRefusesWaitersUnlessAllowed(t *testing.T) {
 	})
 }
 
-// The same name can come again when the directory is made anew, at version 0: czxid and session differ.
+// The same name can come again when the directory is made again, at version 0: czxid and session differ.
 func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// DefaultAskWait is for how long a holder that was asked is watched.
+// DefaultAskWait is how long a holder that was asked is watched.
 const DefaultAskWait = 10 * time.Second
 
 // asksFirst reports why a holder cannot be asked to let go; empty when it can. Curator alone knows such a
@@ -27,7 +27,7 @@ func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	case l.Kind != inspect.KindMutex && l.Kind != inspect.KindRW && l.KindConfidence != recipe.Possible:
 		return fmt.Sprintf("a %s of Curator knows no such request: only its mutex and read-write lock do", l.Kind)
 	case !readable:
-		return "its data may not be read, which tells whether it listens: grant READ"
+		return "its data, which says whether it listens, may not be read: grant READ"
 	case !recipe.CuratorListens(data):
 		return "it does not listen: a lock that its program made revocable (makeRevocable) has empty data, and this one has some"
 	}

@@ -13,7 +13,7 @@ import (
 func TestAuditIsSynced(t *testing.T) {
 	audit, _ := openAudit(t)
 	audit.file.Close()
-	// A pipe takes what is written and cannot be synced.
+	// A pipe accepts writes and cannot be synced.
 	audit.path = filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(audit.path, 0o600); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // Candidate is a connection to Redis that may be a contender's. None is for certain: Redis keeps no author of
-// a key, a pool has several connections, and what one sent last says nothing of which key it was about.
+// a key, a pool has several connections, and a connection's last command does not show its key.
 type Candidate struct {
 	Connection
 	// For and Against are the reasons to take it for the contender's, and not to; For is never empty.
@@ -22,7 +22,7 @@ type Candidate struct {
 	weight int
 }
 
-// Commands that take or renew a lock, and those by which its libraries wait for one.
+// Commands that take or renew a lock, or wait for one.
 var (
 	taking = []string{
 		"set", "setnx", "eval", "evalsha", "fcall", "expire", "pexpire", "hset", "hincrby",
@@ -35,7 +35,7 @@ var (
 const shortest = 4
 
 // Candidates are the connections that may be those of a contender of a lock in a database, the most likely
-// first. held is for how long it has held or waited; 0 where that is not known.
+// first. held is how long it has held or waited; 0 where that is not known.
 func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, db int, list []Connection) []Candidate {
 	var found []Candidate
 	for i := range list {
@@ -123,6 +123,6 @@ func (c *Candidate) byAge(held time.Duration) {
 	case c.Age+time.Second >= held: // Redis counts whole seconds
 		c.speaksFor(1, "it was connected before the lock was taken, or waited for")
 	default:
-		c.speaksAgainst(2, "it was connected later, perhaps anew")
+		c.speaksAgainst(2, "it connected later, or reconnected")
 	}
 }

@@ -45,7 +45,7 @@ func TestCandidatesForAContender(t *testing.T) {
 	if got := ids(found); !slices.Equal(got, []int64{2, 1, 9, 3, 4}) {
 		t.Errorf("%v: %+v", got, found)
 	}
-	for i, want := range []string{"its name has the owner's host web-1", "its library is redis-py 5.0.1, by which python-redis-lock", "it is in database 3", "it was connected later", "jedis 4, and python-redis-lock writes its locks by redis-py"} {
+	for i, want := range []string{"its name has the owner's host web-1", "its library is redis-py 5.0.1, by which python-redis-lock", "it is in database 3", "it connected later", "jedis 4, and python-redis-lock writes its locks by redis-py"} {
 		if said := strings.Join(append(found[i].For, found[i].Against...), "; "); !strings.Contains(said, want) {
 			t.Errorf("%d: %q lacks %q", found[i].ID, said, want)
 		}

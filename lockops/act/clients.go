@@ -56,7 +56,7 @@ type ClientPreview struct {
 	// Sends are the commands that would be sent; Warnings are its consequences, and what it does not do.
 	Sends, Warnings []string
 	// Read: all locks could be read for what the client holds and waits for. Perhaps are those of its host,
-	// of which it is not known which connection's they are.
+	// that may belong to another connection.
 	Read                  bool
 	Holds, Waits, Perhaps []inspect.ID
 }
@@ -132,10 +132,10 @@ func (p *ClientPreview) Lines() []string {
 		}
 	}
 	if !p.Read {
-		return append(lines, "the locks could not all be read: what else it holds is not known")
+		return append(lines, "not all locks could be read: it may hold others")
 	}
 	if len(lines) == 0 {
-		return []string{"no lock is known to be its own: values of most libraries do not tell the connection"}
+		return []string{"no lock is known to be its own: most libraries' values do not name the connection"}
 	}
 	return lines
 }
@@ -155,7 +155,7 @@ func (z *ZooKeeper) EndClient(_ context.Context, p ClientPreview, _ string) (Cli
 func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPreview, error) {
 	p := ClientPreview{Request: req}
 	if _, cluster := r.masters[0].(*redis.ClusterClient); cluster {
-		p.Refused, p.Detail = Unsupported, "a client of a Cluster has connections to each node: give the node as a target by itself (redis://HOST:PORT)"
+		p.Refused, p.Detail = Unsupported, "a client of a Cluster has connections to each node: give the node as a target (redis://HOST:PORT)"
 		return p, nil
 	}
 	lists, err := r.connections(ctx, 0)
@@ -167,7 +167,7 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 			continue
 		}
 		if c.link() {
-			p.Refused, p.Detail = Unsupported, "it is a link between servers (replication), and no client"
+			p.Refused, p.Detail = Unsupported, "it is a link between servers (replication), not a client"
 			return p, nil
 		}
 		p.Seen = append(p.Seen, c)
@@ -180,13 +180,13 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 	if server := sharedAddress(p.Seen); server != "" {
 		p.Refused, p.Sends = Unsupported, nil
 		p.Detail = "several connections with " + server +
-			" have this address, as all of a Unix socket have: which of them is the client's cannot be told"
+			" have this address, as all on a Unix socket do: the client's own cannot be identified"
 		return p, nil
 	}
 	p.Warnings = []string{
 		"no lock is freed by this: its keys stay until their TTL is up, or are released",
-		"most libraries connect anew by themselves: only a process that is stopped stays away",
-		"what it does just now is cut off, and it cannot know whether it was done",
+		"most libraries reconnect: only a stopped process stays away",
+		"its current command is cut off, and it cannot know whether it was executed",
 	}
 	return p, nil
 }
@@ -205,7 +205,7 @@ func sharedAddress(list []Connection) string {
 
 // Connections lists those of all masters. A master makes its list in one go and serves no client meanwhile:
 // one that has more connections than most, by its INFO, is not asked for it, nor one whose INFO does not
-// tell; 0: all are. It changes nothing, and returns what some masters listed next to the errors of others,
+// say; 0: all are. It changes nothing, and returns the lists of some masters next to the errors of others,
 // which are like those of Releaser.Execute.
 func (r *Redis) Connections(ctx context.Context, most int) ([]Connection, error) {
 	return r.connections(ctx, most)
@@ -237,7 +237,7 @@ func (r *Redis) connections(ctx context.Context, most int) ([]Connection, error)
 	return all, errors.Join(errs...)
 }
 
-// hasFew returns an error where a master has more connections than most, or does not tell how many; 0: any
+// hasFew returns an error if a master has more connections than most, or does not say how many; 0: any
 // number will do.
 func (r *Redis) hasFew(ctx context.Context, i, most int) error {
 	if most == 0 {

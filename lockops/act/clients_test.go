@@ -16,7 +16,7 @@ import (
 )
 
 // TestAClientIsEnded: the connection that was seen is ended and no other; one that is gone, that was named
-// anew, or that is a link between servers is not.
+// again, or that is a link between servers is not.
 func TestAClientIsEnded(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -49,7 +49,7 @@ func TestAClientIsEnded(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 
-	// Named anew between the preview and the kill: it may be somebody else's by now.
+	// Named again between the preview and the kill: it may be another client's by now.
 	if err := victim.Do(t.Context(), "client", "setname", "worker-9").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestAnAddressOfSeveral(t *testing.T) {
 }
 
 // TestTheListOfManyConnectionsIsNotAskedForUnasked: a master with more connections than most is not asked for
-// their list, and says why; one that is asked for by somebody is.
+// their list, and says why; one that a user asks for is.
 func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// inScript matches the error by which our scripts name the command that failed (lua/prelude.lua).
+// inScript matches the error with which our scripts name the command that failed (lua/prelude.lua).
 var inScript = regexp.MustCompile(`refused (\w+): (.*)`)
 
 // explain makes a person's words of what a script of ours answered: which command was refused, and what to grant.

@@ -13,7 +13,7 @@ import (
 )
 
 // A user who may not read a part of a lock sees the right that is missing: neither that its holder is gone or
-// another, nor that nobody waits.
+// another, nor that no client waits.
 func TestWhatMayNotBeReadIsUnknownToARelease(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -41,7 +41,7 @@ func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.
 // missing is the reason why nothing can be done to a contender that was not found: it is gone only where its node is.
 func (d *directory) missing(owner inspect.Untrusted) (Reason, string) {
 	if _, stands := d.Stands(owner.Raw()); stands {
-		return Changed, "its znode is there, and is no contender by what is beside it now; nothing was done"
+		return Changed, "its znode is there, but is no longer a contender; nothing was done"
 	}
 	return Gone, ""
 }

@@ -94,7 +94,7 @@ func TestWhatEndsByItselfWasNotReleased(t *testing.T) {
 			result, err := releaser.Execute(t.Context(), p, "typed")
 			m, words := result.Masters[0], "gone, not by this request"
 			if tt.unknown {
-				words = "gone; by this request or by itself"
+				words = "gone; by this request or on its own"
 			}
 			if result.Released || m.Deleted || m.Err == nil || result.Unknown != tt.unknown || !strings.HasPrefix(result.Detail, words) {
 				t.Errorf("result %+v, %v", result, err)

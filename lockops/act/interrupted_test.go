@@ -20,7 +20,7 @@ type saidNo string
 func (r saidNo) Error() string { return string(r) }
 func (saidNo) RedisError()     {}
 
-// interrupted has a server refuse the release, and after it some of what is asked for by number.
+// interrupted lets a server refuse the release, and after it some numbered requests.
 type interrupted struct {
 	by         saidNo
 	from, most int

@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Led are the leaders that were forced out although they lead on, by an audit file and the older ones next to it.
-// What cannot be read is left out: ReadTrail reports it.
+// Led are the leaders that were forced out although they still lead, by an audit file and the older ones next to
+// it. Unreadable lines are left out: ReadTrail reports them.
 func Led(path string) []inspect.Led {
 	var list []inspect.Led
 	files, _ := trailFiles(path)

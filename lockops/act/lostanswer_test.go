@@ -124,7 +124,7 @@ func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
 	}
 }
 
-// What was on a master that cannot be asked any more is not said to be gone.
+// A vote on a master that cannot be asked any more is not reported as gone.
 func TestWhatAMasterThatIsSilentHadIsNotGone(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{0, time.Minute} {

@@ -30,7 +30,7 @@ func TestReleaseSyncsBeforeItLooks(t *testing.T) {
 	})
 }
 
-// ordered notes what is asked for one after the other.
+// ordered notes the order of requests.
 type ordered struct {
 	*hooked
 	order *[]string

@@ -17,7 +17,7 @@ import (
 // faulty is a master that fails in its own way when it is asked to delete, and cannot be read before that, or after.
 type faulty struct {
 	has   bool  // the contender, when it is looked at first
-	fails error // in place of the answer to the script; nil: it answers
+	fails error // instead of the answer to the script; nil: it answers
 	lost  bool  // the script was run all the same
 	slow  bool  // the script is run when the test calls later
 	ends  bool  // the contender's TTL runs out right before the script

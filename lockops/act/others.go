@@ -23,7 +23,7 @@ const (
 type Others struct {
 	// Read: all of them could be read. Known: who the contender's owner is, so that it can be sought there.
 	Read, Known bool
-	// NotGiven are the kinds of servers of which none was given although there are waiters: a deadlock that
+	// NotGiven are the kinds of servers without a target although the lock has waiters: a deadlock that
 	// closes there does not show.
 	NotGiven []inspect.BackendKind
 	// Holds and Waits are the other locks that the owner holds and waits for, as far as they were read.

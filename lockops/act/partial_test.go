@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// A holder of rueidislock's three keys that has lost two of them since the preview holds it no more: nothing
-// is done to the third, and the report says so whichever is left.
+// A holder of rueidislock's three keys that has lost two of them since the preview no longer holds the lock: the
+// third key stays, whichever it is, and the report says so.
 func TestAHolderThatLostItsMajorityOfKeysIsNotReleased(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)

@@ -47,7 +47,7 @@ func (b *racePace) run(other func(), action func() (Result, error)) (Result, err
 var nextValue = strings.Repeat("n", 21) + "g=="
 
 // TestActsInRacesOnZooKeeper: the same for a znode: it is deleted by its holder or by us, never reported as
-// both, and whoever queues behind stays.
+// both, and the waiters behind stay.
 func TestActsInRacesOnZooKeeper(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -82,7 +82,7 @@ func TestActsInRacesOnZooKeeper(t *testing.T) {
 }
 
 // TestSessionsEndInRaces: a holder's session ends, as when it expires, while its znode is released. Whoever
-// queues behind stays, and what is reported is that we freed it or that it was gone.
+// queues behind stays, and we report that we freed it or that it was gone.
 func TestSessionsEndInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// ttlOfMasters are tries of a TTL on three masters beside something that happens to the lock there.
+// ttlOfMasters are tries of a TTL on three masters next to something that happens to the lock there.
 type ttlOfMasters struct {
 	*testing.T
 	clients  []redis.UniversalClient
@@ -23,7 +23,7 @@ type ttlOfMasters struct {
 
 const ttlHolder = "b29vb29vb29vb29vb29vbw=="
 
-// race has the holder take the lock for so long, and runs other for each master beside the action; false: it
+// race has the holder take the lock for so long, and runs other for each master next to the action; false: it
 // had ended before the preview.
 func (r *ttlOfMasters) race(lasts time.Duration, other func(c redis.UniversalClient) int) (result Result, said [3]int, ok bool) {
 	for _, c := range r.clients {
@@ -112,7 +112,7 @@ func (r *ttlOfMasters) duringItsEnd() {
 }
 
 // TestTTLOnSeveralMastersInRaces: a TTL is set on each master only where the holder that was seen still has
-// the lock: beside its own release, its renewal, and the end of its TTL, after which another takes it.
+// the lock: next to its own release, its renewal, and the end of its TTL, after which another takes it.
 func TestTTLOnSeveralMastersInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

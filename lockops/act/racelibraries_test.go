@@ -56,7 +56,7 @@ const hasIt = `local function has(key)
 end
 `
 
-// libraryRaces are tries of an action beside something that happens to a lock as its library has it.
+// libraryRaces are tries of an action next to something that happens to a lock as its library has it.
 type libraryRaces struct {
 	*testing.T
 	waits
@@ -82,7 +82,7 @@ func (r *libraryRaces) next() int {
 	return r.ask(redis.NewScript(r.try), append([]any{r.me, 3600000}, r.args...)...)
 }
 
-// race has the holder take the lock for so long, and runs other beside the action; false: it had ended before
+// race has the holder take the lock for so long, and runs other next to the action; false: it had ended before
 // the preview, or the action is none for this lock.
 func (r *libraryRaces) race(lasts string, ttl time.Duration, other func()) (result Result, ok bool) {
 	r.Helper()

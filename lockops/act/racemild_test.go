@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestAskingInRaces: a holder is asked while it lets go by itself. Whoever is next is never written to, and a
+// TestAskingInRaces: a holder is asked while it lets go on its own. Whoever is next is never written to, and a
 // request that was written went to the holder that was seen: it is reported as asked then, and only then.
 func TestAskingInRaces(t *testing.T) {
 	t.Parallel()
@@ -77,7 +77,7 @@ func (c *counting) Set(path string, data []byte, version int32) (*zk.Stat, error
 	return stat, err
 }
 
-// TestEndingClientsInRaces: a client is ended while it leaves by itself and another of its name comes. Only
+// TestEndingClientsInRaces: a client is ended while it leaves on its own and another of its name comes. Only
 // the connection that was seen is ever ended, and it is reported as ended when we did it.
 func TestEndingClientsInRaces(t *testing.T) {
 	t.Parallel()

@@ -109,7 +109,7 @@ func redisWarnings(rd reading, seen *inspect.Contender) []string {
 	if _, queued := find(rd.lock, seen.Name); queued && seen.State == inspect.Waiting {
 		warnings = waiterWarnings(seen)
 	} else if seen.State != inspect.Holding {
-		warnings = []string{"this value has no quorum: nobody holds the lock by it, if these are the masters of one lock (the other locks were not read: see lockscope doctor); deleting it clears the way for others"}
+		warnings = []string{"this value has no quorum: its client does not hold the lock, if these are the masters of one lock (the other locks were not read: see lockscope doctor); deleting it clears the way for others"}
 	}
 	if len(rd.lock.Masters) > 1 {
 		warnings = append(warnings, "the quorum is checked again first; each master then deletes on its own (not atomic)")
@@ -226,7 +226,7 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 }
 
 // permitsOnly reports whether only the number of free permits is left of a semaphore, which looks like a lock that
-// the number holds: Redisson's, of which the last permit was given back.
+// the number holds: Redisson's, whose last permit was returned.
 func permitsOnly(before, after *inspect.Lock) bool {
 	return before.Recipe == "redisson" && before.Kind == inspect.KindSemaphore && after.Kind != inspect.KindSemaphore
 }

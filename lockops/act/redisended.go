@@ -29,7 +29,7 @@ func (e Ended) Words() string {
 	case EndedItself:
 		return "gone, not by this request"
 	case EndedSomehow:
-		return "gone; by this request or by itself"
+		return "gone; by this request or on its own"
 	}
 	return ""
 }
@@ -92,8 +92,8 @@ func (r *Redis) unanswered(script string, seen *inspect.Contender, masters []Mas
 	left := 0
 	for i := range masters {
 		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
-		const lost = "whether it was taken out on %s is unknown: no answer came, and it could not be read "
-		const pending = "whether it is taken out on %s is unknown: it stood there after that, but no answer of its own came, and the request may still arrive"
+		const lost = "whether it was removed on %s is unknown: no answer came, and it could not be read "
+		const pending = "whether it is removed on %s is unknown: it was still there afterwards, but the request got no answer and may still arrive"
 		switch undone := r.removedNothing(i, script, m.Err) || r.unsent(i, m.Err); {
 		case stands(is, seen) && (m.Err == nil || undone):
 			left++
@@ -119,7 +119,7 @@ func (r *Redis) unsent(i int, err error) bool {
 	return errors.Is(err, errNotSent) || !cluster && errors.As(err, &op) && op.Op == "dial"
 }
 
-// unknownEnd is the error of a release of which no master that can have done it has said so.
+// unknownEnd is the error of a release that no master has confirmed although one may have done it.
 func unknownEnd(r Result) error {
 	if !r.Unknown {
 		return nil

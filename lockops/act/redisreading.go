@@ -233,7 +233,7 @@ func (rd reading) unseenWaiters() string {
 	case why != "":
 		return "unknown: " + why
 	case len(rd.lock.Waiters) > 1 && rd.lifeUnknown() != "":
-		return "unknown: which of the waiters still live cannot be told without the server's clock: " + rd.lifeUnknown()
+		return "unknown: which waiters still live is not known without the server's clock: " + rd.lifeUnknown()
 	}
 	return ""
 }

@@ -22,7 +22,7 @@ type removal struct {
 	name string
 	keys []string
 	args []any
-	// wakeList is the list by which the library wakes a waiter, if it has one.
+	// wakeList is the list that wakes the library's waiters, if it has one.
 	wakeList string
 	// says describes the command in the preview.
 	says string

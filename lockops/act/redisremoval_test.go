@@ -173,7 +173,7 @@ func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
 	if diff := cmp.Diff(sorted(want), sorted(left)); diff != "" {
 		t.Errorf("keys left (-want +got):\n%s", diff)
 	}
-	// What was seen is no longer there: nothing more is taken.
+	// The seen contender is gone: nothing more is removed.
 	again, err := releaser.Execute(t.Context(), p, "--yes")
 	if err != nil || again.Released || again.Masters[0].Deleted {
 		t.Errorf("again: %+v, %v", again, err)

@@ -31,7 +31,7 @@ func noTTL(l *inspect.Lock, c *inspect.Contender) string {
 	if c.State != inspect.Holding {
 		return "it waits: the lock's key is not its own"
 	}
-	return fmt.Sprintf("the holders of a %s of %s have times of their own, which a TTL of the key does not change",
+	return fmt.Sprintf("the holders of a %s of %s have their own expiry, which a TTL of the key does not change",
 		l.Kind, l.Recipe)
 }
 
@@ -86,11 +86,11 @@ func seenExpiry(v *inspect.Vote) string {
 
 func ttlWarnings(rd reading, p Preview) []string {
 	warnings := []string{
-		"its client is not told: if it works for longer, the lock is free all the same, and two may work at once; choose a TTL longer than its work takes",
+		"its client does not learn of it: if it works for longer, the lock is free anyway, and two may work at once; choose a TTL longer than its work takes",
 		"a client that renews its lock sets its own TTL again at the next renewal",
 	}
 	if len(rd.lock.Masters) > 1 {
-		warnings = append(warnings, "each master compares and sets by itself, not all in one step")
+		warnings = append(warnings, "each master compares and sets on its own (not atomic)")
 	}
 	if err := errors.Join(rd.errs...); err != nil {
 		warnings = append(warnings,
@@ -149,7 +149,7 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 		votes.need = votes.stood
 	}
 	if result.Unknown = votes.unknown(); result.Unknown {
-		result.Detail = fmt.Sprintf("whether %s took the TTL, or takes it yet, is unknown: no answer of its own came",
+		result.Detail = fmt.Sprintf("whether %s took the TTL, or will, is unknown: no answer came",
 			strings.Join(votes.lost, ", "))
 		return result, errors.Join(unreachableMasters(result.Masters), unknownEnd(result))
 	}

@@ -68,7 +68,7 @@ func (c ttlCase) left(t *testing.T, i int) time.Duration {
 }
 
 // TestATTLIsSetOnEveryMaster: for a key that has none, longer and shorter for one that has; the value stays,
-// and the audit file has what was asked for and done.
+// and the audit file has the request and the outcome.
 func TestATTLIsSetOnEveryMaster(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]time.Duration{"none": 0, "shorter": time.Hour, "longer": time.Minute} {
@@ -102,7 +102,7 @@ func TestATTLIsSetOnEveryMaster(t *testing.T) {
 	}
 }
 
-// TestATTLIsGuarded: what is not as it was confirmed is left alone: another value, and a TTL that the client
+// TestATTLIsGuarded: a lock that has changed since the confirmation is left alone: another value, and a TTL that the client
 // has set, or taken away, itself.
 func TestATTLIsGuarded(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -189,7 +189,7 @@ func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
 }
 
 // TestATTLOfLocksWithStructure: those whose TTL is their key's take one, in all keys of the lock; those whose
-// holders have times of their own, and waiters, are refused with that reason.
+// holders have their own expiry, and waiters, are refused with that reason.
 func TestATTLOfLocksWithStructure(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)

@@ -20,9 +20,9 @@ import (
 type SweepRequest struct {
 	// Root is the path below which they are sought; it is never swept itself.
 	Root inspect.ID
-	// Idle is for how long nothing must have come or gone in one.
+	// Idle is how long nothing must have come or gone in one.
 	Idle time.Duration
-	// Now is our clock's time. Backend knows the servers' clock, by which Idle counts; nil: unknown.
+	// Now is our clock's time. Backend knows the servers' clock, which dates Idle; nil: unknown.
 	Now     time.Time
 	Backend *inspect.Backend
 	// Within bounds each answer of a server; 0: nothing does.

@@ -24,7 +24,7 @@ type sweeping struct {
 }
 
 // startSweeping makes directories that were used long ago, one with data, one that never was used, those that
-// somebody has, and one that nothing dates.
+// a client has, and one that nothing dates.
 func startSweeping(t *testing.T, addr string, audit *Audit) *sweeping {
 	conn := connectZooKeeper(t, addr)
 	wire := &hooked{ZKConn: conn, beforeRemoval: func() {}}
@@ -81,7 +81,7 @@ func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason)
 	}
 }
 
-// TestSweep: what had children once and is empty and idle is deleted, by itself and audited. What is used,
+// TestSweep: what had children once and is empty and idle is deleted, on its own and audited. What is used,
 // used lately, has data, is somebody's or never was a directory stays, and so does what a client uses between
 // the look and the delete.
 func TestSweep(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// again sets a key anew right behind the script that deletes it, as a client does whose value is its host's name.
+// again sets a key again right behind the script that deletes it, as a client does whose value is its host's name.
 type again struct {
 	plain      redis.UniversalClient
 	key, value string

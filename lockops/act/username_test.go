@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A user whom the system has no name for is in the audit by number: a line by nobody tells nobody.
+// A user whom the system has no name for is in the audit by number: a line without a user is useless.
 func TestAUserWithoutANameHasANumber(t *testing.T) {
 	unknown := func() (*user.User, error) { return nil, user.UnknownUserIdError(65532) }
 	named := func() (*user.User, error) { return &user.User{Username: "ann"}, nil }

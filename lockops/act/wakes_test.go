@@ -33,7 +33,7 @@ func releaseFirst(t *testing.T, r Releaser, id inspect.ID, owner inspect.Untrust
 }
 
 // TestZooKeeperClientsTakeWhatWasReleased: clients of Curator and kazoo that wait get the lock whose holder's node was
-// deleted, by themselves.
+// deleted, on their own.
 func TestZooKeeperClientsTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -44,7 +44,7 @@ func TestZooKeeperClientsTakeWhatWasReleased(t *testing.T) {
 			peer *servertest.Peer
 			kind string
 			more string
-			base string // where its holder stands, below its path
+			base string // where its holder is, below its path
 		}{
 			{java, "mutex", "", ""},
 			{java, "write", "", ""},
@@ -199,7 +199,7 @@ func TestReleaseOfASidekiqJob(t *testing.T) {
 			release := func() {
 				releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: jobDigest + ":LOCKED"}, "jid-1")
 			}
-			if tt.json { // nobody waits in version 9
+			if tt.json { // no client waits in version 9
 				release()
 			} else if got := awakened(t, client, jobDigest, release); got != "1" {
 				t.Errorf("the waiter got %q", got)
@@ -244,7 +244,7 @@ func awaitBlocked(ctx context.Context, t *testing.T, c *redis.Client) {
 }
 
 // TestReleaseOfALockThatStays: the znodes of ShedLock and Helix stay, and their data say that they are free,
-// so that the libraries' own calls go on working; what was written meanwhile is left alone.
+// so that the libraries' own calls go on working; newer data are left alone.
 func TestReleaseOfALockThatStays(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -22,8 +22,8 @@ func (u cutOff) Delete(string, int32) error {
 	return zk.ErrConnectionClosed
 }
 
-// encounter is a node that stands for the only contender of a lock, and what makes that no contender when it
-// comes to stand with it.
+// encounter is a node that counts as the only contender of a lock, and another that makes it no contender when it
+// appears next to it.
 type encounter struct {
 	*testing.T
 	conn     *zk.Conn
@@ -96,7 +96,7 @@ var encounters = map[string]func(*encounter){
 	},
 }
 
-// A node that stands, and is no contender any more because of one that came to stand with it, is not gone:
+// A node that exists, but is no longer a contender because of a new node next to it, is not gone:
 // neither before a release, nor between its preview and its delete, nor after a delete that was not answered.
 func TestANodeThatStandsIsNotGone(t *testing.T) {
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestANodeThatStandsIsNotGone(t *testing.T) {
 				lock, node, sibling := made(dir)
 				request := Request{ID: inspect.ID{Backend: "zk", Path: lock}, Owner: inspect.Untrusted(node[strings.LastIndex(node, "/")+1:])}
 				meet(&encounter{t, conn, releaser, request, node, sibling})
-				remove(dir + "-other") // what is left at the root would stand with the next
+				remove(dir + "-other") // leftovers at the root would be next to the following ones
 			})
 		}
 	}

@@ -99,12 +99,12 @@ func (p *Preview) considerLeading(l *inspect.Lock) {
 	if p.TwoLeaders = l.LeadsOn(p.Seen); !p.TwoLeaders {
 		return
 	}
-	beside := "the next candidate"
+	next := "the next candidate"
 	if p.Next != nil {
-		beside = p.Next.Who().String()
+		next = p.Next.Who().String()
 	}
-	text := fmt.Sprintf("two would lead: a leader by %s never looks at its entry again, and leads on beside %s until it is restarted. "+
-		"Restart it instead: the end of its session hands over", cmp.Or(p.Seen.Recipe, l.Recipe), beside)
+	text := fmt.Sprintf("two would lead: a leader by %s never looks at its entry again, and would lead next to %s until it is restarted. "+
+		"Restart it instead: the end of its session hands over", cmp.Or(p.Seen.Recipe, l.Recipe), next)
 	p.Warnings[0] = text
 	if p.Refused == "" && !p.Request.TwoLeaders {
 		p.Refused, p.Detail = TwoLeaders, text
@@ -140,12 +140,12 @@ func (z *ZooKeeper) sends(r Request, d *directory, l *inspect.Lock, seen *inspec
 func zkWarnings(seen *inspect.Contender, recipeName string) []string {
 	if seen.State != inspect.Holding {
 		return []string{"this contender waits: removing it frees nothing, and clients of go-zookeeper's Lock whose " +
-			"waiting node is removed believe that they hold the lock once the node before it goes"}
+			"waiting node is removed believe that they hold the lock once the node ahead of it is gone"}
 	}
 	warnings := []string{keepsRunning}
 	if q, ok := recipe.QueueByName(recipeName); ok && !q.CarriesGUID {
-		warnings = append(warnings, "names of this recipe can come again when the directory is made anew; czxid and "+
-			"session are compared right before the delete, but not in one step with it")
+		warnings = append(warnings, "this recipe's names can recur if the directory is recreated; czxid and "+
+			"session are compared right before the delete, but not atomically with it")
 	}
 	return warnings
 }
@@ -153,7 +153,7 @@ func zkWarnings(seen *inspect.Contender, recipeName string) []string {
 // maxAhead bounds the nodes that a request checks with its delete, so that it stays far below jute.maxbuffer (1 MB).
 const maxAhead = 1000
 
-// ahead are contenders without one of which a waiter could hold the lock: as long as all of them are there, it waits.
+// ahead are the contenders that a waiter waits for: it gets the lock only once one of them is gone.
 // None for a holder: it stays one until its node goes.
 func ahead(l *inspect.Lock, seen *inspect.Contender) []inspect.Contender {
 	if seen.State == inspect.Holding {

@@ -22,7 +22,7 @@ type totals struct {
 	rounds, histories, operations, grants, faults, losses, paused, forced, refused, stood, undecided, failed int
 }
 
-// extra is for how long a campaign goes on at most to reach the least operations and faults.
+// extra is how long a campaign goes on at most to reach the least operations and faults.
 const extra = time.Minute
 
 // TestCampaign hunts the locks on real servers, target after target, for the time given by the flags.
@@ -61,7 +61,7 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
-// calm is for how long the workers go on once all has settled: then checkProgress looks at them.
+// calm is how long the workers go on once all has settled: then checkProgress looks at them.
 const calm = 2*freeLimit + undisturbed
 
 // settling is the time in which what faults have left behind is over: the nodes and keys of the dead.
@@ -195,7 +195,7 @@ func progress(t *testing.T, cfg Config) {
 
 // nothingLeft waits until nothing of the round is on the servers: what was killed goes with its lease.
 func nothingLeft(t *testing.T, tg *target, cfg Config) {
-	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + 10*time.Second // the order of a Redlock's waiters expires by itself
+	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + 10*time.Second // the order of a Redlock's waiters expires on its own
 	var left []string
 	var err error
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {

@@ -88,9 +88,9 @@ const (
 	// grain is the precision of the times: on a busy machine a record is written a little after the event. What takes
 	// longer is a stall.
 	grain = int64(15 * time.Millisecond)
-	// before is the time ahead of a grant in which a stall may have delayed the notice to the earlier holder.
+	// before is the time before a grant during which a stall may have delayed the notice to the earlier holder.
 	before = 50 * time.Millisecond
-	// noticedIn bounds the running time, stalls left out, in which a process must notice its loss.
+	// noticedIn limits how long a process may run, without stalls, before it notices its loss.
 	noticedIn = 100 * time.Millisecond
 )
 

@@ -13,7 +13,7 @@ import (
 // ms is a time of these histories.
 func ms(n int64) int64 { return n * int64(time.Millisecond) }
 
-// held is a hold by a worker from one time to another, with a token, that was released or lost.
+// held is a worker's hold from one time to another, with a token, that was released or lost.
 func held(worker int, from, to int64, token uint64, lost bool) []Record {
 	r := Record{Worker: worker, Lock: "l", Kind: "mutex", Hold: from + 1, Token: token, Name: "n"}
 	with := func(at int64, op Op, err string) Record {
@@ -32,7 +32,7 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 	stall := Record{Worker: 1, Op: OpStall, Since: ms(120), At: ms(300)}
 	forced := Record{Op: OpForced, Lock: "l", Since: ms(60), At: ms(70)}
 	stood := Record{Worker: 2, Op: OpStood, Text: failpoint.Granted, At: ms(55)}
-	// slow is granted its lock long after it has asked for it.
+	// slow is granted its lock long after asking for it.
 	slow := held(2, 50, 200, 2, false)
 	slow[1].At = ms(150)
 	older := held(2, 50, 200, 1, false)
@@ -97,7 +97,7 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A lock that is free while a live process waits for it is found out, once faults are over and what they left is.
+// A lock that is free while a live process waits for it is reported, once faults and their leftovers are gone.
 func TestProgressIsChecked(t *testing.T) {
 	healed := Record{Op: OpHealed, At: ms(1000)}
 	settling := time.Second
@@ -131,7 +131,7 @@ func TestProgressIsChecked(t *testing.T) {
 	}
 }
 
-// A store refuses older tokens, and one that does not is found out.
+// A store refuses older tokens, and one that does not is reported.
 func TestStore(t *testing.T) {
 	s := NewStore(t.TempDir() + "/store")
 	if _, _, err := s.Read(8); err != nil {

@@ -36,7 +36,7 @@ func newSlotMove(t *testing.T, r *rand.Rand, nodes []*servertest.Redis) *slotMov
 	return m
 }
 
-// run moves the slot, or what is left of it; false where a node does not answer: it is to be run again.
+// run moves the slot, or the rest of it; false where a node does not answer: it is to be run again.
 func (m *slotMove) run(t *testing.T) bool {
 	source, target := dialAdmin(m.from.Addr), dialAdmin(m.to.Addr)
 	defer source.Close()

@@ -21,7 +21,7 @@ import (
 // controlLimit bounds the time until a control is found out.
 const controlLimit = 3 * time.Minute
 
-// control repeats a disturbance, each time among new workers, until the checks find what is wanted.
+// control repeats a disturbance, each time among new workers, until the checks find the expected violation.
 func control(t *testing.T, want string, cfg func(round int) Config, disturb func(t *testing.T, crew *team)) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(*campaignSeed, 1))
@@ -101,7 +101,7 @@ func TestControlTokensNotChecked(t *testing.T) {
 	}, func(t *testing.T, crew *team) {
 		for range 3 {
 			resume := crew.pause(t, random)
-			time.Sleep(lockTTL + lockTTL/4) // longer than the lease of one that stands still
+			time.Sleep(lockTTL + lockTTL/4) // longer than the lease of a stopped one
 			resume()
 		}
 	})
@@ -136,7 +136,7 @@ func TestControlFailover(t *testing.T) {
 		time.Sleep(lockTTL / 2) // the master alone grants and renews meanwhile
 		say("REPLICAOF", "NO", "ONE")
 		clients.Retarget(replica.Addr)
-		time.Sleep(lockTTL) // and now the replica, beside holds that it has not heard of
+		time.Sleep(lockTTL) // and now the replica, next to holds that it has not heard of
 		clients.Retarget(master.Addr)
 		link.Heal()
 		say("REPLICAOF", host, port)

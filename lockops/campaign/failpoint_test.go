@@ -16,7 +16,7 @@ import (
 )
 
 // A hold is looked after from the moment it is granted, and not only when the caller has it: between the two,
-// the caller's goroutine may stand still for as long as the machine likes, and an operator delete the node.
+// the caller's goroutine may be paused for as long as the machine likes, and an operator delete the node.
 func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	s, err := lockops.NewZKSession(t.Context(), []string{server.Addr})
@@ -46,7 +46,7 @@ func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	}
 }
 
-// Who stands at a place when a round ends goes on, and is waited for: nobody writes to its report when that is closed.
+// A worker stopped at a failpoint when a round ends goes on and is waited for, so that none writes to a closed report.
 func TestFailpoint_ARoundEndsWithWhoStandsInIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nemesis.jsonl")
 	report, err := OpenReport(path, 0, func(err error) { t.Error(err) })

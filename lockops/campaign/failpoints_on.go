@@ -40,7 +40,7 @@ func stopAtFailpoints(report *Report, seed uint64, lease time.Duration) (end fun
 	return func() {
 		failpoint.Stop(func(string) {})
 		mu.Lock()
-		over = true // also for who has come by, and was not counted yet
+		over = true // also for those that passed without being counted
 		mu.Unlock()
 		close(goOn)
 		standing.Wait()

@@ -135,7 +135,7 @@ func (h *History) stoppedOver(worker int, from, to int64) bool {
 	return slices.ContainsFunc(h.stalls[worker], func(s Record) bool { return s.Since <= from && s.At >= to-int64(before) })
 }
 
-// ran is for how long a worker ran between from and to: the time without its stalls.
+// ran is how long a worker ran between from and to: the time without its stalls.
 func (h *History) ran(worker int, from, to int64) time.Duration {
 	ran := to - from
 	for _, s := range h.stalls[worker] {

@@ -16,7 +16,7 @@ import (
 )
 
 // onClock runs f with an ensemble inside the process, on the clock that jumps: how long something takes there
-// depends on nothing but the code. session makes one on a member of its own.
+// depends on nothing but the code. session makes one on its own member.
 func onClock(t *testing.T, f func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession)) {
 	onEnsemble(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
 		f(t, n, session)

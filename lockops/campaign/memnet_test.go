@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// network is one inside the process, on which time is that of the test: connections carry bytes in order, and
+// network is one inside the process, with the test's clock: connections carry bytes in order, and
 // a test cuts them, holds them back or takes a message away.
 type network struct {
 	mu        sync.Mutex

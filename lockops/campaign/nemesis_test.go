@@ -28,7 +28,7 @@ import (
 type fault struct {
 	name string
 	do   func(t *testing.T, r *rand.Rand) func()
-	// forces takes somebody out of a lock instead, and says whom by its name; empty: everybody.
+	// forces removes a contender from a lock instead, and names it; empty: all.
 	forces func(t *testing.T, r *rand.Rand, lock Lock, audit *act.Audit) (name string, err error)
 }
 
@@ -36,7 +36,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// withZooKeeper runs f on a connection of its own.
+// withZooKeeper runs f on its own connection.
 func withZooKeeper(servers []string, f func(*zk.Conn) error) error {
 	conn, events, err := zk.Connect(servers, 5*time.Second, zk.WithLogger(quiet{}))
 	if err != nil {
@@ -58,12 +58,12 @@ func forcedOnZooKeeper(servers []string) []fault {
 			err = withZooKeeper(servers, func(conn *zk.Conn) error {
 				names, _, err := conn.Children(dirsOf(lock)[0])
 				if err != nil || len(names) == 0 {
-					return nil // nobody is there
+					return nil // no contender
 				}
 				name = names[r.IntN(len(names))]
 				releaser := act.NewZooKeeper(conn, act.Target{Name: "zk", Servers: servers}, audit)
 				defer releaser.Close()
-				defer conn.Close() // ends what is under way
+				defer conn.Close() // ends running requests
 				return force(t.Context(), releaser, act.Request{
 					ID: inspect.ID{Backend: "zk", Path: lock.Name}, Owner: inspect.Untrusted(name), Waiter: true,
 				})
@@ -78,9 +78,9 @@ func forcedOnZooKeeper(servers []string) []fault {
 						continue // gone already
 					}
 					for _, name := range names {
-						_ = conn.Delete(path.Join(dir, name), -1) // or it went by itself
+						_ = conn.Delete(path.Join(dir, name), -1) // or it went on its own
 					}
-					_ = conn.Delete(dir, -1) // unless somebody came
+					_ = conn.Delete(dir, -1) // unless a client came
 				}
 				return nil
 			})
@@ -127,7 +127,7 @@ func force(ctx context.Context, releaser act.Releaser, request act.Request) erro
 	defer cancel()
 	p, err := releaser.Preview(ctx, request)
 	if err != nil || p.Refused != "" {
-		return nil // a fault is on, or it left by itself
+		return nil // a fault is on, or it left on its own
 	}
 	result, err := releaser.Execute(ctx, p, "campaign")
 	if err == nil && result.Released == (result.Reason != "") {
@@ -137,7 +137,7 @@ func force(ctx context.Context, releaser act.Releaser, request act.Request) erro
 }
 
 // watchesOn are the paths that sessions watch which are connected to one of the servers, and of how many
-// sessions that are not servers still keep watches: nobody can take those off any more. A server leaks them
+// sessions that are not servers still keep watches: no client can remove those any more. A server leaks them
 // itself when a session's connection ends while its request for a watch is being executed, as those do that
 // hang on a server that was stopped.
 func watchesOn(servers []string) (paths []string, leaked int, err error) {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// freeLimit bounds the time for which a lock is free while a contender of a live process waits for it, once
+// freeLimit limits how long a lock may be free while a contender of a live process waits for it, once
 // all faults are over and what they left behind is (docs/locks.md).
 const freeLimit = 2 * time.Second
 
-// checkProgress looks for a span in which a lock was free although a contender waited.
+// checkProgress looks for a span during which a lock was free although a contender waited.
 func checkProgress(h *History, lock string, settling time.Duration, v *Verdict) {
 	if h.healed == never {
 		return

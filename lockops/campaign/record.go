@@ -34,8 +34,8 @@ const (
 	OpRead     Op = "read"     // from the fenced store
 	OpWrote    Op = "wrote"    // to it; with the error where it refused
 	OpStall    Op = "stall"    // the process did not run since Since
-	OpStood    Op = "stood"    // somebody stood still at a place of package failpoint
-	OpExit     Op = "exit"     // a clean end, with what was left behind
+	OpStood    Op = "stood"    // a process stopped at a place of package failpoint
+	OpExit     Op = "exit"     // a clean end, with what it left behind
 	OpForced   Op = "forced"   // the nemesis removed a contender, a key or a directory
 	OpFault    Op = "fault"    // by the nemesis, in words
 	OpHealed   Op = "healed"

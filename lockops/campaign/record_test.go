@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A round whose report cannot be written has failed, alone: the process goes on to the next.
+// A round whose report cannot be written fails; the process goes on to the next round.
 func TestAReportThatCannotBeWrittenFails(t *testing.T) {
 	var failures []error
 	report, err := OpenReport(filepath.Join(t.TempDir(), "nemesis.jsonl"), 0, func(err error) { failures = append(failures, err) })

@@ -10,11 +10,11 @@ import (
 )
 
 // TestReloadWhileLoading strikes a master with the LOADING fault while it loads its append-only file after a
-// restart: nobody may find a key missing that was acknowledged before.
+// restart: no client may find an acknowledged key missing.
 func TestReloadWhileLoading(t *testing.T) {
 	// 0.1 ms for each command in the file. Redis looks at its clients once in 1024 of them.
 	master, _ := redisMaster(t, "--appendfsync", "no", "--key-load-delay", "100")
-	c := redis.NewClient(&redis.Options{Addr: master.Addr, MaxRetries: -1, Protocol: 2, DisableIdentity: true}) // no commands of its own
+	c := redis.NewClient(&redis.Options{Addr: master.Addr, MaxRetries: -1, Protocol: 2, DisableIdentity: true}) // no commands of the client itself
 	defer c.Close()
 	if _, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 		for i := range 20 * 1024 {

@@ -28,7 +28,7 @@ var (
 // is a schedule of cuts, lags, lost answers, sessions that expire and deletions, a minute long by that clock.
 // It draws the same faults again. In what order things happen that can happen at the same instant is the
 // runtime's choice, another one on a busy machine: a schedule that failed may pass hundreds of times before
-// it fails again, so that a failure comes with what was seen of its lock.
+// it fails again, so that a failure comes with the events of its lock.
 func TestSchedules(t *testing.T) {
 	start := time.Now()
 	var all simCounts
@@ -185,7 +185,7 @@ func (s *sim) rage(ctx context.Context) {
 	}
 }
 
-// client is a process of its own: a session, and locks one after the other.
+// client is its own process: a session, and locks one after the other.
 func (s *sim) client(ctx context.Context, number int, random *rand.Rand) {
 	for ctx.Err() == nil {
 		session, err := lockops.NewZKSession(ctx, s.addrs, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(s.net.dial))

@@ -93,7 +93,7 @@ func (s *sim) toRemove(name string) *removal {
 	return r
 }
 
-// note keeps what was seen of a lock, or of all where it is empty. Callers hold s.mu.
+// note keeps the events of a lock, or of all if it is empty. Callers hold s.mu.
 func (s *sim) note(lock, format string, args ...any) {
 	s.seen = append(s.seen, simNote{lock, fmt.Sprintf("%v ", time.Since(s.start)) + fmt.Sprintf(format, args...)})
 }

@@ -234,7 +234,7 @@ func dialAdmin(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Second})
 }
 
-// reload has a master load its data anew: to others it says LOADING meanwhile. One that loads its append-only
+// reload has a master load its data again: to others it says LOADING meanwhile. One that loads its append-only
 // file still is left to it: Redis runs DEBUG also then, and takes the end of the inner load for the end of
 // all loading. Scripts would then find half of the data, and the rest of the file would bring back what they
 // found missing.

@@ -40,7 +40,7 @@ var (
 	// ErrExists is returned by Start when the lock exists and is not one that a run made for itself.
 	ErrExists = errors.New("the lock exists")
 	// ErrStalled is returned by Wait when a run by rounds did not get on.
-	ErrStalled = errors.New("nobody was granted the lock")
+	ErrStalled = errors.New("no contender was granted the lock")
 )
 
 func (c Config) check() error {

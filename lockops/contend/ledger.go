@@ -260,7 +260,7 @@ func (l *ledger) think(i int, at time.Time) { l.turn(i, Thinking, at) }
 // leave notes that a contender has ended.
 func (l *ledger) leave(i int, at time.Time) { l.turn(i, Done, at) }
 
-// stuck is the time in which nothing has happened while all that have not ended wait for the servers.
+// stuck is how long nothing has happened while all remaining contenders wait for the servers.
 func (l *ledger) stuck(at time.Time) time.Duration {
 	waits := false
 	for i := range l.lanes {

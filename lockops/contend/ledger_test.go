@@ -69,7 +69,7 @@ func TestAGrantThatOvertakesIsOneInversionHoweverManyItOvertakes(t *testing.T) {
 	}
 }
 
-// A waiter's place may be heard of only after somebody has overtaken it.
+// A waiter's place may be heard of only after another has overtaken it.
 func TestOvertakingIsSeenAfterwards(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, false, false, false)
@@ -189,7 +189,7 @@ func TestAHandoffNeedsSomebodyWhoWaits(t *testing.T) {
 	if q := handoff.quantiles(); q.Count != 1 || q.Max != 2*time.Millisecond || q.P50 != q.Max {
 		t.Errorf("%+v, want one of 2 ms", q)
 	}
-	// Nobody hands a lost lock over.
+	// A lost lock is not handed over.
 	s.comes(1, 4)
 	s.release(0, s.tick(), false)
 	s.lose(0, s.now, errors.New("gone"))

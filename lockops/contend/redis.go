@@ -39,7 +39,7 @@ type redisTarget struct {
 const (
 	// clientLimit bounds each request of the target to one master, with connecting.
 	clientLimit = 5 * time.Second
-	// markTTL keeps the mark by which a later run knows the keys that a killed one left.
+	// markTTL keeps the mark that shows a later run the keys of a killed one.
 	markTTL = 24 * time.Hour
 )
 
@@ -205,7 +205,7 @@ func (a *redisTarget) Close(ctx context.Context) (left []string, err error) {
 	return left, nil
 }
 
-// owner tells our own keys from strangers', which a run must not touch.
+// owner distinguishes our keys from others', which a run must not touch.
 type owner int
 
 const (

@@ -149,7 +149,7 @@ func (r *Run) Wait() (Report, error) {
 // Done is closed when the run has ended and everything is cleaned up.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Events come in the order in which they happen. Reading them is not required: while the channel is full, events
+// Events come in the order they happen. Reading them is not required: while the channel is full, events
 // are dropped and counted. It is closed at the end.
 func (r *Run) Events() <-chan Event { return r.events }
 

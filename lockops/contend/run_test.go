@@ -317,7 +317,7 @@ func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
 
 func TestARunThatDoesNotGetOnEnds(t *testing.T) {
 	t.Parallel()
-	target := &fakeTarget{permits: 0, choose: fifo, shown: true} // nobody is ever granted it
+	target := &fakeTarget{permits: 0, choose: fifo, shown: true} // it is never granted
 	cfg := small
 	cfg.Stall = 30 * time.Millisecond
 	run, err := Start(t.Context(), target, cfg)

@@ -33,7 +33,7 @@ func onRedis(masters []*servertest.Redis, key string) Redis {
 	return r
 }
 
-// plainZK is a look at a server that owes nothing to what is tested.
+// plainZK is a look at a server that is independent of the tested code.
 func plainZK(t *testing.T, server *servertest.ZooKeeper) *zk.Conn {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silent{}))
@@ -97,7 +97,7 @@ func TestZooKeeperQueues(t *testing.T) {
 	})
 }
 
-// Readers share the lock, nobody shares it with a writer, and no one is overtaken whom that could keep waiting.
+// Readers share the lock, a writer shares it with none, and no contender is overtaken forever.
 func TestReadersAndWritersFight(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -156,7 +156,7 @@ func TestZooKeeperTokensAreLookedAt(t *testing.T) {
 	})
 }
 
-// answeredFight is a run in which no release had to be sent twice: on a machine that stands still for a tenth
+// answeredFight is a run in which no release had to be sent twice: on a machine that is paused for a tenth
 // of a second, a contender may not hear that its release was done before the next one has the lock, and that
 // is an error.
 func answeredFight(t *testing.T, target Target, cfg Config) (*Run, Report) {
@@ -292,7 +292,7 @@ func wantExists(t *testing.T, target Target) {
 	}
 }
 
-// The remains of a killed run are not somebody else's lock: the next run takes them over, and removes them.
+// The remains of a killed run are not another client's lock: the next run takes them over, and removes them.
 func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -317,7 +317,7 @@ func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
 	})
 }
 
-// Somebody who came to use the lock meanwhile keeps it.
+// A client that came to use the lock meanwhile keeps it.
 func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

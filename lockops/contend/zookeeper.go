@@ -243,7 +243,7 @@ func (a *zkTarget) leftBelow(path string) (left []string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	err = a.walk(path, 2, func(path string, stat *zk.Stat) {
-		// A connection tells 0, the owner of what stays, until it has taken its session from the answer.
+		// A connection reports 0, the owner of persistent nodes, until it has read its session from the answer.
 		if stat.EphemeralOwner != 0 && a.ours[stat.EphemeralOwner] {
 			left = append(left, path)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A connection that has just begun may tell 0 as its session: what has no owner is nobody's remains.
+// A connection that has just begun may tell 0 as its session: nodes without an owner are not its remains.
 func TestWhatNobodyOwnsIsNotLeft(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -1,8 +1,8 @@
--- Takes a lock unless somebody has it, or is next.
+-- Takes a lock unless another client has it, or is next.
 -- KEYS: the lock; its waiters, a sorted set (optional); the newest fencing token (optional).
 -- ARGV: 1 value, 2 TTL in ms, 3 time limit in µs of this server's clock, 4 by when to stand among the waiters if it is
 -- held: -1 not at all, 0 by now, otherwise µs of this server's clock; 5 the name of the waiter, the value when it is
--- missing; 6 "1" to let all who wait go first.
+-- missing; 6 "1" to let all waiters go first.
 -- Returns "verdict detail seconds microseconds": verdict 1 taken (detail: fencing token, 0 without), 0 held (detail: the
 -- holder's TTL in ms, -1 for none), -1 too late: the limit has passed, nothing was done.
 local now = redis.call('TIME')

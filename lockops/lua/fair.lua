@@ -1,4 +1,4 @@
--- What the scripts of a fair lock share; it is put before them.
+-- The common part of the scripts of a fair lock; it is put before them.
 -- KEYS: 1 the lock, 2 its queue, 3 when each waiter was heard of, 4 the newest fencing token (optional).
 local now = redis.call('TIME')
 local at = now[1] * 1000000 + now[2]
@@ -19,8 +19,8 @@ local function token()
 	return next
 end
 
--- Gives the lock to the first waiter who is alive and tells it; not beyond the one given, who leaves the queue. beat: how
--- long in µs a waiter may keep silent twice, and the first TTL. Returns who has it now, nil for nobody.
+-- Gives the lock to the first live waiter and notifies it; not beyond the given one, which leaves the queue. beat: how
+-- long in µs a waiter may keep silent twice, and the first TTL. Returns the new holder, nil for none.
 local function handover(beat, counts, before)
 	while true do
 		local head = redis.call('ZPOPMIN', KEYS[2])

@@ -1,7 +1,7 @@
--- Takes a lock when it is free and nobody came before, and otherwise stands in the queue, or shows to be alive there.
+-- Takes a lock if it is free and has no earlier waiter. Otherwise it joins the queue, or shows there that it is alive.
 -- ARGV: 1 value, 2 TTL in ms, 3 time limit in µs of this server's clock, 4 by when to stand in the queue: -1 not at all, 0
 -- by now, otherwise µs of this server's clock, 5 heartbeat in µs, 6 "1" when PUBLISH counts all subscribers.
--- Returns as acquire.lua does; a waiter that comes behind others gets -1 for the holder's TTL, which they look after.
+-- Returns as acquire.lua does; a waiter behind others gets -1 for the holder's TTL, which those ahead watch.
 local function answer(verdict, detail)
 	return verdict .. ' ' .. detail .. ' ' .. now[1] .. ' ' .. now[2]
 end

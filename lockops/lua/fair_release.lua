@@ -1,6 +1,6 @@
--- Hands a lock that still has our value to the next waiter, or deletes it; who does not hold it leaves the queue.
+-- Hands a lock that still has our value to the next waiter, or deletes it; a client that does not hold it leaves the queue.
 -- ARGV: 1 value, 2 "1" when PUBLISH counts all subscribers, 3 heartbeat in µs.
--- Returns 1 released, 0 there is no such key, -1 somebody else has it.
+-- Returns 1 released, 0 there is no such key, -1 another client has it.
 local held = redis.call('GET', KEYS[1])
 if held ~= ARGV[1] then
 	leave(ARGV[1])

@@ -1,5 +1,5 @@
--- Tells the first waiter that it is next, and it alone. One whose session nobody reads any more goes, or is passed over where
--- the user may not remove it: a server whose script does not end serves nobody.
+-- Notifies only the first waiter that it is next. A waiter without a listening session is removed, or skipped if the user
+-- may not remove it: a server whose script does not end serves no client.
 -- It is put before the scripts that use it.
 local function wake(waiters, counts)
 	local first = 0
