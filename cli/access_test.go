@@ -28,7 +28,7 @@ func line(t *testing.T, text, title string) []string {
 	return strings.Fields(strings.ReplaceAll(words, ">PASSWORD", ">"+marked+"x"))
 }
 
-// homeOf is a home of its own for a user of Redis whose password is marked with an x behind it.
+// homeOf is its own home for a user of Redis whose password is marked with an x behind it.
 func homeOf(t *testing.T, user string) map[string]string {
 	env := home(t)
 	env["LOCKSCOPE_REDIS_USERNAME"], env["LOCKSCOPE_REDIS_PASSWORD"] = user, marked+"x"
@@ -109,7 +109,7 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 	}
 }
 
-// Redis takes the lines as they are, also those for all keys, beside which it takes no other pattern.
+// Redis takes the lines as they are, also those for all keys, next to which it takes no other pattern.
 func TestTheRightsThatAreAdvisedAreTaken(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

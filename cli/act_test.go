@@ -110,7 +110,7 @@ func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
 	})
 }
 
-// Readers share a lock, by the recipe of whoever is there; writers, and clients of another kind of lock, do not get it.
+// Readers share a lock, by the recipe of the clients that are there; writers, and clients of another kind of lock, do not get it.
 func TestAcquireReadsAndWrites(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -323,7 +323,7 @@ func TestAcquireLooksForItsCommandFirst(t *testing.T) {
 	}
 }
 
-// What is shown of a contender is not its name: the candidates are listed, and never guessed among.
+// A contender's label is not its name: the candidates are listed, and none is guessed.
 func TestReleaseByALabelNamesTheContender(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -382,7 +382,7 @@ func TestReleaseByALabelOnRedis(t *testing.T) {
 	})
 }
 
-// Who is next is shown as it is: waiting, until it was seen to hold.
+// The next contender is shown as waiting until it was seen to hold.
 func TestReleaseShowsTheStateOfWhoIsNext(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -72,7 +72,7 @@ func carryOut(t *testing.T, troubles []trouble) {
 	find(t, troubles, false)
 }
 
-// What is found in ZooKeeper and advised to an operator is done, such as a client's restart, and it is found no more.
+// After an operator follows the advice of a finding in ZooKeeper, such as a client's restart, the finding is gone.
 func TestWhatIsAdvisedInZooKeeperHelps(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -85,14 +85,14 @@ func TestWhatIsAdvisedInZooKeeperHelps(t *testing.T) {
 		troubles[i].target = look
 	}
 	troubles = append(troubles, trouble{
-		rule: "servers-disagree", on: "backend zk", advice: "give each ensemble a target of its own",
+		rule: "servers-disagree", on: "backend zk", advice: "give each ensemble its own target",
 		target: []string{"zk://" + server.Addr + "," + other.Addr + "/none"}, then: []string{"zk://" + server.Addr, "zk://" + other.Addr},
 		do: func(reportedFinding) {},
 	})
 	carryOut(t, troubles)
 }
 
-// wrongInQueues are queues in which entries are wrong, beside others that do not belong there.
+// wrongInQueues are queues in which entries are wrong, next to others that do not belong there.
 func (w *brokenServer) wrongInQueues(root string) []trouble {
 	kept := w.conns[0]
 	dir := func(name string) string { return w.create(kept, root+"/"+name, "", 0) }
@@ -247,7 +247,7 @@ func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn
 	}
 }
 
-// What is found on Redis and advised to an operator is done, and it is found no more.
+// After an operator follows the advice of a finding on Redis, the finding is gone.
 func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
 	t.Parallel()
 	three, own, denied := newRedisHouse(t, 3), newRedisHouse(t, 2), newRedisHouse(t, 1)
@@ -282,7 +282,7 @@ func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
 			do: func(reportedFinding) { three.do(t, 0, "CONFIG SET maxmemory-policy noeviction") },
 		},
 		{
-			rule: "suspect-target", on: "backend redis", target: []string{own.target("match=lock:*")}, advice: "give each server as a target of its own",
+			rule: "suspect-target", on: "backend redis", target: []string{own.target("match=lock:*")}, advice: "give each server its own target",
 			then: []string{"redis://" + own.addrs[0], "redis://" + own.addrs[1]}, do: func(reportedFinding) {},
 		},
 	})

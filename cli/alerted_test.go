@@ -20,7 +20,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// Prometheus and Alertmanager, with the rules that we ship, tell a receiver of each kind of fault.
+// Prometheus and Alertmanager, with the rules that we ship, alert a receiver of each kind of fault.
 func TestFaultsReachTheReceiver(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
@@ -72,8 +72,8 @@ func TestFaultsReachTheReceiver(t *testing.T) {
 	}
 }
 
-// stuckAndHidden makes a lock that one client keeps from another, a directory that may not be read, and a held lock that
-// it returns.
+// stuckAndHidden makes a held lock with a waiter, a directory that may not be read, and a held lock, which it
+// returns.
 func stuckAndHidden(t *testing.T, addr string) *zk.Lock {
 	t.Helper()
 	client := func() *zk.Conn {
@@ -104,8 +104,8 @@ func stuckAndHidden(t *testing.T, addr string) *zk.Lock {
 	return brief
 }
 
-// monitored runs Prometheus with our rules and an Alertmanager, and returns Prometheus' address. Nothing waits for
-// longer than a second, so that an alert comes while the test looks.
+// monitored runs Prometheus with our rules and an Alertmanager, and returns Prometheus' address. Every rule fires
+// after at most a second, so that the test sees its alert.
 func monitored(t *testing.T, prometheus, alertmanager, exporter, receiver string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -106,7 +106,7 @@ func TestADamagedAuditTrailIsNotVerified(t *testing.T) {
 	if err := os.WriteFile(path, []byte(cut), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.do(1, "audit", "verify"); !strings.Contains(got.stderr, "1 action of unknown outcome, 1 line that cannot be read, 1 line not as written") || !strings.Contains(got.stdout, "release  unknown") {
+	if got := a.do(1, "audit", "verify"); !strings.Contains(got.stderr, "1 action of unknown outcome, 1 line unreadable, 1 line changed") || !strings.Contains(got.stdout, "release  unknown") {
 		t.Errorf("damaged: %+v", got)
 	}
 }

@@ -33,7 +33,7 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// run runs one command line in this process, with an empty home of its own.
+// run runs one command line in this process, with its own empty home.
 func run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	return runIn(t, t.Context(), map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}, args...)
@@ -67,7 +67,7 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// badUses are wrong command lines, and what is said of each.
+// badUses are wrong command lines, each with its error.
 var badUses = []struct{ args, says string }{
 	{"", "lockscope demo"},
 	{"ls", "no target given"},

@@ -79,7 +79,7 @@ func TestCompletionIsQuietAndShort(t *testing.T) {
 	}
 }
 
-// What is found can be muted, and what is muted unmuted, by pressing TAB.
+// TAB completes findings to mute, and muted ones to unmute.
 func TestCompletionOfMutes(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)

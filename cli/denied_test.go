@@ -29,7 +29,7 @@ func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 	}
 }
 
-// What several Sentinels say stands on one line, in tables, JSON and on standard error.
+// What several Sentinels say is on one line, in tables, JSON and on standard error.
 func TestTheErrorsOfSeveralSentinelsAreOneLine(t *testing.T) {
 	t.Parallel()
 	target := "redis+sentinel://127.0.0.1:1,127.0.0.1:2/mymaster"

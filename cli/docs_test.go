@@ -46,7 +46,7 @@ func readDocs(t *testing.T, name string) string {
 	return string(text)
 }
 
-// documentedRoot is the command line with the commands that cobra adds by itself.
+// documentedRoot is the command line with the commands that cobra adds on its own.
 func documentedRoot() *cobra.Command {
 	root := rootCommand((&app.App{Environment: app.OS()}))
 	root.InitDefaultCompletionCmd()
@@ -55,7 +55,7 @@ func documentedRoot() *cobra.Command {
 	return root
 }
 
-// Scripts are written from docs/cli.md: each command and flag that there is stands in it, and no other.
+// Scripts are written from docs/cli.md: it has every command and flag, and no others.
 func TestTheCommandLineIsAsDocumented(t *testing.T) {
 	sections := commandSections(t)
 	root := documentedRoot()
@@ -84,7 +84,7 @@ func TestTheCommandLineIsAsDocumented(t *testing.T) {
 		cmd.LocalFlags().VisitAll(collect)
 		for _, sub := range cmd.Commands() {
 			if cmd == root {
-				break // each has a section of its own
+				break // each has its own section
 			}
 			sub.LocalFlags().VisitAll(collect)
 		}
@@ -135,7 +135,7 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// A variable of the environment that is read for a secret stands in the documentation.
+// The documentation has every environment variable with a secret.
 func TestSecretsAreDocumented(t *testing.T) {
 	page := readDocs(t, "cli.md")
 	for _, name := range connect.SecretVariables() {

@@ -64,7 +64,7 @@ func shownCommands(t *testing.T) (all []shownCommand) {
 	return all
 }
 
-// Readers copy these lines: each of them runs, against servers that stand for those it names.
+// Readers copy these lines: each of them runs, against servers in place of those it names.
 func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 	servertest.Slow(t)
 	if runtime.GOOS == "windows" {
@@ -166,7 +166,7 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 
 const documentedValue = "Y2NjY2NjY2NjY2NjY2NjYw=="
 
-// stands has what is put in the place of names in the pages; the shell fills in the addresses.
+// stands replaces the names in the pages; the shell fills in the addresses.
 var stands = strings.NewReplacer(
 	"http://zk1:8080,http://zk2:8080,http://zk3:8080", "$WORLD_ZKADMIN", "zk1:2181,zk2:2181,zk3:2181", "$WORLD_ZK", "zk://localhost:2181", "zk://$WORLD_ZK",
 	"zk://localhost", "zk://$WORLD_ZK", "redis://r1:6379,r2:6379,r3:6379", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3", "redis://r1,r2,r3", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3",
@@ -228,7 +228,7 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 
 var profileFence = regexp.MustCompile("(?ms)^( *)```yaml\n( *profiles:.*?)^ *```")
 
-// A profile that a page shows is one, as it stands there.
+// The profiles that a page shows are valid.
 func TestTheShownProfilesAreFine(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../docs/*.md")

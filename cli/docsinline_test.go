@@ -18,8 +18,7 @@ var (
 	inline   = regexp.MustCompile("`((?:lockscope |--?[a-z])[^`]*)`")
 )
 
-// What stands in a text or a table beside the blocks that are run: the commands are there, with these flags
-// and as many arguments.
+// Commands within a text or a table exist, with these flags and as many arguments.
 func TestEveryCommandInATextIsOne(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../docs/*.md")
@@ -49,7 +48,7 @@ func TestEveryCommandInATextIsOne(t *testing.T) {
 	}
 }
 
-// placeholders are words of the pages in whose place something stands that is no text.
+// placeholders are words of the pages that stand for a value.
 var placeholders = map[string]string{"N": "3", "D": "3s", "COMMAND": "ls", "COMMAND…": "ls"}
 
 // parses reads a command line without the program's name as the program does, and does nothing. A command

@@ -238,7 +238,7 @@ func TestDoctorNamesWhatIsBrokenOnARealZooKeeper(t *testing.T) {
 		if advice := "wait for the session to time out"; len(d.all) != 1 || !strings.Contains(d.all[0].Advice, advice) {
 			t.Fatalf("it does not say %q: %+v", advice, d.all)
 		}
-		for end := time.Now().Add(time.Minute); len(d.rules) > 0; d = doctor(t, target) { // nobody is told of the end of a session
+		for end := time.Now().Add(time.Minute); len(d.rules) > 0; d = doctor(t, target) { // the end of a session is not reported
 			if time.Now().After(end) {
 				t.Fatalf("it is waited for, and stays: %+v", d.all)
 			}
@@ -337,7 +337,7 @@ func clockAhead(t *testing.T, addr string) string {
 	})
 }
 
-// fairQueue is a Redisson fair lock whose first waiter has died: its time ran out and nobody listens on its channel.
+// fairQueue is a Redisson fair lock whose first waiter has died: its time ran out and no client listens on its channel.
 func fairQueue(t *testing.T, masters []*redis.Client) {
 	t.Helper()
 	holder, dead := "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1", "1d4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719:7"

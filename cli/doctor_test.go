@@ -26,6 +26,6 @@ func TestDoctorOnServers(t *testing.T) {
 		t.Errorf("no server: %+v", got)
 	}
 	if got := run(t, "doctor", "zk://127.0.0.1:1", "--fail-on", "bad"); got.code != 2 {
-		t.Errorf("a severity that is none: %+v", got)
+		t.Errorf("an unknown severity: %+v", got)
 	}
 }

@@ -21,7 +21,7 @@ const (
 	hangHex  = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
 )
 
-// join has a client contend by a name, behind which may stand = and its data, and watch another node. SESSION
+// join lets a client contend by a name, optionally followed by = and its data, and watch another node. SESSION
 // is the client's.
 func (w *brokenServer) join(conn *zk.Conn, name, watches string, flags int32) string {
 	w.t.Helper()
@@ -91,7 +91,7 @@ func hangInQueues(z *brokenServer, hung, next, third *zk.Conn) (hangs []string) 
 	return hangs
 }
 
-// hangInZooKeeper makes locks that hang, beside others of the same kinds that are in use, and returns their ids.
+// hangInZooKeeper makes locks that hang, next to others of the same kinds that are in use, and returns their ids.
 func hangInZooKeeper(z *brokenServer) (hangs []string) {
 	const uuid, hex = hangUUID, hangHex
 	hung, next, third := z.session(), z.session(), z.session()

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// fortyHangs are locks of forty-eight kinds that hang, on servers of their own, beside the same libraries'
+// fortyHangs are locks of forty-eight kinds that hang, on their own servers, next to the same libraries'
 // locks in use.
 type fortyHangs struct {
 	t            *testing.T
@@ -39,7 +39,7 @@ func hangForty(t *testing.T) *fortyHangs {
 	return h
 }
 
-// left and hung are the targets of the locks that nobody has behind, and of those whose holder hangs.
+// left and hung are the targets of the locks without a client, and of those whose holder hangs.
 func (h *fortyHangs) left() []string {
 	return []string{
 		"zk://" + h.server.Addr + "/left?admin=" + h.server.Admin,
@@ -93,7 +93,7 @@ func (h *fortyHangs) wantFreed(freed map[string]bool) {
 }
 
 // An operator who runs what the findings advise, word for word, frees locks of forty-eight kinds that hang,
-// and changes nothing of what is in use beside them: the same libraries' locks, and the waiters and other
+// and leaves the ones in use next to them alone: the same libraries' locks, and the waiters and other
 // holders in the locks that hang.
 func TestWhoFollowsTheAdviceFreesFortyLocks(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestWhoFollowsTheAdviceFreesFortyLocks(t *testing.T) {
 }
 
 // followAdvice runs what the findings of these looks advise until they advise nothing more: the locks that it
-// was about, and as RULE VERB what was advised.
+// was about, and as RULE VERB the advice.
 func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bool) {
 	t.Helper()
 	freed, followed = map[string]bool{}, map[string]bool{}
@@ -146,7 +146,7 @@ func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bo
 				t.Errorf("%s is advised again once it was done: %s", on, command)
 			}
 			freed[on] = true
-			if ran[command] { // a deadlock's finding stands on each of its locks
+			if ran[command] { // a deadlock's finding is on each of its locks
 				continue
 			}
 			ran[command] = true
@@ -164,7 +164,7 @@ var advisedOfLocks = []string{
 }
 
 // haunted waits until a look finds that the client of a lock's holder is gone: its entry has to be old
-// enough, and nobody reports it.
+// enough, and not reported.
 func haunted(t *testing.T, look []string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !slices.Contains(doctor(t, look...).rules["zk:/left/stuck-ghost"], "ghost-owner"); {

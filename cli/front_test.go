@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// What stands before the servers hides a part of them: the answer is printed, and the exit code says that it is
+// A proxy in front of the servers hides a part of them: the answer is printed, and the exit code says that it is
 // partial. What doctor finds wins over that.
 func TestAViewThroughAProxyIsPartial(t *testing.T) {
 	t.Parallel()

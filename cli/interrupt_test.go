@@ -120,7 +120,7 @@ func TestLossStopsWhatTheCommandStarted(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs; one that has ended and that nobody has waited for does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -147,7 +147,7 @@ func TestSignalIsPassedOnToTheCommand(t *testing.T) {
 	}
 }
 
-// Who ends it while it shows or holds does what is meant, by whatever signal.
+// Every signal ends a command that shows or holds as the user expects.
 func TestTermWhileShowingOrHoldingIsNoFailure(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestKillClient: the connection behind a holder is ended by the command, with the lock in its preview; not without a
-// confirmation, not one that is gone, and no session of ZooKeeper's.
+// TestKillClient: the command ends the connection behind a holder, with the lock in its preview. It refuses without a
+// confirmation, for a connection that is gone, and for a ZooKeeper session.
 func TestKillClient(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -48,7 +48,7 @@ func TestKillClient(t *testing.T) {
 		t.Errorf("not confirmed: %+v", j)
 	}
 	if err := worker.Ping(t.Context()).Err(); err != nil {
-		t.Fatalf("nothing was to be done so far: %v", err)
+		t.Fatalf("it was ended too early: %v", err)
 	}
 	if try(0, "kill-client", client, target, "--yes", "--reason", "a test"); !j.Ended || j.Reason != "" {
 		t.Errorf("%+v", j)
@@ -57,9 +57,9 @@ func TestKillClient(t *testing.T) {
 		t.Error("its connection lives")
 	}
 	if try(1, "kill-client", client, target, "--yes"); j.Ended || j.Reason != "gone" {
-		t.Errorf("who is gone: %+v", j)
+		t.Errorf("a gone client: %+v", j)
 	}
 	if try(1, "kill-client", "zk:0x1000000000001", "zk://"+server.Addr, "--yes"); j.Reason != "unsupported" || !strings.Contains(j.Detail, "password") {
-		t.Errorf("a session of ZooKeeper's: %+v", j)
+		t.Errorf("a ZooKeeper session: %+v", j)
 	}
 }

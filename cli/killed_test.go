@@ -32,7 +32,7 @@ func killed(t *testing.T, lock, target string, kinds [2]string, more ...string) 
 	}
 }
 
-// Programs that are killed leave nothing in Redis but keys that end by themselves.
+// Programs that are killed leave nothing in Redis but keys that end on their own.
 func TestTheKilledLeaveKeysThatEnd(t *testing.T) {
 	t.Parallel()
 	one, nodes := servertest.StartRedis(t), servertest.StartRedisCluster(t, 3)

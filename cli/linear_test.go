@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// conversation is a run of --linear with somebody at both ends of its pipes.
+// conversation is a run of --linear with both ends of its pipes in use.
 type conversation struct {
 	t    *testing.T
 	in   io.WriteCloser

@@ -33,7 +33,7 @@ func manCommand(a *app.App) *cobra.Command {
 	}
 }
 
-// plainOptions writes the defaults of all options behind their texts, and these without the marks that name a value.
+// plainOptions adds the defaults to the options' texts, and removes the marks that name a value.
 func plainOptions(c *cobra.Command) {
 	mend := func(f *pflag.Flag) {
 		f.Usage = strings.ReplaceAll(f.Usage, "`", "")
@@ -47,7 +47,7 @@ func plainOptions(c *cobra.Command) {
 	}
 }
 
-// paragraphed has an empty line after each line, which ends a paragraph.
+// paragraphed ends a paragraph after each line.
 func paragraphed(lines string) string { return strings.ReplaceAll(lines, "\n", "\n\n") }
 
 func exitStatus() string {
@@ -78,9 +78,8 @@ var (
 	shortOption    = regexp.MustCompile(`\\fB--(\w) (--[\w-]+)\\fP`)
 )
 
-// corrected mends what the libraries make of a manual page: a paragraph behind a section's title,
-// which mandoc takes for empty; one for each line of a text; and two dashes before an option of one
-// letter.
+// corrected fixes the libraries' manual page: an empty paragraph behind a section's title, a
+// paragraph for each line of a text, and two dashes before an option of one letter.
 func corrected(page string) string {
 	page = heading.ReplaceAllString(page, `$1 "Lockscope Manual"`)
 	page = emptyParagraph.ReplaceAllString(page, "$1")

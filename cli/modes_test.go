@@ -77,7 +77,7 @@ func (m mode) check(t *testing.T) {
 	}
 }
 
-// holderOf is the name of a lock's holder in a snapshot's JSON; empty where nobody holds it.
+// holderOf is the name of a lock's holder in a snapshot's JSON; empty where no client holds it.
 func holderOf(t *testing.T, text, id string) string {
 	t.Helper()
 	var s struct {
@@ -204,7 +204,7 @@ func TestAZooKeeperWithCertificatesAccessListsAndAChroot(t *testing.T) {
 	mode{target: "zks://" + secure + "/digest?" + withCertificate(c) + options, lock: "/digest/a", env: env}.check(t)
 	mode{target: "zk://" + server.Addr + "/digest?name=it" + options, lock: "/digest/b", env: env}.check(t)
 	mode{target: "zks://" + secure + "/x509?" + withCertificate(c) + "&chroot=/apps/shop", lock: "/x509/a"}.check(t)
-	// A digest is not shown to whom the certificate makes somebody, so that the list cannot be repeated.
+	// A digest is not shown to a client with a certificate, so the list cannot be repeated.
 	mixed := mode{target: "zks://" + secure + "/mixed?" + withCertificate(c) + "&chroot=/apps/shop", lock: "/mixed/a"}
 	mixed.check(t)
 	if list, _, err := conn.GetACL("/apps/shop/mixed/a"); !errors.Is(err, zk.ErrNoAuth) {

@@ -18,14 +18,14 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
 
-// entangled are the queues of two clients, each of which holds what the other waits for.
+// entangled are the queues of two clients that each hold the lock that the other waits for.
 type entangled struct {
 	*testing.T
 	root, target string
 }
 
-// entangle has them hold /a and /b and wait for the other's; /chain is held by the first, for which the
-// second waits, too. Two others queue in /idle.
+// entangle lets them hold /a and /b and wait for the other's. The first also holds /chain, which the second
+// waits for. Two others queue in /idle.
 func entangle(t *testing.T, addr string) entangled {
 	e := entangled{t, servertest.UniquePath(t), ""}
 	e.target = "zk://" + addr + e.root
@@ -103,14 +103,14 @@ func TestShowFindsADeadlock(t *testing.T) {
 		if got := e.rules("/idle"); slices.Contains(got, "deadlock") {
 			t.Errorf("in none: %v", got)
 		}
-		// So does the preview of a release, and who only holds one thing has no more.
+		// So does the preview of a release; an owner of one lock has no others.
 		got, others := e.release("/b")
 		if !others.Read || !others.Known || others.Deadlock != "ends" || len(others.Holds) != 0 || !slices.Equal(others.Waits, []string{"zk:" + e.root + "/a", "zk:" + e.root + "/chain"}) ||
 			!strings.Contains(got.stderr, "this also breaks the deadlock") {
 			t.Errorf("release of one in a deadlock: %+v, %s", others, got.stderr)
 		}
 		if _, others := e.release("/a"); others.Deadlock != "stays" || !slices.Equal(others.Holds, []string{"zk:" + e.root + "/chain"}) || !slices.Equal(others.Waits, []string{"zk:" + e.root + "/b"}) {
-			t.Errorf("release of one whose owner lets the other wait elsewhere, too: %+v", others)
+			t.Errorf("release of one whose owner blocks the other elsewhere, too: %+v", others)
 		}
 		if got, others := e.release("/idle"); others.Deadlock != "unknown" || !slices.Equal(others.NotGiven, []inspect.BackendKind{inspect.Redis}) || strings.Contains(got.stderr, "Redis") {
 			t.Errorf("its owner may wait on servers that were not given: %+v, %s", others, got.stderr)
@@ -124,8 +124,8 @@ func TestShowFindsADeadlock(t *testing.T) {
 	})
 }
 
-// Servers that were given with commas, each with locks of its own, are suspect, and not the lock that is shown of them:
-// the other locks show that. Where these stand on a quorum, a lock that does not is a leftover.
+// Independent servers in one target are suspect, not the lock that is shown: the other locks show that. If the
+// others are on a quorum, a lock that is not is a leftover.
 func TestShowSuspectsServersRatherThanTheLock(t *testing.T) {
 	t.Parallel()
 	var masters []*servertest.Redis

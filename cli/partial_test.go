@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recording"
 )
 
-// A vote that could not be looked at is told by the exit code though its backend is connected; one that was
+// A vote that could not be read changes the exit code although its backend is connected; one that was
 // refused is for doctor to tell.
 func TestAVoteThatCouldNotBeLookedAtIsToldByTheExitCode(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/cli/app"
 )
 
-// A pipe or a directory in the place of a file of ours is an error at once: nobody would ever write to the pipe.
+// A pipe or a directory in the place of a file of ours is an error at once: the pipe would never get a writer.
 func TestPipesAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -22,7 +22,7 @@ func advised(t *testing.T, text string) []string {
 	return wordsOf(t, strings.TrimSuffix(command, ")"))
 }
 
-// What an advice says to run does what it says when it is pasted as it stands.
+// A command in an advice works when it is pasted unchanged.
 func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
 	t.Parallel()
 	const hostile = "lockscope:Zm9vYmFyYmF6cXV4MTIzNA:v; w" // surely a lock's, with a label that a shell would run

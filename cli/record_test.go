@@ -79,12 +79,12 @@ func awaitInFile(t *testing.T, path string, texts ...string) {
 	}
 }
 
-// home is an empty home of its own.
+// home is its own empty home.
 func home(t *testing.T) map[string]string {
 	return map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 }
 
-// untilLong looks for longer and longer until it sees what is wanted: a busy machine needs more time.
+// untilLong looks for longer and longer until it sees the expected state: a busy machine needs more time.
 func untilLong(t *testing.T, span time.Duration, what string, look func(span string) bool) {
 	t.Helper()
 	for ; !look(span.String()); span *= 2 {
@@ -122,7 +122,7 @@ func hasAll(t *testing.T, file, lock string) bool {
 		strings.Contains(run(t, "diff", file, file).stdout, "nothing changed")
 }
 
-// A recording that nobody ends fills no disk: it has a bound, and is whole there.
+// A recording that is never ended does not fill the disk: it ends at a limit, and is complete.
 func TestARecordingEndsAtItsBound(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
@@ -223,7 +223,7 @@ func TestRecordAndReplayRefuseBadUse(t *testing.T) {
 	}
 }
 
-// ls, show and doctor take a recording in place of a target, packed or not, and show its end.
+// ls, show and doctor take a recording instead of a target, packed or not, and show its end.
 func TestARecordingIsLookedAt(t *testing.T) {
 	t.Parallel()
 	const packed = "../screenshots/tour.jsonl.gz"

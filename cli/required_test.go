@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// What was not typed is named, not its value.
+// A missing argument is named, not its value.
 func TestMissingWordsAreNamed(t *testing.T) {
 	t.Parallel()
 	const target = "redis://127.0.0.1:1"

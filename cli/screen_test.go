@@ -46,7 +46,7 @@ type terminalRun struct {
 	changed chan struct{}
 }
 
-// inTerminal starts the program with a home of its own on a terminal of that size.
+// inTerminal starts the program with its own home on a terminal of that size.
 func inTerminal(t *testing.T, width, height int, args ...string) *terminalRun {
 	t.Helper()
 	path, err := program()
@@ -144,7 +144,7 @@ func (r *terminalRun) awaitText(texts ...string) string {
 	})
 }
 
-// keys types; each key is sent by itself, as a person would.
+// keys types; each key is sent on its own, as a person would.
 func (r *terminalRun) keys(keys ...string) {
 	r.t.Helper()
 	for _, k := range keys {
@@ -240,7 +240,7 @@ func TestScreenOnARealQueue(t *testing.T) {
 			peers = append(peers, servertest.StartKazoo(t, server.Addr, path+"/orders", fmt.Sprintf("worker-%d", i+1)))
 			if i == 0 {
 				peers[0].Expect(t, "acquired")
-				r.awaitText(path + "/orders") // a new lock appears by itself
+				r.awaitText(path + "/orders") // a new lock appears on its own
 				r.keys(enter)
 			}
 			r.awaitText(fmt.Sprintf("worker-%d", i+1))

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A server without scripts lets nothing be released: the preview and doctor --access say so, and name the command.
+// Without scripts no lock can be released: the preview and doctor --access say so, and name the command.
 func TestAServerWithoutScriptsCannotBeActedOn(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -27,7 +27,7 @@ import (
 // marked is in every password of these tests, so that one search finds them all.
 const marked = "sesame-"
 
-// guarded are a ZooKeeper ensemble, a Redis and a Sentinel, each with a login of its own, and the profile p
+// guarded are a ZooKeeper ensemble, a Redis and a Sentinel, each with its own login, and the profile p
 // that has them.
 type guarded struct {
 	env     map[string]string
@@ -35,7 +35,7 @@ type guarded struct {
 	config  string
 	zk      *zk.Conn
 	printed string // the file that a command prints for a password
-	// bare are the servers but the one Redis that stands alone, as targets without their logins.
+	// bare are the servers except the single Redis, as targets without their logins.
 	bare []string
 }
 
@@ -99,7 +99,7 @@ func startGuarded(t *testing.T) *guarded {
 	redisDo(t, alone.Addr, "ACL", "SETUSER", "default", "off")
 	sentinel, master, _ := servertest.StartRedisSentinel(t)
 	redisDo(t, master.Addr, "ACL", "SETUSER", "orders", "on", ">"+marked+"orders", "+@all", "~*", "&*")
-	// What is left to replicas and sentinels:
+	// The same for replicas and sentinels:
 	// https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl
 	redisDo(t, master.Addr, "ACL", "SETUSER", "default", "reset", "on", "nopass", "allchannels", "+psync", "+replconf", "+ping", "+multi", "+exec",
 		"+slaveof", "+config|rewrite", "+client|setname", "+client|kill", "+script|kill", "+subscribe", "+publish", "+info", "+role")

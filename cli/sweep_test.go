@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// TestSweepIsACommand: it shows what it would delete, deletes it when it is told to, and nothing where more
-// is found than it may.
+// TestSweepIsACommand: it shows what it would delete, and deletes it on request, but nothing if it finds more
+// than --max.
 func TestSweepIsACommand(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
@@ -60,7 +60,7 @@ func TestSweepIsACommand(t *testing.T) {
 	if do(0, "--max", "10", "--dry-run"); j.Found != 0 || j.Recent != 2 { // our clock is two days ahead of the server's
 		t.Errorf("%+v", j)
 	}
-	server.Embedded.SetClock(0) // it is two days later
+	server.Embedded.SetClock(0) // two days later
 	if says := do(0, "--max", "10", "--dry-run"); j.Found != 2 || !j.DryRun || j.Swept != 0 || !strings.Contains(says, root+"/a  made 2d") || !strings.Contains(says, "2 directories of at most 10") {
 		t.Errorf("%+v: %s", j, says)
 	}

@@ -23,7 +23,7 @@ func TestAForcedCuratorLeaderLeadsOn(t *testing.T) {
 	leader := parse(t, in("ls", "-o", "json", target).stdout).lock(t, lock).Holders[0].Name
 
 	got := in("release", lock, target, "--owner", leader, "--yes", "-o", "json")
-	if got.code != 1 || !strings.Contains(got.stdout, `"reason": "two-leaders"`) || !strings.Contains(got.stderr, "leads on beside host-b") ||
+	if got.code != 1 || !strings.Contains(got.stdout, `"reason": "two-leaders"`) || !strings.Contains(got.stderr, "would lead next to host-b") ||
 		!strings.Contains(got.stderr, "Restart it instead") || !strings.Contains(got.stderr, "--yes-two-leaders") {
 		t.Fatalf("refused: %+v", got)
 	}

@@ -144,11 +144,11 @@ func TestWatchTellsABackendThatGoesDownAndComesBack(t *testing.T) {
 	checkEvent(t, w.await(`"event":"backend"`, `"connected"`))
 }
 
-// The reader of a pipe goes away: that is no failure and nothing is said about it.
+// If the reader of a pipe goes away, that is not an error.
 func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
-	server.Mini.Set("lock:first", "x") // else it says what it looked for
+	server.Mini.Set("lock:first", "x") // without it, watch prints what it looked for
 	read, written := io.Pipe()
 	go io.Copy(io.Discard, read)
 	var stderr output
@@ -196,7 +196,7 @@ type event struct {
 	Backend         *struct{ Name, State string }
 }
 
-// checkEvent checks a line of watch against the contract, which takes its parts from the schema of snapshots.
+// checkEvent checks a line of watch against the contract's schema.
 func checkEvent(t *testing.T, line string) event {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -219,9 +219,8 @@ func checkEvent(t *testing.T, line string) event {
 	return e
 }
 
-// TestWatchTellsOfAVoteThatIsLeftBehind, of which nothing is pushed again: it was young when it was read
-// first, and once asked again no two readings were left that could have shown that it stays. Nobody heard of
-// it then until something else changed.
+// A leftover vote is reported although no change is pushed any more. It was young when it was first read, and
+// once went unreported until something else changed.
 func TestWatchTellsOfAVoteThatIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -229,13 +228,13 @@ func TestWatchTellsOfAVoteThatIsLeftBehind(t *testing.T) {
 	for i, m := range masters {
 		clients[i] = redis.NewClient(&redis.Options{Addr: m.Addr})
 		defer clients[i].Close()
-		for n := range 5 { // so many that the masters are not suspect-target
+		for n := range 5 { // enough locks to avoid suspect-target
 			clients[i].Set(t.Context(), fmt.Sprint("lock:whole-", n), "c2hhcmVkIGJ5IGFsbA==", time.Hour)
 		}
 	}
 	w := startWatch(t, "redis://"+masters[0].Addr+","+masters[1].Addr+","+masters[2].Addr)
 	left, set := make(map[string]bool), 0
-	leave := func() { // each once the one before is seen, so at different moments of the rules' laps
+	leave := func() { // one after the other, so at different moments of the rules' laps
 		token := fmt.Sprintf("bGVmdCBiZWhpbmQgYnkgbm8uM%dE=", set)
 		if err := clients[set%3].Set(t.Context(), fmt.Sprint("lock:left-", set), token, time.Hour).Err(); err != nil {
 			t.Fatal(err)

@@ -76,9 +76,9 @@ type action struct {
 // flags adds the flags of every command that acts.
 func (r *action) flags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.BoolVar(&r.dryRun, "dry-run", false, "show what would be done, and do nothing")
+	flags.BoolVar(&r.dryRun, "dry-run", false, "show what would be done, without doing it")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
-	flags.StringVar(&r.reason, "reason", "", "why, as `TEXT` for the audit file; a profile of environment production asks for it")
+	flags.StringVar(&r.reason, "reason", "", "why: `TEXT` for the audit file; required by a profile with environment production")
 	app.OutputFlag(command, &r.output, "text", "json")
 }
 
@@ -120,7 +120,7 @@ func (r *action) agree(id inspect.ID, does string, why *string, show func(io.Wri
 	line, _ := in.ReadString('\n')
 	typed, err := inspect.Unescape(strings.TrimRight(line, "\r\n"))
 	if err != nil || typed != id.Path {
-		return "", fmt.Errorf("what was typed is not %s", inspect.Escape(id.Path))
+		return "", fmt.Errorf("you did not type %s", inspect.Escape(id.Path))
 	}
 	return "typed", nil
 }

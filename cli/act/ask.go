@@ -92,7 +92,7 @@ func (r *ask) print() {
 	case result.Unknown:
 		fmt.Fprintf(r.Stdout, "unknown whether the holder of %s was asked\n", id)
 	case result.LetGo && len(result.HoldersAfter) == 0:
-		fmt.Fprintf(r.Stdout, "%s: its holder let go; nobody holds it now\n", id)
+		fmt.Fprintf(r.Stdout, "%s: its holder let go; it has no holder now\n", id)
 	case result.LetGo:
 		fmt.Fprintf(r.Stdout, "%s: its holder let go; held now by %s\n", id, result.HoldersAfter[0].Who())
 	}

@@ -93,7 +93,7 @@ func (r *release) checkBulk() error {
 	case r.waiter:
 		return app.Usagef("--waiter goes with --owner: --match releases holders, and leftovers by --finding minority-leftover")
 	case r.twoLeaders:
-		return app.Usagef("--yes-two-leaders goes with --owner: --match leaves out leaders that would lead on")
+		return app.Usagef("--yes-two-leaders goes with --owner: --match leaves out leaders that would still lead")
 	case r.max == 0:
 		return app.Usagef("--max is required: how many locks at most, from 1 to %d", mostAtOnce)
 	case r.max < 1 || r.max > mostAtOnce:

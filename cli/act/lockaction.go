@@ -15,18 +15,18 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// lockAction is an action on one contender of a lock, by the releaser of its backend. What embeds
-// it adds how it is shown, confirmed and reported.
+// lockAction is an action on one contender of a lock, by the releaser of its backend. Types that
+// embed it add how it is shown, confirmed and reported.
 type lockAction struct {
 	action
 	owner  string
 	waiter bool
-	// twoLeaders: the operator agrees that the former leader may lead on.
+	// twoLeaders: the operator accepts that the former leader may still lead.
 	twoLeaders bool
 	request    act.Request
 	releaser   act.Releaser
 	seen       act.Preview
-	result     act.Result // until it is executed, what the preview shows already
+	result     act.Result // until it is executed, what the preview already shows
 }
 
 // flags of every such command.
@@ -36,7 +36,7 @@ func (r *lockAction) flags(command *cobra.Command) {
 	_ = command.RegisterFlagCompletionFunc("owner", r.CompleteOwner) // fails for a flag that is not there only
 }
 
-// prepare makes the request of the arguments and the flags.
+// prepare makes the request from the arguments and the flags.
 func (r *lockAction) prepare(ctx context.Context, args []string) error {
 	if r.owner == "" {
 		words, _ := describe.Words(args)
@@ -105,7 +105,7 @@ func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act
 	return result.Settled(waiting, err)
 }
 
-// limitedReleaser gives each request of a bulk the time that an action has for one.
+// limitedReleaser gives each request of a bulk the time of a single action.
 type limitedReleaser struct {
 	releaser act.Releaser
 	action   *action
@@ -136,7 +136,7 @@ func (r *lockAction) answer(stopped act.Reason, err error, json func() any, text
 	return r.verdict(r.request, r.result, not, err)
 }
 
-// showOwner begins a preview: whom it is about.
+// showOwner begins a preview with the contender.
 func (r *action) showOwner(to io.Writer, p *act.Preview) {
 	fmt.Fprintf(to, "%s %s\n  owner   %s (%s)\n", r.verb, p.Request.ID, p.Seen.Who(), p.Seen.Name)
 }
@@ -150,8 +150,8 @@ func showNext(to io.Writer, p *act.Preview) {
 	fmt.Fprintf(to, "  next    %s\n", next)
 }
 
-// misnamed advises where the owner was given by a contender's label rather than its name; nil where
-// it was not. No choice is guessed.
+// misnamed advises if the owner was given by a contender's label rather than its name; nil if it was
+// not. It guesses no choice.
 func (r *lockAction) misnamed(p act.Preview) error {
 	switch {
 	case len(p.Alike) == 0 || p.Seen != nil:

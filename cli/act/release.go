@@ -17,7 +17,7 @@ import (
 // release is one run of the command of that name.
 type release struct {
 	lockAction
-	others *act.Others // nil: they were not looked at
+	others *act.Others // nil: they were not read
 	// Of release --match: a pattern of locks' ids, a finding that they must have (empty: any or
 	// none), and how many at most.
 	match, finding string
@@ -46,9 +46,9 @@ func Release(a *app.App) *cobra.Command {
 	}
 	flags := command.Flags()
 	r.flags(command)
-	flags.StringVar(&r.match, "match", "", "release many: the holder of each lock whose id matches `PATTERN`, as SCAN's")
-	flags.StringVar(&r.finding, "finding", "", "with --match: only locks with this finding (`NAME`), and what it is about")
-	flags.IntVar(&r.max, "max", 0, "with --match: how many locks at most; more match: nothing is done")
+	flags.StringVar(&r.match, "match", "", "release many: the holder of each lock whose id matches `PATTERN`, a SCAN pattern")
+	flags.StringVar(&r.finding, "finding", "", "with --match: only locks with this finding (`NAME`), and the contender it names")
+	flags.IntVar(&r.max, "max", 0, "with --match: release at most this many locks; if more match, release none")
 	flags.BoolVar(&r.waiter, "waiter", false, "allow removing a contender that only waits")
 	flags.BoolVar(&r.twoLeaders, "yes-two-leaders", false,
 		"allow forcing out a leader that does not notice: it leads on until it is restarted")
@@ -77,8 +77,7 @@ func (r *release) look(ctx context.Context, all *app.Releasers) (may bool, err e
 	return r.judged()
 }
 
-// consider reads the other locks for what they show about the release. Where only watches decide
-// the holder, it goes by them.
+// consider reads what the other locks show about the release. If only watches decide the holder, it uses them.
 func (r *release) consider(ctx context.Context, all *app.Releasers) error {
 	if r.seen.Seen == nil {
 		return nil
@@ -199,7 +198,7 @@ func (r *release) print(request act.Request, result act.Result) {
 	case result.Unknown:
 		fmt.Fprintf(r.Stdout, "unknown whether %s was released\n", request.ID)
 	case result.Released && len(result.HoldersAfter) == 0:
-		fmt.Fprintf(r.Stdout, "released %s; nobody holds it now\n", request.ID)
+		fmt.Fprintf(r.Stdout, "released %s; it has no holder now\n", request.ID)
 	case result.Released:
 		again := ""
 		if result.Detail != "" {

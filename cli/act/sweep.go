@@ -43,9 +43,9 @@ func Sweep(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "sweep ROOT [TARGET…]",
 		Short: "Delete the empty directories that locks in ZooKeeper left behind",
-		Long: "Delete the directories below ROOT (BACKEND:PATH) that had children once, have none now, have no data, and in which\n" +
-			"nothing came or went for --idle, each only if unchanged since it was checked. ROOT itself stays, and so do directories that\n" +
-			"become empty by this. For what failed attempts left on some Redis masters: release --match --finding minority-leftover.",
+		Long: "Delete the directories below ROOT (BACKEND:PATH) that once had children, have none now, have no data, and have not\n" +
+			"changed for --idle, each only if unchanged since it was checked. ROOT itself stays, and so do directories that this\n" +
+			"empties. For what failed attempts left on some Redis masters: release --match --finding minority-leftover.",
 		Example: "  lockscope sweep zk:/locks/orders zk://localhost --idle 24h --max 1000 --dry-run\n" +
 			"  lockscope sweep zk:/locks -p production --idle 168h --max 200 --reason OPS-7 --yes",
 		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,
@@ -53,8 +53,8 @@ func Sweep(a *app.App) *cobra.Command {
 	}
 	r.flags(command)
 	flags := command.Flags()
-	flags.DurationVar(&r.idle, "idle", 24*time.Hour, "only those in which nothing came or went for so long")
-	flags.IntVar(&r.max, "max", 0, "how many directories at most; more are found: nothing is done")
+	flags.DurationVar(&r.idle, "idle", 24*time.Hour, "only directories that have not changed for this long")
+	flags.IntVar(&r.max, "max", 0, "delete at most this many directories; if there are more, delete none")
 	return command
 }
 
@@ -135,7 +135,7 @@ func (r *sweep) counts(to io.Writer) {
 	}{
 		{p.Recent, "used in that time"},
 		{p.Undated, "last used at an unknown time"},
-		{p.WithData, "with data of their own"},
+		{p.WithData, "with data"},
 	} {
 		if left.count > 0 {
 			fmt.Fprintf(to, "left: %d empty ones %s\n", left.count, left.why)

@@ -26,21 +26,21 @@ func TTL(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ttl LOCK [TARGET…] --owner NAME --set D",
 		Short: "Give a lock's key in Redis a time to live, if its holder is still the one you saw",
-		Long: "Give a lock's key in Redis a time to live: one that has none ends by itself when its client is gone, one that has gets\n" +
-			"more time or less. Milder than a release: while its client works, the lock stays its own.",
+		Long: "Give a lock's key in Redis a time to live. One without a TTL then ends when its client is gone; one with a TTL gets\n" +
+			"more time or less. Milder than a release: the client keeps its lock while it works.",
 		Example: "  lockscope ttl redis:lock:orders redis://localhost --owner 7f3e…a1 --set 10m --dry-run\n" +
 			"  lockscope ttl redis:lock:report redis://localhost --owner 7f3e…a1 --set 1h --reason 'the nightly job hangs' --yes",
 		Args: app.LockFirst, ValidArgsFunction: r.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)
-	command.Flags().DurationVar(&r.set, "set", 0, "the time that the key is to have left, such as 10m")
+	command.Flags().DurationVar(&r.set, "set", 0, "the key's new time to live, such as 10m")
 	return command
 }
 
 func (r *setTTL) run(ctx context.Context, args []string) error {
 	if r.set == 0 {
-		return app.Usagef("--set is required: the time that the key is to have left, such as 10m")
+		return app.Usagef("--set is required: the key's new time to live, such as 10m")
 	}
 	if err := act.CheckTTL(r.set); err != nil {
 		return app.Usagef("--set %v: %w", r.set, err)
@@ -52,7 +52,7 @@ func (r *setTTL) run(ctx context.Context, args []string) error {
 	return r.perform(ctx, r)
 }
 
-// look implements guarded. Until it is done the masters are named without an answer.
+// look implements guarded. Until the TTL is set, the masters have no answer.
 func (r *setTTL) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if err := r.preview(ctx, all); err != nil {
 		return false, err
@@ -79,7 +79,7 @@ func (r *setTTL) show(to io.Writer) {
 // confirm implements guarded.
 func (r *setTTL) confirm() (how string, err error) { return r.agreeTo("set its TTL", r.show) }
 
-// TTLJSON is the command's answer.
+// TTLJSON is the command's JSON.
 type TTLJSON struct {
 	Set bool `json:"set"`
 	outcomeJSON
@@ -88,7 +88,7 @@ type TTLJSON struct {
 	Masters []ttlMaster `json:"masters"`
 }
 
-// ttlMaster has what the key had left before and afterwards, in ms: -1 no expiry, null absent or
+// ttlMaster has the key's time to live before and afterwards, in ms: -1 no expiry, null absent or
 // unknown.
 type ttlMaster struct {
 	Addr   string `json:"addr"`

@@ -36,7 +36,7 @@ func (s Setup) Explain(err error) error {
 	}
 	switch {
 	case strings.Contains(text, "LOCKSCOPE_REDIS_SENTINEL_"):
-		return err // of a sentinel, which has users of its own: its error has the advice
+		return err // a sentinel has its own users, and its error has the advice
 	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
 		user, do = cmp.Or(user, "default"),
 			"set LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD, or the profile's"
@@ -47,7 +47,7 @@ func (s Setup) Explain(err error) error {
 			do = "allow it: ACL SETUSER " + user + " " + missingRight(text)
 		}
 	case zooKeeper:
-		user, do = cmp.Or(user, "nobody"), "set LOCKSCOPE_ZK_AUTH, or the profile's credentials"
+		user, do = cmp.Or(user, "world:anyone"), "set LOCKSCOPE_ZK_AUTH, or the profile's credentials"
 		if !strings.Contains(text, "grant ") && errors.Is(err, zk.ErrNoAuth) {
 			do = "grant READ, CREATE and DELETE on it and the directory above, or " + do
 		}

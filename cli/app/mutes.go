@@ -134,7 +134,7 @@ func (a *App) LoadMutes() ([]inspect.Mute, error) {
 // mutesBeat is how often a long-running command looks for new mutes.
 const mutesBeat = 2 * time.Second
 
-// WatchWithMutes runs an observer, and tells it of mutes that change meanwhile.
+// WatchWithMutes runs an observer, and passes changed mutes to it.
 func (a *App) WatchWithMutes(ctx context.Context, observer *inspect.Observer) error {
 	following, stop := context.WithCancel(ctx)
 	var follower sync.WaitGroup
@@ -144,7 +144,7 @@ func (a *App) WatchWithMutes(ctx context.Context, observer *inspect.Observer) er
 	return observer.Run(ctx)
 }
 
-// followMutes tells an observer of the mutes whenever their file changes, until ctx ends.
+// followMutes passes the mutes to an observer whenever their file changes, until ctx ends.
 func (a *App) followMutes(ctx context.Context, observer *inspect.Observer) {
 	path, err := a.mutesPath()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// --via is for the targets without a jump host of their own, and stands in the commands that findings advise.
+// --via applies to targets without their own jump host, and is in the commands that findings advise.
 func TestViaIsForAllTargetsWithoutOne(t *testing.T) {
 	targets, err := connect.ParseTargets([]string{"redis://r1", "zk://z1?via=ssh://other"})
 	if err != nil {

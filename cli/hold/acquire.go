@@ -1,4 +1,4 @@
-// Package hold has the commands that hold locks of their own, and the lab of the screen.
+// Package hold has the commands that hold locks, and the screen's lab.
 package hold
 
 import (
@@ -95,7 +95,7 @@ func (q *acquisition) end(hold *lockops.Hold, kept error) error {
 	switch {
 	case !errors.Is(back, lockops.ErrLost):
 		return errors.Join(kept, back)
-	case !errors.Is(kept, lockops.ErrLost): // nobody was told so far
+	case !errors.Is(kept, lockops.ErrLost): // not reported yet
 		q.report("lost", hold)
 		return app.Exitf(app.ExitLost, "%w", back)
 	}
@@ -177,7 +177,7 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 		return app.Exitf(app.ExitNo, "%s: not acquired within %v (see who holds it: %s)", q.id, q.wait,
 			q.setup.Command("show", q.id))
 	case errors.Is(err, lockops.ErrHeld):
-		return app.Exitf(app.ExitNo, "%s: somebody else holds it (wait for it with --wait 30s)", q.id)
+		return app.Exitf(app.ExitNo, "%s: another client holds it (wait for it with --wait 30s)", q.id)
 	case errors.As(err, &mixed):
 		return app.Exitf(app.ExitNo, "%w (%s)", err, q.insteadOf(mixed))
 	case errors.Is(err, lockops.ErrNoQuorum) && !errors.As(err, new(*lockops.DeniedError)):
@@ -235,7 +235,7 @@ func (q *acquisition) giveBack(hold *lockops.Hold) error {
 	return nil
 }
 
-// notReleased is the exit code after a release of which it is unknown what became of it.
+// notReleased is the exit code after a release with an unknown outcome.
 func (q *acquisition) notReleased(err error) error {
 	if errors.Is(err, lockops.ErrUnknownRelease) {
 		return app.Exitf(app.ExitUnreachable, "release %s: %w (nothing of ours is left)", q.id, err)
@@ -279,7 +279,7 @@ func (q *acquisition) waiting(at lockops.Queue) {
 func (q *acquisition) event(e LockEvent, name string, token *uint64, deadline *time.Time) {
 	q.printing.Lock()
 	defer q.printing.Unlock()
-	if name != "" { // a renewal tells none
+	if name != "" { // a renewal has none
 		q.name = name
 	}
 	e.Name = inspect.Escape(q.name)

@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// TestALossThatOnlyTheReleaseFindsIsExitCode4: whatever the command's own code. It is reported, and audited
+// TestALossThatOnlyTheReleaseFindsIsExitCode4: whatever the command's own code is. It is reported, and audited
 // with its reason.
 func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 	t.Parallel()
@@ -61,7 +61,7 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 	}
 }
 
-// TestEachEventNamesTheEntry: a renewal, too, of which the lock tells only the deadline.
+// TestEachEventNamesTheEntry: a renewal, too, although the lock only reports its deadline.
 func TestEachEventNamesTheEntry(t *testing.T) {
 	var said strings.Builder
 	q := &acquisition{lockChoice: lockChoice{App: &app.App{Environment: app.Environment{Stdout: &said, Now: time.Now}}}, output: "jsonl"}

@@ -31,10 +31,10 @@ func Contend(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "contend LOCK [TARGET…] -n N",
 		Short: "Let N contenders compete for a lock, and report how fast and how fair it is",
-		Long: "contend lets N contenders, each with a session of its own, acquire a lock, hold it, release it and try again,\n" +
+		Long: "contend lets N contenders, each with its own session, acquire a lock, hold it, release it and try again,\n" +
 			"and reports grants, handoffs, waits, who overtook whom, and whether two ever held the lock at once. Hold and think\n" +
-			"times are drawn from the seed: the same seed repeats them. The lock is created for the run and removed at its\n" +
-			"end. Until then it is a load on the servers: mind where you run it. With several kinds, as in --kind read,write,\n" +
+			"times are drawn from the seed: the same seed repeats them. The lock is created for the run and removed\n" +
+			"afterwards. It loads the servers: mind where you run it. With several kinds, as in --kind read,write,\n" +
 			"the contenders get them in rotation.",
 		Example: "  lockscope contend zk:/locks/try zk://localhost -n 8 --hold 10ms --think 5ms --for 30s\n" +
 			"  lockscope contend zk:/locks/try zk://localhost -n 9 --kind read,read,write --for 30s\n" +

@@ -316,7 +316,7 @@ const labClose = 5 * time.Second
 func (l *Lab) release(h *labHold) {
 	ctx, cancel := context.WithTimeout(context.Background(), labClose)
 	defer cancel()
-	_ = h.Release(ctx) // lost or unreachable: it runs out by itself
+	_ = h.Release(ctx) // if it is lost or unreachable, it expires
 }
 
 // Close ends the runs, gives every lock back, and ends the sessions.
@@ -329,7 +329,7 @@ func (l *Lab) Close() {
 	var all sync.WaitGroup
 	for _, r := range runs {
 		r.Stop()
-		all.Go(func() { _, _ = r.Wait() }) // nobody reads the result any more
+		all.Go(func() { _, _ = r.Wait() }) // the result is not needed any more
 	}
 	for _, h := range holds {
 		all.Go(func() { l.release(h) })

@@ -130,7 +130,7 @@ func TestLabWaits(t *testing.T) {
 	})
 }
 
-// What is held when the screen ends is given back, before any session or TTL ends.
+// Held locks are released when the screen ends, before any session or TTL ends.
 func TestLabGivesBackAtTheEnd(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -152,7 +152,7 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 	})
 }
 
-// The two runs that the screen offers first leave nothing behind, whether they end by themselves or are stopped.
+// The two runs that the screen offers first leave nothing behind, whether they end on their own or are stopped.
 func TestLabContends(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box, err := sandbox.Start("fair", 1)

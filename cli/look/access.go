@@ -110,7 +110,7 @@ func accessTo(ctx context.Context, a *app.App, s app.Setup, t connect.Target, sn
 		if one.User == "" && t.TLS != nil && t.TLS.Cert != "" {
 			one.User = "its client certificate"
 		}
-		one.User = cmp.Or(one.User, "nobody (world:anyone)")
+		one.User = cmp.Or(one.User, "anyone (no login)")
 		one.View, one.Act = zooKeeperLines(t)
 		return one
 	}
@@ -169,7 +169,7 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 			case err != nil:
 				return answer{
 					"unknown",
-					fmt.Sprintf("only the server could tell, and it does not: %v", connect.Plain(err)),
+					fmt.Sprintf("only the server knows, and it does not say: %v", connect.Plain(err)),
 				}
 			case said != "OK":
 				return answer{"no", said}
@@ -195,7 +195,7 @@ const (
 func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 	patterns := t.Match
 	if len(patterns) == 0 || slices.Contains(patterns, "*") {
-		patterns = []string{"*"} // alone: the server refuses any other pattern beside it
+		patterns = []string{"*"} // alone: the server refuses any other pattern next to it
 	} else {
 		patterns = slices.Clone(patterns)
 		for _, p := range t.Match {
@@ -289,7 +289,7 @@ func allowed(list []zk.ACL, as connect.Credentials) answer {
 	case (mine|others)&needed == needed:
 		return answer{
 			"unknown",
-			"allows it to addresses or certificates, of which we cannot tell whether they are ours",
+			"allows it to addresses or certificates that may or may not be ours",
 		}
 	default:
 		return answer{"no", "does not allow CREATE and DELETE to this account"}

@@ -28,7 +28,7 @@ func Audit(a *app.App) *cobra.Command {
 	r := &auditTrail{App: a}
 	command := &cobra.Command{
 		Use:   "audit [verify]",
-		Short: "Say who acted on which lock, when, why, and what came of it",
+		Short: "Show who acted on which lock, when, why, and with what outcome",
 		Example: "  lockscope audit --since 24h\n" +
 			"  lockscope audit --lock redis:lock:orders -o json\n" +
 			"  lockscope audit verify --sum HEX",
@@ -45,7 +45,7 @@ func Audit(a *app.App) *cobra.Command {
 	flags.StringVar(&r.file, "file", "", "the audit `FILE` (default: that of this user)")
 	flags.StringVar(&r.lock, "lock", "", "only actions on this `LOCK`")
 	flags.StringVar(&r.since, "since", "", "only actions since `TIME`: a span such as 24h, or RFC 3339")
-	flags.StringVar(&r.sum, "sum", "", "with verify: the line with this sum, noted before as the last `HEX`, is still there")
+	flags.StringVar(&r.sum, "sum", "", "with verify: check that the line with this earlier last sum, `HEX`, is still there")
 	app.OutputFlag(command, &r.output, "text", "json")
 	return command
 }
@@ -105,7 +105,7 @@ func (r *auditTrail) from() (time.Time, error) {
 	return at, nil
 }
 
-// verify reports what the trail does not tell, actions without an outcome and lines that cannot be
+// verify reports what the trail cannot show, actions without an outcome and lines that cannot be
 // read, and lines that are not as they were written.
 func (r *auditTrail) verify(records []act.Record, trail act.Trail) error {
 	unknown := 0
@@ -119,7 +119,7 @@ func (r *auditTrail) verify(records []act.Record, trail act.Trail) error {
 		fmt.Fprintln(r.Stdout, describe.Printable(fmt.Sprintf("%s line %d: %s", b.File, b.Line, b.What)))
 	}
 	if unknown+trail.Damaged+len(trail.Breaks) > 0 {
-		return app.Exitf(app.ExitNo, "%s: %s of unknown outcome, %s that cannot be read, %s not as written", r.file,
+		return app.Exitf(app.ExitNo, "%s: %s of unknown outcome, %s unreadable, %s changed", r.file,
 			describe.Count(unknown, "action"), describe.Count(trail.Damaged, "line"), describe.Count(len(trail.Breaks), "line"))
 	}
 	if r.sum != "" && !trail.Has(r.sum) {

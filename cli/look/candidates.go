@@ -25,9 +25,9 @@ func Candidates(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "candidates LOCK [TARGET…]",
-		Short: "Show which connections to Redis may be those of a lock's holder and waiters, and why",
+		Short: "Show which Redis connections may belong to a lock's holder and waiters, and why",
 		Long: "candidates asks Redis for its connections (CLIENT LIST) and shows, for each holder and waiter of a lock, those that may be\n" +
-			"its own, with what speaks for each and against it: their name, host, library, last command, and since when they are\n" +
+			"its own, with reasons for and against: their name, host, library, last command, and since when they are\n" +
 			"connected. None of them is certain: Redis keeps no author of a key. It changes nothing.",
 		Example: "  lockscope candidates redis:lock:orders redis://localhost\n" +
 			"  lockscope candidates redis:lock:orders -p prod -o json",
@@ -57,7 +57,7 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 	case target.Service == connect.ZooKeeper:
 		return app.Usagef("%s: in ZooKeeper the server itself names the session of each entry (write: lockscope show %s)", id, id)
 	case target.Service == connect.RedisCluster:
-		return app.Usagef("%s: a client of a Cluster has connections to each node (give the node that has the key as a target by itself: redis://HOST:PORT)", id)
+		return app.Usagef("%s: a client of a Cluster has connections to each node (give the node that has the key as a target: redis://HOST:PORT)", id)
 	}
 	s.Targets = []connect.Target{target}
 	snapshot, err := a.Look(ctx, s, id.Path)
@@ -73,7 +73,7 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 			return app.Exitf(app.ExitUnreachable, "%s: %s", id, view.Verdict(l))
 		}
 		return app.Exitf(app.ExitNo,
-			"%s: nobody is known to hold it or to wait for it (see: lockscope show %s)", id, id)
+			"%s: no holder or waiter is known (see: lockscope show %s)", id, id)
 	}
 	list, missed := a.ConnectionsOf(ctx, s, id.Backend, 0)
 	if missed != nil {

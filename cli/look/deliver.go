@@ -14,14 +14,14 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// Limits of a delivery, which bear a receiver that is gone for a quarter of an hour.
+// Limits of a delivery, which tolerate a receiver that is gone for a quarter of an hour.
 const (
 	mostWaiting  = 1000 // messages; more are dropped, and counted
 	oneAttempt   = 10 * time.Second
 	firstPause   = time.Second // doubles with each attempt
 	longestPause = time.Minute
 	giveUpAfter  = 15 * time.Minute
-	lastGrace    = 5 * time.Second // for what still waits at the end
+	lastGrace    = 5 * time.Second // for the messages that remain at the end
 )
 
 // message is news for a receiver: a line of JSON, and the variables for a receiver that is a
@@ -31,7 +31,7 @@ type message struct {
 	env  []string
 }
 
-// sender tries to deliver a message until ctx ends; failed hears of each attempt that failed.
+// sender tries to deliver a message until ctx ends; failed is called for each failed attempt.
 type sender func(ctx context.Context, m message, failed func(error)) error
 
 // receiver gets messages one at a time, in their order. It may be slow, failing or gone: offer
@@ -148,7 +148,7 @@ func webhook(address *url.URL, token string) sender {
 	}
 }
 
-func answered(r *http.Response) error { return fmt.Errorf("it answers %d", r.StatusCode) }
+func answered(r *http.Response) error { return fmt.Errorf("status %d", r.StatusCode) }
 
 func retryable(status int) bool {
 	return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// delivery runs a receiver by a clock of its own until test returns.
+// delivery runs a receiver by its own clock until test returns.
 func delivery(t *testing.T, send sender, test func(r *receiver, end func()) (said []string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

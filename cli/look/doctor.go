@@ -20,9 +20,9 @@ func Doctor(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "doctor [TARGET…]",
 		Short: "Say what is wrong with the locks, why, and what to do",
-		Long: "doctor reads every lock and backend once, looks again at what may only be passing, and reports each problem: what\n" +
-			"was found, the evidence, and what to do. What could not be seen is listed at the end; it never counts as healthy.\n" +
-			"Rules that need history do not run; the screen and watch run them. Given a recording in place of targets, it\n" +
+		Long: "doctor reads every lock and backend once, looks again a second later where needed, and reports each problem:\n" +
+			"what was found, the evidence, and what to do. It lists at the end what it could not see; that never counts as healthy.\n" +
+			"Rules that need history do not run; the screen and watch run them. Given a recording instead of targets, it\n" +
 			"reports the state at its end, by all rules.\n\n" +
 			"Exit code 1: something at or above --fail-on was found; 3: nothing was, but something was refused or failed that\n" +
 			"could hide a finding: a denied command or node, a missing root, a server that is down. --allow-partial accepts\n" +

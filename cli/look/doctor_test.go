@@ -75,8 +75,8 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 	}
 }
 
-// What was refused or failed may hide a finding: doctor says so by its exit code, unless that is known and
-// allowed. What nobody asked for, and what happens between two looks, hides nothing from one.
+// A refused or failed read may hide a finding: doctor says so by its exit code, unless that is known and
+// allowed. Reads that were not requested, and events between two looks, hide nothing from one look.
 func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
 	unseen := func(a inspect.Aspect) []inspect.Unseen {
 		return []inspect.Unseen{{Aspect: a, Where: "r1:1", Read: "TYPE", Reason: "NOPERM", Right: "+type"}}

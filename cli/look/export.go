@@ -35,7 +35,7 @@ func Export(a *app.App) *cobra.Command {
 		Long: "export watches the targets and serves /metrics to Prometheus, until interrupted: locks by kind and state, the oldest\n" +
 			"hold, the longest wait, queues, grants, findings by rule, the servers, and its own load on them. What is unknown has\n" +
 			"no sample. /healthz answers 200 while it runs, /readyz once the initial scan is complete.\n\n" +
-			"It has no login of its own, and names of locks are among the metrics: listen on a loopback or private address.",
+			"It has no login, and lock names are among the metrics: listen on a loopback or private address.",
 		Example: "  lockscope export -p prod --listen 127.0.0.1:9487\n" +
 			"  lockscope export zk://localhost:2181/locks redis://localhost --listen :9487 --lock-series 0",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: app.CompleteTarget,
@@ -49,7 +49,7 @@ func Export(a *app.App) *cobra.Command {
 	}
 	command.Flags().StringVar(&x.listen, "listen", "127.0.0.1:9487", "serve on this `ADDR`, host:port")
 	command.Flags().IntVar(&x.lockSeries, "lock-series", 50,
-		"so many locks with findings, the worst, have series of their own")
+		"how many locks with findings, the worst first, get their own series")
 	return command
 }
 

@@ -28,8 +28,8 @@ func Mute(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "mute [LOCK FINDING]",
 		Short: "Acknowledge a finding for a while, or list what is muted",
-		Long: "Acknowledge a finding on a lock (or, by its name alone, on a backend) until an end: it is reported as muted, and doctor\n" +
-			"does not exit with 1 because of it. Without arguments: list what is muted.",
+		Long: "Acknowledge a finding on a lock (or, by its name alone, on a backend) for a while: it is reported as muted, and doctor\n" +
+			"does not exit with 1 because of it. Without arguments, list what is muted.",
 		Example: "  lockscope mute zk:/locks/orders stuck-holder --for 2h --reason 'reindexing, see OPS-7'\n" +
 			"  lockscope mute\n" +
 			"  lockscope unmute zk:/locks/orders stuck-holder",
@@ -100,7 +100,7 @@ func (r *mute) mute(lock, rule string) error {
 	case r.span <= 0 || r.span > app.LongestMute:
 		return app.Usagef("--for %v: give a time up to 720h, such as 2h", r.span)
 	case strings.TrimSpace(r.reason) == "":
-		return app.Usagef("--reason is missing: say why, for whoever looks next")
+		return app.Usagef("--reason is missing: say why it is muted")
 	}
 	id, err := app.MutedID(lock)
 	if err != nil {

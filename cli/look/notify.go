@@ -26,23 +26,23 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// notifying delivers to a program, a webhook or both findings that come and are cleared, and
-// backends that are not well.
+// notifying delivers new and cleared findings, and backends with problems, to a program, a webhook or
+// both.
 type notifying struct {
 	*app.App
 	command, webhook, from string
 
 	receivers []*receiver
 	least     int                      // the rank of the least severe finding that is delivered
-	open      map[string]inspect.Event // findings that were handed over, by their keys
-	levels    map[string]int           // of what was handed over and is not over, by its key: the higher the worse
+	open      map[string]inspect.Event // delivered findings, by key
+	levels    map[string]int           // of reported findings that are not cleared, by key; higher is worse
 }
 
 func (n *notifying) addFlags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&n.command, "exec", "", "run `COMMAND` by the shell for each finding that comes or is cleared; its JSON is on stdin")
+	flags.StringVar(&n.command, "exec", "", "run `COMMAND` in the shell for each new or cleared finding; its JSON is on stdin")
 	flags.StringVar(&n.webhook, "webhook", "", "post the JSON of each such finding to this `URL`; @FILE: read the URL from FILE")
-	flags.StringVar(&n.from, "notify-on", "warning", "tell them of findings from this `SEVERITY` on: info, warning or critical")
+	flags.StringVar(&n.from, "notify-on", "warning", "report findings from this `SEVERITY` up: info, warning or critical")
 	app.Complete(command, "notify-on", "info", "warning", "critical")
 }
 
@@ -108,7 +108,7 @@ func (n *notifying) run(ctx context.Context, observer *inspect.Observer, ready c
 	}
 	feed := observer.Subscribe()
 	defer feed.Close()
-	_, err := feed.Next(ctx) // the first one is there at once, and without events
+	_, err := feed.Next(ctx) // the first snapshot comes at once, without events
 	close(ready)
 	if err != nil {
 		return
@@ -127,7 +127,7 @@ func (n *notifying) run(ctx context.Context, observer *inspect.Observer, ready c
 	}
 }
 
-// observe puts what changed with a snapshot.
+// observe queues the changes of a snapshot.
 func (n *notifying) observe(s *inspect.Snapshot) {
 	for i := range s.Events {
 		switch e := s.Events[i]; {
@@ -150,7 +150,7 @@ func (n *notifying) observe(s *inspect.Snapshot) {
 	}
 }
 
-// deliverFindings hands over those of one place that are new or worse, unless they are muted.
+// deliverFindings delivers the new or worse findings of one place, unless they are muted.
 func (n *notifying) deliverFindings(s *inspect.Snapshot, list []inspect.Finding, at inspect.Event) {
 	for i := range list {
 		f := &list[i]
@@ -205,7 +205,7 @@ func keyOf(e *inspect.Event) string {
 	return on + "\x00" + e.Finding.Key()
 }
 
-// backendLevel is 0 for a backend that is well.
+// backendLevel is 0 for a healthy backend.
 func backendLevel(b *inspect.Backend) int {
 	switch b.State {
 	case inspect.Connected:
@@ -217,7 +217,7 @@ func backendLevel(b *inspect.Backend) int {
 	}
 }
 
-// emit hands over news that the receivers do not have: level 0 says that it is over.
+// emit delivers news to the receivers: level 0 means that it is over.
 func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.Event) {
 	if known := n.levels[key]; level == 0 && known == 0 || level > 0 && level <= known {
 		return
@@ -293,7 +293,7 @@ func (n *notifying) runOnce(ctx context.Context, m message) error {
 	err := c.Run()
 	var failed *exec.ExitError
 	switch {
-	case err == nil, ctx.Err() == nil && errors.Is(err, exec.ErrWaitDelay): // it is done; what it left running is its own
+	case err == nil, ctx.Err() == nil && errors.Is(err, exec.ErrWaitDelay): // it is done; its child processes are its own
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("COMMAND: not done in %v", oneAttempt)

@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// partial says in words what doctor was to see and did not, so that a finding may be hidden in it:
-// a line for each backend with something of the kind, none when everything was seen. A ZooKeeper
+// partial says what doctor could not see, so that a finding may be hidden there: a line for each
+// affected backend, none if everything was seen. A ZooKeeper
 // server that is down may be the only one that knows of some clients although the others answer for
 // it.
 func partial(s *inspect.Snapshot) []string {
@@ -51,9 +51,8 @@ func partial(s *inspect.Snapshot) []string {
 	return lines
 }
 
-// exitOfLocks returns the exit code of a look at locks, failed being that of their backends: a vote
-// of a master that did not answer for the lock is one that could not be looked at, though the
-// master answers as a whole.
+// exitOfLocks returns the exit code of a look at locks; failed is that of their backends. The vote of a
+// master that did not answer for the lock is unknown, even if the master answers otherwise.
 func exitOfLocks(a *app.App, locks iter.Seq[*inspect.Lock], failed error) error {
 	if failed != nil {
 		return failed
@@ -71,8 +70,8 @@ func exitOfLocks(a *app.App, locks iter.Seq[*inspect.Lock], failed error) error 
 	return failed
 }
 
-// silentOn reports whether a master did not answer for a lock; one that refused did, and that is
-// for doctor to report.
+// silentOn reports whether a master did not answer for a lock. A refusal is an answer, which doctor
+// reports.
 func silentOn(m inspect.Vote) bool {
 	return !m.Up && !slices.ContainsFunc(m.Unseen, func(u inspect.Unseen) bool { return u.Right != "" })
 }

@@ -30,7 +30,7 @@ func Show(a *app.App) *cobra.Command {
 		Short: "Show one lock: who holds it, who waits in which order, who watches whom",
 		Long: "show prints one lock: the answer first, then the holders and the queue with who watches whom (⇢ confirmed by the\n" +
 			"server's watch table, ⇠? not checked, ⇥✖ missing), or the vote of each Redis master, and last what is wrong.\n" +
-			"Where known clients wait for it the other locks of the targets are read too, for at most 5 s: it may be part of a\n" +
+			"If known clients wait for it, the targets' other locks are read, too, for at most 5 s: it may be part of a\n" +
 			"deadlock. With owner_command in the configuration it prints the command that inspects the holder's process. In\n" +
 			"place of targets it takes a recording, and shows its last state. As markdown it is made for a ticket.",
 		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
@@ -76,7 +76,7 @@ func Show(a *app.App) *cobra.Command {
 // shownPossible connections of a holder are named; candidates has all.
 const shownPossible = 2
 
-// printPossible prints which connections may be those of holders of whom no client is known.
+// printPossible prints which connections may be those of holders without a known client.
 func printPossible(ctx context.Context, a *app.App, s app.Setup, snapshot *inspect.Snapshot, id inspect.ID) {
 	l, target := snapshot.Lock(id), s.Targets[0]
 	if l == nil || len(l.Masters) == 0 || target.Service == connect.RedisCluster || a.Budget == "gentle" {

@@ -37,7 +37,7 @@ func Watch(a *app.App) *cobra.Command {
 			"releases it, expires or ends unseen, every finding raised or cleared, and every backend that goes down or recovers,\n" +
 			"until interrupted. What already existed at the start is not reported.\n\n" +
 			"With --exec or --webhook it also alerts once per finding at or above --notify-on, including those present at start, and once\n" +
-			"when it is cleared. It also alerts on a backend that is not well. Muted findings do not alert.\n" +
+			"when it is cleared. It also alerts on a backend that fails or recovers. Muted findings do not alert.\n" +
 			"A receiver that fails is tried again for 15 minutes.",
 		Example: "  lockscope watch zk://localhost:2181/locks\n" +
 			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"ended\" or .event == \"expired\")'\n" +
@@ -69,7 +69,7 @@ func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 	return w.Follow(ctx, observer, func(s *inspect.Snapshot) error {
 		err := w.print(s)
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
-			stop() // nobody reads it any more
+			stop() // the reader is gone
 			return nil
 		}
 		return err

@@ -20,7 +20,7 @@ func TestWatchTellsHowManyEventsItCouldNotPrint(t *testing.T) {
 	}
 }
 
-// TestWatchNamesWhatItDoesNotSee beside the number of locks, which is otherwise taken for all of them.
+// TestWatchNamesWhatItDoesNotSee next to the number of locks, which is otherwise taken for all of them.
 func TestWatchNamesWhatItDoesNotSee(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	w := &watch{App: &app.App{Environment: app.Environment{Stdout: &stdout, Stderr: &stderr}}, events: render.EventLines{To: bufio.NewWriter(&stdout)}}

@@ -34,7 +34,7 @@ type bundle struct {
 	to   string
 
 	id       inspect.ID
-	source   string // what was looked at, in words
+	source   string // the targets or the recording, in words
 	snapshot *inspect.Snapshot
 	recorded bytes.Buffer // packed
 }
@@ -44,11 +44,11 @@ func Bundle(a *app.App) *cobra.Command {
 	b := &bundle{App: a}
 	command := &cobra.Command{
 		Use:   "bundle LOCK [TARGET…]",
-		Short: "Put all that is known of a lock into one file, for a ticket",
+		Short: "Put all that is known about a lock into one file, for a ticket",
 		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into one archive, or a directory: a summary\n" +
 			"with the findings (README.md), the lock as JSON, its queue as Mermaid, all of the backend as JSON, the\n" +
-			"recording, and versions. In place of targets it takes a recording, such as the past that R saves on the screen.\n\n" +
-			"Passwords are in none of it. Names, addresses and the first 1 KiB of values are: who has the value of a lock in Redis\n" +
+			"recording, and versions. Instead of targets it takes a recording, such as the past that R saves on the screen.\n\n" +
+			"It contains no passwords, but names, addresses and the first 1 KiB of values: anyone with the value of a Redis lock\n" +
 			"can release it.",
 		Example: "  lockscope bundle zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope bundle redis:lock:orders -p prod --for 1m --to ticket-7.tar.gz\n" +
@@ -56,8 +56,8 @@ func Bundle(a *app.App) *cobra.Command {
 		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0], args[1:]) },
 	}
-	command.Flags().DurationVar(&b.span, "for", 10*time.Second, "watch for so long once the initial scan is complete")
-	command.Flags().StringVar(&b.to, "to", "", "write to this `PATH`: an archive where it ends in .tar.gz, else a new directory")
+	command.Flags().DurationVar(&b.span, "for", 10*time.Second, "watch for this long after the initial scan")
+	command.Flags().StringVar(&b.to, "to", "", "write to this `PATH`: an archive if it ends in .tar.gz, else a new directory")
 	return command
 }
 

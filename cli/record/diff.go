@@ -19,9 +19,9 @@ func Diff(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Say what became of the locks between two recordings, or two moments of one",
-		Long: "diff compares two moments: which locks appeared or went, who acquired, let go, came to wait or left, which findings are\n" +
-			"new or gone. A and B are recordings, at their end, or FILE@TIME: at this time since its beginning. What happened in\n" +
+		Short: "Show what changed between two recordings, or two moments of one",
+		Long: "diff compares two moments: which locks appeared or disappeared, who acquired, released, queued or left, and which\n" +
+			"findings are new or gone. A and B are recordings, at their end, or FILE@TIME: at this time since its beginning. What happened in\n" +
 			"between and was undone again does not show. Backends that were not seen at one of them are named, not compared.",
 		Example: "  lockscope diff before.jsonl after.jsonl\n" +
 			"  lockscope diff incident.jsonl@0s incident.jsonl@10m -o json",
@@ -63,7 +63,7 @@ func momentOf(a *app.App, arg string) (*inspect.Snapshot, error) {
 	}
 	at, err := time.ParseDuration(text)
 	if err != nil || at < 0 {
-		return nil, app.Usagef("%q: after the @ stands a time since the beginning of the recording, such as 90s", arg)
+		return nil, app.Usagef("%q: write a time since the beginning of the recording after the @, such as 90s", arg)
 	}
 	s, err := a.LookAtMoment(path, at)
 	if err == nil && len(s.Backends) == 0 {

@@ -37,7 +37,7 @@ func Record(a *app.App) *cobra.Command {
 		Use:   "record FILE [TARGET…]",
 		Short: "Record the locks to a file, to replay later",
 		Long: "record watches the targets until interrupted and writes all that it sees to a file that only its owner may read:\n" +
-			"names, values and addresses as the servers report them, but no credentials. FILE is packed, to a tenth of the size,\n" +
+			"names, values and addresses as the servers report them, but no credentials. FILE is compressed to a tenth of the size,\n" +
 			"unless its name ends in .jsonl, or it is a pipe; replay and the others read both as they are. A file ends at 1 GiB (--max-mib).",
 		Example: "  lockscope record incident.jsonl zk://localhost:2181/locks\n" +
 			"  lockscope record night.zst -p prod --for 8h\n" +
@@ -69,7 +69,7 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	case r.length < 0:
 		return app.Usagef("--for %v: give a time above 0", r.length)
 	case strings.EqualFold(filepath.Ext(path), ".gz"):
-		return app.Usagef("%s: a recording is packed with zstd, not gzip (name it %s, or .jsonl for text)", path,
+		return app.Usagef("%s: a recording is compressed with zstd, not gzip (name it %s, or .jsonl for text)", path,
 			path[:len(path)-len(".gz")]+".zst")
 	case r.most < 0 || r.most > 1<<30:
 		return app.Usagef("--max-mib %d: give a size from 0 to %d", r.most, 1<<30)
@@ -117,12 +117,12 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if written.isFull() {
-		return app.Exitf(app.ExitNo, "%s: ended at %d MiB, before it was to (--max-mib; unless its name ends in .jsonl, .json or .ndjson a file is packed, and takes a tenth of the size)", path, r.most)
+		return app.Exitf(app.ExitNo, "%s: ended early at %d MiB (--max-mib; unless its name ends in .jsonl, .json or .ndjson a file is compressed to a tenth of the size)", path, r.most)
 	}
 	if err := source.exitOf(r.App, len(sources)); interrupted.Err() == nil {
 		return err
 	}
-	return nil // somebody ended it, and has read what is missing
+	return nil // the user ended it, and has read what is missing
 }
 
 // attentive is a source that remembers how the backends were.
@@ -134,7 +134,7 @@ type attentive struct {
 
 func (t attentive) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return t.Source.Run(ctx, func(u inspect.Update) {
-		if b := u.Backend; b != nil && ctx.Err() == nil { // what fails because we end is nobody's failure
+		if b := u.Backend; b != nil && ctx.Err() == nil { // we are ending: failures do not count
 			t.newest[b.Name] = b
 			t.reached[b.Name] = t.reached[b.Name] || b.State != inspect.Down
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Ages by a clock that nobody has compared with ours are marked, and a list by age takes them for the least
+// Ages by a clock that was not compared with ours are marked, and a list by age treats them as the least
 // that they can be.
 func TestAgesByAnUnknownClock(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ func TestTableFitsItsWidth(t *testing.T) {
 			}
 		}
 	}
-	// What is left out first is worth least.
+	// The least useful columns are left out first.
 	last := -1
 	for width := 260; width >= 60; width-- {
 		heads, _, _ := strings.Cut(tab.render(width), "\n")

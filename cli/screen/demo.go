@@ -101,7 +101,7 @@ func (d *demo) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	s := app.Setup{Targets: targets, Named: true} // nothing of the configuration: its secrets are for other servers
+	s := app.Setup{Targets: targets, Named: true} // without the configuration: its secrets are for other servers
 	if !d.headless {
 		return d.showSandbox(ctx, s, scenario, box)
 	}
@@ -133,8 +133,8 @@ func (d *demo) showSandbox(ctx context.Context, s app.Setup, scenario string, bo
 	})
 }
 
-// sandboxFaults announce to the observer the session that is about to be ended: a sandbox does that
-// before its time is up, as no server does.
+// sandboxFaults announce to the observer that a session is about to end: unlike a server, a sandbox
+// can end it early.
 type sandboxFaults struct {
 	*sandbox.Sandbox
 	observer *inspect.Observer

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/sandbox"
 )
 
-// observed starts a scenario's servers until the test ends, and an observer of them as demo has it.
+// observed starts a scenario's servers until the test ends, and an observer as demo uses it.
 func observed(t *testing.T, scenario string, seed uint64) (*sandbox.Sandbox, []connect.Target, *inspect.Observer) {
 	t.Helper()
 	box, err := sandbox.Start(scenario, seed)
@@ -67,15 +67,15 @@ func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
 			if e.Kind == inspect.EventExpired && ended[session] {
 				return
 			}
-			if e.Kind == inspect.EventAcquired && len(ended) < 20 { // some give it back before
+			if e.Kind == inspect.EventAcquired && len(ended) < 20 { // some release it before
 				ended[session] = faults.ExpireSession(session) == nil
 			}
 		}
 	}
 }
 
-// No server of the sandbox evicts anything: what is given back there was released, and who takes it at once
-// was handed it.
+// The sandbox's servers evict nothing, so each end of a hold is a release, and the next holder was handed the
+// lock.
 func TestWhatIsGivenBackInTheSandboxWasNotEvicted(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)

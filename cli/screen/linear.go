@@ -34,7 +34,7 @@ type linear struct {
 	reports  string // the events that are printed as they come: reportFindings, reportAll or reportNothing
 }
 
-// The events that are printed as they come, in the words of the command tell.
+// The events that are printed as they come, as the command tell names them.
 const (
 	reportFindings = "findings" // those of findings and backends
 	reportAll      = "all"

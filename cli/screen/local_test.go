@@ -75,7 +75,7 @@ func TestLocalServersAreOffered(t *testing.T) {
 	}
 }
 
-// What the page says was tried is what was tried, on loopback only and no more than a handful.
+// The page lists exactly the addresses that were tried, on loopback only and no more than a handful.
 func TestLocalProbesAreFew(t *testing.T) {
 	t.Parallel()
 	probes := localProbes()

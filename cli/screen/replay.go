@@ -21,8 +21,8 @@ func Replay(a *app.App) *cobra.Command {
 		Use:   "replay FILE",
 		Short: "Open the screen on a recording",
 		Long: "replay opens the screen on a recording. No server is contacted and nothing can be changed. Space plays or stops,\n" +
-			"[ ] { } seek, < > change the speed, backspace goes to the end. FILE may be packed (gzip, zstd). ls, show and doctor take\n" +
-			"a recording too, in place of a target.",
+			"[ ] { } seek, < > change the speed, backspace goes to the end. FILE may be compressed (gzip, zstd). ls, show and doctor take\n" +
+			"a recording, too, instead of a target.",
 		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl.zst --speed 60\n  lockscope replay incident.jsonl --at 4m30s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -95,7 +95,7 @@ func replay(ctx context.Context, a *app.App, path string, speed float64) error {
 	})
 }
 
-// replayLines plays a recording at its speed, and tells what changes in it.
+// replayLines plays a recording at its speed, and prints its changes.
 func replayLines(ctx context.Context, a *app.App, path string, speed float64) error {
 	played, err := a.OpenRecording(path, recording.Speed(speed))
 	if err != nil {

@@ -31,7 +31,7 @@ func TestSavedFiles(t *testing.T) {
 	if text, _ := os.ReadFile(path); string(text) != "text" {
 		t.Errorf("%q", text)
 	}
-	// One that is there is kept: another place is taken, and then none.
+	// An existing file is kept: a second place is used, and then none.
 	t.Setenv("TMPDIR", t.TempDir())
 	again, err := (saver{a}).text(t.Context(), "zk:/locks/2J", ".md", "more")
 	if err != nil || filepath.Base(again) != filepath.Base(path) || filepath.Dir(again) == filepath.Dir(path) {
@@ -74,7 +74,7 @@ func TestWhereThereIsNoClipboard(t *testing.T) {
 	}
 }
 
-// The kept past is a recording that can be opened; what could not be written whole is not left behind.
+// The saved past is a recording that can be opened; an incomplete file is removed.
 func TestTheSavedPast(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// What the screen mutes is kept as the command keeps it, and can be unmuted; a time that is none is refused.
+// The screen keeps mutes as the command does, and can unmute; an invalid time is refused.
 func TestTheScreenMutesAsTheCommandDoes(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)

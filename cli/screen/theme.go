@@ -19,7 +19,7 @@ func chosenTheme(a *app.App) (theme.Options, error) {
 		ASCII:   !app.SpeaksUTF8(a.Getenv),
 	}
 	if o.Name != "" && !slices.Contains(theme.Names(), o.Name) {
-		return o, app.Usagef("LOCKSCOPE_THEME %q is none of %s", o.Name, strings.Join(theme.Names(), ", "))
+		return o, app.Usagef("LOCKSCOPE_THEME %q is not one of %s", o.Name, strings.Join(theme.Names(), ", "))
 	}
 	if path, err := a.ConfigPath(); o.Name == "" && err == nil {
 		if cfg, err := config.Load(path); err == nil {

@@ -56,7 +56,7 @@ func (a *armoury) acquire() (lab.Held, error) {
 	return a.w.lab.Acquire(a.ctx, order, func(string) {})
 }
 
-// release has somebody take a lock, and releases that.
+// release lets a client take a lock, and releases it.
 func (a *armoury) release(key string) act.Result {
 	a.Helper()
 	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
