@@ -212,11 +212,11 @@ func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 	case a.inFront == screen.Findings:
 		why = "the finding's contender is gone: enter opens the chain, choose there"
 	case len(l.Holders) == 0:
-		why = "nobody holds it"
+		why = "it has no holder"
 	case a.inFront == screen.Chain:
-		why = "these are several: open the group with enter and select one"
+		why = "this is a group: open it with enter and select one"
 	case len(l.Holders) > 1:
-		why = "several hold it: enter opens the chain, choose there"
+		why = "it has several holders: enter opens the chain, choose there"
 	default:
 		return l, &l.Holders[0], ""
 	}

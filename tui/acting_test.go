@@ -93,7 +93,7 @@ func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	press(m, "enter")
 	wantText(t, m, "Nothing sent. Tab to Release all")
 	drain(t, m, press(m, "tab", "enter"))
-	wantText(t, m, "done; nobody holds it now", "it changed meanwhile", "1 of 3 done: stopped at the first")
+	wantText(t, m, "done; no holder now", "it changed meanwhile", "1 of 3 done: stopped at the first")
 	if want := []string{"/locks/a typed", "/locks/c typed"}; !slices.Equal(f.executed, want) {
 		t.Errorf("executed %v, want %v", f.executed, want)
 	}
@@ -163,7 +163,7 @@ func TestAskFromTheScreen(t *testing.T) {
 	wantText(t, m, "only holders of Curator's locks can be asked")
 }
 
-// fakeEnder ends what it is told to.
+// fakeEnder ends the requested connections.
 type fakeEnder struct {
 	preview act.ClientPreview
 	result  act.ClientResult
@@ -320,7 +320,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	wantText(t, demo, "the demo keeps no mutes")
 }
 
-// What is free, held by nobody that is known, held by several, or only possibly a lock is left out, with the reason.
+// Locks that are free, held by unknown or several clients, or only possible are left out, with the reason.
 func TestBulkLeavesOutWhatIsUnsure(t *testing.T) {
 	t.Parallel()
 	free, split, readers, possible := fixture.FreeLock(), fixture.Split(), fixture.Readers(), fixture.Orders()
@@ -328,5 +328,5 @@ func TestBulkLeavesOutWhatIsUnsure(t *testing.T) {
 	f := &manyReleasers{}
 	m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{split, free, possible, readers}))
 	drain(t, m, press(m, "V", "x"))
-	wantText(t, m, "None of them can be: nothing was sent", "nobody holds it", "who holds it is not known", "holders: choose on its chain", "only possibly a lock")
+	wantText(t, m, "None of them can be: nothing was sent", "it has no holder", "its holder is unknown", "holders: choose on its chain", "only possibly a lock")
 }

@@ -54,7 +54,7 @@ func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 }
 
 // A deadlock's advice is about the cheapest hold of its circle, most often that of another lock than the one
-// in whose row it stands: the key goes to that lock and that holder.
+// in whose row it is: the key goes to that lock and that holder.
 func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 	t.Parallel()
 	first, second := fixture.Orders(), fixture.Readers()
@@ -78,7 +78,7 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 }
 
 // Of a target that is gone, or that cannot be told from another, no dialog is opened: least of all about the
-// lock in whose row the advice stands.
+// lock in whose row the advice is.
 func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
 	t.Parallel()
 	first, second := fixture.Orders(), fixture.Readers()

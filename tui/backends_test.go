@@ -94,7 +94,7 @@ func TestBackendsTell(t *testing.T) {
 			"a server stopped answering 2 times", "initial scan complete; 214 directories", "blind", "4lw.commands.whitelist",
 		}},
 		{"a server", []string{"j"}, []string{"leader", "3.8.0", "1.2 ms", "3h20m ago, 2026-05-04 08:40:00 UTC", "31/s of 50/s"}},
-		{"a server that was not asked", []string{"j", "j"}, []string{"10.1.0.2:2181", "its AdminServer would tell it (admin=http://HOST:8080 in the target), or mntr"}},
+		{"a server that was not asked", []string{"j", "j"}, []string{"10.1.0.2:2181", "its AdminServer has it (admin=http://HOST:8080 in the target), as has mntr"}},
 		{"masters that are slow", []string{"j", "j", "j", "j"}, []string{
 			"by poll: known keys", "160/s of 125/s allowed", "at most 5% of a master's time", "so we ask half as often",
 			"clock-skew", "does not speak RESP3", "although the address could be resolved",
@@ -171,7 +171,7 @@ func TestBackendsSayWhyThereAreNone(t *testing.T) {
 	fits(t, m2)
 }
 
-// What is worth a warning is told without colour, and an error without our packages' names.
+// Warnings are visible without colour, and errors have no names of our packages.
 func TestBackendWarningsHaveMarks(t *testing.T) {
 	t.Parallel()
 	at := fixture.Backends()

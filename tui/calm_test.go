@@ -18,7 +18,7 @@ func lineAt(m *Model, text string) int {
 	return slices.IndexFunc(splitLines(content(m)), func(l string) bool { return strings.Contains(l, text) })
 }
 
-// What is drawn below a queue keeps its line while the queue grows and shrinks. A queue that stays short gives
+// The lines below a queue stay in place while the queue grows and shrinks. A queue that stays short gives
 // its lines back after a while.
 func TestPanesBelowAQueueStandStill(t *testing.T) {
 	t.Parallel()
@@ -178,7 +178,7 @@ func TestLabelledHoldersAreClients(t *testing.T) {
 	}
 }
 
-// The pane says how old its lock is where the list does, and counts no time that nobody saw.
+// The pane says how old its lock is where the list does, and counts no unseen time.
 func TestThePaneOfALostBackendStandsStill(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon

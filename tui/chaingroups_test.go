@@ -66,14 +66,14 @@ func TestCursorFollowsIntoAGroup(t *testing.T) {
 	wantText(t, m, "▾ 5 readers", "● reader-c · holds")
 }
 
-// A group is nobody: what is to be released must be one.
+// A group is not a contender: a release needs one.
 func TestGroupCannotBeReleased(t *testing.T) {
 	f := newFakeReleaser()
 	m := showing(t, Options{Release: f.of}, 120, 36, library(6))
 	if cmd := press(m, "x"); cmd != nil || m.HasDialog() {
 		t.Fatal("x did something")
 	}
-	wantText(t, m, "open the group")
+	wantText(t, m, "this is a group: open it")
 	press(m, "enter", "j")
 	if cmd := press(m, "x"); cmd == nil {
 		t.Error("a reader cannot be released")

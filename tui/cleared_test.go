@@ -16,7 +16,7 @@ func foundAgo(ago time.Duration, kind inspect.EventKind, rule string) inspect.Ev
 	return inspect.Event{Kind: kind, At: fixture.Ago(ago), Lock: fixture.Orders().ID, Finding: &f}
 }
 
-// Where there is room below the findings stand those that have gone, but for those that came back or went long ago.
+// If there is room, cleared findings are below the others, except those that came back or went long ago.
 func TestFindingsThatHaveGone(t *testing.T) {
 	list := []inspect.Event{
 		foundAgo(time.Hour, inspect.EventFinding, "long-ago"), foundAgo(16*time.Minute, inspect.EventCleared, "long-ago"),
@@ -54,7 +54,7 @@ func TestFindingsThatHaveGone(t *testing.T) {
 	wantNoText(t, narrow, "cleared in the last")
 }
 
-// With nothing wrong any more, what was stands there in any window.
+// Without findings, the cleared ones are shown in any window.
 func TestNothingWrongAnyMore(t *testing.T) {
 	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()}))
 	fine := inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()})
@@ -65,7 +65,7 @@ func TestNothingWrongAnyMore(t *testing.T) {
 	wantText(t, m, "Nothing wrong that we can see.", "cleared in the last 15m", "until 11:59:00")
 }
 
-// A command of the advice stands whole beside the list too: somebody may copy it with the mouse.
+// A command of the advice is complete next to the list, too: a user may copy it with the mouse.
 func TestAdviceBesideTheListIsWhole(t *testing.T) {
 	t.Parallel()
 	const name = "_c_7f3e0c51-0000-4000-8000-0000000000aa-__WRIT__0000000602"

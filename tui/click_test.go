@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// clickAt clicks on a text, where it first stands.
+// clickAt clicks on a text, where it first occurs.
 func clickAt(t *testing.T, m *Model, text string) {
 	t.Helper()
 	for y, line := range splitLines(content(m)) {
@@ -24,7 +24,7 @@ func clickAt(t *testing.T, m *Model, text string) {
 	t.Fatalf("%q is nowhere:\n%s", text, content(m))
 }
 
-// A badge and a part of the place do what they say wherever they stand: in a narrow window it is elsewhere
+// A badge and a part of the place do what they say wherever they are: in a narrow window it is elsewhere
 // than in a wide one.
 func TestTheTitleIsClicked(t *testing.T) {
 	t.Parallel()

@@ -237,7 +237,7 @@ func TestClientsAreSorted(t *testing.T) {
 	press(m, "w")
 	wantText(t, m, "sort: blocks most")
 	send(m, tea.WindowSizeMsg{Width: 60, Height: 24})
-	press(m, "s", "S") // what was chosen is in sight where there is less room, too
+	press(m, "s", "S") // the choice is in sight in a smaller window, too
 	wantText(t, m, "sort: name, reversed")
 	fits(t, m)
 }
@@ -267,8 +267,8 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 		s    *inspect.Snapshot
 		want string
 	}{
-		{"down", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{down}, nil), "does not say that nobody holds"},
-		{"nothing", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, nil), "Nobody holds a lock"},
+		{"down", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{down}, nil), "there may be holders"},
+		{"nothing", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, nil), "No client holds or waits"},
 		{"tokens", inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{fixture.Thin()}), "No client is identified"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -303,7 +303,7 @@ func TestClientsAreListedWhileInFront(t *testing.T) {
 	p.wait("what it holds")
 }
 
-// Rows that change their order stand still for a while: who is new comes last, and who is gone rests where it was.
+// Rows keep their order for a while: a new client comes last, and a gone one stays where it was.
 func TestClientsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	clock := fixture.Noon

@@ -53,18 +53,18 @@ func TestColumnsAreChosen(t *testing.T) {
 
 // allColumns are the names of all columns of the list of locks.
 func allColumns() []string {
-	_, names, _ := strings.Cut(locks.View{Columns: []string{"?"}}.Check().Error(), "none of ")
+	_, names, _ := strings.Cut(locks.View{Columns: []string{"?"}}.Check().Error(), "not one of ")
 	return strings.Split(names, ", ")
 }
 
-// chosenOnly are the columns that are shown only where somebody chose them.
+// chosenOnly are the columns that are shown only if the user chose them.
 func chosenOnly(t *testing.T) []string {
 	t.Helper()
 	usual := titles(model(t, Options{}, 340, 24, fixture.Everything())) // with room for all after the names
 	return slices.DeleteFunc(allColumns(), func(name string) bool { return slices.Contains(usual, strings.ToUpper(name)) })
 }
 
-// Each column that is shown only where somebody chose it has its cell of one lock here; TestCells has those
+// Each column that is shown only if the user chose it has its cell of one lock here; TestCells has those
 // of the others.
 func TestChosenColumnsShowFields(t *testing.T) {
 	cells := map[string]string{"client": "10.2.0.2:53122", "session": "0x10000abcd025a", "backend": "zk"}
@@ -146,7 +146,7 @@ func TestChosenColumnsSort(t *testing.T) {
 	}
 }
 
-// What a configuration may name as a column stands in the contract.
+// What a configuration may name as a column is in the contract.
 func TestTheContractNamesEveryColumn(t *testing.T) {
 	page, err := os.ReadFile("../docs/cli.md")
 	if err != nil {

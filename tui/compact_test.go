@@ -66,7 +66,7 @@ func TestMessagesComeBeforeTheTour(t *testing.T) {
 	fits(t, m)
 }
 
-// A screen that stands still tells so in the smallest window, whatever else is to be said.
+// A paused screen says so in the smallest window, whatever else there is to say.
 func TestPausedIsReportedInACompactWindow(t *testing.T) {
 	for _, o := range []Options{{}, {Sandbox: true}, {Sandbox: true, Replay: true, Environment: "production"}} {
 		r := seen(t, o, 40, 12)

@@ -71,7 +71,7 @@ func TestTheMenuOfCopiesIgnoresOtherKeys(t *testing.T) {
 	}
 }
 
-// The command that a finding of the lock advises, which stands above the queue, is offered first; that of two
+// The command that a finding of the lock advises, which is above the queue, is offered first; that of two
 // findings once.
 func TestTheAdvisedCommandIsCopied(t *testing.T) {
 	t.Parallel()

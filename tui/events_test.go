@@ -223,7 +223,7 @@ func TestEventsForget(t *testing.T) {
 	wantText(t, m, "1,204 missed, too many at once")
 }
 
-// While the screen stands still, events wait with everything else.
+// While the screen is paused, events wait with everything else.
 func TestEventsWhilePaused(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(2)...)
 	press(m, "space")

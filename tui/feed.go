@@ -88,7 +88,7 @@ func (m *Model) receive(msg snapshotArrivedMsg) tea.Cmd {
 	return m.nextSnapshot()
 }
 
-// ownEvents are events that keep their contenders alone in memory, not the whole queues that these stood in.
+// ownEvents are events that keep only their contenders in memory, not the whole queues of these.
 func ownEvents(events []inspect.Event) []inspect.Event {
 	own := slices.Clone(events)
 	for i := range own {

@@ -59,7 +59,7 @@ func (m *Model) lookAhead(to time.Time) tea.Cmd {
 		}
 		s, err := source.Moment(own, to)
 		if err != nil {
-			s = nil // what is wrong with the recording Next reports
+			s = nil // Next reports what is wrong with the recording
 		}
 		return momentMsg{to, s}
 	})
@@ -85,7 +85,7 @@ func (m *Model) nextFilmed() tea.Cmd {
 	})
 }
 
-// receiveFilmed keeps more of the film, of which all is the past, and begins to play it with the first that comes.
+// receiveFilmed keeps more of the film, all of which is past, and starts playing with the first snapshots.
 func (m *Model) receiveFilmed(msg filmedMsg) tea.Cmd {
 	for _, s := range msg.snapshots {
 		before := m.waiting

@@ -25,7 +25,7 @@ func (noFilm) Moment(context.Context, time.Time) (*inspect.Snapshot, error) {
 
 func (noFilm) End() time.Time { return time.Time{} }
 
-// filmed is a model that plays a recording of a hand-over every 5 s, by a clock of its own that is a year later.
+// filmed is a model that plays a recording of a hand-over every 5 s, by its own clock that is a year later.
 func filming(t *testing.T, o Options, width, height int) *rewound {
 	t.Helper()
 	r := &rewound{at: fixture.Noon.AddDate(1, 0, 0)}
@@ -50,7 +50,7 @@ func frames(from, to int) []*inspect.Snapshot {
 	return list
 }
 
-// A recording plays from its beginning, with its position, speed and end in a line of its own on every
+// A recording plays from its beginning, with its position, speed and end in its own line on every
 // screen; space stops it.
 func TestReplayPlays(t *testing.T) {
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestReplayPlays(t *testing.T) {
 	wantText(t, r.Model, "0:00 of 1:00, plays x4")
 }
 
-// The playhead waits for what is still read, and goes on with it.
+// The playhead waits for the reader, and goes on with it.
 func TestReplayWaitsForItsReading(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{Speed: 60}, 80, 24)
@@ -153,7 +153,7 @@ func TestAnEmptyRecording(t *testing.T) {
 	wantText(t, r.Model, "the recording is empty")
 }
 
-// In a time in which nobody looked, nothing is drawn as if it were known.
+// In a gap, nothing is drawn as if it were known.
 func TestThePlayheadInAGap(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{80, 120, 200} {
@@ -167,17 +167,17 @@ func TestThePlayheadInAGap(t *testing.T) {
 		send(r.Model, filmedMsg{snapshots: list})
 		send(r.Model, filmedMsg{err: io.EOF})
 		press(r.Model, "space", "]", "]", "]", "]")
-		wantNoText(t, r.Model, "nobody looked")
+		wantNoText(t, r.Model, "not watched")
 		r.step(2 * time.Second)
 		send(r.Model, nil)
-		wantText(t, r.Model, "nobody looked")
+		wantText(t, r.Model, "not watched")
 		if s := r.Snapshot(); s.Backends[0].State != inspect.Down || b.State == inspect.Down {
 			t.Errorf("%v, and %v after it", s.Backends[0].State, b.State)
 		}
 		fits(t, r.Model)
 		r.step(3 * time.Second)
 		send(r.Model, nil)
-		wantNoText(t, r.Model, "nobody looked")
+		wantNoText(t, r.Model, "not watched")
 	}
 }
 
@@ -197,7 +197,7 @@ func (indexedFilm) Moment(_ context.Context, at time.Time) (*inspect.Snapshot, e
 func (indexedFilm) End() time.Time { return fixture.In(time.Minute) }
 
 // A moment that the film finds is drawn before what was before it is read, and says so; from where it is read
-// on it is drawn anew, and plays on, unless space stops it before.
+// on it is drawn again, and plays on, unless space stops it before.
 func TestASoughtMomentIsDrawnAhead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)

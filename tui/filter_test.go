@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Every filter, and the palette, is edited like any line of text; a paste is typed there and nowhere else.
+// Every filter, and the palette, is edited like any line of text; a paste goes there and nowhere else.
 func TestFiltersAreEdited(t *testing.T) {
 	for _, e := range screenList() {
 		m := model(t, Options{}, 120, 36, fixture.Everything())
@@ -18,7 +18,7 @@ func TestFiltersAreEdited(t *testing.T) {
 		send(m, nil)
 		before := content(m)
 		if send(m, tea.PasteMsg{Content: "qx"}); content(m) != before {
-			t.Errorf("%s: a paste is taken for keys", e.name)
+			t.Errorf("%s: a paste is handled as keys", e.name)
 		}
 		f, ok := m.front().(screen.Filtering)
 		if !ok {
@@ -43,7 +43,7 @@ func TestFiltersAreEdited(t *testing.T) {
 	wantText(t, m, "▸ chain", "zk:/locks/orders")
 }
 
-// A filter is typed in the same place on every screen, with what is wrong with it beside it.
+// Every screen has its filter in the same place, with any problem next to it.
 func TestFiltersAreTypedInOnePlace(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
@@ -92,7 +92,7 @@ func TestANewFilterStartsFresh(t *testing.T) {
 	}
 }
 
-// The cursor was on a lock that does not match: the first one that does is selected, the worst.
+// If the lock under the cursor does not match, the first match is selected, the worst.
 func TestAFilterSelectsTheFirstMatch(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
@@ -111,7 +111,7 @@ func TestAFilterSelectsTheFirstMatch(t *testing.T) {
 	}
 }
 
-// A filter that cannot be read is called so where nothing is left to show, with the names of its fields.
+// An invalid filter is reported in the empty list, with the names of the fields.
 func TestFieldsAreNamedWhereTheyCanBeRead(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 80, 24, fixture.Everything())

@@ -190,7 +190,7 @@ func TestFindingsOpen(t *testing.T) {
 	}
 }
 
-// What stands keeps its time and the cursor, whatever else comes and goes.
+// An open finding keeps its time and the cursor, whatever else comes and goes.
 func TestFindingsStand(t *testing.T) {
 	now := fixture.Noon
 	m := withFindings(t, Options{Now: func() time.Time { return now }}, 120, 36, allFindings())
@@ -214,7 +214,7 @@ func TestFindingsStand(t *testing.T) {
 	wantText(t, m, "open for 0s")
 }
 
-// A deadlock whose first lock is freed first stands on the others still.
+// A deadlock whose first lock is freed first is on the others still.
 func TestRingLosesItsFirstLock(t *testing.T) {
 	m := withFindings(t, Options{}, 120, 36, allFindings())
 	s := allFindings()

@@ -207,7 +207,7 @@ func (f frame) breadcrumb() widget.Line {
 	return left
 }
 
-// widest is the width of the longest breadcrumb, for which the rest of the title is cut: it has one form for a size.
+// widest is the width of the longest breadcrumb: the rest of the title is cut to it, so that it has one form per size.
 func (f frame) widest(left widget.Line) int {
 	const longest = len("timeline")
 	if f.inFront == f.backStack[0].Screen {

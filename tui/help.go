@@ -21,7 +21,7 @@ type help struct {
 	here, everywhere []screen.Action
 	title            string
 	text             widget.Scroller
-	// all are the lines as they were last laid out, of which rows are in sight; laid says for what.
+	// all are the lines as last laid out, for laid; rows of them are in sight.
 	all  []widget.Line
 	rows int
 	laid helpLayout
@@ -154,7 +154,7 @@ func section(heading widget.Line, entries [][]widget.Line) [][]widget.Line {
 	return entries
 }
 
-// columns puts entries, of which none is broken, into two columns as high as each other.
+// columns puts entries, none of them broken, into two columns of equal height.
 func columns(entries [][]widget.Line, width int, tail string) []widget.Line {
 	column := func(some [][]widget.Line) []widget.Line {
 		all := slices.Concat(some...)

@@ -33,7 +33,7 @@ func onScreen(t *testing.T, o Options, name screen.Name, width, height int, sele
 	return m
 }
 
-// silent reports whether what was done did nothing, and did not say why.
+// silent reports whether a key did nothing, and did not say why.
 func silent(m *Model, do func() tea.Cmd) bool {
 	before, front := m.View().Content, m.inFront // with the mark of the row in which keys move
 	return do() == nil && m.View().Content == before && m.inFront == front
@@ -124,7 +124,7 @@ func TestEveryKeyOfTheFooterWorks(t *testing.T) {
 	}
 }
 
-// everyHintWorks presses and clicks each hint of the footer of a model, each on one that is opened anew.
+// everyHintWorks presses and clicks each hint of the footer of a model, each on one that is opened again.
 func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 	t.Helper()
 	hints, x := frame{m}.shownHints(), 0

@@ -179,7 +179,7 @@ func TestATypedLock(t *testing.T) {
 	if len(f.orders) != 1 || f.orders[0].Lock != fixture.Id("redis:lock:q") || f.orders[0].Kind != "redlock" || f.orders[0].TTL != 30*time.Second {
 		t.Errorf("asked for %+v", f.orders)
 	}
-	wantText(t, m, "someone else holds it; nothing was left there")
+	wantText(t, m, "another client holds it; nothing was left there")
 }
 
 func TestAcquireFromAnotherScreen(t *testing.T) {
@@ -317,7 +317,7 @@ func TestLabGolden(t *testing.T) {
 	}
 }
 
-// Who only waits in a queue is not told that a lock is held.
+// A waiter in a queue is not warned that a lock is held.
 func TestWaitingIsNoHolding(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
@@ -336,7 +336,7 @@ func TestWaitingIsNoHolding(t *testing.T) {
 	wantNoText(t, m, "release")
 }
 
-// What is typed on a row of choices changes none of them.
+// Typing on a row of choices changes none of them.
 func TestTypingOnAChoiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)

@@ -97,7 +97,7 @@ func (f *fakeLab) Contend(_ context.Context, c lab.RunOptions) (lab.Run, error) 
 	return r, nil
 }
 
-// fakeRun is a contention run of which the test says how it stands.
+// fakeRun is a contention run whose state the test sets.
 type fakeRun struct {
 	order  lab.RunOptions
 	report contend.Report

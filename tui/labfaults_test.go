@@ -18,7 +18,7 @@ func TestFaultsAndWhatComesOfThem(t *testing.T) {
 	m := inLab(t, Options{Sandbox: true, Faults: box, Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 	press(m, "tab", "tab")
 	settle(t, m, func() tea.Cmd { send(m, snapshotArrivedMsg{snapshot: m.snapshot}); return nil }())
-	wantText(t, m, "freeze whoever holds /locks/orders", "now worker-3: it lives", "the queue grows until you thaw it", "stop master 10.2.1.1:6379")
+	wantText(t, m, "freeze the holder of /locks/orders", "now worker-3: it lives", "the queue grows until you thaw it", "stop master 10.2.1.1:6379")
 	settle(t, m, press(m, "enter"))
 	m.now = m.now.Add(time.Minute)
 	wantText(t, m, "thaw the holder of /locks/orders", "nothing has happened to the lock since")
@@ -82,7 +82,7 @@ func TestAFaultHitsWhomItNamed(t *testing.T) {
 	wantText(t, m, "cut the connection of worker-7")
 }
 
-// A fault that has become another one by itself is not done before somebody can have read it.
+// A fault that has become another one on its own is not done before the user can have read it.
 func TestAFaultThatJustChangedIsNotDone(t *testing.T) {
 	t.Parallel()
 	clock := fixture.Noon

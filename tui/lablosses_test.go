@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// What was said of a lock does not stand below the news that it is lost.
+// An earlier message about a lock is not below the news that it is lost.
 func TestALossEndsWhatWasSaidOfTheLock(t *testing.T) {
 	f := newFakeLab()
 	m := taken(t, f)
@@ -36,20 +36,20 @@ func TestLossIsLoudOnEveryScreen(t *testing.T) {
 	m := taken(t, f)
 	press(m, "esc")
 	expire(m, f)
-	wantText(t, m, "LOST  zk:/locks/orders", "session has expired", "must stop at once")
+	wantText(t, m, "LOST  zk:/locks/orders", "session has expired", "Stop the work that it protects")
 	press(m, "enter", "q", "esc") // typed before it could be read
 	wantText(t, m, "LOST  zk:/locks/orders")
 	sink(m)
 	press(m, "enter", "L")
 	wantText(t, m, "LOST: zookeeper session has expired; r clears it")
-	wantNoText(t, m, "HOLDING", "must stop at once")
+	wantNoText(t, m, "HOLDING", "Stop the work that it protects")
 	press(m, "r")
 	if f.counted("release") != 0 {
 		t.Error("what is lost was released")
 	}
 }
 
-// A loss that comes while a dialog is open stands at the foot until that is closed, and then in a box of its own.
+// A loss that comes while a dialog is open is at the foot until that is closed, and then in its own box.
 func TestALossWaitsForItsTurnInSight(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{
@@ -71,7 +71,7 @@ func TestALossWaitsForItsTurnInSight(t *testing.T) {
 			for range keys {
 				press(m, "esc")
 			}
-			wantText(t, m, "LOST  zk:/locks/orders", "must stop at once", "Close")
+			wantText(t, m, "LOST  zk:/locks/orders", "Stop the work that it protects", "Close")
 			press(m, "esc")
 			wantNoText(t, m, "LOST  zk:", "must stop")
 		})
@@ -85,7 +85,7 @@ func TestManyLossesAreOneBox(t *testing.T) {
 		m.losses = append(m.losses, screen.Loss{Lock: inspect.ID{Backend: "zk", Path: fmt.Sprintf("/locks/%d", i)}, Why: "zookeeper session has expired", At: fixture.Noon})
 	}
 	press(m, "j")
-	wantText(t, m, "LOST  zk:/locks/0", "LOST  zk:/locks/2", "more: the Lab lists them", "must stop at once", "Close")
+	wantText(t, m, "LOST  zk:/locks/0", "LOST  zk:/locks/2", "more: the Lab lists them", "Stop the work that it protects", "Close")
 	fits(t, m)
 	m.options.Now = func() time.Time { return fixture.In(ackDelay) }
 	press(m, "?", "esc")

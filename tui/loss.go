@@ -69,7 +69,7 @@ func (b *lossBox) View(width, height int) string {
 		}
 		lines = append(lines, nil)
 	}
-	for _, text := range widget.Wrap("Someone else may hold it now. Whatever it protects must stop at once.", width, 2, t.Glyphs.Ellipsis) {
+	for _, text := range widget.Wrap("Another client may hold it now. Stop the work that it protects at once.", width, 2, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{{text, t.Warning}})
 	}
 	return widget.Box(t, append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse(true)}}), width, height, true)

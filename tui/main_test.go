@@ -132,7 +132,7 @@ func wantNoText(t *testing.T, m *Model, texts ...string) {
 	}
 }
 
-// fakeFeed hands out what is put into it.
+// fakeFeed delivers the snapshots that are put into it.
 type fakeFeed chan *inspect.Snapshot
 
 func (f fakeFeed) Next(ctx context.Context) (*inspect.Snapshot, error) {

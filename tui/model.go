@@ -31,7 +31,7 @@ type Model struct {
 	skipped  int               // events before those that were too many to keep
 	forgot   int               // missed events up to the last pruning of the history
 	missed   bool              // snapshots were left out, so that their lists of changes say nothing
-	// changes of snapshots, and of which of them each screen has heard.
+	// changes of snapshots, and which of them each screen has seen.
 	changes changes
 	heard   map[screen.Name]int
 	ticking int // the generation of the tick under way
@@ -40,7 +40,7 @@ type Model struct {
 	playhead playhead
 	filmRead bool // the whole film
 	focused  []inspect.ID
-	// rang: the last time of the bell; known: the backends of which all was looked at once, by name.
+	// rang: the last time of the bell; known: the backends that were read completely, by name.
 	rang  time.Time
 	known map[string]bool
 	// recovered are backends that were not well, by name.
@@ -384,7 +384,7 @@ func (m *Model) resize() {
 	}
 }
 
-// footLines are those below a dialog: what has just happened, and the keys.
+// footLines are those below a dialog: the last message, and the keys.
 const footLines = 2
 
 // dialogSize leaves some of the screen in sight around a dialog.

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Below a table that leaves room stand the longest waits and the grants of the last minutes, counted from
+// Below a table that leaves room are the longest waits and the grants of the last minutes, counted from
 // when watching began.
 func TestAShortTableHasTheWaitsAndTheGrants(t *testing.T) {
 	t.Parallel()
@@ -20,7 +20,7 @@ func TestAShortTableHasTheWaitsAndTheGrants(t *testing.T) {
 	wantNoText(t, p.Model, "none was seen")
 
 	still := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()}))
-	wantText(t, still, "nobody is seen to wait", "none was seen")
+	wantText(t, still, "no waiters seen", "none was seen")
 	full := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), fixture.ManyLocks(60)))
 	wantNoText(t, full, "longest waits", "grants in the last 5m")
 }
@@ -46,7 +46,7 @@ func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	wantText(t, p.Model, "last 15m", "most 30/s", "most 3.0 ms")
 }
 
-// The header's load is that of ZooKeeper and Redis together: all requests that are sent, each command of a
+// The header's load is ZooKeeper's and Redis' together: all requests that are sent, each command of a
 // pipeline too, with the watches.
 func TestTheHeaderShowsAllOfOurLoad(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func newPalette(w *world, at screen.Subject, actions []screen.Action, seek func(
 	return p
 }
 
-// nameOf is the name by which an action is typed; empty for one that is better done with its key.
+// nameOf is the name to type for an action; empty for one that is better done with its key.
 func nameOf(a *screen.Action) string {
 	switch {
 	case a.Moves || a.Run == nil:
@@ -252,7 +252,7 @@ func (p *palette) run() (tea.Cmd, bool) {
 		return nil, false
 	}
 	c := p.choices[p.list.At]
-	if why := c.why(); why != "" { // also what has come to be so since the palette was opened
+	if why := c.why(); why != "" { // also if it was disabled since the palette was opened
 		p.Flash(why)
 		return nil, false
 	}

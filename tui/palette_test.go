@@ -219,7 +219,7 @@ func TestWelcome(t *testing.T) {
 	}
 }
 
-// The page lists what was tried on this machine, found or not, and fits its window.
+// The page lists the tried addresses of this machine, found or not, and fits its window.
 func TestWelcomeOffersLocalServers(t *testing.T) {
 	for _, size := range sizes {
 		for _, targets := range [][]string{nil, {"zk://127.0.0.1:2181"}, {"a", "b", "c", "d", "e", "f", "g"}} {

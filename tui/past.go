@@ -19,11 +19,11 @@ import (
 type playhead struct {
 	at      time.Time // zero: the present
 	plays   bool
-	speed   float64   // by which time is played faster than it was
+	speed   float64   // how much faster than it was time is played
 	moved   time.Time // by the clock, when it last moved
-	inexact int       // locks of which a later version stands for one that is not kept
+	inexact int       // locks drawn in a later version because theirs was not kept
 	sought  time.Time // a moment that is not read yet, drawn once it is; zero: none
-	ahead   bool      // it is drawn, without what was learnt before it
+	ahead   bool      // it is drawn without facts from earlier history
 	giveUp  func()    // ends the look for it; nil: there was none
 }
 
@@ -271,9 +271,9 @@ func (f frame) pastLine() []string {
 	}
 	moment := widget.Line{{" " + p.at.Format(time.TimeOnly) + " ", t.BadgeWarning}}.Add(t.Strong, " "+where)
 	left := slices.Clone(moment).Add(t.Strong, ", "+doing+"  ")
-	var doubts, sign widget.Line // later versions of locks are drawn, or nobody looked
+	var doubts, sign widget.Line // later versions of locks are drawn, or a backend was not watched
 	if gaps := f.past.GapsAt(p.at); len(gaps) > 0 {
-		doubts = doubts.Add(t.Warning, fmt.Sprintf("%s nobody looked at %s  ", t.Glyphs.Warning, describe.Printable(gaps[0].Backend)))
+		doubts = doubts.Add(t.Warning, fmt.Sprintf("%s %s was not watched  ", t.Glyphs.Warning, describe.Printable(gaps[0].Backend)))
 	} else if p.inexact > 0 {
 		doubts = doubts.Add(t.Warning, fmt.Sprintf("%s %s about  ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")))
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// rewound is a model that has seen a minute of hand-overs, one every 5 s, by a clock of its own.
+// rewound is a model that has seen a minute of hand-overs, one every 5 s, by its own clock.
 type rewound struct {
 	*Model
 	at time.Time
@@ -176,7 +176,7 @@ func TestThePastIsSaved(t *testing.T) {
 	wantText(t, m, "this screen writes no files")
 }
 
-// The way back to now stands in every window, and nothing of the line is cut.
+// The way back to now is in every window, and nothing of the line is cut.
 func TestThePastLineFits(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{40, 50, 60, 70, 80, 100, 120, 200} {

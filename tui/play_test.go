@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// play shows a model what a real observer makes of a lock that changes on a clock of its own.
+// play shows a model what a real observer makes of a lock that changes on its own clock.
 type play struct {
 	*Model
 	t       *testing.T
@@ -124,7 +124,7 @@ func (p *play) comer(seq int32) inspect.Contender {
 	return c
 }
 
-// come puts a contender at the end of the queue, or lets it hold when nobody does.
+// come puts a contender at the end of the queue, or lets it hold a free lock.
 func (p *play) come(before time.Duration, seq int32) {
 	p.at(before, func(l *inspect.Lock) {
 		c := p.comer(seq)

@@ -78,7 +78,7 @@ func (w *world) WantPossible(l *inspect.Lock) {
 	}))
 }
 
-// anonymous reports whether there are contenders of whom no client is known, and whether one of them came
+// anonymous reports whether there are contenders without a known client, and whether one of them came
 // after a moment.
 func (w *world) anonymous(l *inspect.Lock, listed time.Time) (unknown, came bool) {
 	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {

@@ -24,7 +24,7 @@ func (l *listing) of(context.Context, string) ([]act.Connection, int, error) {
 	return l.list, 0, l.err
 }
 
-// Connections that may be a Redis contender's stand in Chain's details, as possible ones with their reasons;
+// Connections that may be a Redis contender's are in Chain's details, as possible ones with their reasons;
 // they are listed once for a while, only where no client is known, and never of the past.
 func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	t.Parallel()

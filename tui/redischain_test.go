@@ -72,7 +72,7 @@ func TestRedisReadersAndPermitsAreListed(t *testing.T) {
 	wantText(t, opening(t, l, 80, 24), "1 of 3 permits used", uuid(0)+":1")
 }
 
-// What is to be done can be read to its end, and the lines of a command in it can be pasted into a shell.
+// The advice can be read to its end, and the lines of a command in it can be pasted into a shell.
 func TestAdviceIsNotCut(t *testing.T) {
 	l := fairQueue()
 	m := opening(t, l, 80, 24)
@@ -93,7 +93,7 @@ func TestLongQueueCountIsWhole(t *testing.T) {
 	unseen.State, unseen.WaitersAtLeast = inspect.StateContended, 2
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l, unseen}))
 	wantText(t, m, " 303 ", " ≥2 ")
-	send(m, tea.WindowSizeMsg{Width: 110, Height: 36}) // with bars in place of the last minutes
+	send(m, tea.WindowSizeMsg{Width: 110, Height: 36}) // with bars instead of the last minutes
 	wantText(t, m, "▇▇▇▇ 303", "▇▇ ≥2")
 }
 

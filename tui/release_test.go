@@ -231,7 +231,7 @@ func TestStaleAnswersAreDropped(t *testing.T) {
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	first := press(m, "x")
 	press(m, "esc")
-	send(m, first()) // nobody waits for it any more
+	send(m, first()) // no client waits for it any more
 	if m.HasDialog() {
 		t.Fatal("a dialog came back")
 	}
@@ -308,7 +308,7 @@ func TestNothingToRelease(t *testing.T) {
 	if cmd := press(m, "x"); cmd != nil || m.HasDialog() {
 		t.Error("x did something")
 	}
-	wantText(t, m, "nobody holds it")
+	wantText(t, m, "no holder")
 	m = opened(t, Options{Release: func(string) (act.Releaser, bool) { return nil, false }}, 80, 24, fixture.Orders().ID)
 	press(m, "x")
 	wantText(t, m, "cannot be written to")
@@ -343,8 +343,8 @@ func TestNobodyKnownIsNotNobody(t *testing.T) {
 	cmd := press(m, "tab", "enter")
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil)})
 	run(t, m, cmd)
-	wantText(t, m, "Now      it is not known who holds it")
-	wantNoText(t, m, "nobody holds it")
+	wantText(t, m, "Now      its holder is unknown")
+	wantNoText(t, m, "no holder")
 }
 
 // While the result stays open, others take the lock and leave it: it names the holder of now, not that of
@@ -364,7 +364,7 @@ func TestTheReleasedLocksHolderIsThePresentOne(t *testing.T) {
 	}{
 		"nobody held it, and somebody came": {nil, time.Second, holder("worker-8"), "Now      ● worker-8"},
 		"another one came":                  {holder("worker-7"), time.Second, holder("worker-8"), "Now      ● worker-8"},
-		"everybody left":                    {holder("worker-7"), time.Second, nil, "Now      nobody holds it"},
+		"everybody left":                    {holder("worker-7"), time.Second, nil, "Now      no holder"},
 		"the screen does not know it yet":   {holder("worker-7"), -time.Second, holder("worker-3"), "Now      ● worker-7"},
 	} {
 		f := newFakeReleaser()

@@ -16,7 +16,7 @@ import (
 )
 
 // While locks are granted, queue up, get findings, go and come many times a second, the order of the default
-// list changes at most once in five seconds, and the cursor's line has the same lock for as long as nobody
+// list changes at most once in five seconds, and the cursor's line has the same lock as long as no user
 // moves it.
 func TestRowsMoveSeldom(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func reordered(before, after []string) bool {
 	return !slices.Equal(slices.DeleteFunc(slices.Clone(before), in(after)), slices.DeleteFunc(slices.Clone(after), in(before)))
 }
 
-// Whatever there is to tell, a toast, a backend in trouble or a lost lock of ours, stands in a line of its
+// Whatever there is to tell, a toast, a backend in trouble or a lost lock of ours, is in a line of its
 // own: the rows and the keys stay where they are.
 func TestWhatIsReportedMovesNoRow(t *testing.T) {
 	for _, key := range []string{"", "f", "e", "c", "b", "L", "t"} {
@@ -114,8 +114,8 @@ func TestWhatIsReportedMovesNoRow(t *testing.T) {
 	}
 }
 
-// Rows of a backend that does not answer look old: their ages stand still, as lower bounds, and their sign is
-// that of what is not known.
+// Rows of a backend that does not answer look old: their ages stop, as lower bounds, and their sign is
+// the one for unknown.
 func TestRowsOfALostBackendLookOld(t *testing.T) {
 	now := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, nil)

@@ -50,7 +50,7 @@ func (m *Model) sceneActions() []screen.Action {
 	}
 }
 
-// tourOn lets the scenes go on by themselves, at the present and not paused.
+// tourOn lets the scenes continue, at the present and not paused.
 func (m *Model) tourOn() tea.Cmd {
 	var cmd tea.Cmd
 	if m.inPast() {
@@ -63,7 +63,7 @@ func (m *Model) tourOn() tea.Cmd {
 	return cmd
 }
 
-// tourWords tell a playing demo from a stopped one, with the key for the other; empty without scenes.
+// tourWords say whether the demo plays or is stopped, with the key for the other; empty without scenes.
 func (f frame) tourWords() string {
 	switch {
 	case len(f.tour.scenes) == 0:

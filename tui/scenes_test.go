@@ -73,7 +73,7 @@ func TestArrowsChangeTheScene(t *testing.T) {
 	}
 }
 
-// A caption takes two lines whatever it says, so that the screen stands still when it changes.
+// A caption takes two lines whatever it says, so that the screen does not move when it changes.
 func TestCaptionsTakeTwoLines(t *testing.T) {
 	scenes := []Scene{{Title: "short", Text: "a"}, {Title: "long", Text: strings.Repeat("word ", 60)}}
 	m := model(t, Options{Scenes: scenes}, 80, 24, fixture.Everything())

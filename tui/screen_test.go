@@ -54,7 +54,7 @@ type program struct {
 	end func()
 }
 
-// start runs a program on a terminal of its own; it is ended with the test.
+// start runs a program on its own terminal; it is ended with the test.
 func start(t testing.TB, o Options, width, height int) *program {
 	t.Helper()
 	p := &program{t: t, screen: &terminal{emulator: vt.NewEmulator(width, height)}, feed: make(fakeFeed)}
@@ -200,7 +200,7 @@ func TestBytesPerTick(t *testing.T) {
 		<-asked
 	}
 	for range 2 {
-		<-asked // a tick on a clock that stands still; nothing else asks for the time now
+		<-asked // a tick on a stopped clock; nothing else asks for the time now
 		p.quiet()
 	}
 	if n := p.screen.written() - before; n != 0 {

@@ -41,7 +41,7 @@ func TestTimelineGolden(t *testing.T) {
 func TestTimelineSaysWhatItKnows(t *testing.T) {
 	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
-	wantText(t, m, "5 grants, 5 handovers in 2m00s, 2.5/min", "fair: nobody overtaken", "hold p50 19s", "of 4", "wait p50 50s", "live", "now",
+	wantText(t, m, "5 grants, 5 handovers in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "of 4", "wait p50 50s", "live", "now",
 		"worker-1 holds it · 2 waiting · next: worker-2", "waited 50s", "holds for 12s")
 	press(m, "g")
 	wantText(t, m, "held since before watching began at 11:58:00", "released 11:58:30", "≥30s")
@@ -206,7 +206,7 @@ func TestEmptyTimelineSaysWhy(t *testing.T) {
 	m = model(t, Options{}, 80, 24, fixture.Everything())
 	m.Go(screen.Timeline, screen.Subject{Lock: fixture.FreeLock().ID})
 	m.navigate()
-	wantText(t, m, "free: nobody holds it", "Nobody has waited for it or held it in the 0s since watching began")
+	wantText(t, m, "free: no holder", "No holder and no waiter in the 0s since watching began")
 	fits(t, m)
 	m.Go(screen.Timeline, screen.Subject{Lock: fixture.Id("zk:/gone")})
 	m.navigate()

@@ -43,14 +43,14 @@ func TestThreeTasksTakeFewKeys(t *testing.T) {
 	t.Parallel()
 	for name, task := range map[string]struct {
 		keys []string
-		// seen stands on the screen, and copied in what goes to the clipboard.
+		// seen is on the screen, and copied in what goes to the clipboard.
 		seen, copied []string
 	}{
 		"who blocks this":           {[]string{"enter"}, []string{"zk:/locks/accounts", "transfer-1 (127.0.0.1:45306) has held it for 45s · 3 waiting · next: transfer-2", "lockscope release zk:/locks/ledger --owner"}, nil},
 		"who blocks the fifth":      {[]string{"j", "j", "j", "j", "enter"}, []string{"zk:/locks/payments", "payment-1", "has held it for", "4 waiting · next", "stuck-holder"}, nil},
 		"who blocks most":           {[]string{"c"}, []string{"BLOCKS", "sort: blocks most"}, nil},
 		"is it fair":                {[]string{"t"}, []string{"zk:/locks/accounts", "no grant seen yet: fairness unknown"}, nil},
-		"is the fifth fair":         {[]string{"j", "j", "j", "j", "t"}, []string{"zk:/locks/payments", "fair: nobody overtaken"}, nil},
+		"is the fifth fair":         {[]string{"j", "j", "j", "j", "t"}, []string{"zk:/locks/payments", "fair: no overtaking"}, nil},
 		"what goes into the ticket": {[]string{"Y", "enter"}, []string{"copied zk:/locks/accounts as markdown"}, []string{"# deadlock: `zk:/locks/accounts`", "`transfer-1", "lockscope release"}},
 	} {
 		t.Run(name, func(t *testing.T) {

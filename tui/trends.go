@@ -7,17 +7,17 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// trend caches the samples of a lock's past, in steps that begin at multiples of their length: but for the
-// last one, which goes on, they stay.
+// trend caches the samples of a lock's past, in steps that begin at multiples of their length. All but the
+// last one, which continues, are final.
 type trend struct {
 	inspect.Trend
 	from time.Time
 }
 
-// trendsKept bounds the trends in memory; more locks than that are on no screen.
+// trendsKept limits the trends in memory; no screen has more locks.
 const trendsKept = 300
 
-// Trend is made of the past for the steps that are new since the last time.
+// Trend adds the steps since its last call from the past.
 func (w *world) Trend(id inspect.ID) inspect.Trend {
 	const n = screen.TrendCells
 	from := w.now.Truncate(screen.TrendStep).Add(-(n - 1) * screen.TrendStep)

@@ -28,7 +28,7 @@ func TestTrendsAreShown(t *testing.T) {
 	}
 }
 
-// What was drawn a step ago goes on: it is the same as if it were made anew, also after going back in time.
+// What was drawn a step ago goes on: it is the same as if it were made again, also after going back in time.
 func TestTrendsGoOn(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)

@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// changed is a snapshot as a subscription hands it out: with the list of what changed.
+// changed is a snapshot as a subscription delivers it, with the list of changes.
 func changed(ids []inspect.ID, locks ...*inspect.Lock) *inspect.Snapshot {
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
 	s.Changed = append([]inspect.ID{}, ids...)
@@ -140,7 +140,7 @@ func TestOpenAndBack(t *testing.T) {
 	}
 }
 
-// A click on the chain beside or below the table goes there, to its row; another one opens it.
+// A click on the chain next to or below the table goes to its row; another one opens it.
 func TestAClickOnTheChainBesideTheTable(t *testing.T) {
 	t.Parallel()
 	for _, size := range sizes[1:] {
@@ -192,7 +192,7 @@ func TestEmptyListsSayWhy(t *testing.T) {
 		want     []string
 	}{
 		{"looking", []*inspect.Backend{looking}, []string{"Still scanning: 42"}},
-		{"nothing", []*inspect.Backend{found}, []string{"Nothing under these roots"}},
+		{"nothing", []*inspect.Backend{found}, []string{"Found no lock under these roots"}},
 		{"down", []*inspect.Backend{down}, []string{"no backend can be reached", "redis down", `refused\u{1b}[2J`}},
 		{"one down", []*inspect.Backend{found, down}, []string{"where we could look", "redis down"}},
 	} {
@@ -208,7 +208,7 @@ func TestEmptyListsSayWhy(t *testing.T) {
 	wantText(t, m, "No lock matches")
 }
 
-// The line about a backend stays for a while when that is well again: the rows below do not jump to and fro.
+// The line about a backend stays for a while after it has recovered, so that the rows below do not jump.
 func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
 	clock := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return clock }}, 120, 36, fixture.Everything())
@@ -274,10 +274,10 @@ func TestHandoverIsRemembered(t *testing.T) {
 	press(m, "space")
 	wantText(t, m, "last grants", "12:00:00  passed on worker-3 → worker-7")
 	if !screen.FreshGrant(m.Grants(l.ID), next.Name, m.now) {
-		t.Error("the new holder does not stand out")
+		t.Error("the new holder is not highlighted")
 	}
 	if screen.FreshGrant(m.Grants(l.ID), next.Name, fixture.In(screen.FreshFor)) {
-		t.Error("it stands out for ever")
+		t.Error("it stays highlighted")
 	}
 }
 
@@ -388,7 +388,7 @@ func TestHintsOfWhatCannotBeDone(t *testing.T) {
 	wantText(t, m, "read-only: start with --write")
 }
 
-// The key of the screen in front leads nowhere, whatever is selected there by now.
+// The key of the screen in front does nothing, whatever is selected there.
 func TestAScreenIsOnTheBackStackOnce(t *testing.T) {
 	for _, e := range screenList() {
 		if e.key == "" {

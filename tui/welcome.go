@@ -99,7 +99,7 @@ func (w *welcome) View() tea.View {
 
 func (w *welcome) content() string {
 	lines := w.lines()
-	if len(lines) > w.height { // the keys stand last: what they can be chosen for goes first
+	if len(lines) > w.height { // the keys are last: cut the text above them first
 		lines = slices.DeleteFunc(lines, func(l widget.Line) bool { return l == nil })
 		lines = slices.Delete(lines, 1, 1+max(0, min(len(lines)-w.height, len(lines)-1)))
 	}

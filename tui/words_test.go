@@ -24,7 +24,7 @@ func TestScreensRememberTheLock(t *testing.T) {
 	}
 }
 
-// Without locks in sight, what could not be looked at is no reason to say that there are none.
+// Without locks in sight, unread places are no reason to say that there are none.
 func TestNothingSeenIsNotNothing(t *testing.T) {
 	clear := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], nil))
 	wantText(t, clear, "No locks.")
@@ -45,14 +45,14 @@ func TestEmptyEventsNameBothKeys(t *testing.T) {
 	wantText(t, m, "only zk:/locks/orders")
 }
 
-// A backend says by which target it is read, and how it gets a name of its own.
+// A backend says by which target it is read, and how it gets its own name.
 func TestBackendsNameTheirTarget(t *testing.T) {
 	second, own := *fixture.Backends()[1], *fixture.Backends()[1]
 	second.Name, second.Reach.Target = "redis2", "redis://10.2.1.9:6379/1"
 	own.Name, own.Reach.Target = "cache", "redis://10.2.1.9:6379?name=cache"
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{&second}, nil))
 	press(m, "b")
-	wantText(t, m, "redis://10.2.1.9:6379/1 (?name=NAME in it gives it a name of its own)")
+	wantText(t, m, "redis://10.2.1.9:6379/1 (?name=NAME gives it its own name)")
 	m = model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{&own}, nil))
 	press(m, "b")
 	wantText(t, m, "redis://10.2.1.9:6379?name=cache")

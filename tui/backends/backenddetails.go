@@ -164,9 +164,9 @@ func (d *backendFacts) redis(v *inspect.Server) {
 // startSource is what would report the start of a server.
 func startSource(kind inspect.BackendKind) string {
 	if kind == inspect.Redis {
-		return "INFO, which would tell it, was denied or not answered"
+		return "INFO, which has it, was denied or not answered"
 	}
-	return "its AdminServer would tell it (admin=http://HOST:8080 in the target), or mntr in 4lw.commands.whitelist"
+	return "its AdminServer has it (admin=http://HOST:8080 in the target), as has mntr in 4lw.commands.whitelist"
 }
 
 func (d *backendFacts) memory(v *inspect.Server) {
@@ -199,7 +199,7 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 	if target := b.Reach.Target; target != "" {
 		words := describe.Printable(target)
 		if numbered.MatchString(b.Name) {
-			words += " (?name=NAME in it gives it a name of its own)"
+			words += " (?name=NAME gives it its own name)"
 		}
 		d.fact("target", words, t.Text)
 	}
@@ -220,10 +220,10 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 	d.findings(b)
 }
 
-// numbered are the names of backends that have none of their own, and are not the only one of their kind.
+// numbered are the default names of backends that are not the only one of their kind.
 var numbered = regexp.MustCompile(`^(zk|redis)[0-9]+$`)
 
-// modeWords are the way by which changes reach us: watches, notifications, polling.
+// modeWords say how changes reach us: watches, notifications, polling.
 func modeWords(m inspect.Mode) string {
 	return map[inspect.Mode]string{
 		inspect.ModeWatch: "by watch: the servers report changes as they happen",
@@ -281,7 +281,7 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 	}
 }
 
-// findingsShown bounds the findings of a backend, each of which takes several lines.
+// findingsShown limits the findings of a backend, since each takes several lines.
 const findingsShown = 100
 
 // findings of the backend, the worst first, in full.

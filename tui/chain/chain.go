@@ -28,7 +28,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	return s.seekRoot()
 }
 
-// wantPossible has the connections listed that may be those of contenders of whom none is known.
+// wantPossible requests the connections that may be those of contenders without a known client.
 func (s *Screen) wantPossible() {
 	if l := s.Snapshot().Lock(s.Pane.id); l != nil {
 		s.WantPossible(l)

@@ -125,7 +125,7 @@ func (p *Pane) groupTitle(g *group) widget.Line {
 	return widget.Line{{sign + " ", t.Key}, {fmt.Sprintf("%d readers", len(g.members)), t.Strong}}
 }
 
-// oldest is for how long the first of a group is in the queue; false when unknown.
+// oldest is how long the first of a group is in the queue; false when unknown.
 func (g *group) oldest(v describe.View, l *inspect.Lock) (inspect.Age, bool) {
 	oldest := g.members[0]
 	for _, c := range g.members {

@@ -27,7 +27,7 @@ type Pane struct {
 	// selected is the key of the cursor's row: the cursor follows it.
 	selected string
 	widths   widths
-	// heights keep what is drawn below the parts of the pane in its place.
+	// heights keep the lines below the parts of the pane in place.
 	heights heights
 	// ListTop is the line of the view where the rows start, room how many there is room for.
 	ListTop, room int

@@ -18,7 +18,7 @@ const rootEvery = time.Second
 // rootFoundMsg has the root blocker of a lock.
 type rootFoundMsg struct {
 	lock  inspect.ID
-	entry *inspect.Entry // nil: its own holder, or nobody
+	entry *inspect.Entry // nil: its own holder, or none
 }
 
 // rootCause seeks the root blocker of the chain's lock, when its holder itself waits for another.

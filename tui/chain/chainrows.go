@@ -230,7 +230,7 @@ func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 		{Title: "UP", Width: 6, Right: true, From: 76},
 		{Title: "CLOCK", Width: 8, Right: true, From: 86},
 	}
-	if len(l.Masters) == 1 { // nobody votes
+	if len(l.Masters) == 1 { // there is no vote
 		columns[1].Title = "HELD"
 	}
 	var known [3]bool

@@ -31,7 +31,7 @@ type clientRow struct {
 	oldest time.Time
 	// expires is the first expiry of its keys, by our clock; zero if none expires.
 	expires time.Time
-	dead    bool // a sign that nobody is there any more
+	dead    bool // the client is most likely gone
 	inCycle bool // it is in a wait-for cycle
 	idle    bool // it holds nothing and waits for nothing any more
 	text    string
@@ -99,7 +99,7 @@ func listClients(s *inspect.Snapshot, o order) *clientList {
 	return list
 }
 
-// labelled are the contenders of which only a label is known, as of most holders in Redis.
+// labelled are the contenders that are known only by a label, such as most Redis holders.
 func labelled(s *inspect.Snapshot) map[inspect.Identity][]inspect.Entry {
 	all := make(map[inspect.Identity][]inspect.Entry)
 	for l := range s.Locks() {
@@ -124,7 +124,7 @@ func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.E
 	r.session, r.known = s.Session(entries[0].Lock, entries[0].Contender)
 	var last *inspect.Lock
 	most := 0                // of its entries in one lock: of two in a queue, the first blocks whom the second does
-	var offset time.Duration // entries stand in the order of their backends
+	var offset time.Duration // entries are in the order of their backends
 	for i, e := range entries {
 		if e.Lock != last {
 			r.blocks, last, most = r.blocks+most, e.Lock, 0

@@ -135,7 +135,7 @@ const settleEvery = 5 * time.Second
 
 // show displays a newer list. Its rows keep their places until they are sorted again.
 func (s *Screen) show(list *clientList) {
-	if list.order != s.order { // it was made before somebody chose another
+	if list.order != s.order { // it was made before the user chose another
 		list.sort(s.order)
 	}
 	_, scanning := screen.Scanned(s)
@@ -148,7 +148,7 @@ func (s *Screen) show(list *clientList) {
 	s.filter()
 }
 
-// filter shows the clients in which every word occurs, and follows the selected one.
+// filter shows the clients that contain every word, and follows the selected one.
 func (s *Screen) filter() {
 	former := s.Row()
 	s.shown = nil

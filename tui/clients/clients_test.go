@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// A client that stands twice in a queue blocks those behind it once.
+// A client that is twice in a queue blocks those behind it once.
 func TestBlockedAreCountedOnce(t *testing.T) {
 	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/a", time.Minute, fixture.Ann, fixture.Ann, fixture.Bob, fixture.Cat), fixture.QueueOf("/b", time.Minute, fixture.Ann, fixture.Dan)}})
 	r := ListClients(s).rows[0]
@@ -37,7 +37,7 @@ func TestCycleThatIsGone(t *testing.T) {
 	}
 }
 
-// sketch is a graph in words: its cycles, its trees, and what is unknown.
+// sketch is a graph in words: its cycles, its trees, and its unknowns.
 func sketch(g *waitGraph) string {
 	var parts []string
 	for _, r := range g.cycles {

@@ -244,7 +244,7 @@ func (s *Screen) silence(r *clientRow) (time.Duration, bool) {
 	return d, d < r.timeout() || r.dead
 }
 
-// expiresIn is the least time for which the session still lasts, or the time to the first expiry of
+// expiresIn is how long the session lasts at least, or the time to the first expiry of
 // the process' keys. A session with less than a second left counts as unknown, since it would look
 // like an alarm without being one.
 func (s *Screen) expiresIn(r *clientRow) (time.Duration, bool) {
@@ -308,7 +308,7 @@ func (s *Screen) sessionFacts(r *clientRow, width int) []widget.Line {
 	return widget.Facts(t, width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)
 }
 
-// possible are the connections that may be those of a client of Redis of whom none is known.
+// possible are the connections that may be those of a Redis client without a known connection.
 func (s *Screen) possible(r *clientRow, width int) (lines []widget.Line) {
 	if r.owner.Client != "" || r.idle {
 		return nil
@@ -370,7 +370,7 @@ func (s *Screen) summary() widget.Line {
 	if filter := s.input.View(t); filter != nil {
 		right = filter
 	}
-	if s.order != (order{}) { // what somebody chose stays in sight
+	if s.order != (order{}) { // the user's choice stays in sight
 		left = left.Cut(max(0, s.width-right.Width()-1), t.Glyphs.Ellipsis)
 	}
 	return widget.Spread(left, right, s.width, t.Glyphs.Ellipsis)
@@ -394,9 +394,9 @@ func (s *Screen) emptyLines() []widget.Line {
 	case busy:
 		text, more = "No clients so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)
 	case screen.Down(s) > 0:
-		text, more = "No clients where we could look.", "A backend is down, see above: this does not say that nobody holds a lock."
+		text, more = "No clients where we could look.", "A backend is down, see above: there may be holders on it."
 	default:
-		text, more = "No clients.", "Nobody holds a lock and nobody waits for one."
+		text, more = "No clients.", "No client holds or waits for a lock."
 	}
 	t := s.Theme()
 	return []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}

@@ -26,7 +26,7 @@ const (
 	clientsKept = 10 * time.Second
 )
 
-// make has a list made of the newest snapshot when one is wanted.
+// make makes a list of the newest snapshot if one is wanted.
 func (s *Screen) make() tea.Cmd {
 	if s.hidden || s.Making || !s.stale || !s.Arrived() {
 		return nil

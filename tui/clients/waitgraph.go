@@ -39,12 +39,12 @@ type link struct {
 
 func (l link) holds() bool { return l.has.Contender.State == inspect.Holding }
 
-// blockingTree are several locks that wait for one holder: a tree of which the first is the culprit's.
+// blockingTree are several locks that wait for one holder: a tree whose first lock is the culprit's.
 type blockingTree struct {
 	rows []treeRow
 	// waiting are all that wait in these locks.
 	waiting int
-	// left out are the locks for which there is no room.
+	// left out are the locks that do not fit.
 	leftOut int
 }
 

@@ -268,7 +268,7 @@ func (d *drawing) since(e inspect.Entry) string {
 
 // advice is the way to break a cycle at the least cost.
 func (d *drawing) advice(r *cycle) []string {
-	text := "Nobody in it holds a lock that could be released: stop one of these clients."
+	text := "None of them holds a lock that could be released: stop one of these clients."
 	if r.cheapest >= 0 {
 		l := r.links[r.cheapest]
 		why := fmt.Sprintf("fewest wait for it there (%d)", l.has.Contender.BlockedBelow)

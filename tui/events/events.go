@@ -82,7 +82,7 @@ func (s *Screen) SetSize(width, height int) {
 // rows of events are in sight below the summary and the header.
 func (s *Screen) rows() int { return max(1, s.height-2) }
 
-// ScrollPosition is none while the newest are followed: then the summary's count says it.
+// ScrollPosition is empty while the newest are followed: the summary has the count then.
 func (s *Screen) ScrollPosition() (at, of, rows int) {
 	if s.Follow {
 		return 0, 0, s.rows()
@@ -143,7 +143,7 @@ func (s *Screen) recent(e *inspect.Event) bool {
 	return s.window == 0 || s.Now().Sub(e.At) <= s.window
 }
 
-// regroup takes the event away that stood for those like this one, which now does.
+// regroup replaces the event that represented those like this one by this one.
 func (s *Screen) regroup(e *inspect.Event, n int) {
 	if s.groups == nil {
 		return
@@ -165,7 +165,7 @@ func (s *Screen) regroup(e *inspect.Event, n int) {
 	g.newest, g.count = n, g.count+1
 }
 
-// counted is the number of events that one stands for.
+// counted is the number of events that one represents.
 func (s *Screen) counted(n int) int {
 	for _, g := range s.groups {
 		if g.newest == n {

@@ -18,16 +18,16 @@ type foundGroup struct {
 	count int
 	// open: its findings are listed below it.
 	open bool
-	// fresh are to be taken in, and left to be dropped, when the group is settled; dirty: there is something to settle.
+	// fresh are to be added, and left to be dropped, when the group is settled; dirty: there is something to settle.
 	fresh, left []*found
 	dirty       bool
-	// stood is the one that has stood longest of those shown, and places on how many locks these are; nil and
+	// stood is the oldest of those shown, and places on how many locks these are; nil and
 	// 0: not yet counted.
 	stood  *found
 	places int
 }
 
-// foldedFrom findings of one rule or more get a row of their own that opens.
+// foldedFrom is how many findings of one rule get a row that opens.
 const foldedFrom = 3
 
 func (g *foundGroup) folds() bool { return len(g.Shown) >= foldedFrom }
@@ -69,7 +69,7 @@ func badness(g *foundGroup) int {
 // blindRule is the rule about what could not be seen, which is nothing wrong.
 const blindRule = "blind"
 
-// fewChanges are taken in one by one where everything is shown; more are with a walk over the group.
+// fewChanges are applied one by one if everything is shown; more need a walk over the group.
 const fewChanges = 16
 
 // settle adds the fresh findings, drops those that are gone, and lists those that are shown.
@@ -95,7 +95,7 @@ func (g *foundGroup) settle(everything, shadows bool) {
 	g.show(everything)
 }
 
-// edit settles a group of which all is shown.
+// edit settles a group that is shown completely.
 func (g *foundGroup) edit() {
 	near := func(at int, f *found) int { // neighbours on the same lock, 0 to 2
 		n := 0

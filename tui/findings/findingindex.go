@@ -20,7 +20,7 @@ type found struct {
 	on inspect.ID
 	// key identifies it among those on the same lock.
 	key string
-	// since is its first sight; early: it may have stood before.
+	// since is when it was first seen; early: it may be older.
 	since time.Time
 	early bool
 	// cycle are all locks of a finding about several, such as a deadlock, which appears on each of

@@ -26,7 +26,7 @@ type Screen struct {
 	Chosen *found
 	// moved: the user has moved the cursor; until then the first row stays selected.
 	moved bool
-	// inDetails: the keys move in the details, of which over lines are below the last in sight.
+	// inDetails: the keys move in the details; over counts the lines below the last one in sight.
 	inDetails bool
 	text      widget.Scroller
 	over      int

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// What is updated bit by bit must be what a new look at everything gives.
+// Incremental updates must give the same result as a full rebuild.
 func TestFindingIndexUpdatesAsItResets(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -32,7 +32,7 @@ func TestFindingIndexUpdatesAsItResets(t *testing.T) {
 			rule := rules[random.IntN(3)]
 			list = append(list, fixture.Trouble(rule, []inspect.Severity{inspect.Info, inspect.Critical}[random.IntN(2)], fmt.Sprintf("%c-%d", 'v'+rune(random.IntN(2)), random.IntN(2))))
 		}
-		if step%200 > 100 && random.IntN(3) == 0 { // without any, changes are taken in one by one
+		if step%200 > 100 && random.IntN(3) == 0 { // without any, changes are applied one by one
 			f := fixture.Deadlocked("zk:/l1", "zk:/l2")
 			f.Message = "w-"
 			list = append(list, f)

@@ -96,7 +96,7 @@ func (q *findingSearch) Run(ctx context.Context) {
 	}
 }
 
-// SettleSearch shows what a search found; what has changed since it began is searched here.
+// SettleSearch shows a search's result, and searches the findings that have changed since it began.
 func (x *findingIndex) SettleSearch(q *findingSearch) {
 	x.words = q.words
 	x.searched++

@@ -131,7 +131,7 @@ func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Li
 	return mark, []widget.Line{{{rule, mark.Style}}, s.onCell(f), s.stands(f), {{screen.Say(t, f.Message), t.Text}}}
 }
 
-// oldest is the finding that has stood longest.
+// oldest is the finding that has been open longest.
 func (g *foundGroup) oldest() *found {
 	if g.stood == nil {
 		g.stood = g.Shown[0]
@@ -306,7 +306,7 @@ func (s *Screen) detailHead(width int) []widget.Line {
 	return []widget.Line{s.detailRule(width)}
 }
 
-// detailRule names the key for the details that there is no room for.
+// detailRule names the key for the details that do not fit.
 func (s *Screen) detailRule(width int) widget.Line {
 	t := s.Theme()
 	name := "selected"

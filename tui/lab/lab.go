@@ -70,7 +70,7 @@ func (s *Screen) changed() tea.Cmd {
 	return s.Faults.look()
 }
 
-// pinFaults has the faults keep to whom they are about, for as long as the keys are theirs.
+// pinFaults keeps the faults on their targets while they have the keys.
 func (s *Screen) pinFaults() {
 	if s.Pane == PaneFaults {
 		s.Faults.pin()
@@ -101,7 +101,7 @@ func (s *Screen) SetSize(width, height int) {
 	}
 }
 
-// Panes are those that there are.
+// Panes are the visible ones.
 func (s *Screen) Panes() []LabPane {
 	if s.Faults.sandbox == nil {
 		return []LabPane{PaneHand, PaneRuns}
@@ -118,7 +118,7 @@ func (s *Screen) headLines() []widget.Line {
 	if !s.wide() {
 		lines = append(lines, s.tabs())
 	}
-	if s.wide() || s.Pane != PaneRuns { // which has locks of its own
+	if s.wide() || s.Pane != PaneRuns { // which has its own locks
 		lines = append(lines, s.aboutLine(s.width).Cut(s.width-1, s.Theme().Glyphs.Ellipsis))
 	}
 	return lines

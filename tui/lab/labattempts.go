@@ -13,7 +13,7 @@ import (
 type attempt struct {
 	contender              int
 	queued, granted, ended time.Time
-	overtook               bool // its grant overtook somebody
+	overtook               bool // its grant overtook another one
 	left                   bool // it left without a grant
 }
 

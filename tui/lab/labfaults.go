@@ -61,7 +61,7 @@ func freezing(f faultTarget) fault {
 			do: func(s Faults) error { s.Thaw(id); return nil },
 		}
 	}
-	id, label, now := f.lock.ID.String(), "freeze whoever holds "+inspect.Escape(f.lock.ID.Path), "nobody now, whoever is next then"
+	id, label, now := f.lock.ID.String(), "freeze the holder of "+inspect.Escape(f.lock.ID.Path), "no holder now: the next one"
 	if len(f.lock.Holders) > 0 {
 		h := &f.lock.Holders[0]
 		now = "now " + describe.Owner(h)
@@ -104,9 +104,9 @@ func sessionFaults(f faultTarget) []fault {
 	expire.do = func(s Faults) error { return s.ExpireSession(id) }
 	cut.do = func(s Faults) error { return s.Cut(id) }
 	cut.shows = "it comes back within its session timeout and keeps its place"
-	expire.shows = "its node is gone; whoever watched it looks again and moves up"
+	expire.shows = "its node is gone; its watchers look again and move up"
 	if f.contender.State == inspect.Holding {
-		expire.shows = "its node is gone: nobody waits, so the lock is free"
+		expire.shows = "its node is gone: no waiters, so the lock is free"
 		if len(f.lock.Waiters) > 0 {
 			expire.shows = "its node is gone: " + describe.Owner(&f.lock.Waiters[0]) + ", the next in the queue, gets the lock at once"
 		}
@@ -132,7 +132,7 @@ type faults struct {
 	screen.Context
 	sandbox Faults // nil where there is none
 	about   inspect.ID
-	chosen  *inspect.Contender // as it was then; nil: the first in the lock, whoever that is
+	chosen  *inspect.Contender // as it was then; nil: the first in the lock
 	frozen  bool
 	Masters []Master
 	looking bool

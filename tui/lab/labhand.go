@@ -19,7 +19,7 @@ type takeState uint8
 
 const (
 	takeAsked     takeState = iota // nothing was heard yet
-	takeWaits                      // its contender stands in the queue
+	takeWaits                      // its contender is in the queue
 	takeHolds                      // it is ours
 	takeReleasing                  // it is being given back
 	takeLost                       // it was lost

@@ -42,7 +42,7 @@ type Order struct {
 	// Recipe and Prefix (for "sequential"; empty: the usual one) are of ZooKeeper queues, TTL is of Redis keys.
 	Recipe, Prefix string
 	TTL            time.Duration
-	// Try does not wait. Otherwise Wait is for how long; 0: until it is stopped.
+	// Try does not wait. Otherwise Wait is how long; 0: until it is stopped.
 	Try  bool
 	Wait time.Duration
 }

@@ -85,7 +85,7 @@ func takingPreview(b *Backend, o *Order) []string {
 		return []string{
 			"an ephemeral sequential node below " + name,
 			"named by the " + o.Recipe + " recipe",
-			"it is deleted at once when someone else is ahead of it",
+			"it is deleted at once if another client is ahead of it",
 		}
 	case b.ZooKeeper:
 		before := "the one"
@@ -120,7 +120,7 @@ func notTaken(o *Order, err error) string {
 	case errors.As(err, &mixed):
 		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left there", describe.Printable(mixed.Found), describe.Printable(mixed.Want))
 	case errors.Is(err, lockops.ErrHeld):
-		return "someone else holds it; nothing was left there"
+		return "another client holds it; nothing was left there"
 	case errors.Is(err, context.Canceled):
 		return "stopped waiting; nothing is left on servers that answer"
 	case errors.Is(err, context.DeadlineExceeded) && !o.Try && o.Wait > 0:
@@ -140,7 +140,7 @@ func placeWords(l *inspect.Lock, name string) string {
 	case at == 0 && len(l.Holders) > 0:
 		return "waits: next, after " + describe.Owner(&l.Holders[0]) + ", who holds it"
 	case at >= 0:
-		before := "nobody"
+		before := "no one"
 		if at > 0 {
 			before = describe.Owner(&l.Waiters[at-1])
 		}

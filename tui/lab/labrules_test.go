@@ -34,13 +34,13 @@ func TestFaultsOf(t *testing.T) {
 		says   string // the preview, or the reason why it cannot be done
 		off    bool
 	}{
-		{"freeze", target(&l.Holders[0]), 0, "freeze whoever holds /locks/orders", "now worker-3: it lives but does not release, as a process that hangs: the queue grows until you thaw it", false},
+		{"freeze", target(&l.Holders[0]), 0, "freeze the holder of /locks/orders", "now worker-3: it lives but does not release, as a process that hangs: the queue grows until you thaw it", false},
 		{"thaw", frozen, 0, "thaw the holder of /locks/orders", "gives the lock to the next", false},
-		{"nobody to freeze", faultTarget{lock: persistent}, 0, "freeze whoever holds /locks/orders", "no client is behind worker-3", true},
-		{"nobody yet", faultTarget{lock: fixture.FreeLock()}, 0, "freeze whoever holds /locks/nightly", "nobody now, whoever is next then", false},
-		{"our own", mine, 0, "freeze whoever holds /locks/orders", "it is yours", true},
+		{"nobody to freeze", faultTarget{lock: persistent}, 0, "freeze the holder of /locks/orders", "no client is behind worker-3", true},
+		{"nobody yet", faultTarget{lock: fixture.FreeLock()}, 0, "freeze the holder of /locks/nightly", "no holder now: the next one", false},
+		{"our own", mine, 0, "freeze the holder of /locks/orders", "it is yours", true},
 		{"expire the holder", target(&l.Holders[0]), 1, "expire the session of worker-3", "worker-7, the next in the queue, gets the lock at once", false},
-		{"expire a waiter", target(&l.Waiters[0]), 1, "expire the session of worker-7", "whoever watched it looks again", false},
+		{"expire a waiter", target(&l.Waiters[0]), 1, "expire the session of worker-7", "its watchers look again", false},
 		{"cut", target(&l.Waiters[0]), 2, "cut the connection of worker-7", "keeps its place", false},
 		{"one that left", faultTarget{lock: fixture.FreeLock(), contender: &l.Waiters[0], left: true}, 1, "expire the session of worker-7", "worker-7 is not in the lock now: w takes another", true},
 		{"no session", faultTarget{lock: fixture.Thin(), contender: &fixture.Thin().Holders[0]}, 1, "expire a session", "only ZooKeeper has those", true},
@@ -168,7 +168,7 @@ func TestWhyNothingWasTaken(t *testing.T) {
 			"refused: it is a read-write lock of curator clients, which do not queue with those of a mutex; nothing was left there",
 		},
 		{Order{}, &lockops.RecipeError{Path: "/x", Want: "kazoo", Found: "curator"}, "refused: curator clients use it, which do not queue with kazoo clients; nothing was left there"},
-		{Order{Try: true}, fmt.Errorf("acquire /locks/orders: %w", lockops.ErrHeld), "someone else holds it; nothing was left there"},
+		{Order{Try: true}, fmt.Errorf("acquire /locks/orders: %w", lockops.ErrHeld), "another client holds it; nothing was left there"},
 		{Order{Wait: 30 * time.Second}, context.DeadlineExceeded, "not our turn within 30s; nothing is left on servers that answer"},
 		{Order{Try: true}, context.DeadlineExceeded, "failed: context deadline exceeded"},
 		{Order{}, context.Canceled, "stopped waiting; nothing is left on servers that answer"},

@@ -18,7 +18,7 @@ func (a target) String() string {
 	return describe.Printable(a.backend) + ": " + describe.Printable(a.name)
 }
 
-// targetsOf are all that there are; left and right are those that show the most: a queue of ZooKeeper's and a
+// targetsOf are all targets; left and right are the most instructive pair: a queue of ZooKeeper's and a
 // lock of Redis' where there are both. right is -1 when there is but one.
 func targetsOf(backends []Backend) (all []target, left, right int) {
 	left, right = -1, -1

@@ -141,7 +141,7 @@ func (c *runs) Beat(side int, b *Side) tea.Cmd {
 			msg.Events, msg.over = Drain(run.Events()), true
 		case <-ctx.Done():
 			run.Stop()
-			_, _ = run.Wait() // nobody is there any more to hear of it
+			_, _ = run.Wait() // the screen is gone
 			return nil
 		}
 		msg.At = c.Clock()
@@ -165,7 +165,7 @@ func Drain(from <-chan contend.Event) (events []contend.Event) {
 }
 
 func (b *Side) apply(msg RunTickMsg) {
-	if !b.report.Ended { // then the picture stands
+	if !b.report.Ended { // then the picture stays
 		b.now = msg.At
 	}
 	b.report, b.Over, b.err = msg.Report, msg.over, msg.err

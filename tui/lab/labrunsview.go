@@ -187,14 +187,14 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 
 func handoffWords(q contend.Quantiles) string {
 	if q.Count == 0 {
-		return "nobody has waited for a release"
+		return "no handoffs yet"
 	}
 	return fmt.Sprintf("p50 %s, p99 %s", short(q.P50), short(q.P99))
 }
 
 func waitedWords(r *contend.Report) string {
 	if r.LongestWaiter < 0 {
-		return "nobody"
+		return "none"
 	}
 	return fmt.Sprintf("p50 %s, longest %s: #%d", short(r.Wait.P50), short(r.LongestWait), r.LongestWaiter+1)
 }

@@ -51,7 +51,7 @@ func (w Window) Contention(lanes []*Lane, known, now time.Time) Contention {
 	return c
 }
 
-// spread adds to each cell the part of its time that lies between two instants, of which from is not before least.
+// spread adds to each cell the part of its time that lies between two instants; from is not before least.
 func (w Window) spread(cells []float64, from, to, least time.Time) {
 	if least.Before(w.From) {
 		least = w.From
@@ -73,7 +73,7 @@ func (w Window) spread(cells []float64, from, to, least time.Time) {
 	}
 }
 
-// Summary is the largest mean, and the part of the known time in which there was any; 0 where nothing is known.
+// Summary is the largest mean, and the part of the known time with any waiters; 0 if nothing is known.
 func Summary(cells []float64) (most, share float64) {
 	known := 0
 	for _, v := range cells {

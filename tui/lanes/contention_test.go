@@ -40,7 +40,7 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// What was forgotten is unknown, not nothing.
+// Dropped samples are unknown, not zero.
 func TestContentionOfWhatWasForgotten(t *testing.T) {
 	m := laneMemory{}
 	log := &screen.EventLog{}

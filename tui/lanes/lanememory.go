@@ -96,7 +96,7 @@ func (s *Source) Of(id inspect.ID) []Lane {
 	return s.lanes
 }
 
-// Forget lets go of the snapshot that the lanes were made of; what has left the lock stays remembered.
+// Forget releases the snapshot that the lanes were made of; contenders that have left stay remembered.
 func (s *Source) Forget() { s.from, s.lanes = nil, nil }
 
 // Looked is since when a lock was watched.

@@ -235,7 +235,7 @@ func inArrival(a, b Lane) int {
 	if a.Contender.Sequential && b.Contender.Sequential {
 		return cmp.Compare(a.Contender.Sequence-b.Contender.Sequence, 0) // they wrap around
 	}
-	return 0 // as they stand in the queue
+	return 0 // in queue order
 }
 
 // betweenLooks bounds the delay with which a change on a busy lock is seen: it is read four times a second.
@@ -248,7 +248,7 @@ func (l *Lane) claim() fairness.Claim {
 
 // overtakings marks in each lane the grants to those that came after it and got the lock while it waited.
 func overtakings(lanes []Lane, now time.Time) {
-	var granted []*Lane // the others overtake nobody, and may be thousands
+	var granted []*Lane // the others overtake no one, and may be thousands
 	for i := range lanes {
 		if b := &lanes[i]; !b.early && !b.Granted.IsZero() && !b.Queued.IsZero() {
 			granted = append(granted, b)

@@ -169,7 +169,7 @@ func TestLanesOfAVeryLongQueue(t *testing.T) {
 	}
 }
 
-// The entry of a waiter on Redis may carry no time of arrival; the time at which it was first seen stands in.
+// The entry of a waiter on Redis may carry no time of arrival; the time at which it was first seen is in.
 func TestWaitWithoutAnEntryIsSeen(t *testing.T) {
 	lock := fixture.Id("redis:fair")
 	waiter := inspect.Contender{Name: "w", State: inspect.Waiting}

@@ -65,7 +65,7 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 // marks is the room for a lane's sign, its mode and its marks, in cells.
 const marks = 8
 
-// longest is the room that the names of the lock's contenders need. The queue's head is enough to tell.
+// longest is the room that the names of the lock's contenders need. The queue's head is enough for that.
 func (v *View) longest() (cells int) {
 	l := v.Snapshot().Lock(v.id)
 	if l == nil {
@@ -79,7 +79,7 @@ func (v *View) longest() (cells int) {
 	return cells
 }
 
-// In are the lanes of which something is in the window.
+// In are the lanes with something in the window.
 func (v *View) In(lanes []Lane) []*Lane {
 	var shown []*Lane
 	for i := range lanes {

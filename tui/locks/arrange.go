@@ -37,7 +37,7 @@ type arranger struct {
 	// meanwhile are the locks that have changed since the making of an index began, at arrangedAt.
 	meanwhile  map[inspect.ID]struct{}
 	arrangedAt time.Time
-	// settledAt dates the last move of rows to other places, of which there were settles.
+	// settledAt dates the last move of rows to other places; settles counts them.
 	settledAt time.Time
 	settles   int
 }
@@ -61,7 +61,7 @@ func (a *arranger) apply(msg screen.SnapshotMsg) {
 	}
 }
 
-// review looks at all locks again, of which any may have changed. Where they are few their order stays until
+// review looks at all locks again, since any may have changed. Where they are few their order stays until
 // it is settled.
 func (a *arranger) review() {
 	if a.Busy || max(a.Snapshot().Len(), len(a.Index.Rows)) > screen.AtOnce {

@@ -14,7 +14,7 @@ type choosing struct {
 	screen.Context
 	of     *Screen
 	before table
-	// all columns, of which the shown ones are drawn from left to right.
+	// all columns; the shown ones are drawn from left to right.
 	all  []*column
 	on   map[*column]bool
 	list widget.Scroller

@@ -38,7 +38,7 @@ type cell struct {
 	group string
 	// room for the cell, in cells.
 	room int
-	// now is the time by which ages are counted: the drawn time or, with old, that of the last reading before
+	// now is the time that ages refer to: the drawn time or, with old, that of the last reading before
 	// the backend was lost.
 	now time.Time
 	old bool

@@ -25,14 +25,14 @@ type row struct {
 	// Key is the key that the row is sorted by, until the rows are settled; next is its newest key.
 	Key, next key
 	contended bool
-	// muted: a finding of it is.
+	// muted: one of its findings is muted.
 	muted bool
 	// shown: the filter lets it through. placed: it has a line. gone: the lock no longer exists. A
 	// row keeps its line until the rows are settled, even if it should have none.
 	shown, placed, gone bool
 }
 
-// Index keeps all locks in an arrangement. A change costs as much as there are changes, whatever the number of locks.
+// Index keeps all locks in an arrangement. The cost of an update depends on its changes, not on the number of locks.
 type Index struct {
 	arrangement
 	Rows map[inspect.ID]*row
@@ -53,7 +53,7 @@ type Index struct {
 	Contended, critical, Warnings, muted int
 }
 
-// NewIndex arranges all locks of a snapshot. It takes a while for very many, and ends early with its context.
+// NewIndex arranges all locks of a snapshot. It takes a while for very many locks, and ends early with its context.
 func NewIndex(ctx context.Context, s *inspect.Snapshot, a arrangement, now time.Time) *Index {
 	x := &Index{
 		arrangement: a, Rows: make(map[inspect.ID]*row, s.Len()), groups: make(map[Prefix]*lockGroup),
@@ -107,9 +107,8 @@ func (x *Index) row(p screen.FilterSubject) *row {
 	}
 }
 
-// update takes over the locks that changed. No line moves: a row that changed stays where it is, also when
-// its lock is gone, and one that is new comes last, until the rows are settled. Only one that has become critical
-// rises at once.
+// update applies the changed locks. No line moves until the rows are settled: a changed row stays where it is, even
+// if its lock is gone, and a new one comes last. Only a lock that has become critical rises at once.
 func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time) {
 	for _, id := range changed {
 		before := x.at(id)
@@ -136,7 +135,7 @@ func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time)
 	}
 }
 
-// at is a lock's row, also that of one that is gone; nil: none.
+// at is a lock's row, even if the lock is gone; nil: none.
 func (x *Index) at(id inspect.ID) *row {
 	if r := x.Rows[id]; r != nil {
 		return r
@@ -144,7 +143,7 @@ func (x *Index) at(id inspect.ID) *row {
 	return x.gone[id]
 }
 
-// keepLine puts a row where it was before it changed, or at the end where it had no line.
+// keepLine puts a row where it was before it changed, or at the end if it had no line.
 func (x *Index) keepLine(before, r *row) {
 	switch {
 	case before != nil && before.placed:
@@ -159,7 +158,7 @@ func (x *Index) keepLine(before, r *row) {
 	}
 }
 
-// rise puts a row where the order by the worst wants it, unless the cursor is on it.
+// rise puts a row where the order by severity wants it, unless the cursor is on it.
 func (x *Index) rise(r *row) {
 	if x.Order.column() != byWorst || !r.placed || !r.shown || x.pinned == r {
 		return
@@ -207,7 +206,7 @@ func (x *Index) place(r *row) {
 	g.count(r, 1)
 }
 
-// remove takes a row's line away.
+// remove removes a row's line.
 func (x *Index) remove(r *row) {
 	if !x.Grouped {
 		x.flat.remove(r)
@@ -222,7 +221,7 @@ func (x *Index) remove(r *row) {
 	}
 }
 
-// count takes a row into account, by 1 or, when it goes, -1.
+// count adds a row to the counts, by 1 or, if it goes, -1.
 func (x *Index) count(r *row, by int) {
 	if r.shown {
 		x.Shown += by

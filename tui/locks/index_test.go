@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// What is updated bit by bit must be what a new look at everything gives, in every arrangement.
+// Incremental updates must give the same result as a full rebuild, in every arrangement.
 func TestIndexUpdatesAsItIsMade(t *testing.T) {
 	t.Parallel()
 	var arrangements []arrangement

@@ -4,7 +4,7 @@ import "github.com/lockscope/lockscope/inspect"
 
 // tableLine is a line of the table of locks: a group's head, or a lock.
 type tableLine struct {
-	Group *lockGroup // of which it is the head; nil for a lock
+	Group *lockGroup // whose head it is; nil for a lock
 	Row   *row
 	// inside: the lock is below its group's head.
 	inside bool

@@ -146,13 +146,13 @@ func (s *Screen) emptyWords() (text, more string) {
 	case busy:
 		return "No locks so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)
 	case down == len(s.Snapshot().Backends):
-		return "Unknown: no backend can be reached.", "This does not say that there are no locks; the errors are above."
+		return "Unknown: no backend can be reached.", "There may be locks; the errors are above."
 	case down == 0 && blindSomewhere(s):
 		return "No locks that we can see.", fmt.Sprintf("Some could not be looked at: f says what, and why. %d scanned.", scanned)
 	case down > 0:
 		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
 	default:
-		return "No locks.", fmt.Sprintf("Nothing under these roots and patterns is a lock; %d scanned.%s", scanned, sought(s))
+		return "No locks.", fmt.Sprintf("Found no lock under these roots and patterns; %d scanned.%s", scanned, sought(s))
 	}
 }
 
@@ -217,7 +217,7 @@ type rowInputs struct {
 // same between two ticks of the clock.
 func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	l := s.Snapshot().Lock(e.Row.ID)
-	if l == nil { // until the locks are arranged anew
+	if l == nil { // until the locks are arranged again
 		return goneRow(s.Theme(), e.Row.ID, width, selected)
 	}
 	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside, justGranted(s, l), s.marks[l.ID], s.keysInChain()}
@@ -284,7 +284,7 @@ func justGranted(s screen.Context, l *inspect.Lock) bool {
 	return slices.ContainsFunc(l.Holders, func(c inspect.Contender) bool { return s.JustGranted(l.ID, c.Name) })
 }
 
-// blindSomewhere reports whether a backend has places in which locks could not be looked for.
+// blindSomewhere reports whether a backend has places that could not be searched.
 func blindSomewhere(host screen.Context) bool {
 	return slices.ContainsFunc(host.Snapshot().Backends, func(b *inspect.Backend) bool { return b.Unknown(inspect.AspectLocks) })
 }

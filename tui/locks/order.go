@@ -61,7 +61,7 @@ func (o order) compare(a, b *row) int {
 	return c
 }
 
-// last compares two of which the first, or else the second, comes last.
+// last compares two if one of them comes last.
 func last(first bool) int {
 	if first {
 		return 1

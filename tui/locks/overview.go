@@ -77,7 +77,7 @@ func longestWaits(host screen.Context, locks []tableLine) []wait {
 	return all
 }
 
-// waitStep is the least difference by which waits are in order: those of busy locks would change places all the time.
+// waitStep is the least difference that orders waits: those of busy locks would change places all the time.
 const waitStep = 10 * time.Second
 
 func (o *overview) waitLines(host screen.Context, locks []tableLine, width, rows int) []widget.Line {
@@ -85,7 +85,7 @@ func (o *overview) waitLines(host screen.Context, locks []tableLine, width, rows
 	lines := []widget.Line{widget.Section(t, width, "longest waits")}
 	all := longestWaits(host, locks)
 	if len(all) == 0 {
-		return append(lines, widget.Line{{"   nobody is seen to wait", t.Muted}})
+		return append(lines, widget.Line{{"   no waiters seen", t.Muted}})
 	}
 	all = all[:min(rows, len(all))]
 	names := 12

@@ -47,7 +47,7 @@ func newTable(names []string) (table, error) {
 		c := columnNamed(name)
 		switch {
 		case c == nil:
-			return usualTable(), fmt.Errorf("columns: %q is none of %s", name, strings.Join(usualTable().names(), ", "))
+			return usualTable(), fmt.Errorf("columns: %q is not one of %s", name, strings.Join(usualTable().names(), ", "))
 		case slices.Contains(t.columns, c):
 			return usualTable(), fmt.Errorf("columns: %s is there twice", name)
 		}
@@ -69,7 +69,7 @@ func (t table) names() []string {
 
 // layout returns the columns of a table of some width, in cells, and the widths that they get there; 0: not
 // shown. Names come before what says less: columns are spared, one after another, until locks and holders are in
-// full, or at least the locks; none are where that does not suffice. Clients have what is left.
+// full, or at least the locks, if that suffices. Clients get the rest.
 func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 	all := spared(need)
 	if t.chosen || need.name == 0 { // without locks there are no names
@@ -149,14 +149,14 @@ func (c *column) in(width int, need needs, spared []spare) widget.Column {
 		out.Fit(need.holder)
 		out.Domain = need.domain
 	case byWorst:
-		if need.name > 0 { // with locks in sight, of which none may have a finding
+		if need.name > 0 { // with locks in sight, which may all be without a finding
 			out.Fit(max(1, need.finding))
 		}
 	}
 	return out
 }
 
-// leaveOut hides the last columns, those for which there is no room; the lock's name stays.
+// leaveOut hides the last columns that do not fit; the lock's name stays.
 func (t table) leaveOut(list []widget.Column, width int) {
 	room := width - list[slices.Index(t.columns, byName)].Width
 	for i := range list {

@@ -50,7 +50,7 @@ func (v View) order() (order, error) {
 	if c := columnNamed(name); c != nil {
 		return order{by: c, reversed: reversed}, nil
 	}
-	return order{by: byWorst}, fmt.Errorf("sort: %q is none of %s", v.Sort, strings.Join(usualTable().names(), ", "))
+	return order{by: byWorst}, fmt.Errorf("sort: %q is not one of %s", v.Sort, strings.Join(usualTable().names(), ", "))
 }
 
 // configuration is the view as lines of the configuration's views, under a name to be chosen.
@@ -82,7 +82,7 @@ func (s *Screen) view() View {
 	return v
 }
 
-// columnsInSight are the chosen columns or, if the user chose none, those for which the window is
+// columnsInSight are the chosen columns or, if the user chose none, those that the window is
 // wide enough.
 func (s *Screen) columnsInSight() []*column {
 	if s.shown.chosen {

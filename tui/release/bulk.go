@@ -100,9 +100,9 @@ func itemOf(c Choice) (item *act.Item, why string) {
 	case owner != "":
 		waiter = waiter || l.State == inspect.StateMinority || l.State == inspect.StateSplit
 	case l.State == inspect.StateFree:
-		return nil, "nobody holds it"
+		return nil, "it has no holder"
 	case len(l.Holders) == 0:
-		return nil, "who holds it is not known: choose on its chain"
+		return nil, "its holder is unknown: choose on its chain"
 	case len(l.Holders) != 1:
 		return nil, fmt.Sprintf("it has %s: choose on its chain", describe.Count(len(l.Holders), "holder"))
 	default:
@@ -262,7 +262,7 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 	t, r := d.Theme(), &item.Result
 	name := widget.Span{text.Middle(item.Request.ID.String(), width-2, t.Glyphs.Ellipsis), t.Strong}
 	if item.Tried {
-		mark, what := widget.Span{t.Glyphs.Holding + " ", t.Holding}, "done; nobody holds it now"
+		mark, what := widget.Span{t.Glyphs.Holding + " ", t.Holding}, "done; no holder now"
 		switch {
 		case item.Err != nil:
 			mark, what = widget.Span{t.Glyphs.Critical + " ", t.Critical}, describe.OneLine(item.Err)
@@ -279,7 +279,7 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 		}
 		return lines
 	}
-	who, next, style := "nobody", cmp.Or(item.Preview.NextUnknown, "no visible waiters"), t.Holding
+	who, next, style := "no holder", cmp.Or(item.Preview.NextUnknown, "no visible waiters"), t.Holding
 	if seen := item.Preview.Seen; seen != nil {
 		if who = describe.Owner(seen); seen.State != inspect.Holding {
 			next, style = "does not hold the lock", t.Waiting

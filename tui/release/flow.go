@@ -32,7 +32,7 @@ type flow struct {
 	prompts []*prompt
 	refused error
 	confirm confirmation
-	// text scrolls the preview, of which hidden lines are out of sight.
+	// text scrolls the preview; hidden counts the lines out of sight.
 	text   widget.Scroller
 	hidden int
 	// preview and execute begin these phases.

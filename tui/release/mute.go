@@ -39,7 +39,7 @@ type Mute struct {
 // MutedMsg has the result of muting or unmuting, with the dialog's generation; 0 means no dialog.
 type MutedMsg struct {
 	Generation int
-	Text       string // what was done
+	Text       string // the outcome in words
 	Err        error
 }
 

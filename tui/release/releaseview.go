@@ -50,11 +50,11 @@ func (d *Dialog) warningLines(width int) []widget.Line {
 	return append(lines, nil, widget.FormButtons(t, &d.form, false))
 }
 
-// person is a contender in a line of the dialog; the text nobody replaces nil.
-func (d *Dialog) person(c *inspect.Contender, nobody string) widget.Line {
+// person is a contender in a line of the dialog; none replaces nil.
+func (d *Dialog) person(c *inspect.Contender, none string) widget.Line {
 	t := d.Theme()
 	if c == nil {
-		return widget.Line{{nobody, t.Muted}}
+		return widget.Line{{none, t.Muted}}
 	}
 	c = d.known(c)
 	s, _ := screen.ContenderSign(t, c)
@@ -113,7 +113,7 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 		waits.State = inspect.Waiting
 		next = &waits
 	}
-	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "nobody"))}
+	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "no holder"))}
 	if d.request.TTL > 0 {
 		lines = append(lines, d.expiryLines()...)
 	} else {
@@ -226,15 +226,15 @@ func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 func (d *Dialog) afterLines() []widget.Line {
 	holders := d.result.HoldersAfter
 	l := d.Snapshot().Lock(d.request.Lock.ID)
-	unchecked := !d.result.Released && !d.result.LetGo && len(holders) == 0 // nobody may have looked again
+	unchecked := !d.result.Released && !d.result.LetGo && len(holders) == 0 // it may not have been read again
 	switch known := l != nil && l.State != inspect.StateUnknown && !d.Paused(); {
 	case known && (unchecked || l.ReadAt.After(d.answered)):
 		holders = l.Holders
 	case unchecked:
-		return []widget.Line{d.labelled("Now", widget.Line{{"it is not known who holds it", d.Theme().Unknown}})}
+		return []widget.Line{d.labelled("Now", widget.Line{{"its holder is unknown", d.Theme().Unknown}})}
 	}
 	if len(holders) == 0 {
-		return []widget.Line{d.labelled("Now", widget.Line{{"nobody holds it", d.Theme().Text}})}
+		return []widget.Line{d.labelled("Now", widget.Line{{"no holder", d.Theme().Text}})}
 	}
 	var lines []widget.Line
 	for i := range holders {

@@ -35,7 +35,7 @@ type Context interface {
 	Trend(id inspect.ID) inspect.Trend
 	// BackendTrend samples a number of a backend over the same time; -1 where it, or what of returns, is not known.
 	BackendTrend(name string, of func(*inspect.Backend) float64) []float64
-	// FoundAt is a finding's first appearance. Where it stood already when its backend was first watched it
+	// FoundAt is a finding's first appearance. If it was there already when its backend was first watched it
 	// is not exact, and at is the time of that; zero while that is not known.
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)
 	// Log has the events that were seen.

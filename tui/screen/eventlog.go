@@ -209,7 +209,7 @@ func EventWord(e *inspect.Event) string {
 		return "lock found"
 	case inspect.EventGone:
 		if e.Contender != nil {
-			return "left" // nobody saw it granted, which it may have been all the same
+			return "left" // its grant was not seen, but it may have been granted
 		}
 		return "lock gone"
 	case inspect.EventWaiting:

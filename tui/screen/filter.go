@@ -169,7 +169,7 @@ func (p FilterSubject) anyContender(wanted func(*inspect.Contender) bool) bool {
 	return false
 }
 
-// flagTests are the fields that are a word by themselves.
+// flagTests are the fields without a value.
 func flagTests() map[string]func(FilterSubject) bool {
 	waiting := func(p FilterSubject) bool { return p.Waiting() > 0 }
 	tests := map[string]func(FilterSubject) bool{

@@ -153,7 +153,7 @@ func TestFilterFields(t *testing.T) {
 	}
 }
 
-// A hold whose begin nobody saw is at least as old as our watching: it counts as that, as it is drawn.
+// A hold that began before watching is at least as old as our watching: it counts as that, as it is drawn.
 func TestAHoldOfUnknownAgeCountsAsLongAsItIsSeen(t *testing.T) {
 	s := fixture.Everything()
 	l := *fixture.Thin()

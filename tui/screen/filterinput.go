@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// FilterInput is the filter of a list and the line in which it is typed. A screen that has one names it
+// FilterInput is the filter of a list and the line where it is typed. A screen that has one names it
 // (Filtering), has its actions, and shows it (View).
 type FilterInput struct {
 	Filter
@@ -93,7 +93,7 @@ func (i *FilterInput) Clear() (changed bool) {
 	return changed
 }
 
-// start opens the line; what is typed replaces the filter that is on.
+// start opens the line; typing replaces the current filter.
 func (i *FilterInput) start() {
 	i.Open = true
 	i.field.SelectAll()
@@ -126,7 +126,7 @@ func (i *FilterInput) View(t *theme.Theme) widget.Line {
 	}
 }
 
-// Prompt is the line in which the filter is typed. It stays afterwards if the filter has a problem;
+// Prompt is the line where the filter is typed. It stays afterwards if the filter has a problem;
 // otherwise it is nil. It ends with the number of matches, and shows hint while the field is empty.
 func (i *FilterInput) Prompt(t *theme.Theme, hint string, found widget.Line, width int) widget.Line {
 	problem := i.Problem()

@@ -12,7 +12,7 @@ import (
 const (
 	// grantsKept bounds the remembered grants of a lock.
 	grantsKept = 24
-	// FreshFor is the time for which a lock that changed hands is highlighted.
+	// FreshFor is how long a lock that changed hands is highlighted.
 	FreshFor = 1500 * time.Millisecond
 	// quietFor is the least time between two grants of a lock after which the second is
 	// highlighted. A lock that changes hands all the time is no news.
@@ -23,7 +23,7 @@ const (
 type Grant struct {
 	// Seen by our clock.
 	Seen     time.Time
-	To, From string // escaped; from is empty when nobody held it before
+	To, From string // escaped; from is empty if it had no holder before
 	Name     inspect.Untrusted
 }
 
@@ -31,7 +31,7 @@ type Grant struct {
 type History struct {
 	grants map[inspect.ID][]Grant
 	newest time.Time
-	// found are the times of findings by place and key, without those that stood when their backend was first
+	// found are the times of findings by place and key, without those that were there when their backend was first
 	// watched, at the time in watched.
 	found   map[inspect.ID]map[string]time.Time
 	watched map[string]time.Time
@@ -91,7 +91,7 @@ func FindingPlace(e *inspect.Event) inspect.ID {
 	return e.Lock
 }
 
-// stood reports whether a finding was there already in a snapshot, or may have been as its backend was not
+// stood reports whether a finding was already in a snapshot, or may have been since its backend was not
 // yet looked at as a whole.
 func stood(before *inspect.Snapshot, on inspect.ID, f *inspect.Finding) bool {
 	b := before.Backend(on.Backend)

@@ -9,7 +9,7 @@ import (
 )
 
 // A finding is as old as its event says, also where that comes with the first snapshot, as of a moment of a
-// recording; one that stood already, or has only become more severe, is at least as old as the looking at its
+// recording; one that was there already, or has only become more severe, is at least as old as the looking at its
 // backend.
 func TestFindingsAreAsOldAsTheirEvents(t *testing.T) {
 	f := fixture.Stuck()
@@ -36,7 +36,7 @@ func TestFindingsAreAsOldAsTheirEvents(t *testing.T) {
 	}
 }
 
-// Of a lock that always changes hands no grant stands out: that it did so again is no news.
+// Of a lock that always changes hands no grant is highlighted: another one is no news.
 func TestAGrantStandsOutAfterAQuietTime(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for apart, want := range map[time.Duration]bool{quietFor: true, quietFor - 1: false} {

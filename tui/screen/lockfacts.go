@@ -69,7 +69,7 @@ func Expiry(l *inspect.Lock) time.Time {
 	return last
 }
 
-// Ages has the snapshot and the time by which ages are worded.
+// Ages has the snapshot and the time that ages refer to.
 func Ages(host Context) describe.View {
 	return describe.View{Snapshot: host.Snapshot(), Now: host.Now()}
 }

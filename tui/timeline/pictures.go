@@ -32,7 +32,7 @@ func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	if s.height < histogramHeight {
 		return lines
 	}
-	// without colours only the gap tells the two plots apart
+	// without colours only the gap separates the two plots
 	mean, share := lanes.Summary(c.Holding)
 	return append(lines, nil, v.Strip(widget.Line{{"held ", t.Muted}, {fmt.Sprintf("%.0f%% of the time", 100*share), t.Text}}, c.Holding, max(mean, 1), t.Holding))
 }
@@ -90,7 +90,7 @@ func (s *Screen) histogram(name string, sorted []time.Duration, width, rows int,
 		from := widget.Line{{describe.Limit(h.From[i]), t.Muted}}
 		if h.From[i] == 0 {
 			from[0].Text = "0"
-		} else if i == len(h.From)-1 { // what is longer is in it, too
+		} else if i == len(h.From)-1 { // longer ones are in it, too
 			from[0].Text = t.Glyphs.AtLeast + from[0].Text
 		}
 		lines[1+rows] = append(lines[1+rows], from.Align(classWidth, false, "")...)

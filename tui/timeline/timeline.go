@@ -136,7 +136,7 @@ func (s *Screen) Actions() []screen.Action {
 		{Keys: []string{")"}, Disabled: s.nothing, Run: screen.Do(func() { s.seek(1) })},
 		{Keys: []string{"+", "="}, Shown: "+/-", Hint: "zoom", Help: "a shorter or longer window, from 10 s to 1 h", Disabled: s.nothing, Run: screen.Do(func() { s.zoom(-1) })},
 		{Keys: []string{"-", "_"}, Disabled: s.nothing, Run: screen.Do(func() { s.zoom(1) })},
-		{Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Late: true, Help: "back to now, following whoever holds it", Disabled: s.nothing, Run: screen.Do(s.live)},
+		{Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Late: true, Help: "back to now, following the holder", Disabled: s.nothing, Run: screen.Do(s.live)},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.id, nil) }),
 		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the lock's queue", Disabled: s.nothing, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
 		{Keys: []string{"p"}, Shown: "p", Hint: "attempts", Late: true, Help: "one lane per client, or one per attempt", Run: screen.Do(s.fold)},
@@ -317,10 +317,10 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 func (s *Screen) emptiness(v *lanes.View) string {
 	switch {
 	case len(s.lanes()) > 0:
-		return "Nobody waited for it or held it in this time."
+		return "No holder and no waiter in this time."
 	case s.Snapshot().Lock(s.id) == nil:
 		return "It has not been seen."
 	default:
-		return fmt.Sprintf("Nobody has waited for it or held it in the %s since watching began.", describe.Seconds(s.Now().Sub(v.Looked)))
+		return fmt.Sprintf("No holder and no waiter in the %s since watching began.", describe.Seconds(s.Now().Sub(v.Looked)))
 	}
 }

@@ -78,7 +78,7 @@ func (s *Screen) fairness(grants int) widget.Line {
 	case queue && grants == 0:
 		return widget.Line{{lead, t.Muted}, {"no grant seen yet: fairness unknown", t.Muted}}
 	case queue:
-		return widget.Line{{lead, t.Muted}, {"fair: nobody overtaken", t.Holding}}
+		return widget.Line{{lead, t.Muted}, {"fair: no overtaking", t.Holding}}
 	default:
 		return widget.Line{{lead, t.Muted}, {"no visible queue: only holds", t.Muted}}
 	}

@@ -100,7 +100,7 @@ func Lay(columns []Column, width int) []int {
 	return widths
 }
 
-// leastCut is the least width, in cells, in which cut text is still useful.
+// leastCut is the least width, in cells, at which cut text is still useful.
 const leastCut = 8
 
 // Gap is between two columns.

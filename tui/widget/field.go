@@ -9,12 +9,12 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// Field is a line of text that is being typed. Its zero value is empty and ready. Pastes are messages of their own, and
+// Field is a line of text that is being typed. Its zero value is empty and ready. Pastes are separate messages, and
 // reach it only where Paste is called.
 type Field struct {
 	input    textinput.Model
 	ready    bool
-	selected bool // all of it: what is typed next replaces it
+	selected bool // all of it: typing replaces it
 }
 
 func NewField(value string) *Field {

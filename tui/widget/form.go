@@ -143,7 +143,7 @@ func FormLines(t *theme.Theme, f *Form, width int) []Line {
 	return lines
 }
 
-// choiceLine shows all choices where they fit, else the chosen one between two signs that there are more.
+// choiceLine shows all choices if they fit, else the chosen one between two signs for more.
 func choiceLine(t *theme.Theme, r *FormRow, here bool, width int) Line {
 	chosen := t.Strong
 	if here {

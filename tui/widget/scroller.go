@@ -4,7 +4,7 @@ package widget
 // scrolls has one. Its zero value is at the start.
 type Scroller struct{ At, Top int }
 
-// To moves the cursor to a place in a list of n, of which rows are in sight. It scrolls no more
+// To moves the cursor to a place in a list of n with rows in sight. It scrolls no more
 // than necessary.
 func (c *Scroller) To(at, n, rows int) {
 	c.At = max(0, min(at, n-1))

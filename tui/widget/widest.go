@@ -2,21 +2,21 @@ package widget
 
 import "time"
 
-// widthKept is for which time a column stays as wide as its widest cell was, so that a long name that comes
-// and goes moves nothing; linesKept is that of lines with something below them.
+// widthKept is how long a column stays as wide as its widest cell was, so that a long name that comes
+// and goes moves nothing; linesKept is the same for lines with something below them.
 const widthKept, linesKept = 30 * time.Second, 10 * time.Second
 
-// Widest is a need of room, which grows at once and shrinks only after a while.
+// Widest is a width that grows at once and shrinks only after a while.
 type Widest struct {
 	most, since int // since: the most after at
 	at          time.Time
 }
 
-// Keep returns the need of the last while, in cells, of which the cells need some now. Time may go back, as
+// Keep returns the width, in cells, that was needed recently; cells is what is needed now. Time may go back, as
 // in a recording.
 func (w *Widest) Keep(need int, now time.Time) int { return w.keep(need, now, widthKept) }
 
-// KeepLines is Keep for a need of lines.
+// KeepLines is Keep for lines.
 func (w *Widest) KeepLines(need int, now time.Time) int { return w.keep(need, now, linesKept) }
 
 func (w *Widest) keep(need int, now time.Time, kept time.Duration) int {
@@ -30,7 +30,7 @@ func (w *Widest) keep(need int, now time.Time, kept time.Duration) int {
 	return w.most
 }
 
-// Fill adds blank lines up to the most that there were lately, but for more than room.
+// Fill adds blank lines up to the most that there were recently, but not more than room.
 func (w *Widest) Fill(lines []Line, room int, now time.Time) []Line {
 	for n := min(room, w.KeepLines(len(lines), now)); len(lines) < n; {
 		lines = append(lines, nil)
