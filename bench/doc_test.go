@@ -1,8 +1,8 @@
-// Package bench measures lockscope on real servers, beside what the wire allows and beside its peers in the same run:
+// Package bench measures lockscope on real servers, next to what the wire allows and next to its peers in the same run:
 //
 //	make bench
 //
-// Each benchmark is one whole scenario; figures other than ns/op stand behind it. A machine where client and servers
+// Each benchmark is one whole scenario; figures other than ns/op follow it. A machine where client and servers
 // share few cores shows ratios, not absolute speed.
 package bench
 

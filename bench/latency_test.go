@@ -133,7 +133,7 @@ func (e *expectations) set(id inspect.ID, holder inspect.Untrusted, since time.T
 	e.holders[id], e.since[id] = holder, since
 }
 
-// check compares a snapshot; a holder of "" means that nobody holds it.
+// check compares a snapshot; a holder of "" means that no client holds it.
 func (e *expectations) check(s *inspect.Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

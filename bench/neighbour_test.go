@@ -31,9 +31,9 @@ const (
 var yieldBy = flag.String("yield", "nice -n 19", "the command by which BenchmarkNeighbour has those who look run after the server and the other program")
 
 // BenchmarkNeighbour has another program read from a ZooKeeper of 20,000 locks of five contenders, 500 times
-// a second. It reports that program's times while it is alone, while somebody looks at all locks once, and
+// a second. It reports that program's times while it is alone, while all locks are read once, and
 // while a screen watches them afterwards, in turn, and the server's processor time for a look, without the
-// other program's share. Who looks runs as on a machine of its own: the server and the other program go first
+// other program's share. Who looks runs as on its own machine: the server and the other program go first
 // (-yield).
 func BenchmarkNeighbour(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
@@ -115,7 +115,7 @@ func feel(b *testing.B, server *servertest.ZooKeeper, look func() (end func())) 
 
 type span struct{ from, to time.Time }
 
-// yielding has a command step back for all others, as if it had a machine of its own.
+// yielding has a command step back for all others, as if it had its own machine.
 func yielding(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Stderr = os.Stderr
 	by := strings.Fields(*yieldBy)
@@ -124,7 +124,7 @@ func yielding(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// startScreen has a process of its own watch all locks by the default budget, with the rules. It returns once
+// startScreen has its own process watch all locks by the default budget, with the rules. It returns once
 // all were looked at.
 func startScreen(b *testing.B, addr string) (end func()) {
 	b.Helper()

@@ -51,7 +51,7 @@ func BenchmarkRedlockAlone(b *testing.B) {
 
 var link = flag.Duration("link", 0, "the round trip to the Redis servers of lock benchmarks, e.g. 1ms")
 
-// linked is the address of a server so long a round trip away.
+// linked is the address of a server behind a round trip of this length.
 func linked(b *testing.B, addr string, trip time.Duration) string {
 	if trip == 0 {
 		return addr
@@ -134,7 +134,7 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// BenchmarkRedisLockContended lets 8 and 64 clients take a lock in turns as fast as they can.
+// BenchmarkRedisLockContended lets 8 and 64 clients take turns on a lock as fast as they can.
 func BenchmarkRedisLockContended(b *testing.B) {
 	compare(b, startMasters(b, 1), []peer{bareHandOff(), rueidisLock(), ourMutex(), ourFairMutex()})
 }
@@ -189,11 +189,11 @@ type tally struct {
 
 var runs atomic.Int64
 
-// contended lets k clients take one lock in turns, and reports its rate and fairness.
+// contended lets k clients take turns on one lock, and reports its rate and fairness.
 func contended(b *testing.B, masters []*servertest.Redis, p peer, k int) map[string]float64 {
 	t := &tally{grants: make([]int, k), last: -1}
 	ctx, cancel := context.WithCancel(b.Context())
-	key := fmt.Sprintf("lock:%s:%s:%d", strings.ReplaceAll(b.Name(), "/", ":"), p.name, runs.Add(1)) // the bare hand-off leaves its queue
+	key := fmt.Sprintf("lock:%s:%s:%d", strings.ReplaceAll(b.Name(), "/", ":"), p.name, runs.Add(1)) // the bare handoff leaves its queue
 	var all sync.WaitGroup
 	members := make([]contender, k)
 	for i := range k {
@@ -202,7 +202,7 @@ func contended(b *testing.B, masters []*servertest.Redis, p peer, k int) map[str
 	for i, c := range members {
 		all.Go(func() { t.run(b, ctx, p, c, i) })
 	}
-	time.Sleep(ramp) // all of them wait in turns by now, and their scripts are known to the servers
+	time.Sleep(ramp) // all of them are queued by now, and the servers know their scripts
 	before := commands(b, masters)
 	t.count(true)
 	start := time.Now()
@@ -277,7 +277,7 @@ func (t *tally) figures(b *testing.B, seconds float64, commands, k int) map[stri
 		b.Errorf("%d times two holders at once", t.twice)
 	}
 	if sum == 0 {
-		b.Fatal("nobody got the lock")
+		b.Fatal("no client got the lock")
 	}
 	slices.Sort(t.gaps)
 	slices.Sort(t.waits)
@@ -293,8 +293,7 @@ func (t *tally) figures(b *testing.B, seconds float64, commands, k int) map[stri
 	return figures
 }
 
-// commands counts the commands that the masters have got over the wire: those in scripts are known by not being sent as
-// such by any of the peers.
+// commands counts the commands that the masters received over the wire, without those that only scripts send.
 func commands(b *testing.B, masters []*servertest.Redis) (n int) {
 	b.Helper()
 	for _, m := range masters {
@@ -318,6 +317,6 @@ func commands(b *testing.B, masters []*servertest.Redis) (n int) {
 }
 
 // onWire are the commands that the measured peers send outside of scripts. redsync and rueidislock send SET
-// and GET plainly, but those within scripts of others cannot be distinguished: of them only the scripts are
+// and GET directly, but those in other peers' scripts cannot be distinguished: for these only the scripts are
 // counted, which is too few.
 var onWire = map[string]bool{"evalsha": true, "eval": true, "subscribe": true, "unsubscribe": true, "ping": true, "info": true}

@@ -22,7 +22,7 @@ type contender interface {
 	close()
 }
 
-// peer is a lock package: join connects one contender, on connections of its own.
+// peer is a lock package: join connects one contender, on its own connections.
 type peer struct {
 	name string
 	join func(b *testing.B, masters []*servertest.Redis, key string) contender

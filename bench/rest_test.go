@@ -20,17 +20,16 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// atRest is the length of the measurement: the lap of the slowest beat, in which all directories are compared
-// with their Stats once.
+// atRest is the length of the measurement: one lap of the slowest beat, which compares all directories with
+// their Stats once.
 const atRest = time.Minute
 
-// untilRest is the time after the start of a server in which its clients may be on their way back, and a little more.
+// untilRest is a little more than clients need to come back after the start of a server.
 const untilRest = 75 * time.Second
 
-// BenchmarkAtRest watches 1,000 locks that nobody touches and reports the requests that reach the servers
-// meanwhile, by their own counters, and the heartbeats among them apart. The clients of "zookeeper-held" are
-// there, with a session each of ten seconds or forty; that of "zookeeper-observed" has a session and no lock,
-// as who else looks.
+// BenchmarkAtRest watches 1,000 idle locks and reports the requests that reach the servers meanwhile, by their
+// own counters, and separately the heartbeats among them. The clients of "zookeeper-held" have a session of ten
+// or forty seconds each; that of "zookeeper-observed" has a session and no lock, like another observer.
 func BenchmarkAtRest(b *testing.B) {
 	for name, timeout := range map[string]time.Duration{
 		"zookeeper": 0, "zookeeper-observed": 10 * time.Second, "zookeeper-held-10s": 10 * time.Second, "zookeeper-held-40s": 40 * time.Second,
@@ -81,8 +80,8 @@ func mustLock(b *testing.B, conn *zk.Conn, dir string, flags int32) {
 	}
 }
 
-// perSecond runs a source until it has seen all and reports how fast a server's counter then grows, without
-// the question for it, the source's heartbeats, and so many a second of others.
+// perSecond runs a source through its first pass and reports how fast a server's counter grows afterwards, without
+// our reading of it, the source's heartbeats, and others requests a second.
 func perSecond(b *testing.B, source inspect.Source, others float64, counter func() float64) {
 	for b.Loop() {
 		observer := inspect.NewObserver(time.Now, source)
@@ -100,7 +99,7 @@ func perSecond(b *testing.B, source inspect.Source, others float64, counter func
 			}
 			s = next
 		}
-		time.Sleep(untilRest) // the last of the first pass, and of what a server that was just started has us ask
+		time.Sleep(untilRest) // the end of the first pass, and the extra requests after a server's start
 		// The source reports its heartbeats every few seconds: the server is asked when it has just done so.
 		report := func() (requests, heartbeats float64, at time.Time) {
 			for was := observer.Snapshot().Backends[0].Cost.Heartbeats; ; {

@@ -91,7 +91,7 @@ func inMultis(b testing.TB, conn *zk.Conn, changes []any) {
 }
 
 // BenchmarkLargeZooKeeper reads 20,000 locks of five contenders each in 20 directories, by the default
-// budgets: ls as a program of its own, and what a screen gets to see.
+// budgets: ls as its own program, and what a screen gets to see.
 func BenchmarkLargeZooKeeper(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	var clients []*zk.Conn
@@ -127,7 +127,7 @@ func buildProgram(b *testing.B) string {
 	return program
 }
 
-// listAsJSON runs ls -o json, by its default budget, as a program of its own.
+// listAsJSON runs ls -o json, by its default budget, as its own program.
 func listAsJSON(b *testing.B, addr string) {
 	b.Helper()
 	program := buildProgram(b)

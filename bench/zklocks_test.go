@@ -18,7 +18,7 @@ type silentZK struct{}
 
 func (silentZK) Printf(string, ...any) {}
 
-// zkPeer is a lock of ZooKeeper: join connects one contender, in a session of its own.
+// zkPeer is a lock of ZooKeeper: join connects one contender, in its own session.
 type zkPeer struct {
 	name string
 	join func(b *testing.B, addr, path string) contender
@@ -29,7 +29,7 @@ func zkConn(b *testing.B, addr string) (*zk.Conn, func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for conn.State() != zk.StateHasSession { // what is asked before may fail
+	for conn.State() != zk.StateHasSession { // earlier requests may fail
 		if _, ok := <-events; !ok {
 			b.Fatal("no session with ", addr)
 		}
@@ -190,7 +190,7 @@ type zkRound struct {
 	client, server float64 // µs of processor time; the client's is that of the whole benchmark
 }
 
-// zkCrowd is the clients of one lock, each with a session of its own.
+// zkCrowd is the clients of one lock, each with its own session.
 type zkCrowd struct {
 	name    string
 	server  *servertest.ZooKeeper

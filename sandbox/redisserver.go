@@ -27,7 +27,7 @@ type redisServer struct {
 // startRedis starts a server on a free port of loopback.
 func startRedis() (*redisServer, error) {
 	r := &redisServer{Miniredis: miniredis.NewMiniRedis(), addr: "127.0.0.1:0"}
-	r.ClockTTL(true) // else TTLs stand still until somebody moves them
+	r.ClockTTL(true) // else TTLs do not run
 	if err := r.start(); err != nil {
 		return nil, fmt.Errorf("sandbox: redis master: %w", err)
 	}

@@ -114,5 +114,5 @@ func (w *worker) redsync(ctx context.Context, key string, ttl time.Duration, j j
 func release(hold *lockops.Hold) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = hold.Release(ctx) // lost or unreachable: it runs out by itself
+	_ = hold.Release(ctx) // if it is lost or unreachable, it expires
 }

@@ -48,7 +48,7 @@ func pictures() []picture {
 		{name: "findings", about: "all that is wrong, with evidence and advice", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"), press("f"), inBreadcrumb("findings"))},
 		{name: "deadlock", about: "who waits for whom, a deadlock as a ring", width: 120, height: 26, at: stuck, steps: script(open("accounts"), press("c"), inBreadcrumb("clients"), press("w"), see("deadlock"))},
 		{name: "redlock", about: "five masters, torn between three clients", width: 120, height: 32, at: stuck, steps: script(open("seats"))},
-		{name: "wide", about: "the locks with the chain beside them", width: 160, height: 50, at: stuck, steps: script(filter("orders"), press(escape), see("stuck-holder"))},
+		{name: "wide", about: "the locks with the chain next to them", width: 160, height: 50, at: stuck, steps: script(filter("orders"), press(escape), see("stuck-holder"))},
 		{name: "light", about: "the same on a light background", width: 120, height: 30, at: stuck, light: true, steps: script(see("stuck-holder"))},
 		{name: "plain", about: "the smallest window, without colours", width: 80, height: 24, at: stuck, env: []string{"NO_COLOR=1"}, steps: script(see("stuck-holder"))},
 		{
@@ -114,7 +114,7 @@ func views() []view {
 	}
 }
 
-// mode is a way in which a terminal shows colours.
+// mode is how a terminal shows colours.
 type mode struct {
 	name  string
 	light bool

@@ -44,7 +44,7 @@ var sights = map[string][3][3]float64{
 	"protanopia":   {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
 }
 
-// lab is a colour in CIELAB as somebody with that sight sees it.
+// lab is a colour in CIELAB as a person with that sight sees it.
 func lab(c color.Color, sight [3][3]float64) [3]float64 {
 	from := linearOf(c)
 	var l linear
@@ -125,7 +125,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// In 16 colours nobody knows what a colour looks like; these are the palettes that are met most.
+// In 16 colours a colour's look is unknown; these are the palettes that are met most.
 func TestContrastOf16(t *testing.T) {
 	for name, colours := range map[string][]string{
 		"xterm": {

@@ -43,7 +43,7 @@ func (t *Theme) Pillar(value, most float64, rows int) []string {
 	for i := range cells {
 		full := height - float64(rows-1-i)
 		if i == rows-1 && value > 0 {
-			full = max(full, 0.01) // something is seen of what is there
+			full = max(full, 0.01) // small values stay visible
 		}
 		cells[i] = t.Spark(full, 1)
 	}

@@ -12,7 +12,7 @@ func TestSparks(t *testing.T) {
 	}{
 		{Options{}, " ▁▁▄██╌"}, {Options{ASCII: true}, " __=##:"},
 	} {
-		// Little is not nothing, more than most is most, and what is unknown is no zero.
+		// Little is not nothing, more than most is most, and unknown is not zero.
 		if got := New(test.options).Sparks([]float64{0, 0.01, 1, 4, 8, 99, -1}, 8); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Skin has colours of one's own for roles of the palette, as #rrggbb; empty ones are the theme's.
+// Skin has the user's colours for roles of the palette, as #rrggbb; empty ones are the theme's.
 type Skin [roles]string
 
 // SkinRoles are the names of the roles that a skin may colour.
@@ -27,7 +27,7 @@ func NewSkin(colours map[string]string) (Skin, error) {
 			return Skin{}, fmt.Errorf("skin: no role %q (there are: %s)", name, strings.Join(SkinRoles(), ", "))
 		}
 		if !hexColour.MatchString(colours[name]) {
-			return Skin{}, fmt.Errorf("skin: %s: %q is no colour (write #rrggbb)", name, colours[name])
+			return Skin{}, fmt.Errorf("skin: %s: %q is not a colour (write #rrggbb)", name, colours[name])
 		}
 		s[at] = colours[name]
 	}

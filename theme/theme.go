@@ -1,5 +1,5 @@
 // Package theme holds the colours, glyphs and bars of the screen. It knows no lock: only roles such as holding,
-// waiting and critical, each of which has a glyph besides its colour.
+// waiting and critical, each with a glyph as well as a colour.
 package theme
 
 import (

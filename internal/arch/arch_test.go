@@ -134,7 +134,7 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// The tree of znodes is pure: no client of ZooKeeper, no network, no goroutines of its own.
+// The tree of znodes is pure: no client of ZooKeeper, no network, no goroutines.
 func TestTheTreeIsPure(t *testing.T) {
 	for _, p := range imports(t)["inspect/zksource/tree"] {
 		if strings.Contains(p, "go-zookeeper") || p == module+"internal/connect" || p == "net" || p == "context" {
@@ -167,7 +167,7 @@ func TestArrowsBetweenScreens(t *testing.T) {
 	}
 }
 
-// Commands stand on cli/app and cli/render, and do not know one another.
+// Commands use cli/app and cli/render, and do not import each other.
 func TestArrowsBetweenCommands(t *testing.T) {
 	for dir, list := range imports(t) {
 		if path.Dir(dir) != "cli" {

@@ -14,7 +14,7 @@ import (
 // pathLike matches a folder (it ends in a slash) or a file below one between backquotes.
 var pathLike = regexp.MustCompile("`([a-z][a-zA-Z0-9_.-]*(?:/[a-zA-Z0-9_.-]+)*(?:/|/[a-z0-9_]+\\.(?:go|md|json)))`")
 
-// The papers that map the repository stay true: each folder and file that they name is there.
+// The pages name only folders and files that exist.
 func TestThePapersNameWhatIsThere(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -38,11 +38,11 @@ func TestThePapersNameWhatIsThere(t *testing.T) {
 		}
 	}
 	if named < 20 {
-		t.Errorf("the pages name %d folders and files: are they still looked for in the right way?", named)
+		t.Errorf("the pages name %d folders and files: does the pattern still match?", named)
 	}
 }
 
-// inFile matches names that a map has in a file: `file.go` (`name`, `name`), or `name` and `name` in `file.go`.
+// inFile matches names that the page says are in a file: `file.go` (`name`, `name`), or `name` and `name` in `file.go`.
 var inFile = []*regexp.Regexp{
 	regexp.MustCompile("(?P<file>`[\\w/]+\\.go`) \\((?P<names>`\\w+`(?:(?:, | and )`\\w+`)*)[);:,]"),
 	regexp.MustCompile("(?P<names>`\\w+`(?:(?:, | and )`\\w+`)*) in (?P<file>`[\\w/]+\\.go`)"),
@@ -50,7 +50,7 @@ var inFile = []*regexp.Regexp{
 
 var quotedName = regexp.MustCompile("`\\w+`")
 
-// A name that the map has in a file is declared there, so that whoever follows the map finds it.
+// A file declares the names that ARCHITECTURE.md says it has.
 func TestTheMapHasNamesWhereTheyAre(t *testing.T) {
 	text, err := os.ReadFile("../../docs/ARCHITECTURE.md")
 	if err != nil {

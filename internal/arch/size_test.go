@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// The most lines of a file and of a function. A table of cases is a variable, which has no bound of its own.
+// The most lines of a file and of a function. A table of cases is a variable, which has no bound.
 const (
 	fileLines, functionLines = 450, 70
-	// Those of tests stand where the longest of them are.
+	// The bounds of tests are those of the longest ones.
 	testFileLines, testLines = 460, 110
 )
 

@@ -61,7 +61,7 @@ type Host struct {
 // Expectation says kind and usual hold of the locks whose id, BACKEND:PATH, matches a pattern as SCAN's.
 type Expectation struct {
 	Match string `yaml:"match"`
-	// Hold is for how long they are usually held at most; 0: not said.
+	// Hold is how long they are usually held at most; 0: not said.
 	Hold time.Duration `yaml:"hold"`
 	// Kind is election, or empty: what the library writes.
 	Kind string `yaml:"kind"`
@@ -96,7 +96,7 @@ type Profile struct {
 	ReadOnly bool `yaml:"read_only"`
 	// Environment is production, staging or dev; shown as a badge.
 	Environment string `yaml:"environment"`
-	// Account is for those Redis servers that have none of their own.
+	// Account is for Redis servers without their own account.
 	Account `yaml:",inline"`
 	// Expect is for its own locks; of several that match one, the first counts.
 	Expect []Expectation `yaml:"expect"`
@@ -232,7 +232,7 @@ func ReadFile(path string) ([]byte, error) {
 // read reads a regular file, and returns its mode as of the reading. It refuses a pipe, which may
 // never end.
 func read(path string) ([]byte, fs.FileInfo, error) {
-	info, err := os.Stat(path) // opening a named pipe would wait for somebody who writes to it
+	info, err := os.Stat(path) // opening a named pipe would wait for a writer
 	if err != nil {
 		return nil, nil, err
 	}
@@ -262,13 +262,13 @@ func Bells() []string { return []string{"off", "info", "warning", "critical"} }
 
 func (c Config) check() error {
 	if c.Bell != "" && !slices.Contains(Bells(), c.Bell) {
-		return fmt.Errorf("bell %q is none of %s", c.Bell, strings.Join(Bells(), ", "))
+		return fmt.Errorf("bell %q is not one of %s", c.Bell, strings.Join(Bells(), ", "))
 	}
 	if c.Audit != "" && c.Audit != "syslog" {
 		return fmt.Errorf("audit %q: give syslog, or leave it out", c.Audit)
 	}
 	if c.Theme != "" && !slices.Contains(Themes(), c.Theme) {
-		return fmt.Errorf("theme %q is none of %s", c.Theme, strings.Join(Themes(), ", "))
+		return fmt.Errorf("theme %q is not one of %s", c.Theme, strings.Join(Themes(), ", "))
 	}
 	if _, ok := c.Profiles[c.Default]; c.Default != "" && !ok {
 		return fmt.Errorf("default names profile %q, which is not there (there are: %s)", c.Default, c.Names())
@@ -291,7 +291,7 @@ func (p Profile) checkAll() error {
 		return errors.New("it has no targets")
 	}
 	if !slices.Contains([]string{"", "production", "staging", "dev"}, p.Environment) {
-		return fmt.Errorf("environment %q is none of production, staging, dev", p.Environment)
+		return fmt.Errorf("environment %q is not one of production, staging, dev", p.Environment)
 	}
 	if err := p.checkAccounts(); err != nil {
 		return err

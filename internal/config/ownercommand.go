@@ -32,8 +32,8 @@ func (c OwnerCommand) check() error {
 	return nil
 }
 
-// Fill puts the fields' values into the template. It is false when one that the template names is not known, or holds
-// anything that a shell, here or behind an ssh, might act on: values come from servers, and people copy the command.
+// Fill puts the fields' values into the template. It is false if a field is unknown, or contains anything that a shell,
+// here or behind an ssh, might act on: values come from servers, and people copy the command.
 func (c OwnerCommand) Fill(fields map[string]string) (string, bool) {
 	if c == "" {
 		return "", false
@@ -47,8 +47,8 @@ func (c OwnerCommand) Fill(fields map[string]string) (string, bool) {
 	return text, whole
 }
 
-// isWord reports whether a value is one plain word in any shell and no option. Quoting would not do: ssh
-// hands the command to a second shell, which takes the quotes of the first for gone.
+// isWord reports whether a value is one plain word in any shell, and not an option. Quoting would not help: ssh
+// passes the command to a second shell, after the first has removed the quotes.
 func isWord(value string) bool {
 	return value != "" && value[0] != '-' && !strings.ContainsFunc(value, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._:@%+/-", r)

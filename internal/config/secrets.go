@@ -98,7 +98,7 @@ func (p Profile) checkAccounts() error {
 		unused = unused && (at.Service == connect.ZooKeeper || !t.isEmpty())
 	}
 	if unused {
-		return errors.New("its username and password are for Redis, and no target would be told them (write them below the target: " +
+		return errors.New("its username and password are for Redis, and no target would use them (write them below the target: " +
 			"a mapping of url, username and password_file)")
 	}
 	return p.Account.check()
@@ -184,7 +184,7 @@ func (p Profile) secretsOf(ctx context.Context, read *reader, at connect.Target)
 		}
 	}
 	if err == nil && s.Login.Username != "" && s.Login.Password == "" && at.Service != connect.ZooKeeper {
-		err = fmt.Errorf("user %q without a password: Redis is told of neither (give a password, or no user)",
+		err = fmt.Errorf("user %q without a password: neither is sent to Redis (give a password, or no user)",
 			s.Login.Username)
 	}
 	return s, err

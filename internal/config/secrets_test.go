@@ -77,7 +77,7 @@ func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
 	}
 }
 
-// The environment has one password for Redis: it is for the servers without one of their own.
+// The environment has one password for Redis: it is for the servers without their own.
 func TestTheEnvironmentComesBeforeTheProfileAndAfterTheTarget(t *testing.T) {
 	p, err := profile(t, `profiles: {p: {password: profile, targets: [redis://r1, {url: redis://r2, password: own}, zk://z1]}}`)
 	if err != nil {
@@ -160,7 +160,7 @@ func TestACommandForAPasswordHasACleanEnvironment(t *testing.T) {
 	}
 }
 
-// What would be given to nobody, and what is not clear, is refused instead of ignored.
+// Unused and ambiguous secrets are refused instead of ignored.
 func TestCredentialsThatWouldBeIgnoredAreRefused(t *testing.T) {
 	for _, tt := range []struct{ profile, says string }{
 		{"{targets: [zk://z1], username: u, password: s}", "are for Redis"},

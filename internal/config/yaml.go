@@ -62,7 +62,7 @@ func tooDeep(text []byte) error {
 	return nil
 }
 
-// aliases of a text, and whether one is inside of what another stands for.
+// aliases of a text, and whether one is nested in another.
 type aliases struct {
 	count  int
 	nested bool

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is started gets none of our secrets, also where Windows has their names in another case.
+// Child processes get none of our secrets, even if Windows has their names in another case.
 func TestWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	environ := []string{"PATH=/bin", "LOCKSCOPE_LOCK=zk:/a"}

@@ -46,7 +46,7 @@ const (
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // misfit explains the first bytes of a server of another kind, or of one with TLS; it is empty where
-// they do not tell.
+// they do not say.
 func misfit(first []byte) string {
 	switch {
 	case bytes.HasPrefix(first, []byte("HTTP")):
@@ -58,7 +58,7 @@ func misfit(first []byte) string {
 }
 
 // NotZooKeeper explains the first bytes of a server that are no frame of ZooKeeper; it is empty where
-// they do not tell.
+// they do not say.
 func NotZooKeeper(first []byte) string {
 	if bytes.HasPrefix(first, []byte("-")) {
 		return "a Redis server answers there (give redis:// for zk://, rediss:// for zks://, or the port of ZooKeeper)"

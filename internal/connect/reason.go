@@ -84,7 +84,7 @@ func TimedOut(err error) bool {
 			errors.Is(err, os.ErrDeadlineExceeded))
 }
 
-// Ours reports whether a connection failed for a reason that may be ours alone: the server, or what stands
+// Ours reports whether a connection failed for a reason that may be ours alone: the server, or what is
 // before it, answered and does not let us in, or we cannot look names up. It may serve every other client.
 func Ours(err error) bool {
 	var refused *RefusedError

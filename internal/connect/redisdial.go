@@ -40,7 +40,7 @@ type boundedSocket struct {
 	syscall.Conn
 }
 
-// bounded is a connection of which each reply is checked before it is read.
+// bounded is a connection that checks each reply before it is read.
 type bounded struct {
 	net.Conn
 	bounds respBounds
@@ -57,7 +57,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// greeted is a connection that tells the reason when it ends before the server's first reply.
+// greeted is a connection that reports the reason if it ends before the server's first reply.
 type greeted struct {
 	net.Conn
 	bounds   respBounds

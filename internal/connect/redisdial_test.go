@@ -69,7 +69,7 @@ func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 	}
 }
 
-// Whoever was answered once is not looked after: the server that ends such a connection has other reasons,
+// A connection that was answered once is not checked: the server that ends such a connection has other reasons,
 // and a reply that reads like a refusal is one.
 func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func Handshake(
 	return conn, nil
 }
 
-// dropped reports whether a connection that was made was ended without a word, rather than by an alert that tells why.
+// dropped reports whether an established connection ended without an alert that says why.
 func dropped(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {

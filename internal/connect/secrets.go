@@ -27,7 +27,7 @@ type Credentials struct {
 type Secrets struct {
 	// Login is of Redis, where the user may be empty, or of ZooKeeper's digest scheme.
 	Login Credentials
-	// Sentinel is for the sentinels themselves, which may have users of their own.
+	// Sentinel is for the sentinels themselves, which may have their own users.
 	Sentinel Credentials
 	// Admin is for the AdminServers of ZooKeeper, sent as HTTP Basic.
 	Admin Credentials

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// aSentinel names one master, a host, for whoever asks; "" knows none, and "silent" takes connections and says nothing.
+// aSentinel names one master, a host, to every client; "" knows none, and "silent" takes connections and says nothing.
 func aSentinel(t *testing.T, master string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

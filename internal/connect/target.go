@@ -122,7 +122,7 @@ func name(targets []Target) error {
 	taken := make(map[string]bool)
 	for _, t := range targets {
 		if t.Name != "" && taken[t.Name] {
-			return fmt.Errorf("%w: two backends are named %q (give each a name= of its own)", ErrTarget, t.Name)
+			return fmt.Errorf("%w: two backends are named %q (give each its own name=)", ErrTarget, t.Name)
 		}
 		taken[t.Name] = true
 	}

@@ -132,7 +132,7 @@ type viaConn struct {
 	cmd   *exec.Cmd
 	said  lastWords
 	heard atomic.Bool
-	// settle tells the bastion whether the login worked.
+	// settle records whether the bastion's login worked.
 	settle func(result login, why string)
 	closed atomic.Bool   // by us
 	ended  chan struct{} // closed when ssh has ended

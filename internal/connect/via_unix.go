@@ -22,7 +22,7 @@ func socketPair() (net.Conn, *os.File, error) {
 		return nil, nil, err
 	}
 	ours, its := os.NewFile(uintptr(pair[0]), "ssh"), os.NewFile(uintptr(pair[1]), "ssh")
-	defer ours.Close() // the connection has one of its own
+	defer ours.Close() // the connection has its own
 	conn, err := net.FileConn(ours)
 	if err != nil {
 		its.Close()

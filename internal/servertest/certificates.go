@@ -154,7 +154,7 @@ func (c Certificates) redis(port int) []string {
 	}
 }
 
-// StartRedisClusterTLS is StartRedisCluster with ports for TLS besides, at secure, by which the nodes speak
+// StartRedisClusterTLS is StartRedisCluster with additional ports for TLS, at secure, over which the nodes speak
 // with each other, too. Clients must show a certificate there.
 func StartRedisClusterTLS(t testing.TB, c Certificates, n int) (nodes []*Redis, secure []string) {
 	t.Helper()

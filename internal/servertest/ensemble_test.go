@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestWireStopsAndHeals: what is held back arrives late, in each direction by itself; a reset ends connections.
+// TestWireStopsAndHeals: what is held back arrives late, in each direction on its own; a reset ends connections.
 func TestWireStopsAndHeals(t *testing.T) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

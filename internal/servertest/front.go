@@ -66,7 +66,7 @@ func StartFakeSentinel(t testing.TB, master string) string {
 	})
 }
 
-// startFront listens, and serves each connection by itself. It listens until the test ends.
+// startFront listens until the test ends, and serves each connection separately.
 func startFront(t testing.TB, serve func(n int, client net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -35,7 +35,7 @@ func TestAProgramDiesWithItsParent(t *testing.T) {
 	check(t, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
 	check(t, r.SetReadDeadline(time.Now().Add(time.Minute)))
-	if _, err := io.Copy(io.Discard, r); err != nil { // ends when nobody can write any more: the program has gone
+	if _, err := io.Copy(io.Discard, r); err != nil { // ends when the last writer is gone: the program has ended
 		t.Errorf("the program is still there: %v", err)
 	}
 }

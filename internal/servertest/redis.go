@@ -20,7 +20,7 @@ import (
 // Redis is a running master without persistence.
 type Redis struct {
 	Addr string               // host:port
-	Real bool                 // redis-server in a process of its own
+	Real bool                 // redis-server in its own process
 	Mini *miniredis.Miniredis // the embedded server; nil when Real
 
 	shared bool
@@ -186,7 +186,7 @@ func (s *sharedServers) redis(n int, masters *[]*Redis, start func() (*Redis, er
 
 func startEmbeddedRedis() (*Redis, error) {
 	mini := miniredis.NewMiniRedis()
-	mini.ClockTTL(true) // else TTLs stand still until somebody moves them
+	mini.ClockTTL(true) // else TTLs stand still until a test moves them
 	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("servertest: miniredis: %w", err)
 	}

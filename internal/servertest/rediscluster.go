@@ -96,7 +96,7 @@ func StartRedisSentinel(t testing.TB) (sentinel string, master, replica *Redis) 
 }
 
 // StartRedisSentinels starts a real master and a replica of it, in this order, and sentinels that know each
-// other and fail over by themselves, by majority, when the master does not answer for a second. A sentinel
+// other and fail over, by majority, if the master does not answer for a second. A sentinel
 // that is restarted remembers what it knew. They are stopped when the test ends.
 func StartRedisSentinels(t testing.TB, n int) (sentinels, servers []*Redis) {
 	t.Helper()

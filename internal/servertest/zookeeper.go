@@ -33,7 +33,7 @@ var zookeeperJars = []string{"zookeeper.jar", "servlet-api.jar", "slf4j-simple.j
 type ZooKeeper struct {
 	Addr     string           // host:port for clients and four-letter words
 	Admin    string           // http://host:port of the AdminServer
-	Real     bool             // Apache ZooKeeper in a process of its own
+	Real     bool             // Apache ZooKeeper in its own process
 	Embedded *zkserver.Server // nil when Real
 
 	shared  bool
@@ -249,7 +249,7 @@ func startRealZooKeeper(lines ...string) (*ZooKeeper, error) {
 	return startRealZooKeeperWith(nil, lines...)
 }
 
-// startRealZooKeeperWith gives the server's Java machine options, of which the last of a kind counts.
+// startRealZooKeeperWith gives the server's Java machine options; the last of a kind counts.
 func startRealZooKeeperWith(options []string, lines ...string) (*ZooKeeper, error) {
 	if err := zookeeperInstalled(); err != nil {
 		return nil, err
@@ -366,7 +366,7 @@ func mustMention(r io.Reader, dir string) error {
 		return err
 	}
 	if !strings.Contains(string(text), dir) {
-		return fmt.Errorf("servertest: not ready, or somebody else's ZooKeeper: %.200q", text)
+		return fmt.Errorf("servertest: not ready, or another ZooKeeper: %.200q", text)
 	}
 	return nil
 }

@@ -88,10 +88,10 @@ func (e *Ensemble) zxid(member int) uint64 {
 	return n
 }
 
-// followTimeout is for how long a member that follows may lag behind.
+// followTimeout is how long a member that follows may lag behind.
 const followTimeout = 10 * time.Second
 
-// follow waits until all members have taken in a transaction; false when that takes too long.
+// follow waits until all members have applied a transaction; false if that takes too long.
 func (e *Ensemble) follow(zxid uint64, limit time.Duration) bool {
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(pollEvery) {
 		behind := false

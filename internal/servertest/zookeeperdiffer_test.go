@@ -87,7 +87,7 @@ func TestMembersThatDifferAreFound(t *testing.T) {
 	}
 }
 
-// TestAMemberIsRebuilt: it has what its leader has, and none of what was its own.
+// TestAMemberIsRebuilt: it has its leader's data, and none of its own.
 func TestAMemberIsRebuilt(t *testing.T) {
 	e := StartEnsemble(t, EnsembleConfig{Tick: 100 * time.Millisecond})
 	member := (e.Leader(t) + 1) % len(e.Members)

@@ -169,7 +169,7 @@ func (e *Ensemble) Heal(t testing.TB) {
 			if now, whole := e.leads(); !whole || now != leader {
 				continue // an election
 			}
-			t.Logf("servertest: the ensemble has a leader and commits nothing: %v: its leader is started anew", err)
+			t.Logf("servertest: the ensemble has a leader and commits nothing: %v: its leader is restarted", err)
 		}
 		if leader >= 0 {
 			e.Members[leader].Restart(t)
@@ -178,7 +178,7 @@ func (e *Ensemble) Heal(t testing.TB) {
 	t.Fatal("servertest: the ensemble is not whole, or commits nothing")
 }
 
-// wholeTimeout is for how long members may take to follow a leader that there is.
+// wholeTimeout is how long members may take to follow an existing leader.
 const wholeTimeout = 30 * time.Second
 
 // awaitWhole waits until one member leads and all others follow. The leader is -1 when the limit
@@ -191,7 +191,7 @@ func (e *Ensemble) awaitWhole(limit time.Duration) (leader int, whole bool) {
 	}
 }
 
-// commitTimeout is for how long an ensemble that has a leader may take to commit.
+// commitTimeout is how long an ensemble that has a leader may take to commit.
 const commitTimeout = 15 * time.Second
 
 // commits waits until the ensemble has committed a session on a member.

@@ -13,7 +13,7 @@ var machine = counter{ahead: aheadSince(time.Now()), count: counted}
 func Total() time.Duration { return machine.total() }
 
 // counter asks the system only when the wall clock and the monotonic one have moved apart since it last did.
-// A suspension moves them apart in the same instant in which the system counts it
+// A suspension moves them apart at the same instant at which the system counts it
 // (timekeeping_inject_sleeptime in the kernel). They are read without a system call, of which the question
 // takes two: 3 µs on some machines, as much as a tenth of taking a lock takes of the processor.
 type counter struct {

@@ -39,7 +39,7 @@ func Check(path string) error {
 }
 
 // refused reports whether the servers refuse a character: control characters, surrogates, private use and
-// specials. Bytes that are no UTF-8 reach them as a special, and what is above 0xffff as two surrogates.
+// specials. Bytes that are not UTF-8 reach them as a special, and characters above 0xffff as two surrogates.
 func refused(r rune) bool {
 	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
 }

@@ -26,7 +26,7 @@ type conn struct {
 	// Guarded by srv.mu.
 	session     *session
 	closed      bool // no further requests, no further events
-	closing     bool // its session has ended, and what is queued is sent
+	closing     bool // its session has ended, and queued replies are sent
 	watched     watchedPaths
 	who         []identity // what it is authenticated as
 	established time.Time
@@ -39,7 +39,7 @@ type conn struct {
 	out struct {
 		sync.Mutex
 		enc  encoder
-		last bool // close after what is queued
+		last bool // close after the queued replies
 		dead bool // the writer has ended
 	}
 	wake chan struct{} // one pending signal for the writer

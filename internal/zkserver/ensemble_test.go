@@ -44,7 +44,7 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 	return e, conns
 }
 
-// What is written through a follower is seen by all, in order; a follower that is cut off answers what it
+// Writes through a follower are seen by all, in order; a follower that is cut off answers what it
 // knows, and the leader lets its sessions expire.
 func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ type member struct {
 	reported             map[int64]struct{} // in answers that have not arrived
 	pinged               bool               // a ping has not arrived
 	heard                time.Time          // of the leader; the leader: of a majority
-	down                 bool               // serves nobody
+	down                 bool               // serves no client
 }
 
 // propose has a change committed and executed on this member, and returns its answer; false when this member

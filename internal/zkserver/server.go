@@ -34,7 +34,7 @@ type Config struct {
 	// it returns true, the server answers that the request was throttled (-127, since 3.7 with
 	// zookeeper.throttled_op_wait_time) instead of running it.
 	Throttled func(op int32) bool
-	// Numbers makes directories below the root in which so many nodes were created before.
+	// Numbers makes directories below the root with this many nodes created before.
 	Numbers map[string]int32
 	// MaxRequest is the longest request taken, in bytes (jute.maxbuffer), default 1 MiB less one: a longer
 	// one ends its connection.

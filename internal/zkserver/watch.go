@@ -114,7 +114,7 @@ func (w *watches) collectRecursive(path string, into map[*conn]struct{}) {
 	}
 }
 
-// notifyAll tells those who may read the node.
+// notifyAll notifies the clients that may read the node.
 func notifyAll(watchers map[*conn]struct{}, kind eventType, path string, list []acl) {
 	for c := range watchers {
 		if allow(list, permRead, c.who) == codeOK {
@@ -130,7 +130,7 @@ type missed struct {
 	persistent, recursive []string
 }
 
-// restore sets watches again. What has changed meanwhile fires at once instead; a persistent watch stays
+// restore sets watches again. Those of changed nodes fire at once instead; a persistent watch stays
 // silent about it.
 func (w *watches) restore(t *tree, c *conn, m missed) {
 	for _, path := range m.data {

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// By a certificate this client is somebody only for a server that asks for it.
+// A certificate authenticates this client only to a server that asks for it.
 func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
 	t.Parallel()
 	c := servertest.NewCertificates(t)

@@ -192,7 +192,7 @@ func (c *tapConn) applyDeadline() error {
 	return c.Conn.SetReadDeadline(deadline)
 }
 
-// Close also records in the tap that there is no server now, and ends the waits for replies.
+// Close also records in the tap that it has no server now, and ends the waits for replies.
 func (c *tapConn) Close() error {
 	t := c.tap
 	t.mu.Lock()
@@ -258,7 +258,7 @@ func (c *tapConn) recordRequest(f *frames) error {
 // distant for the timeout, so that this can be reported.
 const leastGreetingLimit = time.Second
 
-// setLimit is for how long a server may leave a request unanswered while it sends nothing at all: a third of
+// setLimit is how long a server may leave a request unanswered while it sends nothing at all: a third of
 // the session timeout, a sixth while a session is being resumed, so that there is time for another server. 0
 // is for ever.
 func (c *tapConn) setLimit(limit time.Duration) { c.limit = max(limit, 0) }

@@ -16,7 +16,7 @@
 // order among the replies, which go-zookeeper's channels do not keep.
 //
 // A request belongs to the connection that it was sent on and ends with it. So does a watch: go-zookeeper knows
-// nothing of ours and sets none of them again. Each connection has a number (Tap.Connection) by which callers
+// nothing of ours and sets none of them again. Each connection has a number (Tap.Connection) that lets callers
 // compare.
 //
 // # What passing frames show

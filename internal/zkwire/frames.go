@@ -65,7 +65,7 @@ func (f *frames) feed(p []byte, now time.Time, note func(*frames) error) error {
 	return nil
 }
 
-// until is the time by which the frame that is under way has to be whole, where one of a megabyte may take
+// until is when the current frame has to be complete, where one of a megabyte may take
 // patience: a server that lets one trickle is no better than one that is silent. Zero: none is under way.
 func (f *frames) until(patience time.Duration) time.Time {
 	if f.have == 0 {

@@ -12,8 +12,8 @@ import (
 // anyRequest has any reply.
 var anyRequest = Request{Op: 107}
 
-// TestTapKeepsOurOwnRepliesFromTheClient: go-zookeeper reads the stream as if nobody else had asked for
-// anything, however it is cut, and whoever asked gets the whole reply.
+// TestTapKeepsOurOwnRepliesFromTheClient: go-zookeeper reads the stream as if it alone had asked for
+// anything, however it is cut, and the other caller gets the whole reply.
 func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
 	t.Parallel()
 	greeting, ping, reply := frame(0, 4000, 0, 1, 0), frame(xidPing, 0, 0, 0), frame(7, 0, 0, 0, 3)

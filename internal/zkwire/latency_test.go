@@ -19,7 +19,7 @@ import (
 // errNotReadOnly is KeeperException.Code.NOTREADONLY.
 const errNotReadOnly = -119
 
-// wired is a connection whose server is the test, by a clock that goes on when nobody has anything to do.
+// wired is a connection whose server is the test, by a clock that advances when all goroutines are idle.
 type wired struct {
 	t      *testing.T
 	tap    *Tap

@@ -14,7 +14,7 @@ type mark struct {
 const (
 	// marksPerTimeout bounds the marks that are kept: more would make a lease longer by a part of the timeout at most.
 	marksPerTimeout = 32
-	// reportsPerTimeout: a server that follows reports to the leader whom it has heard of at least so often.
+	// reportsPerTimeout: a follower reports the sessions it has heard of to the leader at least this often.
 	reportsPerTimeout = 4
 )
 

@@ -128,7 +128,7 @@ func (d *Decoder) item(res *ReadResult, asked int32) {
 			res.Err = err
 		}
 		if res.Err == nil {
-			d.Err = jute.ErrMalformed // an error that is none
+			d.Err = jute.ErrMalformed // a malformed error
 		}
 	case op == opGetData:
 		res.Data, res.Stat = d.Buffer(), d.Stat()

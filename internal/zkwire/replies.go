@@ -22,7 +22,7 @@ func checkGreeting(body []byte) error {
 	d.Buffer()
 	switch {
 	case d.Err != nil:
-		return connect.Nonsense(fmt.Sprintf("its greeting of %d bytes is none", len(body)))
+		return connect.Nonsense(fmt.Sprintf("its greeting of %d bytes is malformed", len(body)))
 	case id != 0 && (timeout < leastSession || timeout > mostSession):
 		return connect.Nonsense(fmt.Sprintf("it gives a session that ends after %v", timeout))
 	}

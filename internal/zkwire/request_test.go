@@ -40,7 +40,7 @@ func listRequest(path string) Request {
 	return Request{Op: opGetChildren, Body: jute.AppendBool(jute.AppendString(nil, path), false)}
 }
 
-// Requests of our own are executed in order in one flight, beside go-zookeeper's, and their replies are whole.
+// Requests of our own are executed in order in one flight, next to go-zookeeper's, and their replies are whole.
 func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 	t.Parallel()
 	s := server(t)
@@ -73,7 +73,7 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 				if !seen || d.Err != nil {
 					t.Errorf("%s is not listed, %v", path, d.Err)
 				}
-				if _, _, err := conn.Get(path); err != nil { // go-zookeeper's own go on beside them
+				if _, _, err := conn.Get(path); err != nil { // go-zookeeper's own go on next to them
 					t.Error(err)
 				}
 			}
@@ -86,7 +86,7 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 	}
 }
 
-// Whoever waits for a reply hears that the connection broke; a request for another session is not sent.
+// A caller that waits for a reply learns that the connection broke; a request for another session is not sent.
 func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	t.Parallel()
 	s := server(t)

@@ -23,7 +23,7 @@ type ServerList struct {
 // maxBrief limits such connections in a row before the next one has to wait.
 const maxBrief = 4
 
-// Init takes the host:port of every server, in the order in which they are to be tried.
+// Init takes the host:port of every server, in the order to try them.
 func (l *ServerList) Init(servers []string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

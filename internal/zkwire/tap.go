@@ -16,7 +16,7 @@ import (
 
 // Tap dials ZooKeeper servers for go-zookeeper and reads along. It learns from the frames what that
 // client does not expose: the negotiated timeout, acknowledgements and when their requests were
-// sent, and dial errors. It also leaves a server that accepts and then hangs, for which
+// sent, and dial errors. It also leaves a server that accepts and then hangs, on which
 // go-zookeeper alone would wait for several session timeouts. Give each connection (zk.Connect) its
 // own Tap, with Dial as the zk.Dialer. Methods may be called by any goroutine. The fields must not
 // change after the first Dial.
@@ -26,11 +26,11 @@ type Tap struct {
 	TLS *tls.Config
 	// DialContext connects to a server; nil uses a net.Dialer.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Greeting is the time in which a server that has accepted a connection must make or resume the
+	// Greeting is how long a server that has accepted a connection may take to make or resume the
 	// session. 0 means a third of the session's timeout, and at least a second, to make one, and a
 	// sixth to resume one. A tunnel (see Via) accepts before it has reached the server.
 	Greeting time.Duration
-	// Gather is the time for which events are collected, if many in a row came closer together than
+	// Gather is how long events are collected if many in a row came closer together than
 	// twice that and no request is unanswered. Fast changes then wake their reader once in that
 	// time. 0 delivers each event at once.
 	Gather time.Duration
@@ -234,7 +234,7 @@ func (t *Tap) Latency() time.Duration {
 // Limits of reading along.
 const (
 	maxConnectReply = 4 << 10
-	maxRequest      = 1 << 10 // what is kept of one: longer authentications are not repeated
+	maxRequest      = 1 << 10 // kept bytes of one: longer authentications are not repeated
 	// Bytes taken from a connection at once: the buffer grows while what comes fills it.
 	leastBuffer = 4 << 10
 	maxBuffer   = 128 << 10

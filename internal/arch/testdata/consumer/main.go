@@ -1,4 +1,4 @@
-// A program of somebody else that uses lockscope as a module, as README.md says.
+// A program that uses lockscope as a module, as README.md says.
 package main
 
 import (
