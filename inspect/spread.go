@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Spread of the locks of a backend over its Redis masters, counted over those of which every master answered
+// Spread of the locks of a backend over its Redis masters, counted over those for which every master answered
 // and at least one has the key.
 type Spread struct {
 	// Masters and Locks are the numbers of masters and of counted locks. OnOne counts the locks

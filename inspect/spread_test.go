@@ -52,7 +52,7 @@ func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
 	whole := *up
 	whole.FirstPass = true
 	a.send(0, Update{Backend: up, Put: []*Lock{keyAt("a", "x - -", 0), keyAt("b", "- y -", 0)}})
-	expect(t, "the others may stand on all", a.found(), "a leftover, b leftover")
+	expect(t, "the others may be on all", a.found(), "a leftover, b leftover")
 	a.send(1, Update{Backend: &whole})
 	expect(t, "after the first pass", a.found(), "suspect")
 	a.send(2, Update{Put: []*Lock{keyAt("c", "z z -", 2)}})

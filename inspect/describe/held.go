@@ -156,7 +156,7 @@ func (h Held) text() string {
 	}
 }
 
-// beginning of a hold that was not seen, as where watching began later or stood still for a while.
+// beginning of an unseen hold, as when watching began later or was interrupted.
 type beginning struct {
 	seen, now time.Time // since when it is seen, by our clock; zero where that is not known
 	started   bool      // that is when watching began
@@ -167,7 +167,7 @@ func (v View) unseen(l *inspect.Lock, c *inspect.Contender) beginning {
 	return beginning{c.Seen, v.Now, started}
 }
 
-// String says so, to be put behind the words about a hold.
+// String is the text behind the words about a hold.
 func (b beginning) String() string {
 	switch {
 	case b.seen.IsZero():
