@@ -210,7 +210,7 @@ func TestNodesWithMuchDataAreRead(t *testing.T) {
 	for range contenders {
 		create(t, c, "/l/"+guid+"__lock__", strings.Repeat("x", 900_000), contender)
 	}
-	v := once(t, zksource.Config{Servers: []string{zks.Addr}})
+	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Timeout: time.Minute})
 	l := v.Locks["/l"]
 	if l == nil || l.Contention() != contenders {
 		t.Fatalf("%+v, of %+v", l, v.Backend)

@@ -156,7 +156,7 @@ func TestNoiseHarmsNobodyElse(t *testing.T) {
 func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	good, _ := dialZK(t, server.Addr, 5*time.Second)
+	good, _ := dialZK(t, server.Addr, 30*time.Second)
 	must[string](t)(good.Create("/big", make([]byte, 900_000), 0, open))
 	w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
 	c := w.client("deaf")
