@@ -108,7 +108,7 @@ func (st *Status) readHello(hello *redis.Cmd) {
 // readInfo takes what INFO says; its text is not trusted.
 func (st *Status) readInfo(info string, now time.Time) {
 	st.Role = roleName(infoField(info, "role"))
-	st.Cluster = infoField(info, "redis_mode") == "cluster"
+	st.Cluster = cmp.Or(infoField(info, "redis_mode"), infoField(info, "server_mode")) == "cluster" // the latter: Valkey
 	if host := infoField(info, "master_host"); st.Role != roleMaster && host != "" {
 		st.Master = net.JoinHostPort(host, infoField(info, "master_port"))
 	}
@@ -118,7 +118,7 @@ func (st *Status) readInfo(info string, now time.Time) {
 	if id := infoField(info, "run_id"); len(id) <= 64 && only(id, "0123456789abcdef") {
 		st.RunID = id
 	}
-	st.Version = versionOf(infoField(info, "redis_version"))
+	st.Version = versionOf(cmp.Or(infoField(info, "valkey_version"), infoField(info, "redis_version")))
 	st.Reported = info != ""
 	st.MaxMemory, _ = infoNumber(info, "maxmemory")
 	if policy := infoField(info, "maxmemory_policy"); len(policy) <= 32 && only(policy, "abcdefghijklmnopqrstuvwxyz-") {

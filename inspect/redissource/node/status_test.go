@@ -38,6 +38,14 @@ func TestReadInfoTakesWhatItKnows(t *testing.T) {
 	}
 }
 
+// As Valkey 8.1 says it, with the version of Redis that it is compatible with.
+func TestAValkeyServerIsKnown(t *testing.T) {
+	st := info("redis_version:7.2.4", "server_name:valkey", "valkey_version:8.1.1", "server_mode:cluster", "role:master")
+	if st.Version != "8.1.1" || !st.Cluster || st.Role != "master" {
+		t.Errorf("%+v", st)
+	}
+}
+
 func TestABrokenConnectionIsCalledThat(t *testing.T) {
 	m := &Master{addr: "10.0.0.1:6379"}
 	err := m.explain(fmt.Errorf("read: %w", io.EOF))
