@@ -103,7 +103,10 @@ func (a acting) muteHint() []screen.Action {
 	if a.inFront != screen.Findings || a.options.Mutes == nil {
 		return nil
 	}
-	return []screen.Action{{Keys: []string{"m"}, Shown: "m", Hint: "mute", Disabled: func() string { return a.cannotMute(false) }, Run: a.mute}}
+	return []screen.Action{{
+		Keys: []string{"m"}, Shown: "m", Hint: "mute", Disabled: func() string { return a.cannotMute(false) },
+		Run: a.mute,
+	}}
 }
 
 // stepHint is the key of the mildest step that the finding under the cursor advises.
@@ -260,7 +263,8 @@ func (a acting) actOnMany(k actingKey) tea.Cmd {
 // out.
 func (a acting) choices(verb inspect.Verb) (list []release.Choice) {
 	add := func(c release.Choice) {
-		if c.Lock != nil && !slices.ContainsFunc(list, func(o release.Choice) bool { return o.Lock == c.Lock && o.Owner == c.Owner && o.Why == c.Why }) {
+		same := func(o release.Choice) bool { return o.Lock == c.Lock && o.Owner == c.Owner && o.Why == c.Why }
+		if c.Lock != nil && !slices.ContainsFunc(list, same) {
 			list = append(list, c)
 		}
 	}
@@ -309,10 +313,12 @@ func (a acting) clientOf(l *inspect.Lock, c *inspect.Contender) (client, why str
 		return inspect.SessionID(c.Owner.Session), ""
 	}
 	if c.Owner.Client == "" {
-		return "", "its connection is unknown: its value names none (see the clients of its server: redis-cli client list)"
+		return "", "its connection is unknown: its value names none " +
+			"(see the clients of its server: redis-cli client list)"
 	}
 	if _, _, err := net.SplitHostPort(c.Owner.Client); err != nil {
-		return "", "several connections from " + describe.Printable(c.Owner.Client) + " may be its own: which one is unknown"
+		return "", "several connections from " + describe.Printable(c.Owner.Client) +
+			" may be its own: which one is unknown"
 	}
 	return c.Owner.Client, ""
 }

@@ -27,7 +27,8 @@ func (w *world) ReadOnly() string {
 
 // MayAct is the reason why nothing may be done to locks of others; empty when it may be.
 func (w *world) MayAct() string {
-	if w.pastEvents == nil && w.options.Release != nil && w.options.ReadOnly == "" && (w.options.Arm == nil || w.armed) {
+	allowed := w.options.Release != nil && w.options.ReadOnly == ""
+	if w.pastEvents == nil && allowed && (w.options.Arm == nil || w.armed) {
 		return ""
 	}
 	return w.whyReadOnly()
@@ -61,10 +62,13 @@ func (w *world) writeActions() []screen.Action {
 		return nil
 	}
 	on := !w.armed
-	a := screen.Action{Shown: ":write", Hint: "write", Help: "allow actions on locks, until the next :write", Run: func() tea.Cmd {
-		arm := w.options.Arm
-		return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, arm(on)} })
-	}}
+	a := screen.Action{
+		Shown: ":write", Hint: "write", Help: "allow actions on locks, until the next :write",
+		Run: func() tea.Cmd {
+			arm := w.options.Arm
+			return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, arm(on)} })
+		},
+	}
 	if !on {
 		a.Help = "forbid actions on locks again"
 		a.Disabled = func() string {

@@ -43,7 +43,8 @@ func (f frame) content() string {
 	}
 	box := f.top().View(f.dialogSize())
 	x, y := (f.width-lipgloss.Width(box))/2, (f.height-footLines-lipgloss.Height(box)+1)/2
-	return lipgloss.NewCompositor(lipgloss.NewLayer(page), lipgloss.NewLayer(box).X(max(0, x)).Y(max(0, y)).Z(1)).Render()
+	over := lipgloss.NewLayer(box).X(max(0, x)).Y(max(0, y)).Z(1)
+	return lipgloss.NewCompositor(lipgloss.NewLayer(page), over).Render()
 }
 
 func (f frame) tooSmall() string {
@@ -51,7 +52,10 @@ func (f frame) tooSmall() string {
 	if f.width >= minWidth && f.height >= minHeight {
 		width, height, what = roomyWidth, roomyHeight, "this"
 	}
-	need := []string{fmt.Sprintf("%s needs a window of", what), fmt.Sprintf("at least %dx%d. This one is %dx%d.", width, height, f.width, f.height)}
+	need := []string{
+		fmt.Sprintf("%s needs a window of", what),
+		fmt.Sprintf("at least %dx%d. This one is %dx%d.", width, height, f.width, f.height),
+	}
 	words := ""
 	if f.escapable() {
 		words = "\nesc goes back."
@@ -152,10 +156,13 @@ func (f frame) captionLines() []string {
 		if t.Options.ASCII {
 			keys = "left/right "
 		}
-		head = widget.Line{{" " + keys, t.Key}}.Add(t.Waiting, describe.Printable(title)+" ").Add(t.Muted, t.Glyphs.Dot+" ")
+		head = widget.Line{
+			{" " + keys, t.Key}, {describe.Printable(title) + " ", t.Waiting}, {t.Glyphs.Dot + " ", t.Muted},
+		}
 	}
 	var lines []string
-	for _, part := range widget.Wrap(strings.Repeat("_", head.Width()-3)+describe.Printable(text), f.width-4, 2, t.Glyphs.Ellipsis) {
+	words := strings.Repeat("_", head.Width()-3) + describe.Printable(text)
+	for _, part := range widget.Wrap(words, f.width-4, 2, t.Glyphs.Ellipsis) {
 		if len(lines) == 0 {
 			part = part[head.Width()-3:]
 		} else {
@@ -174,7 +181,8 @@ func (f frame) captionLines() []string {
 func (f frame) place(room int) widget.Line {
 	t, home := f.theme, f.backStack[0].Screen
 	here := widget.Line{{" " + t.Glyphs.Breadcrumb + " ", t.Muted}, {f.front().Title(), t.Strong}}
-	if both := append(widget.Line{{" " + f.screens[home].Title(), t.Muted}}, here...); f.inFront != home && both.Width() <= room {
+	both := append(widget.Line{{" " + f.screens[home].Title(), t.Muted}}, here...)
+	if f.inFront != home && both.Width() <= room {
 		return both
 	}
 	return here
@@ -226,13 +234,17 @@ func (f frame) aboutPart(room int) widget.Line {
 	if room < 30 && ansi.StringWidth(about) > room { // the screen's first line has it whole
 		return nil
 	}
-	return widget.Line{{t.Glyphs.Breadcrumb + " ", t.Muted}, {text.Middle(about, room, t.Glyphs.Ellipsis) + " ", t.Text}}
+	return widget.Line{
+		{t.Glyphs.Breadcrumb + " ", t.Muted}, {text.Middle(about, room, t.Glyphs.Ellipsis) + " ", t.Text},
+	}
 }
 
 // titleBar draws the parts of the title.
 func (f frame) titleBar() string {
 	left, backends, badges := f.titleParts()
-	return widget.Spread(left, slices.Concat(backends, f.badgeLine(badges)), f.width, f.theme.Glyphs.Ellipsis).Render(f.width, f.theme.Glyphs.Ellipsis, nil)
+	tail := f.theme.Glyphs.Ellipsis
+	l := widget.Spread(left, slices.Concat(backends, f.badgeLine(badges)), f.width, tail)
+	return l.Render(f.width, tail, nil)
 }
 
 // titleParts are the place, the backends' states with our cost to them, and badges (read-only, paused). What
@@ -241,7 +253,8 @@ func (f frame) titleParts() (left, backends widget.Line, badges []badge) {
 	left, badges = f.breadcrumb(), f.badges()
 	signs := f.backendSigns(signMode)
 	for _, middle := range []widget.Line{
-		slices.Concat(signs, f.cost(true)), slices.Concat(signs, f.cost(false)), signs, f.backendSigns(signCount), f.backendSigns(signOnly),
+		slices.Concat(signs, f.cost(true)), slices.Concat(signs, f.cost(false)), signs, f.backendSigns(signCount),
+		f.backendSigns(signOnly),
 	} {
 		if rest := f.width - middle.Width() - f.badgeLine(badges).Width(); f.widest(left) < rest {
 			return append(left, f.aboutPart(rest-left.Width()-1)...), middle, badges
@@ -296,7 +309,8 @@ func (f frame) badges() (list []badge) {
 		add(t.Badge.Inherit(t.Waiting), fmt.Sprintf("WAITING %d", waiting), toLab)
 	}
 	if f.options.Sandbox {
-		add(t.Badge.Inherit(t.Waiting), "SANDBOX", say("these servers are inside this program: everything may be tried"))
+		add(t.Badge.Inherit(t.Waiting), "SANDBOX",
+			say("these servers are inside this program: everything may be tried"))
 	}
 	if f.options.Replay {
 		add(t.BadgeWarning, "REPLAY", f.pause)
@@ -305,7 +319,8 @@ func (f frame) badges() (list []badge) {
 		add(t.Badge, "READ-ONLY", say(why))
 		return list
 	}
-	add(t.BadgeWarning, "WRITE", say("writing is allowed: x, X, a, A, K and the Lab act, each asks first; :write forbids it again"))
+	add(t.BadgeWarning, "WRITE",
+		say("writing is allowed: x, X, a, A, K and the Lab act, each asks first; :write forbids it again"))
 	return list
 }
 
@@ -354,7 +369,8 @@ func (f frame) cost(watches bool) widget.Line {
 	}
 	text := "our load " + describe.PerSecond(rate)
 	if watches {
-		text += fmt.Sprintf(" %s %s", f.theme.Glyphs.Dot, strings.Replace(describe.Count(count, "watch"), "watchs", "watches", 1))
+		text += fmt.Sprintf(" %s %s", f.theme.Glyphs.Dot,
+			strings.Replace(describe.Count(count, "watch"), "watchs", "watches", 1))
 	}
 	return widget.Line{{text + "  ", f.theme.Muted}}
 }

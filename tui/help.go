@@ -94,7 +94,8 @@ func (h *help) width(width int) int {
 // SetSize lays the text out.
 func (h *help) SetSize(width, height int) {
 	h.rows = height - 2
-	if now := (helpLayout{h.width(width), h.theme, h.field.Value(), h.typing}); now != h.laid || h.typing { // the field has a cursor
+	now := helpLayout{h.width(width), h.theme, h.field.Value(), h.typing}
+	if now != h.laid || h.typing { // the field has a cursor
 		h.all, h.laid = h.lines(now.width), now
 	}
 	h.scroll(0)
@@ -116,7 +117,9 @@ func (h *help) View(width, height int) string {
 	width = h.width(width)
 	lines := h.all[min(h.text.Top, len(h.all)):]
 	if more := len(lines) - h.rows; more > 0 {
-		lines = append(lines[:h.rows-1:h.rows-1], widget.Line{{fmt.Sprintf("%s %d more lines", t.Glyphs.Down, more+1), t.Waiting}})
+		lines = append(lines[:h.rows-1:h.rows-1], widget.Line{{
+			fmt.Sprintf("%s %d more lines", t.Glyphs.Down, more+1), t.Waiting,
+		}})
 	}
 	return widget.Box(t, lines, width, height, false)
 }
@@ -134,7 +137,8 @@ func (h *help) lines(width int) []widget.Line {
 	}
 	entries := slices.Concat(
 		section(widget.Line{{"Keys of this screen: " + h.title, t.Strong}}, h.actionEntries(h.here, column)),
-		section(widget.Line{{"Everywhere", t.Strong}, {", (w): writes to servers", t.Muted}}, h.actionEntries(h.everywhere, column)),
+		section(widget.Line{{"Everywhere", t.Strong}, {", (w): writes to servers", t.Muted}},
+			h.actionEntries(h.everywhere, column)),
 		section(widget.Line{{"Signs", t.Strong}}, h.signs(column)),
 	)
 	if len(entries) == 0 {
@@ -183,7 +187,8 @@ func columns(entries [][]widget.Line, width int, tail string) []widget.Line {
 
 // matches reports whether texts contain the search.
 func (h *help) matches(texts ...string) bool {
-	return strings.Contains(strings.ToLower(strings.Join(texts, " ")), strings.ToLower(strings.TrimSpace(h.field.Value())))
+	return strings.Contains(strings.ToLower(strings.Join(texts, " ")),
+		strings.ToLower(strings.TrimSpace(h.field.Value())))
 }
 
 // keysOf writes an action's keys as short as they are known.
@@ -257,7 +262,10 @@ func (h *help) signs(width int) [][]widget.Line {
 		{widget.Span{Text: g.WatchMissing, Style: t.Critical}, "does not watch"},
 		{widget.Span{Text: g.AtMost, Style: t.Strong}, "at most"},
 		{widget.Span{Text: g.AtLeast, Style: t.Strong}, "at least: we did not see it begin"},
-		{widget.Span{Text: g.Translate(describe.About.Sign()), Style: t.Strong}, "about: by a clock that was not compared with ours"},
+		{
+			widget.Span{Text: g.Translate(describe.About.Sign()), Style: t.Strong},
+			"about: by a clock that was not compared with ours",
+		},
 	} {
 		if !h.matches(sign.Text, sign.means) {
 			continue

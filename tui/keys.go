@@ -14,8 +14,10 @@ import (
 // namedKeys are the keys with a name that a hint may use.
 func namedKeys() map[string]rune {
 	return map[string]rune{
-		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "space": tea.KeySpace, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
-		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd, "backspace": tea.KeyBackspace,
+		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "space": tea.KeySpace, "up": tea.KeyUp,
+		"down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
+		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd,
+		"backspace": tea.KeyBackspace,
 	}
 }
 
@@ -76,17 +78,22 @@ func (m *Model) commonActions() []screen.Action {
 			Run: func() tea.Cmd { return screen.CopyMenu(m, m.snapshot.Lock(about.Lock), nil) },
 		},
 		{
-			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Help: "open the selected lock's chain", Disabled: m.noLock,
-			Run: screen.Do(func() { m.Go(screen.Chain, about) }),
+			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Help: "open the selected lock's chain",
+			Disabled: m.noLock,
+			Run:      screen.Do(func() { m.Go(screen.Chain, about) }),
 		},
-		screen.Cannot("/", "filter the list", "nothing to filter here: locks, findings, events, clients and backends have a filter"),
+		screen.Cannot("/", "filter the list",
+			"nothing to filter here: locks, findings, events, clients and backends have a filter"),
 		screen.Cannot("n", "the next match", "no filter is on: / sets one"),
 		screen.Cannot("N", "the match before", "no filter is on: / sets one"),
 		screen.Cannot("s", "sort", "no order to choose here"),
 		screen.Cannot("tab", "next pane", "this screen has one pane"),
 		screen.Cannot("v", "mark a lock", "nothing can be marked here: locks can, in their list (1)"),
 		screen.Cannot("V", "mark all that is shown", "nothing can be marked here: locks can, in their list (1)"),
-		{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Help: "back", Disabled: func() string { return "already on the lock list (q quits)" }},
+		{
+			Keys: []string{"esc", "h", "left"}, Shown: "esc h", Help: "back",
+			Disabled: func() string { return "already on the lock list (q quits)" },
+		},
 	}...)
 }
 

@@ -22,7 +22,9 @@ func (w *world) lossLine() widget.Line {
 		return nil
 	}
 	t, last := w.theme, w.losses[len(w.losses)-1]
-	l := widget.Line{{" " + t.Glyphs.Critical + " LOST ", t.BadgeCritical}, {" " + last.Lock.String() + ": " + last.Why, t.Critical}}
+	l := widget.Line{
+		{" " + t.Glyphs.Critical + " LOST ", t.BadgeCritical}, {" " + last.Lock.String() + ": " + last.Why, t.Critical},
+	}
 	if n := len(w.losses) - 1; n > 0 {
 		l[0].Text += "and " + describe.Count(n, "lock") + " more "
 	}
@@ -63,13 +65,17 @@ func (b *lossBox) View(width, height int) string {
 			lines = append(lines, widget.Line{{fmt.Sprintf("and %d more: the Lab lists them", rest), t.Critical}}, nil)
 			break
 		}
-		lines = append(lines, widget.Line{{t.Glyphs.Critical + " LOST  ", t.Critical}, {text.Middle(l.Lock.String(), width-8, t.Glyphs.Ellipsis), t.Strong}})
+		lines = append(lines, widget.Line{
+			{t.Glyphs.Critical + " LOST  ", t.Critical},
+			{text.Middle(l.Lock.String(), width-8, t.Glyphs.Ellipsis), t.Strong},
+		})
 		for _, text := range widget.Wrap(describe.Sentence(l.Why)+".", width, 4, t.Glyphs.Ellipsis) {
 			lines = append(lines, widget.Line{{text, t.Text}})
 		}
 		lines = append(lines, nil)
 	}
-	for _, text := range widget.Wrap("Another client may hold it now. Stop the work that it protects at once.", width, 2, t.Glyphs.Ellipsis) {
+	const stop = "Another client may hold it now. Stop the work that it protects at once."
+	for _, text := range widget.Wrap(stop, width, 2, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{{text, t.Warning}})
 	}
 	return widget.Box(t, append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse(true)}}), width, height, true)

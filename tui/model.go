@@ -63,7 +63,10 @@ func New(ctx context.Context, o Options) *Model {
 	}
 	w.snapshot = inspect.NewSnapshot(w.now, nil, nil)
 	w.events.Offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
-	m := &Model{world: w, width: roomyWidth, height: roomyHeight, recovered: make(recoveries), heard: make(map[screen.Name]int), known: make(map[string]bool)}
+	m := &Model{
+		world: w, width: roomyWidth, height: roomyHeight, recovered: make(recoveries), heard: make(map[screen.Name]int),
+		known: make(map[string]bool),
+	}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w, o)
 	}
@@ -202,7 +205,8 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		m.Flash(why)
 		return nil
 	}
-	for _, list := range [][]screen.Action{m.sceneActions(), m.front().Actions(), m.globalActions(), m.commonActions()} {
+	all := [][]screen.Action{m.sceneActions(), m.front().Actions(), m.globalActions(), m.commonActions()}
+	for _, list := range all {
 		if cmd, ok := screen.Press(m, list, key); ok {
 			return cmd
 		}
@@ -243,11 +247,23 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 
 func (m *Model) globalActions() []screen.Action {
 	list := append(m.goToActions(), []screen.Action{
-		{Keys: []string{"space"}, Shown: "space", Hint: "pause", Late: true, Help: "pause, or resume; in the past: play, or stop", Run: m.pause},
-		{Keys: []string{"T"}, Shown: "T", Help: "the next theme: dark, light, colour-blind...", Run: screen.Do(m.nextTheme)},
-		{Keys: []string{":"}, Shown: ":", Hint: "go to", Late: true, Help: "go to a screen, lock or action by its name", Run: screen.Do(m.goTo)},
+		{
+			Keys: []string{"space"}, Shown: "space", Hint: "pause", Late: true,
+			Help: "pause, or resume; in the past: play, or stop", Run: m.pause,
+		},
+		{
+			Keys: []string{"T"}, Shown: "T", Help: "the next theme: dark, light, colour-blind...",
+			Run: screen.Do(m.nextTheme),
+		},
+		{
+			Keys: []string{":"}, Shown: ":", Hint: "go to", Late: true,
+			Help: "go to a screen, lock or action by its name", Run: screen.Do(m.goTo),
+		},
 		{Keys: []string{"H"}, Shown: "H", Help: "home: the list of locks", Disabled: m.atHome, Run: screen.Do(m.home)},
-		{Keys: []string{"?", "f1"}, Shown: "? F1", Hint: "help", Help: "this page", Vital: true, Run: screen.Do(m.help)},
+		{
+			Keys: []string{"?", "f1"}, Shown: "? F1", Hint: "help", Help: "this page", Vital: true,
+			Run: screen.Do(m.help),
+		},
 		{Keys: []string{"q"}, Shown: "q", Hint: "quit", Help: "quit (ctrl+c too)", Vital: true, Run: m.quit},
 	}...)
 	list = append(list, m.pastActions()...)
@@ -273,7 +289,8 @@ func (m *Model) help() {
 }
 
 func (m *Model) goTo() {
-	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), acting{m.world}.actions(), m.writeActions(), m.viewActions())
+	all := slices.Concat(m.front().Actions(), m.sceneActions(), m.globalActions(), acting{m.world}.actions(),
+		m.writeActions(), m.viewActions())
 	m.Push(newPalette(m.world, m.front().Selected(), all, m.seek))
 }
 

@@ -15,10 +15,13 @@ func (f frame) mouse(msg tea.MouseMsg) tea.Cmd {
 	if _, turned := msg.(tea.MouseWheelMsg); f.HasDialog() && turned {
 		return f.toDialog(msg)
 	}
-	if click, ok := msg.(tea.MouseClickMsg); ok && f.HasDialog() && !f.small() && click.Button == tea.MouseLeft && click.Y == f.height-1 {
-		return f.clickFoot(click.X)
+	if f.small() {
+		return nil
 	}
-	if f.HasDialog() || f.small() {
+	if f.HasDialog() {
+		if click, ok := msg.(tea.MouseClickMsg); ok && click.Button == tea.MouseLeft && click.Y == f.height-1 {
+			return f.clickFoot(click.X)
+		}
 		return nil
 	}
 	top := len(f.head())

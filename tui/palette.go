@@ -71,7 +71,8 @@ func newPalette(w *world, at screen.Subject, actions []screen.Action, seek func(
 			continue
 		}
 		p.fixed = append(p.fixed, choice{
-			name: name, key: strings.Join(strings.Fields(a.Shown), " "), about: a.Help, disabled: a.Disabled, run: a.Run,
+			name: name, key: strings.Join(strings.Fields(a.Shown), " "), about: a.Help, disabled: a.Disabled,
+			run: a.Run,
 		})
 	}
 	p.choose(lockMatches{})
@@ -168,7 +169,8 @@ func (p *palette) timeOfDay(typed string) (time.Time, bool) {
 		newest = p.past.To()
 	}
 	newest = newest.Local()
-	at := time.Date(newest.Year(), newest.Month(), newest.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0, time.Local)
+	at := time.Date(newest.Year(), newest.Month(), newest.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0,
+		time.Local)
 	if at.After(newest) {
 		at = at.AddDate(0, 0, -1)
 	}
@@ -261,7 +263,8 @@ func (p *palette) run() (tea.Cmd, bool) {
 
 func (p *palette) Actions() []screen.Action {
 	return []screen.Action{
-		{Shown: "enter", Hint: "go"}, {Shown: "tab", Hint: "complete"}, {Shown: "up/down", Hint: "choose"}, {Shown: "esc", Hint: "close"},
+		{Shown: "enter", Hint: "go"}, {Shown: "tab", Hint: "complete"}, {Shown: "up/down", Hint: "choose"},
+		{Shown: "esc", Hint: "close"},
 	}
 }
 
@@ -289,7 +292,9 @@ func (p *palette) View(width, height int) string {
 			lines = append(lines, nil)
 		}
 	}
-	return widget.Box(t, append(lines, widget.Line{{p.count(len(p.choices)-top-rows) + " ", t.Muted}}.Align(width, true, "")), width, height, false)
+	return widget.Box(t,
+		append(lines, widget.Line{{p.count(len(p.choices)-top-rows) + " ", t.Muted}}.Align(width, true, "")), width,
+		height, false)
 }
 
 func (p *palette) nothing() string {

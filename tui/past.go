@@ -76,11 +76,20 @@ func (m *Model) pastActions() []screen.Action {
 		toNow = "to the end of the recording"
 	}
 	list := []screen.Action{
-		{Keys: []string{"["}, Shown: "[ ]", Hint: "5s back", Late: true, Help: "5 s back in time, and forward", Disabled: none, Run: by(-shortStep)},
+		{
+			Keys: []string{"["}, Shown: "[ ]", Hint: "5s back", Late: true, Help: "5 s back in time, and forward",
+			Disabled: none, Run: by(-shortStep),
+		},
 		{Keys: []string{"]"}, Disabled: atNow, Run: by(shortStep)},
-		{Keys: []string{"{"}, Shown: "{ }", Help: "a minute back in time, and forward", Disabled: none, Run: by(-longStep)},
+		{
+			Keys: []string{"{"}, Shown: "{ }", Help: "a minute back in time, and forward", Disabled: none,
+			Run: by(-longStep),
+		},
 		{Keys: []string{"}"}, Disabled: atNow, Run: by(longStep)},
-		{Keys: []string{"<"}, Shown: "< >", Help: "play the past: slower, or faster", Disabled: atPresent, Run: faster(0.5)},
+		{
+			Keys: []string{"<"}, Shown: "< >", Help: "play the past: slower, or faster", Disabled: atPresent,
+			Run: faster(0.5),
+		},
 		{Keys: []string{">"}, Disabled: atPresent, Run: faster(2)},
 		{Keys: []string{"backspace"}, Shown: "backspace", Help: toNow, Disabled: atNow, Run: m.toPresent},
 	}
@@ -273,9 +282,11 @@ func (f frame) pastLine() []string {
 	left := slices.Clone(moment).Add(t.Strong, ", "+doing+"  ")
 	var doubts, sign widget.Line // later versions of locks are drawn, or a backend was not watched
 	if gaps := f.past.GapsAt(p.at); len(gaps) > 0 {
-		doubts = doubts.Add(t.Warning, fmt.Sprintf("%s %s was not watched  ", t.Glyphs.Warning, describe.Printable(gaps[0].Backend)))
+		doubts = doubts.Add(t.Warning,
+			fmt.Sprintf("%s %s was not watched  ", t.Glyphs.Warning, describe.Printable(gaps[0].Backend)))
 	} else if p.inexact > 0 {
-		doubts = doubts.Add(t.Warning, fmt.Sprintf("%s %s about  ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")))
+		doubts = doubts.Add(t.Warning,
+			fmt.Sprintf("%s %s about  ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")))
 	}
 	if doubts != nil {
 		sign = sign.Add(t.Warning, t.Glyphs.Warning+" ")
@@ -284,10 +295,12 @@ func (f frame) pastLine() []string {
 	from := widget.Line{{f.past.From().Format(time.TimeOnly) + " ", t.Muted}}
 	to := widget.Line{{" " + newest + "  ", t.Muted}}
 	if room := f.width - slices.Concat(left, from, to, doubts, keys).Width(); room >= 8 {
-		at := int(float64(room-1) * p.at.Sub(f.past.From()).Seconds() / max(0.001, f.pastEnd().Sub(f.past.From()).Seconds()))
+		at := int(float64(room-1) * p.at.Sub(f.past.From()).Seconds() / max(0.001,
+			f.pastEnd().Sub(f.past.From()).Seconds()))
 		at = max(0, min(at, room-1))
 		bar := strings.Repeat(t.Glyphs.BarFull, at) + t.Glyphs.Holding + strings.Repeat(t.Glyphs.BarRest, room-1-at)
-		return []string{slices.Concat(left, from, widget.Line{{bar, t.Waiting}}, to, doubts, keys).Render(f.width, t.Glyphs.Ellipsis, nil)}
+		all := slices.Concat(left, from, widget.Line{{bar, t.Waiting}}, to, doubts, keys)
+		return []string{all.Render(f.width, t.Glyphs.Ellipsis, nil)}
 	}
 	last := widget.Line{{back, t.Muted}}
 	l := slices.Concat(moment, widget.Line{{"  ", t.Text}}, sign, last)

@@ -44,7 +44,10 @@ func (m *Model) sceneActions() []screen.Action {
 		return nil
 	}
 	return []screen.Action{
-		{Keys: []string{"right"}, Shown: "→", Help: "the next scene of the demonstration", Run: screen.Do(func() { m.turnScene(1) })},
+		{
+			Keys: []string{"right"}, Shown: "→", Help: "the next scene of the demonstration",
+			Run: screen.Do(func() { m.turnScene(1) }),
+		},
 		{Keys: []string{"left"}, Shown: "←", Help: "the scene before", Run: screen.Do(func() { m.turnScene(-1) })},
 		{Keys: []string{"P"}, Shown: "P", Help: "play the scenes, until the next key", Run: m.tourOn},
 	}

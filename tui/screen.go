@@ -25,14 +25,20 @@ type screenEntry struct {
 // name in package screen and a line here.
 func screenList() []screenEntry {
 	return []screenEntry{
-		{screen.Locks, "", "all locks of all backends", func(c screen.Context, o Options) screen.Screen { return locks.New(c, o.Columns) }},
+		{
+			screen.Locks, "", "all locks of all backends",
+			func(c screen.Context, o Options) screen.Screen { return locks.New(c, o.Columns) },
+		},
 		{screen.Chain, "", "a lock's queue, and what is wrong", bare(chain.New)},
 		{screen.Timeline, "t", "who waited and held when", bare(timeline.New)},
 		{screen.Findings, "f", "what is wrong, and what to do", bare(findings.New)},
 		{screen.Events, "e", "what happened, newest at the bottom", bare(events.New)},
 		{screen.Clients, "c", "sessions, processes and deadlocks", bare(clients.New)},
 		{screen.Backends, "b", "servers, our load, what is wrong", bare(backends.New)},
-		{screen.Lab, "L", "acquire by hand, contention, faults", func(c screen.Context, o Options) screen.Screen { return lab.New(c, o.Lab, o.Faults) }},
+		{
+			screen.Lab, "L", "acquire by hand, contention, faults",
+			func(c screen.Context, o Options) screen.Screen { return lab.New(c, o.Lab, o.Faults) },
+		},
 	}
 }
 

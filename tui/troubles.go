@@ -61,7 +61,9 @@ func (f frame) troubles() widget.Line {
 			down = append(down, say(t.Critical, t.Glyphs.Critical, name+" down", describe.Trouble(b)))
 		default:
 			if r, ok := f.recovered[b.Name]; ok && f.now.Sub(r.at) < recoveryShown {
-				well = append(well, say(t.Muted, t.Glyphs.Cleared, fmt.Sprintf("%s was %s until %s", name, r.from, r.at.Format(time.TimeOnly)), ""))
+				well = append(well,
+					say(t.Muted, t.Glyphs.Cleared,
+						fmt.Sprintf("%s was %s until %s", name, r.from, r.at.Format(time.TimeOnly)), ""))
 			}
 		}
 	}
@@ -72,7 +74,8 @@ func (f frame) troubles() widget.Line {
 	// The names of all come before the reasons of the first.
 	var rest widget.Line
 	for i, l := range all[1:] {
-		if more := append(append(rest[:len(rest):len(rest)], widget.Span{Text: dot, Style: t.Muted}), l[0]); more.Width() < f.width/2 {
+		more := append(append(rest[:len(rest):len(rest)], widget.Span{Text: dot, Style: t.Muted}), l[0])
+		if more.Width() < f.width/2 {
 			rest = more
 			continue
 		}

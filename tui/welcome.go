@@ -27,7 +27,9 @@ type Chosen struct {
 
 // Welcome introduces the program and the ways to name servers, until the user chooses or leaves. look finds
 // the servers on this machine, once; nil offers none.
-func Welcome(ctx context.Context, o theme.Options, look func(context.Context) Local, options ...tea.ProgramOption) (Chosen, error) {
+func Welcome(
+	ctx context.Context, o theme.Options, look func(context.Context) Local, options ...tea.ProgramOption,
+) (Chosen, error) {
 	w := &welcome{theme: theme.New(o), width: roomyWidth, height: roomyHeight, options: o}
 	if look != nil {
 		w.look = func() tea.Msg { return localFoundMsg(look(ctx)) }
@@ -140,7 +142,9 @@ func (w *welcome) lines() []widget.Line {
 	}
 	return append(append(lines, w.localLines()...),
 		widget.Line{{"enter", t.Key}, {"  starts a demonstration on embedded servers: nothing to install", t.Waiting}},
-		widget.Line{{"q", t.Key}, {"      quits   ", t.Muted}, {"lockscope --help", t.Strong}, {" lists the rest", t.Muted}},
+		widget.Line{
+			{"q", t.Key}, {"      quits   ", t.Muted}, {"lockscope --help", t.Strong}, {" lists the rest", t.Muted},
+		},
 	)
 }
 

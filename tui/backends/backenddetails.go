@@ -47,7 +47,9 @@ func (d *backendFacts) fact(name, text string, style lipgloss.Style) {
 	}
 	t := d.Theme()
 	for _, part := range widget.Wrap(text, d.width-names-5, 12, t.Glyphs.Ellipsis) {
-		d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {part, style}})
+		d.lines = append(d.lines, widget.Line{
+			{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {part, style},
+		})
 		name = ""
 	}
 }
@@ -77,11 +79,16 @@ func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 	case used >= nearLimit*limit:
 		style, mark, text = t.Warning, t.Glyphs.Warning+" ", text+", nearly all"
 	}
-	d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {full, style}, {rest, t.Faint}, {"  " + mark, style}, {text, t.Text}})
+	d.lines = append(d.lines, widget.Line{
+		{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {full, style}, {rest, t.Faint},
+		{"  " + mark, style}, {text, t.Text},
+	})
 }
 
 // trend adds the last minutes of a number of a backend, and its most; nothing where only the present is known.
-func (d *backendFacts) trend(name string, b *inspect.Backend, of func(*inspect.Backend) float64, words func(most float64) string) {
+func (d *backendFacts) trend(
+	name string, b *inspect.Backend, of func(*inspect.Backend) float64, words func(most float64) string,
+) {
 	t, values := d.Theme(), d.BackendTrend(b.Name, of)
 	most := slices.Max(values)
 	known := slices.IndexFunc(values, func(v float64) bool { return v >= 0 })
@@ -89,7 +96,10 @@ func (d *backendFacts) trend(name string, b *inspect.Backend, of func(*inspect.B
 		return
 	}
 	sparks := strings.Repeat(" ", known) + t.Sparks(values[known:], most)
-	d.lines = append(d.lines, widget.Line{{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {sparks, t.Waiting}, {"  most " + words(most), t.Muted}})
+	d.lines = append(d.lines, widget.Line{
+		{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {sparks, t.Waiting},
+		{"  most " + words(most), t.Muted},
+	})
 }
 
 // server adds the facts about one server.
@@ -104,7 +114,9 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
 		d.fact("latency", describe.Millis(v.Latency), t.Text)
 		d.trend("  last 15m", b, func(b *inspect.Backend) float64 {
-			i := slices.IndexFunc(b.Servers, func(s inspect.Server) bool { return s.Addr == v.Addr && s.State == inspect.ServerUp })
+			i := slices.IndexFunc(b.Servers, func(s inspect.Server) bool {
+				return s.Addr == v.Addr && s.State == inspect.ServerUp
+			})
 			if i < 0 {
 				return -1
 			}
@@ -112,7 +124,8 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 		}, func(most float64) string { return describe.Millis(time.Duration(most * float64(time.Second))) })
 	}
 	if v.ClockKnown {
-		d.fact("clock", clockMark(t, v.ClockOffset)+offsetWords(v.ClockOffset)+" from ours", clockStyle(t, v.ClockOffset))
+		d.fact("clock", clockMark(t, v.ClockOffset)+offsetWords(v.ClockOffset)+" from ours",
+			clockStyle(t, v.ClockOffset))
 	} else {
 		d.fact("clock", "its offset is not known", t.Unknown)
 	}
@@ -153,11 +166,13 @@ func (d *backendFacts) redis(v *inspect.Server) {
 	case v.RunID == "" && v.Persistence == "":
 		d.fact("restart", "unknown: it did not report what it keeps over a restart", t.Unknown)
 	case v.Persistence == "aof":
-		d.fact("restart", "writes an append-only file: locks are still there, but for the last moment before a crash", t.Text)
+		d.fact("restart", "writes an append-only file: locks are still there, but for the last moment before a crash",
+			t.Text)
 	case v.Persistence == "rdb":
 		d.fact("restart", "writes snapshots: a lock taken since the last one is gone after a crash", t.Text)
 	default:
-		d.fact("restart", "no snapshot and no append-only file was seen: after a restart it may have forgotten all locks", t.Unknown)
+		d.fact("restart",
+			"no snapshot and no append-only file was seen: after a restart it may have forgotten all locks", t.Unknown)
 	}
 }
 
@@ -175,9 +190,12 @@ func (d *backendFacts) memory(v *inspect.Server) {
 	case v.MaxMemory == 0:
 		d.fact("memory", "not limited ("+policy+")", t.Text)
 	case policy == "noeviction":
-		d.fact("memory", fmt.Sprintf("at most %d MiB; when it is full, writes fail (%s)", v.MaxMemory>>20, policy), t.Text)
+		d.fact("memory", fmt.Sprintf("at most %d MiB; when it is full, writes fail (%s)", v.MaxMemory>>20, policy),
+			t.Text)
 	default:
-		d.fact("memory", fmt.Sprintf("at most %d MiB; when it is full, it deletes keys, held locks too (%s)", v.MaxMemory>>20, policy), t.Warning)
+		d.fact("memory",
+			fmt.Sprintf("at most %d MiB; when it is full, it deletes keys, held locks too (%s)", v.MaxMemory>>20,
+				policy), t.Warning)
 	}
 }
 
@@ -192,7 +210,8 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 			up++
 		}
 	}
-	d.head(mark, describe.Printable(b.Name), fmt.Sprintf("%s, %s: %d of %s up", b.Kind, b.State, up, describe.Count(len(b.Servers), "server")))
+	d.head(mark, describe.Printable(b.Name),
+		fmt.Sprintf("%s, %s: %d of %s up", b.Kind, b.State, up, describe.Count(len(b.Servers), "server")))
 	for _, text := range describe.Errors(b) {
 		d.fact("error", text, mark.Style)
 	}
@@ -208,13 +227,16 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 	d.fact("discovery", d.discovery(b), t.Text)
 	if b.Kind == inspect.ZooKeeper {
 		if sessions := d.Snapshot().Sessions(b.Name); sessions != nil {
-			d.fact("sessions", fmt.Sprintf("%s reported by the servers", describe.Count(len(sessions), "client session")), t.Text)
+			d.fact("sessions",
+				fmt.Sprintf("%s reported by the servers", describe.Count(len(sessions), "client session")), t.Text)
 		} else {
 			d.fact("sessions", "unknown: no server reported its clients", t.Unknown)
 		}
 	}
 	if b.Lost > 0 {
-		d.fact("lost", "a server stopped answering "+strings.Replace(describe.Count(b.Lost, "time"), "1 time", "once", 1)+" since watching began", t.Warning)
+		d.fact("lost",
+			"a server stopped answering "+strings.Replace(describe.Count(b.Lost, "time"), "1 time", "once",
+				1)+" since watching began", t.Warning)
 	}
 	d.cost(b)
 	d.findings(b)
@@ -256,7 +278,8 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 		if c.Slowed {
 			limit /= 2
 		}
-		d.gauge("our requests", rate, limit, fmt.Sprintf("%s of %s allowed, %s", describe.PerSecond(rate), describe.PerSecond(limit), all))
+		d.gauge("our requests", rate, limit,
+			fmt.Sprintf("%s of %s allowed, %s", describe.PerSecond(rate), describe.PerSecond(limit), all))
 	} else {
 		d.fact("our requests", describe.PerSecond(rate)+", "+all, t.Text)
 	}
@@ -266,8 +289,10 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 		if c.Slowed {
 			items, bytes = items/2, bytes/2
 		}
-		d.gauge("our reads", c.ItemsPerSecond, items, fmt.Sprintf("%.0f of %.0f a second allowed, %d in all", c.ItemsPerSecond, items, c.Items))
-		d.gauge("answers", c.BytesPerSecond, bytes, fmt.Sprintf("%.1f of %.1f MiB a second allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
+		d.gauge("our reads", c.ItemsPerSecond, items,
+			fmt.Sprintf("%.0f of %.0f a second allowed, %d in all", c.ItemsPerSecond, items, c.Items))
+		d.gauge("answers", c.BytesPerSecond, bytes,
+			fmt.Sprintf("%.1f of %.1f MiB a second allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
 	}
 	if c.Quickest > 0 {
 		d.fact("quickest", fmt.Sprintf("%s, %s at the start; above three times that, we ask half as often",
@@ -306,6 +331,8 @@ func (d *backendFacts) findings(b *inspect.Backend) {
 		}
 	}
 	if rest > 0 {
-		d.lines = append(d.lines, nil, widget.Line{{fmt.Sprintf("   and %s", describe.Count(rest, "more finding")), t.Muted}})
+		d.lines = append(d.lines, nil, widget.Line{{
+			fmt.Sprintf("   and %s", describe.Count(rest, "more finding")), t.Muted,
+		}})
 	}
 }

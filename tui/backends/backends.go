@@ -124,7 +124,8 @@ func (r serverRow) words() []string {
 	b := r.backend
 	words := []string{describe.Printable(b.Name), string(b.Kind), string(b.State), string(b.Mode)}
 	if v := r.Server; v != nil {
-		return append(words[:1], describe.Printable(v.Addr), string(v.State), describe.Printable(v.Role), describe.Printable(v.Version))
+		return append(words[:1], describe.Printable(v.Addr), string(v.State), describe.Printable(v.Role),
+			describe.Printable(v.Version))
 	}
 	for i := range b.Findings {
 		words = append(words, describe.Printable(b.Findings[i].Rule))
@@ -186,15 +187,21 @@ func (s *Screen) Actions() []screen.Action {
 		hint = "servers"
 	}
 	list := []screen.Action{{
-		Keys: []string{"tab", "enter", "l", "right"}, Shown: "tab enter", Hint: hint, Help: "next pane: the servers, or what is known of the selected one",
+		Keys: []string{"tab", "enter", "l", "right"}, Shown: "tab enter", Hint: hint,
+		Help:     "next pane: the servers, or what is known of the selected one",
 		Disabled: none, Run: screen.Do(func() { s.inDetails = !s.inDetails }),
 	}}
 	if s.inDetails {
 		list = append(list, screen.LeaveAction(func() { s.inDetails = false }))
 	}
-	list = append(list, s.input.Actions("filter: show only servers that have all these words: address, role, backend, finding")...)
+	list = append(list,
+		s.input.Actions("filter: show only servers that have all these words: address, role, backend, finding")...)
 	list = append(list, screen.BackAction(s.Context),
-		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy the server's address, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyAddress})
+		screen.Action{
+			Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true,
+			Help: "copy the server's address, via the terminal's clipboard (OSC 52)", Disabled: none,
+			Run: s.copyAddress,
+		})
 	return append(list, screen.Moves(s.move, s.page)...)
 }
 

@@ -22,7 +22,9 @@ type backendsLayout struct {
 
 func (s *Screen) layout() backendsLayout {
 	if s.width >= screen.SplitWidth {
-		g := backendsLayout{paneWidth: max(74, s.width*2/5), rows: max(1, s.height-2), top: 1, paneRows: max(1, s.height-1)}
+		g := backendsLayout{
+			paneWidth: max(74, s.width*2/5), rows: max(1, s.height-2), top: 1, paneRows: max(1, s.height-1),
+		}
 		g.tableWidth = s.width - 3 - g.paneWidth
 		g.left = g.tableWidth + 3
 		return g
@@ -37,7 +39,8 @@ func (s *Screen) layout() backendsLayout {
 func (s *Screen) View() string {
 	t, g := s.Theme(), s.layout()
 	columns := s.columns()
-	table := []widget.Line{append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widget.Lay(columns, g.tableWidth-widget.Margin-1), t.Header)...)}
+	table := []widget.Line{append(widget.Line{{"   ", t.Header}},
+		widget.Titles(columns, widget.Lay(columns, g.tableWidth-widget.Margin-1), t.Header)...)}
 	from, to := s.table.Visible(len(s.rows), g.rows)
 	for i, r := range s.rows[from:to] {
 		table = append(table, s.rowLine(r, g.tableWidth, from+i == s.table.At))
@@ -52,7 +55,8 @@ func (s *Screen) View() string {
 	if g.left > 0 {
 		height := s.height - 1
 		wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", height), "\n")
-		return summary + "\n" + lipgloss.JoinHorizontal(lipgloss.Top, widget.Sheet(t, table, g.tableWidth, height), wall, widget.Sheet(t, shown, g.paneWidth, height))
+		return summary + "\n" + lipgloss.JoinHorizontal(lipgloss.Top, widget.Sheet(t, table, g.tableWidth, height),
+			wall, widget.Sheet(t, shown, g.paneWidth, height))
 	}
 	if len(s.rows) > 0 {
 		table = append(table, s.rule(g.paneRows, len(details)))
@@ -99,7 +103,9 @@ func (s *Screen) summary() widget.Line {
 	if l := s.input.Prompt(t, "words: address, role, backend, finding", found, s.width); l != nil {
 		return l
 	}
-	l := widget.Line{{" " + describe.Count(len(s.Snapshot().Backends), "backend") + dot + describe.Count(servers, "server"), t.Strong}}
+	l := widget.Line{{
+		" " + describe.Count(len(s.Snapshot().Backends), "backend") + dot + describe.Count(servers, "server"), t.Strong,
+	}}
 	l = l.Part(silent > 0, t, t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
 	l = l.Part(findings > 0, t, t.Text, describe.Count(findings, "finding"))
 	return widget.Spread(l, s.input.View(t), s.width, t.Glyphs.Ellipsis)
@@ -164,7 +170,10 @@ func (s *Screen) backendCells(b *inspect.Backend) (widget.Span, []widget.Line) {
 	t := s.Theme()
 	mark := screen.BackendSign(t, b.State)
 	name := widget.Line{{describe.Printable(b.Name), t.Strong}, {"  " + string(b.Kind), t.Muted}}
-	return mark, []widget.Line{name, {{string(b.State), mark.Style}}, {{"by " + string(b.Mode), t.Text}}, nil, nil, nil, nil, {{s.brief(b), t.Muted}}}
+	return mark, []widget.Line{
+		name, {{string(b.State), mark.Style}}, {{"by " + string(b.Mode), t.Text}}, nil, nil, nil, nil,
+		{{s.brief(b), t.Muted}},
+	}
 }
 
 // brief is a backend's load and findings in a few words.
@@ -215,7 +224,10 @@ func (s *Screen) serverCells(v *inspect.Server) (widget.Span, []widget.Line) {
 	if v.Error != "" {
 		note = widget.Line{{describe.Cause(v.Error, v.Addr), mark.Style}}
 	}
-	return mark, []widget.Line{{{"  ", t.Text}, {describe.Printable(v.Addr), t.Text}}, {{string(v.State), mark.Style}}, role, version, latency, clock, up, note}
+	return mark, []widget.Line{
+		{{"  ", t.Text}, {describe.Printable(v.Addr), t.Text}}, {{string(v.State), mark.Style}}, role, version, latency,
+		clock, up, note,
+	}
 }
 
 // lags reports whether a member still lacks what its leader had half a second before, as the rule about it has it.

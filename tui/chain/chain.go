@@ -73,7 +73,10 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 
 func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
-		{Keys: []string{"esc"}, Shown: "esc h", Hint: "back", Help: "back to where you came from; h first closes a group", Run: screen.Do(s.Back)},
+		{
+			Keys: []string{"esc"}, Shown: "esc h", Hint: "back",
+			Help: "back to where you came from; h first closes a group", Run: screen.Do(s.Back),
+		},
 		{Keys: []string{"h", "left"}, Run: screen.Do(s.leave)},
 	}
 	if root := s.Pane.root; root != nil {
@@ -83,7 +86,10 @@ func (s *Screen) Actions() []screen.Action {
 		})
 	}
 	list = append(list, []screen.Action{
-		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: s.enterHint(), Help: "all that the selected contender's owner holds and waits for; opens a group", Run: screen.Do(s.enter)},
+		{
+			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: s.enterHint(),
+			Help: "all that the selected contender's owner holds and waits for; opens a group", Run: screen.Do(s.enter),
+		},
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy path, session, command... (OSC 52)", Run: s.copy},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Pane.id, nil) }),
 	}...)

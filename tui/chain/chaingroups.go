@@ -162,7 +162,9 @@ func (p *Pane) groupCells(l *inspect.Lock, r chainRow) []widget.Line {
 		word = strings.TrimSuffix(word, "s")
 	}
 	state := widget.Line{{r.prefix, t.Faint}, mark, {" " + word, mark.Style}}
-	return []widget.Line{number, state, screen.ModeCell(t, first), p.groupTitle(g), nil, nil, since, blocks, p.groupWatch(l, g)}
+	return []widget.Line{
+		number, state, screen.ModeCell(t, first), p.groupTitle(g), nil, nil, since, blocks, p.groupWatch(l, g),
+	}
 }
 
 // groupWatch is the watch of a group's members; one that is missing comes before all that are set.
@@ -189,7 +191,8 @@ func (p *Pane) groupWatch(l *inspect.Lock, g *group) widget.Line {
 func (p *Pane) redisGroup(r chainRow) widget.Line {
 	t := p.Theme()
 	mark, word := screen.ContenderSign(t, r.group.members[0])
-	state := widget.Line{{r.prefix, t.Faint}, mark, {" " + strings.TrimSuffix(word, "s"), mark.Style}}.Align(stateOfRedis, false, "")
+	state := widget.Line{{r.prefix, t.Faint}, mark, {" " + strings.TrimSuffix(word, "s"), mark.Style}}
+	state = state.Align(stateOfRedis, false, "")
 	out := append(append(state, widget.Span{Text: "  "}), p.groupTitle(r.group)...)
 	dead := 0
 	for _, c := range r.group.members {

@@ -196,7 +196,8 @@ func (p *Pane) NeedsFastTick() bool {
 	}
 	longest, waits := p.ages(l).LongestWait(l)
 	held, holds := screen.HeldFor(p.ages(l), l)
-	return describe.InTenths(screen.Expiry(l).Sub(p.Now())) || holds && describe.InTenths(held) || waits && describe.InTenths(longest.Duration)
+	return describe.InTenths(screen.Expiry(l).Sub(p.Now())) || holds && describe.InTenths(held) || waits &&
+		describe.InTenths(longest.Duration)
 }
 
 // View is the whole pane, exactly its height in lines, as SetSize drew it.
@@ -275,7 +276,10 @@ func (p *Pane) header(l *inspect.Lock) widget.Line {
 		return left // nothing is known of it yet, or any more
 	}
 	for _, cells := range []int{screen.TrendCells, screen.TrendCells / 3} { // as much as there is room for
-		right := widget.Line{{of + ", last " + describe.Limit(time.Duration(cells)*screen.TrendStep) + screen.Peak(trend, cells) + " ", t.Muted}}
+		right := widget.Line{{
+			of + ", last " + describe.Limit(time.Duration(cells)*screen.TrendStep) + screen.Peak(trend, cells) + " ",
+			t.Muted,
+		}}
 		right = append(right, screen.Pulse(t, trend, cells).Align(cells, true, "")...).Add(t.Text, " ")
 		if left.Width()+right.Width()+widget.Gap <= p.width {
 			return widget.Spread(left, right, p.width, "")
@@ -352,7 +356,9 @@ func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 		}
 	}
 	if rest > 0 {
-		lines = append(lines, widget.Line{{fmt.Sprintf("   and %s (lockscope doctor lists all)", describe.Count(rest, "more finding")), t.Muted}})
+		lines = append(lines, widget.Line{{
+			fmt.Sprintf("   and %s (lockscope doctor lists all)", describe.Count(rest, "more finding")), t.Muted,
+		}})
 	}
 	return lines
 }

@@ -83,7 +83,8 @@ func (p *Pane) rootLines() []widget.Line {
 	}
 	var lines []widget.Line
 	lead := widget.Span{" " + t.Glyphs.Arrow + " ", t.Warning}
-	for _, part := range widget.Wrap("its holder itself is blocked: on "+l.ID.String()+", which "+text+" (o goes there)", p.width-4, 2, t.Glyphs.Ellipsis) {
+	text = "its holder itself is blocked: on " + l.ID.String() + ", which " + text + " (o goes there)"
+	for _, part := range widget.Wrap(text, p.width-4, 2, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{lead, {part, t.Text}})
 		lead = widget.Span{"   ", t.Text}
 	}

@@ -51,7 +51,8 @@ func (p *Pane) table(l *inspect.Lock) ([]widget.Column, func(chainRow) widget.Li
 	return columns, func(r chainRow) widget.Line {
 		switch {
 		case r.vote != nil:
-			return widget.Join(columns, widths, p.masterCells(l, r.vote, widths[ttlOfMaster]), p.Theme().Glyphs.Ellipsis)
+			return widget.Join(columns, widths, p.masterCells(l, r.vote, widths[ttlOfMaster]),
+				p.Theme().Glyphs.Ellipsis)
 		case len(l.Masters) > 0 && r.group != nil:
 			return p.redisGroup(r)
 		case len(l.Masters) > 0:
@@ -182,7 +183,9 @@ func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
 	if c.BlockedBelow > 0 {
 		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
 	}
-	return []widget.Line{number, p.stateCell(r), screen.ModeCell(t, c), p.nameCell(c), at, id, since, blocks, p.watchCell(l, c)}
+	return []widget.Line{
+		number, p.stateCell(r), screen.ModeCell(t, c), p.nameCell(c), at, id, since, blocks, p.watchCell(l, c),
+	}
 }
 
 // ageCell is an age, marked where its clock was not compared with ours.

@@ -37,10 +37,15 @@ func (p *Pane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []widget.
 	s, word := screen.ContenderSign(t, c)
 	lines := p.facts(widget.Span{s.Text + " ", s.Style}, append([]string{describe.Owner(c), word}, p.times(l, c)...)...)
 	if c.Dead {
-		lines = append(lines, widget.Line{{"   nothing keeps its entry alive: its client is most likely gone", t.Critical}})
+		lines = append(lines, widget.Line{{
+			"   nothing keeps its entry alive: its client is most likely gone", t.Critical,
+		}})
 	}
-	known := p.facts(widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host.String()), widget.Named("named", screen.Ages(p).HostName(o)),
-		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
+	known := p.facts(widget.Span{}, widget.Named("client", describe.Printable(o.Client)),
+		widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host.String()),
+		widget.Named("named", screen.Ages(p).HostName(o)),
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()),
+		widget.Named("instance", o.LibraryID.String()))
 	if o.Session == 0 && known[0].Text() == "   " {
 		known = p.facts(widget.Span{"owner unknown", t.Unknown})
 	}
@@ -52,7 +57,9 @@ func (p *Pane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []widget.
 		lines = append(lines, p.possible(l, c)...)
 	}
 	if c.Watch == inspect.Missing {
-		lines = append(lines, widget.Line{{"   " + t.Glyphs.WatchMissing + " it does not watch ", t.Critical}, {c.Watches.String(), t.Text}})
+		lines = append(lines, widget.Line{
+			{"   " + t.Glyphs.WatchMissing + " it does not watch ", t.Critical}, {c.Watches.String(), t.Text},
+		})
 	}
 	return append(lines, p.long("name ", c.Name.String())...)
 }
@@ -143,7 +150,8 @@ func (p *Pane) voteDetails(l *inspect.Lock, v *inspect.Vote) []widget.Line {
 		if s.ClockKnown {
 			offset = fmt.Sprintf("clock %+d ms", s.ClockOffset.Milliseconds())
 		}
-		first = p.facts(widget.Span{mark.Text() + " ", mark[0].Style}, describe.Printable(v.Addr), describe.Printable(s.Role), latency, offset)
+		first = p.facts(widget.Span{mark.Text() + " ", mark[0].Style}, describe.Printable(v.Addr),
+			describe.Printable(s.Role), latency, offset)
 	}
 	lines := first
 	switch {
@@ -159,8 +167,10 @@ func (p *Pane) voteDetails(l *inspect.Lock, v *inspect.Vote) []widget.Line {
 	}
 	if len(l.Holders) == 1 {
 		o := &l.Holders[0].Owner
-		holder := p.facts(widget.Span{}, widget.Named("holder", o.Label.String()), widget.Named(describe.Host(o), o.Host.String()), widget.Named("pid", o.PID.String()),
-			widget.Named("client", describe.Printable(o.Client)), widget.Named("instance", o.LibraryID.String()), widget.Named("thread", o.Thread.String()))
+		holder := p.facts(widget.Span{}, widget.Named("holder", o.Label.String()),
+			widget.Named(describe.Host(o), o.Host.String()), widget.Named("pid", o.PID.String()),
+			widget.Named("client", describe.Printable(o.Client)), widget.Named("instance", o.LibraryID.String()),
+			widget.Named("thread", o.Thread.String()))
 		if holder[0].Text() != "   " {
 			lines = append(lines, holder...)
 		}

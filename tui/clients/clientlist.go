@@ -243,7 +243,8 @@ const searched = 64
 func (r *clientRow) words() string {
 	o := &r.owner
 	parts := append([]string{
-		r.Name, o.Label.String(), describe.Printable(o.Client), describe.Printable(o.Server), o.Host.String(), o.PID.String(), o.Thread.String(), o.LibraryID.String(),
+		r.Name, o.Label.String(), describe.Printable(o.Client), describe.Printable(o.Server), o.Host.String(),
+		o.PID.String(), o.Thread.String(), o.LibraryID.String(),
 	}, r.backends...)
 	if o.Session != 0 {
 		parts = append(parts, inspect.SessionID(o.Session))

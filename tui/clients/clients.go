@@ -348,8 +348,16 @@ func (s *Screen) Actions() []screen.Action {
 		graph, sort = "clients", ""
 	}
 	list := []screen.Action{
-		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: open, Help: "to what the client holds and waits for, and from there to the lock's chain", Disabled: none, Run: screen.Do(s.enter)},
-		{Keys: []string{"w"}, Shown: "w", Hint: graph, Help: "who waits for whom: deadlocks, and chains over several locks", Run: screen.Do(func() { s.graphing = !s.graphing })},
+		{
+			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: open,
+			Help: "to what the client holds and waits for, and from there to the lock's chain", Disabled: none,
+			Run: screen.Do(s.enter),
+		},
+		{
+			Keys: []string{"w"}, Shown: "w", Hint: graph,
+			Help: "who waits for whom: deadlocks, and chains over several locks",
+			Run:  screen.Do(func() { s.graphing = !s.graphing }),
+		},
 	}
 	if s.graphing || s.inEntries {
 		leave := screen.LeaveAction(func() { s.graphing, s.inEntries = false, false })
@@ -362,10 +370,20 @@ func (s *Screen) Actions() []screen.Action {
 	filter[0].Run = screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })
 	list = append(append(list, filter...), screen.BackAction(s.Context))
 	list = append(list, []screen.Action{
-		{Keys: []string{"s"}, Shown: "s", Hint: sort, Late: true, Help: "sort by the next of: blocks most, name, holds most, waits for most, waits longest", Disabled: unsorted, Run: screen.Do(s.nextOrder)},
+		{
+			Keys: []string{"s"}, Shown: "s", Hint: sort, Late: true,
+			Help:     "sort by the next of: blocks most, name, holds most, waits for most, waits longest",
+			Disabled: unsorted, Run: screen.Do(s.nextOrder),
+		},
 		{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: unsorted, Run: screen.Do(s.reverse)},
-		{Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or what the selected one has", Disabled: none, Run: screen.Do(func() { s.inEntries = !s.inEntries && s.Row() != nil && !s.graphing })},
-		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy who the client is, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyClient},
+		{
+			Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or what the selected one has",
+			Disabled: none, Run: screen.Do(func() { s.inEntries = !s.inEntries && s.Row() != nil && !s.graphing }),
+		},
+		{
+			Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true,
+			Help: "copy who the client is, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyClient,
+		},
 	}...)
 	return append(list, screen.Moves(s.move, s.page)...)
 }

@@ -84,12 +84,14 @@ func (s *Screen) View() string {
 	}
 	height := s.height - 1
 	wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", height), "\n")
-	return summary + "\n" + lipgloss.JoinHorizontal(lipgloss.Top, widget.Sheet(t, table, g.tableWidth, height), wall, widget.Sheet(t, pane, g.paneWidth, height))
+	return summary + "\n" + lipgloss.JoinHorizontal(lipgloss.Top, widget.Sheet(t, table, g.tableWidth, height), wall,
+		widget.Sheet(t, pane, g.paneWidth, height))
 }
 
 func (s *Screen) header(columns []widget.Column, width int) widget.Line {
 	t := s.Theme()
-	return append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widget.Lay(columns, width-widget.Margin-1), t.Header)...)
+	return append(widget.Line{{"   ", t.Header}},
+		widget.Titles(columns, widget.Lay(columns, width-widget.Margin-1), t.Header)...)
 }
 
 // compactTable is the width below which the table only has the clients' names, holds, waits and
@@ -159,7 +161,8 @@ func (s *Screen) clientRow(r *clientRow, columns []widget.Column, width int, sel
 	if selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 	}
-	l = append(l, widget.Join(columns, widget.Lay(columns, width-widget.Margin-1), s.clientCells(r), t.Glyphs.Ellipsis)...)
+	l = append(l,
+		widget.Join(columns, widget.Lay(columns, width-widget.Margin-1), s.clientCells(r), t.Glyphs.Ellipsis)...)
 	if selected {
 		return l.Over(width, widget.SelectedStyle(s.Theme(), !s.inEntries))
 	}
@@ -193,7 +196,8 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 	}
 	number := func(n int) widget.Line { return cell(n != 0, t.Text, fmt.Sprint(n)) }
 	session := r.owner.Session
-	name, address := append(widget.Line{{r.Name, t.Text}}, screen.You(t, &r.owner)...), widget.Line(nil) // a name without an address may run on
+	name, address := append(widget.Line{{r.Name, t.Text}},
+		screen.You(t, &r.owner)...), widget.Line(nil) // a name without an address may run on
 	if at := s.address(r); at != "" {
 		address = widget.Line{{at, t.Muted}}
 	}
@@ -228,7 +232,10 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 	case r.idle:
 		signs = widget.Line{{"idle", t.Muted}}
 	}
-	return []widget.Line{name, address, id, server, contact, timeout, expires, number(r.holds), number(r.waits), longest, number(r.blocks), signs}
+	return []widget.Line{
+		name, address, id, server, contact, timeout, expires, number(r.holds), number(r.waits), longest,
+		number(r.blocks), signs,
+	}
 }
 
 // timeout is the session's, as negotiated; 0 when unknown.
@@ -260,9 +267,12 @@ func (s *Screen) expiresIn(r *clientRow) (time.Duration, bool) {
 func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	t, o := s.Theme(), &r.owner
 	mark := s.clientSign(r)
-	lines := widget.Facts(s.Theme(), width, widget.Span{mark.Text + " ", mark.Style}, r.Name, counted("holds", r.holds), counted("waits for", r.waits), counted("blocks", r.blocks))
-	known := widget.Facts(s.Theme(), width, widget.Span{}, widget.Named("client", describe.Printable(o.Client)), widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host.String()),
-		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
+	lines := widget.Facts(s.Theme(), width, widget.Span{mark.Text + " ", mark.Style}, r.Name, counted("holds", r.holds),
+		counted("waits for", r.waits), counted("blocks", r.blocks))
+	known := widget.Facts(s.Theme(), width, widget.Span{}, widget.Named("client", describe.Printable(o.Client)),
+		widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host.String()),
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()),
+		widget.Named("instance", o.LibraryID.String()))
 	if known[0].Text() != "   " {
 		lines = append(lines, known...)
 	}
@@ -276,10 +286,14 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 		lines = append(lines, widget.Line{{"   it holds nothing and waits for nothing any more", t.Muted}})
 	}
 	if r.dead {
-		lines = append(lines, widget.Line{{"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning}})
+		lines = append(lines, widget.Line{{
+			"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning,
+		}})
 	}
 	if r.through > 0 {
-		lines = append(lines, widget.Line{{fmt.Sprintf("   of those that it blocks, %d wait for locks of others", r.through), t.Muted}})
+		lines = append(lines, widget.Line{{
+			fmt.Sprintf("   of those that it blocks, %d wait for locks of others", r.through), t.Muted,
+		}})
 	}
 	if o.Session == 0 {
 		lines = append(lines, s.possible(r, width)...)
@@ -305,7 +319,8 @@ func (s *Screen) sessionFacts(r *clientRow, width int) []widget.Line {
 	} else if d, ok := s.Snapshot().Established(r.entries[0].Lock, r.session, s.Now()); ok && r.known {
 		since = "established " + describe.SignOf(d) + describe.Seconds(d.Duration) + " ago"
 	}
-	return widget.Facts(t, width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact, expires, since)
+	return widget.Facts(t, width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact,
+		expires, since)
 }
 
 // possible are the connections that may be those of a Redis client without a known connection.
@@ -343,7 +358,9 @@ func (s *Screen) summary() widget.Line {
 		return widget.Line{{" identifying clients", t.Muted}}
 	}
 	clients := awake(s.list.rows)
-	found := widget.Line{{fmt.Sprintf("%d of %s", len(awake(s.shown)), describe.Count(len(clients), "client")), t.Strong}}
+	found := widget.Line{{
+		fmt.Sprintf("%d of %s", len(awake(s.shown)), describe.Count(len(clients), "client")), t.Strong,
+	}}
 	if l := s.input.Prompt(t, "words: name, address, lock, deadlock...", found, s.width); l != nil {
 		return l
 	}
@@ -364,7 +381,8 @@ func (s *Screen) summary() widget.Line {
 	left = left.Part(s.width >= 60, t, t.Muted, fmt.Sprintf("%d block others", blocking))
 	left = left.Part(cycles > 0, t, t.Critical, t.Glyphs.Critical+" "+describe.Count(cycles, "deadlock"))
 	left = left.Part(dead > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
-	left = left.Part(s.list.nameless > 0, t, t.Unknown, fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, s.list.nameless))
+	left = left.Part(s.list.nameless > 0, t, t.Unknown,
+		fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, s.list.nameless))
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
 	if filter := s.input.View(t); filter != nil {
@@ -390,7 +408,8 @@ func (s *Screen) emptyLines() []widget.Line {
 		text, more = "Connecting"+s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case s.list != nil && s.list.nameless > 0:
 		text = "No client is identified."
-		more = fmt.Sprintf("%s, but nothing on the servers identifies their clients: no session, host or process.", describe.Count(s.list.nameless, "contender"))
+		more = fmt.Sprintf("%s, but nothing on the servers identifies their clients: no session, host or process.",
+			describe.Count(s.list.nameless, "contender"))
 	case busy:
 		text, more = "No clients so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)
 	case screen.Down(s) > 0:

@@ -64,12 +64,16 @@ func (s *Screen) entryRow(e inspect.Entry, columns []widget.Column, width int, s
 	if c.BlockedBelow > 0 {
 		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
 	}
-	lock := widget.Line{{describe.Printable(e.Lock.ID.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.ID.Path), t.Text}}
+	lock := widget.Line{
+		{describe.Printable(e.Lock.ID.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.ID.Path), t.Text},
+	}
 	l := widget.Line{{" ", t.Text}, mark, {" ", t.Text}}
 	if selected {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 	}
-	l = append(l, widget.Join(columns, widget.Lay(columns, width-widget.Margin-1), []widget.Line{{{word, mark.Style}}, lock, since, blocks, s.blocker(e)}, t.Glyphs.Ellipsis)...)
+	l = append(l,
+		widget.Join(columns, widget.Lay(columns, width-widget.Margin-1),
+			[]widget.Line{{{word, mark.Style}}, lock, since, blocks, s.blocker(e)}, t.Glyphs.Ellipsis)...)
 	if selected {
 		return l.Over(width, widget.SelectedStyle(s.Theme(), s.inEntries))
 	}

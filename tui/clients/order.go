@@ -42,7 +42,8 @@ func (l *clientList) sort(o order) {
 		if o.reversed {
 			first = -first
 		}
-		return cmp.Or(first, cmp.Compare(b.blocks, a.blocks), sooner(a.oldest, b.oldest), cmp.Compare(len(b.entries), len(a.entries)),
+		return cmp.Or(first, cmp.Compare(b.blocks, a.blocks), sooner(a.oldest, b.oldest),
+			cmp.Compare(len(b.entries), len(a.entries)),
 			strings.Compare(a.Name, b.Name), a.entries[0].Lock.ID.Compare(b.entries[0].Lock.ID))
 	})
 }

@@ -93,7 +93,8 @@ func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 
 // closeCycle finds the entries of a cycle again; false when the snapshot does not have them any more.
 func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
-	r, n := cycle{cheapest: c.Cheapest.Owner, tied: c.TiedBy(), possibly: c.Certainty() == recipe.Possible}, len(c.Owners)
+	n := len(c.Owners)
+	r := cycle{cheapest: c.Cheapest.Owner, tied: c.TiedBy(), possibly: c.Certainty() == recipe.Possible}
 	for i := range n {
 		wanted, had := s.Lock(c.Locks[i]), s.Lock(c.Locks[c.Before(i)])
 		if wanted == nil || had == nil {
@@ -103,7 +104,9 @@ func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
 		if wants == nil || has == nil {
 			return cycle{}, false
 		}
-		r.links = append(r.links, link{has: inspect.Entry{Lock: had, Contender: has}, wants: inspect.Entry{Lock: wanted, Contender: wants}})
+		r.links = append(r.links, link{
+			has: inspect.Entry{Lock: had, Contender: has}, wants: inspect.Entry{Lock: wanted, Contender: wants},
+		})
 	}
 	if r.cheapest >= 0 && !r.links[r.cheapest].holds() {
 		r.cheapest = -1
@@ -139,7 +142,8 @@ func dependents(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 			if in.Lock == nil {
 				continue
 			}
-			if holder, known := in.Contender.Identity(in.Lock.ID.Backend); !known || holder != who { // else no other holds it up
+			// Else no other holds it up.
+			if holder, known := in.Contender.Identity(in.Lock.ID.Backend); !known || holder != who {
 				children[in.Lock.ID] = append(children[in.Lock.ID], l)
 			}
 		}
@@ -172,7 +176,10 @@ func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
 }
 
 // walkDependents visits a lock and all its dependents, but for those in cycles, each behind the one that it depends on.
-func walkDependents(l *inspect.Lock, depth int, children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool, visit func(*inspect.Lock, int)) {
+func walkDependents(
+	l *inspect.Lock, depth int, children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool,
+	visit func(*inspect.Lock, int),
+) {
 	type step struct {
 		lock  *inspect.Lock
 		depth int
@@ -201,7 +208,9 @@ func parentsOf(children map[inspect.ID][]*inspect.Lock) map[inspect.ID]inspect.I
 }
 
 // countBelow counts for each lock that others depend on the waiters in those.
-func countBelow(children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool) map[inspect.ID]int {
+func countBelow(
+	children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool,
+) map[inspect.ID]int {
 	var order []*inspect.Lock // each behind the one that it depends on
 	for id, list := range children {
 		if _, depends := parents[id]; depends && !circling[id] {
@@ -221,7 +230,10 @@ func countBelow(children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]
 }
 
 // findBlockingTrees finds the culprits behind several locks, those that hold up the most first.
-func findBlockingTrees(s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool) []blockingTree {
+func findBlockingTrees(
+	s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID,
+	circling map[inspect.ID]bool,
+) []blockingTree {
 	var list []blockingTree
 	for id := range children {
 		root := s.Lock(id)

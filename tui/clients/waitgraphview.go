@@ -94,7 +94,9 @@ func (s *Screen) graphView() string {
 	title := widget.Line{{" who waits for whom", t.Strong}}
 	right := widget.Line(nil)
 	if n := len(rows); n > to || from > 0 {
-		right = widget.Line{{fmt.Sprintf("%s%s lines %d to %d of %d ", t.Glyphs.Up, t.Glyphs.Down, from+1, to, n), t.Muted}}
+		right = widget.Line{{
+			fmt.Sprintf("%s%s lines %d to %d of %d ", t.Glyphs.Up, t.Glyphs.Down, from+1, to, n), t.Muted,
+		}}
 	}
 	lines = append(lines, widget.Spread(title, right, s.width, t.Glyphs.Ellipsis))
 	for i, r := range rows[from:to] {
@@ -143,7 +145,8 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 	}
 	for _, b := range s.Snapshot().Backends {
 		if b.State == inspect.Down {
-			d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, describe.Printable(b.Name)+" cannot be reached: this is as it was last seen.", t.Unknown)
+			d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}},
+				describe.Printable(b.Name)+" cannot be reached: this is as it was last seen.", t.Unknown)
 		}
 	}
 	return d.rows
@@ -186,7 +189,8 @@ func railOf(t *theme.Theme) rail {
 // cycle draws a cycle: each owner with what it holds and what it waits for, and a rail from the last to the first.
 func (d *drawing) cycle(r *cycle, number int) {
 	t, signs, n := d.Theme(), railOf(d.Theme()), len(r.links)
-	head := fmt.Sprintf("deadlock: %d clients wait for each other: none continues until one gives up or loses its lock", n)
+	head := fmt.Sprintf("deadlock: %d clients wait for each other: none continues until one gives up or loses its lock",
+		n)
 	mark, style := t.Glyphs.Critical, t.Critical
 	if r.possibly {
 		head = "possibly a " + head
@@ -212,7 +216,8 @@ func (d *drawing) cycle(r *cycle, number int) {
 		if i == n-1 {
 			lead = "   " + signs.bottom + signs.bar + signs.bar + signs.bar
 		}
-		d.entry(append(widget.Line{{lead + "  ", t.Critical}}, d.wantsWords(l, r.links[(i+1)%n])...), l.wants, key+"wants")
+		d.entry(append(widget.Line{{lead + "  ", t.Critical}}, d.wantsWords(l, r.links[(i+1)%n])...), l.wants,
+			key+"wants")
 	}
 	for _, text := range d.advice(r) {
 		d.words(widget.Line{{"   ", t.Text}}, text, t.Text)
@@ -237,7 +242,10 @@ func (d *drawing) wantsWords(l, next link) widget.Line {
 		words = ", behind " + d.short(next.wants.Contender)
 	}
 	since := d.since(l.wants)
-	return widget.Line{{t.Glyphs.Waiting, t.Waiting}, {" waits for  ", t.Waiting}, {d.path(l.wants, since+words), t.Text}, {since, t.Muted}, {words, t.Text}}
+	return widget.Line{
+		{t.Glyphs.Waiting, t.Waiting}, {" waits for  ", t.Waiting}, {d.path(l.wants, since+words), t.Text},
+		{since, t.Muted}, {words, t.Text},
+	}
 }
 
 // short names a contender in few cells.
@@ -278,7 +286,8 @@ func (d *drawing) advice(r *cycle) []string {
 			why = "it joined last"
 		}
 		name := d.short(l.has.Contender)
-		text = fmt.Sprintf("Cheapest fix: stop %s, or release %s (%s in its chain): %s. A client whose lock is released keeps running, and must notice.",
+		text = fmt.Sprintf("Cheapest fix: stop %s, or release %s (%s in its chain): %s. "+
+			"A client whose lock is released keeps running, and must notice.",
 			name, l.has.Lock.ID, "x", why)
 	}
 	if r.tied != "" {
@@ -296,8 +305,9 @@ func (d *drawing) tree(x *blockingTree) {
 	t := d.Theme()
 	root := x.rows[0].lock
 	culprit := &root.Holders[0]
-	d.words(widget.Line{{" " + t.Glyphs.Warning + " ", t.Warning}}, fmt.Sprintf("%s holds up %s over %s: look at it first", d.short(culprit),
-		describe.Count(x.waiting, "contender"), describe.Count(len(x.rows)+x.leftOut, "lock")), t.Warning)
+	d.words(widget.Line{{" " + t.Glyphs.Warning + " ", t.Warning}},
+		fmt.Sprintf("%s holds up %s over %s: look at it first", d.short(culprit),
+			describe.Count(x.waiting, "contender"), describe.Count(len(x.rows)+x.leftOut, "lock")), t.Warning)
 	if c := screen.Ages(d).Client(&culprit.Owner); c != "" && c != describe.Owner(culprit) {
 		d.rows[len(d.rows)-1].Line = d.rows[len(d.rows)-1].Line.Add(t.Muted, "  "+c)
 	}
@@ -321,7 +331,8 @@ func (d *drawing) tree(x *blockingTree) {
 			{{strings.TrimSpace(d.since(h)), t.Text}},
 			{{fmt.Sprintf("%d waiting", r.lock.Waiting()), t.Waiting}},
 		}
-		d.entry(append(widget.Line{{"   ", t.Text}}, widget.Join(columns, widths, cells, t.Glyphs.Ellipsis)...), h, fmt.Sprintf("tree %s %d", r.lock.ID, i))
+		d.entry(append(widget.Line{{"   ", t.Text}}, widget.Join(columns, widths, cells, t.Glyphs.Ellipsis)...), h,
+			fmt.Sprintf("tree %s %d", r.lock.ID, i))
 	}
 	if x.leftOut > 0 {
 		d.add(widget.Line{{fmt.Sprintf("   and %s", describe.Count(x.leftOut, "more lock")), t.Muted}})

@@ -54,9 +54,9 @@ func (s *Screen) View() string {
 	columns := eventColumns(inner)
 	columns[eventLock].Most = max(columns[eventLock].Most, s.names)
 	widths := widget.Lay(columns, inner)
+	header := append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...)
 	lines := []string{
-		s.summary().Render(s.width, t.Glyphs.Ellipsis, nil),
-		append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...).Render(s.width, t.Glyphs.Ellipsis, nil),
+		s.summary().Render(s.width, t.Glyphs.Ellipsis, nil), header.Render(s.width, t.Glyphs.Ellipsis, nil),
 	}
 	first, at := s.first(), s.row()
 	for i := first; i < min(first+s.rows(), len(s.Shown)); i++ {
@@ -158,18 +158,25 @@ func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget
 		return widget.Line{{from, t.Muted}, {arrow, t.Muted}, {to, t.Holding}}
 	case c != nil:
 		l := widget.Line{{screen.Short(s, describe.Owner(c), room), screen.EventSign(t, e).Style}}
-		if at := describe.Client(&c.Owner); at != "" && at != describe.Owner(c) && l.Width()+2+ansi.StringWidth(at) <= room {
+		at := describe.Client(&c.Owner)
+		if at != "" && at != describe.Owner(c) && l.Width()+2+ansi.StringWidth(at) <= room {
 			l = l.Add(t.Muted, "  "+at)
 		}
 		return l
 	case e.Finding != nil:
-		return widget.Line{{describe.Printable(e.Finding.Rule), screen.SeveritySign(t, e.Finding.Severity).Style}, {"  " + screen.Say(t, e.Finding.Message), t.Text}}
+		return widget.Line{
+			{describe.Printable(e.Finding.Rule), screen.SeveritySign(t, e.Finding.Severity).Style},
+			{"  " + screen.Say(t, e.Finding.Message), t.Text},
+		}
 	case e.Kind == inspect.EventBlind:
 		return widget.Line{{screen.Say(t, describe.Blind(e.Between)), t.Text}}
 	case e.Change != nil:
 		return widget.Line{{screen.Say(t, describe.Change(e.Change)), t.Text}}
 	case e.Backend != nil:
-		l := widget.Line{{string(e.Backend.State), screen.BackendSign(t, e.Backend.State).Style}, {" " + t.Glyphs.Dot + " " + string(e.Backend.Mode), t.Muted}}
+		l := widget.Line{
+			{string(e.Backend.State), screen.BackendSign(t, e.Backend.State).Style},
+			{" " + t.Glyphs.Dot + " " + string(e.Backend.Mode), t.Muted},
+		}
 		if text := describe.Trouble(e.Backend); text != "" && e.Backend.State != inspect.Connected {
 			l = l.Add(t.Text, "  "+text)
 		}
@@ -182,7 +189,8 @@ func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget
 func (s *Screen) emptyWords() (text, more string) {
 	switch {
 	case s.input.Text() != "" && s.Only != inspect.ID{}:
-		return "No event of " + s.Only.String() + " matches the filter.", "esc clears the filter, o shows the events of all locks."
+		return "No event of " + s.Only.String() +
+			" matches the filter.", "esc clears the filter, o shows the events of all locks."
 	case s.input.Text() != "":
 		return "No event matches the filter.", "esc shows all of them."
 	case s.Only != inspect.ID{} && len(s.Log().List) > 0:

@@ -122,7 +122,8 @@ func (s *Screen) catchUp() {
 	for i := log.Place(s.next); i < len(log.List); i++ {
 		n := log.Number(i)
 		e, note := log.At(n)
-		if (s.Only == inspect.ID{} || e.Lock == s.Only) && s.recent(e) && matchesEvent(s.input.Filter, s.kinds, e, note) {
+		wanted := s.Only == inspect.ID{} || e.Lock == s.Only
+		if wanted && s.recent(e) && matchesEvent(s.input.Filter, s.kinds, e, note) {
 			s.regroup(e, n)
 			s.Shown = append(s.Shown, n)
 		}
@@ -274,19 +275,35 @@ func (s *Screen) Actions() []screen.Action {
 		}
 		return ""
 	}
-	only := screen.Action{Keys: []string{"o"}, Shown: "o", Hint: "its lock", Help: "show only the events of the selected one's lock", Disabled: noLock, Run: screen.Do(s.toggle)}
+	only := screen.Action{
+		Keys: []string{"o"}, Shown: "o", Hint: "its lock", Help: "show only the events of the selected one's lock",
+		Disabled: noLock, Run: screen.Do(s.toggle),
+	}
 	if s.Only != (inspect.ID{}) {
 		only.Hint, only.Help, only.Disabled = "all locks", "show the events of all locks again", nil
 	}
 	list := []screen.Action{
-		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the chain of the event's lock", Disabled: none, Run: screen.Do(s.enter)},
+		{
+			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain",
+			Help: "open the chain of the event's lock", Disabled: none, Run: screen.Do(s.enter),
+		},
 		only,
-		{Keys: []string{"w"}, Shown: "w", Hint: s.nextWindow().hint, Help: "only the last 2 minutes, the last 10, or all", Run: screen.Do(s.turnWindow)},
+		{
+			Keys: []string{"w"}, Shown: "w", Hint: s.nextWindow().hint,
+			Help: "only the last 2 minutes, the last 10, or all", Run: screen.Do(s.turnWindow),
+		},
 		screen.BackAction(s.Context),
-		{Keys: []string{"p"}, Shown: "p", Hint: "group", Help: "one row for all events of a lock and a kind, with their number", Run: screen.Do(s.group)},
-		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)", Disabled: noLock, Run: s.copy},
+		{
+			Keys: []string{"p"}, Shown: "p", Hint: "group",
+			Help: "one row for all events of a lock and a kind, with their number", Run: screen.Do(s.group),
+		},
+		{
+			Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)",
+			Disabled: noLock, Run: s.copy,
+		},
 	}
-	list = slices.Insert(list, 1, s.input.Actions("only events with all these words; kind=expired,ended chooses kinds")...)
+	list = slices.Insert(list, 1,
+		s.input.Actions("only events with all these words; kind=expired,ended chooses kinds")...)
 	return append(append(list, screen.OnePane()), screen.Moves(s.move, s.rows)...)
 }
 
@@ -364,11 +381,17 @@ func (s *Screen) summary() widget.Line {
 	t := s.Theme()
 	dot := " " + t.Glyphs.Dot + " "
 	all := len(s.Log().List)
-	found := widget.Line{{fmt.Sprintf("%s of %s", describe.Thousands(len(s.Shown)), strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1)), t.Strong}}
+	found := widget.Line{{
+		fmt.Sprintf("%s of %s", describe.Thousands(len(s.Shown)),
+			strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1)),
+		t.Strong,
+	}}
 	if l := s.input.Prompt(t, "words, or: kind=expired,ended", found, s.width); l != nil {
 		return l
 	}
-	left := widget.Line{{" " + strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1), t.Strong}}
+	left := widget.Line{{
+		" " + strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1), t.Strong,
+	}}
 	if len(s.Shown) < all {
 		left[0].Text = fmt.Sprintf(" %s of %s", describe.Thousands(len(s.Shown)), left[0].Text[1:])
 	}
@@ -390,7 +413,9 @@ func (s *Screen) summary() widget.Line {
 	right := widget.Line{{"newest below ", t.Muted}}
 	switch n := s.fresh(); {
 	case n > 0:
-		right = widget.Line{{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + "G follows ", t.Muted}}
+		right = widget.Line{
+			{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + "G follows ", t.Muted},
+		}
 	case !s.Follow && len(s.Shown) > 0:
 		right = widget.Line{{"stopped" + dot + "G follows ", t.Muted}}
 	case s.input.Text() != "":

@@ -72,8 +72,13 @@ func (s *Screen) clearedLines(width, lines int, columns []widget.Column, widths 
 		if c.stood > 0 {
 			stood = widget.Line{{describe.Seconds(c.stood), t.Muted}}
 		}
-		cells := []widget.Line{{{describe.Printable(f.Rule), t.Muted}}, on, stood, {{"until " + describe.Clock(c.on.At) + "  ", t.Text}, {screen.Say(t, f.Message), t.Muted}}}
-		out = append(out, append(widget.Line{{" " + t.Glyphs.Free + " ", t.Faint}}, widget.Join(columns, widths, cells, t.Glyphs.Ellipsis)...))
+		cells := []widget.Line{
+			{{describe.Printable(f.Rule), t.Muted}}, on, stood,
+			{{"until " + describe.Clock(c.on.At) + "  ", t.Text}, {screen.Say(t, f.Message), t.Muted}},
+		}
+		out = append(out,
+			append(widget.Line{{" " + t.Glyphs.Free + " ", t.Faint}},
+				widget.Join(columns, widths, cells, t.Glyphs.Ellipsis)...))
 	}
 	return out
 }

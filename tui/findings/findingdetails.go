@@ -51,7 +51,8 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	}
 	if cause := describe.Why(&f.Finding); cause != "" {
 		lines = append(lines, nil)
-		lines = append(lines, labelled(t.Muted, "why", t.Text, widget.Wrap(screen.Say(t, cause), width-detailIndent-1, many, ""))...)
+		lines = append(lines,
+			labelled(t.Muted, "why", t.Text, widget.Wrap(screen.Say(t, cause), width-detailIndent-1, many, ""))...)
 	}
 	return append(lines, s.factLines(f, width)...)
 }
@@ -117,7 +118,8 @@ func (s *Screen) factLines(f *found, width int) []widget.Line {
 		name := one.Name
 		for _, value := range one.Values {
 			for _, part := range widget.Wrap(screen.Say(t, value), width-detailIndent-names-3, many, "") {
-				l := labelled(t.Muted, label, t.Muted, []string{name + strings.Repeat(" ", names-ansi.StringWidth(name)+2)})[0]
+				l := labelled(t.Muted, label, t.Muted,
+					[]string{name + strings.Repeat(" ", names-ansi.StringWidth(name)+2)})[0]
 				lines = append(lines, l.Add(t.Text, part))
 				label, name = "", ""
 			}
@@ -133,7 +135,9 @@ func (s *Screen) factLines(f *found, width int) []widget.Line {
 func labelled(labels lipgloss.Style, label string, style lipgloss.Style, texts []string) []widget.Line {
 	var lines []widget.Line
 	for _, text := range texts {
-		lines = append(lines, widget.Line{{"   " + label + strings.Repeat(" ", detailIndent-3-len(label)), labels}, {text, style}})
+		lines = append(lines, widget.Line{
+			{"   " + label + strings.Repeat(" ", detailIndent-3-len(label)), labels}, {text, style},
+		})
 		label = ""
 	}
 	return lines

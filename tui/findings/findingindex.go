@@ -58,7 +58,8 @@ type findingIndex struct {
 func NewFindingIndex(foundAt func(inspect.ID, *inspect.Finding) (at time.Time, exact bool)) *findingIndex {
 	return &findingIndex{
 		foundAt: foundAt,
-		byID:    make(map[inspect.ID][]*found), cycles: make(map[string]map[*found]struct{}), changedCycles: make(map[string]struct{}),
+		byID:    make(map[inspect.ID][]*found), cycles: make(map[string]map[*found]struct{}),
+		changedCycles: make(map[string]struct{}),
 	}
 }
 
@@ -115,7 +116,10 @@ func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time,
 	}
 	var list_ []*found
 	for i := range list {
-		f := &found{Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, early: early, cycle: cycleOf(&list[i]), source: &list[i]}
+		f := &found{
+			Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, early: early, cycle: cycleOf(&list[i]),
+			source: &list[i],
+		}
 		if at, exact := x.foundAt(on, &list[i]); exact || early && !at.IsZero() {
 			f.since, f.early = at, !exact
 		}
@@ -146,7 +150,8 @@ func (x *findingIndex) same(old []*found, list []inspect.Finding) bool {
 		return true
 	}
 	for i, f := range old {
-		if f.key != findingKey(list[:i+1]) || f.Severity != list[i].Severity || !slices.Equal(f.cycle, cycleOf(&list[i])) {
+		is := &list[i]
+		if f.key != findingKey(list[:i+1]) || f.Severity != is.Severity || !slices.Equal(f.cycle, cycleOf(is)) {
 			return false
 		}
 	}

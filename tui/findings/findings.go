@@ -216,7 +216,10 @@ func (s *Screen) Marked() []inspect.ID {
 }
 
 func (s *Screen) Actions() []screen.Action {
-	enter := screen.Action{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the chain of the finding's lock", Run: screen.Do(s.enter)}
+	enter := screen.Action{
+		Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain",
+		Help: "open the chain of the finding's lock", Run: screen.Do(s.enter),
+	}
 	switch {
 	case s.Chosen == nil && s.group != nil && s.group.open:
 		enter.Hint, enter.Help = "fold", "put the findings of this rule into one row"
@@ -231,11 +234,14 @@ func (s *Screen) Actions() []screen.Action {
 	if s.inDetails {
 		list = append(list, screen.LeaveAction(func() { s.inDetails = false }))
 	}
-	list = append(list, s.input.Actions("filter: show only findings that have all these words: rule, lock, message...; !word for those without it, ~ before a regular expression, the word or between two")...)
+	const about = "filter: show only findings that have all these words: rule, lock, message...; " +
+		"!word for those without it, ~ before a regular expression, the word or between two"
+	list = append(list, s.input.Actions(about)...)
 	list = append(
 		list,
 		screen.Action{
-			Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy the command of the advice, the path... via the terminal's clipboard (OSC 52)",
+			Keys: []string{"y"}, Shown: "y", Hint: "copy",
+			Help: "copy the command of the advice, the path... via the terminal's clipboard (OSC 52)",
 			Disabled: func() string {
 				if s.Chosen == nil {
 					return "no finding is selected"
@@ -246,7 +252,8 @@ func (s *Screen) Actions() []screen.Action {
 		},
 		screen.TicketAction(s, s.ticket),
 		screen.Action{
-			Keys: []string{"tab"}, Shown: "tab", Help: "next pane: move in the list, or in what is known of the selected finding",
+			Keys: []string{"tab"}, Shown: "tab",
+			Help: "next pane: move in the list, or in what is known of the selected finding",
 			Disabled: func() string {
 				if s.group == nil {
 					return "nothing is selected"
@@ -256,7 +263,10 @@ func (s *Screen) Actions() []screen.Action {
 			Run: screen.Do(func() { s.inDetails = !s.inDetails && s.group != nil }),
 		},
 		screen.BackAction(s.Context),
-		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true, Help: "sort by the next of: worst, open longest, newest, most, rule", Run: screen.Do(s.nextOrder)},
+		screen.Action{
+			Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true,
+			Help: "sort by the next of: worst, open longest, newest, most, rule", Run: screen.Do(s.nextOrder),
+		},
 		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Run: screen.Do(s.reverse)},
 	)
 	return append(list, screen.Moves(s.move, s.rows)...)

@@ -58,7 +58,8 @@ func (s *Screen) View() string {
 	inner := width - widget.Margin - 1
 	columns := s.columns(inner)
 	widths := widget.Lay(columns, inner)
-	lines := []string{append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...).Render(width, tail, nil)}
+	header := append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...)
+	lines := []string{header.Render(width, tail, nil)}
 	from, to := s.list.Visible(s.Index.Rows(), s.rows())
 	for i := from; i < to; i++ {
 		group, f := s.Index.Row(i)
@@ -87,7 +88,8 @@ func (s *Screen) View() string {
 		wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", s.height-1), "\n")
 		body := strings.Join(widget.Filled(lines, s.height-1), "\n")
 		details := strings.Join(s.details(s.width-width-3, s.height-1), "\n")
-		return head + lipgloss.JoinHorizontal(lipgloss.Top, lipgloss.NewStyle().Width(width).Render(body), wall, details)
+		return head + lipgloss.JoinHorizontal(lipgloss.Top, lipgloss.NewStyle().Width(width).Render(body), wall,
+			details)
 	}
 	if s.group != nil {
 		lines = append(lines, s.details(s.width, s.height-1-len(lines))...)
@@ -198,7 +200,8 @@ func (s *Screen) severities(counts map[inspect.Severity]int, muted int, partial 
 	}
 	critical, warnings, info := counts[inspect.Critical], counts[inspect.Warning], counts[inspect.Info]
 	var l widget.Line
-	l = l.Part(critical > 0, t, t.Critical, fmt.Sprintf("%s %s critical", t.Glyphs.Critical, describe.Thousands(critical)))
+	l = l.Part(critical > 0, t, t.Critical,
+		fmt.Sprintf("%s %s critical", t.Glyphs.Critical, describe.Thousands(critical)))
 	l = l.Part(warnings > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(warnings, "warning"))
 	l = l.Part(info > 0, t, t.Info, fmt.Sprintf("%s %s info", t.Glyphs.Info, describe.Thousands(info)))
 	l = l.Part(muted > 0, t, t.Faint, describe.Thousands(muted)+" muted")
@@ -228,10 +231,12 @@ func (s *Screen) summary() widget.Line {
 		return l
 	}
 	left := append(widget.Line{{" ", t.Text}}, s.severities(counts, muted, unseen > 0 || screen.BlindBackends(s))...)
-	if total := (widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {": ", t.Muted}}); all > 0 && total.Width()+left.Width() < s.width {
+	total := widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {": ", t.Muted}}
+	if all > 0 && total.Width()+left.Width() < s.width {
 		left = append(total, left[1:]...)
 	}
-	if locks := (widget.Line{{dot, t.Muted}, {describe.Count(s.Snapshot().Len(), "lock"), t.Muted}}); left.Width()+locks.Width() < s.width {
+	locks := widget.Line{{dot, t.Muted}, {describe.Count(s.Snapshot().Len(), "lock"), t.Muted}}
+	if left.Width()+locks.Width() < s.width {
 		left = append(left, locks...)
 	}
 	if scanned, busy := screen.Scanned(s); busy {
@@ -258,10 +263,12 @@ func (s *Screen) emptyLines(width int) []widget.Line {
 		return lines
 	}
 	if s.input.Text() != "" && len(s.Index.byID) > 0 {
-		return append([]widget.Line{nil}, append(say(t.Text, "No finding matches the filter."), say(t.Muted, "esc shows all of them.")...)...)
+		return append([]widget.Line{nil},
+			append(say(t.Text, "No finding matches the filter."), say(t.Muted, "esc shows all of them.")...)...)
 	}
 	if !s.Arrived() {
-		return append([]widget.Line{nil}, append(say(t.Text, "Nothing is known yet."), say(t.Muted, "No server has answered so far.")...)...)
+		return append([]widget.Line{nil},
+			append(say(t.Text, "Nothing is known yet."), say(t.Muted, "No server has answered so far.")...)...)
 	}
 	lines := append([]widget.Line{nil}, say(t.Text, "Nothing wrong that we can see.")...)
 	if scanned, busy := screen.Scanned(s); busy {
@@ -274,7 +281,10 @@ func (s *Screen) emptyLines(width int) []widget.Line {
 	for _, b := range s.Snapshot().Backends {
 		if b.State != inspect.Connected {
 			sign := screen.BackendSign(t, b.State)
-			lines = append(lines, widget.Line{{"   " + sign.Text + " " + describe.Printable(b.Name) + " is " + string(b.State), sign.Style}, {"  " + describe.Trouble(b), t.Text}})
+			lines = append(lines, widget.Line{
+				{"   " + sign.Text + " " + describe.Printable(b.Name) + " is " + string(b.State), sign.Style},
+				{"  " + describe.Trouble(b), t.Text},
+			})
 		}
 	}
 	return lines
@@ -313,7 +323,8 @@ func (s *Screen) detailRule(width int) widget.Line {
 	style := t.Muted
 	switch {
 	case s.inDetails && s.text.Top+s.over > 0:
-		name, style = fmt.Sprintf("selected %s %s arrows move, tab: to the list", t.Glyphs.Dot, t.Glyphs.Up+t.Glyphs.Down), t.Waiting
+		name, style = fmt.Sprintf("selected %s %s arrows move, tab: to the list", t.Glyphs.Dot,
+			t.Glyphs.Up+t.Glyphs.Down), t.Waiting
 	case s.inDetails:
 		name, style = "selected "+t.Glyphs.Dot+" all of it is shown, "+"tab"+": to the list", t.Waiting
 	case s.over > 0:

@@ -257,7 +257,10 @@ func (s *Screen) paneActions() []screen.Action {
 
 func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
-		{Keys: []string{"tab"}, Shown: "tab shift+tab", Hint: "pane", Help: "the next pane, or the one before: by hand, contention, faults", Run: screen.Do(func() { s.turn(1) })},
+		{
+			Keys: []string{"tab"}, Shown: "tab shift+tab", Hint: "pane",
+			Help: "the next pane, or the one before: by hand, contention, faults", Run: screen.Do(func() { s.turn(1) }),
+		},
 		{Keys: []string{"shift+tab"}, Run: screen.Do(func() { s.turn(-1) })},
 	}
 	list = append(list, s.paneActions()...)
@@ -266,7 +269,10 @@ func (s *Screen) Actions() []screen.Action {
 		acquire.Hint = "" // the pane's own keys come first
 		list = append(list, acquire)
 	}
-	list = append(list, screen.Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to where you came from; what you hold stays held", Run: screen.Do(s.Back)})
+	list = append(list, screen.Action{
+		Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back",
+		Help: "back to where you came from; what you hold stays held", Run: screen.Do(s.Back),
+	})
 	return append(list, screen.Moves(s.move, s.page)...)
 }
 

@@ -28,16 +28,34 @@ func (s *Screen) handActions() []screen.Action {
 	hint, disabled := s.endHint()
 	return []screen.Action{
 		s.acquireHere(),
-		{Keys: []string{"r"}, Shown: "r", Hint: hint, Help: "release the selected hold; stop waiting; clear what has finished", Writes: true, Disabled: disabled, Run: func() tea.Cmd { return s.Hand.end(s.Hand.selected()) }},
-		{Keys: []string{"+"}, Shown: "+", Hint: "extend", Help: "prove the hold to the servers now, and extend it", Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.extend(s.Hand.selected()) }},
-		{Keys: []string{"i"}, Shown: "i", Hint: "re-enter", Help: "take the lock once more inside of the selected hold", Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.reenter(s.Hand.selected()) }},
-		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the selected lock's queue", Disabled: s.noLock, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
+		{
+			Keys: []string{"r"}, Shown: "r", Hint: hint,
+			Help: "release the selected hold; stop waiting; clear what has finished", Writes: true, Disabled: disabled,
+			Run: func() tea.Cmd { return s.Hand.end(s.Hand.selected()) },
+		},
+		{
+			Keys: []string{"+"}, Shown: "+", Hint: "extend", Help: "prove the hold to the servers now, and extend it",
+			Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.extend(s.Hand.selected()) },
+		},
+		{
+			Keys: []string{"i"}, Shown: "i", Hint: "re-enter",
+			Help: "take the lock once more inside of the selected hold", Writes: true, Disabled: need,
+			Run: func() tea.Cmd { return s.Hand.reenter(s.Hand.selected()) },
+		},
+		{
+			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain",
+			Help: "open the selected lock's queue", Disabled: s.noLock,
+			Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) }),
+		},
 	}
 }
 
 // acquireHere is the action of every pane that takes a lock.
 func (s *Screen) acquireHere() screen.Action {
-	return screen.Action{Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire the selected lock, or another", Writes: true, Disabled: s.ReadOnly, Run: screen.Do(s.acquire)}
+	return screen.Action{
+		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire the selected lock, or another", Writes: true,
+		Disabled: s.ReadOnly, Run: screen.Do(s.acquire),
+	}
 }
 
 // endHint is the hint for r, whose effect depends on the selected take's state, and the reason that disables it.
@@ -86,12 +104,16 @@ const (
 
 // waits are the choices of a time limit for Acquire; 0: try once, or no limit.
 func waits() (names []string, times []time.Duration) {
-	return []string{"try once", "10 s", "30 s", "2 min", "no limit"}, []time.Duration{0, 10 * time.Second, 30 * time.Second, 2 * time.Minute, 0}
+	return []string{"try once", "10 s", "30 s", "2 min", "no limit"}, []time.Duration{
+		0, 10 * time.Second, 30 * time.Second, 2 * time.Minute, 0,
+	}
 }
 
 // lives are the choices of a TTL.
 func lives() (names []string, times []time.Duration) {
-	return []string{"5 s", "10 s", "30 s", "2 min"}, []time.Duration{5 * time.Second, 10 * time.Second, 30 * time.Second, 2 * time.Minute}
+	return []string{"5 s", "10 s", "30 s", "2 min"}, []time.Duration{
+		5 * time.Second, 10 * time.Second, 30 * time.Second, 2 * time.Minute,
+	}
 }
 
 // acquireForm asks how a lock is to be taken.

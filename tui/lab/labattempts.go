@@ -67,14 +67,17 @@ func lanesOfAttempts(attempts []attempt) []lanes.Lane {
 		if !v.granted.IsZero() {
 			c.State = inspect.Holding
 		}
-		list[i] = lanes.Lane{Contender: c, Queued: v.queued, Granted: v.granted, Ended: v.ended, Present: v.ended.IsZero(), Left: v.left}
+		list[i] = lanes.Lane{
+			Contender: c, Queued: v.queued, Granted: v.granted, Ended: v.ended, Present: v.ended.IsZero(), Left: v.left,
+		}
 	}
 	for _, g := range attempts {
 		if !g.overtook {
 			continue
 		}
 		for i, v := range attempts {
-			waiting := v.queued.Before(g.granted) && (v.granted.IsZero() || v.granted.After(g.granted)) && (v.ended.IsZero() || v.ended.After(g.granted))
+			waiting := v.queued.Before(g.granted) && (v.granted.IsZero() || v.granted.After(g.granted)) &&
+				(v.ended.IsZero() || v.ended.After(g.granted))
 			if v.contender != g.contender && v.queued.Before(g.queued) && waiting {
 				list[i].Overtaken = append(list[i].Overtaken, g.granted)
 			}

@@ -57,11 +57,13 @@ func freezing(f faultTarget) fault {
 	case f.frozen:
 		id := f.lock.ID.String()
 		return fault{
-			label: "thaw the holder of " + inspect.Escape(f.lock.ID.Path), shows: "it goes on, and gives the lock to the next when its work is done",
-			do: func(s Faults) error { s.Thaw(id); return nil },
+			label: "thaw the holder of " + inspect.Escape(f.lock.ID.Path),
+			shows: "it goes on, and gives the lock to the next when its work is done",
+			do:    func(s Faults) error { s.Thaw(id); return nil },
 		}
 	}
-	id, label, now := f.lock.ID.String(), "freeze the holder of "+inspect.Escape(f.lock.ID.Path), "no holder now: the next one"
+	id, now := f.lock.ID.String(), "no holder now: the next one"
+	label := "freeze the holder of " + inspect.Escape(f.lock.ID.Path)
 	if len(f.lock.Holders) > 0 {
 		h := &f.lock.Holders[0]
 		now = "now " + describe.Owner(h)
@@ -108,7 +110,8 @@ func sessionFaults(f faultTarget) []fault {
 	if f.contender.State == inspect.Holding {
 		expire.shows = "its node is gone: no waiters, so the lock is free"
 		if len(f.lock.Waiters) > 0 {
-			expire.shows = "its node is gone: " + describe.Owner(&f.lock.Waiters[0]) + ", the next in the queue, gets the lock at once"
+			expire.shows = "its node is gone: " + describe.Owner(&f.lock.Waiters[0]) +
+				", the next in the queue, gets the lock at once"
 		}
 	}
 	return []fault{expire, cut}
@@ -117,13 +120,15 @@ func sessionFaults(f faultTarget) []fault {
 func masterFault(m Master) fault {
 	if m.Stopped {
 		return fault{
-			label: "start master " + describe.Printable(m.Addr), shows: "it is back with what it had: its votes count again",
-			do: func(s Faults) error { return s.StartMaster(m.Addr) },
+			label: "start master " + describe.Printable(m.Addr),
+			shows: "it is back with what it had: its votes count again",
+			do:    func(s Faults) error { return s.StartMaster(m.Addr) },
 		}
 	}
 	return fault{
-		label: "stop master " + describe.Printable(m.Addr), shows: "its votes are unknown: locks with a bare quorum have no spare votes",
-		do: func(s Faults) error { return s.StopMaster(m.Addr) },
+		label: "stop master " + describe.Printable(m.Addr),
+		shows: "its votes are unknown: locks with a bare quorum have no spare votes",
+		do:    func(s Faults) error { return s.StopMaster(m.Addr) },
 	}
 }
 
@@ -358,7 +363,13 @@ func (f *faults) actions() []screen.Action {
 		return ""
 	}
 	return []screen.Action{
-		{Keys: []string{"!", "enter"}, Shown: "! enter", Hint: "inject", Help: "inject the selected fault into the sandbox", Writes: true, Disabled: off, Run: f.inject},
-		{Keys: []string{"w"}, Shown: "w", Hint: "who", Help: "the next contender of the lock", Disabled: few, Run: screen.Do(f.nextWho)},
+		{
+			Keys: []string{"!", "enter"}, Shown: "! enter", Hint: "inject",
+			Help: "inject the selected fault into the sandbox", Writes: true, Disabled: off, Run: f.inject,
+		},
+		{
+			Keys: []string{"w"}, Shown: "w", Hint: "who", Help: "the next contender of the lock", Disabled: few,
+			Run: screen.Do(f.nextWho),
+		},
 	}
 }

@@ -82,7 +82,10 @@ func (f *faults) afterLines(width, room int) []widget.Line {
 	}
 	for _, n := range numbers {
 		e, note := f.Log().At(n)
-		l := widget.Line{{" " + describe.Clock(e.At) + " ", t.Muted}, screen.EventSign(t, e), {" " + screen.EventWord(e) + "  ", screen.EventSign(t, e).Style}}
+		l := widget.Line{
+			{" " + describe.Clock(e.At) + " ", t.Muted}, screen.EventSign(t, e),
+			{" " + screen.EventWord(e) + "  ", screen.EventSign(t, e).Style},
+		}
 		switch {
 		case e.Kind == inspect.EventHandover && e.Contender != nil:
 			l = l.Add(t.Muted, note.From+" "+t.Glyphs.Arrow+" ").Add(t.Text, describe.Owner(e.Contender))

@@ -320,7 +320,8 @@ func (h *hand) released(msg takeReleasedMsg) {
 		k.state, k.text = takeFailed, "release not confirmed: "+describe.OneLine(msg.err)+"; nothing of ours is left"
 		h.Flash(name + ": " + k.text)
 	default:
-		k.state, k.text = takeFailed, "release not confirmed: "+describe.OneLine(msg.err)+"; it is retried while the session lives; the lock is free at the latest when the session or the TTL ends"
+		k.state, k.text = takeFailed, "release not confirmed: "+describe.OneLine(msg.err)+
+			"; it is retried while the session lives; the lock is free at the latest when the session or the TTL ends"
 		h.Flash(name + ": " + k.text)
 	}
 }

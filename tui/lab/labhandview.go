@@ -139,7 +139,9 @@ func (h *hand) countdown(k *Take, left time.Duration) widget.Line {
 func (h *hand) detailLines(k *Take, width int) []widget.Line {
 	t := h.Theme()
 	label := func(name, words string) widget.Line {
-		return widget.Line{{fmt.Sprintf(" %-7s", name), t.Muted}, {text.Middle(words, max(8, width-9), t.Glyphs.Ellipsis), t.Text}}
+		return widget.Line{
+			{fmt.Sprintf(" %-7s", name), t.Muted}, {text.Middle(words, max(8, width-9), t.Glyphs.Ellipsis), t.Text},
+		}
 	}
 	var lines []widget.Line
 	if k.name != "" {

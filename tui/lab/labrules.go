@@ -68,11 +68,13 @@ func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
 	used := l.Contention() > 0
 	switch {
 	case b.ZooKeeper && used && l.Recipe != o.Recipe:
-		return fmt.Sprintf("%s clients use it: those of %s would not wait for them, nor they for those", l.Recipe, o.Recipe)
+		return fmt.Sprintf("%s clients use it: those of %s would not wait for them, nor they for those", l.Recipe,
+			o.Recipe)
 	case o.Kind == "mutex" && slices.Contains([]inspect.Kind{inspect.KindRW, inspect.KindSemaphore}, l.Kind):
 		return fmt.Sprintf("it is a lock of kind %s: a mutex would not respect it", l.Kind)
 	case slices.Contains([]string{"read", "write"}, o.Kind) && used && l.Kind != inspect.KindRW && l.Recipe != "kazoo":
-		return fmt.Sprintf("it is a lock of kind %s: readers and writers would not respect it", l.Kind) // kazoo's writers look like a mutex
+		return fmt.Sprintf("it is a lock of kind %s: readers and writers would not respect it",
+			l.Kind) // kazoo's writers look like a mutex
 	}
 	return ""
 }
@@ -99,7 +101,8 @@ func takingPreview(b *Backend, o *Order) []string {
 		}
 	case b.Masters > 1 && o.Kind == "redlock":
 		return []string{
-			fmt.Sprintf("SET %s VALUE NX PX %d on %d masters, renewed every %v", name, o.TTL.Milliseconds(), b.Masters, o.TTL/3),
+			fmt.Sprintf("SET %s VALUE NX PX %d on %d masters, renewed every %v", name, o.TTL.Milliseconds(), b.Masters,
+				o.TTL/3),
 			fmt.Sprintf("it is ours with %d of them", b.Masters/2+1),
 		}
 	default:
@@ -115,10 +118,12 @@ func notTaken(o *Order, err error) string {
 	var mixed *lockops.RecipeError
 	switch {
 	case errors.As(err, &mixed) && mixed.FoundKind != "":
-		return fmt.Sprintf("refused: it is a %s of %s clients, which do not queue with those of a %s; nothing was left there",
+		return fmt.Sprintf("refused: it is a %s of %s clients, which do not queue with those of a %s; "+
+			"nothing was left there",
 			mixed.FoundKind, describe.Printable(mixed.Found), mixed.WantKind)
 	case errors.As(err, &mixed):
-		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left there", describe.Printable(mixed.Found), describe.Printable(mixed.Want))
+		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left there",
+			describe.Printable(mixed.Found), describe.Printable(mixed.Want))
 	case errors.Is(err, lockops.ErrHeld):
 		return "another client holds it; nothing was left there"
 	case errors.Is(err, context.Canceled):

@@ -116,7 +116,9 @@ func (d *runForm) orders() (orders []RunOptions, why string) {
 		return t
 	}
 	workers, _ := strconv.Atoi(d.Rows[runWorkers].Choice()) // they are numbers
-	o := RunOptions{Contenders: workers, Hold: length(runHold), Think: length(runThink), For: length(runFor), Seed: seed}
+	o := RunOptions{
+		Contenders: workers, Hold: length(runHold), Think: length(runThink), For: length(runFor), Seed: seed,
+	}
 	for _, row := range []int{runLeft, runRight} {
 		if at := d.Rows[row].At; at >= 0 && at < len(d.targets) {
 			o.Backend, o.Target = d.targets[at].backend, d.targets[at].name
@@ -153,9 +155,11 @@ func (d *runForm) Actions() []screen.Action { return screen.FormActions(&d.Form)
 func (d *runForm) View(width, height int) string {
 	t := d.Theme()
 	width = min(width-4, 74)
-	lines := append([]widget.Line{{{"Compare two kinds of lock", t.Strong}}, nil}, widget.FormLines(d.Theme(), &d.Form, width)...)
+	lines := append([]widget.Line{{{"Compare two kinds of lock", t.Strong}}, nil},
+		widget.FormLines(d.Theme(), &d.Form, width)...)
 	orders, why := d.orders()
-	text := "Creates a temporary lock on each, and a session for every worker; all is removed afterwards. Until then it loads the servers."
+	text := "Creates a temporary lock on each, and a session for every worker; all is removed afterwards. " +
+		"Until then it loads the servers."
 	if why != "" {
 		text = why
 	}
@@ -163,5 +167,6 @@ func (d *runForm) View(width, height int) string {
 	for _, part := range widget.Wrap(text, width, 3, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{{part, t.Muted}})
 	}
-	return widget.Box(t, append(lines, nil, widget.FormButtons(d.Theme(), &d.Form, len(orders) == 0)), width, height, false)
+	return widget.Box(t, append(lines, nil, widget.FormButtons(d.Theme(), &d.Form, len(orders) == 0)), width, height,
+		false)
 }

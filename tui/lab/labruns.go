@@ -205,7 +205,14 @@ func (c *runs) actions() []screen.Action {
 		return ""
 	}
 	return []screen.Action{
-		{Keys: []string{"n"}, Shown: "n", Hint: "new run", Help: "let contenders compete for two locks made for that: opens a form", Writes: true, Disabled: busy, Run: screen.Do(c.form)},
-		{Keys: []string{"."}, Shown: ".", Hint: "stop", Help: "stop the runs; their figures stay", Disabled: idle, Run: screen.Do(c.End)},
+		{
+			Keys: []string{"n"}, Shown: "n", Hint: "new run",
+			Help: "let contenders compete for two locks made for that: opens a form", Writes: true, Disabled: busy,
+			Run: screen.Do(c.form),
+		},
+		{
+			Keys: []string{"."}, Shown: ".", Hint: "stop", Help: "stop the runs; their figures stay", Disabled: idle,
+			Run: screen.Do(c.End),
+		},
 	}
 }

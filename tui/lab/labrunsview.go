@@ -36,7 +36,9 @@ func (c *runs) lines(width, height int) []widget.Line {
 		if i < len(right) {
 			r = right[i]
 		}
-		both := append(l.Align(half, false, c.Theme().Glyphs.Ellipsis), widget.Span{" " + c.Theme().Glyphs.Wall + " ", c.Theme().Faint})
+		both := append(l.Align(half, false, c.Theme().Glyphs.Ellipsis), widget.Span{
+			" " + c.Theme().Glyphs.Wall + " ", c.Theme().Faint,
+		})
 		lines = append(lines, append(both, r...))
 	}
 	return lines
@@ -58,7 +60,8 @@ func (c *runs) emptyLines(width int) []widget.Line {
 
 // sharedOptions are the options that both runs share.
 func sharedOptions(o *RunOptions) string {
-	text := fmt.Sprintf("%s, hold ~%v, pause ~%v, seed %d", describe.Count(o.Contenders, "worker"), o.Hold, o.Think, o.Seed)
+	text := fmt.Sprintf("%s, hold ~%v, pause ~%v, seed %d", describe.Count(o.Contenders, "worker"), o.Hold, o.Think,
+		o.Seed)
 	if o.For == 0 {
 		return text + ", no limit"
 	}
@@ -83,7 +86,9 @@ func short(d time.Duration) string {
 // runLines draws one run: what it is, a lane a contender, its figures.
 func (c *runs) runLines(b *Side, width, height int) []widget.Line {
 	t := c.Theme()
-	title := widget.Line{{" " + describe.Printable(b.Order.Backend) + " ", t.Strong}, {describe.Printable(b.Order.Target), t.Text}}
+	title := widget.Line{
+		{" " + describe.Printable(b.Order.Backend) + " ", t.Strong}, {describe.Printable(b.Order.Target), t.Text},
+	}
 	lines := []widget.Line{widget.Spread(title, append(c.stage(b), widget.Span{" ", t.Text}), width, t.Glyphs.Ellipsis)}
 	figures := c.figureLines(b, width)
 	if n := len(b.report.Contenders); n > 0 {
@@ -127,8 +132,8 @@ func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
 	if n < room {
 		axis := w
 		axis.Cells-- // the last column's title is wider than its numbers
-		title := widget.Line{{"  #", t.Header}}.Align(labels-grants, false, "").Add(t.Header, axis.Axis(t.Glyphs.Wall, time.Time{}))
-		lines = append(lines, title.Add(t.Header, "GRANTS"))
+		title := widget.Line{{"  #", t.Header}}.Align(labels-grants, false, "")
+		lines = append(lines, title.Add(t.Header, axis.Axis(t.Glyphs.Wall, time.Time{})+"GRANTS"))
 	}
 	for i, row := range drawAttempts(b.attempts, shown, w, began, b.now) {
 		r := &b.report.Contenders[i]
@@ -167,7 +172,9 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 		add("waited", waitedWords(r))
 		add("overtook", overtookWords(r))
 		if r.Overlaps > 0 {
-			lines = append(lines, widget.Line{{fmt.Sprintf(" overlaps %d: GRANTED TO TWO AT ONCE", r.Overlaps), t.Critical}})
+			lines = append(lines, widget.Line{{
+				fmt.Sprintf(" overlaps %d: GRANTED TO TWO AT ONCE", r.Overlaps), t.Critical,
+			}})
 		} else {
 			add("overlaps", "none")
 		}
@@ -203,7 +210,8 @@ func overtookWords(r *contend.Report) string {
 	if r.Inversions == 0 {
 		return "0 inversions"
 	}
-	return fmt.Sprintf("%s in %s", describe.Count(int(r.Inversions), "inversion"), describe.Count(int(r.Grants), "grant"))
+	return fmt.Sprintf("%s in %s", describe.Count(int(r.Inversions), "inversion"),
+		describe.Count(int(r.Grants), "grant"))
 }
 
 // verdictOf is the fairness of a run in words.

@@ -59,8 +59,10 @@ func (v *View) Facts(l *Lane, width int) []widget.Line {
 	if o.Client != "" {
 		host = "" // it is in there
 	}
-	known := widget.Facts(t, width, widget.Span{}, number, widget.Named("client", describe.Printable(o.Client)), widget.Named("session", id), widget.Named(describe.Host(o), host),
-		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()))
+	known := widget.Facts(t, width, widget.Span{}, number, widget.Named("client", describe.Printable(o.Client)),
+		widget.Named("session", id), widget.Named(describe.Host(o), host),
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()),
+		widget.Named("instance", o.LibraryID.String()))
 	if known[0].Text() == "   " {
 		known = widget.Facts(t, width, widget.Span{"name ", t.Muted}, c.Name.String())
 	}

@@ -72,7 +72,9 @@ func (l *Lane) overlaps(later *Lane) bool {
 
 // Is reports whether an attempt of the lane has this key.
 func (l *Lane) Is(k Key) bool {
-	return KeyOf(l.Contender) == k || slices.ContainsFunc(l.Earlier, func(e *Lane) bool { return KeyOf(e.Contender) == k })
+	return KeyOf(l.Contender) == k || slices.ContainsFunc(l.Earlier, func(e *Lane) bool {
+		return KeyOf(e.Contender) == k
+	})
 }
 
 // Waits reports whether it waits now.
@@ -182,8 +184,11 @@ func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 // spanLane is the lane of a hold that the observer remembers.
 func spanLane(s *inspect.Span, ours func(time.Time) time.Time) Lane {
 	n := Lane{
-		Contender: &inspect.Contender{Name: s.Contender, Since: s.Queued, HeldSince: s.Granted, Owner: inspect.Owner{Label: s.Label}, State: inspect.Holding},
-		Ended:     ours(s.Ended), early: s.Granted.IsZero(),
+		Contender: &inspect.Contender{
+			Name: s.Contender, Since: s.Queued, HeldSince: s.Granted, Owner: inspect.Owner{Label: s.Label},
+			State: inspect.Holding,
+		},
+		Ended: ours(s.Ended), early: s.Granted.IsZero(),
 	}
 	if n.Ended.IsZero() {
 		n.Ended, n.unseenEnd = ours(s.Granted), true

@@ -36,7 +36,10 @@ const timesWidth = 2 * (7 + widget.Gap)
 
 // NewView lays out a window of that length which ends at some time; zero: now.
 func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, width int) View {
-	v := View{Context: s.Context, id: id, Looked: s.Looked(id), Length: length, Live: end.IsZero(), label: 20, times: width >= 100}
+	v := View{
+		Context: s.Context, id: id, Looked: s.Looked(id), Length: length, Live: end.IsZero(), label: 20,
+		times: width >= 100,
+	}
 	if l := s.Snapshot().Lock(id); l != nil {
 		v.kind = l.Kind
 	}

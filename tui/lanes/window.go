@@ -132,7 +132,8 @@ func (w Window) drawEarly(l *Lane, looked time.Time, end int, put func(from, to 
 // Lengths are the windows that one can choose from.
 func Lengths() []time.Duration {
 	return []time.Duration{
-		10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 3 * time.Minute, 5 * time.Minute,
+		10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 3 * time.Minute,
+		5 * time.Minute,
 		10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
 	}
 }

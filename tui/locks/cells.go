@@ -95,7 +95,8 @@ func holderCell(c cell) widget.Line {
 		return out
 	}
 	if at := screen.Ages(c).Client(&c.lock.Holders[0].Owner); at != "" && at != out.Text() {
-		if both := append(out[:len(out):len(out)], widget.Span{Text: "  " + at, Style: c.Theme().Muted}); both.Width() <= c.room {
+		both := append(out[:len(out):len(out)], widget.Span{Text: "  " + at, Style: c.Theme().Muted})
+		if both.Width() <= c.room {
 			return both
 		}
 	}

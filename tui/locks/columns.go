@@ -58,7 +58,8 @@ func (c cell) ages() describe.View {
 
 var (
 	byName = &column{
-		Column: widget.Column{Title: "LOCK", Middle: true, Width: 14, Grow: 4, Most: 60}, wider: []step{{76, 19}, {96, 20}}, cell: lockCell,
+		Column: widget.Column{Title: "LOCK", Middle: true, Width: 14, Grow: 4, Most: 60},
+		wider:  []step{{76, 19}, {96, 20}}, cell: lockCell,
 		order: "name", key: func(*inspect.Lock) key { return key{} },
 	}
 	byKind = &column{
@@ -70,7 +71,8 @@ var (
 		order: "library", key: func(l *inspect.Lock) key { return key{Missing: l.Recipe == "", text: l.Recipe} },
 	}
 	byHolder = &column{
-		Column: widget.Column{Title: "HOLDER", Middle: true, Width: 11, Grow: 6, Most: 44}, wider: []step{{76, 14}}, cell: holderCell,
+		Column: widget.Column{Title: "HOLDER", Middle: true, Width: 11, Grow: 6, Most: 44}, wider: []step{{76, 14}},
+		cell:  holderCell,
 		order: "holder", key: func(l *inspect.Lock) key {
 			if len(l.Holders) == 0 {
 				return key{Missing: true, text: string(l.State)}
@@ -82,14 +84,23 @@ var (
 		Column: widget.Column{Title: "HELD", Width: 7, Right: true}, cell: heldCell, time: heldTime,
 		order: "held longest", descends: true, key: func(l *inspect.Lock) key {
 			held := screen.HeldSince(l)
-			return key{Missing: held.IsZero(), numbers: [3]int64{screen.Instant(held), screen.Instant(describe.OldestWaiter(l))}}
+			return key{
+				Missing: held.IsZero(),
+				numbers: [3]int64{screen.Instant(held), screen.Instant(describe.OldestWaiter(l))},
+			}
 		},
 	}
 	byQueue = &column{
-		Column: widget.Column{Title: "QUEUE", Width: 5, From: 52}, wider: []step{{96, queueWidth}, {112, trendWidth}}, cell: queueCell,
+		Column: widget.Column{Title: "QUEUE", Width: 5, From: 52}, wider: []step{{96, queueWidth}, {112, trendWidth}},
+		cell:  queueCell,
 		order: "longest queue", descends: true, key: func(l *inspect.Lock) key {
 			n := l.Waiting()
-			return key{Missing: n == 0, numbers: [3]int64{-int64(n), screen.Instant(describe.OldestWaiter(l)), screen.Instant(screen.HeldSince(l))}}
+			return key{
+				Missing: n == 0,
+				numbers: [3]int64{
+					-int64(n), screen.Instant(describe.OldestWaiter(l)), screen.Instant(screen.HeldSince(l)),
+				},
+			}
 		},
 	}
 	byWait = &column{
@@ -100,16 +111,20 @@ var (
 		},
 	}
 	byTTL = &column{
-		Column: widget.Column{Title: "TTL", Width: 6, Right: true, From: 88}, wider: []step{{102, gaugeTTL}, {112, 6}, {130, gaugeTTL}}, cell: ttlCell, time: ttlTime,
+		Column: widget.Column{Title: "TTL", Width: 6, Right: true, From: 88},
+		wider:  []step{{102, gaugeTTL}, {112, 6}, {130, gaugeTTL}}, cell: ttlCell, time: ttlTime,
 		order: "expires first", key: func(l *inspect.Lock) key {
 			at := screen.Expiry(l)
 			return key{Missing: at.IsZero(), numbers: [3]int64{screen.Instant(at)}}
 		},
 	}
 	byWorst = &column{ // the longest name of a finding takes 20 cells
-		Column: widget.Column{Title: "FINDING", Width: 12, Grow: 2, Most: 24, From: 66}, wider: []step{{80, 19}, {93, 20}}, cell: findingCell,
+		Column: widget.Column{Title: "FINDING", Width: 12, Grow: 2, Most: 24, From: 66},
+		wider:  []step{{80, 19}, {93, 20}}, cell: findingCell,
 		order: "worst, longest wait", descends: true, key: func(l *inspect.Lock) key {
-			return key{numbers: [3]int64{-int64(describe.LevelOf(l)), period(describe.OldestWaiter(l)), period(screen.HeldSince(l))}}
+			return key{numbers: [3]int64{
+				-int64(describe.LevelOf(l)), period(describe.OldestWaiter(l)), period(screen.HeldSince(l)),
+			}}
 		},
 	}
 )
@@ -117,8 +132,9 @@ var (
 // Columns for those who choose them; fields of filters have the same names.
 var (
 	byClient = &column{
-		Column: widget.Column{Title: "CLIENT", Middle: true, Width: 15, Grow: 2, Most: 30, From: widget.Never}, cell: clientCell,
-		order: "client", key: ofHolder(describe.Client),
+		Column: widget.Column{Title: "CLIENT", Middle: true, Width: 15, Grow: 2, Most: 30, From: widget.Never},
+		cell:   clientCell,
+		order:  "client", key: ofHolder(describe.Client),
 	}
 	bySession = &column{
 		Column: widget.Column{Title: "SESSION", Middle: true, Width: 18, From: widget.Never}, cell: sessionCell,
@@ -152,7 +168,9 @@ func period(t time.Time) int64 {
 // allColumns are all columns, from left to right; the last of them are shown only if the user chose
 // them. A finding says more than a gauge, a kind or a library. These are left out first in a narrow
 // window.
-var allColumns = []*column{byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst, byClient, bySession, byBackend}
+var allColumns = []*column{
+	byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst, byClient, bySession, byBackend,
+}
 
 // needs are the widths that names, holders without and with their clients, and findings need, the largest
 // since the table was last arranged; 0: not known. domain is the one that hosts share.

@@ -51,7 +51,8 @@ func New(host screen.Context, columns []string) screen.Screen {
 	shown, _ := newTable(columns)
 	s := &Screen{
 		usual: shown, shown: shown,
-		Context: host, arranger: newArranger(host), Opened: make(map[Prefix]bool), input: screen.NewFilterInput(screen.NewFilter), chainPane: chain.NewPane(host),
+		Context: host, arranger: newArranger(host), Opened: make(map[Prefix]bool),
+		input: screen.NewFilterInput(screen.NewFilter), chainPane: chain.NewPane(host),
 		cachedRows: make(map[inspect.ID]cachedRow), marks: make(map[inspect.ID]bool),
 	}
 	s.input.Move, s.input.Changed = s.move, s.filtered
@@ -341,25 +342,52 @@ func (s *Screen) Actions() []screen.Action {
 		opens, help = "open", "open the group, and close it"
 	}
 	list := []screen.Action{
-		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: opens, Help: help, Disabled: none, Run: screen.Do(s.enter)},
+		{
+			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: opens, Help: help, Disabled: none,
+			Run: screen.Do(s.enter),
+		},
 	}
 	if s.keysInChain() {
 		list = append(list, screen.LeaveAction(func() { s.inChain = false }))
 	}
 	list = append(list, s.input.Actions("filter: show only locks with all of: "+screen.FieldNames)...)
 	list = append(list,
-		screen.Action{Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true, Help: "sort by the next column", Run: screen.Do(s.nextSorting)},
-		screen.Action{Keys: []string{"p"}, Shown: "p", Hint: "group", Late: true, Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group)},
-		screen.Action{Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)", Disabled: noLock, Run: s.copy},
+		screen.Action{
+			Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true, Help: "sort by the next column",
+			Run: screen.Do(s.nextSorting),
+		},
+		screen.Action{
+			Keys: []string{"p"}, Shown: "p", Hint: "group", Late: true,
+			Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group),
+		},
+		screen.Action{
+			Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)",
+			Disabled: noLock, Run: s.copy,
+		},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Current.Lock, nil) }),
-		screen.Action{Keys: []string{"v"}, Shown: "v", Help: "mark, or unmark, the lock: for x, X, A and m", Disabled: noLock, Run: screen.Do(s.mark)},
-		screen.Action{Keys: []string{"V"}, Shown: "V", Help: "mark all that is shown, or unmark all", Disabled: none, Run: screen.Do(s.markAll)},
-		screen.Action{Keys: []string{"W"}, Shown: "W", Help: "names in full: only locks, holders and ages, or all again", Run: screen.Do(s.toggleNames)},
+		screen.Action{
+			Keys: []string{"v"}, Shown: "v", Help: "mark, or unmark, the lock: for x, X, A and m", Disabled: noLock,
+			Run: screen.Do(s.mark),
+		},
+		screen.Action{
+			Keys: []string{"V"}, Shown: "V", Help: "mark all that is shown, or unmark all", Disabled: none,
+			Run: screen.Do(s.markAll),
+		},
+		screen.Action{
+			Keys: []string{"W"}, Shown: "W", Help: "names in full: only locks, holders and ages, or all again",
+			Run: screen.Do(s.toggleNames),
+		},
 		screen.Action{Keys: []string{"C"}, Shown: "C", Help: "choose the columns", Run: screen.Do(s.chooseColumns)},
-		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: none, Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) })},
+		screen.Action{
+			Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: none,
+			Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) }),
+		},
 	)
 	if s.Want.Grouped {
-		list = append(list, screen.Action{Keys: []string{"h", "left"}, Shown: "h", Hint: "close", Help: "close the group", Disabled: none, Run: screen.Do(s.closeGroup)})
+		list = append(list, screen.Action{
+			Keys: []string{"h", "left"}, Shown: "h", Hint: "close", Help: "close the group", Disabled: none,
+			Run: screen.Do(s.closeGroup),
+		})
 	}
 	list = append(list, screen.Action{
 		Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the table, or the lock's chain",

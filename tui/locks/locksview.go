@@ -51,8 +51,10 @@ func (s *Screen) draw() string {
 	}
 	body := strings.Join(table[:max(1, s.height-1)], "\n")
 	if s.wide() {
-		wall := strings.TrimSuffix(strings.Repeat(s.Theme().Faint.Render(" "+s.Theme().Glyphs.Wall+" ")+"\n", s.height-1), "\n")
-		body = lipgloss.JoinHorizontal(lipgloss.Top, lipgloss.NewStyle().Width(width).Render(body), wall, s.chainPane.View())
+		wall := strings.TrimSuffix(strings.Repeat(s.Theme().Faint.Render(" "+s.Theme().Glyphs.Wall+" ")+"\n",
+			s.height-1), "\n")
+		body = lipgloss.JoinHorizontal(lipgloss.Top, lipgloss.NewStyle().Width(width).Render(body), wall,
+			s.chainPane.View())
 	}
 	return s.summary().Render(s.width, tail, nil) + "\n" + body
 }
@@ -97,7 +99,9 @@ func (s *Screen) matchCount() widget.Line {
 	if s.Busy {
 		return widget.Line{{"filtering" + s.Theme().Glyphs.Ellipsis, s.Theme().Waiting}}
 	}
-	return widget.Line{{fmt.Sprintf("%d of %s", s.Index.Shown, describe.Count(len(s.Index.Rows), "lock")), s.Theme().Strong}}
+	return widget.Line{{
+		fmt.Sprintf("%d of %s", s.Index.Shown, describe.Count(len(s.Index.Rows), "lock")), s.Theme().Strong,
+	}}
 }
 
 // looking is the progress of the first pass.
@@ -134,7 +138,8 @@ func (s *Screen) emptyWords() (text, more string) {
 	}
 	switch {
 	case s.Busy:
-		return fmt.Sprintf("Sorting %s%s", describe.Count(s.Snapshot().Len(), "lock"), s.Theme().Glyphs.Ellipsis), "They are here in a moment."
+		return fmt.Sprintf("Sorting %s%s", describe.Count(s.Snapshot().Len(), "lock"),
+			s.Theme().Glyphs.Ellipsis), "They are here in a moment."
 	case s.input.Problem() != "":
 		return "This is not a filter.", s.input.Problem()
 	case len(s.Index.Rows) > 0:
@@ -148,11 +153,13 @@ func (s *Screen) emptyWords() (text, more string) {
 	case down == len(s.Snapshot().Backends):
 		return "Unknown: no backend can be reached.", "There may be locks; the errors are above."
 	case down == 0 && blindSomewhere(s):
-		return "No locks that we can see.", fmt.Sprintf("Some could not be looked at: f says what, and why. %d scanned.", scanned)
+		return "No locks that we can see.",
+			fmt.Sprintf("Some could not be looked at: f says what, and why. %d scanned.", scanned)
 	case down > 0:
 		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
 	default:
-		return "No locks.", fmt.Sprintf("Found no lock under these roots and patterns; %d scanned.%s", scanned, sought(s))
+		return "No locks.", fmt.Sprintf("Found no lock under these roots and patterns; %d scanned.%s", scanned,
+			sought(s))
 	}
 }
 
@@ -220,7 +227,10 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	if l == nil { // until the locks are arranged again
 		return goneRow(s.Theme(), e.Row.ID, width, selected)
 	}
-	in := rowInputs{l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside, justGranted(s, l), s.marks[l.ID], s.keysInChain()}
+	in := rowInputs{
+		l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside,
+		justGranted(s, l), s.marks[l.ID], s.keysInChain(),
+	}
 	if before, ok := s.cachedRows[l.ID]; ok && before.inputs == in {
 		return before.drawn
 	}
@@ -286,5 +296,7 @@ func justGranted(s screen.Context, l *inspect.Lock) bool {
 
 // blindSomewhere reports whether a backend has places that could not be searched.
 func blindSomewhere(host screen.Context) bool {
-	return slices.ContainsFunc(host.Snapshot().Backends, func(b *inspect.Backend) bool { return b.Unknown(inspect.AspectLocks) })
+	return slices.ContainsFunc(host.Snapshot().Backends, func(b *inspect.Backend) bool {
+		return b.Unknown(inspect.AspectLocks)
+	})
 }

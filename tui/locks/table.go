@@ -47,7 +47,8 @@ func newTable(names []string) (table, error) {
 		c := columnNamed(name)
 		switch {
 		case c == nil:
-			return usualTable(), fmt.Errorf("columns: %q is not one of %s", name, strings.Join(usualTable().names(), ", "))
+			return usualTable(), fmt.Errorf("columns: %q is not one of %s", name,
+				strings.Join(usualTable().names(), ", "))
 		case slices.Contains(t.columns, c):
 			return usualTable(), fmt.Errorf("columns: %s is there twice", name)
 		}

@@ -22,7 +22,9 @@ type View struct {
 // String is a line about the view.
 func (v View) String() string {
 	var parts []string
-	for _, part := range []struct{ name, text string }{{"", v.Filter}, {"sort ", v.Sort}, {"columns ", strings.Join(v.Columns, " ")}} {
+	for _, part := range []struct{ name, text string }{
+		{"", v.Filter}, {"sort ", v.Sort}, {"columns ", strings.Join(v.Columns, " ")},
+	} {
 		if part.text != "" {
 			parts = append(parts, part.name+part.text)
 		}
@@ -56,7 +58,8 @@ func (v View) order() (order, error) {
 // configuration is the view as lines of the configuration's views, under a name to be chosen.
 func (v View) configuration() string {
 	columns := "[" + strings.Join(v.Columns, ", ") + "]"
-	return fmt.Sprintf("  NAME:\n    filter: %s\n    sort: %s\n    columns: %s\n", strconv.Quote(v.Filter), v.Sort, columns)
+	return fmt.Sprintf("  NAME:\n    filter: %s\n    sort: %s\n    columns: %s\n", strconv.Quote(v.Filter), v.Sort,
+		columns)
 }
 
 // ShowView shows the list as a view has it. Of one that cannot be used (see Check) the rest counts.

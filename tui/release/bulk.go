@@ -199,9 +199,13 @@ func (d *Bulk) View(width, height int) string {
 	case asking:
 		lines = append(lines, d.promptLines(width)...)
 	case previewing:
-		lines = append(lines, widget.Line{{"Reading them again" + t.Glyphs.Ellipsis + " nothing is sent yet.", t.Muted}})
+		lines = append(lines, widget.Line{{
+			"Reading them again" + t.Glyphs.Ellipsis + " nothing is sent yet.", t.Muted,
+		}})
 	case executing:
-		lines = append(lines, widget.Line{{fmt.Sprintf("%s%s %d of %d", d.words.doing, t.Glyphs.Ellipsis, d.at+1, len(d.items)), t.Warning}})
+		lines = append(lines, widget.Line{{
+			fmt.Sprintf("%s%s %d of %d", d.words.doing, t.Glyphs.Ellipsis, d.at+1, len(d.items)), t.Warning,
+		}})
 	case confirming, finished:
 		rows, tail, room := d.parts(width, height)
 		lines = append(append(lines, d.scrolled(rows, room)...), tail...)
@@ -269,7 +273,8 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 		case r.Unknown:
 			mark, what = widget.Span{t.Glyphs.Unknown + " ", t.Unknown}, "unknown whether it was done"
 		case !r.Done():
-			mark, what = widget.Span{t.Glyphs.Warning + " ", t.Warning}, cmp.Or(r.Detail, describe.Refusal(string(r.Reason)))
+			mark, what = widget.Span{t.Glyphs.Warning + " ", t.Warning}, cmp.Or(r.Detail,
+				describe.Refusal(string(r.Reason)))
 		case len(r.HoldersAfter) > 0:
 			what = "done; held now by " + describe.Owner(&r.HoldersAfter[0])
 		}
@@ -288,7 +293,10 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 	if n := item.Preview.Next; n != nil {
 		next = "then " + describe.Owner(n)
 	}
-	line := widget.Line{{"    ", t.Text}, {text.Middle(who, 30, t.Glyphs.Ellipsis), style}, {"  " + text.Middle(next, max(8, width-40), t.Glyphs.Ellipsis), t.Muted}}
+	line := widget.Line{
+		{"    ", t.Text}, {text.Middle(who, 30, t.Glyphs.Ellipsis), style},
+		{"  " + text.Middle(next, max(8, width-40), t.Glyphs.Ellipsis), t.Muted},
+	}
 	return []widget.Line{{{t.Glyphs.Dot + " ", t.Muted}, name}, line}
 }
 
@@ -309,6 +317,10 @@ func (d *Bulk) summary() widget.Line {
 	case done == len(d.items):
 		return widget.Line{{fmt.Sprintf("%s %d of %d done.", t.Glyphs.Holding, done, len(d.items)), t.Holding}}
 	default:
-		return widget.Line{{fmt.Sprintf("%s %d of %d done: stopped at the first that did not go as shown.", t.Glyphs.Warning, done, len(d.items)), t.Warning}}
+		return widget.Line{{
+			fmt.Sprintf("%s %d of %d done: stopped at the first that did not go as shown.", t.Glyphs.Warning, done,
+				len(d.items)),
+			t.Warning,
+		}}
 	}
 }

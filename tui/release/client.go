@@ -47,7 +47,9 @@ func NewClient(host screen.Context, ender Ender, backend, client, name string) *
 	d.flow = newFlow(host, &d.request.Why)
 	d.preview, d.execute = d.requestPreview, d.send
 	d.confirm = confirmation{
-		does: "End", what: "address", word: describe.Printable(client), accepts: func(typed string) bool { return typed == client },
+		does: "End", what: "address", word: describe.Printable(client), accepts: func(typed string) bool {
+			return typed == client
+		},
 	}
 	return d
 }
@@ -116,7 +118,10 @@ func (d *Client) SetSize(width, height int) {
 func (d *Client) View(width, height int) string {
 	width = min(width-4, widest)
 	t := d.Theme()
-	lines := []widget.Line{{{"End a client  ", t.Critical}, {d.name, t.Strong}, {"  " + describe.Printable(d.request.Backend), t.Muted}}, nil}
+	lines := []widget.Line{
+		{{"End a client  ", t.Critical}, {d.name, t.Strong}, {"  " + describe.Printable(d.request.Backend), t.Muted}},
+		nil,
+	}
 	switch d.phase {
 	case asking:
 		lines = append(lines, d.promptLines(width)...)
@@ -143,7 +148,8 @@ func (d *Client) parts(width, height int) (lines, tail []widget.Line, room int) 
 		if i == 0 {
 			label = "Seen"
 		}
-		text := fmt.Sprintf("%s  id %d, %s, connected for %s, last command %s %s ago", inspect.Escape(c.Server), c.ID, clientName(c.Name), describe.Age(c.Age), c.Command, describe.Age(c.Idle))
+		text := fmt.Sprintf("%s  id %d, %s, connected for %s, last command %s %s ago", inspect.Escape(c.Server), c.ID,
+			clientName(c.Name), describe.Age(c.Age), c.Command, describe.Age(c.Idle))
 		for j, part := range widget.Wrap(text, width-9, 2, t.Glyphs.Ellipsis) {
 			if j > 0 {
 				label = ""
@@ -179,16 +185,24 @@ func (d *Client) resultLines(width int) []widget.Line {
 	var lines []widget.Line
 	switch {
 	case len(r.Ended) > 0:
-		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Ended: ", t.Holding}, {describe.Count(len(r.Ended), "connection"), t.Strong}, {" of " + d.name + ".", t.Text}})
+		lines = append(lines, widget.Line{
+			{t.Glyphs.Holding + " Ended: ", t.Holding}, {describe.Count(len(r.Ended), "connection"), t.Strong},
+			{" of " + d.name + ".", t.Text},
+		})
 		for i := range r.Again {
-			lines = append(lines, widget.Line{{t.Glyphs.Warning + " A client of the same name has connected again, from ", t.Warning}, {r.Again[i].Addr.String(), t.Strong}})
+			lines = append(lines, widget.Line{
+				{t.Glyphs.Warning + " A client of the same name has connected again, from ", t.Warning},
+				{r.Again[i].Addr.String(), t.Strong},
+			})
 		}
 	case r.Unknown:
 		lines = append(lines, widget.Line{{t.Glyphs.Unknown + " Unknown whether it was ended.", t.Unknown}})
 	case d.err != nil && !d.sent:
 		lines = append(lines, widget.Line{{t.Glyphs.Critical + " No preview, nothing was sent.", t.Critical}})
 	default:
-		lines = append(lines, widget.Line{{t.Glyphs.Warning + " Not ended", t.Warning}, {" (" + describe.Printable(string(r.Reason)) + ")", t.Muted}})
+		lines = append(lines, widget.Line{
+			{t.Glyphs.Warning + " Not ended", t.Warning}, {" (" + describe.Printable(string(r.Reason)) + ")", t.Muted},
+		})
 	}
 	texts := []string{r.Detail}
 	if d.err != nil {

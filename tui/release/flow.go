@@ -151,14 +151,19 @@ func (f *flow) scrolled(lines []widget.Line, room int) []widget.Line {
 	if f.text.Top == f.hidden {
 		note = fmt.Sprintf("%s %d more lines: up/down", f.Theme().Glyphs.Up, f.text.Top)
 	}
-	return append(slices.Clone(lines[f.text.Top:f.text.Top+room-1]), f.labelled("", widget.Line{{note, f.Theme().Waiting}}))
+	return append(slices.Clone(lines[f.text.Top:f.text.Top+room-1]), f.labelled("", widget.Line{{
+		note, f.Theme().Waiting,
+	}}))
 }
 
 // consentLines are the field for the word and the two buttons or, where nothing may be done, the reason.
 func (f *flow) consentLines() []widget.Line {
 	t := f.Theme()
 	if why := f.MayAct(); why != "" {
-		return []widget.Line{{{t.Glyphs.Warning + " Preview only (" + why + ")", t.Warning}}, nil, {{"[ Close ]", t.Strong.Reverse(true)}}}
+		return []widget.Line{
+			{{t.Glyphs.Warning + " Preview only (" + why + ")", t.Warning}}, nil,
+			{{"[ Close ]", t.Strong.Reverse(true)}},
+		}
 	}
 	return f.confirm.lines(t)
 }

@@ -46,7 +46,9 @@ type MutedMsg struct {
 // NewMute is the dialog about one finding or, with several, all of them.
 func NewMute(host screen.Context, mutes Mutes, list []inspect.Mute) *Mute {
 	return &Mute{Context: host, mutes: mutes, list: list, generation: host.Number(), form: widget.Form{
-		Rows:   []widget.FormRow{{Label: "for", Typed: widget.NewField("2h")}, {Label: "reason", Typed: &widget.Field{}}},
+		Rows: []widget.FormRow{
+			{Label: "for", Typed: widget.NewField("2h")}, {Label: "reason", Typed: &widget.Field{}},
+		},
 		At:     1,
 		Button: "Mute",
 	}}
@@ -141,8 +143,9 @@ func (d *Mute) View(width, height int) string {
 	width = min(width-4, widest)
 	t := d.Theme()
 	lines := []widget.Line{{{"Acknowledge  ", t.Strong}, {named(d.list), t.Strong}}, nil}
-	for _, text := range widget.Wrap("Until then it shows as muted, does not set the lock's severity, and does not fail doctor. "+
-		"Nothing is sent to a server.", width, 3, t.Glyphs.Ellipsis) {
+	const means = "Until then it shows as muted, does not set the lock's severity, and does not fail doctor. " +
+		"Nothing is sent to a server."
+	for _, text := range widget.Wrap(means, width, 3, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{{text, t.Muted}})
 	}
 	lines = append(append(lines, nil), widget.FormLines(t, &d.form, width)...)

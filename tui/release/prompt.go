@@ -44,7 +44,8 @@ func ttlPrompt(r *act.Request) *prompt {
 
 // whyPrompt asks for the reason, which the audit file keeps.
 func whyPrompt(why *string) *prompt {
-	return newPrompt("This is production. Why is it done? The audit file keeps it.", "reason", func(typed string) error {
+	const asks = "This is production. Why is it done? The audit file keeps it."
+	return newPrompt(asks, "reason", func(typed string) error {
 		if *why = typed; typed == "" {
 			return errors.New("give a reason, such as a ticket")
 		}

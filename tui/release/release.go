@@ -74,7 +74,8 @@ func newDialog(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *i
 	if c.Digest != "" {
 		owner = inspect.Untrusted(c.Digest)
 	}
-	request := act.Request{ID: l.ID, Lock: l, Owner: owner, TwoLeaders: true} // its preview says so, and other words confirm it
+	// The preview says so of two leaders, and other words confirm it.
+	request := act.Request{ID: l.ID, Lock: l, Owner: owner, TwoLeaders: true}
 	d := &Dialog{releaser: releaser, target: *c, request: request, words: releaseWords}
 	d.flow = newFlow(host, &d.request.Why)
 	d.preview, d.execute = d.requestPreview, d.send
@@ -154,7 +155,8 @@ func (d *Dialog) previewed(msg releasePreviewedMsg) {
 	case msg.err != nil:
 		d.phase = finished
 	case msg.preview.Refused != "":
-		d.result, d.phase = act.Result{Reason: msg.preview.Refused, Detail: msg.preview.Detail, Seen: msg.preview.Seen}, finished
+		p := &msg.preview
+		d.result, d.phase = act.Result{Reason: p.Refused, Detail: p.Detail, Seen: p.Seen}, finished
 	}
 }
 

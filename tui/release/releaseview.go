@@ -32,7 +32,9 @@ func (d *Dialog) View(width, height int) string {
 		lines = append(lines, d.previewLines(width, height)...)
 	case executing:
 		lines = append(lines, widget.Line{{d.words.doing + t.Glyphs.Ellipsis, t.Warning}},
-			widget.Line{{fmt.Sprintf("Its result comes within %d s.", int((executeLimit + d.request.Wait).Seconds())), t.Muted}})
+			widget.Line{{
+				fmt.Sprintf("Its result comes within %d s.", int((executeLimit + d.request.Wait).Seconds())), t.Muted,
+			}})
 	case finished:
 		lines = append(lines, d.resultLines(width)...)
 	}
@@ -42,11 +44,15 @@ func (d *Dialog) View(width, height int) string {
 func (d *Dialog) warningLines(width int) []widget.Line {
 	t := d.Theme()
 	lines := []widget.Line{
-		{{t.Glyphs.Waiting + " " + describe.Owner(&d.target), t.Waiting}, {" waits; it does not hold the lock.", t.Text}},
+		{
+			{t.Glyphs.Waiting + " " + describe.Owner(&d.target), t.Waiting},
+			{" waits; it does not hold the lock.", t.Text},
+		},
 		nil,
 	}
-	lines = append(lines, d.bullets(width, "Removing a waiter frees nothing. Clients that use go-zookeeper's lock then believe "+
-		"that they hold it: two may run at once.")...)
+	lines = append(lines,
+		d.bullets(width, "Removing a waiter frees nothing. Clients that use go-zookeeper's lock then believe "+
+			"that they hold it: two may run at once.")...)
 	return append(lines, nil, widget.FormButtons(t, &d.form, false))
 }
 
@@ -135,9 +141,13 @@ func (d *Dialog) expiryLines() []widget.Line {
 	var lines []widget.Line
 	for i := range d.shown.Votes {
 		v := &d.shown.Votes[i]
-		lines = append(lines, d.labelled("Now", widget.Line{{describe.Expiry(v, d.Clock()) + "  ", d.Theme().Text}, {describe.Printable(v.Addr), d.Theme().Muted}}))
+		lines = append(lines, d.labelled("Now", widget.Line{
+			{describe.Expiry(v, d.Clock()) + "  ", d.Theme().Text}, {describe.Printable(v.Addr), d.Theme().Muted},
+		}))
 	}
-	return append(lines, d.labelled("Then", widget.Line{{"expires in " + describe.Exact(d.request.TTL), d.Theme().Strong}}))
+	return append(lines, d.labelled("Then", widget.Line{{
+		"expires in " + describe.Exact(d.request.TTL), d.Theme().Strong,
+	}}))
 }
 
 // overtaken warns that the lock has changed hands since the preview, so that nothing will be done; empty when
@@ -175,21 +185,35 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 	}
 	switch {
 	case r.Released:
-		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Released: ", t.Holding}, {describe.Owner(&d.target), t.Strong}, {" no longer has it.", t.Text}})
+		lines = append(lines, widget.Line{
+			{t.Glyphs.Holding + " Released: ", t.Holding}, {describe.Owner(&d.target), t.Strong},
+			{" no longer has it.", t.Text},
+		})
 	case r.LetGo:
-		lines = append(lines, widget.Line{{t.Glyphs.Holding + " It let go: ", t.Holding}, {describe.Owner(&d.target), t.Strong}, {" no longer holds it.", t.Text}})
+		lines = append(lines, widget.Line{
+			{t.Glyphs.Holding + " It let go: ", t.Holding}, {describe.Owner(&d.target), t.Strong},
+			{" no longer holds it.", t.Text},
+		})
 	case r.Asked && r.Unknown:
 		lines = append(lines, widget.Line{{t.Glyphs.Unknown + " It was asked; unknown whether it let go.", t.Unknown}})
 	case r.Unknown:
 		lines = append(lines, widget.Line{{t.Glyphs.Unknown + " Unknown whether it was done.", t.Unknown}})
 	case r.Set:
-		lines = append(lines, widget.Line{{t.Glyphs.Holding + " Set: ", t.Holding}, {"the key expires in " + describe.Exact(d.request.TTL) + " unless its client renews it.", t.Text}})
+		lines = append(lines, widget.Line{
+			{t.Glyphs.Holding + " Set: ", t.Holding},
+			{"the key expires in " + describe.Exact(d.request.TTL) + " unless its client renews it.", t.Text},
+		})
 	case d.err != nil && !d.sent:
 		lines = append(lines, widget.Line{{t.Glyphs.Critical + " No preview, nothing was sent.", t.Critical}})
 	case d.err != nil:
-		lines = append(lines, widget.Line{{t.Glyphs.Critical + " " + d.words.notDone + ", as far as we know.", t.Critical}})
+		lines = append(lines, widget.Line{{
+			t.Glyphs.Critical + " " + d.words.notDone + ", as far as we know.", t.Critical,
+		}})
 	default:
-		lines = append(lines, widget.Line{{t.Glyphs.Warning + " " + d.words.notDone, t.Warning}, {" (" + describe.Printable(string(r.Reason)) + "): ", t.Muted}})
+		lines = append(lines, widget.Line{
+			{t.Glyphs.Warning + " " + d.words.notDone, t.Warning},
+			{" (" + describe.Printable(string(r.Reason)) + "): ", t.Muted},
+		})
 		paragraph(cmp.Or(describe.Printable(r.Detail), describe.Refusal(string(r.Reason))), 3)
 	}
 	if d.err != nil {
@@ -208,17 +232,35 @@ func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 	t := d.Theme()
 	switch {
 	case m.Ended == act.EndedItself:
-		return widget.Line{{"  " + t.Glyphs.Free + " ", t.Free}, {describe.Printable(m.Addr) + "  ", t.Text}, {m.Ended.Words(), t.Muted}}
+		return widget.Line{
+			{"  " + t.Glyphs.Free + " ", t.Free}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{m.Ended.Words(), t.Muted},
+		}
 	case m.Ended != "":
-		return widget.Line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {m.Ended.Words(), t.Unknown}}
+		return widget.Line{
+			{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{m.Ended.Words(), t.Unknown},
+		}
 	case m.Err != nil:
-		return widget.Line{{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text}, {describe.OneLine(m.Err), t.Unknown}}
+		return widget.Line{
+			{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{describe.OneLine(m.Err), t.Unknown},
+		}
 	case m.Set:
-		return widget.Line{{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text}, {"set; " + describe.Expiry(&m.After, d.Clock()), t.Text}}
+		return widget.Line{
+			{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{"set; " + describe.Expiry(&m.After, d.Clock()), t.Text},
+		}
 	case m.Deleted:
-		return widget.Line{{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text}, {"deleted", t.Text}}
+		return widget.Line{
+			{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{"deleted", t.Text},
+		}
 	default:
-		return widget.Line{{"  " + t.Glyphs.Free + " ", t.Free}, {describe.Printable(m.Addr) + "  ", t.Text}, {"held something else or nothing", t.Muted}}
+		return widget.Line{
+			{"  " + t.Glyphs.Free + " ", t.Free}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{"held something else or nothing", t.Muted},
+		}
 	}
 }
 
@@ -243,7 +285,9 @@ func (d *Dialog) afterLines() []widget.Line {
 			label = ""
 		}
 		if i == 5 {
-			return append(lines, d.labelled("", widget.Line{{fmt.Sprintf("and %d more", len(holders)-i), d.Theme().Muted}}))
+			return append(lines, d.labelled("", widget.Line{{
+				fmt.Sprintf("and %d more", len(holders)-i), d.Theme().Muted,
+			}}))
 		}
 		lines = append(lines, d.labelled(label, d.person(&holders[i], "")))
 	}

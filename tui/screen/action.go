@@ -72,18 +72,26 @@ func OpenWhere(host Context, id inspect.ID, b *inspect.Backend) {
 
 // BackAction goes back to the screen before.
 func BackAction(host Context) Action {
-	return Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to where you came from", Run: Do(host.Back)}
+	return Action{
+		Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to where you came from",
+		Run: Do(host.Back),
+	}
 }
 
 // LeaveAction goes back from a pane to the list of its screen. It comes before any other action
 // with those keys.
 func LeaveAction(leave func()) Action {
-	return Action{Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "list", Help: "back to the list", Run: Do(leave)}
+	return Action{
+		Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "list", Help: "back to the list", Run: Do(leave),
+	}
 }
 
 // OnePane is tab where there is one pane: disabled, with that reason.
 func OnePane() Action {
-	return Action{Keys: []string{"tab"}, Shown: "tab", Help: "next pane", Disabled: func() string { return "this screen has one pane" }}
+	return Action{
+		Keys: []string{"tab"}, Shown: "tab", Help: "next pane",
+		Disabled: func() string { return "this screen has one pane" },
+	}
 }
 
 // Moves are the keys that move a cursor; every list has them.
@@ -94,9 +102,15 @@ func Moves(move func(int), page func() int) []Action {
 	return []Action{
 		{Keys: []string{"up", "k"}, Shown: "arrows jk", Help: "move", Moves: true, Run: by(-1)},
 		{Keys: []string{"down", "j"}, Moves: true, Run: by(1)},
-		{Keys: []string{"pgup", "ctrl+b"}, Shown: "pgup pgdn", Help: "move by a page", Moves: true, Run: Do(func() { move(-page()) })},
+		{
+			Keys: []string{"pgup", "ctrl+b"}, Shown: "pgup pgdn", Help: "move by a page", Moves: true,
+			Run: Do(func() { move(-page()) }),
+		},
 		{Keys: []string{"pgdown", "ctrl+f"}, Moves: true, Run: Do(func() { move(page()) })},
-		{Keys: []string{"ctrl+d"}, Shown: "ctrl-d ctrl-u", Help: "move by half a page", Moves: true, Run: Do(func() { move(half()) })},
+		{
+			Keys: []string{"ctrl+d"}, Shown: "ctrl-d ctrl-u", Help: "move by half a page", Moves: true,
+			Run: Do(func() { move(half()) }),
+		},
 		{Keys: []string{"ctrl+u"}, Moves: true, Run: Do(func() { move(-half()) })},
 		{Keys: []string{"g", "home"}, Shown: "g G", Help: "to the first, to the last", Moves: true, Run: by(-all)},
 		{Keys: []string{"G", "end"}, Moves: true, Run: by(all)},
@@ -205,5 +219,7 @@ func FormActions(f *widget.Form) []Action {
 
 // TypingActions are the keys while a filter is typed, for the footer.
 func TypingActions() []Action {
-	return []Action{{Shown: "enter", Hint: "keep the filter"}, {Shown: "esc", Hint: "clear it"}, {Shown: "up/down", Hint: "move"}}
+	return []Action{
+		{Shown: "enter", Hint: "keep the filter"}, {Shown: "esc", Hint: "clear it"}, {Shown: "up/down", Hint: "move"},
+	}
 }

@@ -61,7 +61,9 @@ func CopyChoices(host Context, l *inspect.Lock, c *inspect.Contender) []describe
 			list = append(list, describe.Command{Name: "session", Text: inspect.SessionID(o.Session)})
 		}
 		list = append(list, describe.Command{Name: "client", Text: describe.Client(o)},
-			describe.Command{Name: "label", Text: o.Label.String()}, describe.Command{Name: "owner", Text: c.Name.String()})
+			describe.Command{Name: "label", Text: o.Label.String()}, describe.Command{
+				Name: "owner", Text: c.Name.String(),
+			})
 	}
 	for _, command := range host.Commands(l, c) {
 		list = append(list, describe.Command{Name: command.Name, Text: describe.Printable(command.Text)})
@@ -125,7 +127,8 @@ func ToClipboard(host Context, text, done string) tea.Cmd {
 
 func (d *Copying) Actions() []Action {
 	return []Action{
-		{Shown: "enter", Hint: "copy"}, {Shown: fmt.Sprintf("1-%d", min(9, len(d.Choices))), Hint: "copy that"}, {Shown: "esc", Hint: "close"},
+		{Shown: "enter", Hint: "copy"}, {Shown: fmt.Sprintf("1-%d", min(9, len(d.Choices))), Hint: "copy that"},
+		{Shown: "esc", Hint: "close"},
 	}
 }
 
@@ -139,7 +142,10 @@ func (d *Copying) View(width, height int) string {
 	width = max(30, min(width-4, texts))
 	lines := []widget.Line{{{"Copy of ", t.Strong}, {d.Id.String(), t.Text}}, nil}
 	for i, c := range d.Choices {
-		l := widget.Line{{" ", t.Text}, {string(rune('1' + i)), t.Key}, {"  " + c.Name + strings.Repeat(" ", names-ansi.StringWidth(c.Name)+2), t.Muted}}
+		l := widget.Line{
+			{" ", t.Text}, {string(rune('1' + i)), t.Key},
+			{"  " + c.Name + strings.Repeat(" ", names-ansi.StringWidth(c.Name)+2), t.Muted},
+		}
 		if i > 8 {
 			l[1].Text = " "
 		}

@@ -131,7 +131,8 @@ func fairShare(counts []int, room int) int {
 // after it all are there. It is zero, and number -1, where none was.
 func (l *EventLog) CompleteFrom(lock inspect.ID) (at time.Time, number int) {
 	f, ok := l.forgotten[lock]
-	if full := len(l.forgotten) >= cmp.Or(l.Keep, EventsKept); lock == (inspect.ID{}) || !ok && full { // the lock's own may be missing
+	full := len(l.forgotten) >= cmp.Or(l.Keep, EventsKept) // the lock's own may be missing
+	if lock == (inspect.ID{}) || !ok && full {
 		f, ok = l.ofAny, !l.ofAny.at.IsZero()
 	}
 	if !ok {

@@ -153,7 +153,8 @@ func (p FilterSubject) says(wanted func(string) bool) bool {
 	}
 	return p.anyContender(func(c *inspect.Contender) bool {
 		o := &c.Owner
-		return wanted(o.Label.String()) || wanted(describe.Printable(o.Client)) || wanted(o.Host.String()) || wanted(c.Name.String()) ||
+		return wanted(o.Label.String()) || wanted(describe.Printable(o.Client)) || wanted(o.Host.String()) ||
+			wanted(c.Name.String()) ||
 			o.Session != 0 && wanted(inspect.SessionID(o.Session))
 	}) || slices.ContainsFunc(p.Findings, func(f inspect.Finding) bool { return wanted(f.Rule) })
 }
@@ -240,16 +241,29 @@ func textFields() map[string]textField {
 		"library": library,
 		"rule":    finding,
 		"finding": finding,
-		"kind":    {texts: func(p FilterSubject, f func(string) bool) bool { return f(string(p.Kind)) }, is: strings.HasPrefix},
-		"backend": {texts: func(p FilterSubject, f func(string) bool) bool { return f(p.ID.Backend) }, is: strings.HasPrefix},
+		"kind": {texts: func(p FilterSubject,
+			f func(string) bool) bool {
+			return f(string(p.Kind))
+		}, is: strings.HasPrefix},
+		"backend": {
+			texts: func(p FilterSubject, f func(string) bool) bool { return f(p.ID.Backend) }, is: strings.HasPrefix,
+		},
 		"holder": {texts: func(p FilterSubject, f func(string) bool) bool {
-			return slices.ContainsFunc(p.Holders, func(c inspect.Contender) bool { return f(describe.Owner(&c)) || f(c.Name.String()) })
+			return slices.ContainsFunc(p.Holders, func(c inspect.Contender) bool {
+				return f(describe.Owner(&c)) || f(c.Name.String())
+			})
 		}},
 		"session": {texts: func(p FilterSubject, f func(string) bool) bool {
-			return p.anyContender(func(c *inspect.Contender) bool { return c.Owner.Session != 0 && f(inspect.SessionID(c.Owner.Session)) })
+			return p.anyContender(func(c *inspect.Contender) bool {
+				return c.Owner.Session != 0 && f(inspect.SessionID(c.Owner.Session))
+			})
 		}, is: strings.HasPrefix},
 		"token": {texts: func(p FilterSubject, f func(string) bool) bool {
-			return len(p.Masters) > 0 && p.anyContender(func(c *inspect.Contender) bool { return c.Digest == "" && f(c.Name.String()) }) // of a long one the end was cut
+			return len(p.Masters) > 0 &&
+				p.anyContender(func(c *inspect.Contender) bool {
+					return c.Digest == "" &&
+						f(c.Name.String())
+				}) // of a long one the end was cut
 		}, is: strings.HasSuffix},
 		"label": {texts: func(p FilterSubject, f func(string) bool) bool {
 			return p.anyContender(func(c *inspect.Contender) bool { return f(c.Owner.Label.String()) })
@@ -266,7 +280,9 @@ func startsWith(addr, part string) bool {
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
 // FieldNames are the fields as the help and the errors name them.
-const FieldNames = "lock= holder= host= lib= kind= session= token= label= backend= finding=, held>5m wait>1m ttl<2s queue>3, held free waiting critical; ~ before a regular expression, ! for not, the word or between two"
+const FieldNames = "lock= holder= host= lib= kind= session= token= label= backend= finding=, " +
+	"held>5m wait>1m ttl<2s queue>3, held free waiting critical; " +
+	"~ before a regular expression, ! for not, the word or between two"
 
 func parseField(typed string) (t term, timed bool, err error) {
 	word := strings.ToLower(typed)
@@ -364,7 +380,8 @@ func textTerm(name, operator, value string) (term, error) {
 		return term{}, fmt.Errorf("%s%s: write %s=WORD or %s~REGEX", name, operator, name, name)
 	case value == "":
 		return term{}, fmt.Errorf("%s=: give a word", name)
-	case name == "kind" && !slices.ContainsFunc(kinds(), func(k inspect.Kind) bool { return strings.HasPrefix(string(k), word) }):
+	case name == "kind" && !slices.ContainsFunc(kinds(),
+		func(k inspect.Kind) bool { return strings.HasPrefix(string(k), word) }):
 		return term{}, fmt.Errorf("kind=%s: give one of %s", value, strings.Trim(fmt.Sprint(kinds()), "[]"))
 	}
 	is := field.is
@@ -377,6 +394,7 @@ func textTerm(name, operator, value string) (term, error) {
 
 func kinds() []inspect.Kind {
 	return []inspect.Kind{
-		inspect.KindMutex, inspect.KindRW, inspect.KindSemaphore, inspect.KindElection, inspect.KindRedlock, inspect.KindUnknown,
+		inspect.KindMutex, inspect.KindRW, inspect.KindSemaphore, inspect.KindElection, inspect.KindRedlock,
+		inspect.KindUnknown,
 	}
 }

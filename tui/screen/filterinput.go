@@ -104,12 +104,18 @@ func (i *FilterInput) Actions(help string) []Action {
 	list := []Action{{Keys: []string{"/"}, Shown: "/", Hint: "filter", Help: help, Run: Do(i.start)}}
 	if i.field.Value() != "" {
 		list = append(list,
-			Action{Keys: []string{"n"}, Shown: "n N", Help: "the next match, the one before", Run: Do(func() { i.Move(1) })},
+			Action{
+				Keys: []string{"n"}, Shown: "n N", Help: "the next match, the one before",
+				Run: Do(func() { i.Move(1) }),
+			},
 			Action{Keys: []string{"N"}, Run: Do(func() { i.Move(-1) })})
-		list = append(list, Action{Keys: []string{"esc"}, Shown: "esc", Hint: "clear filter", Help: "clear the filter", Run: Do(func() {
-			i.Clear()
-			i.Changed()
-		})})
+		list = append(list, Action{
+			Keys: []string{"esc"}, Shown: "esc", Hint: "clear filter", Help: "clear the filter",
+			Run: Do(func() {
+				i.Clear()
+				i.Changed()
+			}),
+		})
 	}
 	return list
 }
@@ -120,7 +126,9 @@ func (i *FilterInput) View(t *theme.Theme) widget.Line {
 	case i.Open:
 		return append(widget.Line{{"/ ", t.Key}}, i.field.View(t, 30)...).Add(t.Text, " ")
 	case i.field.Value() != "":
-		return widget.Line{{"/ ", t.Key}, {widget.TailOf(describe.Printable(i.field.Value()), 30, t.Glyphs.Ellipsis) + " ", t.Waiting}}
+		return widget.Line{
+			{"/ ", t.Key}, {widget.TailOf(describe.Printable(i.field.Value()), 30, t.Glyphs.Ellipsis) + " ", t.Waiting},
+		}
 	default:
 		return nil
 	}

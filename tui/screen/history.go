@@ -39,7 +39,8 @@ type History struct {
 
 func NewHistory() *History {
 	return &History{
-		grants: make(map[inspect.ID][]Grant), found: make(map[inspect.ID]map[string]time.Time), watched: make(map[string]time.Time),
+		grants: make(map[inspect.ID][]Grant), found: make(map[inspect.ID]map[string]time.Time),
+		watched: make(map[string]time.Time),
 	}
 }
 
@@ -53,7 +54,9 @@ func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
 	for i := range events {
 		switch e := &events[i]; e.Kind {
 		case inspect.EventAcquired, inspect.EventHandover:
-			h.granted(e.Lock, Grant{Seen: e.At, To: describe.Owner(e.Contender), From: previous(e), Name: e.Contender.Name})
+			h.granted(e.Lock, Grant{
+				Seen: e.At, To: describe.Owner(e.Contender), From: previous(e), Name: e.Contender.Name,
+			})
 		case inspect.EventGone:
 			if e.Contender == nil {
 				delete(h.grants, e.Lock)

@@ -125,7 +125,9 @@ func Down(host Context) int {
 
 // BlindBackends reports whether a part of some backend does not answer.
 func BlindBackends(host Context) bool {
-	return slices.ContainsFunc(host.Snapshot().Backends, func(b *inspect.Backend) bool { return b.State != inspect.Connected })
+	return slices.ContainsFunc(host.Snapshot().Backends, func(b *inspect.Backend) bool {
+		return b.State != inspect.Connected
+	})
 }
 
 // Instant orders times with the unknown last.

@@ -53,7 +53,8 @@ func (p Possible) words() []string {
 	case len(lines) == 0 && p.Of > 0:
 		lines = append(lines, fmt.Sprintf("none of %s is like its own", describe.Count(p.Of, "connection")))
 	case more > 0:
-		lines = append(lines, fmt.Sprintf("or one of %d more: only candidates: Redis does not record who wrote a key", more))
+		lines = append(lines,
+			fmt.Sprintf("or one of %d more: only candidates: Redis does not record who wrote a key", more))
 	case len(lines) > 0:
 		lines = append(lines, "only a candidate: Redis does not record who wrote a key")
 	}

@@ -25,7 +25,8 @@ const (
 // TicketAction offers the ticket of what about returns; false: nothing is selected.
 func TicketAction(host Context, about func() (ticket.Ticket, bool)) Action {
 	return Action{
-		Keys: []string{"Y"}, Shown: "Y", Hint: "ticket", Help: "for a ticket: Markdown or JSON, to the clipboard or a file",
+		Keys: []string{"Y"}, Shown: "Y", Hint: "ticket",
+		Help: "for a ticket: Markdown or JSON, to the clipboard or a file",
 		Disabled: func() string {
 			if _, ok := about(); !ok {
 				return "no lock or finding is selected"
@@ -116,7 +117,8 @@ func (d *Ticket) copy(form string) (tea.Cmd, bool) {
 	if d.NoClipboard() != "" || len(text) > longestCopy {
 		return d.save(form)
 	}
-	d.Flash(fmt.Sprintf("copied %s as %s, %d bytes; if it cannot be pasted: Y w writes a file", d.ticket.Subject(), form, len(text)))
+	d.Flash(fmt.Sprintf("copied %s as %s, %d bytes; if it cannot be pasted: Y w writes a file", d.ticket.Subject(),
+		form, len(text)))
 	return tea.SetClipboard(text), true
 }
 
@@ -139,7 +141,10 @@ func (d *Ticket) Actions() []Action {
 	if d.NoClipboard() != "" {
 		return []Action{{Shown: "enter", Hint: "to a file"}, {Shown: "esc", Hint: "close"}}
 	}
-	return []Action{{Shown: "enter", Hint: "copy"}, {Shown: "1 2", Hint: "copy that"}, {Shown: "w", Hint: "to a file"}, {Shown: "esc", Hint: "close"}}
+	return []Action{
+		{Shown: "enter", Hint: "copy"}, {Shown: "1 2", Hint: "copy that"}, {Shown: "w", Hint: "to a file"},
+		{Shown: "esc", Hint: "close"},
+	}
 }
 
 func (d *Ticket) View(width, height int) string {

@@ -34,7 +34,9 @@ func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	}
 	// without colours only the gap separates the two plots
 	mean, share := lanes.Summary(c.Holding)
-	return append(lines, nil, v.Strip(widget.Line{{"held ", t.Muted}, {fmt.Sprintf("%.0f%% of the time", 100*share), t.Text}}, c.Holding, max(mean, 1), t.Holding))
+	return append(lines, nil,
+		v.Strip(widget.Line{{"held ", t.Muted}, {fmt.Sprintf("%.0f%% of the time", 100*share), t.Text}}, c.Holding,
+			max(mean, 1), t.Holding))
 }
 
 // stripRows is the height of the waiters' strip, in few steps, so that it seldom changes as lanes come.
@@ -60,9 +62,11 @@ func (s *Screen) histograms(v *lanes.View) []widget.Line {
 		rows = 6
 	}
 	t, half := s.Theme(), (s.width-widget.Margin-2)/2
-	left, right := s.histogram("waits", waits, half, rows, t.Waiting), s.histogram("holds", holds, half, rows, t.Holding)
+	left, right := s.histogram("waits", waits, half, rows, t.Waiting), s.histogram("holds", holds, half, rows,
+		t.Holding)
 	for i := range left {
-		line := append(widget.Line{{widget.Blanks(widget.Margin), t.Text}}, left[i].Align(half, false, t.Glyphs.Ellipsis)...)
+		line := append(widget.Line{{widget.Blanks(widget.Margin), t.Text}},
+			left[i].Align(half, false, t.Glyphs.Ellipsis)...)
 		left[i] = append(line, right[i]...)
 	}
 	return left
@@ -78,7 +82,8 @@ func (s *Screen) histogram(name string, sorted []time.Duration, width, rows int,
 	}
 	lines[0] = widget.Line{{fmt.Sprintf("%s ended: %d", name, len(sorted)), t.Muted}}
 	for _, percent := range []int{50, 95, 99} {
-		lines[0] = lines[0].Add(t.Muted, fmt.Sprintf("  p%d ", percent)).Add(t.Text, describe.Span(lanes.Percentile(sorted, percent)))
+		lines[0] = lines[0].Add(t.Muted, fmt.Sprintf("  p%d ", percent))
+		lines[0] = lines[0].Add(t.Text, describe.Span(lanes.Percentile(sorted, percent)))
 	}
 	h := lanes.NewHistogram(sorted, width/classWidth)
 	most := float64(slices.Max(h.Counts))

@@ -132,14 +132,29 @@ func (s *Screen) page() int { return max(1, s.room-1) }
 func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		screen.BackAction(s.Context),
-		{Keys: []string{"("}, Shown: "()", Hint: "earlier/later", Help: "move the window in time", Disabled: s.nothing, Run: screen.Do(func() { s.seek(-1) })},
+		{
+			Keys: []string{"("}, Shown: "()", Hint: "earlier/later", Help: "move the window in time",
+			Disabled: s.nothing, Run: screen.Do(func() { s.seek(-1) }),
+		},
 		{Keys: []string{")"}, Disabled: s.nothing, Run: screen.Do(func() { s.seek(1) })},
-		{Keys: []string{"+", "="}, Shown: "+/-", Hint: "zoom", Help: "a shorter or longer window, from 10 s to 1 h", Disabled: s.nothing, Run: screen.Do(func() { s.zoom(-1) })},
+		{
+			Keys: []string{"+", "="}, Shown: "+/-", Hint: "zoom", Help: "a shorter or longer window, from 10 s to 1 h",
+			Disabled: s.nothing, Run: screen.Do(func() { s.zoom(-1) }),
+		},
 		{Keys: []string{"-", "_"}, Disabled: s.nothing, Run: screen.Do(func() { s.zoom(1) })},
-		{Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Late: true, Help: "back to now, following the holder", Disabled: s.nothing, Run: screen.Do(s.live)},
+		{
+			Keys: []string{"0", "end"}, Shown: "0 end", Hint: "now", Late: true,
+			Help: "back to now, following the holder", Disabled: s.nothing, Run: screen.Do(s.live),
+		},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.id, nil) }),
-		{Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the lock's queue", Disabled: s.nothing, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) })},
-		{Keys: []string{"p"}, Shown: "p", Hint: "attempts", Late: true, Help: "one lane per client, or one per attempt", Run: screen.Do(s.fold)},
+		{
+			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain", Help: "open the lock's queue",
+			Disabled: s.nothing, Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) }),
+		},
+		{
+			Keys: []string{"p"}, Shown: "p", Hint: "attempts", Late: true,
+			Help: "one lane per client, or one per attempt", Run: screen.Do(s.fold),
+		},
 		screen.OnePane(),
 	}
 	return append(list, screen.Moves(s.move, s.page)...)
@@ -239,7 +254,9 @@ func (s *Screen) View() string { return s.drawn }
 func (s *Screen) draw() string {
 	t := s.Theme()
 	if s.id == (inspect.ID{}) {
-		return s.finish([]widget.Line{{{" No lock is selected: choose one in the list of locks, then press t.", t.Muted}}})
+		return s.finish([]widget.Line{{{
+			" No lock is selected: choose one in the list of locks, then press t.", t.Muted,
+		}}})
 	}
 	v, list := s.shown()
 	lines := s.head(&v)
@@ -299,7 +316,10 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 	case v.Live && s.Context.Live():
 		right = append(widget.Line{{" live ", t.Badge}}, right...)
 	case !v.Live:
-		right = widget.Line{{" " + describe.Clock(w.From) + " " + t.Glyphs.Dash + " " + describe.Clock(w.End()) + " ", t.BadgeWarning}, {" 0: now ", t.Muted}}
+		right = widget.Line{
+			{" " + describe.Clock(w.From) + " " + t.Glyphs.Dash + " " + describe.Clock(w.End()) + " ", t.BadgeWarning},
+			{" 0: now ", t.Muted},
+		}
 	}
 	if left.Width()+right.Width() >= s.width {
 		left = left[:1] // the name comes before what the lock is
@@ -309,7 +329,9 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 		return append(lines, widget.Line{{" " + t.Glyphs.Unknown + " its servers do not list it", t.Unknown}})
 	}
 	mark := screen.Sign(t, l)
-	standing := widget.Line{{" " + mark.Text + " ", mark.Style}, {s.Theme().Glyphs.Translate(screen.Ages(s).Standing(l)), t.Text}}
+	standing := widget.Line{
+		{" " + mark.Text + " ", mark.Style}, {s.Theme().Glyphs.Translate(screen.Ages(s).Standing(l)), t.Text},
+	}
 	return append(lines, standing.Cut(s.width-1, t.Glyphs.Ellipsis))
 }
 
@@ -321,6 +343,7 @@ func (s *Screen) emptiness(v *lanes.View) string {
 	case s.Snapshot().Lock(s.id) == nil:
 		return "It has not been seen."
 	default:
-		return fmt.Sprintf("No holder and no waiter in the %s since watching began.", describe.Seconds(s.Now().Sub(v.Looked)))
+		return fmt.Sprintf("No holder and no waiter in the %s since watching began.",
+			describe.Seconds(s.Now().Sub(v.Looked)))
 	}
 }

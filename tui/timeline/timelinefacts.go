@@ -15,17 +15,23 @@ import (
 func (s *Screen) figures() []widget.Line {
 	t, h := s.Theme(), s.Snapshot().History(s.id)
 	if h == nil {
-		return []widget.Line{{{"   no change since watching began, " + describe.Seconds(s.Now().Sub(s.source.Started)), t.Muted}}}
+		return []widget.Line{{{
+			"   no change since watching began, " + describe.Seconds(s.Now().Sub(s.source.Started)), t.Muted,
+		}}}
 	}
 	var first widget.Line
 	for _, counted := range []bool{true, false} { // the counts go first where there is no room for all
-		first = append(append(widget.Line{{"   ", t.Text}}, s.spans("hold", h.Holds, counted)...), widget.Span{"  ", t.Text})
+		first = append(append(widget.Line{{"   ", t.Text}}, s.spans("hold", h.Holds, counted)...),
+			widget.Span{"  ", t.Text})
 		if first = append(first, s.spans("wait", h.Waits, counted)...); first.Width() <= s.width {
 			break
 		}
 	}
 	watched := s.Now().Sub(h.Since)
-	second := widget.Line{{"   ", t.Text}, {describe.Count(h.Grants, "grant"), t.Strong}, {", " + describe.Count(h.Handovers, "handover") + " in " + describe.Seconds(watched), t.Text}}
+	second := widget.Line{
+		{"   ", t.Text}, {describe.Count(h.Grants, "grant"), t.Strong},
+		{", " + describe.Count(h.Handovers, "handover") + " in " + describe.Seconds(watched), t.Text},
+	}
 	if watched >= 10*time.Second {
 		second = second.Add(t.Text, ", "+rate(h.Grants, watched)+"/min")
 	}
@@ -74,7 +80,14 @@ func (s *Screen) fairness(grants int) widget.Line {
 	lead := " " + t.Glyphs.Dot + " "
 	switch {
 	case times > 0:
-		return widget.Line{{lead, t.Muted}, {fmt.Sprintf("%s %s overtaken, %s", t.Glyphs.Warning, describe.Count(whom, "waiter"), describe.Count(times, "overtake")), t.Warning}}
+		return widget.Line{
+			{lead, t.Muted},
+			{
+				fmt.Sprintf("%s %s overtaken, %s", t.Glyphs.Warning, describe.Count(whom, "waiter"),
+					describe.Count(times, "overtake")),
+				t.Warning,
+			},
+		}
 	case queue && grants == 0:
 		return widget.Line{{lead, t.Muted}, {"no grant seen yet: fairness unknown", t.Muted}}
 	case queue:

@@ -70,7 +70,8 @@ func Lay(columns []Column, width int) []int {
 		grow += c.Grow
 	}
 	room += Gap
-	for i := len(columns) - 1; i > 0 && room < 0; i-- { // in a compact window the last give way, and leave their room to the others
+	// In a compact window the last give way, and leave their room to the others.
+	for i := len(columns) - 1; i > 0 && room < 0; i-- {
 		if widths[i] > 0 {
 			if rest := widths[i] + room; rest >= leastCut {
 				widths[i], room = rest, 0
@@ -131,7 +132,9 @@ func Join(columns []Column, widths []int, row []Line, tail string) Line {
 		if width == 0 {
 			continue
 		}
-		if next := i + 1; next < len(row) && !column.Right && c.Width() > width && len(row[next]) == 0 && widths[next] > 0 {
+		next := i + 1
+		empty := next < len(row) && len(row[next]) == 0 && widths[next] > 0
+		if empty && !column.Right && c.Width() > width {
 			width += Gap + widths[next]
 			i = next
 		}
