@@ -1,7 +1,6 @@
 package locks
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
-	"github.com/lockscope/lockscope/inspect/ticket"
 	"github.com/lockscope/lockscope/tui/chain"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
@@ -323,86 +321,6 @@ func (s *Screen) sortBy(by *column) {
 	s.arrange()
 	s.seek()
 }
-
-func (s *Screen) Actions() []screen.Action {
-	none := func() string {
-		if s.Current == (Selection{}) {
-			return "no lock is selected"
-		}
-		return ""
-	}
-	noLock := func() string {
-		if s.Current.Lock == (inspect.ID{}) {
-			return "no lock is selected"
-		}
-		return ""
-	}
-	opens, help := "chain", "the chain: who holds it, who waits on whom"
-	if _, ok := s.onGroup(); ok {
-		opens, help = "open", "open the group, and close it"
-	}
-	list := []screen.Action{
-		{
-			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: opens, Help: help, Disabled: none,
-			Run: screen.Do(s.enter),
-		},
-	}
-	if s.keysInChain() {
-		list = append(list, screen.LeaveAction(func() { s.inChain = false }))
-	}
-	list = append(list, s.input.Actions("filter: show only locks with all of: "+screen.FieldNames)...)
-	list = append(list,
-		screen.Action{
-			Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true, Help: "sort by the next column",
-			Run: screen.Do(s.nextSorting),
-		},
-		screen.Action{
-			Keys: []string{"p"}, Shown: "p", Hint: "group", Late: true,
-			Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group),
-		},
-		screen.Action{
-			Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)",
-			Disabled: noLock, Run: s.copy,
-		},
-		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Current.Lock, nil) }),
-		screen.Action{
-			Keys: []string{"v"}, Shown: "v", Help: "mark, or unmark, the lock: for x, X, A and m", Disabled: noLock,
-			Run: screen.Do(s.mark),
-		},
-		screen.Action{
-			Keys: []string{"V"}, Shown: "V", Help: "mark all that is shown, or unmark all", Disabled: none,
-			Run: screen.Do(s.markAll),
-		},
-		screen.Action{
-			Keys: []string{"W"}, Shown: "W", Help: "names in full: only locks, holders and ages, or all again",
-			Run: screen.Do(s.toggleNames),
-		},
-		screen.Action{Keys: []string{"C"}, Shown: "C", Help: "choose the columns", Run: screen.Do(s.chooseColumns)},
-		screen.Action{
-			Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: none,
-			Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) }),
-		},
-	)
-	if s.Want.Grouped {
-		list = append(list, screen.Action{
-			Keys: []string{"h", "left"}, Shown: "h", Hint: "close", Help: "close the group", Disabled: none,
-			Run: screen.Do(s.closeGroup),
-		})
-	}
-	list = append(list, screen.Action{
-		Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the table, or the lock's chain",
-		Disabled: func() string {
-			if !s.paned() {
-				return fmt.Sprintf("one pane here; from %dx%d on the chain is shown too", stackedWidth, stackedHeight+4)
-			}
-			return none()
-		},
-		Run: screen.Do(func() { s.inChain = !s.inChain }),
-	})
-	return append(list, screen.Moves(s.move, s.rows)...)
-}
-
-func (s *Screen) copy() tea.Cmd { return screen.CopyMenu(s, s.Snapshot().Lock(s.Current.Lock), nil) }
 
 // filtered takes over what the filter's line says now.
 func (s *Screen) filtered() {
