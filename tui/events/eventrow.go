@@ -24,7 +24,7 @@ func eventColumns(width int) []widget.Column {
 		{Title: "TIME", Width: clock},
 		{Title: "EVENT", Width: 11},
 		{Title: "LOCK", Middle: true, Width: 16, Grow: 4, Most: 60},
-		{Title: "WHO", Width: 20, Grow: 5, Most: max(20, width)},
+		{Title: "WHO", Width: 16, Grow: 5, Most: max(20, width)},
 		{Title: "LASTED", Width: lasted, Right: true},
 	}
 }
@@ -52,7 +52,8 @@ func (s *Screen) View() string {
 	t := s.Theme()
 	inner := s.width - widget.Margin - 1
 	columns := eventColumns(inner)
-	columns[eventLock].Most = max(columns[eventLock].Most, s.names)
+	columns[eventLock].Fit(s.names)
+	widget.InFull(columns, inner, eventLock)
 	widths := widget.Lay(columns, inner)
 	header := append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...)
 	lines := []string{
