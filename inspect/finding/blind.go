@@ -42,7 +42,8 @@ func unseenOf(l *inspect.Lock) []inspect.Unseen {
 	list := slices.Clip(l.Unseen)
 	for i := range l.Masters {
 		m := &l.Masters[i]
-		if !m.Up && !slices.ContainsFunc(list, func(u inspect.Unseen) bool { return u.Aspect == inspect.AspectVotes && u.Where == m.Addr }) {
+		if !m.Up && !slices.ContainsFunc(list,
+			func(u inspect.Unseen) bool { return u.Aspect == inspect.AspectVotes && u.Where == m.Addr }) {
 			list = append(list, inspect.Unseen{Aspect: inspect.AspectVotes, Where: m.Addr, Reason: m.Error})
 		}
 	}
@@ -79,7 +80,8 @@ func gapsOf(list []inspect.Unseen) []gap {
 		aspects := hides[read{u.Right, u.Where, u.Read}]
 		slices.Sort(aspects)
 		at := slices.IndexFunc(gaps, func(g gap) bool {
-			return g.refused() == (u.Right != "") && g.answered() == answered(&u) && g.from[0].Advice == u.Advice && slices.Equal(g.aspects, aspects)
+			return g.refused() == (u.Right != "") && g.answered() == answered(&u) && g.from[0].Advice == u.Advice &&
+				slices.Equal(g.aspects, aspects)
 		})
 		if at < 0 {
 			at, gaps = len(gaps), append(gaps, gap{aspects: aspects})
@@ -117,7 +119,8 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 		f.Evidence["masters"] = f.Evidence["servers"]
 		delete(f.Evidence, "servers")
 		if g.silent() {
-			what, first := "did not answer", by(configure("see why it does not answer"), redisCLI(c, g.from[0].Where, "PING"))
+			what, first := "did not answer", by(configure("see why it does not answer"),
+				redisCLI(c, g.from[0].Where, "PING"))
 			if word, advice := redisreply.Advice(g.from[0].Reason); word != "" {
 				what, first = "answered only "+word, configure(advice)
 			}
@@ -335,17 +338,20 @@ func (g *gap) refusedUser() string {
 // neverAsked reports the reads that a one-shot command was given no way to make.
 func neverAsked(c *inspect.Case) []inspect.Finding {
 	l, b := c.Lock, c.Backend
-	if b == nil || b.Mode != inspect.ModeOnce || b.Kind != inspect.ZooKeeper || !slices.ContainsFunc(l.Waiters, hasSession) {
+	if b == nil || b.Mode != inspect.ModeOnce || b.Kind != inspect.ZooKeeper ||
+		!slices.ContainsFunc(l.Waiters, hasSession) {
 		return nil
 	}
-	known := func(a inspect.Aspect) bool { return !l.Unknown(a) && !b.Unknown(a) } // else the reason is reported already
+	// else the reason is reported already
+	known := func(a inspect.Aspect) bool { return !l.Unknown(a) && !b.Unknown(a) }
 	var unseen []inspect.Aspect
 	var what []string
 	if c.Watches == nil && known(inspect.AspectWatches) {
 		unseen, what = append(unseen, inspect.AspectWatches), append(what, "who watches whom")
 	}
 	if n := c.Watches.Lacks(l); n > 0 && known(inspect.AspectWatches) {
-		unseen, what = append(unseen, inspect.AspectWatches), append(what, fmt.Sprintf("whom %d of the waiters watch", n))
+		unseen = append(unseen, inspect.AspectWatches)
+		what = append(what, fmt.Sprintf("whom %d of the waiters watch", n))
 	}
 	if c.Sessions == nil && known(inspect.AspectSessions) {
 		unseen, what = append(unseen, inspect.AspectSessions), append(what, "which clients the sessions belong to")
@@ -355,9 +361,10 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 	}
 	return one(inspect.Finding{
 		Confidence: recipe.Certain,
-		Message:    "no server reported " + strings.Join(what, " and ") + ": a lost wake-up or a dead client would go unnoticed",
-		Evidence:   evidence{"unseen": aspectNames(unseen)},
-		Subject:    inspect.Subject{Unseen: unseen},
+		Message: "no server reported " + strings.Join(what, " and ") +
+			": a lost wake-up or a dead client would go unnoticed",
+		Evidence: evidence{"unseen": aspectNames(unseen)},
+		Subject:  inspect.Subject{Unseen: unseen},
 		Steps: do(configure("give every server and its AdminServer in the target (" + admins(b) +
 			"), or allow cons, wchs and wchp in 4lw.commands.whitelist")),
 	})

@@ -41,7 +41,8 @@ func clockSkew() rule {
 			if !s.ClockKnown {
 				continue
 			}
-			servers = append(servers, evidence{"addr": inspect.Escape(s.Addr), "offset_ms": s.ClockOffset.Round(100 * time.Millisecond).Milliseconds()})
+			offset := s.ClockOffset.Round(100 * time.Millisecond).Milliseconds()
+			servers = append(servers, evidence{"addr": inspect.Escape(s.Addr), "offset_ms": offset})
 			if s.ClockOffset > 0 {
 				consider(s.ClockOffset, doubt(s), "", s.Addr)
 			} else {
@@ -100,7 +101,8 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 	return inspect.Finding{
 		Confidence: confidence,
 		Message:    skew(short, len(servers), apart, behind, ours) + ": " + harm,
-		Evidence:   evidence{"servers": servers, "between": between, "apart_ms": apart.Milliseconds(), "cause": "NTP is off, or it steps the clock"},
+		Evidence: evidence{"servers": servers, "between": between, "apart_ms": apart.Milliseconds(),
+			"cause": "NTP is off, or it steps the clock"},
 		Steps: do(configure("run chronyc tracking on these hosts and here, and let the clock slew: " +
 			"a stepped clock frees locks early or keeps them too long")),
 	}

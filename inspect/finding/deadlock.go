@@ -57,7 +57,8 @@ func deadlock() rule {
 		if len(c.Cycle.Ties) > 0 {
 			e["ties"] = tiesOf(c.Cycle)
 		}
-		f := inspect.Finding{Confidence: c.Cycle.Certainty(), Evidence: e, Subject: inspect.Subject{Locks: c.Cycle.Locks}}
+		f := inspect.Finding{Confidence: c.Cycle.Certainty(), Evidence: e,
+			Subject: inspect.Subject{Locks: c.Cycle.Locks}}
 		possibly := ""
 		switch {
 		case c.Cycle.OneLook:
@@ -74,7 +75,8 @@ func deadlock() rule {
 		default:
 			f.Steps = breakCircle(c)
 		}
-		f.Message = fmt.Sprintf("deadlock over %s%s: %s wait for each other", describe.Count(len(ids), "lock"), possibly, circle(c.Cycle))
+		f.Message = fmt.Sprintf("deadlock over %s%s: %s wait for each other",
+			describe.Count(len(ids), "lock"), possibly, circle(c.Cycle))
 		return one(f)
 	})
 }
@@ -111,8 +113,9 @@ func tiesOf(c *inspect.Cycle) []evidence {
 	list := make([]evidence, len(c.Ties))
 	for i, t := range c.Ties {
 		list[i] = evidence{
-			"owner": inspect.Escape(c.Owners[t.Owner]), "session": inspect.SessionID(t.Session), "client": t.Client.String(),
-			"by": t.By, "certainty": string(t.Certainty),
+			"owner": inspect.Escape(c.Owners[t.Owner]), "session": inspect.SessionID(t.Session),
+			"client": t.Client.String(),
+			"by":     t.By, "certainty": string(t.Certainty),
 		}
 	}
 	return list

@@ -36,15 +36,18 @@ func emptyLocks() rule {
 		under := inspect.ID{Backend: b.Name, Path: e.Under}
 		found := evidence{
 			"count": e.Count, "under": under.String(), "under_count": e.UnderCount,
-			"cause": "the directory of a lock stays when its last contender leaves; one made for each order, user or file adds up",
+			"cause": "the directory of a lock stays when its last contender leaves; one made for each order, " +
+				"user or file adds up",
 		}
-		message := fmt.Sprintf("%d directories are empty and had children once, %d of them under %s", e.Count, e.UnderCount, inspect.Untrusted(e.Under).Cut(60))
+		message := fmt.Sprintf("%d directories are empty and had children once, %d of them under %s",
+			e.Count, e.UnderCount, inspect.Untrusted(e.Under).Cut(60))
 		if !e.Oldest.IsZero() {
 			found["oldest"] = stamp(e.Oldest)
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain, Message: message, Evidence: found,
-			Steps: do(by(inspect.Step{Verb: inspect.VerbSweep, Lock: under, Why: "see which of them nothing has used for a day"},
+			Steps: do(by(inspect.Step{Verb: inspect.VerbSweep, Lock: under,
+				Why: "see which of them nothing has used for a day"},
 				describe.Lockscope("sweep", under, b.Reach.Target, "--idle 24h --max 1000 --dry-run"))),
 		})
 	})

@@ -34,7 +34,8 @@ func evictionRisk() rule {
 				"addr": inspect.Escape(s.Addr), "policy": inspect.Escape(s.EvictionPolicy), "maxmemory": s.MaxMemory,
 			})
 			if first == "" {
-				first = fmt.Sprintf("%s evicts keys when its memory is full (%s, %s)", at(s.Addr), inspect.Untrusted(s.EvictionPolicy).Cut(20), bytes(s.MaxMemory))
+				first = fmt.Sprintf("%s evicts keys when its memory is full (%s, %s)",
+					at(s.Addr), inspect.Untrusted(s.EvictionPolicy).Cut(20), bytes(s.MaxMemory))
 			}
 		}
 		if len(servers) == 0 {

@@ -67,13 +67,15 @@ func ghostOwner() rule {
 		f := inspect.Finding{Confidence: recipe.Likely, Evidence: e, Subject: first.Subject()}
 		if first.Owner.Session == 0 {
 			e["cause"] = "its client died; other clients keep alive the key that holds its entry"
-			f.Message = fmt.Sprintf("%s %s, but nothing keeps its entry alive: its client is gone", describe.BriefOwner(first), verb(first))
+			f.Message = fmt.Sprintf("%s %s, but nothing keeps its entry alive: its client is gone",
+				describe.BriefOwner(first), verb(first))
 			f.Steps = do(releaseOf(c, "if no process has this id any more", first))
 		} else {
 			f.Message, f.Steps = ghostSession(c, first, e)
 			if by := endsBy(c, first, e); c.Now.Before(by) {
 				f.Severity = inspect.Info
-				f.Message = fmt.Sprintf("%s %s, but its session %s is connected to no server: it ends by %s unless its client is back",
+				f.Message = fmt.Sprintf("%s %s, but its session %s is connected to no server: "+
+					"it ends by %s unless its client is back",
 					owner(first), verb(first), inspect.SessionID(first.Owner.Session), utc(by, c.Now))
 				f.Steps = do(wait("wait until then: what the session has is free when it ends"))
 			}
@@ -96,7 +98,8 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	if c.Sessions == nil || !c.AllSessions || one.Since.IsZero() || returning(c, one) {
 		return false
 	}
-	if !(c.Backend.ClockKnown() && c.Backend.Dates(one.Czxid)) && !readOnce(c) && !one.Seen.Before(c.SessionsAt) && !c.SessionsAt.IsZero() {
+	if !(c.Backend.ClockKnown() && c.Backend.Dates(one.Czxid)) && !readOnce(c) && !one.Seen.Before(c.SessionsAt) &&
+		!c.SessionsAt.IsZero() {
 		return false // by its own clock it may be older than it is
 	}
 	came := one.Since.Add(-c.Offset)
@@ -142,7 +145,8 @@ func readOnce(c *inspect.Case) bool { return c.Backend != nil && c.Backend.Mode 
 // overdue reports whether a session's server had not heard of it for longer than its timeout when it was
 // asked, so that it should have ended it.
 func overdue(c *inspect.Case, s inspect.Session) bool {
-	return !c.SessionsAt.IsZero() && !s.LastContact.IsZero() && s.Timeout > 0 && c.SessionsAt.Sub(s.LastContact) > expiry(s.Timeout)
+	return !c.SessionsAt.IsZero() && !s.LastContact.IsZero() && s.Timeout > 0 &&
+		c.SessionsAt.Sub(s.LastContact) > expiry(s.Timeout)
 }
 
 func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message string, steps []inspect.Step) {
@@ -153,7 +157,8 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message 
 		e["last_contact"] = stamp(s.LastContact)
 	}
 	e["cause"] = "its client was killed or cut off, and the session has not timed out yet"
-	message = fmt.Sprintf("%s %s, but its session %s %s", owner(one), verb(one), inspect.SessionID(one.Owner.Session), how)
+	message = fmt.Sprintf("%s %s, but its session %s %s", owner(one), verb(one), inspect.SessionID(one.Owner.Session),
+		how)
 	until := "wait for the session to time out"
 	if timeout > 0 {
 		e["session_timeout_ms"] = timeout.Milliseconds()

@@ -65,10 +65,13 @@ func herd() rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("%d sessions watch %s: all of them wake up at once when it changes", len(worst), name),
-			Subject:    inspect.Subject{Node: inspect.Untrusted(node)},
-			Evidence:   evidence{"node": inspect.Escape(node), "watchers": len(worst), "sessions": ids, "cause": "clients that watch the holder instead of the contender before them"},
-			Steps:      do(configure("change the clients of these sessions: each waiter should watch only the contender before it, as Curator does")),
+			Message: fmt.Sprintf("%d sessions watch %s: all of them wake up at once when it changes",
+				len(worst), name),
+			Subject: inspect.Subject{Node: inspect.Untrusted(node)},
+			Evidence: evidence{"node": inspect.Escape(node), "watchers": len(worst), "sessions": ids,
+				"cause": "clients that watch the holder instead of the contender before them"},
+			Steps: do(configure("change the clients of these sessions: each waiter should watch only the " +
+				"contender before it, as Curator does")),
 		})
 	})
 }

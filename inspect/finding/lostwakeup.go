@@ -55,7 +55,8 @@ func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	f := lostWatch(h)
 	f.Message = fmt.Sprintf("%s is first in line and watches %s, which is gone: it may not know that its turn has come",
 		describe.BriefOwner(h), describe.BriefName(h.WatchesGone))
-	f.Steps = do(restart("see whether that client works under the lock; if it waits, restart it, so that it queues again"))
+	f.Steps = do(restart("see whether that client works under the lock; if it waits, restart it, " +
+		"so that it queues again"))
 	if l.Recipe != "zookeeper-recipes" {
 		f.Severity, f.Confidence = inspect.Info, recipe.Possible
 	}
@@ -85,7 +86,8 @@ func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 		Severity: inspect.Info, Confidence: recipe.Possible, Evidence: e, Subject: h.Subject(),
 		Message: fmt.Sprintf("%s is first in line and watches %s behind it: it may not know that its turn has come",
 			describe.BriefOwner(h), describe.BriefName(l.Waiters[i].Name)),
-		Steps: do(restart("see whether that client works under the lock; if it waits, restart it, so that it queues again")),
+		Steps: do(restart("see whether that client works under the lock; if it waits, restart it, " +
+			"so that it queues again")),
 	})
 }
 

@@ -117,7 +117,8 @@ func forgetful(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Dur
 	if s.Persistence != "" {
 		e["persistence"] = inspect.Escape(s.Persistence)
 	}
-	advice := "restart no other master until the holder is done; if that cannot wait, stop the holder and release the lock"
+	advice := "restart no other master until the holder is done; if that cannot wait, " +
+		"stop the holder and release the lock"
 	if ttl != forEver {
 		until, _ := ending(c.Lock)
 		if c.History != nil {
@@ -126,18 +127,22 @@ func forgetful(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Dur
 				until = delayed
 			}
 		}
-		advice = fmt.Sprintf("keep clients away from %s until %s (delayed restart), or let the holder finish first", addr, utc(until, c.Now))
+		advice = fmt.Sprintf("keep clients away from %s until %s (delayed restart), or let the holder finish first",
+			addr, utc(until, c.Now))
 	}
 	f := inspect.Finding{
 		Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},
 		Confidence: recipe.Likely,
-		Message:    fmt.Sprintf("%s restarted at %s and lost this key: a second client can get its vote while the first still holds", at(s.Addr), started),
-		Evidence:   e,
-		Steps:      do(wait(advice), configure("appendfsync always keeps keys over a restart")),
+		Message: fmt.Sprintf("%s restarted at %s and lost this key: a second client can get its vote while the "+
+			"first still holds", at(s.Addr), started),
+		Evidence: e,
+		Steps:    do(wait(advice), configure("appendfsync always keeps keys over a restart")),
 	}
-	if h := &c.Lock.Holders[0]; m.LastPresent.IsZero() && h.HeldSince.IsZero() && h.Since.IsZero() { // the lock may have been taken after the server started
+	// the lock may have been taken after the server started
+	if h := &c.Lock.Holders[0]; m.LastPresent.IsZero() && h.HeldSince.IsZero() && h.Since.IsZero() {
 		f.Confidence = recipe.Possible
-		f.Message = fmt.Sprintf("%s has been up since %s and does not have this key: it may have lost it in a restart", at(s.Addr), started)
+		f.Message = fmt.Sprintf("%s has been up since %s and does not have this key: it may have lost it in a restart",
+			at(s.Addr), started)
 	}
 	return f
 }

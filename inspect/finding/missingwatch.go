@@ -46,7 +46,8 @@ func missingWatch() rule {
 		for i := range l.Waiters {
 			w := &l.Waiters[i]
 			gone := watchesGone(c, w)
-			if (w.Watch == inspect.Missing || gone) && w != lost && !away(c, w) && !besideMember(l, w) && len(found) < listed {
+			if (w.Watch == inspect.Missing || gone) && w != lost && !away(c, w) && !besideMember(l, w) &&
+				len(found) < listed {
 				found = append(found, unwatching(c, w, gone))
 			}
 		}
@@ -75,7 +76,8 @@ func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
 	if w.Watch == inspect.Missing || w.WatchesGone == "" {
 		return w.WatchesGone != ""
 	}
-	return w.Watch != inspect.Confirmed && c.Watches != nil && c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
+	return w.Watch != inspect.Confirmed && c.Watches != nil &&
+		c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
 }
 
 // away reports whether a waiter's client has no connection, or may be about to have one again: its watches
@@ -128,7 +130,8 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 	if l.Confidence != recipe.Certain || w.Watch != inspect.Missing {
 		confidence = recipe.Likely
 	}
-	message := fmt.Sprintf("%s does not watch %s, which it waits for: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.Watches))
+	message := fmt.Sprintf("%s does not watch %s, which it waits for: nothing will wake it up",
+		describe.BriefOwner(w), describe.BriefName(w.Watches))
 	if other := instead(c, w); other != "" {
 		e["instead"] = other.String()
 		message = fmt.Sprintf("%s watches %s and not %s, which it waits for: it does not hear when that leaves",
@@ -136,7 +139,8 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 	}
 	if gone {
 		e["watches_gone"] = w.WatchesGone.String()
-		message = fmt.Sprintf("%s watches only %s, which is gone: nothing will wake it up", describe.BriefOwner(w), describe.BriefName(w.WatchesGone))
+		message = fmt.Sprintf("%s watches only %s, which is gone: nothing will wake it up",
+			describe.BriefOwner(w), describe.BriefName(w.WatchesGone))
 	}
 	switch {
 	case unlisted(c, w):
@@ -151,7 +155,8 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 	case unheard(c, w):
 		return inspect.Finding{
 			Severity: inspect.Info, Confidence: recipe.Possible,
-			Message:  fmt.Sprintf("%s does not watch %s, which it waits for, and may not have been heard of since it queued: it may be about to", describe.BriefOwner(w), describe.BriefName(w.Watches)),
+			Message: fmt.Sprintf("%s does not watch %s, which it waits for, and may not have been heard of since it "+
+				"queued: it may be about to", describe.BriefOwner(w), describe.BriefName(w.Watches)),
 			Evidence: e, Subject: w.Subject(),
 			Steps: do(wait("look again once its client was heard of: a session that stays silent ends at its timeout")),
 		}

@@ -65,7 +65,8 @@ func mixedRecipes() rule {
 		if counts["sequential"] > 0 {
 			confidence = recipe.Possible
 		}
-		severity, message := inspect.Critical, "%s cannot queue together: the first client of each may hold at the same time"
+		severity, message := inspect.Critical, "%s cannot queue together: "+
+			"the first client of each may hold at the same time"
 		if !apart {
 			severity, confidence = inspect.Info, recipe.Possible
 			message = "no watch shows that %s queue together: the first client of each may hold"

@@ -142,8 +142,9 @@ func (e *electorate) finding(b *inspect.Backend, severity inspect.Severity) insp
 	f := inspect.Finding{
 		Severity: severity, Confidence: recipe.Certain,
 		Evidence: evidence{
-			"servers": e.lost[:min(len(e.lost), listed)], "members": e.members, "usable": e.usable(), "quorum": e.quorum(),
-			"cause": "they stopped, hang, are cut off, or refuse writes",
+			"servers": e.lost[:min(len(e.lost), listed)], "members": e.members, "usable": e.usable(),
+			"quorum": e.quorum(),
+			"cause":  "they stopped, hang, are cut off, or refuse writes",
 		},
 	}
 	if e.silent { // we may be cut off from some
@@ -167,7 +168,8 @@ func (e *electorate) finding(b *inspect.Backend, severity inspect.Severity) insp
 		f.Steps = do(configure("bring it back before any other is stopped or restarted"))
 		return f
 	}
-	f.Message = fmt.Sprintf("%d of %d %s lost (%s), a quorum is %d: %s", len(e.lost), e.members, who, lost, e.quorum(), harm)
+	f.Message = fmt.Sprintf("%d of %d %s lost (%s), a quorum is %d: %s",
+		len(e.lost), e.members, who, lost, e.quorum(), harm)
 	f.Steps = do(configure("bring one of them back, and stop no other"), wait(until))
 	return f
 }

@@ -76,7 +76,8 @@ func noTTL() rule {
 			e["cause"] = l.Recipe + " sets no expiry by default"
 			f.Steps = append(f.Steps, configure("give its locks a TTL"))
 		} else {
-			e["cause"] = "SETNX and EXPIRE in two steps with a crash in between (redis-py #554), or a lock without a TTL"
+			e["cause"] = "SETNX and EXPIRE in two steps with a crash in between (redis-py #554), " +
+				"or a lock without a TTL"
 			f.Steps = append(f.Steps, configure("set value and expiry in one command (SET NX PX)"))
 		}
 		f.Evidence = e

@@ -45,11 +45,15 @@ func outlierClient() rule {
 		}
 		most := b.Outliers[0]
 		message := fmt.Sprintf("%s has %d entries (%d hold) under %s; most of its %d peers have up to %d",
-			describe.Quote(most.Owner.Cut(24)), most.Entries, most.Holds, inspect.Untrusted(most.Under).Cut(24), most.Peers, most.Usual)
+			describe.Quote(most.Owner.Cut(24)), most.Entries, most.Holds, inspect.Untrusted(most.Under).Cut(24),
+			most.Peers, most.Usual)
 		return one(inspect.Finding{
 			Confidence: recipe.Certain, Message: message,
-			Evidence: evidence{"clients": clients, "cause": "locks that are taken again and again and not given back; or a service that is meant to have so many"},
-			Steps: do(restart("look at its locks (Clients, sorted by what they hold) and, unless it is meant to have so many, " +
+			Evidence: evidence{"clients": clients,
+				"cause": "locks that are taken again and again and not given back; " +
+					"or a service that is meant to have so many"},
+			Steps: do(restart("look at its locks (Clients, sorted by what they hold) and, " +
+				"unless it is meant to have so many, " +
 				"restart its program, which gives back what it leaked")),
 		})
 	})

@@ -42,15 +42,18 @@ func persistentContender() rule {
 		e := about(first)
 		e["state"], e["count"], e["blocked_below"] = first.State.String(), n, int(first.BlockedBelow)
 		e["cause"] = "created without EPHEMERAL, such as by kazoo's acquire(ephemeral=False)"
-		message := fmt.Sprintf("%s %s, not tied to a session: it remains if its client dies", describe.BriefOwner(first), verb(first))
+		message := fmt.Sprintf("%s %s, not tied to a session: it remains if its client dies",
+			describe.BriefOwner(first), verb(first))
 		if n > 1 {
-			message = fmt.Sprintf("%d contenders have no session, the first is %s: they stay when their clients are gone", n, describe.BriefOwner(first))
+			message = fmt.Sprintf("%d contenders have no session, the first is %s: "+
+				"they stay when their clients are gone", n, describe.BriefOwner(first))
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
 			Message:    message,
 			Evidence:   e, Subject: first.Subject(),
-			Steps: do(releaseOf(c, "only if its client is gone", first), configure("have clients create ephemeral nodes")),
+			Steps: do(releaseOf(c, "only if its client is gone", first),
+				configure("have clients create ephemeral nodes")),
 		})
 	})
 }

@@ -47,12 +47,14 @@ func renewalStopped() rule {
 			return nil // it was renewed, and the news is on its way
 		}
 		e := about(h)
-		e["renewals"], e["every_ms"], e["last_renewal"], e["expires_at"] = r.Count, r.Every.Milliseconds(), stamp(r.Last), stamp(h.ExpiresAt)
+		e["renewals"], e["every_ms"], e["last_renewal"], e["expires_at"] = r.Count, r.Every.Milliseconds(),
+			stamp(r.Last), stamp(h.ExpiresAt)
 		e["cause"] = "a watchdog that stopped silently (Redisson #4698), or a process that is paused or cut off"
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%s renewed its key every %s and stopped: it expires at %s", describe.BriefOwner(h), describe.Limit(r.Every), utc(h.ExpiresAt, c.Now)),
-			Evidence:   e, Subject: h.Subject(),
+			Message: fmt.Sprintf("%s renewed its key every %s and stopped: it expires at %s",
+				describe.BriefOwner(h), describe.Limit(r.Every), utc(h.ExpiresAt, c.Now)),
+			Evidence: e, Subject: h.Subject(),
 			Steps: do(restart("before the key expires, stop what this client does under the lock or make it renew: " +
 				"after that another client gets the lock")),
 		})

@@ -39,7 +39,8 @@ func replicaFailover() rule {
 					first = fmt.Sprintf("%s waits for none of its %d replicas", at(s.Addr), s.Replicas)
 				}
 			}
-			if masters = append(masters, evidence{"addr": inspect.Escape(s.Addr), "replicas": s.Replicas}); len(masters) == listed {
+			masters = append(masters, evidence{"addr": inspect.Escape(s.Addr), "replicas": s.Replicas})
+			if len(masters) == listed {
 				break
 			}
 		}
@@ -52,7 +53,8 @@ func replicaFailover() rule {
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
 			Message:    first + ": after a failover the newest locks may be held twice",
-			Evidence:   evidence{"masters": masters, "cause": "replication is asynchronous, and min-replicas-to-write is 0, as it is by default"},
+			Evidence: evidence{"masters": masters,
+				"cause": "replication is asynchronous, and min-replicas-to-write is 0, as it is by default"},
 			Steps: do(configure("set min-replicas-to-write 1, so that a master that is cut off grants none; " +
 				"whether fencing tokens or Redlock are needed a person has to decide")),
 		})

@@ -50,7 +50,8 @@ func selfWait() rule {
 			}
 			for j := range l.Waiters {
 				w := &l.Waiters[j]
-				if w.State == inspect.Waiting && !w.Dead && sameClient(h, w) && sameQueue(l, h, w) && !(h.Mode == recipe.Shared && w.Mode == recipe.Shared) && lasting(c, h, w) {
+				if w.State == inspect.Waiting && !w.Dead && sameClient(h, w) && sameQueue(l, h, w) &&
+					!(h.Mode == recipe.Shared && w.Mode == recipe.Shared) && lasting(c, h, w) {
 					return one(waitingForItself(c, h, w))
 				}
 			}
@@ -113,12 +114,15 @@ func lasting(c *inspect.Case, h, w *inspect.Contender) bool {
 func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding {
 	e := about(w)
 	e["holder"] = h.Name.String()
-	e["cause"] = "an entry left behind by a lost reply (samuel/go-zookeeper #229), or a lock taken twice by a client that is not re-entrant"
+	e["cause"] = "an entry left behind by a lost reply (samuel/go-zookeeper #229), or a lock taken twice by a client " +
+		"that is not re-entrant"
 	f := inspect.Finding{
 		Confidence: recipe.Possible,
-		Message:    fmt.Sprintf("%s waits for itself: it holds as %s and waits as %s", describe.BriefOwner(w), describe.BriefName(h.Name), describe.BriefName(w.Name)),
-		Evidence:   e, Subject: w.Subject(),
-		Steps: do(wait("wait: threads of one client share its session. If it lasts, see what that client's threads do")),
+		Message: fmt.Sprintf("%s waits for itself: it holds as %s and waits as %s",
+			describe.BriefOwner(w), describe.BriefName(h.Name), describe.BriefName(w.Name)),
+		Evidence: e, Subject: w.Subject(),
+		Steps: do(wait("wait: threads of one client share its session. " +
+			"If it lasts, see what that client's threads do")),
 	}
 	since, by := w.Since, w
 	if h.HeldSince.After(since) {
@@ -126,7 +130,8 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	}
 	if lasted := pastFor(c, by, since); !since.IsZero() && lasted > stuckAfter(c) {
 		f.Severity, f.Confidence = inspect.Warning, recipe.Likely
-		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s", describe.BriefOwner(w), describe.Over(lasted), describe.BriefName(h.Name))
+		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s",
+			describe.BriefOwner(w), describe.Over(lasted), describe.BriefName(h.Name))
 		f.Steps = do(restart("restart that client"), releaseOf(c, "if none of its threads works under the lock", h))
 	}
 	return f

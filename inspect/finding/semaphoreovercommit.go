@@ -38,13 +38,15 @@ func semaphoreOvercommit() rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%d leases are granted on a semaphore of %s", held, describe.Count(l.Limit, "permit")),
+			Message: fmt.Sprintf("%d leases are granted on a semaphore of %s",
+				held, describe.Count(l.Limit, "permit")),
 			Evidence: evidence{
 				"held": held, "limit": l.Limit, "holders": names(l.Holders),
 				"cause": "clients that use different numbers of permits",
 			},
 			Steps: do(configure("give all clients the same number of permits"),
-				restart(fmt.Sprintf("restart those that use more than %d; do not release leases: their owners would keep working", l.Limit))),
+				restart(fmt.Sprintf("restart those that use more than %d; do not release leases: "+
+					"their owners would keep working", l.Limit))),
 		})
 	})
 }

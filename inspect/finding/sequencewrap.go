@@ -12,7 +12,8 @@ import (
 const wrapNear = 1_000_000
 
 // sequenceWrap: the numbers that the server gives to the directory's nodes are about to wrap from 2147483647 to
-// -2147483648, or have. Libraries then disagree about the order: Curator and kazoo compare text, where the minus sign sorts
+// -2147483648, or have. Libraries then disagree about the order: Curator and kazoo compare text,
+// where the minus sign sorts
 // first; go-zookeeper finds no predecessor for a negative number, and grants.
 //
 // Cause in the wild: 1000 attempts a second reach it in 25 days; kazoo #730, #606 (elections without end), go-zookeeper
@@ -33,7 +34,8 @@ func sequenceWrap() rule {
 			return nil
 		}
 		left := 0
-		message := fmt.Sprintf("the queue's numbers have wrapped (now %d): libraries sort negative ones differently", w.Sequence)
+		message := fmt.Sprintf("the queue's numbers have wrapped (now %d): libraries sort negative ones differently",
+			w.Sequence)
 		switch {
 		case w.Sequence == math.MaxInt32:
 			message = "the queue's numbers are used up: the server keeps repeating 2147483647, and several clients may hold at once"
@@ -44,8 +46,10 @@ func sequenceWrap() rule {
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
 			Message:    message,
-			Evidence:   evidence{"sequence": w.Sequence, "left": left, "cause": "the parent's counter is an int32 that counts every attempt"},
-			Steps: do(by(restart("at a quiet time stop the clients, delete the empty directory"), zkCLI(c, "delete", c.Lock.ID.Path)),
+			Evidence: evidence{"sequence": w.Sequence, "left": left,
+				"cause": "the parent's counter is an int32 that counts every attempt"},
+			Steps: do(by(restart("at a quiet time stop the clients, delete the empty directory"),
+				zkCLI(c, "delete", c.Lock.ID.Path)),
 				restart("start them again: it counts from 0")),
 		})
 	})

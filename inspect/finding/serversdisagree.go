@@ -52,7 +52,8 @@ func serversDisagree() rule {
 		}
 		var found []inspect.Finding
 		for i := range b.Servers {
-			if s := &b.Servers[i]; s.State == inspect.ServerUp && (s.Lag >= farBehind || s.NodesApart != 0 || behindAtOneLook(b, s)) && len(found) < listed {
+			if s := &b.Servers[i]; s.State == inspect.ServerUp &&
+				(s.Lag >= farBehind || s.NodesApart != 0 || behindAtOneLook(b, s)) && len(found) < listed {
 				found = append(found, oddMember(s))
 			}
 		}
@@ -72,20 +73,25 @@ func oddMember(s *inspect.Server) inspect.Finding {
 		e["nodes_apart"] = s.NodesApart
 		e["cause"] = "connections between members broke in an election (ZOOKEEPER-4712, ZOOKEEPER-4785)"
 		f.Confidence = recipe.Likely
-		f.Message = fmt.Sprintf("%s has %s %s than its leader at the same transaction: its clients see other locks", at(s.Addr), describe.Count(apart, "znode"), more)
-		f.Steps = do(restart("trust no lock that it alone shows; stop it, move version-2 out of its dataDir (and dataLogDir), and start it: " +
+		f.Message = fmt.Sprintf("%s has %s %s than its leader at the same transaction: its clients see other locks",
+			at(s.Addr), describe.Count(apart, "znode"), more)
+		f.Steps = do(restart("trust no lock that it alone shows; stop it, move version-2 out of its dataDir (and " +
+			"dataLogDir), and start it: " +
 			"it loads all from its leader"))
 		return f
 	}
 	e["lag_ms"] = s.Lag.Milliseconds()
 	e["cause"] = "it hangs, or is cut off from its leader, or its disk is too slow"
 	f.Confidence = recipe.Certain
-	f.Message = fmt.Sprintf("%s lacks what its leader had %s before: its clients see locks as they were", at(s.Addr), describe.Limit(s.Lag.Truncate(time.Second)))
-	why := "see why it is behind (its log, its disk, echo srvr to its port); restart it if it does not catch up: its clients go to another member"
+	f.Message = fmt.Sprintf("%s lacks what its leader had %s before: its clients see locks as they were",
+		at(s.Addr), describe.Limit(s.Lag.Truncate(time.Second)))
+	why := "see why it is behind (its log, its disk, echo srvr to its port); restart it if it does not catch up: " +
+		"its clients go to another member"
 	f.Steps = do(restart(why))
 	if s.Lag < farBehind {
 		f.Severity = inspect.Info
-		f.Message = fmt.Sprintf("%s lacks what its leader had over %s before: its clients see locks as they were", at(s.Addr), describe.Over(s.Lag))
+		f.Message = fmt.Sprintf("%s lacks what its leader had over %s before: its clients see locks as they were",
+			at(s.Addr), describe.Over(s.Lag))
 		f.Steps = do(wait("look again: if it goes on, " + why))
 	}
 	return f

@@ -35,9 +35,11 @@ func splitQuorum() rule {
 		}
 		e := evidence{
 			"ballot": l.Ballot(), "masters": ballots(l), "quorum": l.Quorum,
-			"cause": "clients that failed to get a quorum did not release everywhere, or use different lists of masters",
+			"cause": "clients that failed to get a quorum did not release everywhere, " +
+				"or use different lists of masters",
 		}
-		steps := do(wait("wait for "+untilEnd(l, e, c.Now)), configure("compare the clients' lists of masters, and let failed attempts release on all"))
+		steps := do(wait("wait for "+untilEnd(l, e, c.Now)),
+			configure("compare the clients' lists of masters, and let failed attempts release on all"))
 		if never := forever(l); never != nil {
 			steps = do(releaseWaiter(c, "release the vote that never expires", never.Argument()))
 		}

@@ -65,9 +65,11 @@ func staleFairQueue() rule {
 		if dead == 0 {
 			confidence, what = recipe.Certain, "past due"
 		}
-		message := fmt.Sprintf("%d of %s %s %s (first %s)", len(stale), describe.Count(len(l.Waiters), "waiter"), are(len(stale)), what, describe.BriefName(stale[0].Name))
+		message := fmt.Sprintf("%d of %s %s %s (first %s)", len(stale), describe.Count(len(l.Waiters), "waiter"),
+			are(len(stale)), what, describe.BriefName(stale[0].Name))
 		if head {
-			message = fmt.Sprintf("the next in turn, %s, is %s and holds up the queue; stale: %d of %d", describe.BriefName(stale[0].Name), what, len(stale), len(l.Waiters))
+			message = fmt.Sprintf("the next in turn, %s, is %s and holds up the queue; stale: %d of %d",
+				describe.BriefName(stale[0].Name), what, len(stale), len(l.Waiters))
 		}
 		return one(inspect.Finding{
 			Confidence: confidence,

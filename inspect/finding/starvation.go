@@ -59,14 +59,17 @@ func starvation() rule {
 		text := ""
 		if compared {
 			e["wait_p99_ms"] = c.History.Waits.P99.Milliseconds()
-			text = ", waiting for over " + describe.Over(pastFor(c, worst, worst.Since)) + ", usually at most " + describe.Limit(c.History.Waits.P99)
+			text = ", waiting for over " + describe.Over(pastFor(c, worst, worst.Since)) + ", usually at most " +
+				describe.Limit(c.History.Waits.P99)
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message:    fmt.Sprintf("%s was overtaken %s%s", describe.BriefOwner(worst), describe.Count(most, "time"), text),
-			Evidence:   e, Subject: worst.Subject(),
+			Message: fmt.Sprintf("%s was overtaken %s%s", describe.BriefOwner(worst), describe.Count(most, "time"),
+				text),
+			Evidence: e, Subject: worst.Subject(),
 			Steps: do(wait("check that its client still runs"),
-				configure("then a person has to choose a fair lock for it (one with a queue): any on ZooKeeper, Redisson's fair lock on Redis")),
+				configure("then a person has to choose a fair lock for it (one with a queue): any on ZooKeeper, "+
+					"Redisson's fair lock on Redis")),
 		})
 	})
 }

@@ -87,7 +87,8 @@ func stuckHolder() rule {
 			f.Steps = do(configure(uncheckedAdvice(c)))
 		case mayElect:
 			e["kind"] = string(l.Kind)
-			f.Steps = append(do(configure("if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election)")),
+			f.Steps = append(do(configure("if it is an election, its leader is meant to hold: "+
+				"say so in the profile (expect: match, kind: election)")),
 				stuckSteps(c, "if it is a lock, ", h)...)
 		case neverHandedOver(c):
 			f.Confidence = recipe.Possible
@@ -172,7 +173,8 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 	case atLeast:
 		text += " has held it for at least " + describe.Over(held)
 	case unchecked:
-		text += " holds it; joined the queue over " + describe.Over(held) + " ago, if the server's clock, which could not be compared, is right"
+		text += " holds it; joined the queue over " + describe.Over(held) +
+			" ago, if the server's clock, which could not be compared, is right"
 	default:
 		text += " holds it; joined the queue over " + describe.Over(held) + " ago"
 	}
@@ -200,7 +202,8 @@ func uncheckedAdvice(c *inspect.Case) string {
 // stuckSteps begin with a condition, if any.
 func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspect.Step {
 	if h.Persistent && libraryOf(c.Lock, h) == "accumulo" {
-		return do(wait(condition + "see what its FATE transaction does (accumulo admin fate), which Accumulo ends with all that it holds"))
+		return do(wait(condition +
+			"see what its FATE transaction does (accumulo admin fate), which Accumulo ends with all that it holds"))
 	}
 	look := "see what its client is doing"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
@@ -217,8 +220,10 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 
 func stuckCause(library string) string {
 	return map[string]string{
-		"curator":      "work that hangs, or a znode left behind by an interrupt (CURATOR-79) or a failed release (CURATOR-678)",
-		"kazoo":        "work that hangs, or a znode left behind by a failed acquire(blocking=False) (kazoo #732, PR #760)",
+		"curator": "work that hangs, or a znode left behind by an interrupt (CURATOR-79) or a failed " +
+			"release (CURATOR-678)",
+		"kazoo": "work that hangs, or a znode left behind by a failed acquire(blocking=False) (kazoo #732, " +
+			"PR #760)",
 		"go-zookeeper": "work that hangs, or a znode left behind by a lost reply to create (samuel/go-zookeeper #229)",
 		"redisson":     "work that hangs, or a watchdog that renews forever (Redisson #1626)",
 	}[library]

@@ -78,7 +78,8 @@ func ofOneServer(c *inspect.Case) []inspect.Finding {
 	return one(inspect.Finding{
 		Subject:    inspect.Subject{Contender: value.Value, Digest: value.Digest},
 		Confidence: recipe.Likely,
-		Message: fmt.Sprintf("%s is on %s, not on a quorum of %d; but %s takes a lock on one server: it is most likely held",
+		Message: fmt.Sprintf("%s is on %s, not on a quorum of %d; but %s takes a lock on one server: "+
+			"it is most likely held",
 			describe.BriefName(value.Value), at(value.Addr), l.Quorum, l.Recipe),
 		Evidence: evidence{
 			"value": says(value), "library": l.Recipe, "masters": ballots(l),
@@ -128,8 +129,9 @@ func replicasAmong(b *inspect.Backend) []inspect.Finding {
 			Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},
 			Confidence: recipe.Certain,
 			Message:    at(s.Addr) + " is a replica: it repeats its master's vote and has none of its own",
-			Evidence:   evidence{"master": inspect.Escape(s.Addr), "role": "replica", "cause": "a replica was given as one of several masters"},
-			Steps:      do(configure("leave it out of the target: name masters only")),
+			Evidence: evidence{"master": inspect.Escape(s.Addr), "role": "replica",
+				"cause": "a replica was given as one of several masters"},
+			Steps: do(configure("leave it out of the target: name masters only")),
 		})
 	}
 	return found
@@ -140,8 +142,10 @@ func activeReplica(s *inspect.Server) inspect.Finding {
 	return inspect.Finding{
 		Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},
 		Confidence: recipe.Certain,
-		Message:    at(s.Addr) + " is an active replica (KeyDB): it copies the keys of others, so it is no independent master and has no vote of its own",
-		Evidence:   evidence{"master": inspect.Escape(s.Addr), "role": "active-replica", "cause": "servers that copy each other were given as the masters of one Redlock"},
-		Steps:      do(configure("give one server of each group that copies; a Redlock needs masters that do not")),
+		Message: at(s.Addr) + " is an active replica (KeyDB): it copies the keys of others, " +
+			"so it is no independent master and has no vote of its own",
+		Evidence: evidence{"master": inspect.Escape(s.Addr), "role": "active-replica",
+			"cause": "servers that copy each other were given as the masters of one Redlock"},
+		Steps: do(configure("give one server of each group that copies; a Redlock needs masters that do not")),
 	}
 }

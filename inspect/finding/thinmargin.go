@@ -27,7 +27,8 @@ func thinMargin() rule {
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if len(l.Masters) < 3 || l.Margin != 0 || l.State != inspect.StateHeld && l.State != inspect.StateContended || settling(c) || c.Spread.Suspect() {
+		if len(l.Masters) < 3 || l.Margin != 0 || l.State != inspect.StateHeld && l.State != inspect.StateContended ||
+			settling(c) || c.Spread.Suspect() {
 			return nil
 		}
 		var without []evidence
@@ -50,10 +51,12 @@ func thinMargin() rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
-			Message:    fmt.Sprintf("only %d of %d masters hold it (%s): one more lost, and a second client can get it", l.Votes(), len(l.Masters), strings.Join(why, ", ")),
+			Message: fmt.Sprintf("only %d of %d masters hold it (%s): one more lost, and a second client can get it",
+				l.Votes(), len(l.Masters), strings.Join(why, ", ")),
 			Evidence: evidence{
 				"votes": l.Votes(), "quorum": l.Quorum, "without": without,
-				"cause": "masters that the client did not reach or that restarted empty, or a client that stops asking at the quorum (redsync #186)",
+				"cause": "masters that the client did not reach or that restarted empty, " +
+					"or a client that stops asking at the quorum (redsync #186)",
 			},
 			Steps: do(wait("a person has to find out why these masters lack it; restart no other until then")),
 		})

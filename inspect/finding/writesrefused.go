@@ -62,20 +62,25 @@ func refusals() []refusal {
 	)
 	return []refusal{
 		{
-			inspect.RefusedForSave, "its last snapshot failed", all, "its disk is full, it may not write there, or it had no memory to fork (MISCONF)",
-			"give its disk room, or the right to write there (its log says which); it takes writes again after a save", "BGSAVE", "",
+			inspect.RefusedForSave, "its last snapshot failed", all,
+			"its disk is full, it may not write there, or it had no memory to fork (MISCONF)",
+			"give its disk room, or the right to write there (its log says which); it takes writes again after a save",
+			"BGSAVE", "",
 		},
 		{
 			inspect.RefusedForAOF, "it cannot write its append-only file", all, "its disk is full or failing (MISCONF)",
 			"give its disk room (its log names the error): it retries every second, and then accepts writes again", "", "",
 		},
 		{
-			inspect.RefusedForReplicas, "no replica keeps up", all, "min-replicas-to-write is set, and no replica is connected and in time (NOREPLICAS)",
+			inspect.RefusedForReplicas, "no replica keeps up", all,
+			"min-replicas-to-write is set, and no replica is connected and in time (NOREPLICAS)",
 			"see why none follows", "INFO replication", "whether it shall write without one a person has to decide",
 		},
 		{
-			inspect.RefusedForMemory, "its memory is full", some, "it is over maxmemory, and its policy lets it evict nothing that it has (OOM)",
-			"see what fills it", "MEMORY STATS", "free it or raise maxmemory; DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not",
+			inspect.RefusedForMemory, "its memory is full", some,
+			"it is over maxmemory, and its policy lets it evict nothing that it has (OOM)",
+			"see what fills it", "MEMORY STATS",
+			"free it or raise maxmemory; DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not",
 		},
 	}
 }

@@ -42,7 +42,8 @@ func zombieRenewal() rule {
 			return nil
 		}
 		e := about(h)
-		e["held_over"], e["renewals"], e["every_ms"], e["last_renewal"] = describe.Over(held), r.Count, r.Every.Milliseconds(), stamp(r.Last)
+		e["held_over"], e["renewals"], e["every_ms"], e["last_renewal"] = describe.Over(held), r.Count,
+			r.Every.Milliseconds(), stamp(r.Last)
 		e["cause"] = "a watchdog that outlives the work it was started for (Redisson #1626, #7272)"
 		confidence, text := recipe.Possible, "; "+queued(l)
 		if usual > 0 {
@@ -55,9 +56,11 @@ func zombieRenewal() rule {
 		}
 		return one(inspect.Finding{
 			Severity: severity, Confidence: confidence,
-			Message:  fmt.Sprintf("%s has renewed its key every %s for over %s%s", describe.BriefOwner(h), describe.Limit(r.Every), describe.Over(held), text),
+			Message: fmt.Sprintf("%s has renewed its key every %s for over %s%s",
+				describe.BriefOwner(h), describe.Limit(r.Every), describe.Over(held), text),
 			Evidence: e, Subject: h.Subject(),
-			Steps: do(restart("restart that process if the work is done, which ends the renewal"), releaseOf(c, "if it cannot be found", h)),
+			Steps: do(restart("restart that process if the work is done, which ends the renewal"),
+				releaseOf(c, "if it cannot be found", h)),
 		})
 	})
 }
