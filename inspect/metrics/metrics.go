@@ -33,7 +33,8 @@ type Collector struct {
 
 // New makes a Collector. At most lockSeries locks, the worst first, get their own series; 0 means none.
 func New(now func() time.Time, eachLock int) *Collector {
-	return &Collector{now: now, each: eachLock, grants: make(map[string]float64), ends: make(map[[2]string]float64), reached: make(map[string]bool)}
+	return &Collector{now: now, each: eachLock, grants: make(map[string]float64), ends: make(map[[2]string]float64),
+		reached: make(map[string]bool)}
 }
 
 // Observe stores the newest snapshot, and counts its events.
@@ -63,9 +64,10 @@ func (c *Collector) Observe(s *inspect.Snapshot) {
 func (c *Collector) Ready(backends int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.latest != nil && len(c.latest.Backends) >= backends && !slices.ContainsFunc(c.latest.Backends, func(b *inspect.Backend) bool {
-		return !b.FirstPass && b.State != inspect.Down
-	})
+	return c.latest != nil && len(c.latest.Backends) >= backends &&
+		!slices.ContainsFunc(c.latest.Backends, func(b *inspect.Backend) bool {
+			return !b.FirstPass && b.State != inspect.Down
+		})
 }
 
 // Describe implements prometheus.Collector.
@@ -78,7 +80,8 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	c.mu.Lock()
-	s, grants, ends, dropped, reached := c.latest, maps.Clone(c.grants), maps.Clone(c.ends), c.dropped, maps.Clone(c.reached)
+	s, dropped := c.latest, c.dropped
+	grants, ends, reached := maps.Clone(c.grants), maps.Clone(c.ends), maps.Clone(c.reached)
 	c.mu.Unlock()
 	if s == nil {
 		return
@@ -176,7 +179,8 @@ type tally struct {
 func (o samples) locks(s *inspect.Snapshot, now time.Time, each int) {
 	tallies := make(map[string]*tally)
 	for _, b := range s.Backends {
-		t := &tally{states: map[[2]string]int{}, findings: map[[3]string]int{}, unknown: map[string]int{}, buckets: map[float64]uint64{}}
+		t := &tally{states: map[[2]string]int{}, findings: map[[3]string]int{}, unknown: map[string]int{},
+			buckets: map[float64]uint64{}}
 		for _, le := range queueBuckets {
 			t.buckets[le] = 0
 		}
@@ -200,9 +204,11 @@ func (o samples) locks(s *inspect.Snapshot, now time.Time, each int) {
 			o.tally(b.Name, tallies[b.Name])
 		}
 	}
-	worst = slices.DeleteFunc(worst, func(l *inspect.Lock) bool { return s.Backend(l.ID.Backend).State == inspect.Down })
+	worst = slices.DeleteFunc(worst,
+		func(l *inspect.Lock) bool { return s.Backend(l.ID.Backend).State == inspect.Down })
 	slices.SortFunc(worst, func(a, b *inspect.Lock) int {
-		return cmp.Or(cmp.Compare(severity(b), severity(a)), cmp.Compare(b.Waiting(), a.Waiting()), cmp.Compare(a.ID.String(), b.ID.String()))
+		return cmp.Or(cmp.Compare(severity(b), severity(a)), cmp.Compare(b.Waiting(), a.Waiting()),
+			cmp.Compare(a.ID.String(), b.ID.String()))
 	})
 	o.gauge(seriesOmitted, float64(max(0, len(worst)-each)))
 	for _, l := range worst[:min(len(worst), each)] {
