@@ -21,7 +21,8 @@ func (o *Observer) Forced(id ID, holder Untrusted) {
 	now := o.now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	maps.DeleteFunc(o.forced, func(_ freed, at time.Time) bool { return now.Sub(at) > forcedFor }) // their ends were not seen
+	// their ends were not seen
+	maps.DeleteFunc(o.forced, func(_ freed, at time.Time) bool { return now.Sub(at) > forcedFor })
 	o.forced[freed{id, holder}] = now
 }
 
@@ -273,7 +274,8 @@ func (o *Observer) setLock(p *backendState, read *Lock, now time.Time) {
 	o.rememberForced(was, events)
 	l.Observed.LongestTTL = longestTTL(l)
 	if before != nil {
-		l.Observed.History, l.Observed.LongestTTL = before.Observed.History, max(l.Observed.LongestTTL, before.Observed.LongestTTL)
+		l.Observed.History, l.Observed.LongestTTL = before.Observed.History, max(l.Observed.LongestTTL,
+			before.Observed.LongestTTL)
 	}
 	if l.State != StateUnknown && !p.once() {
 		o.remember(p, change{was: was, is: l, events: events, offset: offset, blind: blind}, now)
@@ -312,7 +314,8 @@ func (o *Observer) drop(p *backendState, id ID, withdrawn bool, now time.Time) {
 	o.reportFindings(before.Findings, nil, Event{At: now, Lock: id})
 	if !p.once() {
 		gone := &Lock{ID: id, ReadAt: now, Masters: was.Masters}
-		o.remember(p, change{was: was, is: gone, events: events, offset: p.state.ClockOffset(), blind: !blindFrom.IsZero()}, now)
+		o.remember(p, change{was: was, is: gone, events: events, offset: p.state.ClockOffset(),
+			blind: !blindFrom.IsZero()}, now)
 		o.retire(id)
 	}
 	delete(o.hidden, id)
@@ -408,7 +411,8 @@ func (o *Observer) confirm(p *backendState, t *WatchTable, now time.Time) {
 // timeout.
 func repeats(table, before map[int64]Session) bool {
 	for id, s := range table {
-		if was, known := before[id]; !known || s.Client != was.Client || s.Server != was.Server || s.Timeout != was.Timeout {
+		if was, known := before[id]; !known || s.Client != was.Client || s.Server != was.Server ||
+			s.Timeout != was.Timeout {
 			return false
 		}
 	}

@@ -230,7 +230,8 @@ type WriteRefusal string
 // The reasons of a refusal, as tried on Redis 7: for all but the last it refuses DEL, PEXPIRE and scripts as well
 // as SET; for the last only commands that need memory, such as SET and HINCRBY.
 const (
-	RefusedForSave     WriteRefusal = "save"     // its last snapshot failed, and stop-writes-on-bgsave-error is on (MISCONF)
+	// its last snapshot failed, and stop-writes-on-bgsave-error is on (MISCONF)
+	RefusedForSave     WriteRefusal = "save"
 	RefusedForAOF      WriteRefusal = "aof"      // its append-only file cannot be written (MISCONF)
 	RefusedForReplicas WriteRefusal = "replicas" // min-replicas-to-write is set and no replica keeps up (NOREPLICAS)
 	RefusedForMemory   WriteRefusal = "memory"   // it is over maxmemory and has nothing to evict (OOM)
@@ -259,12 +260,14 @@ type Session struct {
 // Evicts reports whether a Redis server deletes keys when its memory is full: all keys, or those
 // with a time to live.
 func (s *Server) Evicts() bool {
-	return s.MaxMemory > 0 && (strings.HasPrefix(s.EvictionPolicy, "allkeys-") || strings.HasPrefix(s.EvictionPolicy, "volatile-"))
+	return s.MaxMemory > 0 &&
+		(strings.HasPrefix(s.EvictionPolicy, "allkeys-") || strings.HasPrefix(s.EvictionPolicy, "volatile-"))
 }
 
 // MayEvict reports whether it may evict the key of a vote.
 func (s *Server) MayEvict(v *Vote) bool {
-	return s.Evicts() && (v.Present || v.Held != nil) && !(v.NoExpiry && strings.HasPrefix(s.EvictionPolicy, "volatile-"))
+	return s.Evicts() && (v.Present || v.Held != nil) &&
+		!(v.NoExpiry && strings.HasPrefix(s.EvictionPolicy, "volatile-"))
 }
 
 // LeaderClock is the clock that dates the entries on a ZooKeeper backend: that of its leader or

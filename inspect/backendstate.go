@@ -158,9 +158,10 @@ func (p *backendState) skipped(g Gap, now time.Time, count int) []Event {
 // loseSight records an interval in which the whole backend was not watched; a zero end means that
 // it still is.
 func (p *backendState) loseSight(i Interval, count int) {
-	p.blindBefore = slices.DeleteFunc(append(p.blindBefore, Interval{p.blindFrom, p.blindUntil}), func(b Interval) bool {
-		return !i.From.Before(b.To.Add(readAgain(count)))
-	})
+	p.blindBefore = slices.DeleteFunc(append(p.blindBefore, Interval{p.blindFrom, p.blindUntil}),
+		func(b Interval) bool {
+			return !i.From.Before(b.To.Add(readAgain(count)))
+		})
 	p.blindFrom, p.blindUntil = i.From, i.To
 }
 
@@ -201,7 +202,8 @@ func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 		return p.sessionMissing(c, now)
 	}
 	silent := p.sessionsAt.Sub(s.LastContact) // a living client sends something every third of its timeout
-	return !s.LastContact.IsZero() && s.Timeout > 0 && silent > s.Timeout*2/3 && !now.Before(s.LastContact.Add(s.Timeout))
+	return !s.LastContact.IsZero() && s.Timeout > 0 && silent > s.Timeout*2/3 &&
+		!now.Before(s.LastContact.Add(s.Timeout))
 }
 
 // sessionMissing reports whether a session that the newest table lacks has run out: the table is newer than
@@ -303,7 +305,8 @@ func (p *backendState) unheardSince(c *Contender, at time.Time) time.Time {
 	if timeout == 0 {
 		timeout, late = longestUsual, longestUsual/20
 	}
-	if disturbed.IsZero() || heard.After(disturbed) || p.came(c).After(disturbed) || at.Sub(disturbed) > timeout+late+SettleFor {
+	if disturbed.IsZero() || heard.After(disturbed) || p.came(c).After(disturbed) ||
+		at.Sub(disturbed) > timeout+late+SettleFor {
 		return time.Time{}
 	}
 	return cmp.Or(heard, p.blindFrom, p.came(c), disturbed)

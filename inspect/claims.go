@@ -23,7 +23,8 @@ func (l *Lock) holders(t tally) []Contender {
 				continue
 			}
 			c := Contender{ // a plain string with a quorum is the most common one
-				Name: b.value, Special: Special{Digest: b.digest}, State: Holding, Mode: t.token.Mode, Count: max(1, int32(t.token.Count)), Since: t.token.Since,
+				Name: b.value, Special: Special{Digest: b.digest}, State: Holding, Mode: t.token.Mode,
+				Count: max(1, int32(t.token.Count)), Since: t.token.Since,
 				Owner: Owner{
 					Label: Untrusted(t.token.Label),
 					Process: Process{
@@ -79,7 +80,8 @@ func contenderOf(c recipe.Claim) Contender {
 		Owner: Owner{
 			Label: Untrusted(c.Label),
 			Process: Process{
-				Host: Untrusted(c.Host), PID: Untrusted(c.PID), Thread: Untrusted(c.Thread), LibraryID: Untrusted(c.LibraryID),
+				Host: Untrusted(c.Host), PID: Untrusted(c.PID), Thread: Untrusted(c.Thread),
+				LibraryID: Untrusted(c.LibraryID),
 			},
 		},
 	}
@@ -104,7 +106,8 @@ func (l *Lock) queue(readAt time.Time) {
 	for _, r := range records {
 		for _, claim := range r.Claims {
 			named := func(c Contender) bool { return c.Name.Raw() == claim.Name }
-			if claim.Waiting && !slices.ContainsFunc(l.Waiters, named) && !(l.grantsOne() && slices.ContainsFunc(l.Holders, named)) {
+			if claim.Waiting && !slices.ContainsFunc(l.Waiters, named) &&
+				!(l.grantsOne() && slices.ContainsFunc(l.Holders, named)) {
 				l.Waiters = append(l.Waiters, contenderOf(claim))
 			}
 		}

@@ -238,7 +238,8 @@ func takenByServer(was, is *Lock, h *Contender, v view) bool {
 	for i := range was.Masters {
 		before := &was.Masters[i]
 		now := is.voteOf(before.Addr)
-		if len(was.Masters) == 1 && len(is.Masters) == 1 { // the address changes as its slot moves, or another takes its place
+		// the address changes as its slot moves, or another takes its place
+		if len(was.Masters) == 1 && len(is.Masters) == 1 {
 			now = &is.Masters[0]
 		}
 		switch {
@@ -248,7 +249,8 @@ func takenByServer(was, is *Lock, h *Contender, v view) bool {
 		case now.Unsure, !now.Present && v.restarted != nil && v.restarted(*before):
 			gone++
 		case before.Held != nil && !now.counts(h):
-		case slices.ContainsFunc(ballotsOf(*now), func(b ballot) bool { return slices.Contains(ballotsOf(*before), b) }):
+		case slices.ContainsFunc(ballotsOf(*now),
+			func(b ballot) bool { return slices.Contains(ballotsOf(*before), b) }):
 			left++
 		}
 	}
@@ -297,7 +299,8 @@ func joined(was, is *Lock, v view) []Event {
 	before := indexOf(was)
 	var events []Event
 	for i := range is.Waiters {
-		if w := &is.Waiters[i]; !before.has(w) && !(isPermits(is) && w.State == Pending && ofSession(was.Waiters, w) >= 0) {
+		if w := &is.Waiters[i]; !before.has(w) &&
+			!(isPermits(is) && w.State == Pending && ofSession(was.Waiters, w) >= 0) {
 			events = append(events, Event{Kind: EventWaiting, At: v.at, Lock: is.ID, Contender: w})
 		}
 	}

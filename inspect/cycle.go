@@ -81,7 +81,8 @@ func (c *Cycle) stood(s, before *Snapshot) bool {
 }
 
 func (c *Cycle) equal(o *Cycle) bool {
-	return c.Cheapest == o.Cheapest && c.Shared == o.Shared && c.OneLook == o.OneLook && slices.Equal(c.waits, o.waits) &&
+	return c.Cheapest == o.Cheapest && c.Shared == o.Shared && c.OneLook == o.OneLook &&
+		slices.Equal(c.waits, o.waits) &&
 		slices.Equal(c.Identities, o.Identities) && slices.Equal(c.Ties, o.Ties)
 }
 

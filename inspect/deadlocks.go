@@ -64,7 +64,8 @@ func (s *deadlockSearch) find(locks iter.Seq[*Lock], now time.Time) []Cycle {
 		}
 	}
 	slices.SortStableFunc(cycles, func(a, b Cycle) int {
-		return cmp.Or(compareBools(a.Shared, b.Shared), a.Since.Compare(b.Since), slices.CompareFunc(a.Locks, b.Locks, ID.Compare))
+		return cmp.Or(compareBools(a.Shared, b.Shared), a.Since.Compare(b.Since),
+			slices.CompareFunc(a.Locks, b.Locks, ID.Compare))
 	})
 	s.found = cycles
 	maps.DeleteFunc(s.labelled, func(_ Identity, at time.Time) bool { return now.Sub(at) > rememberOwners })
@@ -87,7 +88,8 @@ func (s *deadlockSearch) search(blocking []*Lock, all iter.Seq[*Lock], ties ties
 	if len(candidates) == 0 {
 		return nil
 	}
-	g := graph{nodes: make(map[deadlockOwner]int), ties: ties, now: now, owner: s.owner, isShared: s.learn(all, repeated, ties, now)}
+	g := graph{nodes: make(map[deadlockOwner]int), ties: ties, now: now, owner: s.owner,
+		isShared: s.learn(all, repeated, ties, now)}
 	known := make(map[ID]*Lock)
 	for _, l := range candidates {
 		known[l.ID] = l
@@ -119,7 +121,9 @@ func (s *deadlockSearch) owner(who Identity, c *Contender) deadlockOwner {
 
 // learn looks at all entries of the owners that have several, and returns those that may be several threads: a cycle
 // through them may be none.
-func (s *deadlockSearch) learn(all iter.Seq[*Lock], repeated map[Identity]bool, ties ties, now time.Time) map[deadlockOwner]bool {
+func (s *deadlockSearch) learn(
+	all iter.Seq[*Lock], repeated map[Identity]bool, ties ties, now time.Time,
+) map[deadlockOwner]bool {
 	entries := make(map[Identity][]Entry)
 	for l := range all {
 		everyContender(l, func(c *Contender) {
@@ -183,7 +187,8 @@ func severalThreads(entries []Entry) bool {
 		wait = e
 	}
 	return wait.Contender != nil && wait.Contender.Czxid != 0 && slices.ContainsFunc(entries, func(e Entry) bool {
-		return e.Lock.ID.Backend == wait.Lock.ID.Backend && e.Lock.Kind != KindElection && e.Contender.Czxid > wait.Contender.Czxid
+		return e.Lock.ID.Backend == wait.Lock.ID.Backend && e.Lock.Kind != KindElection &&
+			e.Contender.Czxid > wait.Contender.Czxid
 	})
 }
 
@@ -222,7 +227,8 @@ func cycleCandidates(blocking []*Lock, ties ties) (candidates []*Lock, repeated 
 			if !ok {
 				return
 			}
-			if sampled++; sampled == sampledContenders && len(repeated) > sampled/2 { // growing it step by step would be half of the work
+			// growing it step by step would be half of the work
+			if sampled++; sampled == sampledContenders && len(repeated) > sampled/2 {
 				all := make(map[Identity]bool, contenders)
 				maps.Copy(all, repeated)
 				repeated = all
@@ -307,8 +313,10 @@ func (l *Lock) without(gone *Contender) *Lock {
 	rest := clone(l)
 	is := func(c Contender) bool { return same(&c, gone) }
 	rest.Holders = slices.DeleteFunc(rest.Holders, is)
-	rest.Waiters = slices.DeleteFunc(rest.Waiters, func(c Contender) bool { return c.Dead || is(c) }) // its library passes over the dead
-	for len(rest.Waiters) > 0 && (len(rest.Holders) == 0 || rest.Holders[0].Mode == recipe.Shared && rest.Waiters[0].Mode == recipe.Shared) {
+	// its library passes over the dead
+	rest.Waiters = slices.DeleteFunc(rest.Waiters, func(c Contender) bool { return c.Dead || is(c) })
+	for len(rest.Waiters) > 0 &&
+		(len(rest.Holders) == 0 || rest.Holders[0].Mode == recipe.Shared && rest.Waiters[0].Mode == recipe.Shared) {
 		next := rest.Waiters[0]
 		next.State = Holding
 		rest.Holders, rest.Waiters = append(rest.Holders, next), rest.Waiters[1:]

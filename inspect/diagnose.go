@@ -67,9 +67,11 @@ func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) *Case {
 	}
 	o.asked = Case{
 		Lock: l, Backend: p.state, Now: now, Offset: p.state.ClockOffset(),
-		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: watches, WatchesAre: p.ageOf(watches, now),
-		History: p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter, Reach: o.reach, Spread: p.spreadNow(),
-		Led: o.led[l.ID],
+		Sessions: p.sessions, AllSessions: p.allSessions, SessionsAt: p.sessionsAt, Watches: watches,
+		WatchesAre: p.ageOf(watches, now),
+		History:    p.historyOf(l), Cycle: o.cycleOf[l.ID], StuckAfter: o.stuckAfter, Reach: o.reach,
+		Spread: p.spreadNow(),
+		Led:    o.led[l.ID],
 	}
 	return &o.asked
 }
@@ -181,7 +183,8 @@ func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now 
 func contended(l *Lock) bool { return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 }
 
 func expires(l *Lock) bool {
-	return !contended(l) && (len(l.Findings) > l.Observed.Reported || len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero() ||
+	return !contended(l) && (len(l.Findings) > l.Observed.Reported ||
+		len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero() ||
 		l.State == StateSplit || l.State == StateMinority)
 }
 

@@ -108,7 +108,8 @@ func (t *track) overtake(granted *Contender, before []Contender, is *Lock) {
 	var claims []fairness.Claim
 	for i := range before {
 		if w, ok := now.same(&before[i]); ok && w.State == Waiting && !w.Dead {
-			waiters, claims = append(waiters, w), append(claims, fairness.Claim{Place: int64(i), Shared: w.Mode == recipe.Shared})
+			waiters = append(waiters, w)
+			claims = append(claims, fairness.Claim{Place: int64(i), Shared: w.Mode == recipe.Shared})
 		}
 	}
 	last := fairness.Claim{Place: int64(len(before)), Shared: granted.Mode == recipe.Shared}
@@ -138,7 +139,8 @@ func (t *track) forget(is *Lock) {
 
 func (t *track) ended(c change, e *Event) {
 	h := e.Contender
-	s := Span{Contender: h.Name, Label: h.Owner.Label, Queued: h.Since, Granted: h.HeldSince, Ended: c.is.ReadAt.Add(c.offset)}
+	s := Span{Contender: h.Name, Label: h.Owner.Label, Queued: h.Since, Granted: h.HeldSince,
+		Ended: c.is.ReadAt.Add(c.offset)}
 	switch {
 	case e.Kind == EventEnded && e.Unseen():
 		s.Ended = time.Time{} // some time while we could not look
@@ -181,11 +183,13 @@ func renewal(c *change) time.Duration {
 // sameVoters reports whether the same masters agree. If not, the quorum's time to live changes even
 // without a renewal.
 func sameVoters(was, is *Lock) bool {
-	return slices.EqualFunc(was.Masters, is.Masters, func(a, b Vote) bool { return a.Addr == b.Addr && a.Agrees == b.Agrees })
+	return slices.EqualFunc(was.Masters, is.Masters,
+		func(a, b Vote) bool { return a.Addr == b.Addr && a.Agrees == b.Agrees })
 }
 
 func (s *sawtooth) apply(c *change) {
-	if len(c.is.Holders) != 1 || c.was != nil && (len(c.was.Holders) != 1 || !same(&c.was.Holders[0], &c.is.Holders[0])) {
+	if len(c.is.Holders) != 1 ||
+		c.was != nil && (len(c.was.Holders) != 1 || !same(&c.was.Holders[0], &c.is.Holders[0])) {
 		*s = sawtooth{}
 		return
 	}

@@ -31,7 +31,8 @@ func NewHostRule(address, host, name string) (HostRule, error) {
 	if address != "" {
 		within, err := prefixOf(address)
 		if err != nil {
-			return r, fmt.Errorf("address %q is neither an address nor a network (write 10.0.3.7 or 10.0.3.0/24)", address)
+			return r, fmt.Errorf("address %q is neither an address nor a network (write 10.0.3.7 or 10.0.3.0/24)",
+				address)
 		}
 		r.within = within
 	} else {

@@ -22,7 +22,8 @@ var ErrSyntax = errors.New("not a lock name")
 func ParseID(s string) (ID, error) {
 	backend, path, ok := strings.Cut(s, ":")
 	if !ok || backend == "" || path == "" {
-		return ID{}, fmt.Errorf("%q is %w: write BACKEND:PATH, such as zk:/locks/orders or redis:lock:orders", s, ErrSyntax)
+		return ID{}, fmt.Errorf("%q is %w: write BACKEND:PATH, such as zk:/locks/orders or redis:lock:orders",
+			s, ErrSyntax)
 	}
 	raw, err := Unescape(path)
 	if err != nil {

@@ -32,7 +32,8 @@ func everyContender(l *Lock, f func(*Contender)) {
 // same reports whether two versions of a contender are one and the same entry on the server. One that was
 // only listed so far has no czxid.
 func same(a, b *Contender) bool {
-	return a.Name == b.Name && a.Digest == b.Digest && (a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
+	return a.Name == b.Name && a.Digest == b.Digest &&
+		(a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
 }
 
 // carry copies what the previous version of the lock knew and a single reading cannot show: the times of
@@ -66,7 +67,8 @@ func (l *Lock) carryRecipe(was *Lock) {
 	if l.Recipe == "" {
 		l.Recipe, l.Confidence = was.Recipe, was.Confidence // it is free: there is no value to decode
 	}
-	if l.Masters == nil && l.Recipe == was.Recipe && l.Confidence == recipe.Possible && was.Confidence == recipe.Likely {
+	if l.Masters == nil && l.Recipe == was.Recipe && l.Confidence == recipe.Possible &&
+		was.Confidence == recipe.Likely {
 		l.Confidence = recipe.Likely // the watches that were seen said so
 	}
 }
@@ -117,7 +119,8 @@ func misread(was, is *Lock) bool {
 	}
 	now, found := indexOf(is), false
 	everyContender(was, func(c *Contender) {
-		found = found || c.Czxid == 0 && now[c.Name] == nil && (len(is.Aliens) == maxAliens || slices.Contains(is.Aliens, c.Name))
+		found = found || c.Czxid == 0 && now[c.Name] == nil &&
+			(len(is.Aliens) == maxAliens || slices.Contains(is.Aliens, c.Name))
 	})
 	return found
 }

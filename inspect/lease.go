@@ -34,7 +34,8 @@ func leaseLock(id ID, own queue, d Directory, now time.Time) *Lock {
 		}}
 	}
 	for _, c := range queue.queued(queue.entries) {
-		if len(l.Holders) == 0 || c.Owner.Label != l.Holders[0].Owner.Label { // else it is the holder itself, which renews
+		// else it is the holder itself, which renews
+		if len(l.Holders) == 0 || c.Owner.Label != l.Holders[0].Owner.Label {
 			l.Waiters = append(l.Waiters, c)
 		}
 	}
@@ -86,7 +87,8 @@ func renewed(a, b *Contender) bool {
 // tookLease reports whether a contender of kazoo's queue waited there for the lease that is held under its
 // name: the queue and the lease are one client's one hold.
 func tookLease(l *Lock, c *Contender) bool {
-	return len(l.Holders) == 1 && l.Holders[0].leased() && c.Name != recipe.LeaseNode && c.Owner.Label == l.Holders[0].Owner.Label
+	return len(l.Holders) == 1 && l.Holders[0].leased() && c.Name != recipe.LeaseNode &&
+		c.Owner.Label == l.Holders[0].Owner.Label
 }
 
 // NodeLock makes the lock that is the single znode at its path; nil if no recipe recognises it.
@@ -109,8 +111,10 @@ func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 	if !s.Free && (s.Until.IsZero() || s.Until.After(readAt)) {
 		l.State = StateHeld
 		l.Holders = []Contender{{
-			Name: Untrusted(n.Name), Special: Special{Place: ".."}, State: Holding, Count: 1, Since: entered(n), ExpiresAt: s.Until,
-			Owner: Owner{Session: n.EphemeralOwner, Label: Untrusted(s.Label), Process: Process{Host: Untrusted(s.Host)}},
+			Name: Untrusted(n.Name), Special: Special{Place: ".."}, State: Holding, Count: 1, Since: entered(n),
+			ExpiresAt: s.Until,
+			Owner: Owner{Session: n.EphemeralOwner, Label: Untrusted(s.Label),
+				Process: Process{Host: Untrusted(s.Host)}},
 			Czxid: n.Czxid, Version: n.Version, Persistent: n.EphemeralOwner == 0,
 		}}
 	}

@@ -207,7 +207,8 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			}
 			now := o.now()
 			o.onBeat(now)
-			if o.cyclesDue(now) && cycles.start(&o.locks, func(locks iter.Seq[*Lock]) []Cycle { return o.deadlocks.find(locks, now) }) {
+			if o.cyclesDue(now) && cycles.start(&o.locks,
+				func(locks iter.Seq[*Lock]) []Cycle { return o.deadlocks.find(locks, now) }) {
 				o.cyclesStale = false
 			}
 			if o.outliersStale && outliers.start(&o.locks, findOutliers) {

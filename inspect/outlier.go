@@ -69,7 +69,8 @@ func findOutliers(locks iter.Seq[*Lock]) map[string][]Outlier {
 	}
 	for backend, list := range found {
 		slices.SortFunc(list, func(a, b Outlier) int {
-			return cmp.Or(cmp.Compare(b.Entries, a.Entries), cmp.Compare(a.Under, b.Under), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Owner, b.Owner))
+			return cmp.Or(cmp.Compare(b.Entries, a.Entries), cmp.Compare(a.Under, b.Under),
+				cmp.Compare(a.Session, b.Session), cmp.Compare(a.Owner, b.Owner))
 		})
 		found[backend] = list[:min(len(list), mostOutliers)]
 	}

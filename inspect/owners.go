@@ -145,7 +145,8 @@ func (s *Snapshot) Culprit(l *Lock) (Entry, bool) {
 func (s *Snapshot) blocked(at Entry, seen map[ID]bool) (Entry, bool) {
 	var best Entry
 	for _, e := range s.Of(at.Lock, at.Contender) {
-		if e.Contender.State == Holding || e.Contender.Dead || seen[e.Lock.ID] || len(e.Lock.Holders) == 0 || !e.Lock.Blocks() {
+		if e.Contender.State == Holding || e.Contender.Dead || seen[e.Lock.ID] || len(e.Lock.Holders) == 0 ||
+			!e.Lock.Blocks() {
 			continue
 		}
 		if h := &e.Lock.Holders[0]; best.Lock == nil || h.BlockedBelow > best.Contender.BlockedBelow {

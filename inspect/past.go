@@ -91,9 +91,8 @@ func (p *Past) Add(s *Snapshot) {
 		}
 	}
 	before := p.last
-	own.locks.differing(&before.locks, func(page) {}, func(l *Lock) { p.retire(l.ID, before.Lock(l.ID), own.TakenAt) }, func(id ID) {
-		p.retire(id, before.Lock(id), own.TakenAt)
-	})
+	retire := func(id ID) { p.retire(id, before.Lock(id), own.TakenAt) }
+	own.locks.differing(&before.locks, func(page) {}, func(l *Lock) { retire(l.ID) }, retire)
 	p.recordState(before, &own)
 	p.last = &own
 	if p.keep > 0 && own.TakenAt.Sub(p.swept) > p.keep/16 {
@@ -372,7 +371,8 @@ func (p *Past) Clone() *Past {
 // past: what they share costs nothing.
 func (s *Snapshot) Changes(before *Snapshot) []ID {
 	ids := []ID{}
-	s.locks.differing(&before.locks, func(page) {}, func(l *Lock) { ids = append(ids, l.ID) }, func(id ID) { ids = append(ids, id) })
+	s.locks.differing(&before.locks, func(page) {}, func(l *Lock) { ids = append(ids, l.ID) },
+		func(id ID) { ids = append(ids, id) })
 	return ids
 }
 

@@ -118,7 +118,8 @@ func readQueue(children []Znode, created int64) queue {
 		return !e.Unnumbered && len(foreign) > 0 && slices.Contains(foreign, prefix(e))
 	})
 	if q.disordered() {
-		q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool { return e.Confidence == recipe.Possible && !e.Unnumbered })
+		q.entries = slices.DeleteFunc(q.entries,
+			func(e recipe.Entry) bool { return e.Confidence == recipe.Possible && !e.Unnumbered })
 	}
 	q.writer = recipe.Writer(q.entries)
 	return q
@@ -136,7 +137,8 @@ func (q *queue) node(e *recipe.Entry) *Znode {
 
 // named returns the node of that name, or nil.
 func (q *queue) named(name string) *Znode {
-	i, found := slices.BinarySearchFunc(q.nodes, name, func(z Znode, name string) int { return strings.Compare(z.Name, name) })
+	i, found := slices.BinarySearchFunc(q.nodes, name,
+		func(z Znode, name string) int { return strings.Compare(z.Name, name) })
 	if !found {
 		return nil
 	}
@@ -280,7 +282,8 @@ func queueLock(id ID, q queue) *Lock {
 			wait(c, len(q.entries)-i)
 		default:
 			c.State = Holding
-			if first := q.entries[0]; e.Mode == recipe.Shared && first.Mode == recipe.Exclusive && e.Sequence != first.Sequence {
+			if first := q.entries[0]; e.Mode == recipe.Shared && first.Mode == recipe.Exclusive &&
+				e.Sequence != first.Sequence {
 				c.Reenters = Untrusted(first.Name)
 			}
 			l.Holders = append(l.Holders, c)
@@ -368,7 +371,8 @@ func (d *Directory) Vacant(id ID, was *Lock, readAt time.Time) *Lock {
 func FreeDirectory(id ID, was *Lock, readAt time.Time) *Lock {
 	l := &Lock{ID: id, Kind: KindUnknown, Confidence: recipe.Possible, State: StateFree, ReadAt: readAt}
 	if was != nil {
-		l.Kind, l.KindConfidence, l.Recipe, l.Confidence, l.Limit = was.Kind, was.KindConfidence, was.Recipe, was.Confidence, was.Limit
+		l.Kind, l.KindConfidence, l.Limit = was.Kind, was.KindConfidence, was.Limit
+		l.Recipe, l.Confidence = was.Recipe, was.Confidence
 	}
 	return l
 }

@@ -19,7 +19,8 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	}
 	leases, locks := d.part(recipe.CuratorLeases), d.part(recipe.CuratorLocks)
 	has := func(q queue, role recipe.Role) bool {
-		return slices.ContainsFunc(q.entries, func(e recipe.Entry) bool { return e.Recipe == "curator" && e.Role == role })
+		return slices.ContainsFunc(q.entries,
+			func(e recipe.Entry) bool { return e.Recipe == "curator" && e.Role == role })
 	}
 	leased, locked := has(leases, recipe.Lease), has(locks, recipe.Plain)
 	foreign := leased != (len(leases.entries) > 0) || locked != (len(locks.entries) > 0)

@@ -20,10 +20,11 @@ type Snapshot struct {
 	Changed []ID
 	// Events since that snapshot, the oldest first, and the number Dropped before them as too many to keep; none in the
 	// first one.
-	Events   []Event
-	Dropped  int
-	locks    table
-	reported []*Backend // Backends as their sources reported them, without what the rules found; nil of one that was made
+	Events  []Event
+	Dropped int
+	locks   table
+	// Backends as their sources reported them, without what the rules found; nil of one that was made
+	reported []*Backend
 	sessions map[string]map[int64]Session
 	watched  map[string]time.Time
 	cycles   []Cycle
@@ -118,7 +119,8 @@ func (b *Backend) Age(c *Contender, instant, now time.Time) (Age, bool) {
 		return Age{}, false
 	}
 	d := max(0, now.Add(b.ClockOffset()).Sub(instant))
-	if b.Dates(c.Czxid) || instant.Equal(c.HeldSince) && !c.HeldSince.Equal(c.Since) { // a grant that we saw was dated by our clock
+	// a grant that we saw was dated by our clock
+	if b.Dates(c.Czxid) || instant.Equal(c.HeldSince) && !c.HeldSince.Equal(c.Since) {
 		return Age{d, true, d}, true
 	}
 	return Age{Duration: d, Least: b.AgeAtLeast(instant, c.Czxid, now)}, true
@@ -198,7 +200,8 @@ func (s *Snapshot) Since(before *Snapshot) []Update {
 		if before == nil || !slices.Contains(before.reported, b) {
 			u.Backend = b
 		}
-		if sessions := s.sessions[b.Name]; sessions != nil && (before == nil || !sameTable(sessions, before.sessions[b.Name])) {
+		if sessions := s.sessions[b.Name]; sessions != nil &&
+			(before == nil || !sameTable(sessions, before.sessions[b.Name])) {
 			u.Backend, u.Sessions = b, sessions
 		}
 		of[b.Name] = u

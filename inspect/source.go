@@ -162,7 +162,8 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	if len(l.Masters) > 0 {
 		backend = Redis
 	}
-	i := slices.IndexFunc(recipes, func(c recipe.Custom) bool { return c.Backend == string(backend) && c.Owns(l.ID.Path) })
+	i := slices.IndexFunc(recipes,
+		func(c recipe.Custom) bool { return c.Backend == string(backend) && c.Owns(l.ID.Path) })
 	if i < 0 {
 		return l
 	}

@@ -244,7 +244,8 @@ func (c *Cycle) tiesUsed(lock func(ID) *Lock, all ties) []Tie {
 			continue
 		}
 		for _, who := range []Identity{a, b} {
-			if t, ok := all[who]; ok && !slices.ContainsFunc(used, func(o Tie) bool { return o.Owner == i && o.Client == t.tie.Client }) {
+			if t, ok := all[who]; ok &&
+				!slices.ContainsFunc(used, func(o Tie) bool { return o.Owner == i && o.Client == t.tie.Client }) {
 				t.tie.Owner = i
 				used = append(used, t.tie)
 			}
@@ -256,7 +257,8 @@ func (c *Cycle) tiesUsed(lock func(ID) *Lock, all ties) []Tie {
 // Certainty of a cycle is the certainty of its weakest tie, and likely without any. It is possible
 // if an owner may be several threads, and in a single look.
 func (c *Cycle) Certainty() recipe.Confidence {
-	if c.Shared || c.OneLook || slices.ContainsFunc(c.Ties, func(t Tie) bool { return t.Certainty == recipe.Possible }) {
+	if c.Shared || c.OneLook ||
+		slices.ContainsFunc(c.Ties, func(t Tie) bool { return t.Certainty == recipe.Possible }) {
 		return recipe.Possible
 	}
 	return recipe.Likely

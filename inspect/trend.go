@@ -70,7 +70,8 @@ func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until ti
 		at = p.first
 	}
 	if e := p.locks[id]; e != nil {
-		for i := sort.Search(len(e.versions), func(i int) bool { return e.versions[i].until.After(at) }); i < len(e.versions) && at.Before(to); i++ {
+		i := sort.Search(len(e.versions), func(i int) bool { return e.versions[i].until.After(at) })
+		for ; i < len(e.versions) && at.Before(to); i++ {
 			until := e.versions[i].until
 			if until.After(to) {
 				until = to
@@ -86,7 +87,9 @@ func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until ti
 
 // BackendTrend samples a number of a backend from a time on, in n steps. It returns the mean in
 // each step, as far as it is kept. -1 means unknown: after to, or where of returns less than 0.
-func (p *Past) BackendTrend(name string, from time.Time, step time.Duration, n int, to time.Time, of func(*Backend) float64) []float64 {
+func (p *Past) BackendTrend(
+	name string, from time.Time, step time.Duration, n int, to time.Time, of func(*Backend) float64,
+) []float64 {
 	sums, known := make([]float64, n), make([]time.Duration, n)
 	if end := from.Add(step * time.Duration(n)); to.After(end) {
 		to = end

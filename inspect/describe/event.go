@@ -41,7 +41,8 @@ func When(at, now time.Time) string {
 
 // Blind says which span of time was not seen.
 func Blind(i inspect.Interval) string {
-	return fmt.Sprintf("nothing was seen from %s to %s (%v)", When(i.From, i.To.Local()), Clock(i.To), i.To.Sub(i.From).Round(time.Second))
+	return fmt.Sprintf("nothing was seen from %s to %s (%v)", When(i.From, i.To.Local()), Clock(i.To),
+		i.To.Sub(i.From).Round(time.Second))
 }
 
 // Change words a change of a backend's servers.

@@ -34,11 +34,15 @@ func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact 
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rankOfFact(a), rankOfFact(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(rankOfFact(a), rankOfFact(b)),
+			cmp.Compare(a, b))
+	})
 	var facts []Fact
 	for _, name := range names {
 		if values := valuesOf(name, evidence[name], now); len(values) > 0 {
-			facts = append(facts, Fact{Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " ")), values})
+			facts = append(facts, Fact{Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " ")),
+				values})
 		}
 	}
 	return facts

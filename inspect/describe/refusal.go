@@ -5,8 +5,9 @@ import "cmp"
 // Refusal words the reason in release's JSON why nothing was released.
 func Refusal(reason string) string {
 	words := map[string]string{
-		"not-holder":  "it waits, or its value has no quorum: it does not hold the lock; nothing was done",
-		"changed":     "it changed meanwhile: an entry of that name is there, but not the one that was seen; nothing was done",
+		"not-holder": "it waits, or its value has no quorum: it does not hold the lock; nothing was done",
+		"changed": "it changed meanwhile: an entry of that name is there, but not the one that was seen; " +
+			"nothing was done",
 		"ignored":     "it was asked to let go, and holds the lock still",
 		"gone":        "it is no longer in the queue; nothing was done",
 		"declined":    "not confirmed; nothing was done",

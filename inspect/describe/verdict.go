@@ -40,7 +40,8 @@ func (v View) unknown(l *inspect.Lock) string { return "unknown: " + unknown(l) 
 
 func (v View) split(l *inspect.Lock) string {
 	if l.OneServer() {
-		return fmt.Sprintf("unknown: each of its %d values is on one server, and %s takes a lock on one: most likely each is held", len(Tally(l).Counts), l.Recipe)
+		return fmt.Sprintf("unknown: each of its %d values is on one server, and %s takes a lock on one: "+
+			"most likely each is held", len(Tally(l).Counts), l.Recipe)
 	}
 	return fmt.Sprintf("split %s: %d values, none with the %d votes it needs; no client holds it or can get it%s",
 		l.Ballot(), len(Tally(l).Counts), l.Quorum, v.clearsIn(l))
@@ -51,9 +52,11 @@ func (v View) minority(l *inspect.Lock) string {
 	case len(t.Counts) == 0:
 		return "no holder: a client has some of the lock's keys, but too few"
 	case v.suspect(l):
-		return fmt.Sprintf("unknown: its value is on %d of %d servers, which are most likely not masters of one lock", t.Counts[0], len(l.Masters))
+		return fmt.Sprintf("unknown: its value is on %d of %d servers, which are most likely not masters of one lock",
+			t.Counts[0], len(l.Masters))
 	case l.OneServer():
-		return fmt.Sprintf("unknown: its value is on %d of %d servers, but %s takes a lock on one: most likely held", t.Counts[0], len(l.Masters), l.Recipe)
+		return fmt.Sprintf("unknown: its value is on %d of %d servers, but %s takes a lock on one: most likely held",
+			t.Counts[0], len(l.Masters), l.Recipe)
 	default:
 		return fmt.Sprintf("no holder: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], len(l.Masters), l.Quorum, v.clearsIn(l))
 	}
@@ -183,7 +186,8 @@ func counted(l *inspect.Lock, h *inspect.Contender) bool {
 // oneSession: all holders are one client, which both reads and writes.
 func oneSession(holders []inspect.Contender) bool {
 	first := holders[0].Owner.Session
-	return first != 0 && !slices.ContainsFunc(holders, func(c inspect.Contender) bool { return c.Owner.Session != first })
+	return first != 0 && !slices.ContainsFunc(holders,
+		func(c inspect.Contender) bool { return c.Owner.Session != first })
 }
 
 // queue words the waiters of a held lock.
@@ -296,7 +300,8 @@ func (v View) votedHolder(l *inspect.Lock) string {
 	switch {
 	case h.NoExpiry:
 		text += " · never expires"
-	case n == 1 && l.Masters[0].ExpiresAt.After(v.Now): // what the server will do; how long its holder may trust it is less
+	// what the server will do; how long its holder may trust it is less
+	case n == 1 && l.Masters[0].ExpiresAt.After(v.Now):
 		text += " · expires in " + Age(l.Masters[0].ExpiresAt.Sub(v.Now))
 	case l.ValidUntil.IsZero():
 	case l.ValidUntil.After(v.Now):

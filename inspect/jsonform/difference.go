@@ -7,8 +7,10 @@ import "github.com/lockscope/lockscope/inspect"
 func Difference(from, to *inspect.Snapshot, fromName, toName string) any {
 	list, skipped := inspect.Differences(from, to)
 	j := jsonDifference{
-		From: jsonMoment{inspect.Escape(fromName), stamp(from.TakenAt)}, To: jsonMoment{inspect.Escape(toName), stamp(to.TakenAt)},
-		NotCompared: []jsonNotCompared{}, Backends: []jsonBackendChange{}, Appeared: []jsonLock{}, Gone: []jsonLock{}, Changed: []jsonLockChange{},
+		From:        jsonMoment{inspect.Escape(fromName), stamp(from.TakenAt)},
+		To:          jsonMoment{inspect.Escape(toName), stamp(to.TakenAt)},
+		NotCompared: []jsonNotCompared{}, Backends: []jsonBackendChange{}, Appeared: []jsonLock{}, Gone: []jsonLock{},
+		Changed: []jsonLockChange{},
 	}
 	for _, s := range skipped {
 		j.NotCompared = append(j.NotCompared, jsonNotCompared(s))
@@ -16,7 +18,8 @@ func Difference(from, to *inspect.Snapshot, fromName, toName string) any {
 	for i := range list {
 		switch d := &list[i]; {
 		case d.Lock == (inspect.ID{}):
-			j.Backends = append(j.Backends, jsonBackendChange{d.Backend, jsonStates{string(d.Was), string(d.Is)}, copies(d.New), copies(d.Gone)})
+			j.Backends = append(j.Backends,
+				jsonBackendChange{d.Backend, jsonStates{string(d.Was), string(d.Is)}, copies(d.New), copies(d.Gone)})
 		case d.From == nil:
 			j.Appeared = append(j.Appeared, lockJSON(to, d.To))
 		case d.To == nil:
@@ -38,8 +41,9 @@ func lockChangeJSON(d *inspect.Difference, from, to *inspect.Snapshot) jsonLockC
 	}
 	return jsonLockChange{
 		Lock: d.Lock.String(), State: jsonStates{string(d.From.State), string(d.To.State)},
-		Acquired: contenders(to, d.Acquired), Ended: contenders(from, d.Ended), Joined: contenders(to, d.Joined), Left: contenders(from, d.Left),
-		New: copies(d.New), Gone: copies(d.Gone),
+		Acquired: contenders(to, d.Acquired), Ended: contenders(from, d.Ended), Joined: contenders(to, d.Joined),
+		Left: contenders(from, d.Left),
+		New:  copies(d.New), Gone: copies(d.Gone),
 	}
 }
 

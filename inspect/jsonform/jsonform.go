@@ -244,10 +244,12 @@ type jsonHostName struct {
 func backendJSON(b *inspect.Backend) jsonBackend {
 	j := jsonBackend{
 		Name: b.Name, Kind: b.Kind, State: b.State, Mode: b.Mode, Error: inspect.Escape(b.Error),
-		Servers: []jsonServer{}, Sought: soughtJSON(&b.Sought), Unseen: unseen(b.Unseen), Findings: findings(b.Findings),
+		Servers: []jsonServer{}, Sought: soughtJSON(&b.Sought), Unseen: unseen(b.Unseen),
+		Findings: findings(b.Findings),
 	}
 	for _, s := range b.Servers {
-		server := jsonServer{Addr: inspect.Escape(s.Addr), State: s.State, Role: inspect.Escape(s.Role), Lagging: s.Lagging}
+		server := jsonServer{Addr: inspect.Escape(s.Addr), State: s.State, Role: inspect.Escape(s.Role),
+			Lagging: s.Lagging}
 		if s.Latency >= 0 && s.State == inspect.ServerUp {
 			server.LatencyMS = fraction(s.Latency)
 		}
@@ -299,7 +301,8 @@ func lockJSON(s *inspect.Snapshot, l *inspect.Lock) jsonLock {
 }
 
 func masterJSON(m inspect.Vote, at time.Time) jsonMaster {
-	j := jsonMaster{Addr: inspect.Escape(m.Addr), State: inspect.ServerDown, Vote: m.Agrees, Value: m.Value.String(), Digest: m.Digest}
+	j := jsonMaster{Addr: inspect.Escape(m.Addr), State: inspect.ServerDown, Vote: m.Agrees, Value: m.Value.String(),
+		Digest: m.Digest}
 	if !m.Up {
 		return j
 	}
@@ -332,7 +335,8 @@ func contenderJSON(c *inspect.Contender, at time.Time, b *inspect.Backend) jsonC
 	j := jsonContender{
 		Name: c.Name.String(), Digest: c.Digest, Mode: "exclusive", State: c.State, Count: max(1, c.Count),
 		Owner: jsonOwner{
-			Label: c.Owner.Label.String(), Session: inspect.SessionID(c.Owner.Session), Client: inspect.Escape(c.Owner.Client),
+			Label: c.Owner.Label.String(), Session: inspect.SessionID(c.Owner.Session),
+			Client: inspect.Escape(c.Owner.Client),
 			Server: inspect.Escape(c.Owner.Server), Host: c.Owner.Host.String(), PID: c.Owner.PID.String(),
 			Thread: c.Owner.Thread.String(), LibraryID: c.Owner.LibraryID.String(),
 		},

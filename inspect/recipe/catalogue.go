@@ -128,7 +128,8 @@ func named(all []library, name string) bool {
 // at once. Values that may be a Redlock's as well (random ones; those of symfony, Redisson and madelson,
 // which have multi-server locks) say nothing.
 func OneServer(name string) bool {
-	return name == sidekiqName || slices.ContainsFunc(plainStrings(), func(l library) bool { return l.OneServer && l.Name == name })
+	return name == sidekiqName ||
+		slices.ContainsFunc(plainStrings(), func(l library) bool { return l.OneServer && l.Name == name })
 }
 
 // Clients are the names that client libraries give themselves (CLIENT SETINFO LIB-NAME, from Redis 7.2 on)

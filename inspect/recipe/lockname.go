@@ -48,7 +48,8 @@ func meansLock(word string) bool {
 	switch {
 	case slices.Contains(otherLocks, word):
 		return false
-	case word == "redsync", slices.Contains(shortLocks, word), strings.HasSuffix(word, "mutex"), strings.HasSuffix(word, "semaphore"):
+	case word == "redsync", slices.Contains(shortLocks, word), strings.HasSuffix(word, "mutex"),
+		strings.HasSuffix(word, "semaphore"):
 		return true
 	case leads:
 		return !slices.ContainsFunc(notBehindLock, func(p string) bool { return strings.HasPrefix(rest, p) })

@@ -53,7 +53,8 @@ func (m *matcher) may(s string) bool {
 		return true
 	}
 	last := len(m.parts) - 1
-	if len(s) < m.least || len(s) > m.most || !strings.HasPrefix(s, m.parts[0]) || !strings.HasSuffix(s, m.parts[last]) {
+	if len(s) < m.least || len(s) > m.most || !strings.HasPrefix(s, m.parts[0]) ||
+		!strings.HasSuffix(s, m.parts[last]) {
 		return false
 	}
 	for i := 1; i < last; i++ {

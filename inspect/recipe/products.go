@@ -30,15 +30,17 @@ func parseZKRuby(child string) (Entry, bool) {
 // read-regionserver:600200000000002 has number 2 (ZKInterProcessLockBase.java, RecoverableZooKeeper.java
 // createSequential).
 func hbase() Queue {
-	return Queue{Name: "hbase", Parse: parseHBase, Owner: hbaseOwner, Proof: func(e Entry, data []byte, sealed bool) Confidence {
-		switch {
-		case sealed:
-			return e.Confidence
-		case strings.HasPrefix(string(data), "PBUF"): // ProtobufMagic.java: before every message of HBase's in ZooKeeper
-			return Certain
-		}
-		return ""
-	}}
+	return Queue{Name: "hbase", Parse: parseHBase, Owner: hbaseOwner,
+		Proof: func(e Entry, data []byte, sealed bool) Confidence {
+			switch {
+			case sealed:
+				return e.Confidence
+			// ProtobufMagic.java: before every message of HBase's in ZooKeeper
+			case strings.HasPrefix(string(data), "PBUF"):
+				return Certain
+			}
+			return ""
+		}}
 }
 
 func parseHBase(child string) (Entry, bool) {
@@ -68,16 +70,17 @@ func hbaseOwner(e Entry, _ []byte) (host, label string) {
 // conflict it deletes its node and tries again later, so that no queue is ever seen; explicit LOCK TABLE
 // makes persistent nodes. Its data is queryId:lockTime:lockMode:queryStr:clientIp (HiveLockObject.java).
 func hive() Queue {
-	return Queue{Name: "hive", Parse: parseHive, Owner: hiveOwner, Proof: func(e Entry, data []byte, sealed bool) Confidence {
-		fields := strings.Split(string(data), ":")
-		switch {
-		case sealed:
-			return e.Confidence
-		case len(fields) >= 3 && (fields[2] == "EXPLICIT" || fields[2] == "IMPLICIT"):
-			return Certain
-		}
-		return ""
-	}}
+	return Queue{Name: "hive", Parse: parseHive, Owner: hiveOwner,
+		Proof: func(e Entry, data []byte, sealed bool) Confidence {
+			fields := strings.Split(string(data), ":")
+			switch {
+			case sealed:
+				return e.Confidence
+			case len(fields) >= 3 && (fields[2] == "EXPLICIT" || fields[2] == "IMPLICIT"):
+				return Certain
+			}
+			return ""
+		}}
 }
 
 func parseHive(child string) (Entry, bool) {
@@ -119,7 +122,8 @@ func parseSolr(child string) (Entry, bool) {
 	_, seq, ok := SplitSequence(child)
 	session, who, elects := cutSolr(child)
 	_, isSession := sessionOf(session)
-	return Entry{Name: child, Sequence: seq, Role: Candidate, Confidence: Likely}, ok && elects && who != "" && isSession
+	return Entry{Name: child, Sequence: seq, Role: Candidate, Confidence: Likely},
+		ok && elects && who != "" && isSession
 }
 
 // cutSolr cuts a name into its session, in decimal, and who it is of.

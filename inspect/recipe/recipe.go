@@ -95,7 +95,8 @@ func Queues() []Queue { return slices.Clone(queues()) }
 // be modified.
 var queues = sync.OnceValue(func() []Queue {
 	return []Queue{
-		curator(), kazoo(), goZooKeeper(), accumulo(), zooKeeperRecipes(), hbase(), hive(), solr(), madelson(), zkRuby(), sequential(),
+		curator(), kazoo(), goZooKeeper(), accumulo(), zooKeeperRecipes(), hbase(), hive(), solr(), madelson(),
+		zkRuby(), sequential(),
 	}
 })
 

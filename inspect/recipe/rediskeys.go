@@ -139,7 +139,8 @@ func (r *Record) Equal(o *Record) bool {
 		return r == o
 	}
 	return r.Recipe == o.Recipe && r.Confidence == o.Confidence && r.Kind == o.Kind && r.Limit == o.Limit &&
-		r.Opaque == o.Opaque && r.Auxiliary == o.Auxiliary && r.WaitersAtLeast == o.WaitersAtLeast && r.PartOf == o.PartOf &&
+		r.Opaque == o.Opaque && r.Auxiliary == o.Auxiliary && r.WaitersAtLeast == o.WaitersAtLeast &&
+		r.PartOf == o.PartOf &&
 		slices.Equal(r.Claims, o.Claims) && slices.Equal(r.Partial, o.Partial)
 }
 
@@ -169,7 +170,8 @@ type Shape struct {
 // shapes are the recipes of locks with structure, the surest first. Libraries of plain strings are
 // in the catalogue. They are made once, since every key that is read is matched against all of them.
 var shapes = sync.OnceValue(func() []Shape {
-	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(), rubySemaphore(), lockscopeShape()}
+	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(),
+		rubySemaphore(), lockscopeShape()}
 })
 
 // Queries returns what else to read to know the lock of a key; nothing for a plain string.

@@ -46,7 +46,8 @@ func madelsonQueries(k Keys) []Query {
 	if !ok {
 		return nil
 	}
-	if _, ours := madelsonID(strings.TrimSuffix(k.Main.Text, madelsonWaiting)); k.Main.Type == TypeNone || k.Main.Type == TypeString && ours {
+	if _, ours := madelsonID(strings.TrimSuffix(k.Main.Text, madelsonWaiting)); k.Main.Type == TypeNone ||
+		k.Main.Type == TypeString && ours {
 		return []Query{{readers, TypeSet, Holders}}
 	}
 	return nil

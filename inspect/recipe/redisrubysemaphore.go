@@ -53,7 +53,8 @@ func rubySemaphoreQueries(k Keys) []Query {
 func rubySemaphoreDecode(k Keys) (Record, bool) {
 	exists, grabbed, free := k.Auxiliary[k.Key+rubyExists], k.Auxiliary[k.Key+rubyGrabbed], k.Auxiliary[k.Key+rubyAvailable]
 	taken := grabbed.Type == TypeHash
-	if k.Main.Type != TypeNone || k.Main.Unknown || exists.Type != TypeString || exists.Text != "1" || !taken && free.Type != TypeList {
+	if k.Main.Type != TypeNone || k.Main.Unknown || exists.Type != TypeString || exists.Text != "1" ||
+		!taken && free.Type != TypeList {
 		return Record{}, false
 	}
 	r := Record{Recipe: rubySemaphoreName, Confidence: Likely, Kind: "semaphore", Opaque: grabbed.Unknown}

@@ -38,7 +38,8 @@ func redisSemaphoreDecode(k Keys) (Record, bool) {
 	}
 	scores, newest := make(map[string]float64, len(v.Items)), 0.0
 	for _, m := range v.Items {
-		if m.Score < 1e12 || m.Score > 1e14 || m.Score != math.Trunc(m.Score) || k.local(m.Score).After(k.Now.Add(clockSlack)) {
+		if m.Score < 1e12 || m.Score > 1e14 || m.Score != math.Trunc(m.Score) ||
+			k.local(m.Score).After(k.Now.Add(clockSlack)) {
 			return Record{}, false
 		}
 		scores[m.Name], newest = m.Score, max(newest, m.Score)

@@ -79,7 +79,8 @@ func SidekiqKeys(key string) (keys []string, digest string, ok bool) {
 	}
 	registers := sidekiqRegisters(digest)
 	return []string{
-		key, digest, digest + ":QUEUED", digest + ":PRIMED", digest + ":INFO", registers + "digests", registers + "expiring_digests",
+		key, digest, digest + ":QUEUED", digest + ":PRIMED", digest + ":INFO", registers + "digests",
+		registers + "expiring_digests",
 	}, digest, true
 }
 
@@ -126,7 +127,8 @@ func sidekiqDecode(k Keys) (Record, bool) {
 		if !ok {
 			return Record{}, false
 		}
-		c := Claim{Name: f.Name, ExpiresAt: k.Main.ExpiresAt, NoExpiry: k.Main.NoExpiry, Label: info.Worker, Since: epoch(info.Time)}
+		c := Claim{Name: f.Name, ExpiresAt: k.Main.ExpiresAt, NoExpiry: k.Main.NoExpiry, Label: info.Worker,
+			Since: epoch(info.Time)}
 		if c.Label == "" && c.Since.IsZero() {
 			if !usual {
 				return Record{}, false

@@ -55,8 +55,10 @@ func SplitSequence(name string) (prefix string, seq int32, ok bool) {
 }
 
 // Sort brings entries into queue order: by sequence number, allowing for the counter's wrap from 2147483647 to
-// -2147483648, then by czxid, since a server repeats a counter's last number; where that is unknown writes before reads (a
-// writer that reads may have its write's number again), then by name. The queue starts after the widest gap on the circle of 2^32 numbers, so that the order is total whatever a directory holds.
+// -2147483648, then by czxid, since a server repeats a counter's last number; where that is unknown
+// writes before reads (a
+// writer that reads may have its write's number again), then by name. The queue starts after the
+// widest gap on the circle of 2^32 numbers, so that the order is total whatever a directory holds.
 func Sort(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int {
 		if a.Sequence != b.Sequence { // nearly always: names of one queue are compared for nothing

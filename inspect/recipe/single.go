@@ -26,7 +26,8 @@ type Single struct {
 // ephemeral one may be a lock, not only one that is alone. persistent: persistent ones are locks.
 func Singles(dir string) (ephemeralNodes, persistent bool) {
 	node := path.Join(dir, "x")
-	persistent = isHelix(dir) || slices.ContainsFunc(singleNodes(), func(l library) bool { return l.Persistent && l.custom.Owns(node) })
+	persistent = isHelix(dir) ||
+		slices.ContainsFunc(singleNodes(), func(l library) bool { return l.Persistent && l.custom.Owns(node) })
 	return dir == "/", persistent
 }
 
@@ -45,7 +46,8 @@ func ReadSingle(node string, data []byte, ephemeral, alone bool) (Single, bool) 
 			continue
 		}
 		if t, ok := l.custom.read(node, name, string(data)); ok {
-			return Single{Recipe: t.Recipe, Confidence: t.Confidence, Kind: t.Kind, Until: t.Until, Label: t.Label, Host: t.Host}, true
+			return Single{Recipe: t.Recipe, Confidence: t.Confidence, Kind: t.Kind, Until: t.Until, Label: t.Label,
+				Host: t.Host}, true
 		}
 	}
 	return Single{Recipe: "ephemeral", Confidence: Possible, Label: string(data)}, ephemeral && alone
@@ -85,7 +87,8 @@ func vacatedHelix(data []byte) ([]byte, bool) {
 // isHelix: Helix keeps its locks in CLUSTER/LOCK, in a directory for each scope (HelixLockScope.java).
 func isHelix(dir string) bool {
 	in, scope := path.Split(dir)
-	return path.Base(in) == "LOCK" && path.Dir(path.Clean(in)) != "/" && (scope == "CLUSTER" || scope == "PARTICIPANT" || scope == "RESOURCE")
+	return path.Base(in) == "LOCK" && path.Dir(path.Clean(in)) != "/" &&
+		(scope == "CLUSTER" || scope == "PARTICIPANT" || scope == "RESOURCE")
 }
 
 // readHelix reads a ZNRecord: a lock is held by OWNER until TIMEOUT, in milliseconds since 1970 (LockInfo.java).

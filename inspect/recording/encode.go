@@ -93,7 +93,10 @@ func decoding(by time.Duration) json.Options {
 			*span = time.Duration(ns)
 			return err
 		}),
-		json.UnmarshalFunc(func(text []byte, evidence *map[string]any) error { return jsonv1.Unmarshal(text, evidence) }),
+		json.UnmarshalFunc(func(text []byte, evidence *map[string]any) error {
+			return jsonv1.Unmarshal(text,
+				evidence)
+		}),
 		ourWords,
 	))
 }

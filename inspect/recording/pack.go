@@ -51,7 +51,8 @@ func (p *packing) Write(line []byte) (int, error) {
 }
 
 func isPacked(begin []byte) bool {
-	return len(begin) >= len(zstdMagic) && (string(begin[:len(gzipMagic)]) == gzipMagic || string(begin[:len(zstdMagic)]) == zstdMagic)
+	return len(begin) >= len(zstdMagic) &&
+		(string(begin[:len(gzipMagic)]) == gzipMagic || string(begin[:len(zstdMagic)]) == zstdMagic)
 }
 
 // unpack returns the text of a file, packed or not. name is for errors. end frees the decoder.

@@ -15,7 +15,8 @@ import (
 var ourWords = json.JoinUnmarshalers(
 	word[inspect.Kind](), word[inspect.State](), word[recipe.Confidence](),
 	word[inspect.Aspect](), word[inspect.Severity](),
-	word[inspect.BackendKind](), word[inspect.BackendState](), word[inspect.Mode](), word[inspect.Topology](), word[inspect.ServerState](),
+	word[inspect.BackendKind](), word[inspect.BackendState](), word[inspect.Mode](), word[inspect.Topology](),
+	word[inspect.ServerState](),
 	word[inspect.WriteRefusal](), word[inspect.ServerFault](), word[inspect.Verb](),
 )
 

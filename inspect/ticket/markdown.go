@@ -114,7 +114,8 @@ func (t Ticket) writeFacts(d *document) {
 	if l := t.Lock; l != nil {
 		name := l.Recipe
 		name = cmp.Or(name, "no known library")
-		d.line("- lock: %s, %s, %s (%s), %s", code(l.ID.String()), prose(string(l.Kind)), prose(name), l.Confidence, describe.StateWord(l.State))
+		d.line("- lock: %s, %s, %s (%s), %s", code(l.ID.String()), prose(string(l.Kind)), prose(name), l.Confidence,
+			describe.StateWord(l.State))
 		d.line("- seen: %s", stamp(t.View.Now))
 		if asOf := l.AsOf(t.Backend, t.View.Now); !asOf.IsZero() && t.View.Now.Sub(asOf) >= time.Second {
 			d.line("- read: %s (%s before)", stamp(asOf), describe.Span(t.View.Now.Sub(asOf)))
@@ -204,13 +205,15 @@ func (t Ticket) who(c *inspect.Contender) []string {
 	}
 	owner := c.Owner.Label.String()
 	for _, more := range []struct{ name, text string }{
-		{describe.Host(&c.Owner), c.Owner.Host.String()}, {"pid", c.Owner.PID.String()}, {"thread", c.Owner.Thread.String()}, {"instance", c.Owner.LibraryID.String()},
+		{describe.Host(&c.Owner), c.Owner.Host.String()}, {"pid", c.Owner.PID.String()},
+		{"thread", c.Owner.Thread.String()}, {"instance", c.Owner.LibraryID.String()},
 	} {
 		if more.text != "" {
 			owner = strings.TrimSpace(owner + " " + more.name + " " + more.text)
 		}
 	}
-	return []string{entry, orUnknown(owner), orUnknown(inspect.Escape(c.Owner.Client)), orUnknown(inspect.SessionID(c.Owner.Session))}
+	return []string{entry, orUnknown(owner), orUnknown(inspect.Escape(c.Owner.Client)),
+		orUnknown(inspect.SessionID(c.Owner.Session))}
 }
 
 func orUnknown(text string) string {
@@ -286,7 +289,8 @@ func (t Ticket) writePast(d *document) {
 		inspect.Spans
 	}{{"hold", h.Holds}, {"wait", h.Waits}} {
 		if s.Count > 0 {
-			d.line("%s: p50 %s, p99 %s, longest %s.", describe.Count(s.Count, "completed "+s.name), describe.Span(s.P50), describe.Span(s.P99), describe.Span(s.Max))
+			d.line("%s: p50 %s, p99 %s, longest %s.", describe.Count(s.Count, "completed "+s.name),
+				describe.Span(s.P50), describe.Span(s.P99), describe.Span(s.Max))
 		}
 	}
 	d.WriteByte('\n')

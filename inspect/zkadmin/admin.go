@@ -117,7 +117,8 @@ func parseStats(body []byte) (Status, error) {
 		return Status{}, fmt.Errorf("%w: no server_state in it", ErrSyntax)
 	}
 	return Status{
-		Role: role(*answer.Stats.State), Version: cutVersion(answer.Version), Uptime: millis(answer.Stats.Uptime), Zxid: answer.Stats.Zxid,
+		Role: role(*answer.Stats.State), Version: cutVersion(answer.Version), Uptime: millis(answer.Stats.Uptime),
+		Zxid:  answer.Stats.Zxid,
 		Nodes: max(0, answer.Nodes),
 	}, nil
 }

@@ -223,7 +223,9 @@ func query[T any](
 }
 
 // viaAdmin asks the AdminServer. Where a four-letter word may be asked after it, half of the time is left for that.
-func viaAdmin[T any](ctx context.Context, s *Server, command string, parse func([]byte) (T, error)) (answer T, err error) {
+func viaAdmin[T any](
+	ctx context.Context, s *Server, command string, parse func([]byte) (T, error),
+) (answer T, err error) {
 	if end, limited := ctx.Deadline(); limited && s.cfg.Addr != "" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
@@ -258,12 +260,14 @@ func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK:
-		if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && resp.Header.Get("Age") == "" { // of a cache it is old
+		// of a cache it is old
+		if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && resp.Header.Get("Age") == "" {
 			s.date.Store(&date)
 		}
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if s.cfg.Username != "" {
-			return nil, fmt.Errorf("HTTP %d: other %w than those of user %s", resp.StatusCode, ErrUnauthorized, s.cfg.Username)
+			return nil, fmt.Errorf("HTTP %d: other %w than those of user %s",
+				resp.StatusCode, ErrUnauthorized, s.cfg.Username)
 		}
 		return nil, fmt.Errorf("HTTP %d: %w", resp.StatusCode, ErrUnauthorized)
 	default:

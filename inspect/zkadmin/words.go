@@ -37,7 +37,8 @@ func parseCons(text string) ([]Connection, error) {
 			list = append(list, c)
 		}
 	}
-	if !seen || !strings.HasSuffix(text, "\n\n") { // at least the connection that asks is there, and an empty line ends it
+	// at least the connection that asks is there, and an empty line ends it
+	if !seen || !strings.HasSuffix(text, "\n\n") {
 		return nil, errCut
 	}
 	return list, nil

@@ -41,8 +41,9 @@ func (r *run) describe() *inspect.Backend {
 	r.hear()
 	b := &inspect.Backend{
 		Name: r.cfg.Backend, Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch, State: inspect.Connected,
-		FirstPass: r.tree.FirstPass, Scanned: r.tree.Scanned, Sought: r.sought(), Empty: r.tree.Empty(), Reading: r.reading(),
-		Unseen: append(r.tree.Unseen(), r.ensemble.Unseen()...), Findings: r.ensemble.Findings(),
+		FirstPass: r.tree.FirstPass, Scanned: r.tree.Scanned, Sought: r.sought(), Empty: r.tree.Empty(),
+		Reading: r.reading(),
+		Unseen:  append(r.tree.Unseen(), r.ensemble.Unseen()...), Findings: r.ensemble.Findings(),
 		HeardAt: r.heardAt, DisturbedAt: r.ensemble.DisturbedAt(), Lost: r.conn.lost,
 		Clock: r.ensemble.Clock(), Cost: r.cost(), Voters: r.ensemble.Voters(),
 	}

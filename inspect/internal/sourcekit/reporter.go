@@ -84,7 +84,8 @@ func (r *rateMeter) perSecond() float64 {
 
 // same compares the fields whose changes are reported at once.
 func same(a, b *inspect.Backend) bool {
-	return a.State == b.State && a.Mode == b.Mode && a.Error == b.Error && a.Reading == b.Reading && a.FirstPass == b.FirstPass &&
+	return a.State == b.State && a.Mode == b.Mode && a.Error == b.Error && a.Reading == b.Reading &&
+		a.FirstPass == b.FirstPass &&
 		slices.Equal(a.Unseen, b.Unseen) &&
 		slices.EqualFunc(a.Findings, b.Findings, func(x, y inspect.Finding) bool { return x.Message == y.Message }) &&
 		a.Clock.Known == b.Clock.Known && a.Clock.From == b.Clock.From && near(a.Clock.Offset, b.Clock.Offset) &&

@@ -107,7 +107,8 @@ func (v *View) Await(what string, ok func() bool) {
 func (v *View) Describe() []string {
 	var lines []string
 	for p, l := range v.Locks {
-		lines = append(lines, fmt.Sprintf("%s %s %s %d+%d %+v", p, l.Recipe, l.State, len(l.Holders), len(l.Waiters), l.Masters))
+		lines = append(lines, fmt.Sprintf("%s %s %s %d+%d %+v", p, l.Recipe, l.State, len(l.Holders), len(l.Waiters),
+			l.Masters))
 	}
 	return lines
 }

@@ -41,7 +41,8 @@ func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
 // ofAnyCase reads "[lL][oO]" as "lo".
 func ofAnyCase(word string) (string, bool) {
 	var lower []byte
-	for ; len(word) >= 4 && word[0] == '[' && word[1] >= 'a' && word[1] <= 'z' && word[2] == word[1]-'a'+'A' && word[3] == ']'; word = word[4:] {
+	for ; len(word) >= 4 && word[0] == '[' && word[1] >= 'a' && word[1] <= 'z' && word[2] == word[1]-'a'+'A' &&
+		word[3] == ']'; word = word[4:] {
 		lower = append(lower, word[1])
 	}
 	return string(lower), word == "" && len(lower) > 0

@@ -115,7 +115,8 @@ func neverGiven(addr string, b *blindness) *inspect.Finding {
 		Steps: []inspect.Step{{
 			Verb: inspect.VerbConfigure,
 			Why: "give the server's AdminServer in the target (admin=http://" +
-				net.JoinHostPort(inspect.Escape(host), "8080") + "), or allow cons, wchs and wchp in 4lw.commands.whitelist",
+				net.JoinHostPort(inspect.Escape(host), "8080") +
+				"), or allow cons, wchs and wchp in 4lw.commands.whitelist",
 		}},
 	}
 }
