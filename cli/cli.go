@@ -32,7 +32,8 @@ func Main(ctx context.Context, args []string, env app.Environment) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.InitDefaultCompletionCmd()
-	if completion, _, err := root.Find([]string{"completion"}); err == nil { // cobra prints its help for a shell it does not know
+	// cobra prints its help for a shell it does not know
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Args, completion.RunE = noSuchSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	root.SetOut(env.ForPeople(env.Stdout)) // help; the scripts of completion go to what was set before
@@ -54,13 +55,16 @@ func rootCommand(a *app.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lockscope [TARGET…]",
 		Short: "See who holds a distributed lock in ZooKeeper or Redis, who waits, and why",
-		Long: "lockscope shows the distributed locks in ZooKeeper and Redis: who holds each, who waits in which order, and\n" +
+		Long: "lockscope shows the distributed locks in ZooKeeper and Redis: who holds each, who waits in which " +
+			"order, and\n" +
 			"what is wrong. Without a command it opens the screen on its targets:\n\n" +
 			"  zk://host:2181[,host:2181…][/root]      a ZooKeeper ensemble\n" +
 			"  redis://host:6379[,host:6379…][/db]     one Redis, or independent masters that share locks (Redlock)\n" +
 			"  redis+sentinel://host,host/MASTER  redis+cluster://host,host  redis+unix:///path/to.sock\n" +
-			"  zks:// rediss:// rediss+sentinel:// rediss+cluster://  with TLS: ?ca=FILE&cert=FILE&key=FILE&server_name=NAME\n\n" +
-			"Other options: ?name=NAME, via=ssh://[user@]host (a jump host), of ZooKeeper admin=http://host:8080 (AdminServers) and chroot=/path,\n" +
+			"  zks:// rediss:// rediss+sentinel:// rediss+cluster://  with TLS: " +
+			"?ca=FILE&cert=FILE&key=FILE&server_name=NAME\n\n" +
+			"Other options: ?name=NAME, via=ssh://[user@]host (a jump host), of ZooKeeper admin=http://host:8080 " +
+			"(AdminServers) and chroot=/path,\n" +
 			"of Redis match=GLOB.",
 		Example: "  lockscope demo                                    nothing installed? start here\n" +
 			"  lockscope zk://localhost:2181/locks               watch the locks below /locks\n" +
@@ -102,7 +106,8 @@ func globalFlags(a *app.App, root *cobra.Command) {
 	flags.StringVar(&a.ConfigFile, "config", "", "configuration `FILE`")
 	flags.DurationVar(&a.Timeout, "timeout", 10*time.Second, "give up on a server after this time without progress")
 	flags.StringVar(&a.Budget, "budget", "default", "how often to poll: default, gentle or off")
-	flags.DurationVar(&a.StuckAfter, "stuck-after", 10*time.Minute, "report a lock as stuck when held this long while others wait")
+	flags.DurationVar(&a.StuckAfter, "stuck-after", 10*time.Minute,
+		"report a lock as stuck when held this long while others wait")
 	flags.StringVar(&a.Via, "via", "", "reach servers through a host by the system's ssh: `ssh://[user@]host[:port]`")
 	flags.BoolVar(&a.NoColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")
 	root.Flags().BoolVar(&a.Write, "write", false, "allow actions on locks from the screen")

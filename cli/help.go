@@ -32,7 +32,8 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 				return app.Usagef("%w (see lockscope --help)", err)
 			}
 			if len(rest) > 0 {
-				return app.Usagef("there is no command %q (%ssee %s --help)", rest[0], meant(on, rest[0]), on.CommandPath())
+				return app.Usagef("there is no command %q (%ssee %s --help)",
+					rest[0], meant(on, rest[0]), on.CommandPath())
 			}
 			on.InitDefaultHelpFlag()
 			return on.Help()
@@ -67,7 +68,8 @@ func meant(on *cobra.Command, typed string) string {
 
 func noSuchSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return app.Usagef("%s has no command %q (%ssee %s --help)", app.NameOf(cmd), args[0], meant(cmd, args[0]), cmd.CommandPath())
+		return app.Usagef("%s has no command %q (%ssee %s --help)", app.NameOf(cmd), args[0], meant(cmd, args[0]),
+			cmd.CommandPath())
 	}
 	return nil
 }

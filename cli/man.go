@@ -37,7 +37,8 @@ func manCommand(a *app.App) *cobra.Command {
 func plainOptions(c *cobra.Command) {
 	mend := func(f *pflag.Flag) {
 		f.Usage = strings.ReplaceAll(f.Usage, "`", "")
-		if unset := []string{"", "false", "0", "0s", "[]"}; !slices.Contains(unset, f.DefValue) && !strings.Contains(f.Usage, "(default") {
+		if unset := []string{"", "false", "0", "0s", "[]"}; !slices.Contains(unset, f.DefValue) &&
+			!strings.Contains(f.Usage, "(default") {
 			f.Usage += " (default " + f.DefValue + ")"
 		}
 	}

@@ -68,7 +68,8 @@ func (b *bulk) look(ctx context.Context, all *app.Releasers) (may bool, err erro
 	}
 	b.choose(s)
 	if b.left > 0 {
-		b.Say("%d more match and are left out: only possibly locks, or not held by exactly one (lockscope ls shows them)", b.left)
+		b.Say("%d more match and are left out: only possibly locks, "+
+			"or not held by exactly one (lockscope ls shows them)", b.left)
 	}
 	if n := len(b.items); n > b.max {
 		b.stop = TooMany
@@ -91,14 +92,16 @@ func (r *release) checkBulk() error {
 	case r.owner != "":
 		return app.Usagef("--owner names one contender: give it, or --match")
 	case r.waiter:
-		return app.Usagef("--waiter goes with --owner: --match releases holders, and leftovers by --finding minority-leftover")
+		return app.Usagef("--waiter goes with --owner: --match releases holders, " +
+			"and leftovers by --finding minority-leftover")
 	case r.twoLeaders:
 		return app.Usagef("--yes-two-leaders goes with --owner: --match leaves out leaders that would still lead")
 	case r.max == 0:
 		return app.Usagef("--max is required: how many locks at most, from 1 to %d", mostAtOnce)
 	case r.max < 1 || r.max > mostAtOnce:
 		return app.Usagef("--max %d: say how many locks at most, from 1 to %d", r.max, mostAtOnce)
-	case r.finding != "" && !slices.ContainsFunc(finding.Rules(), func(f inspect.Rule) bool { return f.Name == r.finding }):
+	case r.finding != "" && !slices.ContainsFunc(finding.Rules(),
+		func(f inspect.Rule) bool { return f.Name == r.finding }):
 		return app.Usagef("--finding %q: no such finding (docs/findings.md lists them)", r.finding)
 	}
 	return nil

@@ -31,7 +31,8 @@ type lockAction struct {
 
 // flags of every such command.
 func (r *lockAction) flags(command *cobra.Command) {
-	command.Flags().StringVar(&r.owner, "owner", "", "the contender's `NAME` as ls or show prints it, or its value_digest")
+	command.Flags().StringVar(&r.owner, "owner", "",
+		"the contender's `NAME` as ls or show prints it, or its value_digest")
 	r.action.flags(command)
 	_ = command.RegisterFlagCompletionFunc("owner", r.CompleteOwner) // fails for a flag that is not there only
 }
@@ -94,7 +95,9 @@ func (r *action) previewOf(ctx context.Context, releaser act.Releaser, request a
 
 // execute performs the action. After an interrupt or a timeout, it waits a little longer for a
 // request that was already sent, and reports what it knows.
-func (r *action) execute(ctx context.Context, releaser act.Releaser, preview act.Preview, confirmed string) (act.Result, error) {
+func (r *action) execute(
+	ctx context.Context, releaser act.Releaser, preview act.Preview, confirmed string,
+) (act.Result, error) {
 	acting, stop := app.Interruptible(ctx)
 	defer stop()
 	acting, cancel := context.WithTimeout(acting, r.Timeout+preview.Request.Wait)
@@ -157,7 +160,8 @@ func (r *lockAction) misnamed(p act.Preview) error {
 	case len(p.Alike) == 0 || p.Seen != nil:
 		return nil
 	case len(p.Alike) > 1:
-		return fmt.Errorf("%q is a label of %d contenders, and the name of none (choose one by its name: %s)", r.owner, len(p.Alike),
+		return fmt.Errorf("%q is a label of %d contenders, and the name of none (choose one by its name: %s)",
+			r.owner, len(p.Alike),
 			r.setup.Command("show", p.Request.ID))
 	}
 	one := &p.Alike[0]
@@ -175,7 +179,8 @@ func (r *lockAction) misnamed(p act.Preview) error {
 	if r.dryRun {
 		flags = append(flags, "--dry-run")
 	}
-	return fmt.Errorf("%q is a label of %s, which %s, and not its name (if you mean that one: %s)", r.owner, flags[1], does,
+	return fmt.Errorf("%q is a label of %s, which %s, and not its name (if you mean that one: %s)",
+		r.owner, flags[1], does,
 		r.setup.Command(r.verb, p.Request.ID, flags...))
 }
 

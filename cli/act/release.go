@@ -39,7 +39,8 @@ func Release(a *app.App) *cobra.Command {
 				return r.runBulk(cmd.Context(), args)
 			}
 			if r.finding != "" || cmd.Flags().Changed("max") {
-				return app.Usagef("--finding and --max go with --match: without it one lock is released, by its --owner")
+				return app.Usagef("--finding and --max go with --match: without it one lock is released, " +
+					"by its --owner")
 			}
 			return r.run(cmd.Context(), args)
 		},

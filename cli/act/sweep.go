@@ -72,7 +72,8 @@ func (r *sweep) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if r.on.Service != connect.ZooKeeper {
-		return app.Usagef("backend %s: only ZooKeeper has directories (for leftovers in Redis: release --match --finding minority-leftover)", r.id.Backend)
+		return app.Usagef("backend %s: only ZooKeeper has directories (for leftovers in Redis: "+
+			"release --match --finding minority-leftover)", r.id.Backend)
 	}
 	return r.perform(ctx, r)
 }
@@ -120,7 +121,8 @@ func (r *sweep) show(to io.Writer) {
 	}
 	r.counts(to)
 	if len(r.seen.Found) > 0 {
-		fmt.Fprintln(to, "note: a client that made its directory once, and does not make it again, fails when it comes back: kazoo's Lock objects in use do")
+		fmt.Fprintln(to, "note: a client that made its directory once, and does not make it again, "+
+			"fails when it comes back: kazoo's Lock objects in use do")
 	}
 }
 

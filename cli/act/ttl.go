@@ -29,7 +29,8 @@ func TTL(a *app.App) *cobra.Command {
 		Long: "Give a lock's key in Redis a time to live. One without a TTL then ends when its client is gone; one with a TTL gets\n" +
 			"more time or less. Milder than a release: the client keeps its lock while it works.",
 		Example: "  lockscope ttl redis:lock:orders redis://localhost --owner 7f3e…a1 --set 10m --dry-run\n" +
-			"  lockscope ttl redis:lock:report redis://localhost --owner 7f3e…a1 --set 1h --reason 'the nightly job hangs' --yes",
+			"  lockscope ttl redis:lock:report redis://localhost --owner 7f3e…a1 --set 1h --reason 'the " +
+			"nightly job hangs' --yes",
 		Args: app.LockFirst, ValidArgsFunction: r.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}

@@ -46,7 +46,9 @@ func (o *offers) add(name, note string) {
 
 // CompleteLock completes LOCK from the locks of the profile, and the targets after it by their
 // schemes.
-func (a *App) CompleteLock(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *App) CompleteLock(
+	cmd *cobra.Command, args []string, start string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return CompleteTarget(cmd, args, start)
 	}
@@ -69,7 +71,9 @@ func (a *App) completeOf(
 }
 
 // CompleteFinding completes LOCK, then the findings on it.
-func (a *App) CompleteFinding(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *App) CompleteFinding(
+	cmd *cobra.Command, args []string, start string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) != 1 {
 		return a.CompleteLock(cmd, args, start)
 	}
@@ -81,7 +85,9 @@ func (a *App) CompleteFinding(cmd *cobra.Command, args []string, start string) (
 }
 
 // CompleteMuted completes LOCK and FINDING from the mutes.
-func (a *App) CompleteMuted(_ *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *App) CompleteMuted(
+	_ *cobra.Command, args []string, start string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	muted, _ := a.ReadMutes() // what cannot be read is not offered
 	o := offers{start: start}
 	for _, m := range muted {
@@ -96,7 +102,9 @@ func (a *App) CompleteMuted(_ *cobra.Command, args []string, start string) ([]co
 }
 
 // CompleteOwner completes the name of a contender of the given lock.
-func (a *App) CompleteOwner(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *App) CompleteOwner(
+	cmd *cobra.Command, args []string, start string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -109,13 +117,16 @@ func (a *App) CompleteOwner(cmd *cobra.Command, args []string, start string) ([]
 
 // CompleteTarget completes the scheme of a target.
 func CompleteTarget(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return []cobra.Completion{"zk://", "zks://", "redis://", "rediss://", "redis+sentinel://", "redis+cluster://", "redis+unix:///"},
+	return []cobra.Completion{"zk://", "zks://", "redis://", "rediss://", "redis+sentinel://", "redis+cluster://",
+			"redis+unix:///"},
 		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // CompleteTargetOrFile is CompleteTarget for commands that also take a recording: if no scheme
 // matches, the shell completes files.
-func CompleteTargetOrFile(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func CompleteTargetOrFile(
+	cmd *cobra.Command, args []string, start string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	all, _ := CompleteTarget(cmd, args, start)
 	targets := slices.DeleteFunc(all, func(t cobra.Completion) bool { return !strings.HasPrefix(t, start) })
 	if len(targets) == 0 {

@@ -11,7 +11,9 @@ import (
 
 // LookTwice reads the targets, and again a moment later if it found something that one look may
 // have seen halfway. What the second look does not find is left out.
-func LookTwice(ctx context.Context, look func(before *inspect.Snapshot) (*inspect.Snapshot, error), wait time.Duration) (*inspect.Snapshot, error) {
+func LookTwice(
+	ctx context.Context, look func(before *inspect.Snapshot) (*inspect.Snapshot, error), wait time.Duration,
+) (*inspect.Snapshot, error) {
 	first, err := look(nil)
 	if err != nil || !mayPass(first) {
 		return first, err

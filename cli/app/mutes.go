@@ -160,7 +160,8 @@ func (a *App) followMutes(ctx context.Context, observer *inspect.Observer) {
 		case <-beat.C:
 		}
 		now, _ := os.Stat(path)
-		if now == nil && last == nil || now != nil && last != nil && os.SameFile(now, last) && now.ModTime().Equal(last.ModTime()) {
+		if now == nil && last == nil ||
+			now != nil && last != nil && os.SameFile(now, last) && now.ModTime().Equal(last.ModTime()) {
 			continue
 		}
 		last = now

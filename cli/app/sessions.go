@@ -17,7 +17,9 @@ const quorumWithin = 3 * time.Second
 
 // ZKSession connects to a target's servers. If that fails, the error says whether a quorum is
 // missing.
-func (a *App) ZKSession(ctx context.Context, s Setup, t connect.Target, options ...lockops.ZKOption) (*lockops.ZKSession, error) {
+func (a *App) ZKSession(
+	ctx context.Context, s Setup, t connect.Target, options ...lockops.ZKOption,
+) (*lockops.ZKSession, error) {
 	session, err := lockops.NewZKSession(ctx, t.Servers, options...)
 	if err == nil || !connect.Unreachable(err) || errors.Is(ctx.Err(), context.Canceled) {
 		return session, err

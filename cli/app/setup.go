@@ -57,7 +57,8 @@ func NoTarget(arg string) error {
 	case arg == "demo":
 		return Usagef("target %q: demo is a command, not a target (write: lockscope demo, or lockscope demo --headless for a list)", arg)
 	case isFile(arg):
-		return Usagef("target %q is a file: only ls, show, doctor and replay read recordings, one at a time (write: lockscope replay %s)", arg, arg)
+		return Usagef("target %q is a file: only ls, show, doctor and replay read recordings, one at a time (write: "+
+			"lockscope replay %s)", arg, arg)
 	default:
 		return nil
 	}

@@ -185,7 +185,8 @@ func (q *contention) verdict(r contend.Report, err error, interrupted bool) erro
 	}
 	switch {
 	case r.Overlaps > 0:
-		return app.Exitf(app.ExitNo, "%s: MUTUAL EXCLUSION FAILED: %s began while others held the lock, of %d (lost holds: %d)",
+		return app.Exitf(app.ExitNo,
+			"%s: MUTUAL EXCLUSION FAILED: %s began while others held the lock, of %d (lost holds: %d)",
 			q.id, count(r.Overlaps, "grant"), r.Grants, r.Lost)
 	case errors.Is(err, contend.ErrStalled) && r.Failed == 0 && q.yes:
 		return app.Exitf(app.ExitNo, "%w (see who holds it: %s)", err, q.setup.Command("show", q.id))

@@ -87,7 +87,8 @@ func (q *contention) printReport(r contend.Report) {
 	if q.recipe != "" {
 		kind += " (" + q.recipe + ")"
 	}
-	fmt.Fprintf(q.Stdout, "%s  %s, %s, hold %v, think %v, seed %d\n\n", q.id, kind, describe.Count(len(r.Contenders), "contender"),
+	fmt.Fprintf(q.Stdout, "%s  %s, %s, hold %v, think %v, seed %d\n\n",
+		q.id, kind, describe.Count(len(r.Contenders), "contender"),
 		q.config.Hold, q.config.Think, r.Seed)
 	w := tabwriter.NewWriter(q.Stdout, 0, 0, 2, ' ', 0)
 	line := func(name, text string) { fmt.Fprintf(w, "%s\t%s\n", name, text) }

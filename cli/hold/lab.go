@@ -147,7 +147,9 @@ func (l *Lab) mayWrite() error {
 }
 
 // held takes a lock and remembers the hold.
-func (l *Lab) held(ctx context.Context, of taken, acquire func(context.Context) (*lockops.Hold, error)) (lab.Held, error) {
+func (l *Lab) held(
+	ctx context.Context, of taken, acquire func(context.Context) (*lockops.Hold, error),
+) (lab.Held, error) {
 	hold, err := acquire(ctx)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ type lockChoice struct {
 func (q *lockChoice) flags(command *cobra.Command) {
 	flags := command.Flags()
 	q.given = flags.Changed
-	flags.StringVar(&q.kind, "kind", "", "mutex; read, write or semaphore=N on ZooKeeper; fair on Redis; redlock on several masters (default: mutex, or redlock)")
+	flags.StringVar(&q.kind, "kind", "", "mutex; read, write or semaphore=N on ZooKeeper; fair on Redis; "+
+		"redlock on several masters (default: mutex, or redlock)")
 	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
 	flags.StringVar(&q.prefix, "prefix", "", "prefix of names, for --recipe sequential (default lock-)")
 	flags.StringVar(&q.label, "label", "", "label that others see (default host:pid)")

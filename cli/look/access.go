@@ -90,7 +90,8 @@ func accessTo(ctx context.Context, a *app.App, s app.Setup, t connect.Target, sn
 		}
 	}
 	for _, aspect := range seenAspects {
-		if !slices.ContainsFunc(missing, func(u inspect.Unseen) bool { return u.Aspect == aspect }) && b.State != inspect.Down && applies(aspect, t) {
+		if !slices.ContainsFunc(missing, func(u inspect.Unseen) bool { return u.Aspect == aspect }) &&
+			b.State != inspect.Down && applies(aspect, t) {
 			one.Sees = append(one.Sees, describe.Aspect(aspect))
 		}
 	}
@@ -188,7 +189,8 @@ var auxiliaryKeys = []string{"redisson_*", "lock-signal:*", "lockscope:*"}
 // that it is asked.
 const (
 	askTitle     = "on each sentinel, where they have accounts:"
-	sentinelLine = "ACL SETUSER lockscope reset on >PASSWORD resetchannels +auth +hello +ping +sentinel|get-master-addr-by-name"
+	sentinelLine = "ACL SETUSER lockscope reset on >PASSWORD resetchannels +auth +hello +ping " +
+		"+sentinel|get-master-addr-by-name"
 )
 
 // redisLines are the commands that make an account for viewing and one for acting.
@@ -304,7 +306,8 @@ func zooKeeperLines(t connect.Target) (view, act []string) {
 		view = append(view, "setAcl -R "+describe.Quote(node)+" LIST,digest:viewer:HASH:r")
 		act = append(act, "setAcl -R "+describe.Quote(node)+" LIST,digest:operator:HASH:cdrw")
 	}
-	note := "# LIST is the node's list as it is (getAcl; setAcl replaces it); HASH: printf %s USER:PASSWORD | openssl dgst -binary -sha1 | base64"
+	note := "# LIST is the node's list as it is (getAcl; setAcl replaces it); HASH: " +
+		"printf %s USER:PASSWORD | openssl dgst -binary -sha1 | base64"
 	return append(view, note),
 		append(act, note, "# nodes that clients make later have the lists that these give them: grant it there too")
 }

@@ -123,7 +123,8 @@ func (r *auditTrail) verify(records []act.Record, trail act.Trail) error {
 			describe.Count(unknown, "action"), describe.Count(trail.Damaged, "line"), describe.Count(len(trail.Breaks), "line"))
 	}
 	if r.sum != "" && !trail.Has(r.sum) {
-		return app.Exitf(app.ExitNo, "%s: no line has the sum %s: lines were taken off its end, or the file was written again",
+		return app.Exitf(app.ExitNo,
+			"%s: no line has the sum %s: lines were taken off its end, or the file was written again",
 			r.file, inspect.Escape(r.sum))
 	}
 	if r.output == "text" {

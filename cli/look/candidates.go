@@ -55,7 +55,8 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 	case err != nil:
 		return err
 	case target.Service == connect.ZooKeeper:
-		return app.Usagef("%s: in ZooKeeper the server itself names the session of each entry (write: lockscope show %s)", id, id)
+		return app.Usagef("%s: in ZooKeeper the server itself names the session of each entry (write: "+
+			"lockscope show %s)", id, id)
 	case target.Service == connect.RedisCluster:
 		return app.Usagef("%s: a client of a Cluster has connections to each node (give the node that has the key as a target: redis://HOST:PORT)", id)
 	}
@@ -96,7 +97,9 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 	return cmp.Or(err, missed) // what another master did not list
 }
 
-func candidatesFor(view describe.View, l *inspect.Lock, c *inspect.Contender, db int, list []act.Connection) contenderCandidateJSON {
+func candidatesFor(
+	view describe.View, l *inspect.Lock, c *inspect.Contender, db int, list []act.Connection,
+) contenderCandidateJSON {
 	found := act.Candidates(l, c, view.InState(l, c), db, list)
 	out := contenderCandidateJSON{
 		Name: c.Name.String(), State: c.State.String(), Candidates: []candidateJSON{},
@@ -118,13 +121,16 @@ func candidatesFor(view describe.View, l *inspect.Lock, c *inspect.Contender, db
 // text is the answer for people.
 func (j *candidatesJSON) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: possible connections only; which one is whose is not certain, since Redis keeps no author of a key\n", j.Lock)
+	fmt.Fprintf(&b, "%s: possible connections only; which one is whose is not certain, since Redis keeps no "+
+		"author of a key\n", j.Lock)
 	for _, c := range j.Contenders {
 		fmt.Fprintf(&b, "\n%s (%s): %d of %s may be its own\n", c.Name, c.State, len(c.Candidates)+c.More,
 			describe.Count(j.Connections, "connection"))
 		for _, one := range c.Candidates {
-			fmt.Fprintf(&b, "  possible  %s with %s: id %d, name '%s', connected for %s, idle for %s\n", one.Addr, one.Server, one.ID, one.Name,
-				describe.Age(time.Duration(one.AgeMS)*time.Millisecond), describe.Age(time.Duration(one.IdleMS)*time.Millisecond))
+			fmt.Fprintf(&b, "  possible  %s with %s: id %d, name '%s', connected for %s, idle for %s\n",
+				one.Addr, one.Server, one.ID, one.Name,
+				describe.Age(time.Duration(one.AgeMS)*time.Millisecond),
+				describe.Age(time.Duration(one.IdleMS)*time.Millisecond))
 			fmt.Fprintf(&b, "    for      %s\n", strings.Join(one.For, "; "))
 			if len(one.Against) > 0 {
 				fmt.Fprintf(&b, "    against  %s\n", strings.Join(one.Against, "; "))

@@ -24,8 +24,10 @@ func Doctor(a *app.App) *cobra.Command {
 			"what was found, the evidence, and what to do. It lists at the end what it could not see; that never counts as healthy.\n" +
 			"Rules that need history do not run; the screen and watch run them. Given a recording instead of targets, it\n" +
 			"reports the state at its end, by all rules.\n\n" +
-			"Exit code 1: something at or above --fail-on was found; 3: nothing was, but something was refused or failed that\n" +
-			"could hide a finding: a denied command or node, a missing root, a server that is down. --allow-partial accepts\n" +
+			"Exit code 1: something at or above --fail-on was found; 3: nothing was, but something was refused or " +
+			"failed that\n" +
+			"could hide a finding: a denied command or node, a missing root, a server that is down. " +
+			"--allow-partial accepts\n" +
 			"what was seen, unless all of a backend is down.",
 		Example: "  lockscope doctor zk://localhost:2181/locks redis://r1,r2,r3\n" +
 			"  lockscope doctor -p prod --fail-on critical -o json | jq '.locks[] | {id, rules: [.findings[].rule]}'\n" +
@@ -63,14 +65,16 @@ func Doctor(a *app.App) *cobra.Command {
 			if quiet && !fails(render.Diagnose(snapshot), threshold) {
 				return exitOfPartial(a, snapshot, allowPartial)
 			}
-			if err = printDiagnosis(a, snapshot, output, threshold, allowPartial); output == "text" && s.Profile.ReadOnly {
+			if err = printDiagnosis(a, snapshot, output, threshold, allowPartial); output == "text" &&
+				s.Profile.ReadOnly {
 				fmt.Fprint(a.Stdout, refusedHere(s.ProfileName, snapshot))
 			}
 			return err
 		},
 	}
 	app.OutputFlag(command, &output, "text", "json", "csv")
-	command.Flags().StringVar(&failOn, "fail-on", "warning", "exit 1 at this `SEVERITY` or above: info, warning or critical")
+	command.Flags().StringVar(&failOn, "fail-on", "warning",
+		"exit 1 at this `SEVERITY` or above: info, warning or critical")
 	command.Flags().BoolVar(&allowPartial, "allow-partial", false,
 		"do not exit with 3 because something was refused or failed")
 	command.Flags().BoolVar(&access, "access", false,
@@ -119,7 +123,8 @@ func refusedHere(profile string, s *inspect.Snapshot) string {
 	for _, c := range render.Diagnose(s) {
 		for _, step := range c.Steps {
 			if slices.Contains(changing(), string(step.Verb)) && c.Muted == nil {
-				return fmt.Sprintf("\nprofile %q is read_only and refuses lockscope %s: that needs another profile (-p NAME)\n", profile, step.Verb)
+				return fmt.Sprintf("\nprofile %q is read_only and refuses lockscope %s: that needs another "+
+					"profile (-p NAME)\n", profile, step.Verb)
 			}
 		}
 	}

@@ -41,7 +41,8 @@ func Explain(a *app.App) *cobra.Command {
 			text := allWords()
 			if len(args) > 0 {
 				if text = explanation(args[0]); text == "" {
-					return app.Usagef("explain: %q is no known finding, recipe, column, state or error (lockscope explain lists all)", args[0])
+					return app.Usagef("explain: %q is no known finding, recipe, column, "+
+						"state or error (lockscope explain lists all)", args[0])
 				}
 			}
 			_, err := fmt.Fprint(a.Stdout, text)
@@ -107,7 +108,8 @@ func explanation(name string) string {
 		parts = append(parts, text)
 	}
 	for _, w := range docs.Columns() {
-		if strings.EqualFold(w.Name, name) || strings.EqualFold(w.Name, name+" queue") { // of LAST 5M QUEUE the start will do
+		// of LAST 5M QUEUE the start will do
+		if strings.EqualFold(w.Name, name) || strings.EqualFold(w.Name, name+" queue") {
 			parts = append(parts, paragraphs(w.Name+" (column of "+w.Where+")", "means", w.Means))
 		}
 	}
@@ -117,7 +119,9 @@ func explanation(name string) string {
 		}
 	}
 	for _, w := range docs.Errors() {
-		printed := !slices.Contains(places, w.Where) && strings.Contains(strings.ToLower(name), strings.ToLower(w.Where)) // the words of an error
+		// the words of an error
+		printed := !slices.Contains(places, w.Where) &&
+			strings.Contains(strings.ToLower(name), strings.ToLower(w.Where))
 		if w.Name == name || printed {
 			parts = append(parts, paragraphs(w.Name+" ("+w.Where+")", "means", w.Means, "what to do", w.Do))
 		}
@@ -205,7 +209,8 @@ func explained(e finding.Explanation) string {
 		pairs = append(pairs, "", "Reported only if two checks a second apart agree.")
 	}
 	if e.Watched {
-		pairs = append(pairs, "", "Needs the lock to have been watched for a while: one-shot commands do not look for it.")
+		pairs = append(pairs, "",
+			"Needs the lock to have been watched for a while: one-shot commands do not look for it.")
 	}
 	return paragraphs(fmt.Sprintf("%s (%s)", e.Rule, e.Severity), pairs...)
 }

@@ -32,8 +32,10 @@ func Export(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "export [TARGET…]",
 		Short: "Serve metrics of the locks to Prometheus",
-		Long: "export watches the targets and serves /metrics to Prometheus, until interrupted: locks by kind and state, the oldest\n" +
-			"hold, the longest wait, queues, grants, findings by rule, the servers, and its own load on them. What is unknown has\n" +
+		Long: "export watches the targets and serves /metrics to Prometheus, until interrupted: locks by kind and " +
+			"state, the oldest\n" +
+			"hold, the longest wait, queues, grants, findings by rule, the servers, and its own load on them. What " +
+			"is unknown has\n" +
 			"no sample. /healthz answers 200 while it runs, /readyz once the initial scan is complete.\n\n" +
 			"It has no login, and lock names are among the metrics: listen on a loopback or private address.",
 		Example: "  lockscope export -p prod --listen 127.0.0.1:9487\n" +

@@ -83,7 +83,8 @@ func (n *notifying) webhookURL() (*url.URL, error) {
 	at, err := url.Parse(text)
 	switch {
 	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
-		return nil, errors.New("no address of a receiver (write https://HOST/PATH, or @FILE for a file with that in it)")
+		return nil, errors.New("no address of a receiver (write https://HOST/PATH, " +
+			"or @FILE for a file with that in it)")
 	case at.User != nil:
 		return nil, fmt.Errorf("a password in the address is refused (give it in a file, or a token in %s)",
 			connect.WebhookToken)

@@ -20,7 +20,8 @@ import (
 func partial(s *inspect.Snapshot) []string {
 	hiding := make(map[string]int) // locks by backend
 	for l := range s.Locks() {
-		if slices.ContainsFunc(l.Unseen, hides) || slices.ContainsFunc(l.Masters, func(m inspect.Vote) bool { return !m.Up }) {
+		if slices.ContainsFunc(l.Unseen, hides) ||
+			slices.ContainsFunc(l.Masters, func(m inspect.Vote) bool { return !m.Up }) {
 			hiding[l.ID.Backend]++
 		}
 	}
@@ -90,6 +91,7 @@ func exitOfPartial(a *app.App, s *inspect.Snapshot, allowed bool) error {
 	if len(lines) == 0 || allowed {
 		return failed
 	}
-	a.Say("partial view: %s (see `unseen` and the blind findings; --allow-partial accepts it)", strings.Join(lines, "; "))
+	a.Say("partial view: %s (see `unseen` and the blind findings; --allow-partial accepts it)",
+		strings.Join(lines, "; "))
 	return app.ExitError{Code: app.ExitUnreachable}
 }

@@ -21,7 +21,8 @@ func withOthers(ctx context.Context, a *app.App, s app.Setup, one *inspect.Snaps
 	defer cancel()
 	all, err := a.Look(ctx, s, "")
 	if err != nil || ctx.Err() != nil || slices.ContainsFunc(all.Backends, app.Unseen) {
-		a.Say("not all other locks could be read: a deadlock across locks, or servers that are no masters of one lock, would not show (see: lockscope doctor)")
+		a.Say("not all other locks could be read: a deadlock across locks, or servers that are no masters of one " +
+			"lock, would not show (see: lockscope doctor)")
 		return one
 	}
 	other := all.Lock(id)

@@ -33,8 +33,10 @@ func Watch(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "watch [TARGET…]",
 		Short: "Print lock events as they happen, one line each",
-		Long: "watch prints a line for every lock that appears or disappears, every contender that queues, is granted the lock,\n" +
-			"releases it, expires or ends unseen, every finding raised or cleared, and every backend that goes down or recovers,\n" +
+		Long: "watch prints a line for every lock that appears or disappears, every contender that queues, is " +
+			"granted the lock,\n" +
+			"releases it, expires or ends unseen, every finding raised or cleared, and every backend that goes down " +
+			"or recovers,\n" +
 			"until interrupted. What already existed at the start is not reported.\n\n" +
 			"With --exec or --webhook it also alerts once per finding at or above --notify-on, including those present at start, and once\n" +
 			"when it is cleared. It also alerts on a backend that fails or recovers. Muted findings do not alert.\n" +
@@ -42,7 +44,8 @@ func Watch(a *app.App) *cobra.Command {
 		Example: "  lockscope watch zk://localhost:2181/locks\n" +
 			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"ended\" or .event == \"expired\")'\n" +
 			"  lockscope watch -p prod | grep --line-buffered finding\n" +
-			"  lockscope watch -p prod --exec 'jq -r .finding.message | mail -s \"$LOCKSCOPE_FINDING $LOCKSCOPE_LOCK\" oncall'\n" +
+			"  lockscope watch -p prod --exec 'jq -r .finding.message | mail -s \"$LOCKSCOPE_FINDING " +
+			"$LOCKSCOPE_LOCK\" oncall'\n" +
 			"  lockscope watch -p prod --webhook @/etc/lockscope/webhook-url --notify-on critical",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: app.CompleteTarget,
 		PreRunE: func(*cobra.Command, []string) error { return w.prepare() },

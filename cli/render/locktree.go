@@ -60,7 +60,8 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		{head: "WATCHES", worth: 5},
 	}}
 	view := describe.View{Snapshot: s, Now: s.TakenAt}
-	if slices.ContainsFunc(slices.Concat(l.Holders, l.Waiters), func(c inspect.Contender) bool { return view.HostName(&c.Owner) != "" }) {
+	if slices.ContainsFunc(slices.Concat(l.Holders, l.Waiters),
+		func(c inspect.Contender) bool { return view.HostName(&c.Owner) != "" }) {
 		t.columns = append(t.columns, column{head: "HOST", worth: 6, least: 12})
 	}
 	depth := 0

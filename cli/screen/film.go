@@ -116,13 +116,14 @@ func (f *film) readAhead(ctx context.Context, observer *inspect.Observer) {
 		batch = nil
 	}
 	var sent time.Time
-	err := observer.Film(inspect.PastStep, func(emit func(inspect.Update)) error { return f.Run(ctx, emit) }, func(s *inspect.Snapshot) {
-		batch = append(batch, s)
-		if len(batch) == batchMost || time.Since(sent) > batchTime {
-			send()
-			sent = time.Now()
-		}
-	})
+	err := observer.Film(inspect.PastStep, func(emit func(inspect.Update)) error { return f.Run(ctx, emit) },
+		func(s *inspect.Snapshot) {
+			batch = append(batch, s)
+			if len(batch) == batchMost || time.Since(sent) > batchTime {
+				send()
+				sent = time.Now()
+			}
+		})
 	if len(batch) > 0 {
 		send()
 	}

@@ -287,7 +287,8 @@ func LinearFlag(command *cobra.Command, into *bool) {
 
 // linearScreen is showScreen in lines.
 func linearScreen(
-	ctx context.Context, a *app.App, observer *inspect.Observer, s app.Setup, run func(context.Context, *inspect.Observer) error,
+	ctx context.Context, a *app.App, observer *inspect.Observer, s app.Setup,
+	run func(context.Context, *inspect.Observer) error,
 ) error {
 	ctx, stop := app.Interruptible(ctx)
 	defer stop()

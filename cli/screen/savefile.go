@@ -27,7 +27,9 @@ func (s saver) text(ctx context.Context, about, extension, text string) (path st
 }
 
 // writeFile makes a new file for write to fill; what it could not fill whole it removes.
-func (s saver) writeFile(ctx context.Context, about, extension string, write func(io.Writer) error) (path string, err error) {
+func (s saver) writeFile(
+	ctx context.Context, about, extension string, write func(io.Writer) error,
+) (path string, err error) {
 	name := app.FileName(about, s.Now()) + extension
 	var file *os.File
 	var errs []error

@@ -54,7 +54,8 @@ func welcome(ctx context.Context, a *app.App, newLab LabMaker) error {
 		return err
 	}
 	page, stop := app.Interruptible(ctx)
-	chosen, err := tui.Welcome(page, colours, func(ctx context.Context) tui.Local { return localServers(ctx, localProbes()) })
+	chosen, err := tui.Welcome(page, colours,
+		func(ctx context.Context) tui.Local { return localServers(ctx, localProbes()) })
 	ended := page.Err() != nil
 	stop()
 	if err != nil || ended || chosen == (tui.Chosen{}) {
