@@ -212,7 +212,8 @@ func refusal(r Request, seen *inspect.Contender) Reason {
 		return Gone
 	}
 	if r.Lock != nil {
-		if was, ok := find(r.Lock, r.Owner); ok && (was.Czxid != seen.Czxid || was.Owner.Session != seen.Owner.Session) {
+		was, ok := find(r.Lock, r.Owner)
+		if ok && (was.Czxid != seen.Czxid || was.Owner.Session != seen.Owner.Session) {
 			return Changed
 		}
 	}

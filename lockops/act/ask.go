@@ -29,7 +29,8 @@ func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	case !readable:
 		return "its data, which says whether it listens, may not be read: grant READ"
 	case !recipe.CuratorListens(data):
-		return "it does not listen: a lock that its program made revocable (makeRevocable) has empty data, and this one has some"
+		return "it does not listen: a lock that its program made revocable (makeRevocable) has empty data, " +
+			"and this one has some"
 	}
 	return ""
 }

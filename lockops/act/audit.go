@@ -223,7 +223,8 @@ func own(f *os.File) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is no regular file", f.Name())
 	case links(info) > 1:
-		return fmt.Errorf("%s has another name, too: another file would be written to (remove it, and a new one is made)", f.Name())
+		return fmt.Errorf("%s has another name, too: another file would be written to (remove it, "+
+			"and a new one is made)", f.Name())
 	case info.Mode().Perm() != auditMode:
 		return f.Chmod(auditMode)
 	}

@@ -142,8 +142,11 @@ func (p *ClientPreview) Lines() []string {
 
 // PreviewEnd implements Ender: no ZooKeeper server offers to end another client's session.
 func (z *ZooKeeper) PreviewEnd(_ context.Context, r ClientRequest) (ClientPreview, error) {
-	return ClientPreview{Request: r, Refused: Unsupported, Detail: "only a client can close its ZooKeeper session: closing it needs the session's password, which its client " +
-		"alone has, and AdminServer has no such command; on the server's own host JMX has one (ConnectionMXBean.terminateSession). Stop the client's process, or release its lock"}, nil
+	return ClientPreview{Request: r, Refused: Unsupported,
+		Detail: "only a client can close its ZooKeeper session: closing it needs the session's password, " +
+			"which its client " +
+			"alone has, and AdminServer has no such command; on the server's own host JMX has one " +
+			"(ConnectionMXBean.terminateSession). Stop the client's process, or release its lock"}, nil
 }
 
 // EndClient implements Ender.
@@ -171,7 +174,9 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 			return p, nil
 		}
 		p.Seen = append(p.Seen, c)
-		p.Sends = append(p.Sends, fmt.Sprintf("%s: client kill id %d addr %s skipme yes (go on only if its name is still %q)", c.Server, c.ID, c.Addr, c.Name))
+		p.Sends = append(p.Sends,
+			fmt.Sprintf("%s: client kill id %d addr %s skipme yes (go on only if its name is still %q)",
+				c.Server, c.ID, c.Addr, c.Name))
 	}
 	if len(p.Seen) == 0 {
 		p.Refused, p.Detail = Gone, "no connection has this address"
@@ -256,7 +261,8 @@ func (r *Redis) hasFew(ctx context.Context, i, most int) error {
 			refused{"INFO does not say how many connections it has", err})
 	case n > most:
 		return fmt.Errorf("%w: master %s: %w", ErrUnreachable, r.target.Servers[i],
-			refused{fmt.Sprintf("it has %d connections, and is asked for the list of more than %d by lockscope candidates LOCK only", n, most), ErrRefused})
+			refused{fmt.Sprintf("it has %d connections, and is asked for the list of more than %d by lockscope "+
+				"candidates LOCK only", n, most), ErrRefused})
 	}
 	return nil
 }

@@ -97,7 +97,8 @@ func (d *directory) next(before *inspect.Lock, seen *inspect.Contender) (next *i
 			return &was, ""
 		}
 	}
-	if after.Kind == inspect.KindSemaphore && seen.State == inspect.Holding && len(after.Waiters) > 0 && len(after.Holders) < after.Limit {
+	if after.Kind == inspect.KindSemaphore && seen.State == inspect.Holding && len(after.Waiters) > 0 &&
+		len(after.Holders) < after.Limit {
 		return &after.Waiters[0], "" // the head of the queue makes its entry among the permits when there is room
 	}
 	return nil, why

@@ -50,7 +50,8 @@ func (p *Preview) Consider(s *inspect.Snapshot) {
 		o.Deadlock = DeadlockStays
 	case now:
 		o.Deadlock = DeadlockEnds
-	case o.Read && (!waited || o.Known && len(o.NotGiven) == 0): // it blocks no client, or every lock is seen that its owner may wait for
+	// it blocks no client, or every lock is seen that its owner may wait for
+	case o.Read && (!waited || o.Known && len(o.NotGiven) == 0):
 		o.Deadlock = NoDeadlock
 	}
 }
@@ -83,7 +84,8 @@ func readWhere(s *inspect.Snapshot, backend string) bool {
 func (o *Others) Lines() []string {
 	var lines []string
 	if !o.Read {
-		lines = append(lines, "the other locks could not all be read: what else its client holds, and whether this breaks a deadlock, is unknown")
+		lines = append(lines, "the other locks could not all be read: what else its client holds, "+
+			"and whether this breaks a deadlock, is unknown")
 	}
 	switch o.Deadlock {
 	case DeadlockEnds:

@@ -28,7 +28,9 @@ type Redis struct {
 
 // NewRedis releases locks on these masters, which target names one by one (Target.Servers), in the audit file
 // too. limit is the time that one master gets to answer. recipes say how waiters of locks of theirs are woken.
-func NewRedis(masters []redis.UniversalClient, target Target, limit time.Duration, audit *Audit, recipes ...recipe.Custom) *Redis {
+func NewRedis(
+	masters []redis.UniversalClient, target Target, limit time.Duration, audit *Audit, recipes ...recipe.Custom,
+) *Redis {
 	return &Redis{masters: masters, target: target, audit: audit, limit: limit, recipes: recipes}
 }
 
@@ -112,7 +114,8 @@ func redisWarnings(rd reading, seen *inspect.Contender) []string {
 		warnings = []string{"this value has no quorum: its client does not hold the lock, if these are the masters of one lock (the other locks were not read: see lockscope doctor); deleting it clears the way for others"}
 	}
 	if len(rd.lock.Masters) > 1 {
-		warnings = append(warnings, "the quorum is checked again first; each master then deletes on its own (not atomic)")
+		warnings = append(warnings,
+			"the quorum is checked again first; each master then deletes on its own (not atomic)")
 	}
 	if err := errors.Join(rd.errs...); err != nil {
 		warnings = append(warnings,
@@ -159,7 +162,8 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 		for i, err := range before.errs {
 			result.Masters[i].Err = err
 		}
-	case !ok, !there && (unsure || p.Seen.State != inspect.Holding): // a waiter's turn may come now: the next comparison would be with the holder
+	// a waiter's turn may come now: the next comparison would be with the holder
+	case !ok, !there && (unsure || p.Seen.State != inspect.Holding):
 		result.HoldersAfter = before.lock.Holders
 		if err := errors.Join(before.unanswered(), before.unread()); err != nil { // it may be there
 			return before, result, err
@@ -217,7 +221,8 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	if result.Unknown {
 		result.Reason = ""
 	}
-	if result.Reason == NoQuorum && !slices.ContainsFunc(result.Masters, func(m MasterResult) bool { return m.Deleted || m.Err != nil }) {
+	if result.Reason == NoQuorum &&
+		!slices.ContainsFunc(result.Masters, func(m MasterResult) bool { return m.Deleted || m.Err != nil }) {
 		if detail, other := after.otherRole(p.Seen); other { // each master refused it: its turn came right before
 			result.Reason, result.Detail = Changed, detail
 		}

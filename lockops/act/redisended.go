@@ -67,7 +67,8 @@ func (r *Redis) removedNothing(i int, script string, err error) bool {
 		return false
 	}
 	text := reply.Error()
-	if _, cluster := r.masters[i].(*redis.ClusterClient); !redisreply.DeniesAccess(text) && (cluster || !inScript.MatchString(text) && !redisreply.OfRedis(err)) {
+	if _, cluster := r.masters[i].(*redis.ClusterClient); !redisreply.DeniesAccess(text) &&
+		(cluster || !inScript.MatchString(text) && !redisreply.OfRedis(err)) {
 		return false
 	}
 	return slices.Contains(refusedWhole, script) || !inScript.MatchString(text)
@@ -88,7 +89,9 @@ func otherEnd(masters []MasterResult) (unknown bool, detail string) {
 // came that says what became of the request, and they could not be read after it, or not before it and have
 // nothing now, or have it still: the request may arrive until its time limit. One that had nothing before and
 // has nothing now never had it.
-func (r *Redis) unanswered(script string, seen *inspect.Contender, masters []MasterResult, before, after reading) (detail string, unknown bool) {
+func (r *Redis) unanswered(
+	script string, seen *inspect.Contender, masters []MasterResult, before, after reading,
+) (detail string, unknown bool) {
 	left := 0
 	for i := range masters {
 		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]

@@ -45,7 +45,8 @@ func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 // release needs anyway. A value longer than is shown is read in full: the release compares all of it.
 func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
 	v, err := node.ReadKey(ctx, r.target.now, r.masters[i], r.target.Servers[i], key, r.limit)
-	if refused := redisreply.DeniesAccess(v.Error) || err != nil && redisreply.DeniesAccess(err.Error()); refused || refusedValue(v) {
+	if refused := redisreply.DeniesAccess(v.Error) || err != nil && redisreply.DeniesAccess(err.Error()); refused ||
+		refusedValue(v) {
 		plain, value, plainErr := r.plainVote(ctx, i, key)
 		if refused || !plain.Foreign { // else it is no string, and the refused read was the right one
 			return plain, value, plainErr
@@ -92,7 +93,9 @@ func (r *Redis) plainVote(ctx context.Context, i int, key string) (inspect.Vote,
 		return v, "", err
 	}
 	if _, isWriter := recipe.MadelsonReaders(key); isWriter {
-		return down(r.failed(i, "read", key, errors.New("a lock of madelson's has more than this key (grant +getrange +type +smembers +zrange +hscan +pttl)")))
+		return down(r.failed(i, "read", key,
+			errors.New("a lock of madelson's has more than this key (grant +getrange +type +smembers "+
+				"+zrange +hscan +pttl)")))
 	}
 	if _, several := recipe.RueidisKeys(key); several {
 		return down(r.failed(i, "read", key,
@@ -102,7 +105,8 @@ func (r *Redis) plainVote(ctx context.Context, i int, key string) (inspect.Vote,
 	get, ttl := both.Get(ctx, key), both.PTTL(ctx, key)
 	_, execErr := both.Exec(ctx)
 	if get.Err() == nil && ttl.Err() == nil && execErr != nil {
-		return down(r.failed(i, "get", key, execErr)) // the connection failed: go-redis then leaves the commands without an answer
+		// the connection failed: go-redis then leaves the commands without an answer
+		return down(r.failed(i, "get", key, execErr))
 	}
 	value, err := get.Result()
 	switch {
@@ -219,7 +223,9 @@ func (rd reading) unanswered() error {
 
 // unread is the error of reads refused or failed on masters that answer: an owner that was not found may still exist.
 func (rd reading) unread() error {
-	if why := unseen(rd.lock, "master ", inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes); why != "" {
+	why := unseen(rd.lock, "master ",
+		inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes)
+	if why != "" {
 		return fmt.Errorf("%w: whether it is there is not known: %s", ErrUnreachable, why)
 	}
 	return nil

@@ -132,7 +132,8 @@ func onChannels(channels []string) string {
 	case 1:
 		return ", and publish on " + inspect.Escape(channels[0])
 	}
-	return fmt.Sprintf(", and publish on %s and %d more like it (on which one its waiters listen is not known, others ignore it)", inspect.Escape(channels[0]), len(channels)-1)
+	return fmt.Sprintf(", and publish on %s and %d more like it (on which one its waiters listen is not known, "+
+		"others ignore it)", inspect.Escape(channels[0]), len(channels)-1)
 }
 
 func sidekiqRemoval(l *inspect.Lock, c *inspect.Contender) (removal, bool) {
@@ -282,7 +283,8 @@ func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 // hides reports whether a master may have the contender although it was not seen there: what would show it
 // could not be read.
 func hides(v *inspect.Vote, seen *inspect.Contender) bool {
-	undigested := seen.Digest != "" && v.Digest == "" && v.Value == seen.Name // its first KiB is there, the rest was not read
+	// its first KiB is there, the rest was not read
+	undigested := seen.Digest != "" && v.Digest == "" && v.Value == seen.Name
 	return undigested || v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectKind) ||
 		seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)
 }

@@ -178,7 +178,9 @@ func (r *Redis) maySet(i int, p Preview, err error, is *inspect.Vote) bool {
 
 // ttlOutcome reports whether the lock ends with the TTL: a quorum of masters has set it, or, for a value
 // without a quorum, all that have the value.
-func ttlOutcome(p Preview, votes ttlVotes, masters []MasterResult, after reading) (set bool, why Reason, detail string) {
+func ttlOutcome(
+	p Preview, votes ttlVotes, masters []MasterResult, after reading,
+) (set bool, why Reason, detail string) {
 	switch done := votes.done; {
 	case done > 0 && done >= votes.need:
 		return true, "", ""
@@ -195,7 +197,8 @@ func ttlOutcome(p Preview, votes ttlVotes, masters []MasterResult, after reading
 	}
 	for i := range masters {
 		v := &after.lock.Masters[i]
-		if masters[i].Err != nil && (!v.Up || stands(v, p.Seen) || hides(v, p.Seen)) { // it may be there still, as it was
+		// it may be there still, as it was
+		if masters[i].Err != nil && (!v.Up || stands(v, p.Seen) || hides(v, p.Seen)) {
 			says := "no master took the TTL: "
 			if len(votes.lost) > 0 {
 				says = "no master is known to have taken the TTL: "

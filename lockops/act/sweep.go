@@ -161,7 +161,8 @@ func (w *sweepWalk) look(ctx context.Context, node string, root bool) error {
 		}
 	}
 	switch {
-	case root || len(l.names) > 0 || l.stat.EphemeralOwner != 0 || l.stat.Cversion == 0: // containers and nodes with a TTL have an owner, too
+	// containers and nodes with a TTL have an owner, too
+	case root || len(l.names) > 0 || l.stat.EphemeralOwner != 0 || l.stat.Cversion == 0:
 	case l.stat.DataLength > 0:
 		w.p.WithData++
 	default:
@@ -193,7 +194,8 @@ func (w *sweepWalk) judge() {
 		return
 	}
 	slices.SortFunc(w.dated, func(a, b datedZxid) int { return cmp.Compare(a.zxid, b.zxid) })
-	for i := len(w.dated) - 2; i >= 0 && w.dated[i].zxid >= b.Clock.From; i-- { // each then has the earliest time from it on
+	// each then has the earliest time from it on
+	for i := len(w.dated) - 2; i >= 0 && w.dated[i].zxid >= b.Clock.From; i-- {
 		w.dated[i].ms = min(w.dated[i].ms, w.dated[i+1].ms)
 	}
 	for _, dir := range w.empty {
@@ -214,7 +216,8 @@ func (w *sweepWalk) judge() {
 			w.p.Found = append(w.p.Found, dir)
 		case dir.IdleSince.IsZero() || !b.Dates(dir.pzxid):
 			w.p.Undated++
-			w.p.WhyUndated = "nothing that the servers' present clock has dated shows that they were last used so long ago"
+			w.p.WhyUndated = "nothing that the servers' present clock has dated shows that they were " +
+				"last used so long ago"
 		default:
 			w.p.Recent++
 		}
@@ -247,7 +250,8 @@ func (z *ZooKeeper) Sweep(ctx context.Context, p SweepPreview, dir EmptyDir, con
 			return Result{}, z.failed("read", node, err)
 		case !now.exists:
 			return Result{Reason: Gone, Detail: "it is gone already"}, nil
-		case now.stat.Czxid != dir.czxid || now.stat.Pzxid != dir.pzxid || now.stat.Cversion != dir.cversion || now.stat.Version != dir.version:
+		case now.stat.Czxid != dir.czxid || now.stat.Pzxid != dir.pzxid || now.stat.Cversion != dir.cversion ||
+			now.stat.Version != dir.version:
 			return Result{Reason: Changed, Detail: "it has been used since it was looked at"}, nil
 		}
 		result, err := z.remove(ctx, z.sweeping(node, dir.version), Result{}, intent)
