@@ -58,7 +58,8 @@ func Check(h *History, rule func(lock string) Rule) Verdict {
 			v.Stood++
 		case OpExit:
 			if r.Goroutines > 0 || r.Files > 0 {
-				v.add("left behind", "", "worker %d ended with %d more goroutines and %d more descriptors\n%s", r.Worker, r.Goroutines, r.Files, r.Text)
+				v.add("left behind", "", "worker %d ended with %d more goroutines and %d more descriptors\n%s",
+					r.Worker, r.Goroutines, r.Files, r.Text)
 			}
 		}
 		if r.Op == OpWrote && r.Err == ErrStale.Error() {
@@ -124,7 +125,8 @@ func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 		switch {
 		case a.Until()-next.Granted <= grain:
 			return true
-		case h.stalled(a.Worker, next.Granted-int64(before), a.Until()) && h.ran(a.Worker, next.Granted, a.Until()) <= noticedIn:
+		case h.stalled(a.Worker, next.Granted-int64(before), a.Until()) &&
+			h.ran(a.Worker, next.Granted, a.Until()) <= noticedIn:
 			paused = true
 			return true
 		case h.stoppedOver(next.Worker, a.Granted, next.Granted): // next was granted it earlier than it could report
@@ -145,8 +147,10 @@ func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 		return
 	}
 	blamed := slices.MaxFunc(guilty, func(a, b *Hold) int { return cmp.Compare(a.Until(), b.Until()) })
-	v.add("two holders", next.Lock, "worker %d (%s, hold %d, %s) held it until %s after worker %d (%s, hold %d, %s) was granted it; it ended with %q",
-		blamed.Worker, blamed.Kind, blamed.ID, blamed.Name, seconds(blamed.Until()-next.Granted), next.Worker, next.Kind, next.ID, next.Name, blamed.Cause)
+	v.add("two holders", next.Lock, "worker %d (%s, hold %d, %s) held it until %s after worker %d (%s, hold %d, "+
+		"%s) was granted it; it ended with %q",
+		blamed.Worker, blamed.Kind, blamed.ID, blamed.Name, seconds(blamed.Until()-next.Granted), next.Worker,
+		next.Kind, next.ID, next.Name, blamed.Cause)
 }
 
 // checkTokens looks for a grant with a token that is not above those of all who had stopped before it was asked for.
@@ -160,8 +164,10 @@ func checkTokens(h *History, holds []*Hold, rule Rule, v *Verdict) {
 				continue
 			}
 			if before.Token != 0 && before.Confirmed < next.Granted && before.Token >= next.Token &&
-				!h.tookEarlier(next) && !h.grantedBehind(next) && !h.stoppedOver(next.Worker, before.Granted, next.Granted) {
-				v.add("tokens", next.Lock, "worker %d was granted it with token %#x after worker %d had released it with %#x",
+				!h.tookEarlier(next) && !h.grantedBehind(next) &&
+				!h.stoppedOver(next.Worker, before.Granted, next.Granted) {
+				v.add("tokens", next.Lock,
+					"worker %d was granted it with token %#x after worker %d had released it with %#x",
 					next.Worker, next.Token, before.Worker, before.Token)
 				return
 			}
@@ -174,7 +180,8 @@ func checkTokens(h *History, holds []*Hold, rule Rule, v *Verdict) {
 func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict) {
 	var ops []porcupine.Operation
 	for i, hold := range holds {
-		ops = append(ops, porcupine.Operation{ClientId: 2 * i, Input: step{hold: i, take: true}, Call: hold.Called, Return: hold.Granted})
+		ops = append(ops, porcupine.Operation{ClientId: 2 * i, Input: step{hold: i, take: true}, Call: hold.Called,
+			Return: hold.Granted})
 		end := porcupine.Operation{ClientId: 2*i + 1, Input: step{hold: i}, Call: hold.Granted, Return: never}
 		switch {
 		case hold.Released < hold.Ended:

@@ -61,7 +61,8 @@ func cutsMembers(fault string) bool {
 // NewHistory joins reports. Killed has the workers that were killed, each with the latest time of it: what
 // they held they held until then.
 func NewHistory(killed map[int]int64, reports ...[]Record) *History {
-	h := &History{Killed: killed, healed: never, stalls: map[int][]Record{}, stood: map[int][]Record{}, forced: map[string][]Record{}}
+	h := &History{Killed: killed, healed: never, stalls: map[int][]Record{}, stood: map[int][]Record{},
+		forced: map[string][]Record{}}
 	for _, r := range reports {
 		h.Records = append(h.Records, r...)
 	}
@@ -132,7 +133,8 @@ func (h *History) stalled(worker int, from, to int64) bool {
 
 // stoppedOver reports whether a worker did not run from before from until just before to, or longer.
 func (h *History) stoppedOver(worker int, from, to int64) bool {
-	return slices.ContainsFunc(h.stalls[worker], func(s Record) bool { return s.Since <= from && s.At >= to-int64(before) })
+	return slices.ContainsFunc(h.stalls[worker],
+		func(s Record) bool { return s.Since <= from && s.At >= to-int64(before) })
 }
 
 // ran is how long a worker ran between from and to: the time without its stalls.
@@ -174,7 +176,8 @@ const (
 // docs/locks.md promises nothing then.
 func (h *History) grantedBehind(hold *Hold) bool {
 	return slices.ContainsFunc(h.forced[hold.Lock], func(f Record) bool {
-		return f.At >= hold.Called && f.Since <= hold.Granted && hold.Granted-f.At <= int64(mayLag) && (f.Name == "" || f.Name == hold.Name) &&
+		return f.At >= hold.Called && f.Since <= hold.Granted && hold.Granted-f.At <= int64(mayLag) &&
+			(f.Name == "" || f.Name == hold.Name) &&
 			slices.ContainsFunc(h.cuts, func(c Record) bool { return c.At <= f.At && f.At-c.At <= int64(cutFor) })
 	})
 }

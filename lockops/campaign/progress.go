@@ -46,11 +46,13 @@ func (h *History) overlooked(lock string, holds []*Hold, from, to int64, v *Verd
 			until := w.Granted
 			until = cmp.Or(until, w.Ended)
 			_, killed := h.Killed[w.Worker]
-			waited := w.Lock == lock && w.Called <= from && until >= limit && until != never // never: not known for how long
+			// never: not known for how long
+			waited := w.Lock == lock && w.Called <= from && until >= limit && until != never
 			if !waited || killed || h.stalled(w.Worker, from, limit) {
 				continue
 			}
-			v.add("progress", lock, "it was free for over %v while worker %d (hold %d) waited for it", freeLimit, w.Worker, w.ID)
+			v.add("progress", lock, "it was free for over %v while worker %d (hold %d) waited for it",
+				freeLimit, w.Worker, w.ID)
 			return true
 		}
 	}
