@@ -18,7 +18,8 @@ type lease struct {
 	grant   *grant
 	opts    *options
 	prolong func(ctx context.Context) error // renews the TTL on the servers
-	cleanUp func()                          // runs after the hold's context has ended because prolong found the lock lost; may be nil
+	// runs after the hold's context has ended because prolong found the lock lost; may be nil
+	cleanUp func()
 
 	mu       sync.Mutex
 	since    time.Time // until counts from here: later suspensions are subtracted
@@ -28,13 +29,16 @@ type lease struct {
 	unlisten func()
 	renewing bool
 	again    bool // a message came during a renewal, or a suspension: its answer may be of before
-	doubted  bool // it may be gone, by a message or since messages may have been missed, and no renewal was answered since
-	ended    bool
-	timer    *time.Timer
+	// it may be gone, by a message or since messages may have been missed, and no renewal was answered since
+	doubted bool
+	ended   bool
+	timer   *time.Timer
 }
 
 // newLease makes the lease of a lock that is held until an instant, as far as is known; that counts from since.
-func newLease(s *RedisSession, g *grant, opts *options, prolong func(context.Context) error, since, until time.Time) *lease {
+func newLease(
+	s *RedisSession, g *grant, opts *options, prolong func(context.Context) error, since, until time.Time,
+) *lease {
 	return &lease{session: s, grant: g, opts: opts, prolong: prolong, since: since, until: until}
 }
 

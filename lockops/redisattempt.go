@@ -64,7 +64,8 @@ func (a *redisAttempt) record(got verdict) {
 	}
 	// By a refusal we do not have it, unless an earlier request is still on its way.
 	// An error reply may come from behind the SET: a script is not undone.
-	a.maybe = got.taken || !got.lateUntil.IsZero() || refused(got.err) || a.maybe && (got.err != nil || a.k.session.clock.before(a.lateUntil))
+	a.maybe = got.taken || !got.lateUntil.IsZero() || refused(got.err) ||
+		a.maybe && (got.err != nil || a.k.session.clock.before(a.lateUntil))
 	if got.at == 0 {
 		return
 	}

@@ -136,7 +136,8 @@ func adopted(c redis.UniversalClient) (name string, err error) {
 		o := c.Options()
 		name, deadlines, retries = strings.Join(o.Addrs, ","), o.ContextTimeoutEnabled, o.MaxRetries
 	default:
-		return "", fmt.Errorf("a %T cannot be adopted: its messages come from other servers than its keys (give a *redis.Client or a *redis.ClusterClient)", c)
+		return "", fmt.Errorf("a %T cannot be adopted: its messages come from other servers than its keys (give a "+
+			"*redis.Client or a *redis.ClusterClient)", c)
 	}
 	switch {
 	case !deadlines:

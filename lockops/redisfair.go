@@ -83,7 +83,9 @@ func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
 }
 
 // wait sends heartbeats until it has the lock; until is the end of the validity.
-func (m *RedisFairMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, pttl time.Duration) (until time.Time, err error) {
+func (m *RedisFairMutex) wait(
+	ctx context.Context, a *redisAttempt, w *waiter, pttl time.Duration,
+) (until time.Time, err error) {
 	m.session.contended.mark(m.lock, m.session.clock.now())
 	defer m.master.subscriber.listen(m.lock.name)()
 	m.opts.waiting(a.value)

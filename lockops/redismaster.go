@@ -321,7 +321,9 @@ func (m *master) compare(ctx context.Context, sc *script, keys []string, limit t
 }
 
 // compareReply is compare, and what the script has said.
-func (m *master) compareReply(ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any) (string, error) {
+func (m *master) compareReply(
+	ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any,
+) (string, error) {
 	reply, err := m.eval(m.reach(ctx, limit), sc, keys, args...)
 	switch {
 	case err != nil:

@@ -76,7 +76,9 @@ const sessionBytes = 9
 //
 // For stand-alone masters and a Cluster, go-redis prints nothing about failed connections: they are in the
 // errors. About Sentinels it prints to the standard error unless the program calls redis.SetLogger.
-func NewRedisSession(ctx context.Context, masters []*redis.UniversalOptions, opts ...RedisOption) (*RedisSession, error) {
+func NewRedisSession(
+	ctx context.Context, masters []*redis.UniversalOptions, opts ...RedisOption,
+) (*RedisSession, error) {
 	s := newRedisSession(opts)
 	for _, o := range masters {
 		m := &master{name: nodeName(o), session: s}

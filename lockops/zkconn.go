@@ -86,7 +86,8 @@ func (w wire) Write(p []byte) (int, error) {
 }
 
 // errNoACL is returned rather than create a node that is open to more users than its directory, or to none.
-var errNoACL = fmt.Errorf("its ACL cannot be read and the session is not authenticated: give the ACL (WithACL, --acl): %w", zk.ErrNoAuth)
+var errNoACL = fmt.Errorf("its ACL cannot be read and the session is not authenticated: give the ACL (WithACL, "+
+	"--acl): %w", zk.ErrNoAuth)
 
 // ACL is the access list that locks of this session give to what they create below a directory, whose path
 // has the session's chroot in it: that of WithACL, else the directory's own. Where that cannot be read or

@@ -177,7 +177,8 @@ func (z *zkGrant) proveNode(ctx context.Context) error {
 		switch {
 		case errors.Is(err, zk.ErrSessionExpired):
 			z.lost(errExpired)
-		case errors.Is(err, zk.ErrNoNode), errors.Is(existsErr, zk.ErrNoNode), existsErr == nil && stat.Czxid != z.node.czxid:
+		case errors.Is(err, zk.ErrNoNode), errors.Is(existsErr, zk.ErrNoNode),
+			existsErr == nil && stat.Czxid != z.node.czxid:
 			z.lost(errRemoved)
 		case lostInTransit(err) || lostInTransit(existsErr):
 			continue

@@ -47,7 +47,8 @@ func (s *ZKSession) make(ctx context.Context, session int64, path string, data [
 	}
 	_, err = s.call(ctx, session, createRequest(op, path, data, acl, mode))
 	if err != nil && !lostInTransit(err) && !expectedOfCreate(err) && ctx.Err() == nil {
-		_, err = s.call(ctx, session, createRequest(opCreate2, path, data, acl, modePersistent)) // containers are switched off
+		// containers are switched off
+		_, err = s.call(ctx, session, createRequest(opCreate2, path, data, acl, modePersistent))
 	}
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
@@ -148,7 +149,8 @@ func (s *ZKSession) remove(session int64, n *node) removal {
 // stays is the error of a node that cannot be removed.
 func (s *ZKSession) stays(n *node, err error) error {
 	if errors.Is(err, zk.ErrNoAuth) {
-		return fmt.Errorf("node %s stays until the session ends: %w (it may be created but not deleted: grant delete, d, on %s)",
+		return fmt.Errorf("node %s stays until the session ends: %w (it may be created but not deleted: "+
+			"grant delete, d, on %s)",
 			n.path, err, n.dir)
 	}
 	return err

@@ -138,7 +138,8 @@ func (m *ZKSemaphore) acquire(ctx, queueing context.Context, wait bool) (*Hold, 
 func (m *ZKSemaphore) look(ctx context.Context, wait bool) error {
 	for {
 		err := m.lookOnce(ctx, wait)
-		if !lostInTransit(err) && (!errors.Is(err, zk.ErrNoNode) || ctx.Err() != nil) { // a parent was deleted meanwhile
+		// a parent was deleted meanwhile
+		if !lostInTransit(err) && (!errors.Is(err, zk.ErrNoNode) || ctx.Err() != nil) {
 			return err
 		}
 	}

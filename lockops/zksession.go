@@ -195,7 +195,8 @@ func (s *ZKSession) measure(ctx context.Context) error {
 		}
 	}
 	enough := (trip*tripsPerTimeout*5/4 + 100*time.Millisecond).Truncate(100 * time.Millisecond)
-	return fmt.Errorf("zookeeper %s: session timeout %v is %w: the fastest answer took %v (a session timeout of %v would do)",
+	return fmt.Errorf("zookeeper %s: session timeout %v is %w: "+
+		"the fastest answer took %v (a session timeout of %v would do)",
 		s.servers, timeout, ErrTooShort, trip.Round(time.Millisecond), enough)
 }
 

@@ -121,7 +121,9 @@ func (a *redisTarget) mark(ctx context.Context, keys []string, exists bool) (use
 }
 
 // each asks all masters at once. The failures are NodeErrors.
-func each[T any](ctx context.Context, a *redisTarget, ask func(context.Context, redis.UniversalClient) (T, error)) (answers []T, failed []error) {
+func each[T any](
+	ctx context.Context, a *redisTarget, ask func(context.Context, redis.UniversalClient) (T, error),
+) (answers []T, failed []error) {
 	ctx, cancel := context.WithTimeout(ctx, clientLimit)
 	defer cancel()
 	answers = make([]T, len(a.clients))
