@@ -216,7 +216,8 @@ func Load(path string) (Config, error) {
 	}
 	for name, p := range c.Profiles {
 		if p.hasPlainPassword() && us().othersRead(info) {
-			return Config{}, fmt.Errorf("config %s: %w: profile %q has a password in it and others may read it (mode %04o; chmod 600 it)", path, ErrInvalid, name, info.Mode().Perm())
+			return Config{}, fmt.Errorf("config %s: %w: profile %q has a password in it and others may read it (mode "+
+				"%04o; chmod 600 it)", path, ErrInvalid, name, info.Mode().Perm())
 		}
 	}
 	return c, nil

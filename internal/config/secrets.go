@@ -91,7 +91,8 @@ func (p Profile) checkAccounts() error {
 		}
 		for i, other := range reached {
 			if other.SameServers(at) && !seen[i].sameAccounts(t) {
-				return fmt.Errorf("target %s: the same servers have other credentials in another target (give one of the targets none)", at.URL())
+				return fmt.Errorf("target %s: the same servers have other credentials in another target (give one of "+
+					"the targets none)", at.URL())
 			}
 		}
 		seen, reached = append(seen, t), append(reached, at)
@@ -197,7 +198,8 @@ func (p Profile) own(at connect.Target) (own Target) {
 		if err != nil || !one[0].SameServers(at) {
 			continue // it was checked before
 		}
-		for _, a := range []struct{ from, to *Account }{{&t.Account, &own.Account}, {&t.Sentinel, &own.Sentinel}, {&t.Admin, &own.Admin}} {
+		for _, a := range []struct{ from, to *Account }{{&t.Account, &own.Account}, {&t.Sentinel, &own.Sentinel},
+			{&t.Admin, &own.Admin}} {
 			if a.to.isEmpty() {
 				*a.to = *a.from
 			}

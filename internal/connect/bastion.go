@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// bastion spaces the ssh logins to a host, since hosts lock out clients that fail too often. Until a login has worked there
+// bastion spaces the ssh logins to a host, since hosts lock out clients that fail too often. Until
+// a login has worked there
 // is one at a time, and after each failure a longer pause. A refused key or an unknown host ends them all.
 type bastion struct {
 	turn chan struct{} // full while a login is tried that others wait for

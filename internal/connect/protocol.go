@@ -33,12 +33,15 @@ func (e *unexplained) Error() string   { return e.hint }
 func (e *unexplained) Unwrap() []error { return []error{e.err} } // see RefusedError
 
 const (
-	unanswered = "connection lost before the server's first answer: perhaps a proxy such as twemproxy, a port for TLS, or another service " +
+	unanswered = "connection lost before the server's first answer: perhaps a proxy such as twemproxy, " +
+		"a port for TLS, or another service " +
 		"(give the servers behind the proxy, rediss://, or the right port)"
 	silentTLS = "no answer in time to TLS (where the port speaks none, give redis:// for rediss://, zk:// for zks://)"
 	noTLS     = "the port speaks no TLS (give redis:// for rediss://, zk:// for zks://, or the server's port for TLS)"
-	closedTLS = "the server closed the connection before TLS began: a Redis that has all the clients that it takes (maxclients) " +
-		"does so, a proxy without a server behind it, and a port without TLS (close connections of others, raise the server's " +
+	closedTLS = "the server closed the connection before TLS began: " +
+		"a Redis that has all the clients that it takes (maxclients) " +
+		"does so, a proxy without a server behind it, and a port without TLS (close connections of others, " +
+		"raise the server's " +
 		"maxclients, or look at the port)"
 )
 
@@ -50,7 +53,8 @@ type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 func misfit(first []byte) string {
 	switch {
 	case bytes.HasPrefix(first, []byte("HTTP")):
-		return "a web server answers there (give the server's port for clients; the address of an AdminServer goes into admin=)"
+		return "a web server answers there (give the server's port for clients; " +
+			"the address of an AdminServer goes into admin=)"
 	case bytes.HasPrefix(first, []byte{0x15, 3}): // an alert of TLS
 		return "the port speaks TLS (give rediss:// for redis://, zks:// for zk://, or the server's port without TLS)"
 	}

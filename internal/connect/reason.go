@@ -58,7 +58,8 @@ func Reason(err error) string {
 	case errors.As(err, &untrusted):
 		return err.Error() +
 			" (give the authority of the server's certificate with ca=, and a name in it with server_name=)"
-	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Error(), "certificate"): // an alert of TLS
+	// an alert of TLS
+	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Error(), "certificate"):
 		return err.Error() + " (the server demands a client certificate that it trusts: give cert= and key=)"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "there is no such host"

@@ -56,7 +56,8 @@ func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redi
 			unknown++
 			failed[a.i] = fmt.Errorf("sentinel %s knows no master named %q", o.Addrs[a.i], o.MasterName)
 		case isLoginReply(a.err):
-			failed[a.i] = fmt.Errorf("sentinel %s: %w (set LOCKSCOPE_REDIS_SENTINEL_PASSWORD, and _USERNAME where it has users, or sentinel: in the profile)", o.Addrs[a.i], a.err)
+			failed[a.i] = fmt.Errorf("sentinel %s: %w (set LOCKSCOPE_REDIS_SENTINEL_PASSWORD, "+
+				"and _USERNAME where it has users, or sentinel: in the profile)", o.Addrs[a.i], a.err)
 		default:
 			failed[a.i] = fmt.Errorf("sentinel %s: %w", o.Addrs[a.i], Plain(a.err))
 		}

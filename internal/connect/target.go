@@ -351,7 +351,8 @@ func (t *Target) addAdmins(bases []string) error {
 	for _, base := range bases {
 		u, err := url.Parse(base)
 		if err == nil && u.User != nil || strings.Contains(base, "@") {
-			return errors.New("admin= holds a user or password: set LOCKSCOPE_ZK_ADMIN_USERNAME and LOCKSCOPE_ZK_ADMIN_PASSWORD, " +
+			return errors.New("admin= holds a user or password: set LOCKSCOPE_ZK_ADMIN_USERNAME and " +
+				"LOCKSCOPE_ZK_ADMIN_PASSWORD, " +
 				"or give them in a profile")
 		}
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

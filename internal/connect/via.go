@@ -35,7 +35,8 @@ var (
 // ParseVia reads ssh://[user@]host[:port].
 func ParseVia(s string) (*Via, error) {
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "ssh" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || !sshHost.MatchString(u.Hostname()) {
+	if err != nil || u.Scheme != "ssh" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" ||
+		!sshHost.MatchString(u.Hostname()) {
 		return nil, errors.New("via= is no ssh://[user@]host[:port]")
 	}
 	if _, given := u.User.Password(); given {

@@ -134,12 +134,14 @@ func (m *mutant) overlay(dir string) (string, error) {
 
 // build makes a package's test program, without what only a debugger needs.
 func build(ctx context.Context, program, overlay, pkg string) ([]byte, error) {
-	return exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "-overlay", overlay, "-vet=off", "-ldflags=-s -w", pkg).CombinedOutput()
+	return exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "-overlay", overlay, "-vet=off",
+		"-ldflags=-s -w", pkg).CombinedOutput()
 }
 
 // test runs a mutant's tests in their package's directory; one that hangs has not passed.
 func test(ctx context.Context, program string, m *mutant) (passed bool, out []byte, err error) {
-	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout", limit.String(), "-test.run", m.pattern())
+	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout", limit.String(), "-test.run",
+		m.pattern())
 	cmd.Dir = m.pkg
 	out, err = cmd.CombinedOutput()
 	var exit *exec.ExitError

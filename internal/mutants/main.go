@@ -31,7 +31,8 @@ func main() {
 	only := flag.String("only", "", "run the mutants whose name or file matches this regular expression")
 	list := flag.Bool("list", false, "show the mutants and run nothing")
 	parallel := flag.Int("p", 2, "how many mutants to build and test at a time")
-	summary := flag.Bool("summary", false, "run nothing: read the outputs of earlier runs, the arguments, and print a table in Markdown")
+	summary := flag.Bool("summary", false,
+		"run nothing: read the outputs of earlier runs, the arguments, and print a table in Markdown")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -63,7 +64,8 @@ func run(ctx context.Context, only string, list bool, parallel int) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(m *mutant) bool { return !pattern.MatchString(m.name) && !pattern.MatchString(m.file) })
+	all = slices.DeleteFunc(all,
+		func(m *mutant) bool { return !pattern.MatchString(m.name) && !pattern.MatchString(m.file) })
 	if list {
 		for _, m := range all {
 			fmt.Printf("%-45s %s\n", m.name, m.file)
@@ -85,7 +87,8 @@ func run(ctx context.Context, only string, list bool, parallel int) error {
 	}
 	err = lab.judgeAll(ctx, changing, parallel)
 	bad := lab.bad
-	fmt.Printf("%d mutants: %d killed, %d change nothing, %d not killed\n", len(all), lab.killed, len(all)-len(changing), len(bad))
+	fmt.Printf("%d mutants: %d killed, %d change nothing, %d not killed\n",
+		len(all), lab.killed, len(all)-len(changing), len(bad))
 	if err == nil && len(bad) > 0 {
 		err = fmt.Errorf("not killed: %s", strings.Join(bad, ", "))
 	}
@@ -133,7 +136,8 @@ func (l *lab) judge(ctx context.Context, m *mutant) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Printf("%-9s %s (%s, %.1f s, of which tests %.1f s)\n", verdict, m.name, m.tests, time.Since(began).Seconds(), tested.Seconds())
+	fmt.Printf("%-9s %s (%s, %.1f s, of which tests %.1f s)\n",
+		verdict, m.name, m.tests, time.Since(began).Seconds(), tested.Seconds())
 	if why != "" {
 		fmt.Printf("          %s\n", why)
 	}

@@ -51,10 +51,12 @@ func summarize(w io.Writer, all []*mutant, outputs ...string) error {
 		}
 		counts[part][verdict]++
 	}
-	fmt.Fprintln(w, "| part | changes | killed | make no difference | not killed | not run |\n|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| part | changes | killed | make no difference | not killed | not run "+
+		"|\n|---|---|---|---|---|---|")
 	total := make(map[string]int)
 	print := func(part string, n map[string]int) {
-		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d |\n", part, n[dead]+n[equal]+n[survived]+n[unrun], n[dead], n[equal], n[survived], n[unrun])
+		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d |\n", part, n[dead]+n[equal]+n[survived]+n[unrun], n[dead],
+			n[equal], n[survived], n[unrun])
 	}
 	for _, part := range parts {
 		print(part, counts[part])

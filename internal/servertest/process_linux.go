@@ -37,7 +37,8 @@ func standsStill(pid int) bool {
 			continue // it has ended
 		}
 		// The name before the state may have anything in it, also parentheses.
-		if i := bytes.LastIndexByte(stat, ')'); i < 0 || i+2 >= len(stat) || bytes.IndexByte([]byte("TtZX"), stat[i+2]) < 0 {
+		if i := bytes.LastIndexByte(stat, ')'); i < 0 || i+2 >= len(stat) ||
+			bytes.IndexByte([]byte("TtZX"), stat[i+2]) < 0 {
 			return false
 		}
 	}

@@ -42,7 +42,8 @@ func Escape(s string) string {
 
 // printable reports whether a rune shows itself and nothing else.
 func printable(r rune) bool {
-	return unicode.IsGraphic(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return unicode.IsGraphic(r) &&
+		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // Unescape reverses Escape. It returns text without a backslash unchanged.

@@ -10,7 +10,8 @@
 // no super user. Reconfiguration and SASL are not implemented, and answered like any unknown request:
 // Unimplemented, and the connection is closed.
 //
-// Otherwise known to differ from 3.8.0 as shipped: there are no TTL nodes; four-letter words work without a whitelist; pipelined creations at the last sequence number do not wrap it now and then;
+// Otherwise known to differ from 3.8.0 as shipped: there are no TTL nodes; four-letter words work
+// without a whitelist; pipelined creations at the last sequence number do not wrap it now and then;
 // watches of different modes on one path do not replace each other; a client that lets 64 MiB of answers pile
 // up is cut off; and a check request outside a multi is refused at once, where the real server falls silent.
 //

@@ -40,7 +40,8 @@ type tapConn struct {
 	synced  time.Time     // when the newest Sync was
 	greeted bool          // the connect response is in
 	pending []sent        // oldest first
-	marks   []mark        // what the server has answered, oldest first; the first may be one that the leader has heard of
+	// what the server has answered, oldest first; the first may be one that the leader has heard of
+	marks   []mark
 	closed  bool
 	refused *connect.RefusedError // why the connection ended, where that was found out
 	authed  bool                  // what this client authenticated as before was sent

@@ -57,7 +57,8 @@ func (t *Tap) Sync(every time.Duration) {
 	}
 	c.synced = now
 	t.mu.Unlock()
-	_ = c.send(&t.beats, session, func(int, Reply) {}, []Request{{Op: opSync, Body: jute.AppendString(nil, "/")}}) // else there is no connection
+	// else there is no connection
+	_ = c.send(&t.beats, session, func(int, Reply) {}, []Request{{Op: opSync, Body: jute.AppendString(nil, "/")}})
 }
 
 // Ordered is the send time of the newest change or Sync that was answered, or of the connection's begin: all
